@@ -1,0 +1,59 @@
+//! The search: finished executions in, plans out. Pure: no processes, no clocks, no I/O.
+//!
+//! One file a strategy: [`dfs`], [`icb`], [`random`], [`pct`]. [`Search`] holds any of them and can be saved and
+//! resumed. The parts they share are not public: `branch` finds where a finished execution can be left, `pool` keeps
+//! the plans that follow from it, `ledger` the plans that are out, `seeds` makes many seeds of one.
+#![forbid(unsafe_code)]
+
+mod branch;
+pub mod dfs;
+pub mod icb;
+mod ledger;
+pub mod pct;
+mod pool;
+pub mod random;
+mod search;
+mod seeds;
+mod status;
+
+pub use dfs::Dfs;
+pub use icb::Icb;
+pub use pct::Pct;
+pub use random::Random;
+pub use search::Search;
+pub use status::{Guarantee, Status};
+
+use heisen_trace::{Execution, Plan};
+
+/// A search for schedules.
+///
+/// The engine asks for plans with [`next`](Strategy::next), as many at a time as it can run, and gives each one back
+/// with [`done`](Strategy::done). Only `done` consumes a plan: one that is out when a search is saved is the first to
+/// be handed out when it is resumed. How many executions there may be is the engine's business.
+pub trait Strategy {
+    /// The next plan to run, or `None` when there is nothing to hand out until plans that are out come back, or ever
+    /// if none is out.
+    fn next(&mut self) -> Option<Plan>;
+
+    /// Takes back a finished execution of a plan that is out.
+    ///
+    /// Plans are given back in the order in which they were handed out. Another order loses nothing, but the order
+    /// of the plans that follow depends on it.
+    ///
+    /// # Panics
+    /// If the plan is not out.
+    fn done(&mut self, plan: &Plan, execution: &Execution);
+
+    /// Takes back a plan that is out and was not run to its end. Those given back so, in whichever order, are the
+    /// next ones handed out, in the order in which they first were.
+    ///
+    /// # Panics
+    /// If the plan is not out.
+    fn give_back_unrun(&mut self, plan: &Plan);
+
+    /// Whether this strategy needs the decisions of executions.
+    fn needs_decisions(&self) -> bool;
+
+    /// Where the search stands.
+    fn status(&self) -> Status;
+}

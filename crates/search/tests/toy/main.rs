@@ -1,0 +1,12 @@
+//! The strategies on small in-memory programs, against numbers computed by hand and an enumeration that knows
+//! nothing of plans.
+
+mod chance;
+mod counts;
+mod drive;
+mod gaps;
+mod oracle;
+mod program;
+mod properties;
+mod resume;
+mod runner;

@@ -1,0 +1,136 @@
+//! Searches that are saved in the middle and resumed.
+
+use crate::drive::{Pace, drive, drive_for};
+use crate::program::Do::{Choose, Lock, Step, Unlock};
+use crate::program::{Program, independent};
+use heisen_search::{Dfs, Icb, Pct, Random, Search, Strategy};
+use heisen_trace::{End, Execution, Plan};
+
+fn saved_and_read(search: &Search) -> Search {
+    serde_json::from_str(&serde_json::to_string(search).unwrap()).unwrap()
+}
+
+fn programs() -> [Program; 3] {
+    let locked = vec![Lock(0), Step, Unlock(0)];
+    [independent(2, 3), vec![locked.clone(), locked, vec![Choose(2), Step]], independent(3, 2)]
+}
+
+fn systematic() -> [Search; 3] {
+    [Dfs::new().into(), Icb::new(None).into(), Icb::new(Some(1)).into()]
+}
+
+#[test]
+fn a_systematic_search_goes_on_with_the_same_plans() {
+    for program in programs() {
+        for search in systematic() {
+            for pace in [Pace::Batches(1), Pace::Batches(4)] {
+                let whole = drive(&mut search.clone(), &program, pace);
+                for cut in (0..=whole.len()).step_by(3) {
+                    let mut search = search.clone();
+                    let before = drive_for(&mut search, &program, Pace::Batches(1), cut);
+                    assert_eq!(before.len(), cut);
+                    let mut resumed = saved_and_read(&search);
+                    assert_eq!(resumed.status(), search.status());
+                    let after = drive(&mut search, &program, pace);
+                    assert_eq!(drive(&mut resumed, &program, pace), after);
+                    assert_eq!(before.len() + after.len(), whole.len());
+                    assert_eq!(resumed.status(), search.status());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn plans_that_are_out_when_it_is_saved_are_the_next_ones_out() {
+    for program in programs() {
+        for search in systematic() {
+            for cut in 0..30 {
+                let mut search = search.clone();
+                drive_for(&mut search, &program, Pace::Window(1), cut);
+                let out: Vec<Plan> = (0..3).map_while(|_| search.next()).collect();
+
+                let mut resumed = saved_and_read(&search);
+                assert_eq!((resumed.status().out, search.status().out), (0, out.len()));
+                assert_eq!(resumed.status().exhausted, search.status().exhausted);
+
+                // Given back in any order, the search that was not saved goes on alike.
+                for plan in out.iter().rev() {
+                    search.give_back_unrun(plan);
+                }
+                assert_eq!(resumed.status(), search.status());
+                let again: Vec<Plan> = (0..out.len()).map_while(|_| resumed.next()).collect();
+                assert_eq!(again, out);
+                for plan in &again {
+                    resumed.give_back_unrun(plan);
+                }
+                let left = drive(&mut resumed, &program, Pace::Batches(1));
+                assert_eq!(drive(&mut search, &program, Pace::Batches(1)), left);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_search_interrupted_again_and_again_loses_and_repeats_nothing() {
+    for program in programs() {
+        for search in systematic() {
+            let mut expected = drive(&mut search.clone(), &program, Pace::Batches(1));
+            let mut visits = Vec::new();
+            let mut search = search;
+            while !search.status().exhausted {
+                // Five are taken, two are finished, three are lost with the process.
+                visits.extend(drive_for(&mut search, &program, Pace::Window(5), 2));
+                search = saved_and_read(&search);
+            }
+            let key = |(plan, _): &(Plan, _)| plan.overrides.clone();
+            expected.sort_by_key(key);
+            visits.sort_by_key(key);
+            assert_eq!(visits, expected);
+        }
+    }
+}
+
+#[test]
+fn a_search_by_chance_goes_on_with_the_same_plans() {
+    let steps = |plan: &Plan| 10 + serde_json::to_string(plan).unwrap().len() as u32 % 7;
+    let finish = |search: &mut Search, plan: &Plan| {
+        let (end, decisions, notes) = (End::Exit(0), vec![], vec![]);
+        search
+            .done(plan, &Execution { steps: steps(plan), threads: 2, decisions, end, notes, diverged: None });
+    };
+    let run = |search: &mut Search, count: usize| -> Vec<Plan> {
+        let mut plans = Vec::new();
+        for _ in 0..count {
+            let plan = search.next().unwrap();
+            finish(search, &plan);
+            plans.push(plan);
+        }
+        plans
+    };
+    for search in [Search::from(Random::new(3)), Search::from(Pct::new(3, 3))] {
+        let whole = run(&mut search.clone(), 200);
+        for cut in [0, 1, 2, 3, 50, 63, 64, 127] {
+            let mut search = search.clone();
+            run(&mut search, cut);
+            // One is finished out of its turn, the others stay out.
+            let out: Vec<Plan> = (0..4).map_while(|_| search.next()).collect();
+            finish(&mut search, &out[0]);
+            let mut resumed = saved_and_read(&search);
+            let rest = run(&mut resumed, 199 - cut);
+            assert_eq!(rest, whole[cut + 1..], "{} after {cut}", search.name());
+            assert_eq!(resumed.status().executions, 200);
+        }
+    }
+}
+
+#[test]
+fn a_saved_search_names_its_strategy() {
+    let searches: [Search; 4] =
+        [Dfs::new().into(), Icb::new(Some(2)).into(), Random::new(1).into(), Pct::new(1, 2).into()];
+    for search in searches {
+        let text = serde_json::to_string(&search).unwrap();
+        assert!(text.starts_with(&format!("{{\"{}\":", search.name())), "{text}");
+        assert_eq!(saved_and_read(&search).name(), search.name());
+    }
+}

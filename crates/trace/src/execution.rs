@@ -1,0 +1,45 @@
+//! A finished execution, as the search and the judge see it.
+
+use crate::decision::Decision;
+use crate::note::Note;
+
+/// How an execution ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The process exited with this status.
+    Exit(i32),
+    /// A signal killed the process.
+    Signal(i32),
+    /// No thread could take a step.
+    Deadlock,
+    /// The step limit was reached under a fair schedule.
+    StepLimit,
+    /// A thread ran on without ever reaching a scheduling point and was stopped.
+    Stuck,
+}
+
+/// Where an execution left the path its plan laid down.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Divergence {
+    /// The step of the override that could not be followed.
+    pub step: u32,
+    /// What was found there instead.
+    pub found: String,
+}
+
+/// One finished execution.
+#[derive(Clone, Debug)]
+pub struct Execution {
+    /// Scheduling points passed.
+    pub steps: u32,
+    /// Threads created, the main thread included.
+    pub threads: u32,
+    /// The decisions, where the plan had them recorded.
+    pub decisions: Vec<Decision>,
+    /// How it ended.
+    pub end: End,
+    /// What it did that is not controlled.
+    pub notes: Vec<Note>,
+    /// Set if it did not follow its plan.
+    pub diverged: Option<Divergence>,
+}

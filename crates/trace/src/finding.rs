@@ -1,0 +1,202 @@
+//! Findings: bugs that were seen, replayed and described.
+
+use crate::op::Op;
+use crate::schedule::Schedule;
+use crate::thread::ThreadId;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What kind of bug a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FindingKind {
+    /// An `assert` failed.
+    Assertion,
+    /// A signal killed the process.
+    Crash,
+    /// Threads wait for each other, or for something that can no longer happen.
+    Deadlock,
+    /// The program does not end under a fair schedule.
+    Livelock,
+    /// The process ended with another exit status than expected.
+    ExitStatus,
+    /// A Rust panic ended the process.
+    Panic,
+    /// A synchronisation object was used in a way that its specification leaves undefined.
+    Misuse,
+}
+
+impl FindingKind {
+    /// Every kind.
+    pub const ALL: [FindingKind; 7] = [
+        FindingKind::Assertion,
+        FindingKind::Crash,
+        FindingKind::Deadlock,
+        FindingKind::Livelock,
+        FindingKind::ExitStatus,
+        FindingKind::Panic,
+        FindingKind::Misuse,
+    ];
+
+    /// How the kind is written in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            FindingKind::Assertion => "assertion",
+            FindingKind::Crash => "crash",
+            FindingKind::Deadlock => "deadlock",
+            FindingKind::Livelock => "livelock",
+            FindingKind::ExitStatus => "exit-status",
+            FindingKind::Panic => "panic",
+            FindingKind::Misuse => "misuse",
+        }
+    }
+
+    /// The kind with this name.
+    pub fn from_name(name: &str) -> Option<FindingKind> {
+        FindingKind::ALL.into_iter().find(|k| k.name() == name)
+    }
+}
+
+impl fmt::Display for FindingKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// One frame of a stack, symbolised as far as the program's debug information allows.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Frame {
+    /// Demangled function name, or `module+0xoffset`.
+    pub function: String,
+    /// Source file as the compiler recorded it.
+    pub file: Option<String>,
+    /// Line in it, from 1.
+    pub line: Option<u32>,
+    /// Whether the code belongs to the program rather than to a language's library.
+    pub own: bool,
+}
+
+impl Frame {
+    /// `file:line`, or the function where there is no line.
+    pub fn place(&self) -> String {
+        match (&self.file, self.line) {
+            (Some(file), Some(line)) => format!("{file}:{line}"),
+            _ => self.function.clone(),
+        }
+    }
+}
+
+/// A stack, innermost frame first.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stack(pub Vec<Frame>);
+
+impl Stack {
+    /// The innermost frame that a person would call the place in the program: the first in the program's own code,
+    /// else the first with a source line, else the first.
+    pub fn place(&self) -> Option<&Frame> {
+        self.0
+            .iter()
+            .find(|f| f.own && f.line.is_some())
+            .or_else(|| self.0.iter().find(|f| f.line.is_some()))
+            .or_else(|| self.0.first())
+    }
+}
+
+/// A switch of the schedule that was not the default, with what both sides were about to do.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Switch {
+    /// The step it happened at.
+    pub step: u32,
+    /// The thread that was running.
+    pub from: ThreadId,
+    /// What it was about to do.
+    pub op: Op,
+    /// On which object.
+    pub object: String,
+    /// The thread that ran, or was woken, instead.
+    pub to: ThreadId,
+    /// Why this is not the default.
+    pub kind: SwitchKind,
+    /// Where the running thread was.
+    pub stack: Stack,
+}
+
+/// Why a switch is not what would have happened by default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SwitchKind {
+    /// The running thread could have gone on.
+    Preempt,
+    /// The running thread blocked, ended or yielded, and not the next in line came after it.
+    Free,
+    /// Not the longest waiter was woken.
+    Wake,
+}
+
+impl SwitchKind {
+    /// How the kind is written in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            SwitchKind::Preempt => "preempt",
+            SwitchKind::Free => "free",
+            SwitchKind::Wake => "wake",
+        }
+    }
+}
+
+/// A lock that a thread holds, for the description of a deadlock.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Held {
+    /// The lock.
+    pub object: String,
+    /// Where it was acquired.
+    pub place: String,
+}
+
+/// A live thread at the end of an execution.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ThreadEnd {
+    /// The thread.
+    pub thread: ThreadId,
+    /// What it was about to do.
+    pub op: Op,
+    /// On which object.
+    pub object: String,
+    /// The thread that holds that object.
+    pub holder: Option<ThreadId>,
+    /// Whether that thread has ended already.
+    pub holder_ended: bool,
+    /// Whether it could not go on.
+    pub blocked: bool,
+    /// The locks it holds.
+    pub holds: Vec<Held>,
+    /// Where it was.
+    pub stack: Stack,
+}
+
+/// A bug that was found and replayed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Finding {
+    /// What kind of bug.
+    pub kind: FindingKind,
+    /// The failure in one sentence.
+    pub message: String,
+    /// Preemptions of the schedule.
+    pub preemptions: u32,
+    /// Which execution of the search it was, from 1.
+    pub executions_to_find: u64,
+    /// The thread that failed, where one did.
+    pub thread: Option<ThreadId>,
+    /// Where it failed.
+    pub stack: Stack,
+    /// The switches of the schedule that are not the default.
+    pub switches: Vec<Switch>,
+    /// The live threads at the end.
+    pub threads: Vec<ThreadEnd>,
+    /// The last lines the program wrote to its standard error.
+    pub output: String,
+    /// Two findings with the same signature are the same bug.
+    pub signature: String,
+    /// How to make it happen again.
+    pub schedule: Schedule,
+}

@@ -1,0 +1,14 @@
+//! The running hash of an execution.
+//!
+//! The runtime folds every step into one number; two executions that agree on it have, in all likelihood, taken the
+//! same steps. A plan carries the hash its prefix must reach, so a divergence is noticed without storing traces.
+
+/// The hash of an execution that has taken no step.
+pub const EMPTY: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Folds one step into the hash.
+#[inline]
+pub const fn fold(hash: u64, thread: u16, op: u8, options: u16) -> u64 {
+    let word = (thread as u64) | ((op as u64) << 16) | ((options as u64) << 24);
+    (hash.rotate_left(23) ^ word).wrapping_mul(0x2545_f491_4f6c_dd1d)
+}

@@ -1,0 +1,37 @@
+//! The vocabulary of Heisen: plain data and pure functions on it, no I/O and no unsafe code.
+//!
+//! The part without `std` ([`op`], [`decision`]'s codes, [`hash`]) is shared with the runtime, which lives inside
+//! the program under test and cannot allocate.
+#![cfg_attr(not(feature = "std"), no_std)]
+#![forbid(unsafe_code)]
+
+pub mod decision;
+pub mod hash;
+pub mod note;
+pub mod op;
+
+#[cfg(feature = "std")]
+pub mod execution;
+#[cfg(feature = "std")]
+pub mod finding;
+#[cfg(feature = "std")]
+pub mod plan;
+#[cfg(feature = "std")]
+pub mod schedule;
+#[cfg(feature = "std")]
+pub mod thread;
+
+pub use decision::{Decision, DecisionKind};
+pub use note::Note;
+pub use op::Op;
+
+#[cfg(feature = "std")]
+pub use execution::{Divergence, End, Execution};
+#[cfg(feature = "std")]
+pub use finding::{Finding, FindingKind, Frame, Stack};
+#[cfg(feature = "std")]
+pub use plan::{Override, Plan, Policy};
+#[cfg(feature = "std")]
+pub use schedule::Schedule;
+#[cfg(feature = "std")]
+pub use thread::ThreadId;

@@ -1,0 +1,56 @@
+//! What an execution did that Heisen does not control. Verdicts list these as sentences.
+
+macro_rules! notes {
+    ($($(#[$doc:meta])* $name:ident = $bit:literal, $text:literal;)*) => {
+        /// One thing that was not controlled; the number is its bit in the wire's note word.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u8)]
+        pub enum Note { $($(#[$doc])* $name = $bit,)* }
+
+        impl Note {
+            /// Every note.
+            pub const ALL: &'static [Note] = &[$(Note::$name,)*];
+
+            /// The sentence a verdict shows.
+            pub const fn text(self) -> &'static str {
+                match self { $(Note::$name => $text,)* }
+            }
+        }
+    };
+}
+
+notes! {
+    /// `fork` was called.
+    Fork = 0, "fork: the child process ran uncontrolled";
+    /// The exec family was called in the controlled process.
+    Exec = 1, "exec: what runs after it is not controlled";
+    /// A process was started by `posix_spawn`, `system` or `popen`.
+    Spawn = 2, "another process was started and ran uncontrolled";
+    /// A robust mutex.
+    RobustMutex = 3, "robust mutex: treated as a plain one";
+    /// A priority-inheriting or -protecting mutex.
+    PriorityMutex = 4, "priority mutex: treated as a plain one";
+    /// A mutex, semaphore or futex shared with other processes.
+    ProcessShared = 5, "process-shared synchronisation: other processes are not scheduled";
+    /// `pthread_cancel`.
+    Cancel = 6, "pthread_cancel: refused with ENOSYS";
+    /// A futex operation that is not modelled.
+    FutexOp = 7, "an unmodelled futex operation: refused with ENOSYS";
+    /// More threads than the runtime has room for.
+    TooManyThreads = 8, "more threads than Heisen has room for: pthread_create returned EAGAIN";
+    /// The step limit forced a fair tail that was not branched from.
+    FairTail = 9, "a long execution was ended under a fair round-robin schedule that was not searched";
+    /// More choices at one point than a decision can hold.
+    TooManyChoices = 10, "a point with more choices than Heisen records: the rest was not searched";
+    /// The log of decisions was full.
+    LogFull = 11, "an execution with more decisions than the log holds: its tail was not searched";
+    /// `pthread_kill` or `pthread_sigqueue` to another thread.
+    ThreadKill = 12, "a signal sent to a single thread: refused with ENOSYS";
+}
+
+impl Note {
+    /// The notes whose bits are set in `word`.
+    pub fn in_word(word: u64) -> impl Iterator<Item = Note> {
+        Note::ALL.iter().copied().filter(move |n| word & (1 << (*n as u8)) != 0)
+    }
+}

@@ -1,0 +1,116 @@
+//! The visible operations of a thread: what it is about to do at a scheduling point.
+
+macro_rules! ops {
+    ($($(#[$doc:meta])* $name:ident = $code:literal, $text:literal;)*) => {
+        /// One visible operation. The numbers are part of the wire format and are never reused.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
+        #[repr(u8)]
+        pub enum Op { $($(#[$doc])* $name = $code,)* }
+
+        impl Op {
+            /// Every operation, in the order of its number.
+            pub const ALL: &'static [Op] = &[$(Op::$name,)*];
+
+            /// The operation with this number.
+            pub const fn from_code(code: u8) -> Option<Op> {
+                match code { $($code => Some(Op::$name),)* _ => None }
+            }
+
+            /// How the operation is written in schedules and reports.
+            pub const fn name(self) -> &'static str {
+                match self { $(Op::$name => $text,)* }
+            }
+        }
+    };
+}
+
+ops! {
+    /// First step of a thread.
+    Start = 1, "start";
+    /// `pthread_create`.
+    Create = 2, "create";
+    /// `pthread_join` and its timed forms.
+    Join = 3, "join";
+    /// A thread's last step.
+    End = 4, "end";
+    /// Acquire a mutex.
+    Lock = 5, "lock";
+    /// Try to acquire a mutex, never blocks.
+    TryLock = 6, "trylock";
+    /// Acquire a mutex or time out.
+    TimedLock = 7, "timedlock";
+    /// Release a mutex.
+    Unlock = 8, "unlock";
+    /// Start waiting on a condition variable.
+    CondWait = 9, "cond_wait";
+    /// Start waiting on a condition variable, with a timeout.
+    CondTimedWait = 10, "cond_timedwait";
+    /// Acquire the mutex again after waiting on a condition variable.
+    Relock = 11, "relock";
+    /// Wake one waiter of a condition variable.
+    CondSignal = 12, "cond_signal";
+    /// Wake all waiters of a condition variable.
+    CondBroadcast = 13, "cond_broadcast";
+    /// Decrement a semaphore.
+    SemWait = 14, "sem_wait";
+    /// Decrement a semaphore if that is possible at once.
+    SemTryWait = 15, "sem_trywait";
+    /// Decrement a semaphore or time out.
+    SemTimedWait = 16, "sem_timedwait";
+    /// Increment a semaphore.
+    SemPost = 17, "sem_post";
+    /// `pthread_once`.
+    Once = 18, "once";
+    /// `sched_yield`.
+    Yield = 19, "yield";
+    /// Any form of sleeping.
+    Sleep = 20, "sleep";
+    /// Wait on a futex.
+    FutexWait = 21, "futex_wait";
+    /// Wake waiters of a futex.
+    FutexWake = 22, "futex_wake";
+    /// Move waiters from one futex to another.
+    FutexRequeue = 23, "futex_requeue";
+    /// `exit`, or a return from `main`.
+    Exit = 24, "exit";
+    /// `abort`.
+    Abort = 25, "abort";
+    /// A failed `assert`.
+    Assert = 26, "assert";
+    /// A Rust panic or a C++ exception starts to unwind.
+    Throw = 27, "throw";
+    /// A choice of which waiter is woken.
+    Wake = 28, "wake";
+    /// Acquire a read-write lock for reading.
+    ReadLock = 29, "rdlock";
+    /// Acquire a read-write lock for writing.
+    WriteLock = 30, "wrlock";
+    /// Release a read-write lock.
+    RwUnlock = 31, "rwunlock";
+    /// Arrive at a barrier.
+    Barrier = 32, "barrier_wait";
+}
+
+impl Op {
+    /// The operation with this name.
+    pub fn from_name(name: &str) -> Option<Op> {
+        Op::ALL.iter().copied().find(|op| op.name() == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Op;
+
+    #[test]
+    fn names_and_codes_are_unique_and_round_trip() {
+        for (i, &op) in Op::ALL.iter().enumerate() {
+            assert_eq!(Op::from_code(op as u8), Some(op));
+            assert_eq!(Op::from_name(op.name()), Some(op));
+            assert!(Op::ALL[..i].iter().all(|o| o.name() != op.name()));
+        }
+        assert_eq!(Op::from_code(0), None);
+        assert_eq!(Op::from_name("nonsense"), None);
+    }
+}
