@@ -1,0 +1,83 @@
+//! Virtual time: starts at the same moment in every execution, moves a little with every step and every look at it,
+//! and jumps to a deadline when a wait times out. So a sleep costs nothing, and what a program computes from the time
+//! is the same each time a schedule is run.
+
+use crate::sched::S;
+use core::cell::Cell;
+
+/// Nanoseconds of one step.
+const STEP: u64 = 1_000;
+/// Nanoseconds of one look at a clock, so that a loop that waits for the time to pass ends.
+const LOOK: u64 = 100;
+/// The monotonic clock at the start.
+const START: u64 = 1_000_000_000_000;
+/// How far the real-time clock is ahead of the monotonic one: executions begin on 2026-01-01.
+const REALTIME: u64 = 1_767_225_600_000_000_000 - START;
+
+const CLOCK_REALTIME: i32 = 0;
+const CLOCK_REALTIME_COARSE: i32 = 5;
+const CLOCK_TAI: i32 = 11;
+
+struct Clock {
+    /// What was added to the steps.
+    extra: Cell<u64>,
+}
+
+// SAFETY: as for `sched::S`.
+unsafe impl Sync for Clock {}
+
+static C: Clock = Clock { extra: Cell::new(0) };
+
+/// `struct timespec`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Timespec {
+    pub seconds: i64,
+    pub nanoseconds: i64,
+}
+
+impl Timespec {
+    /// In nanoseconds, none if it is not a valid time.
+    pub fn nanos(&self) -> Option<u64> {
+        if !(0..1_000_000_000).contains(&self.nanoseconds) {
+            return None;
+        }
+        let seconds = self.seconds.max(0) as u64;
+        let nanos = if self.seconds < 0 { 0 } else { self.nanoseconds as u64 };
+        Some(seconds.saturating_mul(1_000_000_000).saturating_add(nanos))
+    }
+}
+
+fn offset(clock: i32) -> u64 {
+    if matches!(clock, CLOCK_REALTIME | CLOCK_REALTIME_COARSE | CLOCK_TAI) { REALTIME } else { 0 }
+}
+
+/// Virtual nanoseconds on the monotonic clock.
+fn now() -> u64 {
+    START + S.step.get() as u64 * STEP + C.extra.get()
+}
+
+/// What the given clock shows; looking takes time.
+pub fn look(clock: i32) -> Timespec {
+    C.extra.set(C.extra.get() + LOOK);
+    let nanos = now() + offset(clock);
+    Timespec { seconds: (nanos / 1_000_000_000) as i64, nanoseconds: (nanos % 1_000_000_000) as i64 }
+}
+
+/// The deadline of a wait that lasts `nanos`.
+pub fn deadline_in(nanos: u64) -> u64 {
+    now().saturating_add(nanos).min(u64::MAX - 1)
+}
+
+/// The deadline of a wait until `nanos` on the given clock.
+pub fn deadline_at(clock: i32, nanos: u64) -> u64 {
+    nanos.saturating_sub(offset(clock)).min(u64::MAX - 1)
+}
+
+/// Time passes until `deadline`, if it has not come yet.
+pub fn reach(deadline: u64) {
+    let now = now();
+    if deadline > now && deadline != u64::MAX {
+        C.extra.set(C.extra.get().saturating_add(deadline - now));
+    }
+}

@@ -1,0 +1,96 @@
+//! Fairness: a thread that yields gives way to the threads it may be waiting for.
+//!
+//! After "Fair stateless model checking" (Musuvathi, Qadeer, PLDI'08), which CHESS (OSDI'08) section 4.3 refers to.
+//! There, for each thread t: E(t) are the threads enabled ever since t last yielded, D(t) those that t disabled since,
+//! S(t) those scheduled since. When t yields, it gets a lower priority than all in (E ∪ D) \ S, and may not run while
+//! one of them is enabled; the edge to u is dropped when u is scheduled. Here the three sets are not kept but read off
+//! time stamps, so that only a yield costs anything.
+
+use crate::bits::{Bits, WORDS};
+use crate::sched::{S, thread, threads, words};
+use core::cell::Cell;
+use heisen_wire::MAX_THREADS;
+
+struct Fair {
+    /// Threads that have to give way to someone.
+    lowered: Bits,
+    any: Cell<bool>,
+    /// To whom, for each thread.
+    above: [[Cell<u64>; WORDS]; MAX_THREADS],
+}
+
+// SAFETY: as for `sched::S`.
+unsafe impl Sync for Fair {}
+
+static F: Fair = Fair {
+    lowered: Bits::new(),
+    any: Cell::new(false),
+    above: [const { [const { Cell::new(0) }; WORDS] }; MAX_THREADS],
+};
+
+/// Thread `number` yields, or a wait of it has timed out.
+pub fn yielded(number: usize) {
+    let t = thread(number);
+    let last = t.yielded_at.replace(S.step.get());
+    if last == 0 {
+        // The first yield orders nothing: S(t) starts out as all threads.
+        return;
+    }
+    for (other, u) in threads() {
+        let stayed = S.enabled.has(other) && u.enabled_since.get() <= last;
+        let disabled = u.disabled_by.get() as usize == number && u.disabled_at.get() > last;
+        if other != number && !u.ended.get() && u.scheduled_at.get() <= last && (stayed || disabled) {
+            let word = &F.above[number][other / 64];
+            word.set(word.get() | 1 << (other % 64));
+            F.lowered.add(number);
+            F.any.set(true);
+        }
+    }
+}
+
+/// Thread `number` is scheduled: nobody has to give way to it any longer.
+#[inline]
+pub fn scheduled(number: usize) {
+    if F.any.get() {
+        drop_edges_to(number);
+    }
+}
+
+#[cold]
+fn drop_edges_to(number: usize) {
+    let mut any = false;
+    for t in lowered() {
+        let word = &F.above[t][number / 64];
+        word.set(word.get() & !(1 << (number % 64)));
+        if F.above[t][..words()].iter().all(|w| w.get() == 0) {
+            F.lowered.remove(t);
+            S.barred.remove(t);
+        } else {
+            any = true;
+        }
+    }
+    F.any.set(any);
+}
+
+fn lowered() -> impl Iterator<Item = usize> {
+    (0..S.count.get()).filter(|&t| F.lowered.has(t))
+}
+
+/// Works out who is barred: those that have to give way to a thread that is enabled.
+#[inline]
+pub fn bar() {
+    if F.any.get() {
+        bar_lowered();
+    }
+}
+
+#[cold]
+fn bar_lowered() {
+    for t in lowered() {
+        if (0..words()).any(|w| F.above[t][w].get() & S.enabled.word(w) != 0) {
+            S.barred.add(t);
+        } else {
+            S.barred.remove(t);
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! What is taken from glibc: functions reached through `dlsym`, so that they are the real ones and not our own, and
+//! the few private facts about its thread control block.
+
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+#[link(name = "c")]
+unsafe extern "C" {
+    fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+    fn dlvsym(handle: *mut c_void, name: *const c_char, version: *const c_char) -> *mut c_void;
+    fn __errno_location() -> *mut c_int;
+    static mut environ: *mut *mut c_char;
+}
+
+const RTLD_DEFAULT: *mut c_void = core::ptr::null_mut();
+const RTLD_NEXT: *mut c_void = usize::MAX as *mut c_void;
+
+/// A function of glibc, looked up at its first use.
+#[derive(Debug)]
+pub struct Real {
+    name: &'static CStr,
+    address: AtomicUsize,
+}
+
+impl Real {
+    pub const fn new(name: &'static CStr) -> Real {
+        Real { name, address: AtomicUsize::new(0) }
+    }
+
+    /// Its address; 0 if there is no such function.
+    #[inline]
+    pub fn address(&self) -> usize {
+        match self.address.load(Relaxed) {
+            0 => self.find(),
+            at => at,
+        }
+    }
+
+    #[cold]
+    fn find(&self) -> usize {
+        // SAFETY: the name is a C string; RTLD_NEXT skips this library.
+        let at = unsafe { dlsym(RTLD_NEXT, self.name.as_ptr()) } as usize;
+        self.address.store(at, Relaxed);
+        at
+    }
+}
+
+/// Calls the real function of that name with the given type.
+macro_rules! real {
+    ($name:ident, fn($($arg:expr => $ty:ty),*) $(-> $ret:ty)?) => {{
+        static REAL: $crate::glibc::Real = {
+            const NAME: &core::ffi::CStr =
+                match core::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+                    Ok(name) => name,
+                    Err(_) => panic!(),
+                };
+            $crate::glibc::Real::new(NAME)
+        };
+        let at = REAL.address();
+        assert!(at != 0);
+        // SAFETY: glibc's function of that name has this type, and the arguments are the caller's own.
+        unsafe {
+            let function: unsafe extern "C" fn($($ty),*) $(-> $ret)? = core::mem::transmute(at);
+            function($($arg),*)
+        }
+    }};
+}
+pub(crate) use real;
+
+/// A symbol of the given version, anywhere in the program; 0 if there is none.
+pub fn private(name: &CStr) -> usize {
+    // SAFETY: both are C strings.
+    unsafe { dlvsym(RTLD_DEFAULT, name.as_ptr(), c"GLIBC_PRIVATE".as_ptr()) as usize }
+}
+
+/// A symbol anywhere in the program; 0 if there is none.
+pub fn symbol(name: &CStr) -> usize {
+    // SAFETY: a C string.
+    unsafe { dlsym(RTLD_DEFAULT, name.as_ptr()) as usize }
+}
+
+/// Sets `errno` of the running thread.
+pub fn set_errno(value: i32) {
+    // SAFETY: glibc returns a valid pointer into the running thread's storage.
+    unsafe { *__errno_location() = value };
+}
+
+/// The result of a function that returns -1 and sets `errno` on failure.
+pub fn result(error: i32) -> c_int {
+    if error == 0 {
+        return 0;
+    }
+    set_errno(error);
+    -1
+}
+
+/// Reads the value of an environment variable as a number, and takes the variable away from the program.
+pub fn take_env_number(prefix: &[u8]) -> Option<i32> {
+    let (slot, value) = find_env(prefix)?;
+    let mut number = 0i32;
+    for &digit in value.iter() {
+        if !digit.is_ascii_digit() {
+            return None;
+        }
+        number = number.checked_mul(10)?.checked_add((digit - b'0') as i32)?;
+    }
+    remove_env(slot);
+    Some(number)
+}
+
+/// Takes the first element off a `:`-separated variable, or the variable itself if it has only one: the program and
+/// what it starts shall find the environment that the user gave it.
+pub fn strip_env_first(prefix: &[u8]) {
+    let Some((slot, value)) = find_env(prefix) else { return };
+    match value.iter().position(|&b| b == b':') {
+        None => remove_env(slot),
+        Some(colon) => {
+            let rest = value.len() - colon;
+            value.copy_within(colon + 1.., 0);
+            // SAFETY: the string's terminating zero lies just behind it; `rest - 1` bytes and a zero fit before it.
+            unsafe { *value.as_mut_ptr().add(rest - 1) = 0 };
+        }
+    }
+}
+
+fn find_env(prefix: &[u8]) -> Option<(usize, &'static mut [u8])> {
+    // SAFETY: `environ` is a null-terminated array of C strings, and before `main` only this thread exists.
+    unsafe {
+        let table = environ;
+        if table.is_null() {
+            return None;
+        }
+        let mut slot = 0;
+        loop {
+            let entry = *table.add(slot);
+            if entry.is_null() {
+                return None;
+            }
+            let bytes = CStr::from_ptr(entry).to_bytes();
+            if bytes.starts_with(prefix) {
+                let value = entry.cast::<u8>().add(prefix.len());
+                return Some((slot, core::slice::from_raw_parts_mut(value, bytes.len() - prefix.len())));
+            }
+            slot += 1;
+        }
+    }
+}
+
+fn remove_env(slot: usize) {
+    // SAFETY: as in `find_env`; entries after the slot move down by one, the null included.
+    unsafe {
+        let table = environ;
+        let mut at = slot;
+        loop {
+            let next = *table.add(at + 1);
+            *table.add(at) = next;
+            if next.is_null() {
+                return;
+            }
+            at += 1;
+        }
+    }
+}
+
+/// The thread control block, as glibc's x86-64 ABI lays it out (the first five are ABI; `TID` is private but has not
+/// moved since glibc 2.4, and `fibers` checks it against the kernel's answer before it relies on it).
+pub mod tcb {
+    /// Pointer to itself.
+    pub const SELF: usize = 0x0;
+    /// Pointer to itself again (`header.self`), what `pthread_self` returns.
+    pub const HEADER_SELF: usize = 0x10;
+    /// Stack protector's canary.
+    pub const STACK_GUARD: usize = 0x28;
+    /// Key by which `setjmp` and friends mangle pointers.
+    pub const POINTER_GUARD: usize = 0x30;
+    /// Thread id.
+    pub const TID: usize = 0x2d0;
+    /// Offset of the cpu id in the restartable-sequence area.
+    pub const RSEQ_CPU_ID: usize = 4;
+    /// "Registration failed", so that `sched_getcpu` asks the kernel.
+    pub const RSEQ_FAILED: i32 = -2;
+}

@@ -1,0 +1,57 @@
+//! The runtime: preloaded into the program under test, it takes the place of the threading library, runs all threads
+//! of the program on one kernel thread and asks the plan, at every scheduling point, who goes next.
+//!
+//! It is `no_std`, allocates nothing on the path of a scheduling point, makes system calls itself and calls nothing
+//! that it intercepts. It knows nothing of search, symbols or text: it follows a plan and leaves a log.
+//!
+//! | module | what it is |
+//! | --- | --- |
+//! | [`sched`] | threads, who is enabled, scheduling points, decisions |
+//! | [`policy`], [`fair`] | the choice where the plan leaves one; fairness to threads that wait for a yielding one |
+//! | [`fibers`] | the carrier: stacks, thread-local storage, the switch |
+//! | [`zygote`] | parks the program before `main`, one fork an execution |
+//! | [`report`] | what is written to the wire |
+//! | [`clock`] | virtual time |
+//! | `shim` | what is intercepted, one file a family of functions |
+#![no_std]
+
+mod bits;
+mod clock;
+mod fair;
+mod fibers;
+mod glibc;
+mod policy;
+mod report;
+mod sched;
+mod shim;
+mod sys;
+mod zygote;
+
+/// A bug in the runtime itself: nothing sensible can follow, so the process ends with a status of its own and the
+/// engine reports an internal error.
+#[cfg(not(test))]
+#[panic_handler]
+fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
+    let line = info.location().map_or(0, |l| l.line());
+    let file = info.location().map_or("", |l| l.file());
+    sys::write(2, b"heisen runtime: internal error at ");
+    sys::write(2, file.as_bytes());
+    let mut digits = [b':', b'0', b'0', b'0', b'0', b'\n'];
+    let mut rest = line;
+    for slot in digits[1..5].iter_mut().rev() {
+        *slot = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    sys::write(2, &digits);
+    sys::kill(sys::getpid(), sys::SIGKILL);
+    sys::exit_group(5)
+}
+
+// The prebuilt `core` names the personality routine of an unwinding build. Nothing unwinds through this library's Rust
+// code, so it is never called; hidden, so that it does not take the place of a Rust program's own.
+core::arch::global_asm!(
+    ".globl rust_eh_personality",
+    ".hidden rust_eh_personality",
+    "rust_eh_personality:",
+    "ud2",
+);

@@ -1,0 +1,388 @@
+//! The runtime's side of the wire: takes the plan, keeps the log, pauses for the engine to look.
+
+use crate::sched::{NONE, S, me, needs, thread, threads};
+use crate::{fibers, policy, shim, sys};
+use core::cell::Cell;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use heisen_trace::decision::{Decision, DecisionKind};
+use heisen_trace::{Note, Op};
+use heisen_wire::{
+    MAX_DECISIONS, MAX_EVENTS, MAX_TEXT, NO_THREAD, Wire, diverged, end, flag, misuse, pack_event, state,
+    stop,
+};
+
+struct Report {
+    /// Address of the mapping; 0 while there is none.
+    wire: Cell<usize>,
+    flags: Cell<u32>,
+    /// The next override of the plan, and how many there are.
+    next: Cell<u32>,
+    overrides: Cell<u32>,
+}
+
+// SAFETY: as for `sched::S`.
+unsafe impl Sync for Report {}
+
+static R: Report =
+    Report { wire: Cell::new(0), flags: Cell::new(0), next: Cell::new(0), overrides: Cell::new(0) };
+
+/// Attaches the mapping.
+pub fn attach(at: usize) {
+    R.wire.set(at);
+}
+
+/// The mapping. Only to be called in a controlled process.
+#[inline]
+pub fn wire() -> &'static Wire {
+    // SAFETY: `attach` was given a mapping of this layout, which stays for the life of the process; all its fields
+    // are atomics.
+    unsafe { &*(R.wire.get() as *const Wire) }
+}
+
+/// An execution begins: takes over the plan. What was done before `main` does not count.
+pub fn begin() {
+    let plan = &wire().plan;
+    let limit = plan.step_limit.load(Relaxed);
+    S.step.set(0);
+    S.hash.set(heisen_trace::hash::EMPTY);
+    S.limit.set(limit);
+    S.tail.set(limit / 2);
+    R.flags.set(plan.flags.load(Relaxed));
+    R.next.set(0);
+    R.overrides.set(plan.overrides.load(Relaxed));
+    for (_, t) in threads() {
+        for stamp in [&t.enabled_since, &t.scheduled_at, &t.yielded_at, &t.disabled_at] {
+            stamp.set(0);
+        }
+    }
+    threads_created(S.count.get());
+    policy::begin(
+        plan.policy.load(Relaxed),
+        plan.seed.load(Relaxed),
+        plan.depth.load(Relaxed),
+        plan.pct_steps.load(Relaxed),
+    );
+    set_alarm();
+    S.running.set(true);
+    if stops() {
+        shim::signal::catch_crashes();
+    }
+}
+
+fn stops() -> bool {
+    R.flags.get() & flag::STOPS != 0
+}
+
+/// Whether decisions are logged.
+#[inline]
+pub fn logs_decisions() -> bool {
+    R.flags.get() & (flag::DECISIONS | flag::STOPS) != 0
+}
+
+/// The number of steps so far.
+#[inline]
+pub fn steps(step: u32) {
+    if R.wire.get() != 0 {
+        wire().report.steps.store(step, Relaxed);
+    }
+}
+
+/// The number of threads so far.
+pub fn threads_created(count: usize) {
+    wire().report.threads.store(count as u32, Relaxed);
+}
+
+/// Something happened that is not controlled.
+pub fn note(note: Note) {
+    let notes = &wire().report.notes;
+    notes.store(notes.load(Relaxed) | 1 << (note as u8), Relaxed);
+}
+
+/// The running thread does an operation.
+#[inline]
+pub fn event(op: Op, object: usize, pc: usize) {
+    if R.flags.get() & flag::EVENTS != 0 {
+        log_event(op, object, pc);
+    }
+}
+
+#[cold]
+fn log_event(op: Op, object: usize, pc: usize) {
+    let report = &wire().report;
+    let index = report.events.load(Relaxed) as usize;
+    if index == MAX_EVENTS {
+        return;
+    }
+    let event = &wire().events[index];
+    event[0].store(pack_event(S.step.get(), S.current.get(), op as u8), Relaxed);
+    event[1].store(object as u64, Relaxed);
+    event[2].store(pc as u64, Relaxed);
+    report.events.store(index as u32 + 1, Relaxed);
+}
+
+/// The last event did not succeed: a lock was not acquired, a wait timed out.
+pub fn failed() {
+    if R.flags.get() & flag::EVENTS != 0 {
+        let index = wire().report.events.load(Relaxed) as usize;
+        if index > 0 {
+            let word = &wire().events[index - 1][0];
+            word.store(word.load(Relaxed) | heisen_wire::EVENT_FAILED, Relaxed);
+        }
+    }
+}
+
+/// A decision was taken, and `to` runs or is woken.
+pub fn decision(decision: &Decision, to: u16) {
+    if logs_decisions() {
+        let report = &wire().report;
+        let index = report.decisions.load(Relaxed) as usize;
+        if index < MAX_DECISIONS {
+            let [first, second] = decision.pack();
+            wire().decisions[index][0].store(first, Relaxed);
+            wire().decisions[index][1].store(second, Relaxed);
+            report.decisions.store(index as u32 + 1, Relaxed);
+        } else {
+            note(Note::LogFull);
+        }
+    }
+    if stops() && decision.chosen != 0 {
+        let stop = &wire().stop;
+        stop.to.store(to as u32, Relaxed);
+        stop.kind.store(decision.kind as u32 | (decision.preemptive as u32) << 8, Relaxed);
+        stop.options.store(decision.options as u32, Relaxed);
+        pause(stop::DECISION);
+    }
+}
+
+fn set_alarm() {
+    let mut at = S.tail.get().min(S.limit.get());
+    if R.next.get() < R.overrides.get() {
+        at = at.min(wire().overrides[R.next.get() as usize].step.load(Relaxed).saturating_add(1));
+    }
+    S.alarm.set(at);
+}
+
+/// The step is one at which something may be due.
+#[cold]
+pub fn alarm(step: u32) {
+    if R.next.get() < R.overrides.get() {
+        let planned = wire().overrides[R.next.get() as usize].step.load(Relaxed);
+        if step > planned {
+            diverge(diverged::NO_DECISION, planned, 0);
+        }
+    }
+    if step >= S.limit.get() {
+        finish(end::STEP_LIMIT, 0, 0);
+    }
+    if step >= S.tail.get() {
+        note(Note::FairTail);
+        S.alarm.set(S.limit.get());
+    }
+}
+
+/// What the plan wants at the decision of this step, if anything. `find` gives the index of a thread's choice.
+#[inline]
+pub fn planned(
+    step: u32,
+    kind: DecisionKind,
+    options: usize,
+    find: impl Fn(usize) -> Option<usize>,
+) -> Option<usize> {
+    if R.next.get() == R.overrides.get() {
+        return None;
+    }
+    // Before the last override, what is not fixed is the default, whatever the policy.
+    Some(planned_override(step, kind, options, find).unwrap_or(0))
+}
+
+fn planned_override(
+    step: u32,
+    kind: DecisionKind,
+    options: usize,
+    find: impl Fn(usize) -> Option<usize>,
+) -> Option<usize> {
+    let planned = &wire().overrides[R.next.get() as usize];
+    if planned.step.load(Relaxed) != step {
+        return None;
+    }
+    let t = thread(me());
+    let expect = planned.expect.load(Relaxed);
+    let (expect_options, expect_from) = (expect & 0xffff, expect >> 16);
+    let expect_op = planned.op.load(Relaxed);
+    let choice = planned.choice.load(Relaxed) as usize;
+    let last = R.next.get() + 1 == R.overrides.get();
+    let expect_hash = wire().plan.expect.load(Relaxed);
+    let index = if planned.by_thread.load(Relaxed) != 0 { find(choice) } else { Some(choice) };
+    let why = if planned.kind.load(Relaxed) != kind as u8 {
+        diverged::NO_DECISION
+    } else if expect_from != NO_THREAD && expect_from as usize != me()
+        || expect_op != 0 && expect_op != t.op() as u8
+    {
+        diverged::OTHER_OP
+    } else if expect_options != 0 && expect_options as usize != options {
+        diverged::OPTIONS
+    } else if last && expect_hash != 0 && expect_hash != S.hash.get() {
+        diverged::HASH
+    } else if index.is_none_or(|index| index >= options) {
+        diverged::NOT_ENABLED
+    } else {
+        R.next.set(R.next.get() + 1);
+        set_alarm();
+        return index;
+    };
+    diverge(why, step, options);
+    None
+}
+
+/// Gives up on the plan's overrides; the execution goes on by the policy, as CHESS (OSDI'08) section 4.2 does.
+fn diverge(why: u32, step: u32, options: usize) {
+    let report = &wire().report;
+    report.diverged.store(why, Relaxed);
+    report.diverged_step.store(step, Relaxed);
+    report.diverged_thread.store(me() as u32, Relaxed);
+    report.diverged_op.store(thread(me()).op() as u32, Relaxed);
+    report.diverged_options.store(options as u32, Relaxed);
+    R.next.set(R.overrides.get());
+    set_alarm();
+}
+
+/// The execution is about to end in an orderly way: notes how, and what of the plan is left over.
+pub fn ending(how: u32, code: i32, pc: usize) {
+    let report = &wire().report;
+    if report.end.load(Relaxed) != end::NONE {
+        return;
+    }
+    report.end.store(how, Relaxed);
+    report.end_code.store(code as u32, Relaxed);
+    report.end_thread.store(me() as u32, Relaxed);
+    report.end_pc.store(pc as u64, Relaxed);
+    if stops() {
+        pause(stop::END);
+    }
+}
+
+/// Notes overrides that were never reached. Called when no further step can come.
+pub fn leftover() {
+    if R.next.get() < R.overrides.get() {
+        let planned = wire().overrides[R.next.get() as usize].step.load(Relaxed);
+        diverge(diverged::ENDED, planned, 0);
+    }
+}
+
+/// Ends the execution here and now.
+pub fn finish(how: u32, code: i32, pc: usize) -> ! {
+    leftover();
+    ending(how, code, pc);
+    sys::exit_group(0)
+}
+
+/// No thread can take a step.
+#[cold]
+pub fn deadlock() -> ! {
+    if !S.running.get() {
+        // Before `main` there is no execution to report on: stand still, and let the engine's watchdog say where.
+        sys::write(2, b"heisen: deadlock before main\n");
+        sys::kill(sys::getpid(), sys::SIGKILL);
+    }
+    finish(end::DEADLOCK, 0, thread(me()).pc.get())
+}
+
+/// A synchronisation object was used in a way that is undefined. Only the first is kept.
+pub fn misused(what: u32, object: usize, pc: usize) {
+    let report = &wire().report;
+    if report.misuse.load(Relaxed) != misuse::NONE || !S.running.get() {
+        return;
+    }
+    report.misuse.store(what, Relaxed);
+    report.misuse_thread.store(me() as u32, Relaxed);
+    report.misuse_object.store(object as u64, Relaxed);
+    report.misuse_pc.store(pc as u64, Relaxed);
+    if stops() {
+        pause(stop::MISUSE);
+    }
+}
+
+/// A panic or exception starts to unwind in the running thread.
+pub fn thrown(rust: bool) {
+    if rust {
+        wire().report.panic_thread.store(me() as u32 + 1, Relaxed);
+    }
+    if stops() && rust {
+        pause(stop::THROW);
+    }
+}
+
+/// Appends a string to the text of the report, with a zero byte.
+pub fn text(bytes: &[u8]) {
+    let used = wire().report.text.load(Relaxed) as usize;
+    let room = (MAX_TEXT - used).saturating_sub(1);
+    let taken = bytes.len().min(room);
+    for (slot, &byte) in wire().text[used..].iter().zip(&bytes[..taken]) {
+        slot.store(byte, Relaxed);
+    }
+    if room > 0 {
+        wire().text[used + taken].store(0, Relaxed);
+        wire().report.text.store((used + taken + 1) as u32, Relaxed);
+    }
+}
+
+/// Stops until the engine has looked, with the registers of this very place.
+#[inline(never)]
+fn pause(reason: u32) {
+    let registers = &wire().stop.registers;
+    fibers::registers(registers);
+    pause_with(reason);
+}
+
+/// Stops until the engine has looked; the registers are in place already.
+pub fn pause_with(reason: u32) {
+    let stop = &wire().stop;
+    let t = thread(me());
+    stop.reason.store(reason, Relaxed);
+    stop.thread.store(me() as u32, Relaxed);
+    stop.op.store(t.op() as u32, Relaxed);
+    stop.object.store(t.object.get() as u64, Relaxed);
+    stop.step.store(S.step.get(), Relaxed);
+    publish_threads();
+    stop.state.store(stop::STOPPED, SeqCst);
+    ring();
+    while stop.state.load(SeqCst) == stop::STOPPED {
+        sys::futex_wait(&stop.state, stop::STOPPED);
+    }
+}
+
+/// Tells the engine that there is something to see.
+pub fn ring() {
+    wire().bell.fetch_add(1, SeqCst);
+    sys::futex_wake(&wire().bell);
+}
+
+fn publish_threads() {
+    for (number, t) in threads() {
+        let out = &wire().threads[number];
+        let state = if t.ended.get() {
+            state::ENDED
+        } else if !t.begun.get() {
+            state::NEW
+        } else if S.late.has(number) {
+            state::TIMED
+        } else if S.enabled.has(number) {
+            state::READY
+        } else {
+            state::BLOCKED
+        };
+        out.state.store(state, Relaxed);
+        out.op.store(t.op() as u32, Relaxed);
+        out.parent.store(if t.parent.get() == NONE { NO_THREAD } else { t.parent.get() as u32 }, Relaxed);
+        out.child.store(t.child.get() as u32, Relaxed);
+        out.pc.store(t.pc.get() as u64, Relaxed);
+        out.start.store(t.start.get() as u64, Relaxed);
+        put(&out.sp, if number == me() { 0 } else { t.sp.get() });
+        put(&out.object, t.object.get());
+        put(&out.needs, needs(number));
+    }
+}
+
+fn put(slot: &AtomicU64, value: usize) {
+    slot.store(value as u64, Relaxed);
+}

@@ -1,0 +1,633 @@
+//! The scheduler: which threads exist, which can take their next step, and who takes it.
+//!
+//! After CHESS (OSDI'08), sections 3.3, 3.4 and 4.1: a thread stops just *before* each visible operation; it is
+//! enabled if that operation can be done now; replay follows the plan's overrides, then the policy records. Unlike
+//! CHESS, which wakes all waiters of a resource and lets them try again, whether a thread is enabled is exact here:
+//! taking a lock disables those that are about to take it, so no step is wasted and the number of executions of a
+//! small program can be worked out by hand.
+//!
+//! Everything is a [`Cell`] in one static: there is one kernel thread, and a switch of fibers happens only in
+//! [`reschedule`], when nothing is borrowed.
+
+use crate::bits::Bits;
+use crate::{fair, fibers, policy, report};
+use core::cell::Cell;
+use core::hint::unreachable_unchecked;
+use heisen_trace::decision::{Decision, DecisionKind, MAX_OPTIONS};
+use heisen_trace::{Note, Op, hash};
+use heisen_wire::MAX_THREADS;
+
+/// "No thread".
+pub const NONE: u16 = 0xffff;
+
+/// One thread of the program. The main thread is number 0.
+#[derive(Debug)]
+pub struct Thread {
+    /// Saved stack pointer; meaningful while another thread runs.
+    pub sp: Cell<usize>,
+    /// Base of its thread-local storage, which is also its `pthread_t`.
+    pub fs: Cell<usize>,
+    /// What it is about to do, as a number so that an unused slot is all zeros and costs no space in the library.
+    op: Cell<u8>,
+    /// On what.
+    pub object: Cell<usize>,
+    /// Called from where.
+    pub pc: Cell<usize>,
+
+    /// Start function, argument and, once ended, result.
+    pub start: Cell<usize>,
+    pub arg: Cell<usize>,
+    pub result: Cell<usize>,
+    /// Its place in the tree of creation.
+    pub parent: Cell<u16>,
+    pub child: Cell<u16>,
+    pub children: Cell<u16>,
+    pub begun: Cell<bool>,
+    pub ended: Cell<bool>,
+    pub detached: Cell<bool>,
+    /// Someone has joined it, or is about to.
+    pub joined: Cell<bool>,
+
+    /// Condition variable or futex in whose queue it waits; 0 if none.
+    pub queue: Cell<usize>,
+    /// Order of arrival there.
+    pub ticket: Cell<u64>,
+    /// Futex wake mask.
+    pub mask: Cell<u32>,
+    /// The mutex to acquire after being taken off a condition variable's queue.
+    pub relock: Cell<usize>,
+    /// Virtual time at which its wait ends; `u64::MAX` if never.
+    pub deadline: Cell<u64>,
+
+    /// Stack, as mapped: lowest address, size without and of the guard; size 0 for the main thread.
+    pub stack: Cell<usize>,
+    pub stack_size: Cell<usize>,
+    pub guard_size: Cell<usize>,
+    /// Whether the program brought the stack.
+    pub stack_foreign: Cell<bool>,
+    /// What the program believes its alternate signal stack to be: base, size; size 0 if none.
+    pub alt_base: Cell<usize>,
+    pub alt_size: Cell<usize>,
+    /// Name, zero-terminated.
+    pub name: [Cell<u8>; 16],
+
+    /// For `fair`: since when it has been enabled, last switched to, last yielded (0 if never), last disabled and by
+    /// whom; all in steps.
+    pub enabled_since: Cell<u32>,
+    pub scheduled_at: Cell<u32>,
+    pub yielded_at: Cell<u32>,
+    pub disabled_at: Cell<u32>,
+    pub disabled_by: Cell<u16>,
+    /// For `policy`: PCT priority, higher runs first.
+    pub priority: Cell<u64>,
+}
+
+impl Thread {
+    const fn new() -> Thread {
+        Thread {
+            sp: Cell::new(0),
+            fs: Cell::new(0),
+            op: Cell::new(0),
+            object: Cell::new(0),
+            pc: Cell::new(0),
+            start: Cell::new(0),
+            arg: Cell::new(0),
+            result: Cell::new(0),
+            parent: Cell::new(0),
+            child: Cell::new(0),
+            children: Cell::new(0),
+            begun: Cell::new(false),
+            ended: Cell::new(false),
+            detached: Cell::new(false),
+            joined: Cell::new(false),
+            queue: Cell::new(0),
+            ticket: Cell::new(0),
+            mask: Cell::new(0),
+            relock: Cell::new(0),
+            deadline: Cell::new(0),
+            stack: Cell::new(0),
+            stack_size: Cell::new(0),
+            guard_size: Cell::new(0),
+            stack_foreign: Cell::new(false),
+            alt_base: Cell::new(0),
+            alt_size: Cell::new(0),
+            name: [const { Cell::new(0) }; 16],
+            enabled_since: Cell::new(0),
+            scheduled_at: Cell::new(0),
+            yielded_at: Cell::new(0),
+            disabled_at: Cell::new(0),
+            disabled_by: Cell::new(0),
+            priority: Cell::new(0),
+        }
+    }
+
+    /// What it is about to do.
+    pub fn op(&self) -> Op {
+        Op::from_code(self.op.get()).unwrap_or(Op::Start)
+    }
+
+    /// Sets what it is about to do, on what, called from where.
+    #[inline]
+    pub fn about_to(&self, op: Op, object: usize, pc: usize) {
+        self.op.set(op as u8);
+        self.object.set(object);
+        self.pc.set(pc);
+    }
+}
+
+/// The scheduler's state.
+#[derive(Debug)]
+pub struct Sched {
+    /// Whether this process is controlled; false before start-up, without an engine, and in a forked child.
+    pub active: Cell<bool>,
+    /// Whether an execution runs; false from start-up to the zygote point.
+    pub running: Cell<bool>,
+    /// The running thread.
+    pub current: Cell<u16>,
+    /// Threads created; slots are not reused in an execution.
+    pub count: Cell<usize>,
+    /// Threads that have not ended.
+    pub live: Cell<usize>,
+    /// Steps taken.
+    pub step: Cell<u32>,
+    /// The first step at which [`alarm`] must look: the next override, the fair tail, the limit.
+    pub alarm: Cell<u32>,
+    /// Step from which the schedule is a fair round-robin.
+    pub tail: Cell<u32>,
+    /// Step at which the execution is ended.
+    pub limit: Cell<u32>,
+    /// Running hash of the steps.
+    pub hash: Cell<u64>,
+    /// Threads whose next operation can be done, or can time out.
+    pub enabled: Bits,
+    /// Those of `enabled` whose next operation cannot be done: if scheduled, they time out.
+    pub late: Bits,
+    /// Threads that may not run while a thread they have to give way to is enabled; see `fair`.
+    pub barred: Bits,
+    /// What the next operation of each thread needs to be available; 0 if it never blocks. Kept apart from `threads`
+    /// since acquiring and releasing look at all of them.
+    needs: [Cell<usize>; MAX_THREADS],
+    /// How many threads wait for a `pthread_once` in progress (see `shim::once`).
+    pub once_waiters: Cell<usize>,
+    /// Source of [`Thread::ticket`].
+    tickets: Cell<u64>,
+    threads: [Thread; MAX_THREADS],
+}
+
+// SAFETY: the process has one kernel thread; signal handlers that touch the state end the process.
+unsafe impl Sync for Sched {}
+
+/// The one scheduler. All zeros, so that it takes no space in the library; [`init`] sets the rest.
+pub static S: Sched = Sched {
+    active: Cell::new(false),
+    running: Cell::new(false),
+    current: Cell::new(0),
+    count: Cell::new(0),
+    live: Cell::new(0),
+    step: Cell::new(0),
+    alarm: Cell::new(0),
+    tail: Cell::new(0),
+    limit: Cell::new(0),
+    hash: Cell::new(0),
+    enabled: Bits::new(),
+    late: Bits::new(),
+    barred: Bits::new(),
+    needs: [const { Cell::new(0) }; MAX_THREADS],
+    once_waiters: Cell::new(0),
+    tickets: Cell::new(0),
+    threads: [const { Thread::new() }; MAX_THREADS],
+};
+
+/// The main thread exists, and no limit is near.
+pub fn init() {
+    for never in [&S.alarm, &S.tail, &S.limit] {
+        never.set(u32::MAX);
+    }
+    S.hash.set(hash::EMPTY);
+    add(0, None);
+}
+
+/// Why the running thread lets the others have a look in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gives {
+    /// It could go on: to run another thread is a preemption.
+    Able,
+    /// It yields: to run another thread is free.
+    Yields,
+    /// It cannot go on.
+    Blocks,
+}
+
+/// How a wait ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Woken {
+    /// What was waited for is there.
+    Ready,
+    /// The time ran out first.
+    TimedOut,
+}
+
+/// The number of the running thread.
+#[inline]
+pub fn me() -> usize {
+    S.current.get() as usize
+}
+
+/// The thread of that number.
+#[inline]
+pub fn thread(number: usize) -> &'static Thread {
+    &S.threads[number]
+}
+
+/// All threads created so far.
+pub fn threads() -> impl Iterator<Item = (usize, &'static Thread)> {
+    S.threads[..S.count.get()].iter().enumerate()
+}
+
+/// Words in use of the sets of threads.
+#[inline]
+pub fn words() -> usize {
+    S.count.get().div_ceil(64)
+}
+
+/// A fresh ticket, for the order of arrival in a queue.
+pub fn ticket() -> u64 {
+    let next = S.tickets.get() + 1;
+    S.tickets.set(next);
+    next
+}
+
+/// A scheduling point before an operation that never blocks. Returns when it is to be done.
+#[inline]
+pub fn point(op: Op, object: usize, pc: usize) {
+    let t = thread(me());
+    t.about_to(op, object, pc);
+    reschedule(Gives::Able);
+    report::event(op, object, pc);
+}
+
+/// A scheduling point at which the thread gives way.
+pub fn yield_point(op: Op, pc: usize) {
+    let t = thread(me());
+    t.about_to(op, 0, pc);
+    fair::yielded(me());
+    reschedule(Gives::Yields);
+    report::event(op, 0, pc);
+}
+
+/// A scheduling point before an operation that needs `object`, which is `free` or not at this moment. Returns when
+/// the object is free, or when the deadline has passed first.
+#[inline]
+pub fn wait_for(op: Op, object: usize, pc: usize, free: bool, deadline: u64) -> Woken {
+    let number = me();
+    let t = thread(number);
+    t.about_to(op, object, pc);
+    t.deadline.set(deadline);
+    S.needs[number].set(object);
+    if !free {
+        disable(number);
+    }
+    reschedule(if free { Gives::Able } else { Gives::Blocks });
+    S.needs[number].set(0);
+    report::event(op, object, pc);
+    settle(number)
+}
+
+/// Waits in the queue of `queue` until someone calls [`take_off`], or the deadline passes. The thread then needs what
+/// the waker set. `op` is what it will do when it goes on.
+pub fn wait_in_queue(op: Op, queue: usize, pc: usize, deadline: u64) -> Woken {
+    let number = me();
+    let t = thread(number);
+    t.about_to(op, queue, pc);
+    t.queue.set(queue);
+    t.ticket.set(ticket());
+    t.deadline.set(deadline);
+    disable(number);
+    reschedule(Gives::Blocks);
+    S.needs[number].set(0);
+    let woken = settle(number);
+    t.queue.set(0);
+    woken
+}
+
+/// After a wait: if the thread was scheduled although what it needs is not there, its time has run out.
+fn settle(number: usize) -> Woken {
+    let t = thread(number);
+    let deadline = t.deadline.replace(u64::MAX);
+    if !S.late.has(number) {
+        return Woken::Ready;
+    }
+    S.late.remove(number);
+    crate::clock::reach(deadline);
+    fair::yielded(number);
+    report::failed();
+    Woken::TimedOut
+}
+
+/// Takes a thread off the queue it waits in. It can go on at once, or, with `then_needs` not 0, as soon as that object
+/// is free, which it is or not now.
+pub fn take_off(number: usize, op: Op, then_needs: usize, free: bool) {
+    let t = thread(number);
+    t.queue.set(0);
+    t.op.set(op as u8);
+    t.deadline.set(u64::MAX);
+    if then_needs != 0 {
+        t.object.set(then_needs);
+    }
+    S.needs[number].set(then_needs);
+    if then_needs == 0 || free {
+        enable(number);
+    } else {
+        S.late.remove(number);
+        S.enabled.remove(number);
+    }
+}
+
+/// The thread can take its step from now on.
+pub fn enable(number: usize) {
+    S.late.remove(number);
+    if !S.enabled.has(number) {
+        S.enabled.add(number);
+        thread(number).enabled_since.set(S.step.get());
+    }
+}
+
+/// The thread cannot take its step from now on, except to time out if it has a deadline.
+fn disable(number: usize) {
+    let t = thread(number);
+    t.disabled_at.set(S.step.get());
+    t.disabled_by.set(S.current.get());
+    if t.deadline.get() == u64::MAX {
+        S.enabled.remove(number);
+    } else {
+        S.late.add(number);
+        S.enabled.add(number);
+    }
+}
+
+/// `object` is no longer free: disables all that need it.
+#[inline]
+pub fn taken(object: usize) {
+    for (number, needs) in S.needs[..S.count.get()].iter().enumerate() {
+        if needs.get() == object {
+            disable(number);
+        }
+    }
+}
+
+/// `object` is free: enables all that need it.
+#[inline]
+pub fn freed(object: usize) {
+    for (number, needs) in S.needs[..S.count.get()].iter().enumerate() {
+        if needs.get() == object {
+            enable(number);
+        }
+    }
+}
+
+/// Whether any thread needs `object`, or waits in its queue.
+pub fn awaited(object: usize) -> bool {
+    threads().any(|(number, t)| S.needs[number].get() == object || t.queue.get() == object)
+}
+
+/// What a thread needs before it can go on; 0 if nothing.
+pub fn needs(number: usize) -> usize {
+    S.needs[number].get()
+}
+
+/// The running thread can never go on, as it needs `object`.
+pub fn cannot(object: usize) {
+    S.needs[me()].set(object);
+    S.enabled.remove(me());
+}
+
+/// Threads in the queue of `queue`, longest waiting first, as many as fit.
+pub fn waiters(queue: usize, out: &mut [u16]) -> usize {
+    let mut found = 0;
+    for (number, t) in threads() {
+        if t.queue.get() != queue || found == out.len() {
+            continue;
+        }
+        let mut at = found;
+        while at > 0 && thread(out[at - 1] as usize).ticket.get() > t.ticket.get() {
+            out[at] = out[at - 1];
+            at -= 1;
+        }
+        out[at] = number as u16;
+        found += 1;
+    }
+    found
+}
+
+/// Chooses which of several waiters is woken: a decision of its own if there is more than one.
+pub fn choose_waiter(candidates: &[u16]) -> usize {
+    let number = me();
+    let options = candidates.len().min(MAX_OPTIONS);
+    if options < 2 {
+        return 0;
+    }
+    let step = next_step();
+    let planned = report::planned(step, DecisionKind::Waiter, options, |thread| {
+        candidates.iter().position(|&c| c as usize == thread)
+    });
+    let chosen = match planned {
+        Some(choice) => choice,
+        None => policy::waiter(options),
+    };
+    let decision = Decision {
+        step,
+        kind: DecisionKind::Waiter,
+        options: options as u16,
+        chosen: chosen as u16,
+        preemptive: false,
+        forced: false,
+        hash: S.hash.get(),
+    };
+    S.hash.set(hash::fold(S.hash.get(), number as u16, Op::Wake as u8, options as u16));
+    report::decision(&decision, candidates[chosen]);
+    chosen
+}
+
+/// Counts a step.
+#[inline]
+fn next_step() -> u32 {
+    let step = S.step.get() + 1;
+    S.step.set(step);
+    report::steps(step);
+    if step >= S.alarm.get() {
+        report::alarm(step);
+    }
+    step
+}
+
+/// Candidates for the next step: enabled and not barred.
+#[inline]
+pub fn candidates(word: usize) -> u64 {
+    S.enabled.word(word) & !S.barred.word(word)
+}
+
+/// Ends the running thread's turn: chooses who takes the next step and switches there. Returns when the thread that
+/// called is scheduled again.
+#[inline]
+pub fn reschedule(gives: Gives) {
+    let number = me();
+    let step = next_step();
+    if S.once_waiters.get() != 0 {
+        crate::shim::once::recheck();
+    }
+    fair::bar();
+    let mut options = 0;
+    for word in 0..words() {
+        options += candidates(word).count_ones() as usize;
+    }
+    let able = gives == Gives::Able && !S.barred.has(number);
+    let next = if options > 1 {
+        decide(number, step, able, options)
+    } else if able {
+        number
+    } else if options == 1 {
+        after(number).unwrap_or(number)
+    } else {
+        report::deadlock()
+    };
+    S.hash.set(hash::fold(S.hash.get(), number as u16, thread(number).op.get(), options as u16));
+    if next != number {
+        switch_to(number, next);
+    }
+}
+
+/// The first candidate after `number` in cyclic order, `number` itself last.
+fn after(number: usize) -> Option<usize> {
+    search(number, |_| u64::MAX)
+}
+
+/// The first candidate after `number` in cyclic order that is also in the set that `mask` gives by words.
+fn search(number: usize, mask: impl Fn(usize) -> u64) -> Option<usize> {
+    let words = words();
+    let (home, bit) = (number / 64, number % 64);
+    let above = u64::MAX.checked_shl(bit as u32 + 1).unwrap_or(0);
+    for turn in 0..=words {
+        let word = (home + turn) % words;
+        let mut set = candidates(word) & mask(word);
+        if turn == 0 {
+            set &= above;
+        } else if turn == words {
+            set &= !above;
+        }
+        if set != 0 {
+            return Some(word * 64 + set.trailing_zeros() as usize);
+        }
+    }
+    None
+}
+
+/// What the default policy does: go on if possible; else the next enabled thread, fair by taking turns; else the one
+/// whose time runs out first.
+fn default_choice(number: usize, able: bool) -> usize {
+    if able {
+        return number;
+    }
+    if let Some(next) = search(number, |word| !S.late.word(word)) {
+        return next;
+    }
+    let by_deadline = |&t: &usize| (thread(t).deadline.get(), cyclic(number, t));
+    let candidate = |t: &usize| candidates(t / 64) >> (t % 64) & 1 != 0;
+    (0..S.count.get()).filter(candidate).min_by_key(by_deadline).unwrap_or(number)
+}
+
+/// Distance from `from` to `to` in cyclic order.
+fn cyclic(from: usize, to: usize) -> usize {
+    let count = S.count.get();
+    (to + count - from - 1) % count
+}
+
+/// The `index`-th choice, where `first` is number 0 and the others follow it in cyclic order.
+fn nth(first: usize, index: usize) -> usize {
+    let mut at = first;
+    for _ in 0..index {
+        match after(at) {
+            Some(next) => at = next,
+            // SAFETY: `index` is less than the number of candidates, so there is a next one.
+            None => unsafe { unreachable_unchecked() },
+        }
+    }
+    at
+}
+
+fn decide(number: usize, step: u32, able: bool, options: usize) -> usize {
+    if step >= S.tail.get() {
+        // A fair tail: everyone in turn. Nothing is recorded, as the rule alone repeats it.
+        return search(number, |word| !S.late.word(word)).or_else(|| after(number)).unwrap_or(number);
+    }
+    let first = default_choice(number, able);
+    let options = if options > MAX_OPTIONS {
+        report::note(Note::TooManyChoices);
+        MAX_OPTIONS
+    } else {
+        options
+    };
+    let planned = report::planned(step, DecisionKind::Thread, options, |thread| {
+        (0..options).find(|&index| nth(first, index) == thread)
+    });
+    let chosen = match planned {
+        Some(choice) => choice,
+        None => policy::thread(first, options, step, nth),
+    };
+    let next = nth(first, chosen);
+    if report::logs_decisions() || planned.is_some() {
+        let decision = Decision {
+            step,
+            kind: DecisionKind::Thread,
+            options: options as u16,
+            chosen: chosen as u16,
+            preemptive: able,
+            forced: false,
+            hash: S.hash.get(),
+        };
+        report::decision(&decision, next as u16);
+    }
+    next
+}
+
+#[inline]
+fn switch_to(from: usize, to: usize) {
+    S.current.set(to as u16);
+    let t = thread(to);
+    t.scheduled_at.set(S.step.get());
+    fair::scheduled(to);
+    fibers::switch(thread(from), t);
+}
+
+/// Adds a thread, enabled and about to start; `parent` is none for the main thread. What the carrier knows of it is
+/// filled in before.
+pub fn add(number: usize, parent: Option<usize>) {
+    let t = thread(number);
+    t.parent.set(NONE);
+    if let Some(parent) = parent {
+        let children = thread(parent).children.get() + 1;
+        thread(parent).children.set(children);
+        t.parent.set(parent as u16);
+        t.child.set(children);
+    }
+    t.deadline.set(u64::MAX);
+    t.disabled_by.set(NONE);
+    t.about_to(Op::Start, 0, t.start.get());
+    S.count.set(number + 1);
+    S.live.set(S.live.get() + 1);
+    report::threads_created(number + 1);
+    policy::created(t);
+    enable(number);
+}
+
+/// The running thread has ended: those that join it can go on. Never returns to it.
+pub fn end() -> ! {
+    let number = me();
+    let t = thread(number);
+    t.ended.set(true);
+    t.about_to(Op::End, 0, 0);
+    S.live.set(S.live.get() - 1);
+    S.enabled.remove(number);
+    freed(t.fs.get());
+    reschedule(Gives::Blocks);
+    unreachable!()
+}

@@ -1,0 +1,104 @@
+//! Condition variables. The object's own memory is not used: who waits is the scheduler's knowledge. To wait is two
+//! steps: give up the mutex and queue up; once woken, take the mutex again when it is free. Which waiter a signal wakes
+//! is a decision, as POSIX leaves it open.
+
+use super::mutex::Mutex;
+use super::shims;
+use crate::clock::{self, Timespec};
+use crate::sched::{self, Woken};
+use crate::{report, sys};
+use core::ffi::c_int;
+use heisen_trace::{Note, Op};
+use heisen_wire::{MAX_THREADS, misuse};
+
+/// Where glibc keeps the flags of a condition variable, and the bits that name its clock and sharing.
+const FLAGS: usize = 36;
+const SHARED: u32 = 1;
+const MONOTONIC: u32 = 2;
+const CLOCK_MONOTONIC: c_int = 1;
+
+fn flags(cond: usize) -> u32 {
+    // SAFETY: the program passes a condition variable.
+    unsafe { *((cond + FLAGS) as *const u32) }
+}
+
+fn wait(cond: usize, mutex: usize, op: Op, pc: usize, deadline: u64) -> c_int {
+    if flags(cond) & SHARED != 0 {
+        report::note(Note::ProcessShared);
+    }
+    let m = Mutex::at(mutex);
+    sched::point(op, cond, pc);
+    let error = m.check_held(pc);
+    if error != 0 {
+        return error;
+    }
+    sched::thread(sched::me()).relock.set(mutex);
+    m.unlock(pc);
+    report::event(Op::Unlock, mutex, pc);
+    let woken = sched::wait_in_queue(op, cond, pc, deadline);
+    m.relock(pc, woken == Woken::Ready);
+    if woken == Woken::Ready {
+        report::event(Op::Relock, mutex, pc);
+        return 0;
+    }
+    sys::ETIMEDOUT
+}
+
+fn timed_wait(cond: usize, mutex: usize, clock: c_int, until: *const Timespec, pc: usize) -> c_int {
+    // SAFETY: the program passes a valid time.
+    let Some(nanos) = (unsafe { (*until).nanos() }) else { return sys::EINVAL };
+    wait(cond, mutex, Op::CondTimedWait, pc, clock::deadline_at(clock, nanos))
+}
+
+/// The woken thread goes on as soon as its mutex is free.
+fn wake(number: usize) {
+    let mutex = sched::thread(number).relock.get();
+    sched::take_off(number, Op::Relock, mutex, Mutex::at(mutex).free());
+}
+
+shims! {
+    /// `pthread_cond_wait`.
+    fn pthread_cond_wait(cond: usize, mutex: usize) -> c_int = pc { wait(cond, mutex, Op::CondWait, pc, u64::MAX) }
+
+    /// `pthread_cond_timedwait`.
+    fn pthread_cond_timedwait(cond: usize, mutex: usize, until: *const Timespec) -> c_int = pc {
+        let clock = if flags(cond) & MONOTONIC != 0 { CLOCK_MONOTONIC } else { 0 };
+        timed_wait(cond, mutex, clock, until, pc)
+    }
+
+    /// `pthread_cond_clockwait`.
+    fn pthread_cond_clockwait(cond: usize, mutex: usize, clock: c_int, until: *const Timespec) -> c_int = pc {
+        timed_wait(cond, mutex, clock, until, pc)
+    }
+
+    /// `pthread_cond_signal`.
+    fn pthread_cond_signal(cond: usize) -> c_int = pc {
+        sched::point(Op::CondSignal, cond, pc);
+        let mut queue = [0; MAX_THREADS / 4];
+        let count = sched::waiters(cond, &mut queue);
+        if count > 0 {
+            let chosen = sched::choose_waiter(&queue[..count]);
+            wake(queue[chosen] as usize);
+        }
+        0
+    }
+
+    /// `pthread_cond_broadcast`.
+    fn pthread_cond_broadcast(cond: usize) -> c_int = pc {
+        sched::point(Op::CondBroadcast, cond, pc);
+        for (number, t) in sched::threads() {
+            if t.queue.get() == cond {
+                wake(number);
+            }
+        }
+        0
+    }
+
+    /// `pthread_cond_destroy`.
+    fn pthread_cond_destroy(cond: usize) -> c_int = pc {
+        if sched::awaited(cond) {
+            report::misused(misuse::DESTROY_WAITED, cond, pc);
+        }
+        0
+    }
+}

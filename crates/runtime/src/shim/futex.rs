@@ -1,0 +1,177 @@
+//! Futexes, which Rust's standard library, parking_lot and libstdc++ reach through `syscall`. A futex has no state but
+//! its queue; the word belongs to the program. Which waiters a wake wakes is a decision when there are more than asked
+//! for.
+
+use crate::clock::{self, Timespec};
+use crate::sched::{self, S, Woken};
+use crate::shim::caller;
+use crate::{glibc, report, sys};
+use core::ffi::c_long;
+use heisen_trace::{Note, Op};
+use heisen_wire::MAX_THREADS;
+
+const WAIT: usize = 0;
+const WAKE: usize = 1;
+const REQUEUE: usize = 3;
+const CMP_REQUEUE: usize = 4;
+const WAIT_BITSET: usize = 9;
+const WAKE_BITSET: usize = 10;
+const OPERATION: usize = 0x7f;
+const CLOCK_REALTIME_FLAG: usize = 256;
+const CLOCK_MONOTONIC: i32 = 1;
+const CLOCK_REALTIME: i32 = 0;
+const MATCH_ANY: u32 = u32::MAX;
+
+/// `syscall`: futexes are the scheduler's, everything else is passed on. A C function with a variable number of
+/// arguments receives its first seven just as this one does.
+///
+/// # Safety
+/// As glibc's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn syscall(
+    number: usize,
+    a: usize,
+    b: usize,
+    c: usize,
+    d: usize,
+    e: usize,
+    f: usize,
+) -> c_long {
+    let result = if number == sys::SYS_FUTEX && S.active.get() {
+        futex(a, b, c as u32, d, e, f as u32, caller!())
+    } else {
+        sys::call(number, [a, b, c, d, e, f])
+    };
+    if (-4095..0).contains(&result) {
+        glibc::set_errno(-result as i32);
+        return -1;
+    }
+    result as c_long
+}
+
+fn futex(
+    word: usize,
+    operation: usize,
+    value: u32,
+    fourth: usize,
+    second: usize,
+    last: u32,
+    pc: usize,
+) -> isize {
+    let timeout = fourth as *const Timespec;
+    match operation & OPERATION {
+        WAIT => wait(word, value, MATCH_ANY, relative(timeout), pc),
+        WAIT_BITSET => {
+            let clock = if operation & CLOCK_REALTIME_FLAG != 0 { CLOCK_REALTIME } else { CLOCK_MONOTONIC };
+            wait(word, value, last, absolute(timeout, clock), pc)
+        }
+        WAKE => {
+            sched::point(Op::FutexWake, word, pc);
+            wake(word, value, MATCH_ANY)
+        }
+        WAKE_BITSET => {
+            sched::point(Op::FutexWake, word, pc);
+            wake(word, value, last)
+        }
+        REQUEUE => requeue(word, value, fourth as u32, second, None, pc),
+        CMP_REQUEUE => requeue(word, value, fourth as u32, second, Some(last), pc),
+        _ => {
+            report::note(Note::FutexOp);
+            -(sys::ENOSYS as isize)
+        }
+    }
+}
+
+fn relative(timeout: *const Timespec) -> Option<u64> {
+    if timeout.is_null() {
+        return Some(u64::MAX);
+    }
+    // SAFETY: the program passes a time, or null.
+    unsafe { (*timeout).nanos() }.map(clock::deadline_in)
+}
+
+fn absolute(timeout: *const Timespec, clock: i32) -> Option<u64> {
+    if timeout.is_null() {
+        return Some(u64::MAX);
+    }
+    // SAFETY: the program passes a time, or null.
+    unsafe { (*timeout).nanos() }.map(|nanos| clock::deadline_at(clock, nanos))
+}
+
+fn read(word: usize) -> u32 {
+    // SAFETY: the program passes the address of a futex word; it would get EFAULT for a bad one, and crashes here.
+    unsafe { (word as *const u32).read_volatile() }
+}
+
+fn wait(word: usize, value: u32, mask: u32, deadline: Option<u64>, pc: usize) -> isize {
+    let Some(deadline) = deadline else { return -(sys::EINVAL as isize) };
+    if mask == 0 {
+        return -(sys::EINVAL as isize);
+    }
+    sched::point(Op::FutexWait, word, pc);
+    if read(word) != value {
+        report::failed();
+        return -(sys::EAGAIN as isize);
+    }
+    sched::thread(sched::me()).mask.set(mask);
+    match sched::wait_in_queue(Op::FutexWait, word, pc, deadline) {
+        Woken::Ready => 0,
+        Woken::TimedOut => -(sys::ETIMEDOUT as isize),
+    }
+}
+
+/// Calls `with` for up to `limit` waiters of the word, chosen one by one; how many there were.
+fn choose_each(word: usize, limit: u32, mask: u32, mut with: impl FnMut(usize)) -> isize {
+    let mut queue = [0u16; MAX_THREADS / 4];
+    let mut count = sched::waiters(word, &mut queue);
+    let mut kept = 0;
+    for index in 0..count {
+        if sched::thread(queue[index] as usize).mask.get() & mask != 0 {
+            queue[kept] = queue[index];
+            kept += 1;
+        }
+    }
+    count = kept;
+    let mut woken = 0;
+    while count > 0 && woken < limit as i32 as isize {
+        // If all are to be woken, the order does not matter and there is nothing to decide.
+        let all = (count as isize) <= limit as i32 as isize - woken;
+        let index = if all { 0 } else { sched::choose_waiter(&queue[..count]) };
+        with(queue[index] as usize);
+        queue.copy_within(index + 1..count, index);
+        count -= 1;
+        woken += 1;
+    }
+    woken
+}
+
+fn wake(word: usize, limit: u32, mask: u32) -> isize {
+    if mask == 0 {
+        return -(sys::EINVAL as isize);
+    }
+    choose_each(word, limit, mask, |number| sched::take_off(number, Op::FutexWait, 0, true))
+}
+
+fn requeue(
+    word: usize,
+    wake_limit: u32,
+    move_limit: u32,
+    to: usize,
+    expect: Option<u32>,
+    pc: usize,
+) -> isize {
+    sched::point(Op::FutexRequeue, word, pc);
+    if expect.is_some_and(|value| read(word) != value) {
+        report::failed();
+        return -(sys::EAGAIN as isize);
+    }
+    let woken = wake(word, wake_limit, MATCH_ANY);
+    let moved = choose_each(word, move_limit, MATCH_ANY, |number| {
+        let t = sched::thread(number);
+        t.queue.set(to);
+        t.object.set(to);
+        t.ticket.set(sched::ticket());
+    });
+    // CMP_REQUEUE counts both, REQUEUE only those woken.
+    if expect.is_some() { woken + moved } else { woken }
+}

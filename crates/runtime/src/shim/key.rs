@@ -1,0 +1,67 @@
+//! Keys of thread-specific data. The values live in the thread control block, where the real functions find them; only
+//! the destructors are remembered here, as glibc's own clean-up at the end of a thread cannot be reached.
+
+use super::shims;
+use crate::glibc::real;
+use core::cell::Cell;
+use core::ffi::c_int;
+
+const MAX_KEYS: usize = 1024;
+/// PTHREAD_DESTRUCTOR_ITERATIONS.
+const ROUNDS: usize = 4;
+
+struct Keys([Cell<usize>; MAX_KEYS]);
+
+// SAFETY: as for `sched::S`.
+unsafe impl Sync for Keys {}
+
+static DESTRUCTORS: Keys = Keys([const { Cell::new(0) }; MAX_KEYS]);
+
+/// Runs the destructors of the running thread's values, again while they leave new ones, as POSIX says.
+pub fn run_destructors() {
+    for _ in 0..ROUNDS {
+        let mut any = false;
+        for (key, destructor) in DESTRUCTORS.0.iter().enumerate() {
+            if destructor.get() == 0 {
+                continue;
+            }
+            let key = key as u32;
+            let value = real!(pthread_getspecific, fn(key => u32) -> usize);
+            if value == 0 {
+                continue;
+            }
+            any = true;
+            real!(pthread_setspecific, fn(key => u32, 0 => usize) -> c_int);
+            // SAFETY: the program registered this function for values of this key.
+            unsafe {
+                let call: extern "C" fn(usize) = core::mem::transmute(destructor.get());
+                call(value);
+            }
+        }
+        if !any {
+            return;
+        }
+    }
+}
+
+shims! {
+    /// `pthread_key_create`.
+    fn pthread_key_create(key: *mut u32, destructor: usize) -> c_int = pc {
+        let result = real!(pthread_key_create, fn(key => *mut u32, destructor => usize) -> c_int);
+        if result == 0 {
+            // SAFETY: the real function has just written it.
+            let number = unsafe { *key } as usize;
+            DESTRUCTORS.0[number].set(destructor);
+        }
+        result
+    }
+
+    /// `pthread_key_delete`.
+    fn pthread_key_delete(key: u32) -> c_int = pc {
+        let result = real!(pthread_key_delete, fn(key => u32) -> c_int);
+        if result == 0 {
+            DESTRUCTORS.0[key as usize].set(0);
+        }
+        result
+    }
+}

@@ -1,0 +1,87 @@
+//! POSIX semaphores. The value is kept where glibc keeps it, in the low half of the first word.
+
+use super::shims;
+use crate::clock::{self, Timespec};
+use crate::sched::{self, Woken};
+use crate::{glibc, report, sys};
+use core::cell::Cell;
+use core::ffi::c_int;
+use heisen_trace::{Note, Op};
+
+const MAX: u32 = i32::MAX as u32;
+
+#[repr(C)]
+struct Semaphore {
+    value: Cell<u32>,
+    waiters: Cell<u32>,
+    private: Cell<i32>,
+}
+
+fn at(address: usize) -> &'static Semaphore {
+    // SAFETY: the program passes a semaphore.
+    let semaphore: &Semaphore = unsafe { &*(address as *const Semaphore) };
+    if semaphore.private.get() != 0 {
+        report::note(Note::ProcessShared);
+    }
+    semaphore
+}
+
+fn take(semaphore: usize) {
+    let value = &at(semaphore).value;
+    value.set(value.get() - 1);
+    if value.get() == 0 {
+        sched::taken(semaphore);
+    }
+}
+
+fn wait(semaphore: usize, op: Op, pc: usize, deadline: u64) -> c_int {
+    match sched::wait_for(op, semaphore, pc, at(semaphore).value.get() > 0, deadline) {
+        Woken::TimedOut => glibc::result(sys::ETIMEDOUT),
+        Woken::Ready => {
+            take(semaphore);
+            0
+        }
+    }
+}
+
+fn timed_wait(semaphore: usize, clock: c_int, until: *const Timespec, pc: usize) -> c_int {
+    // SAFETY: the program passes a valid time.
+    let Some(nanos) = (unsafe { (*until).nanos() }) else { return glibc::result(sys::EINVAL) };
+    wait(semaphore, Op::SemTimedWait, pc, clock::deadline_at(clock, nanos))
+}
+
+shims! {
+    /// `sem_wait`.
+    fn sem_wait(semaphore: usize) -> c_int = pc { wait(semaphore, Op::SemWait, pc, u64::MAX) }
+
+    /// `sem_trywait`.
+    fn sem_trywait(semaphore: usize) -> c_int = pc {
+        sched::point(Op::SemTryWait, semaphore, pc);
+        if at(semaphore).value.get() == 0 {
+            report::failed();
+            return glibc::result(sys::EAGAIN);
+        }
+        take(semaphore);
+        0
+    }
+
+    /// `sem_timedwait`.
+    fn sem_timedwait(semaphore: usize, until: *const Timespec) -> c_int = pc { timed_wait(semaphore, 0, until, pc) }
+
+    /// `sem_clockwait`.
+    fn sem_clockwait(semaphore: usize, clock: c_int, until: *const Timespec) -> c_int = pc {
+        timed_wait(semaphore, clock, until, pc)
+    }
+
+    /// `sem_post`.
+    fn sem_post(semaphore: usize) -> c_int = pc {
+        sched::point(Op::SemPost, semaphore, pc);
+        let value = &at(semaphore).value;
+        if value.get() == MAX {
+            return glibc::result(sys::EOVERFLOW);
+        }
+        value.set(value.get() + 1);
+        sched::freed(semaphore);
+        0
+    }
+}

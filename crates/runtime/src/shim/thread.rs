@@ -1,0 +1,235 @@
+//! Threads: creation, end, joining, and what can be asked of one.
+
+use super::shims;
+use crate::clock::{self, Timespec};
+use crate::fibers::{self, Wish};
+use crate::glibc::{Real, real};
+use crate::sched::{self, S, Thread, Woken, me, thread};
+use crate::{report, sys};
+use core::arch::naked_asm;
+use core::ffi::{c_char, c_int};
+use heisen_trace::{Note, Op};
+use heisen_wire::{MAX_THREADS, misuse};
+
+const DETACHED: c_int = 1;
+const ERANGE: c_int = 34;
+const MIN_STACK: usize = 16384;
+
+/// What the attributes ask for, and whether the thread is to be detached.
+fn read_attributes(attributes: usize) -> (Wish, bool) {
+    let mut wish = Wish::usual();
+    if attributes == 0 {
+        return (wish, false);
+    }
+    let (mut base, mut size, mut detached) = (0usize, 0usize, 0 as c_int);
+    real!(pthread_attr_getdetachstate, fn(attributes => usize, &raw mut detached => *mut c_int) -> c_int);
+    real!(pthread_attr_getstacksize, fn(attributes => usize, &raw mut wish.size => *mut usize) -> c_int);
+    real!(pthread_attr_getguardsize, fn(attributes => usize, &raw mut wish.guard => *mut usize) -> c_int);
+    real!(pthread_attr_getstack, fn(
+        attributes => usize, &raw mut base => *mut usize, &raw mut size => *mut usize
+    ) -> c_int);
+    // Without a stack of the program's, glibc answers with the size below address 0.
+    if base != 0 && base.wrapping_add(size) != 0 {
+        wish.stack = Some((base, size));
+    }
+    wish.size = wish.size.max(MIN_STACK).next_multiple_of(4096);
+    wish.guard = wish.guard.max(4096).next_multiple_of(4096);
+    (wish, detached == DETACHED)
+}
+
+fn create(out: *mut usize, attributes: usize, start: usize, arg: usize, pc: usize) -> c_int {
+    sched::point(Op::Create, start, pc);
+    let number = S.count.get();
+    if number == MAX_THREADS {
+        report::note(Note::TooManyThreads);
+        return sys::EAGAIN;
+    }
+    let (wish, detached) = read_attributes(attributes);
+    if let Err(error) = fibers::create(number, start, arg, &wish) {
+        return error;
+    }
+    let t = thread(number);
+    t.detached.set(detached);
+    copy_name(thread(me()), t);
+    // SAFETY: the program passes room for the handle.
+    unsafe { *out = t.fs.get() };
+    sched::add(number, Some(me()));
+    0
+}
+
+fn copy_name(from: &Thread, to: &Thread) {
+    for (to, from) in to.name.iter().zip(&from.name) {
+        to.set(from.get());
+    }
+}
+
+fn join(handle: usize, result: *mut usize, deadline: u64, pc: usize) -> c_int {
+    let Some(number) = fibers::thread_of_handle(handle) else { return sys::ESRCH };
+    let t = thread(number);
+    if number == me() {
+        return sys::EDEADLK;
+    }
+    if t.joined.get() || t.detached.get() {
+        report::misused(misuse::DOUBLE_JOIN, handle, pc);
+        return sys::EINVAL;
+    }
+    t.joined.set(true);
+    if sched::wait_for(Op::Join, handle, pc, t.ended.get(), deadline) == Woken::TimedOut {
+        t.joined.set(false);
+        return sys::ETIMEDOUT;
+    }
+    if !result.is_null() {
+        // SAFETY: the program passes room for the result, or null.
+        unsafe { *result = t.result.get() };
+    }
+    0
+}
+
+fn timed_join(handle: usize, result: *mut usize, clock: c_int, until: *const Timespec, pc: usize) -> c_int {
+    if until.is_null() {
+        return join(handle, result, u64::MAX, pc);
+    }
+    // SAFETY: the program passes a time, or null.
+    let Some(nanos) = (unsafe { (*until).nanos() }) else { return sys::EINVAL };
+    join(handle, result, clock::deadline_at(clock, nanos), pc)
+}
+
+static REAL_EXIT: Real = Real::new(c"pthread_exit");
+
+/// `pthread_exit`: keeps the result, then the real one, in the place of this function, unwinds the stack down to the
+/// buffer that the carrier registered.
+///
+/// # Safety
+/// As glibc's.
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+pub unsafe extern "C" fn pthread_exit() {
+    naked_asm!(
+        ".cfi_startproc",
+        "push rdi",
+        ".cfi_adjust_cfa_offset 8",
+        "call {before}",
+        "pop rdi",
+        ".cfi_adjust_cfa_offset -8",
+        "jmp rax",
+        ".cfi_endproc",
+        before = sym before_exit,
+    )
+}
+
+extern "C" fn before_exit(result: usize) -> usize {
+    if S.active.get() {
+        thread(me()).result.set(result);
+    }
+    REAL_EXIT.address()
+}
+
+shims! {
+    /// `pthread_create`.
+    fn pthread_create(out: *mut usize, attributes: usize, start: usize, arg: usize) -> c_int = pc {
+        create(out, attributes, start, arg, pc)
+    }
+
+    /// `pthread_join`.
+    fn pthread_join(handle: usize, result: *mut usize) -> c_int = pc { join(handle, result, u64::MAX, pc) }
+
+    /// `pthread_timedjoin_np`.
+    fn pthread_timedjoin_np(handle: usize, result: *mut usize, until: *const Timespec) -> c_int = pc {
+        timed_join(handle, result, 0, until, pc)
+    }
+
+    /// `pthread_clockjoin_np`.
+    fn pthread_clockjoin_np(handle: usize, result: *mut usize, clock: c_int, until: *const Timespec) -> c_int = pc {
+        timed_join(handle, result, clock, until, pc)
+    }
+
+    /// `pthread_tryjoin_np`.
+    fn pthread_tryjoin_np(handle: usize, result: *mut usize) -> c_int = pc {
+        let Some(number) = fibers::thread_of_handle(handle) else { return sys::ESRCH };
+        sched::point(Op::Join, handle, pc);
+        if !thread(number).ended.get() {
+            report::failed();
+            return sys::EBUSY;
+        }
+        join(handle, result, u64::MAX, pc)
+    }
+
+    /// `pthread_detach`.
+    fn pthread_detach(handle: usize) -> c_int = pc {
+        let Some(number) = fibers::thread_of_handle(handle) else { return sys::ESRCH };
+        let t = thread(number);
+        if t.detached.get() || t.joined.get() {
+            report::misused(misuse::DOUBLE_DETACH, handle, pc);
+            return sys::EINVAL;
+        }
+        t.detached.set(true);
+        0
+    }
+
+    /// `pthread_getattr_np`: describes the fiber's own stack.
+    fn pthread_getattr_np(handle: usize, attributes: usize) -> c_int = pc {
+        let found = fibers::thread_of_handle(handle);
+        let stack = found.and_then(|number| fibers::stack_of(thread(number)));
+        let (Some(number), Some((base, size, guard))) = (found, stack) else {
+            return real!(pthread_getattr_np, fn(handle => usize, attributes => usize) -> c_int);
+        };
+        real!(pthread_attr_init, fn(attributes => usize) -> c_int);
+        real!(pthread_attr_setstack, fn(attributes => usize, base => usize, size => usize) -> c_int);
+        real!(pthread_attr_setguardsize, fn(attributes => usize, guard => usize) -> c_int);
+        let detached = thread(number).detached.get() as c_int;
+        real!(pthread_attr_setdetachstate, fn(attributes => usize, detached => c_int) -> c_int)
+    }
+
+    /// `pthread_setname_np`.
+    fn pthread_setname_np(handle: usize, name: *const c_char) -> c_int = pc {
+        let Some(number) = fibers::thread_of_handle(handle) else { return sys::ESRCH };
+        // SAFETY: the program passes a C string.
+        let bytes = unsafe { core::ffi::CStr::from_ptr(name) }.to_bytes_with_nul();
+        if bytes.len() > 16 {
+            return ERANGE;
+        }
+        for (slot, &byte) in thread(number).name.iter().zip(bytes) {
+            slot.set(byte);
+        }
+        0
+    }
+
+    /// `pthread_getname_np`.
+    fn pthread_getname_np(handle: usize, out: *mut u8, size: usize) -> c_int = pc {
+        let Some(number) = fibers::thread_of_handle(handle) else { return sys::ESRCH };
+        let t = thread(number);
+        if t.name[0].get() == 0 {
+            return real!(pthread_getname_np, fn(thread(0).fs.get() => usize, out => *mut u8, size => usize) -> c_int);
+        }
+        if size < 16 {
+            return ERANGE;
+        }
+        for (index, byte) in t.name.iter().enumerate() {
+            // SAFETY: the program passes room for `size` bytes, which is at least 16.
+            unsafe { *out.add(index) = byte.get() };
+        }
+        0
+    }
+
+    /// `pthread_cancel`: not modelled yet.
+    fn pthread_cancel(handle: usize) -> c_int = pc {
+        let _ = handle;
+        report::note(Note::Cancel);
+        sys::ENOSYS
+    }
+
+    /// `pthread_kill`: to oneself only.
+    fn pthread_kill(handle: usize, signal: c_int) -> c_int = pc {
+        if handle == thread(me()).fs.get() {
+            return real!(pthread_kill, fn(handle => usize, signal => c_int) -> c_int);
+        }
+        if fibers::thread_of_handle(handle).is_none() {
+            return sys::ESRCH;
+        }
+        if signal != 0 {
+            report::note(Note::ThreadKill);
+            return sys::ENOSYS;
+        }
+        0
+    }
+}

@@ -1,0 +1,105 @@
+//! Yielding, sleeping and looking at the clock. A sleep is a wait for nothing with a deadline: by default the others
+//! go first, and when all wait, time jumps to the earliest deadline.
+
+use super::shims;
+use crate::clock::{self, Timespec};
+use crate::sched;
+use crate::{glibc, sys};
+use core::ffi::c_int;
+use heisen_trace::Op;
+
+const TIMER_ABSTIME: c_int = 1;
+const CLOCK_REALTIME: c_int = 0;
+/// Clocks of processor time, which are not modelled.
+const CLOCK_PROCESS_CPUTIME_ID: c_int = 2;
+const CLOCK_THREAD_CPUTIME_ID: c_int = 3;
+
+fn sleep_until(deadline: u64, pc: usize) {
+    sched::wait_in_queue(Op::Sleep, 0, pc, deadline);
+}
+
+/// Sleeps; an error number if the time is not valid.
+fn sleep_for(time: *const Timespec, pc: usize) -> c_int {
+    // SAFETY: the program passes a time.
+    let time = unsafe { *time };
+    if time.seconds < 0 {
+        return sys::EINVAL;
+    }
+    let Some(nanos) = time.nanos() else { return sys::EINVAL };
+    sleep_until(clock::deadline_in(nanos), pc);
+    0
+}
+
+fn no_time_left(remaining: *mut Timespec) {
+    if !remaining.is_null() {
+        // SAFETY: the program passes room for a time, or null.
+        unsafe { *remaining = Timespec { seconds: 0, nanoseconds: 0 } };
+    }
+}
+
+shims! {
+    /// `sched_yield`.
+    fn sched_yield() -> c_int = pc { sched::yield_point(Op::Yield, pc); 0 }
+
+    /// `pthread_yield`.
+    fn pthread_yield() -> c_int = pc { sched::yield_point(Op::Yield, pc); 0 }
+
+    /// `sleep`.
+    fn sleep(seconds: u32) -> u32 = pc { sleep_until(clock::deadline_in(seconds as u64 * 1_000_000_000), pc); 0 }
+
+    /// `usleep`.
+    fn usleep(micros: u32) -> c_int = pc { sleep_until(clock::deadline_in(micros as u64 * 1_000), pc); 0 }
+
+    /// `nanosleep`.
+    fn nanosleep(time: *const Timespec, remaining: *mut Timespec) -> c_int = pc {
+        no_time_left(remaining);
+        glibc::result(sleep_for(time, pc))
+    }
+
+    /// `clock_nanosleep`.
+    fn clock_nanosleep(clock: c_int, flags: c_int, time: *const Timespec, remaining: *mut Timespec) -> c_int = pc {
+        if flags & TIMER_ABSTIME == 0 {
+            no_time_left(remaining);
+            return sleep_for(time, pc);
+        }
+        // SAFETY: the program passes a time.
+        let Some(nanos) = (unsafe { (*time).nanos() }) else { return sys::EINVAL };
+        sleep_until(clock::deadline_at(clock, nanos), pc);
+        0
+    }
+
+    /// `clock_gettime`.
+    fn clock_gettime(clock: c_int, out: *mut Timespec) -> c_int = pc {
+        if !(0..=11).contains(&clock) || matches!(clock, CLOCK_PROCESS_CPUTIME_ID | CLOCK_THREAD_CPUTIME_ID) {
+            return glibc::real!(clock_gettime, fn(clock => c_int, out => *mut Timespec) -> c_int);
+        }
+        // SAFETY: the program passes room for a time.
+        unsafe { *out = clock::look(clock) };
+        0
+    }
+
+    /// `gettimeofday`.
+    fn gettimeofday(out: *mut Timespec, zone: *mut [i32; 2]) -> c_int = pc {
+        let now = clock::look(CLOCK_REALTIME);
+        // SAFETY: the program passes room for a `struct timeval` and a `struct timezone`, or null.
+        unsafe {
+            if !out.is_null() {
+                *out = Timespec { seconds: now.seconds, nanoseconds: now.nanoseconds / 1_000 };
+            }
+            if !zone.is_null() {
+                *zone = [0, 0];
+            }
+        }
+        0
+    }
+
+    /// `time`.
+    fn time(out: *mut i64) -> i64 = pc {
+        let seconds = clock::look(CLOCK_REALTIME).seconds;
+        if !out.is_null() {
+            // SAFETY: the program passes room for a time, or null.
+            unsafe { *out = seconds };
+        }
+        seconds
+    }
+}

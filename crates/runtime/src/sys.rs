@@ -1,0 +1,206 @@
+//! System calls, made directly: the runtime must not go through the functions it intercepts.
+
+use core::arch::asm;
+
+pub const EPERM: i32 = 1;
+pub const ESRCH: i32 = 3;
+pub const EINTR: i32 = 4;
+pub const EAGAIN: i32 = 11;
+pub const EBUSY: i32 = 16;
+pub const EINVAL: i32 = 22;
+pub const EDEADLK: i32 = 35;
+pub const ENOSYS: i32 = 38;
+pub const EOVERFLOW: i32 = 75;
+pub const ETIMEDOUT: i32 = 110;
+
+pub const SIGILL: i32 = 4;
+pub const SIGTRAP: i32 = 5;
+pub const SIGBUS: i32 = 7;
+pub const SIGFPE: i32 = 8;
+pub const SIGKILL: i32 = 9;
+pub const SIGSEGV: i32 = 11;
+/// The signal by which the engine asks where a program is; ordinary programs never use it.
+pub const SIGSTKFLT: i32 = 16;
+
+const SYS_WRITE: usize = 1;
+const SYS_MMAP: usize = 9;
+const SYS_MPROTECT: usize = 10;
+const SYS_RT_SIGACTION: usize = 13;
+const SYS_CLOSE: usize = 3;
+const SYS_OPEN: usize = 2;
+const SYS_READ: usize = 0;
+const SYS_GETPID: usize = 39;
+const SYS_FORK: usize = 57;
+const SYS_WAIT4: usize = 61;
+const SYS_KILL: usize = 62;
+const SYS_SETPGID: usize = 109;
+const SYS_GETPPID: usize = 110;
+const SYS_SIGALTSTACK: usize = 131;
+const SYS_PRCTL: usize = 157;
+const SYS_GETTID: usize = 186;
+pub const SYS_FUTEX: usize = 202;
+const SYS_EXIT_GROUP: usize = 231;
+
+/// Any system call; the result is negative on error, as the kernel gives it.
+#[inline]
+pub fn call(number: usize, args: [usize; 6]) -> isize {
+    let result: isize;
+    // SAFETY: the `syscall` instruction clobbers rcx and r11 only; what the call does is the caller's business.
+    unsafe {
+        asm!(
+            "syscall",
+            inlateout("rax") number as isize => result,
+            in("rdi") args[0], in("rsi") args[1], in("rdx") args[2],
+            in("r10") args[3], in("r8") args[4], in("r9") args[5],
+            lateout("rcx") _, lateout("r11") _,
+            options(nostack),
+        );
+    }
+    result
+}
+
+pub fn write(fd: i32, bytes: &[u8]) {
+    call(SYS_WRITE, [fd as usize, bytes.as_ptr() as usize, bytes.len(), 0, 0, 0]);
+}
+
+pub fn exit_group(status: i32) -> ! {
+    loop {
+        call(SYS_EXIT_GROUP, [status as usize, 0, 0, 0, 0, 0]);
+    }
+}
+
+pub fn getpid() -> i32 {
+    call(SYS_GETPID, [0; 6]) as i32
+}
+
+pub fn gettid() -> i32 {
+    call(SYS_GETTID, [0; 6]) as i32
+}
+
+pub fn getppid() -> i32 {
+    call(SYS_GETPPID, [0; 6]) as i32
+}
+
+pub fn kill(pid: i32, signal: i32) {
+    call(SYS_KILL, [pid as usize, signal as usize, 0, 0, 0, 0]);
+}
+
+pub fn setpgid_self() {
+    call(SYS_SETPGID, [0; 6]);
+}
+
+/// `fork` without libc's handlers: nothing of the program may run in between.
+pub fn fork() -> i32 {
+    call(SYS_FORK, [0; 6]) as i32
+}
+
+/// Waits for a child; -1 for any. The process id (or a negative error) and the wait status.
+pub fn wait(pid: i32) -> (i32, u32) {
+    let mut status = 0u32;
+    let got = call(SYS_WAIT4, [pid as isize as usize, &raw mut status as usize, 0, 0, 0, 0]);
+    (got as i32, status)
+}
+
+pub fn close(fd: i32) {
+    call(SYS_CLOSE, [fd as usize, 0, 0, 0, 0, 0]);
+}
+
+/// Reads the beginning of a file, given by a path that ends in a zero byte.
+pub fn read_file(path: &[u8], buffer: &mut [u8]) -> usize {
+    let fd = call(SYS_OPEN, [path.as_ptr() as usize, 0, 0, 0, 0, 0]);
+    if fd < 0 {
+        return 0;
+    }
+    let got = call(SYS_READ, [fd as usize, buffer.as_mut_ptr() as usize, buffer.len(), 0, 0, 0]);
+    close(fd as i32);
+    got.max(0) as usize
+}
+
+const PROT_READ_WRITE: usize = 3;
+const MAP_SHARED: usize = 1;
+const MAP_PRIVATE_ANON: usize = 0x22;
+const MAP_STACK_NORESERVE: usize = 0x2_0000 | 0x4000;
+
+/// Maps a shared file; none on error.
+pub fn map_shared(fd: i32, size: usize) -> Option<usize> {
+    let at = call(SYS_MMAP, [0, size, PROT_READ_WRITE, MAP_SHARED, fd as usize, 0]);
+    (at > 0).then_some(at as usize)
+}
+
+/// Maps fresh memory for a stack; none on error.
+pub fn map_stack(size: usize) -> Option<usize> {
+    let flags = MAP_PRIVATE_ANON | MAP_STACK_NORESERVE;
+    let at = call(SYS_MMAP, [0, size, PROT_READ_WRITE, flags, usize::MAX, 0]);
+    (at > 0).then_some(at as usize)
+}
+
+pub fn protect_none(at: usize, size: usize) {
+    call(SYS_MPROTECT, [at, size, 0, 0, 0, 0]);
+}
+
+/// Dies with its parent.
+pub fn die_with_parent() {
+    const PR_SET_PDEATHSIG: usize = 1;
+    call(SYS_PRCTL, [PR_SET_PDEATHSIG, SIGKILL as usize, 0, 0, 0, 0]);
+}
+
+/// Adopts orphaned descendants.
+pub fn become_subreaper() {
+    const PR_SET_CHILD_SUBREAPER: usize = 36;
+    call(SYS_PRCTL, [PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0, 0]);
+}
+
+const FUTEX_WAIT: usize = 0;
+const FUTEX_WAKE: usize = 1;
+
+pub fn futex_wait(word: &core::sync::atomic::AtomicU32, value: u32) {
+    call(SYS_FUTEX, [word.as_ptr() as usize, FUTEX_WAIT, value as usize, 0, 0, 0]);
+}
+
+pub fn futex_wake(word: &core::sync::atomic::AtomicU32) {
+    call(SYS_FUTEX, [word.as_ptr() as usize, FUTEX_WAKE, i32::MAX as usize, 0, 0, 0]);
+}
+
+/// `stack_t`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct SignalStack {
+    pub base: usize,
+    pub flags: i32,
+    pub size: usize,
+}
+
+pub fn sigaltstack(stack: &SignalStack) {
+    call(SYS_SIGALTSTACK, [core::ptr::from_ref(stack) as usize, 0, 0, 0, 0, 0]);
+}
+
+#[repr(C)]
+struct KernelSigaction {
+    handler: usize,
+    flags: usize,
+    restorer: usize,
+    mask: u64,
+}
+
+core::arch::global_asm!(
+    ".globl heisen_sigreturn",
+    ".hidden heisen_sigreturn",
+    "heisen_sigreturn:",
+    "mov eax, 15",
+    "syscall",
+);
+
+unsafe extern "C" {
+    fn heisen_sigreturn();
+}
+
+/// Installs a signal handler that runs on the alternate stack; 0 restores the default.
+pub fn sigaction(signal: i32, handler: usize) {
+    const SA_SIGINFO: usize = 4;
+    const SA_ONSTACK: usize = 0x0800_0000;
+    const SA_RESTORER: usize = 0x0400_0000;
+    let flags = if handler == 0 { SA_RESTORER } else { SA_SIGINFO | SA_ONSTACK | SA_RESTORER };
+    let action =
+        KernelSigaction { handler, flags, restorer: heisen_sigreturn as *const () as usize, mask: 0 };
+    call(SYS_RT_SIGACTION, [signal as usize, &raw const action as usize, 0, 8, 0, 0]);
+}

@@ -1,0 +1,142 @@
+//! The zygote: the program, started once, parked before `main`; every execution is a fork of it.
+//!
+//! So every execution begins with the same memory, and a crash costs nothing. The engine and the zygote take turns by
+//! one word of shared memory; no descriptor is needed, so a program may close them all.
+
+use crate::glibc::{self, real};
+use crate::sched::S;
+use crate::{fibers, report, shim, sys};
+use core::ffi::c_int;
+use core::sync::atomic::Ordering::{Relaxed, SeqCst};
+use heisen_trace::Note;
+use heisen_wire::{ENV_FD, MAGIC, SIZE, Wire, turn};
+
+/// Runs before the program's own constructors, when the dynamic loader initialises this library.
+#[unsafe(link_section = ".init_array")]
+#[used]
+static INIT: extern "C" fn() = init;
+
+extern "C" fn init() {
+    let mut name = [0u8; 16];
+    name[..ENV_FD.len()].copy_from_slice(ENV_FD.as_bytes());
+    name[ENV_FD.len()] = b'=';
+    let Some(fd) = glibc::take_env_number(&name[..=ENV_FD.len()]) else { return };
+    glibc::strip_env_first(b"LD_PRELOAD=");
+    let Some(at) = sys::map_shared(fd, SIZE) else { return };
+    sys::close(fd);
+    // SAFETY: the mapping is at least that large; a foreign one fails the check of its first word.
+    let wire = unsafe { &*(at as *const Wire) };
+    if wire.magic.load(Relaxed) != MAGIC || wire.zygote.load(Relaxed) != 0 {
+        return;
+    }
+    wire.zygote.store(sys::getpid() as u32, Relaxed);
+    report::attach(at);
+    if let Err(message) = fibers::init() {
+        sys::write(2, message);
+        sys::exit_group(3);
+    }
+    shim::signal::init();
+    S.active.set(true);
+}
+
+/// Takes the place of glibc's function that calls `main`.
+///
+/// # Safety
+/// Called by the program's start-up code with what glibc expects.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __libc_start_main(
+    main: usize,
+    argc: c_int,
+    argv: usize,
+    init: usize,
+    fini: usize,
+    rtld_fini: usize,
+    stack_end: usize,
+) -> c_int {
+    let mut entry = main;
+    if S.active.get() {
+        fibers::set_main(main);
+        entry = fibers::heisen_main as *const () as usize;
+    }
+    real!(__libc_start_main, fn(
+        entry => usize, argc => c_int, argv => usize, init => usize, fini => usize, rtld_fini => usize,
+        stack_end => usize
+    ) -> c_int)
+}
+
+/// Waits for plans and forks an execution for each; returns only in the executions.
+pub extern "C" fn park() {
+    let wire = report::wire();
+    let zygote = sys::getpid();
+    sys::become_subreaper();
+    loop {
+        wire.turn.store(turn::ENGINE, SeqCst);
+        report::ring();
+        while wire.turn.load(SeqCst) == turn::ENGINE {
+            sys::futex_wait(&wire.turn, turn::ENGINE);
+        }
+        if wire.turn.load(SeqCst) == turn::QUIT {
+            sys::exit_group(0);
+        }
+        let child = sys::fork();
+        if child == 0 {
+            sys::die_with_parent();
+            if sys::getppid() != zygote {
+                sys::exit_group(0);
+            }
+            wire.child.store(sys::getpid() as u32, SeqCst);
+            report::begin();
+            return;
+        }
+        let status = if child < 0 { u32::MAX } else { wait_for(child) };
+        let started_others = (1 << (Note::Fork as u8)) | (1 << (Note::Spawn as u8));
+        if wire.report.notes.load(Relaxed) & started_others != 0 {
+            sweep(zygote, child);
+        }
+        wire.status.store(status, Relaxed);
+        wire.child.store(0, SeqCst);
+    }
+}
+
+fn wait_for(child: i32) -> u32 {
+    loop {
+        let (got, status) = sys::wait(child);
+        if got == child {
+            return status;
+        }
+        if got != -sys::EINTR {
+            return u32::MAX;
+        }
+    }
+}
+
+/// Ends what an execution left behind: its process group, then whatever was adopted from it.
+fn sweep(zygote: i32, child: i32) {
+    sys::kill(-child, sys::SIGKILL);
+    let mut path = *b"/proc/self/task/0000000000/children\0";
+    let mut rest = zygote;
+    for slot in path[16..26].iter_mut().rev() {
+        *slot = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    // The kernel wants the number without leading zeros; the path is rebuilt with them squeezed out.
+    let first = path[16..25].iter().position(|&b| b != b'0').unwrap_or(9);
+    path.copy_within(16 + first.., 16);
+    for _ in 0..1000 {
+        let mut list = [0u8; 4096];
+        let length = sys::read_file(&path, &mut list);
+        let mut pid = 0;
+        for &byte in &list[..length] {
+            if byte.is_ascii_digit() {
+                pid = pid * 10 + (byte - b'0') as i32;
+            } else if pid != 0 {
+                sys::kill(pid, sys::SIGKILL);
+                pid = 0;
+            }
+        }
+        let (got, _) = sys::wait(-1);
+        if got < 0 && got != -sys::EINTR {
+            return;
+        }
+    }
+}

@@ -1,0 +1,379 @@
+//! The shared memory between the engine and the runtime: one mapping for each zygote, laid out as [`Wire`].
+//!
+//! Layout only, no logic. Every field is an atomic so that both sides may hold a plain reference to the mapping; on
+//! x86-64 a relaxed access is an ordinary load or store. Who may touch what follows from [`Wire::turn`] (engine or
+//! zygote) and, while a program runs, from [`Stop::state`]: exactly one side is awake at any time, except that the
+//! engine may read [`Report::steps`] whenever it likes to see whether the program still moves.
+#![no_std]
+#![forbid(unsafe_code)]
+
+use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
+
+/// Identifies a mapping as ours; changes with every change of the layout.
+pub const MAGIC: u64 = 0x4845_4953_454e_0001;
+
+/// The environment variable that names the file descriptor of the mapping.
+pub const ENV_FD: &str = "HEISEN_WIRE";
+
+/// Most threads that one execution may create.
+pub const MAX_THREADS: usize = 1 << 14;
+/// Most overrides a plan may have.
+pub const MAX_OVERRIDES: usize = 1 << 20;
+/// Most decisions that are logged.
+pub const MAX_DECISIONS: usize = 1 << 20;
+/// Most events that are logged.
+pub const MAX_EVENTS: usize = 1 << 20;
+/// Room for the text of a failed assertion.
+pub const MAX_TEXT: usize = 1024;
+
+/// "No thread" in a field that names one.
+pub const NO_THREAD: u32 = 0xffff;
+
+/// Values of [`Wire::turn`], a futex word.
+pub mod turn {
+    /// The program has not reached `main` yet.
+    pub const BOOTING: u32 = 0;
+    /// The zygote is parked and the engine may write a plan.
+    pub const ENGINE: u32 = 1;
+    /// The zygote runs the plan.
+    pub const ZYGOTE: u32 = 2;
+    /// The zygote ends, after the last plan.
+    pub const QUIT: u32 = 3;
+}
+
+/// Values of [`Plan::policy`].
+pub mod policy {
+    /// Choice 0 everywhere.
+    pub const DEFAULT: u32 = 0;
+    /// Uniformly random choices.
+    pub const RANDOM: u32 = 1;
+    /// Probabilistic concurrency testing.
+    pub const PCT: u32 = 2;
+}
+
+/// Bits of [`Plan::flags`].
+pub mod flag {
+    /// Log decisions.
+    pub const DECISIONS: u32 = 1;
+    /// Log events.
+    pub const EVENTS: u32 = 2;
+    /// Stop, for the engine to look, at decisions that are not the default, at the end and at a crash.
+    pub const STOPS: u32 = 4;
+}
+
+/// Values of [`Report::end`].
+pub mod end {
+    /// The runtime did not see the end.
+    pub const NONE: u32 = 0;
+    /// `exit`, `_exit`, or a return from `main`.
+    pub const EXIT: u32 = 1;
+    /// Nothing was enabled.
+    pub const DEADLOCK: u32 = 2;
+    /// The step limit was reached.
+    pub const STEP_LIMIT: u32 = 3;
+    /// `__assert_fail`.
+    pub const ASSERT: u32 = 4;
+    /// `abort`.
+    pub const ABORT: u32 = 5;
+}
+
+/// Values of [`Report::misuse`].
+pub mod misuse {
+    /// None was seen.
+    pub const NONE: u32 = 0;
+    /// A mutex was unlocked by a thread that does not hold it.
+    pub const UNLOCK_NOT_OWNER: u32 = 1;
+    /// A mutex was unlocked that nobody holds.
+    pub const UNLOCK_FREE: u32 = 2;
+    /// A mutex was destroyed while held.
+    pub const DESTROY_HELD: u32 = 3;
+    /// A mutex or condition variable was destroyed while a thread waits on it.
+    pub const DESTROY_WAITED: u32 = 4;
+    /// A thread was joined twice, or joined after it was detached.
+    pub const DOUBLE_JOIN: u32 = 5;
+    /// A condition variable was waited on with a mutex that the caller does not hold.
+    pub const WAIT_UNLOCKED: u32 = 6;
+    /// A thread was detached twice.
+    pub const DOUBLE_DETACH: u32 = 7;
+}
+
+/// Values of [`Report::diverged`].
+pub mod diverged {
+    /// The plan was followed.
+    pub const NO: u32 = 0;
+    /// The step passed without a decision, or with another kind of decision.
+    pub const NO_DECISION: u32 = 1;
+    /// The number of choices is not the expected one.
+    pub const OPTIONS: u32 = 2;
+    /// The chosen thread is not among the choices.
+    pub const NOT_ENABLED: u32 = 3;
+    /// The steps before differ from the expected ones.
+    pub const HASH: u32 = 4;
+    /// Another thread is running, or it is about to do something else.
+    pub const OTHER_OP: u32 = 5;
+    /// The execution ended before the step.
+    pub const ENDED: u32 = 6;
+}
+
+/// Values of [`Stop::state`], a futex word, and of [`Stop::reason`].
+pub mod stop {
+    /// The program runs.
+    pub const RUNNING: u32 = 0;
+    /// The program waits for the engine to set [`RUNNING`].
+    pub const STOPPED: u32 = 1;
+
+    /// A decision other than the default was taken.
+    pub const DECISION: u32 = 1;
+    /// The execution is about to end.
+    pub const END: u32 = 2;
+    /// A signal that will kill the process.
+    pub const CRASH: u32 = 3;
+    /// The engine asked where the program is, as it did not move.
+    pub const STUCK: u32 = 4;
+    /// A misuse was noticed.
+    pub const MISUSE: u32 = 5;
+    /// A panic or exception starts to unwind.
+    pub const THROW: u32 = 6;
+}
+
+/// Values of [`Thread::state`].
+pub mod state {
+    /// The slot was never used.
+    pub const UNUSED: u32 = 0;
+    /// Created, has not run yet.
+    pub const NEW: u32 = 1;
+    /// Can take its step.
+    pub const READY: u32 = 2;
+    /// Cannot take its step.
+    pub const BLOCKED: u32 = 3;
+    /// Blocked, but may time out.
+    pub const TIMED: u32 = 4;
+    /// Ended.
+    pub const ENDED: u32 = 5;
+}
+
+/// What the engine asks of an execution.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Plan {
+    /// One of [`policy`].
+    pub policy: AtomicU32,
+    /// Bits of [`flag`].
+    pub flags: AtomicU32,
+    /// Seed of a random policy.
+    pub seed: AtomicU64,
+    /// The hash to be reached before the last override, 0 if unknown.
+    pub expect: AtomicU64,
+    /// Depth of [`policy::PCT`].
+    pub depth: AtomicU32,
+    /// Expected steps for [`policy::PCT`].
+    pub pct_steps: AtomicU32,
+    /// Steps after which the execution is ended.
+    pub step_limit: AtomicU32,
+    /// How many of [`Wire::overrides`] are in use.
+    pub overrides: AtomicU32,
+}
+
+/// One override of a plan.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Override {
+    /// The step of the decision.
+    pub step: AtomicU32,
+    /// The choice: an index, or a thread if [`Override::by_thread`] is not 0.
+    pub choice: AtomicU32,
+    /// Low 16 bits: expected number of choices, 0 if unknown. High 16 bits: the thread that must be running,
+    /// [`NO_THREAD`] if unknown.
+    pub expect: AtomicU32,
+    /// Kind of the decision.
+    pub kind: AtomicU8,
+    /// Whether the choice names a thread.
+    pub by_thread: AtomicU8,
+    /// The operation the running thread must be about to do, 0 if unknown.
+    pub op: AtomicU8,
+    /// Unused.
+    pub pad: AtomicU8,
+}
+
+/// What the runtime tells of an execution.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Report {
+    /// Scheduling points passed so far; the engine watches it while the program runs.
+    pub steps: AtomicU32,
+    /// Threads created, the main thread included.
+    pub threads: AtomicU32,
+    /// Entries in use of [`Wire::decisions`].
+    pub decisions: AtomicU32,
+    /// Entries in use of [`Wire::events`].
+    pub events: AtomicU32,
+    /// Bits of `heisen_trace::Note`.
+    pub notes: AtomicU64,
+    /// One of [`end`].
+    pub end: AtomicU32,
+    /// The exit status.
+    pub end_code: AtomicU32,
+    /// The thread that ended the execution.
+    pub end_thread: AtomicU32,
+    /// One of [`misuse`]: the first that was seen.
+    pub misuse: AtomicU32,
+    /// Where the end was called.
+    pub end_pc: AtomicU64,
+    /// Where the misuse was called.
+    pub misuse_pc: AtomicU64,
+    /// The object of the misuse.
+    pub misuse_object: AtomicU64,
+    /// The thread of the misuse.
+    pub misuse_thread: AtomicU32,
+    /// The thread of the last Rust panic, plus 1.
+    pub panic_thread: AtomicU32,
+    /// One of [`diverged`].
+    pub diverged: AtomicU32,
+    /// The step of the override that was not followed.
+    pub diverged_step: AtomicU32,
+    /// The thread that was running there.
+    pub diverged_thread: AtomicU32,
+    /// The operation it was about to do.
+    pub diverged_op: AtomicU32,
+    /// How many choices there were.
+    pub diverged_options: AtomicU32,
+    /// Length of [`Wire::text`].
+    pub text: AtomicU32,
+}
+
+/// A pause of the program in which the engine may look at it.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Stop {
+    /// [`stop::RUNNING`] or [`stop::STOPPED`].
+    pub state: AtomicU32,
+    /// Why.
+    pub reason: AtomicU32,
+    /// The thread that runs.
+    pub thread: AtomicU32,
+    /// The operation it is about to do.
+    pub op: AtomicU32,
+    /// The step.
+    pub step: AtomicU32,
+    /// For a decision: the thread chosen.
+    pub to: AtomicU32,
+    /// For a decision: its kind, and in bit 8 whether it is preemptive.
+    pub kind: AtomicU32,
+    /// For a decision: the number of choices.
+    pub options: AtomicU32,
+    /// The object of the operation.
+    pub object: AtomicU64,
+    /// For a crash: the signal. The number of the stop otherwise.
+    pub signal: AtomicU64,
+    /// For a crash: the address that was touched.
+    pub address: AtomicU64,
+    /// rip, rsp, rbp, rbx, r12, r13, r14, r15 of the running thread.
+    pub registers: [AtomicU64; 8],
+}
+
+/// One thread, as filled in at a stop.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Thread {
+    /// One of [`state`].
+    pub state: AtomicU32,
+    /// The operation it is about to do.
+    pub op: AtomicU32,
+    /// The thread that created it.
+    pub parent: AtomicU32,
+    /// Its number among the threads its parent created, from 1.
+    pub child: AtomicU32,
+    /// The object of the operation.
+    pub object: AtomicU64,
+    /// Where it called the operation.
+    pub pc: AtomicU64,
+    /// Its start function.
+    pub start: AtomicU64,
+    /// Its saved stack pointer, which points at a [`saved`] frame; 0 for the running thread.
+    pub sp: AtomicU64,
+    /// The object that must be free before it can go on; 0 if none.
+    pub needs: AtomicU64,
+}
+
+/// Where a mutex keeps the thread that holds it: offset of a 32-bit word, which is [`TID_BASE`] plus its number.
+pub const MUTEX_OWNER: usize = 8;
+
+/// Thread ids as the C library sees them: this plus the thread's number.
+pub const TID_BASE: i32 = 1000;
+
+/// What lies on the stack of a thread that is switched out: offsets in words from its saved stack pointer.
+pub mod saved {
+    /// Floating-point control words.
+    pub const CONTROL: usize = 0;
+    /// r15.
+    pub const R15: usize = 1;
+    /// r14.
+    pub const R14: usize = 2;
+    /// r13.
+    pub const R13: usize = 3;
+    /// r12.
+    pub const R12: usize = 4;
+    /// rbx.
+    pub const RBX: usize = 5;
+    /// rbp.
+    pub const RBP: usize = 6;
+    /// The return address.
+    pub const RIP: usize = 7;
+    /// Number of words; the thread's own stack pointer is this far above.
+    pub const WORDS: usize = 8;
+}
+
+/// One event: step, thread, operation and flags in the first word, then object and code address.
+pub type Event = [AtomicU64; 3];
+
+/// The whole mapping.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Wire {
+    /// [`MAGIC`].
+    pub magic: AtomicU64,
+    /// Whose turn it is: one of [`turn`], a futex word.
+    pub turn: AtomicU32,
+    /// Counts whatever the engine should notice: a turn given back, a stop. A futex word.
+    pub bell: AtomicU32,
+    /// The zygote's process id.
+    pub zygote: AtomicU32,
+    /// The process of the execution that runs.
+    pub child: AtomicU32,
+    /// Its wait status; `u32::MAX` if it could not be forked.
+    pub status: AtomicU32,
+    /// Unused.
+    pub pad: AtomicU32,
+    /// The plan.
+    pub plan: Plan,
+    /// The report.
+    pub report: Report,
+    /// The pause.
+    pub stop: Stop,
+    /// Text of a failed assertion: expression, file, line, function, each ended by a zero byte.
+    pub text: [AtomicU8; MAX_TEXT],
+    /// Threads, filled in at a stop.
+    pub threads: [Thread; MAX_THREADS],
+    /// Overrides of the plan.
+    pub overrides: [Override; MAX_OVERRIDES],
+    /// Decisions, packed as by `heisen_trace::Decision::pack`.
+    pub decisions: [[AtomicU64; 2]; MAX_DECISIONS],
+    /// Events.
+    pub events: [Event; MAX_EVENTS],
+}
+
+/// Size of the mapping in bytes.
+pub const SIZE: usize = size_of::<Wire>();
+
+/// Bit of an [`Event`]'s first word: the operation did not succeed (lock not acquired, timed out).
+pub const EVENT_FAILED: u64 = 1 << 56;
+
+/// The first word of an [`Event`].
+pub const fn pack_event(step: u32, thread: u16, op: u8) -> u64 {
+    (step as u64) | ((thread as u64) << 32) | ((op as u64) << 48)
+}
+
+/// Step, thread and operation from the first word of an [`Event`].
+pub const fn unpack_event(word: u64) -> (u32, u16, u8) {
+    (word as u32, (word >> 32) as u16, (word >> 48) as u8)
+}
