@@ -1,0 +1,96 @@
+/*
+ * channel.c put right: main deletes the channel only when the workers that hold a reference to it are finished.
+ *
+ * heisen: clean
+ */
+#define _DEFAULT_SOURCE
+#include <assert.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <sys/mman.h>
+
+enum { WORKERS = 2 };
+enum message { DATA, STOP };
+
+struct channel {
+    pthread_mutex_t lock;
+    int handled;
+};
+
+/* The messages, and how many of each the application has been alerted of. They outlive the channel. */
+static pthread_mutex_t queue_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t queue_filled = PTHREAD_COND_INITIALIZER;
+static enum message queue[8];
+static int queue_head, queue_tail;
+static pthread_mutex_t alert_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t alerted = PTHREAD_COND_INITIALIZER;
+static int alerts[2];
+
+static void post(enum message message) {
+    pthread_mutex_lock(&queue_lock);
+    queue[queue_tail++] = message;
+    pthread_cond_signal(&queue_filled);
+    pthread_mutex_unlock(&queue_lock);
+}
+
+static enum message take(void) {
+    pthread_mutex_lock(&queue_lock);
+    while (queue_head == queue_tail)
+        pthread_cond_wait(&queue_filled, &queue_lock);
+    enum message message = queue[queue_head++];
+    pthread_mutex_unlock(&queue_lock);
+    return message;
+}
+
+static void await_alerts(enum message message, int count) {
+    pthread_mutex_lock(&alert_lock);
+    while (alerts[message] < count)
+        pthread_cond_wait(&alerted, &alert_lock);
+    pthread_mutex_unlock(&alert_lock);
+}
+
+static void alert_application(struct channel *channel, enum message message) {
+    pthread_mutex_lock(&alert_lock);
+    alerts[message]++;
+    pthread_cond_signal(&alerted);
+    pthread_mutex_unlock(&alert_lock);
+
+    pthread_mutex_lock(&channel->lock);
+    channel->handled++;
+    pthread_mutex_unlock(&channel->lock);
+}
+
+static void *worker(void *channel) {
+    enum message message;
+    do {
+        message = take();
+        alert_application(channel, message);
+    } while (message != STOP);
+    return NULL;
+}
+
+static void channel_close(void) {
+    for (int i = 0; i < WORKERS; i++)
+        post(STOP);
+    await_alerts(STOP, WORKERS);
+}
+
+int main(void) {
+    struct channel *channel =
+        mmap(NULL, sizeof *channel, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert(channel != MAP_FAILED);
+    pthread_mutex_init(&channel->lock, NULL);
+    pthread_t workers[WORKERS];
+    for (int i = 0; i < WORKERS; i++)
+        pthread_create(&workers[i], NULL, worker, channel);
+
+    post(DATA);
+    await_alerts(DATA, 1);
+
+    channel_close();
+    for (int i = 0; i < WORKERS; i++)
+        pthread_join(workers[i], NULL);
+    assert(channel->handled == 1 + WORKERS);
+    munmap(channel, sizeof *channel);
+    return 0;
+}
