@@ -12,7 +12,10 @@ const MAX_CHANGES: usize = 31;
 
 struct Policy {
     kind: Cell<u32>,
+    /// State of the generator, and the number it gives next: made in advance, as the path of a scheduling point waits
+    /// for it.
     random: Cell<u64>,
+    ready: Cell<u64>,
     /// Steps at which PCT lowers the running thread, with the priorities it gets.
     changes: [Cell<u32>; MAX_CHANGES],
     change_count: Cell<usize>,
@@ -26,6 +29,7 @@ unsafe impl Sync for Policy {}
 static P: Policy = Policy {
     kind: Cell::new(policy::DEFAULT),
     random: Cell::new(0),
+    ready: Cell::new(0),
     changes: [const { Cell::new(0) }; MAX_CHANGES],
     change_count: Cell::new(0),
     bottom: Cell::new(0),
@@ -38,6 +42,7 @@ const HIGH: u64 = 1 << 63;
 pub fn begin(kind: u32, seed: u64, depth: u32, steps: u32) {
     P.kind.set(kind);
     P.random.set(seed);
+    random();
     P.bottom.set(HIGH - 1);
     let changes = (depth.max(1) - 1).min(MAX_CHANGES as u32) as usize;
     P.change_count.set(changes);
@@ -58,14 +63,17 @@ pub fn created(t: &Thread) {
     }
 }
 
-/// splitmix64.
+/// The next number of splitmix64.
+#[inline]
 fn random() -> u64 {
+    let ready = P.ready.get();
     let state = P.random.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
     P.random.set(state);
     let mut z = state;
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    P.ready.set(z ^ (z >> 31));
+    ready
 }
 
 /// A random number below `bound`, by multiplication; the bias is below 2^-32.
@@ -74,12 +82,12 @@ fn below(bound: u64) -> u64 {
     ((random() >> 32) * bound) >> 32
 }
 
-/// Which of `options` threads takes step `step`; `first` is choice 0, `nth` gives the others.
+/// Which of `options` threads takes step `step`; `nth` gives the thread of each choice.
 #[inline]
-pub fn thread(first: usize, options: usize, step: u32, nth: impl Fn(usize, usize) -> usize) -> usize {
+pub fn thread(options: usize, step: u32, nth: impl Fn(usize) -> usize) -> usize {
     match P.kind.get() {
         policy::RANDOM => below(options as u64) as usize,
-        policy::PCT => pct(first, options, step, nth),
+        policy::PCT => pct(options, step, nth),
         _ => 0,
     }
 }
@@ -89,7 +97,7 @@ pub fn waiter(options: usize) -> usize {
     if P.kind.get() == policy::DEFAULT { 0 } else { below(options as u64) as usize }
 }
 
-fn pct(first: usize, options: usize, step: u32, nth: impl Fn(usize, usize) -> usize) -> usize {
+fn pct(options: usize, step: u32, nth: impl Fn(usize) -> usize) -> usize {
     let running = get(me());
     for (index, change) in P.changes[..P.change_count.get()].iter().enumerate() {
         if change.get() != 0 && change.get() <= step {
@@ -102,5 +110,5 @@ fn pct(first: usize, options: usize, step: u32, nth: impl Fn(usize, usize) -> us
         P.bottom.set(P.bottom.get() - 1);
         running.priority.set(P.bottom.get());
     }
-    (0..options).max_by_key(|&index| get(nth(first, index)).priority.get()).unwrap_or(0)
+    (0..options).max_by_key(|&index| get(nth(index)).priority.get()).unwrap_or(0)
 }

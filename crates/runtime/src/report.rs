@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use heisen_trace::decision::{Decision, DecisionKind};
 use heisen_trace::{Note, Op};
 use heisen_wire::{
-    MAX_DECISIONS, MAX_EVENTS, MAX_TEXT, NO_THREAD, Wire, diverged, end, flag, misuse, pack_event, state,
+    MAX_EVENTS, MAX_SLOTS, MAX_TEXT, NO_THREAD, Slot, Wire, diverged, end, flag, misuse, pack_event, state,
     stop,
 };
 
@@ -15,7 +15,9 @@ struct Report {
     /// Address of the mapping; 0 while there is none.
     wire: Cell<usize>,
     flags: Cell<u32>,
-    /// The next override of the plan, and how many there are.
+    /// The execution that runs.
+    slot: Cell<usize>,
+    /// The next override of the plan, and the end of them.
     next: Cell<u32>,
     overrides: Cell<u32>,
 }
@@ -23,8 +25,13 @@ struct Report {
 // SAFETY: as for `sched::S`.
 unsafe impl Sync for Report {}
 
-static R: Report =
-    Report { wire: Cell::new(0), flags: Cell::new(0), next: Cell::new(0), overrides: Cell::new(0) };
+static R: Report = Report {
+    wire: Cell::new(0),
+    flags: Cell::new(0),
+    slot: Cell::new(0),
+    next: Cell::new(0),
+    overrides: Cell::new(0),
+};
 
 /// Attaches the mapping.
 pub fn attach(at: usize) {
@@ -39,17 +46,24 @@ pub fn wire() -> &'static Wire {
     unsafe { &*(R.wire.get() as *const Wire) }
 }
 
+/// The execution that runs.
+#[inline]
+fn slot() -> &'static Slot {
+    &wire().slots[R.slot.get() % MAX_SLOTS]
+}
+
 /// An execution begins: takes over the plan. What was done before `main` does not count.
-pub fn begin() {
-    let plan = &wire().plan;
+pub fn begin(number: usize) {
+    R.slot.set(number);
+    let plan = &slot().plan;
     let limit = plan.step_limit.load(Relaxed);
     S.step.set(0);
     S.hash.set(heisen_trace::hash::EMPTY);
     S.limit.set(limit);
     S.tail.set(limit / 2);
     R.flags.set(plan.flags.load(Relaxed));
-    R.next.set(0);
-    R.overrides.set(plan.overrides.load(Relaxed));
+    R.next.set(plan.first_override.load(Relaxed));
+    R.overrides.set(R.next.get() + plan.overrides.load(Relaxed));
     for (_, t) in threads() {
         for stamp in [&t.enabled_since, &t.scheduled_at, &t.yielded_at, &t.disabled_at] {
             stamp.set(0);
@@ -83,18 +97,18 @@ pub fn logs_decisions() -> bool {
 #[inline]
 pub fn steps(step: u32) {
     if R.wire.get() != 0 {
-        wire().report.steps.store(step, Relaxed);
+        slot().report.steps.store(step, Relaxed);
     }
 }
 
 /// The number of threads so far.
 pub fn threads_created(count: usize) {
-    wire().report.threads.store(count as u32, Relaxed);
+    slot().report.threads.store(count as u32, Relaxed);
 }
 
 /// Something happened that is not controlled.
 pub fn note(note: Note) {
-    let notes = &wire().report.notes;
+    let notes = &slot().report.notes;
     notes.store(notes.load(Relaxed) | 1 << (note as u8), Relaxed);
 }
 
@@ -108,7 +122,7 @@ pub fn event(op: Op, object: usize, pc: usize) {
 
 #[cold]
 fn log_event(op: Op, object: usize, pc: usize) {
-    let report = &wire().report;
+    let report = &slot().report;
     let index = report.events.load(Relaxed) as usize;
     if index == MAX_EVENTS {
         return;
@@ -123,7 +137,7 @@ fn log_event(op: Op, object: usize, pc: usize) {
 /// The last event did not succeed: a lock was not acquired, a wait timed out.
 pub fn failed() {
     if R.flags.get() & flag::EVENTS != 0 {
-        let index = wire().report.events.load(Relaxed) as usize;
+        let index = slot().report.events.load(Relaxed) as usize;
         if index > 0 {
             let word = &wire().events[index - 1][0];
             word.store(word.load(Relaxed) | heisen_wire::EVENT_FAILED, Relaxed);
@@ -134,13 +148,13 @@ pub fn failed() {
 /// A decision was taken, and `to` runs or is woken.
 pub fn decision(decision: &Decision, to: u16) {
     if logs_decisions() {
-        let report = &wire().report;
-        let index = report.decisions.load(Relaxed) as usize;
-        if index < MAX_DECISIONS {
+        let report = &slot().report;
+        let count = report.decisions.load(Relaxed);
+        if let Some(entry) = wire().decisions.get((report.first_decision.load(Relaxed) + count) as usize) {
             let [first, second] = decision.pack();
-            wire().decisions[index][0].store(first, Relaxed);
-            wire().decisions[index][1].store(second, Relaxed);
-            report.decisions.store(index as u32 + 1, Relaxed);
+            entry[0].store(first, Relaxed);
+            entry[1].store(second, Relaxed);
+            report.decisions.store(count + 1, Relaxed);
         } else {
             note(Note::LogFull);
         }
@@ -211,7 +225,7 @@ fn planned_override(
     let expect_op = planned.op.load(Relaxed);
     let choice = planned.choice.load(Relaxed) as usize;
     let last = R.next.get() + 1 == R.overrides.get();
-    let expect_hash = wire().plan.expect.load(Relaxed);
+    let expect_hash = slot().plan.expect.load(Relaxed);
     let index = if planned.by_thread.load(Relaxed) != 0 { find(choice) } else { Some(choice) };
     let why = if planned.kind.load(Relaxed) != kind as u8 {
         diverged::NO_DECISION
@@ -236,7 +250,7 @@ fn planned_override(
 
 /// Gives up on the plan's overrides; the execution goes on by the policy, as CHESS (OSDI'08) section 4.2 does.
 fn diverge(why: u32, step: u32, options: usize) {
-    let report = &wire().report;
+    let report = &slot().report;
     report.diverged.store(why, Relaxed);
     report.diverged_step.store(step, Relaxed);
     report.diverged_thread.store(me() as u32, Relaxed);
@@ -248,7 +262,7 @@ fn diverge(why: u32, step: u32, options: usize) {
 
 /// The execution is about to end in an orderly way: notes how, and what of the plan is left over.
 pub fn ending(how: u32, code: i32, pc: usize) {
-    let report = &wire().report;
+    let report = &slot().report;
     if report.end.load(Relaxed) != end::NONE {
         return;
     }
@@ -289,7 +303,7 @@ pub fn deadlock() -> ! {
 
 /// A synchronisation object was used in a way that is undefined. Only the first is kept.
 pub fn misused(what: u32, object: usize, pc: usize) {
-    let report = &wire().report;
+    let report = &slot().report;
     if report.misuse.load(Relaxed) != misuse::NONE || !S.running.get() {
         return;
     }
@@ -305,7 +319,7 @@ pub fn misused(what: u32, object: usize, pc: usize) {
 /// A panic or exception starts to unwind in the running thread.
 pub fn thrown(rust: bool) {
     if rust {
-        wire().report.panic_thread.store(me() as u32 + 1, Relaxed);
+        slot().report.panic_thread.store(me() as u32 + 1, Relaxed);
     }
     if stops() && rust {
         pause(stop::THROW);
@@ -314,15 +328,15 @@ pub fn thrown(rust: bool) {
 
 /// Appends a string to the text of the report, with a zero byte.
 pub fn text(bytes: &[u8]) {
-    let used = wire().report.text.load(Relaxed) as usize;
+    let used = slot().report.text.load(Relaxed) as usize;
     let room = (MAX_TEXT - used).saturating_sub(1);
     let taken = bytes.len().min(room);
-    for (slot, &byte) in wire().text[used..].iter().zip(&bytes[..taken]) {
+    for (slot, &byte) in slot().text[used..].iter().zip(&bytes[..taken]) {
         slot.store(byte, Relaxed);
     }
     if room > 0 {
-        wire().text[used + taken].store(0, Relaxed);
-        wire().report.text.store((used + taken + 1) as u32, Relaxed);
+        slot().text[used + taken].store(0, Relaxed);
+        slot().report.text.store((used + taken + 1) as u32, Relaxed);
     }
 }
 

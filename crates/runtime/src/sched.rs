@@ -20,8 +20,10 @@ use heisen_wire::MAX_THREADS;
 /// "No thread".
 pub const NONE: u16 = 0xffff;
 
-/// One thread of the program. The main thread is number 0.
+/// One thread of the program. The main thread is number 0. What every scheduling point touches comes first, in one
+/// cache line.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub struct Thread {
     /// Saved stack pointer; meaningful while another thread runs.
     pub sp: Cell<usize>,
@@ -33,6 +35,10 @@ pub struct Thread {
     pub object: Cell<usize>,
     /// Called from where.
     pub pc: Cell<usize>,
+    /// Virtual time at which its wait ends; `u64::MAX` if never.
+    pub deadline: Cell<u64>,
+    /// For `fair`: when it was last switched to.
+    pub scheduled_at: Cell<u32>,
 
     /// Start function, argument and, once ended, result.
     pub start: Cell<usize>,
@@ -56,8 +62,6 @@ pub struct Thread {
     pub mask: Cell<u32>,
     /// The mutex to acquire after being taken off a condition variable's queue.
     pub relock: Cell<usize>,
-    /// Virtual time at which its wait ends; `u64::MAX` if never.
-    pub deadline: Cell<u64>,
 
     /// Stack, as mapped: lowest address, size without and of the guard; size 0 for the main thread.
     pub stack: Cell<usize>,
@@ -71,10 +75,8 @@ pub struct Thread {
     /// Name, zero-terminated.
     pub name: [Cell<u8>; 16],
 
-    /// For `fair`: since when it has been enabled, last switched to, last yielded (0 if never), last disabled and by
-    /// whom; all in steps.
+    /// For `fair`: since when it has been enabled, last yielded (0 if never), last disabled and by whom; all in steps.
     pub enabled_since: Cell<u32>,
-    pub scheduled_at: Cell<u32>,
     pub yielded_at: Cell<u32>,
     pub disabled_at: Cell<u32>,
     pub disabled_by: Cell<u16>,
@@ -258,7 +260,7 @@ pub fn ticket() -> u64 {
 }
 
 /// A scheduling point before an operation that never blocks. Returns when it is to be done.
-#[inline]
+#[inline(always)]
 pub fn point(op: Op, object: usize, pc: usize) {
     let t = thread(me());
     t.about_to(op, object, pc);
@@ -277,7 +279,7 @@ pub fn yield_point(op: Op, pc: usize) {
 
 /// A scheduling point before an operation that needs `object`, which is `free` or not at this moment. Returns when
 /// the object is free, or when the deadline has passed first.
-#[inline]
+#[inline(always)]
 pub fn wait_for(op: Op, object: usize, pc: usize, free: bool, deadline: u64) -> Woken {
     let number = me();
     let t = thread(number);
@@ -311,6 +313,7 @@ pub fn wait_in_queue(op: Op, queue: usize, pc: usize, deadline: u64) -> Woken {
 }
 
 /// After a wait: if the thread was scheduled although what it needs is not there, its time has run out.
+#[inline]
 fn settle(number: usize) -> Woken {
     let t = thread(number);
     let deadline = t.deadline.replace(u64::MAX);
@@ -468,7 +471,10 @@ pub fn candidates(word: usize) -> u64 {
 
 /// Ends the running thread's turn: chooses who takes the next step and switches there. Returns when the thread that
 /// called is scheduled again.
-#[inline]
+///
+/// Inlined all the way into the intercepted functions: after a switch every return goes to another place than the
+/// processor predicts, so the fewer of them the better.
+#[inline(always)]
 pub fn reschedule(gives: Gives) {
     let number = me();
     let step = next_step();
@@ -476,8 +482,8 @@ pub fn reschedule(gives: Gives) {
         crate::shim::once::recheck();
     }
     fair::bar();
-    let mut options = 0;
-    for word in 0..words() {
+    let mut options = candidates(0).count_ones() as usize;
+    for word in 1..words() {
         options += candidates(word).count_ones() as usize;
     }
     let able = gives == Gives::Able && !S.barred.has(number);
@@ -504,6 +510,11 @@ fn after(number: usize) -> Option<usize> {
 /// The first candidate after `number` in cyclic order that is also in the set that `mask` gives by words.
 fn search(number: usize, mask: impl Fn(usize) -> u64) -> Option<usize> {
     let words = words();
+    if words == 1 {
+        // The usual case, without a loop: turned so that the thread after `number` is bit 0.
+        let set = (candidates(0) & mask(0)).rotate_right(number as u32 + 1);
+        return (set != 0).then(|| (number + 1 + set.trailing_zeros() as usize) % 64);
+    }
     let (home, bit) = (number / 64, number % 64);
     let above = u64::MAX.checked_shl(bit as u32 + 1).unwrap_or(0);
     for turn in 0..=words {
@@ -542,7 +553,15 @@ fn cyclic(from: usize, to: usize) -> usize {
 }
 
 /// The `index`-th choice, where `first` is number 0 and the others follow it in cyclic order.
-fn nth(first: usize, index: usize) -> usize {
+fn nth(first: usize, options: usize, index: usize) -> usize {
+    if words() == 1 {
+        // A random index makes for mispredicted branches, so there are none on it: `options` rarely changes.
+        let mut set = candidates(0).rotate_right(first as u32);
+        for passed in 1..options {
+            set = if passed <= index { set & set.wrapping_sub(1) } else { set };
+        }
+        return (first + set.trailing_zeros() as usize) % 64;
+    }
     let mut at = first;
     for _ in 0..index {
         match after(at) {
@@ -554,6 +573,7 @@ fn nth(first: usize, index: usize) -> usize {
     at
 }
 
+#[inline(never)]
 fn decide(number: usize, step: u32, able: bool, options: usize) -> usize {
     if step >= S.tail.get() {
         // A fair tail: everyone in turn. Nothing is recorded, as the rule alone repeats it.
@@ -567,13 +587,13 @@ fn decide(number: usize, step: u32, able: bool, options: usize) -> usize {
         options
     };
     let planned = report::planned(step, DecisionKind::Thread, options, |thread| {
-        (0..options).find(|&index| nth(first, index) == thread)
+        (0..options).find(|&index| nth(first, options, index) == thread)
     });
     let chosen = match planned {
         Some(choice) => choice,
-        None => policy::thread(first, options, step, nth),
+        None => policy::thread(options, step, |index| nth(first, options, index)),
     };
-    let next = nth(first, chosen);
+    let next = nth(first, options, chosen);
     if report::logs_decisions() || planned.is_some() {
         let decision = Decision {
             step,
@@ -589,7 +609,7 @@ fn decide(number: usize, step: u32, able: bool, options: usize) -> usize {
     next
 }
 
-#[inline]
+#[inline(always)]
 fn switch_to(from: usize, to: usize) {
     S.current.set(to as u16);
     let t = thread(to);

@@ -9,7 +9,7 @@ use crate::{fibers, report, shim, sys};
 use core::ffi::c_int;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use heisen_trace::Note;
-use heisen_wire::{ENV_FD, MAGIC, SIZE, Wire, turn};
+use heisen_wire::{ENV_FD, MAGIC, MAX_DECISIONS, SIZE, Wire, turn};
 
 /// Runs before the program's own constructors, when the dynamic loader initialises this library.
 #[unsafe(link_section = ".init_array")]
@@ -78,24 +78,43 @@ pub extern "C" fn park() {
         if wire.turn.load(SeqCst) == turn::QUIT {
             sys::exit_group(0);
         }
-        let child = sys::fork();
-        if child == 0 {
-            sys::die_with_parent();
-            if sys::getppid() != zygote {
-                sys::exit_group(0);
+        let mut decisions = 0;
+        for (number, slot) in wire.slots.iter().enumerate().take(wire.slots_wanted.load(Relaxed) as usize) {
+            slot.report.first_decision.store(decisions, Relaxed);
+            wire.slot.store(number as u32, SeqCst);
+            if !execute(wire, zygote, number) {
+                return;
             }
-            wire.child.store(sys::getpid() as u32, SeqCst);
-            report::begin();
-            return;
+            decisions += slot.report.decisions.load(Relaxed);
+            wire.slots_run.store(number as u32 + 1, Relaxed);
+            if wire.enough.load(SeqCst) != 0 || decisions as usize > MAX_DECISIONS / 2 {
+                break;
+            }
         }
-        let status = if child < 0 { u32::MAX } else { wait_for(child) };
-        let started_others = (1 << (Note::Fork as u8)) | (1 << (Note::Spawn as u8));
-        if wire.report.notes.load(Relaxed) & started_others != 0 {
-            sweep(zygote, child);
-        }
-        wire.status.store(status, Relaxed);
-        wire.child.store(0, SeqCst);
     }
+}
+
+/// Forks one execution and waits for its end. False in the execution itself.
+fn execute(wire: &Wire, zygote: i32, number: usize) -> bool {
+    let child = sys::fork();
+    if child == 0 {
+        sys::die_with_parent();
+        if sys::getppid() != zygote {
+            sys::exit_group(0);
+        }
+        report::begin(number);
+        return false;
+    }
+    wire.child.store(child.max(0) as u32, SeqCst);
+    let status = if child < 0 { u32::MAX } else { wait_for(child) };
+    wire.child.store(0, SeqCst);
+    let slot = &wire.slots[number];
+    let started_others = (1 << (Note::Fork as u8)) | (1 << (Note::Spawn as u8));
+    if slot.report.notes.load(Relaxed) & started_others != 0 {
+        sweep(zygote, child);
+    }
+    slot.status.store(status, Relaxed);
+    true
 }
 
 fn wait_for(child: i32) -> u32 {

@@ -23,6 +23,8 @@ pub const MAX_OVERRIDES: usize = 1 << 20;
 pub const MAX_DECISIONS: usize = 1 << 20;
 /// Most events that are logged.
 pub const MAX_EVENTS: usize = 1 << 20;
+/// Most executions that the zygote runs in one turn.
+pub const MAX_SLOTS: usize = 32;
 /// Room for the text of a failed assertion.
 pub const MAX_TEXT: usize = 1024;
 
@@ -35,7 +37,7 @@ pub mod turn {
     pub const BOOTING: u32 = 0;
     /// The zygote is parked and the engine may write a plan.
     pub const ENGINE: u32 = 1;
-    /// The zygote runs the plan.
+    /// The zygote runs the plans.
     pub const ZYGOTE: u32 = 2;
     /// The zygote ends, after the last plan.
     pub const QUIT: u32 = 3;
@@ -170,8 +172,12 @@ pub struct Plan {
     pub pct_steps: AtomicU32,
     /// Steps after which the execution is ended.
     pub step_limit: AtomicU32,
-    /// How many of [`Wire::overrides`] are in use.
+    /// How many of [`Wire::overrides`] belong to it.
     pub overrides: AtomicU32,
+    /// The first of them.
+    pub first_override: AtomicU32,
+    /// Unused.
+    pub pad: AtomicU32,
 }
 
 /// One override of a plan.
@@ -203,8 +209,10 @@ pub struct Report {
     pub steps: AtomicU32,
     /// Threads created, the main thread included.
     pub threads: AtomicU32,
-    /// Entries in use of [`Wire::decisions`].
+    /// How many of [`Wire::decisions`] belong to it.
     pub decisions: AtomicU32,
+    /// The first of them.
+    pub first_decision: AtomicU32,
     /// Entries in use of [`Wire::events`].
     pub events: AtomicU32,
     /// Bits of `heisen_trace::Note`.
@@ -237,8 +245,26 @@ pub struct Report {
     pub diverged_op: AtomicU32,
     /// How many choices there were.
     pub diverged_options: AtomicU32,
-    /// Length of [`Wire::text`].
+    /// Length of [`Slot::text`].
     pub text: AtomicU32,
+    /// Unused.
+    pub pad: AtomicU32,
+}
+
+/// One execution: what is asked of it, and what came of it.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Slot {
+    /// The plan.
+    pub plan: Plan,
+    /// The report.
+    pub report: Report,
+    /// Text of a failed assertion: expression, file, function, each ended by a zero byte.
+    pub text: [AtomicU8; MAX_TEXT],
+    /// The wait status of its process; `u32::MAX` if it could not be forked.
+    pub status: AtomicU32,
+    /// Unused.
+    pub pad: AtomicU32,
 }
 
 /// A pause of the program in which the engine may look at it.
@@ -340,21 +366,23 @@ pub struct Wire {
     pub zygote: AtomicU32,
     /// The process of the execution that runs.
     pub child: AtomicU32,
-    /// Its wait status; `u32::MAX` if it could not be forked.
-    pub status: AtomicU32,
+    /// How many slots the zygote is to run.
+    pub slots_wanted: AtomicU32,
+    /// The slot that runs.
+    pub slot: AtomicU32,
+    /// How many slots were run: fewer than wanted if the log was nearly full or the engine wanted it so.
+    pub slots_run: AtomicU32,
+    /// Set by the engine if no further slot shall be run in this turn.
+    pub enough: AtomicU32,
     /// Unused.
     pub pad: AtomicU32,
-    /// The plan.
-    pub plan: Plan,
-    /// The report.
-    pub report: Report,
     /// The pause.
     pub stop: Stop,
-    /// Text of a failed assertion: expression, file, line, function, each ended by a zero byte.
-    pub text: [AtomicU8; MAX_TEXT],
+    /// The executions of this turn.
+    pub slots: [Slot; MAX_SLOTS],
     /// Threads, filled in at a stop.
     pub threads: [Thread; MAX_THREADS],
-    /// Overrides of the plan.
+    /// Overrides of the plans.
     pub overrides: [Override; MAX_OVERRIDES],
     /// Decisions, packed as by `heisen_trace::Decision::pack`.
     pub decisions: [[AtomicU64; 2]; MAX_DECISIONS],

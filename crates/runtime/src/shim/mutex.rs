@@ -91,12 +91,13 @@ impl Mutex {
         }
     }
 
+    #[inline(always)]
     fn lock(&self, op: Op, pc: usize, deadline: u64) -> c_int {
         self.notes();
         if let Some(result) = self.lock_again() {
             return result;
         }
-        if deadline == u64::MAX {
+        if !self.free() && deadline == u64::MAX {
             self.check_cycle(op, pc);
         }
         match sched::wait_for(op, self.address(), pc, self.free(), deadline) {
@@ -110,6 +111,7 @@ impl Mutex {
 
     /// If locking this closes a cycle of threads that wait for each other's mutexes, none of them ever goes on: that is
     /// a deadlock, though other threads may still run.
+    #[cold]
     fn check_cycle(&self, op: Op, pc: usize) {
         let mut mutex = self;
         loop {
@@ -133,6 +135,7 @@ impl Mutex {
     }
 
     /// Gives the mutex up, one level of it.
+    #[inline(always)]
     pub fn unlock(&self, pc: usize) -> c_int {
         let kind = self.kind.get() & KIND_MASK;
         if !self.mine() {
@@ -181,6 +184,7 @@ impl Mutex {
     }
 }
 
+#[inline(always)]
 fn lock(mutex: usize, op: Op, pc: usize, deadline: u64) -> c_int {
     let mutex = Mutex::at(mutex);
     let result = mutex.lock(op, pc, deadline);

@@ -1,7 +1,7 @@
 //! `pthread_once`. The real function runs the initialiser, since it alone can undo a half-done one when an exception
 //! passes through it; here a thread only waits until nobody is in the middle of it. Nobody tells us when that is over
 //! (an exception leaves the real function without passing this code), so the scheduler looks again at each step while
-//! anyone waits.
+//! anyone is about to call it.
 
 use crate::glibc::Real;
 use crate::sched::{self, S};
@@ -51,14 +51,9 @@ pub unsafe extern "C" fn pthread_once() {
 /// Waits for its turn; the address of the real function.
 extern "C" fn before(control: usize, pc: usize) -> usize {
     if S.active.get() {
-        let busy = in_progress(control);
-        if busy {
-            S.once_waiters.set(S.once_waiters.get() + 1);
-        }
-        sched::wait_for(Op::Once, control, pc, !busy, u64::MAX);
-        if busy {
-            S.once_waiters.set(S.once_waiters.get() - 1);
-        }
+        S.once_waiters.set(S.once_waiters.get() + 1);
+        sched::wait_for(Op::Once, control, pc, !in_progress(control), u64::MAX);
+        S.once_waiters.set(S.once_waiters.get() - 1);
     }
     REAL.address()
 }

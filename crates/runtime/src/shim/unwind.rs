@@ -8,7 +8,7 @@ use core::arch::naked_asm;
 static REAL: Real = Real::new(c"_Unwind_RaiseException");
 
 /// The first word of an exception that Rust raised: "MOZ\0RUST".
-const RUST: u64 = u64::from_be_bytes(*b"MOZ\0RUST");
+const RUST: u64 = u64::from_ne_bytes(*b"MOZ\0RUST");
 
 /// `_Unwind_RaiseException`: [`before`], then the real one in the place of this function.
 ///

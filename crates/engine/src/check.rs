@@ -1,0 +1,529 @@
+//! The search at work: plans in batches, spread over workers, each with a zygote of its own.
+//!
+//! Batches have the same size whatever the number of workers, and their results are taken in the order of the plans:
+//! so the same program, strategy and seed give the same result on any number of cores.
+
+use crate::confirm::{Camera, registers};
+use crate::error::{Error, Result};
+use crate::judge::{self, Verdict};
+use crate::look::{Symbols, View};
+use crate::program::Program;
+use crate::zygote::{Detail, Job, Limits, Observer, Output, Run, Zygote};
+use heisen_search::{Dfs, Icb, Pct, Random, Search, Status, Strategy};
+use heisen_trace::{End, Finding, Note, Plan, Stack};
+use heisen_wire::{MAX_SLOTS, Wire};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeSet, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Plans that are out at a time.
+const BATCH: usize = 64;
+/// How often progress is told.
+const TELL: Duration = Duration::from_millis(100);
+/// Distinct findings after which even `--keep-going` stops.
+const MAX_FINDINGS: usize = 100;
+
+/// Which strategy, as the user names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Iterative context bounding.
+    Icb,
+    /// Depth-first search.
+    Dfs,
+    /// Random walk.
+    Random,
+    /// Probabilistic concurrency testing.
+    Pct,
+}
+
+/// What to do, as far as a search that is resumed keeps it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Options {
+    /// The strategy.
+    pub strategy: Kind,
+    /// Largest preemption bound of icb.
+    pub bound: u32,
+    /// Depth of bugs that pct looks for.
+    pub depth: u32,
+    /// Seed of random and pct.
+    pub seed: u64,
+    /// Most executions.
+    pub executions: Option<u64>,
+    /// Longest time.
+    pub time: Option<Duration>,
+    /// Steps of one execution.
+    pub steps: u32,
+    /// Longest time without a scheduling point.
+    pub hang: Duration,
+    /// Go on after a finding.
+    pub keep_going: bool,
+    /// The exit status that is right.
+    pub expect_exit: i32,
+    /// Workers.
+    pub jobs: usize,
+}
+
+impl Options {
+    /// A fresh search with the chosen strategy.
+    pub fn search(&self) -> Search {
+        match self.strategy {
+            Kind::Icb => Icb::new(Some(self.bound)).into(),
+            Kind::Dfs => Dfs::new().into(),
+            Kind::Random => Random::new(self.seed).into(),
+            Kind::Pct => Pct::new(self.seed, self.depth).into(),
+        }
+    }
+}
+
+/// What a search has done so far.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Tally {
+    /// Executions.
+    pub executions: u64,
+    /// Scheduling points passed in all of them.
+    pub steps: u64,
+    /// Time spent.
+    pub time: Duration,
+    /// Bugs found, each once.
+    pub findings: Vec<Finding>,
+    /// Signatures of those, and keys of executions that were looked at.
+    signatures: BTreeSet<String>,
+    keys: HashSet<String>,
+    /// Executions that went wrong but not again when looked at closely.
+    pub unconfirmed: u64,
+    /// Bits of notes.
+    notes: u64,
+}
+
+/// Why a search ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// Nothing is left to explore.
+    Exhausted,
+    /// A bug was found, and that is enough.
+    Found,
+    /// The limit of executions or of time was reached.
+    Limit,
+    /// The user interrupted.
+    Interrupted,
+}
+
+/// The verdict of a whole check.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Why it ended.
+    pub ended: Ended,
+    /// What was done.
+    pub tally: Tally,
+    /// Where the search stands.
+    pub status: Status,
+    /// What was not controlled, in sentences.
+    pub not_controlled: Vec<String>,
+    /// The search itself, to be saved.
+    pub search: Search,
+}
+
+impl Outcome {
+    /// Whether everything within the bound was explored.
+    pub fn complete(&self) -> bool {
+        self.status.exhausted && !self.status.has_gaps() && self.tally.unconfirmed == 0
+    }
+
+    /// Whether the search is one that only ever samples, and so is never complete.
+    pub fn search_samples(&self) -> bool {
+        matches!(self.search, Search::Random(_) | Search::Pct(_))
+    }
+
+    /// The largest preemption bound that was explored fully.
+    pub fn preemption_bound(&self) -> Option<u32> {
+        self.status.explored_bound.filter(|_| !self.status.has_gaps() && self.tally.unconfirmed == 0)
+    }
+}
+
+/// How a search is getting on.
+#[derive(Debug)]
+pub struct Progress<'a> {
+    /// Executions so far.
+    pub executions: u64,
+    /// Time so far.
+    pub time: Duration,
+    /// Where the search stood at the last batch.
+    pub status: &'a Status,
+    /// Findings so far.
+    pub findings: usize,
+}
+
+/// One check: a program and how to search it.
+#[derive(Debug)]
+pub struct Check<'a> {
+    /// The runtime's file.
+    pub runtime: PathBuf,
+    /// The program.
+    pub program: &'a Program,
+    /// What to do.
+    pub options: &'a Options,
+    /// Limits of executions; its step limit and hang time are those of the options.
+    pub limits: Limits,
+}
+
+/// An execution, and where it was if it did not move.
+type Executed = Result<(Run, Option<Stuck>)>;
+
+/// A batch at work.
+#[derive(Default)]
+struct Batch {
+    plans: Vec<Plan>,
+    /// The next plan to be taken.
+    next: usize,
+    /// Plans from here on need not be run: one before has failed, or time is over.
+    cut: usize,
+    results: Vec<Option<Executed>>,
+    running: usize,
+    closed: bool,
+}
+
+/// Where an execution that did not move was.
+#[derive(Clone, Debug, Default)]
+struct Stuck {
+    stack: Stack,
+    spins: bool,
+}
+
+struct Shared {
+    batch: Mutex<Batch>,
+    /// There is work, or no more.
+    work: Condvar,
+    /// A plan is done.
+    done: Condvar,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Batch> {
+        self.batch.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Check<'_> {
+    /// Runs the search until it ends. `tell` is called now and then.
+    pub fn run(&self, search: Search, tally: Tally, tell: &mut dyn FnMut(&Progress<'_>)) -> Result<Outcome> {
+        let shared = Shared { batch: Mutex::default(), work: Condvar::new(), done: Condvar::new() };
+        std::thread::scope(|scope| {
+            for _ in 0..self.options.jobs.max(1) {
+                scope.spawn(|| self.work(&shared));
+            }
+            let mut driver = Driver { check: self, shared: &shared, search, tally, began: Instant::now() };
+            let ended = driver.drive(tell);
+            shared.lock().closed = true;
+            shared.work.notify_all();
+            driver.conclude(ended?)
+        })
+    }
+
+    /// What one worker does.
+    fn work(&self, shared: &Shared) {
+        let mut zygote: Option<Zygote> = None;
+        let mut batch = shared.lock();
+        loop {
+            if batch.closed {
+                return;
+            }
+            if batch.next >= batch.cut {
+                batch = shared.work.wait(batch).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            // A share of what is left, so that the workers end at about the same time.
+            let left = batch.cut - batch.next;
+            let share = left.div_ceil(2 * self.options.jobs.max(1)).clamp(1, MAX_SLOTS);
+            let first = batch.next;
+            batch.next += share;
+            batch.running += 1;
+            let plans = batch.plans[first..first + share].to_vec();
+            drop(batch);
+            let results = self.execute(&mut zygote, &plans);
+            if results.iter().any(Result::is_err) {
+                zygote = None;
+            }
+            batch = shared.lock();
+            for (index, result) in (first..).zip(results) {
+                let stop = match &result {
+                    Err(_) => true,
+                    Ok((run, stuck)) => {
+                        stuck.is_some() || !self.options.keep_going && self.judge(run).is_some()
+                    }
+                };
+                if stop {
+                    batch.cut = batch.cut.min(index + 1);
+                }
+                batch.results[index] = Some(result);
+            }
+            batch.running -= 1;
+            shared.done.notify_all();
+        }
+    }
+
+    /// Runs plans in order. Ends early, with fewer results than plans, after an error or a stuck execution.
+    fn execute(&self, slot: &mut Option<Zygote>, plans: &[Plan]) -> Vec<Executed> {
+        let mut results = Vec::new();
+        while results.len() < plans.len() {
+            let more = self.execute_some(slot, &plans[results.len()..], &mut results);
+            if let Err(error) = more {
+                results.push(Err(error));
+                break;
+            }
+            if results.iter().any(|r| matches!(r, Ok((_, Some(_))))) {
+                break;
+            }
+        }
+        results
+    }
+
+    fn execute_some(
+        &self,
+        zygote: &mut Option<Zygote>,
+        plans: &[Plan],
+        out: &mut Vec<Executed>,
+    ) -> Result<()> {
+        let zygote = match zygote {
+            Some(zygote) => zygote,
+            None => zygote.insert(Zygote::start(&self.runtime, self.program, &self.limits, Output::Dropped)?),
+        };
+        let detail = match self.options.strategy {
+            Kind::Icb | Kind::Dfs => Detail::Decisions,
+            Kind::Random | Kind::Pct => Detail::End,
+        };
+        let jobs: Vec<Job<'_>> = plans.iter().map(Job::Plan).collect();
+        let mut watcher = StuckWatcher { runtime: &self.runtime, seen: None };
+        let runs = zygote.run_all(&jobs, detail, Some(&mut watcher))?;
+        for (run, plan) in runs.into_iter().zip(plans) {
+            let run = match run.execution.diverged {
+                // Once more, as that may pass (CHESS, OSDI'08, section 4.2).
+                Some(_) => zygote.run(Job::Plan(plan), detail, Some(&mut watcher))?,
+                None => run,
+            };
+            let stuck = (run.execution.end == End::Stuck)
+                .then(|| Stuck { spins: zygote.was_spinning(), ..watcher.seen.take().unwrap_or_default() });
+            out.push(Ok((run, stuck)));
+        }
+        Ok(())
+    }
+
+    fn judge(&self, run: &Run) -> Option<Verdict> {
+        judge::judge(run, self.options.expect_exit)
+    }
+
+    /// The camera for a close look.
+    pub fn camera(&self) -> Camera<'_> {
+        Camera {
+            runtime: &self.runtime,
+            program: self.program,
+            limits: &self.limits,
+            expect_exit: self.options.expect_exit,
+            output: Output::Kept,
+            trace: false,
+        }
+    }
+}
+
+/// Takes the stack of a program that does not move.
+struct StuckWatcher<'a> {
+    runtime: &'a Path,
+    seen: Option<Stuck>,
+}
+
+impl Observer for StuckWatcher<'_> {
+    fn stopped(&mut self, wire: &Wire, pid: i32) {
+        let mut symbols = Symbols::new();
+        symbols.hide(self.runtime);
+        if let Ok(mut view) = View::new(&mut symbols, pid) {
+            self.seen = Some(Stuck { stack: view.stack(registers(wire)), spins: false });
+        }
+    }
+}
+
+struct Driver<'a> {
+    check: &'a Check<'a>,
+    shared: &'a Shared,
+    search: Search,
+    tally: Tally,
+    began: Instant,
+}
+
+impl Driver<'_> {
+    fn drive(&mut self, tell: &mut dyn FnMut(&Progress<'_>)) -> Result<Ended> {
+        loop {
+            if self.check.limits.stop.load(Relaxed) {
+                return Ok(Ended::Interrupted);
+            }
+            if self.time_left().is_some_and(|left| left.is_zero()) {
+                return Ok(Ended::Limit);
+            }
+            let room = match self.check.options.executions {
+                Some(most) => (most.saturating_sub(self.tally.executions)).min(BATCH as u64) as usize,
+                None => BATCH,
+            };
+            if room == 0 {
+                return Ok(Ended::Limit);
+            }
+            let plans: Vec<Plan> = std::iter::from_fn(|| self.search.next()).take(room).collect();
+            if plans.is_empty() {
+                return Ok(Ended::Exhausted);
+            }
+            let (plans, results) = self.run_batch(plans, tell);
+            if let Some(ended) = self.take_results(plans, results)? {
+                return Ok(ended);
+            }
+        }
+    }
+
+    fn time(&self) -> Duration {
+        self.tally.time + self.began.elapsed()
+    }
+
+    fn time_left(&self) -> Option<Duration> {
+        self.check.options.time.map(|limit| limit.saturating_sub(self.time()))
+    }
+
+    fn run_batch(
+        &mut self,
+        plans: Vec<Plan>,
+        tell: &mut dyn FnMut(&Progress<'_>),
+    ) -> (Vec<Plan>, Vec<Option<Executed>>) {
+        let status = self.search.status();
+        let mut batch = self.shared.lock();
+        batch.next = 0;
+        batch.cut = plans.len();
+        batch.results = plans.iter().map(|_| None).collect();
+        batch.plans = plans;
+        self.shared.work.notify_all();
+        let mut told = Instant::now();
+        while batch.running > 0 || batch.next < batch.cut {
+            let wait = self.shared.done.wait_timeout(batch, TELL);
+            batch = wait.unwrap_or_else(PoisonError::into_inner).0;
+            let over =
+                self.check.limits.stop.load(Relaxed) || self.time_left().is_some_and(|left| left.is_zero());
+            if over {
+                batch.cut = batch.cut.min(batch.next);
+            }
+            if told.elapsed() >= TELL {
+                told = Instant::now();
+                let done = batch.results.iter().filter(|r| r.is_some()).count() as u64;
+                tell(&Progress {
+                    executions: self.tally.executions + done,
+                    time: self.time(),
+                    status: &status,
+                    findings: self.tally.findings.len(),
+                });
+            }
+        }
+        (std::mem::take(&mut batch.plans), std::mem::take(&mut batch.results))
+    }
+
+    /// Takes the results in order; those after the first that ends the search are as if they had not been run.
+    fn take_results(&mut self, plans: Vec<Plan>, results: Vec<Option<Executed>>) -> Result<Option<Ended>> {
+        let mut ended = None;
+        for (plan, result) in plans.into_iter().zip(results) {
+            let (run, stuck) = match result {
+                _ if ended.is_some() => {
+                    self.search.give_back_unrun(&plan);
+                    continue;
+                }
+                None | Some(Err(Error::Interrupted)) => {
+                    self.search.give_back_unrun(&plan);
+                    continue;
+                }
+                Some(Err(error)) => return Err(error),
+                Some(Ok(pair)) => pair,
+            };
+            self.tally.executions += 1;
+            self.tally.steps += u64::from(run.execution.steps);
+            for &note in &run.execution.notes {
+                self.tally.notes |= 1 << (note as u8);
+            }
+            self.search.done(&plan, &run.execution);
+            if let Some(stuck) = stuck {
+                if self.tally.findings.is_empty() {
+                    return Err(self.describe_stuck(&stuck));
+                }
+                ended = Some(Ended::Found);
+            } else if let Some(verdict) = self.check.judge(&run) {
+                let found = self.found(&plan, verdict)?;
+                let enough = !self.check.options.keep_going || self.tally.findings.len() >= MAX_FINDINGS;
+                if found && enough {
+                    ended = Some(Ended::Found);
+                }
+            }
+        }
+        Ok(ended)
+    }
+
+    /// Looks closely at an execution that went wrong. False if it did not go wrong again.
+    fn found(&mut self, plan: &Plan, verdict: Verdict) -> Result<bool> {
+        if !self.tally.keys.insert(verdict.key) {
+            return Ok(true);
+        }
+        let camera = self.check.camera();
+        let closeup = camera.shoot(Job::Plan(plan))?;
+        if closeup.verdict.as_ref().is_none_or(|v| v.kind != verdict.kind) {
+            self.tally.unconfirmed += 1;
+            return Ok(false);
+        }
+        let Some(mut finding) = closeup.into_finding(&camera, self.tally.executions) else {
+            return Ok(false);
+        };
+        // The schedule as it will be written must lead there, too.
+        let again = camera.shoot(Job::Schedule(&finding.schedule))?;
+        if again.run.execution.diverged.is_some() || again.signature() != finding.signature {
+            self.tally.unconfirmed += 1;
+            return Ok(false);
+        }
+        finding.executions_to_find = self.tally.executions;
+        if self.tally.signatures.insert(finding.signature.clone()) {
+            self.tally.findings.push(finding);
+        }
+        Ok(true)
+    }
+
+    fn describe_stuck(&self, stuck: &Stuck) -> Error {
+        let seconds = self.check.limits.hang.as_secs_f32();
+        let top = stuck.stack.0.first().map_or("an unknown place".to_owned(), |f| f.function.clone());
+        let place = stuck.stack.place().map_or(String::new(), |f| format!(" ({} {})", f.place(), f.function));
+        Error::Uncontrolled(if stuck.spins {
+            format!(
+                "the program ran for {seconds} s without reaching a scheduling point: it spins in {top}{place}; if it \
+                 computes for so long, raise --hang, if it waits in a loop for another thread, let the loop yield"
+            )
+        } else {
+            format!(
+                "the program blocks in {top}{place}, a call that Heisen does not control; nothing else can run \
+                 meanwhile; if it only takes long, raise --hang"
+            )
+        })
+    }
+
+    fn conclude(mut self, ended: Ended) -> Result<Outcome> {
+        self.tally.time = self.time();
+        let status = self.search.status();
+        let mut not_controlled = vec![
+            "memory accesses: only synchronisation calls are scheduling points; races between plain or atomic \
+             accesses are not explored"
+                .to_owned(),
+        ];
+        not_controlled.extend(Note::in_word(self.tally.notes).map(|n| n.text().to_owned()));
+        for (count, what) in [
+            (
+                status.diverged,
+                "did not follow their plan: something that Heisen does not control differs between runs",
+            ),
+            (self.tally.unconfirmed, "failed but did not fail again when replayed, and are not reported"),
+        ] {
+            if count > 0 {
+                not_controlled.push(format!("{count} executions {what}"));
+            }
+        }
+        Ok(Outcome { ended, tally: self.tally, status, not_controlled, search: self.search })
+    }
+}

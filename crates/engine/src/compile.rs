@@ -1,0 +1,76 @@
+//! Compiles a single source file, for `heisen check FILE.c`.
+
+use crate::error::{Error, Result};
+use crate::program::{Program, hash};
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The language of a source file, by its ending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// `.c`
+    C,
+    /// `.cc`, `.cpp`, `.cxx`
+    Cpp,
+    /// `.rs`
+    Rust,
+}
+
+impl Language {
+    /// The language of `path`, if it looks like a source file.
+    pub fn of(path: &Path) -> Option<Language> {
+        match path.extension()?.to_str()? {
+            "c" => Some(Language::C),
+            "cc" | "cpp" | "cxx" => Some(Language::Cpp),
+            "rs" => Some(Language::Rust),
+            _ => None,
+        }
+    }
+
+    fn compiler(self) -> (OsString, &'static [&'static str], &'static str) {
+        let of = |variable: &str, fallback: &str| {
+            std::env::var_os(variable).filter(|v| !v.is_empty()).unwrap_or_else(|| fallback.into())
+        };
+        match self {
+            Language::C => (of("CC", "cc"), &["-g", "-pthread"], "a C compiler (gcc or clang), or set CC"),
+            Language::Cpp => {
+                (of("CXX", "c++"), &["-g", "-pthread"], "a C++ compiler (g++ or clang++), or set CXX")
+            }
+            Language::Rust => (of("RUSTC", "rustc"), &["-g", "--edition=2021"], "Rust, or set RUSTC"),
+        }
+    }
+}
+
+/// Compiles `source` into `directory/build/` and gives the program.
+pub fn compile(source: &Path, args: Vec<OsString>, directory: &Path) -> Result<Program> {
+    let shown = source.display();
+    let language = Language::of(source)
+        .ok_or_else(|| Error::Input(format!("{shown}: not a .c, .cc, .cpp or .rs file")))?;
+    let absolute = fs::canonicalize(source).map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound => Error::Input(format!("{shown}: not found")),
+        _ => Error::Input(format!("{shown}: {e}")),
+    })?;
+    if !absolute.is_file() {
+        return Err(Error::Input(format!("{shown} is not a regular file")));
+    }
+    let build = directory.join("build");
+    fs::create_dir_all(&build).map_err(|e| Error::Input(format!("{}: {e}", build.display())))?;
+    let stem = source.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    // The path's hash keeps two files of the same name apart.
+    let target: PathBuf = build.join(format!("{stem}-{}", &hash(absolute.as_os_str().as_bytes())[..8]));
+    let (compiler, flags, need) = language.compiler();
+    let output =
+        Command::new(&compiler).args(flags).arg(&absolute).arg("-o").arg(&target).output().map_err(|e| {
+            Error::Input(format!("{}: {e}; compiling {shown} needs {need}", compiler.to_string_lossy()))
+        })?;
+    if !output.status.success() {
+        let words = String::from_utf8_lossy(&output.stderr);
+        return Err(Error::Input(format!("{shown} does not compile:\n{}", words.trim_end())));
+    }
+    let mut program = Program::find(target.as_os_str(), args)?;
+    program.source = Some(absolute);
+    Ok(program)
+}

@@ -1,0 +1,74 @@
+//! The judge: whether the end of an execution is a bug, and in which words.
+
+use crate::zygote::{Run, signal_name};
+use heisen_trace::{End, FindingKind};
+use heisen_wire::{end, misuse};
+
+/// A bug, as far as the end of an execution tells without a closer look.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// What kind of bug.
+    pub kind: FindingKind,
+    /// In one sentence.
+    pub message: String,
+    /// Executions with equal keys are, in all likelihood, the same bug; the close look decides.
+    pub key: String,
+}
+
+/// The exit status of a Rust program that panicked.
+const PANIC_STATUS: i32 = 101;
+
+/// Whether the execution went wrong. `expected` is the exit status that is right.
+pub fn judge(run: &Run, expected: i32) -> Option<Verdict> {
+    let tail = &run.tail;
+    let verdict = |kind: FindingKind, message: String| {
+        let key = format!("{kind} {message} {:x} {}", tail.pc, tail.thread);
+        Some(Verdict { kind, message, key })
+    };
+    match run.execution.end {
+        End::Deadlock => verdict(FindingKind::Deadlock, "no thread can go on".into()),
+        End::StepLimit => verdict(
+            FindingKind::Livelock,
+            format!("the program did not end within {} steps of a fair schedule", run.execution.steps),
+        ),
+        End::Stuck => None,
+        End::Signal(libc::SIGABRT) if tail.end == end::ASSERT => {
+            let expression = tail.texts.first().map_or("", String::as_str);
+            verdict(FindingKind::Assertion, format!("assertion `{expression}` failed"))
+        }
+        End::Signal(libc::SIGABRT) if tail.panic.is_some() => {
+            verdict(FindingKind::Panic, "a thread panicked and the process aborted".into())
+        }
+        End::Signal(signal) => {
+            verdict(FindingKind::Crash, format!("the program was killed by {}", signal_name(signal)))
+        }
+        End::Exit(PANIC_STATUS) if expected != PANIC_STATUS && tail.panic.is_some() => {
+            verdict(FindingKind::Panic, "a thread panicked".into())
+        }
+        End::Exit(code) if code != expected => verdict(
+            FindingKind::ExitStatus,
+            format!("the program ended with exit status {code}, not {expected}"),
+        ),
+        End::Exit(_) => {
+            let (what, thread, pc, _) = tail.misuse?;
+            let message = misuse_text(what).to_owned();
+            let key = format!("misuse {what} {thread} {pc:x}");
+            Some(Verdict { kind: FindingKind::Misuse, message, key })
+        }
+    }
+}
+
+fn misuse_text(what: u32) -> &'static str {
+    match what {
+        misuse::UNLOCK_NOT_OWNER => "a mutex was unlocked by a thread that does not hold it",
+        misuse::UNLOCK_FREE => "a mutex was unlocked that nobody holds",
+        misuse::DESTROY_HELD => "a mutex was destroyed while a thread holds it",
+        misuse::DESTROY_WAITED => "a mutex or condition variable was destroyed while a thread waits on it",
+        misuse::DOUBLE_JOIN => "a thread was joined twice, or joined though it is detached",
+        misuse::WAIT_UNLOCKED => {
+            "a condition variable was waited on with a mutex that the caller does not hold"
+        }
+        misuse::DOUBLE_DETACH => "a thread was detached twice, or detached though it is joined",
+        _ => "a synchronisation object was misused",
+    }
+}

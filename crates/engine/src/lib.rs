@@ -1,0 +1,27 @@
+//! The engine: starts a program under the runtime, runs plans, watches, judges what it sees, and replays what it found
+//! with everything on. It prints nothing.
+//!
+//! | module | what it is |
+//! | --- | --- |
+//! | [`program`], [`compile`] | what is to be run, and whether it can be |
+//! | [`unpack`] | the runtime, out of this executable into a file |
+//! | [`zygote`] | one parked program and the executions forked from it |
+//! | [`judge`] | whether an execution is a bug |
+//! | [`check`] | the search: batches of plans over all workers |
+//! | [`confirm`] | one close look at a schedule, which makes a finding of it |
+//! | [`look`] | stacks and names from a paused process |
+//! | [`saved`] | searches that were interrupted |
+
+pub mod check;
+pub mod compile;
+pub mod confirm;
+pub mod error;
+pub mod judge;
+pub mod look;
+pub mod program;
+pub mod saved;
+mod sys;
+pub mod unpack;
+pub mod zygote;
+
+pub use error::Error;

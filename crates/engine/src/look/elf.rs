@@ -1,0 +1,86 @@
+//! An ELF file of the process, read piece by piece: never more of it than is asked for, and never mapped, so that a
+//! file that shrinks while it is read is an error rather than a signal.
+
+use object::read::ReadCache;
+use object::read::elf::{ElfFile64, ProgramHeader};
+use object::{Architecture, LittleEndian, Object, ObjectSection, elf};
+use std::fs::File;
+use std::io::{self, Cursor, Read, Seek};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Where the bytes come from.
+pub enum Source {
+    /// A file, held open so that all reads see the same one.
+    File(Arc<File>),
+    /// A copy, of what has no file.
+    Bytes(Arc<[u8]>),
+}
+
+/// What a file and a copy have in common.
+pub trait ReadSeek: Read + Seek {}
+impl<T: Read + Seek> ReadSeek for T {}
+
+type Cache = ReadCache<Box<dyn ReadSeek>>;
+
+/// A parsed x86-64 file.
+pub type Elf<'a> = ElfFile64<'a, LittleEndian, &'a Cache>;
+
+impl Source {
+    /// Opens a file.
+    pub fn open(path: &Path) -> io::Result<Source> {
+        Ok(Source::File(Arc::new(File::open(path)?)))
+    }
+
+    /// Parses the headers and hands the file to `look`; none if this is no x86-64 file.
+    pub fn with<T>(&self, look: impl FnOnce(&Elf<'_>) -> T) -> Option<T> {
+        let cache: Cache = ReadCache::new(match self {
+            Source::File(file) => Box::new(file.clone()),
+            Source::Bytes(bytes) => Box::new(Cursor::new(bytes.clone())),
+        });
+        let elf = Elf::parse(&cache).ok()?;
+        (elf.architecture() == Architecture::X86_64).then(|| look(&elf))
+    }
+}
+
+/// How much larger than in the file a section may be: a damaged size would ask for all memory there is.
+const MOST_COMPRESSED: u64 = 1000;
+
+/// The bytes of a section, uncompressed; empty if there is none.
+pub fn section(elf: &Elf<'_>, name: &str) -> Vec<u8> {
+    let read = || {
+        let data = elf.section_by_name(name)?.compressed_data().ok()?;
+        let believable = data.uncompressed_size / MOST_COMPRESSED <= data.data.len() as u64;
+        if believable { data.decompress().ok() } else { None }
+    };
+    read().map_or_else(Vec::new, |bytes| bytes.into_owned())
+}
+
+/// A part of the file that is loaded into memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Segment {
+    /// Address, before the file as a whole is moved to where it was loaded.
+    pub address: u64,
+    /// Bytes in memory.
+    pub size: u64,
+    /// Where in the file it begins.
+    pub offset: u64,
+    /// Bytes in the file.
+    pub file_size: u64,
+    /// Whether it holds code.
+    pub executable: bool,
+}
+
+/// The parts that are loaded.
+pub fn segments(elf: &Elf<'_>) -> Vec<Segment> {
+    let loaded = elf.elf_program_headers().iter().filter(|s| s.p_type(LittleEndian) == elf::PT_LOAD);
+    loaded
+        .map(|s| Segment {
+            address: s.p_vaddr(LittleEndian),
+            size: s.p_memsz(LittleEndian),
+            offset: s.p_offset(LittleEndian),
+            file_size: s.p_filesz(LittleEndian),
+            executable: s.p_flags(LittleEndian) & elf::PF_X != Default::default(),
+        })
+        .collect()
+}

@@ -1,0 +1,118 @@
+//! A program or library of the process: its file, and what has been parsed of it so far.
+
+use super::debug::DebugInfo;
+use super::elf::{Segment, Source, segments};
+use super::symbols::SymbolTable;
+use super::unwind::UnwindTables;
+use object::Object;
+use std::cell::OnceCell;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// Where separate debug files are installed.
+const DEBUG_ROOT: &str = "/usr/lib/debug";
+
+/// One file, independent of where, and in which processes, it is loaded.
+pub struct Module {
+    /// Name without the directory.
+    pub name: String,
+    /// Whether this is a library of the system, whose insides are nobody's business.
+    pub system: bool,
+    segments: Vec<Segment>,
+    path: PathBuf,
+    source: Source,
+    unwind: OnceCell<Option<UnwindTables>>,
+    symbols: OnceCell<SymbolTable>,
+    debug: OnceCell<Option<DebugInfo>>,
+}
+
+impl Module {
+    /// Reads the headers; none if this is no x86-64 program or library.
+    pub fn new(path: &Path, system: bool, source: Source) -> Option<Module> {
+        let segments = source.with(segments)?;
+        let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+        Some(Module {
+            name,
+            system,
+            segments,
+            path: path.to_owned(),
+            source,
+            unwind: OnceCell::new(),
+            symbols: OnceCell::new(),
+            debug: OnceCell::new(),
+        })
+    }
+
+    /// By how much the file was moved, if `offset` in it, in executable memory, is at `address`.
+    pub fn bias(&self, offset: u64, address: u64) -> Option<u64> {
+        const PAGE: u64 = 4096;
+        let holds = |s: &&Segment| {
+            s.executable
+                && offset >= s.offset / PAGE * PAGE
+                && offset < s.offset.checked_add(s.file_size).unwrap_or(s.offset)
+        };
+        let segment = self.segments.iter().find(holds)?;
+        Some(address.wrapping_sub(segment.address.wrapping_add(offset.wrapping_sub(segment.offset))))
+    }
+
+    /// The addresses, before loading, that the file occupies; none if there are none.
+    pub fn extent(&self) -> Option<(u64, u64)> {
+        let start = self.segments.iter().map(|s| s.address).min()?;
+        let end = self.segments.iter().map(|s| s.address.saturating_add(s.size)).max()?;
+        (start < end).then_some((start, end))
+    }
+
+    /// How to unwind.
+    pub fn unwind(&self) -> Option<&UnwindTables> {
+        self.unwind.get_or_init(|| self.source.with(UnwindTables::new)).as_ref()
+    }
+
+    /// Names.
+    pub fn symbols(&self) -> &SymbolTable {
+        self.symbols.get_or_init(|| {
+            let mut symbols = SymbolTable::default();
+            self.source.with(|elf| symbols.add(elf));
+            if let Some(source) = self.separate() {
+                source.with(|elf| symbols.add(elf));
+            }
+            symbols.finish();
+            symbols
+        })
+    }
+
+    /// Lines and variables. Those of the system's libraries are left alone: they would cost time and tell the
+    /// programmer nothing about the program.
+    pub fn debug(&self) -> Option<&DebugInfo> {
+        let find = || self.source.with(DebugInfo::new)?.or_else(|| self.separate()?.with(DebugInfo::new)?);
+        self.debug.get_or_init(|| if self.system { None } else { find() }).as_ref()
+    }
+
+    /// The separate debug file, found by the build id or by the link to it, in the places where gdb looks as well.
+    fn separate(&self) -> Option<Source> {
+        let candidates = self.source.with(|elf| {
+            let mut out = Vec::new();
+            if let Ok(Some([first, rest @ ..])) = elf.build_id() {
+                let rest: String = rest.iter().map(|byte| format!("{byte:02x}")).collect();
+                out.push(PathBuf::from(format!("{DEBUG_ROOT}/.build-id/{first:02x}/{rest}.debug")));
+            }
+            let directory = self.path.parent().unwrap_or(Path::new("/"));
+            if let Ok(Some((link, _))) = elf.gnu_debuglink() {
+                let link = OsStr::from_bytes(link);
+                out.push(directory.join(link));
+                out.push(directory.join(".debug").join(link));
+                let below_root = directory.strip_prefix("/").unwrap_or(directory);
+                out.push(Path::new(DEBUG_ROOT).join(below_root).join(link));
+            }
+            let id = elf.build_id().ok().flatten().map(<[u8]>::to_vec);
+            (out, id)
+        });
+        let (paths, id) = candidates?;
+        paths.into_iter().filter(|path| *path != self.path).find_map(|path| {
+            let source = Source::open(&path).ok()?;
+            // A link is only a name: a file of another build would tell lies.
+            let its = source.with(|elf| elf.build_id().ok().flatten().map(<[u8]>::to_vec))?;
+            (its.is_some() && its == id).then_some(source)
+        })
+    }
+}

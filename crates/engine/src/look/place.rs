@@ -1,0 +1,138 @@
+//! Whose code a frame is, and how its file is shown.
+
+use std::path::{Component, Path, PathBuf};
+
+/// Directories of the system's libraries and headers.
+const SYSTEM: [&str; 11] = [
+    "/lib/",
+    "/lib32/",
+    "/lib64/",
+    "/usr/include/",
+    "/usr/lib/",
+    "/usr/lib32/",
+    "/usr/lib64/",
+    "/usr/libexec/",
+    "/usr/local/include/",
+    "/usr/local/lib/",
+    "/usr/src/",
+];
+
+/// Parts of the paths of what Rust's compiler and cargo bring along: the standard library (as recorded by its
+/// builders, and where its source is installed), its dependencies, and downloaded crates.
+const RUST: [&str; 5] =
+    ["/rustlib/", "/rust/deps/", "/registry/src/", "/git/checkouts/", "/.rustup/toolchains/"];
+
+/// What is in front of the names of Rust's standard library, after any `<`, `&` and so on.
+const RUST_LIBRARY: [&str; 7] =
+    ["std::", "core::", "alloc::", "__rust", "rust_begin_unwind", "rust_panic", "rust_eh_personality"];
+
+/// What the compiler's start-up files put into every program.
+const STARTUP: [&str; 2] = ["_start", "__libc_csu_init"];
+
+/// Whether a file, of source or of code, belongs to the system or to a language rather than to someone's program.
+pub fn is_system(path: &str) -> bool {
+    path.starts_with("/rustc/")
+        || SYSTEM.iter().any(|directory| path.starts_with(directory))
+        || RUST.iter().any(|part| path.contains(part))
+}
+
+/// Whether code belongs to the program: by its source file where one is known, else by being in the main executable
+/// and not of Rust's standard library. `system` says that it lies in a library of the system, `main` that it lies in
+/// the main executable.
+pub fn is_own(file: Option<&str>, function: &str, system: bool, main: bool) -> bool {
+    if system {
+        return false;
+    }
+    match file {
+        Some(file) => !is_system(file),
+        None => {
+            let name = function.trim_start_matches(['<', '&', '*', '[', '(']).trim_start_matches("dyn ");
+            main && !RUST_LIBRARY.iter().any(|prefix| name.starts_with(prefix)) && !STARTUP.contains(&name)
+        }
+    }
+}
+
+/// The directories against which paths are shown shorter: the current one, with and without symbolic links, as
+/// compilers record either.
+pub fn here() -> Vec<PathBuf> {
+    let mut out = Vec::new();
+    if let Ok(real) = std::env::current_dir() {
+        let shell = std::env::var_os("PWD").map(PathBuf::from);
+        out.extend(
+            shell.filter(|shell| *shell != real && shell.canonicalize().is_ok_and(|path| path == real)),
+        );
+        out.push(real);
+    }
+    // Below the root lies everything; nothing is gained by leaving out the slash.
+    out.retain(|directory| directory != Path::new("/"));
+    out
+}
+
+/// A path as it is shown: without `.` and `..`, and relative to the current directory if it lies below.
+pub fn shown(file: &str, here: &[PathBuf]) -> String {
+    let mut path = PathBuf::new();
+    for part in Path::new(file).components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir if matches!(path.components().next_back(), Some(Component::Normal(_))) => {
+                path.pop();
+            }
+            // There is nothing above the root.
+            Component::ParentDir if path == Path::new("/") => {}
+            part => path.push(part),
+        }
+    }
+    let short = here.iter().find_map(|directory| path.strip_prefix(directory).ok());
+    short.unwrap_or(&path).to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_by_file() {
+        let own = |file| is_own(Some(file), "f", false, true);
+        assert!(own("/home/me/bank/src/account.c"));
+        assert!(own("src/main.rs"));
+        assert!(own("/home/me/usr/lib/mine.c"));
+        assert!(!own("/rustc/59807616e/library/std/src/sync/mutex.rs"));
+        assert!(!own("/home/me/.rustup/toolchains/x/lib/rustlib/src/rust/library/core/src/ops/function.rs"));
+        assert!(!own("/rust/deps/hashbrown-0.16.1/src/raw.rs"));
+        assert!(!own("/home/me/.cargo/registry/src/index-1/parking_lot-0.12.1/src/mutex.rs"));
+        assert!(!own("/home/me/.cargo/git/checkouts/dep-12/34/src/lib.rs"));
+        assert!(!own("/usr/include/c++/12/bits/std_mutex.h"));
+        assert!(!own("/usr/lib/gcc/x86_64-linux-gnu/12/include/emmintrin.h"));
+        assert!(!own("/usr/src/glibc/nptl/pthread_mutex_lock.c"));
+        // A library of the system that was built elsewhere, and one of the program.
+        assert!(!is_own(Some("/build/glibc-2.36/nptl/x.c"), "f", true, false));
+        assert!(is_own(Some("/home/me/lib.c"), "f", false, false));
+    }
+
+    #[test]
+    fn own_without_file() {
+        let own = |function| is_own(None, function, false, true);
+        assert!(own("main"));
+        assert!(own("bank::account::transfer"));
+        assert!(own("<bank::Account as core::fmt::Display>::fmt"));
+        assert!(!own("std::sys::sync::mutex::futex::Mutex::lock_contended"));
+        assert!(!own("<std::thread::Builder>::spawn"));
+        assert!(!own("<alloc::sync::Arc<T> as core::ops::Drop>::drop"));
+        assert!(!own("__rust_try"));
+        assert!(!own("_start"));
+        assert!(!is_own(None, "helper", false, false));
+        assert!(!is_own(None, "raise", true, false));
+    }
+
+    #[test]
+    fn paths() {
+        let here = [PathBuf::from("/home/me/heisen")];
+        assert_eq!(shown("/home/me/heisen/examples/c/account.c", &here), "examples/c/account.c");
+        assert_eq!(shown("/home/me/heisen/build/../examples/./c.c", &here), "examples/c.c");
+        assert_eq!(shown("/home/me/heisenly/c.c", &here), "/home/me/heisenly/c.c");
+        assert_eq!(shown("/rustc/1/library/std/src/rt.rs", &here), "/rustc/1/library/std/src/rt.rs");
+        assert_eq!(shown("./nptl/x.c", &here), "nptl/x.c");
+        assert_eq!(shown("../x.c", &here), "../x.c");
+        assert_eq!(shown("/../x.c", &here), "/x.c");
+    }
+}

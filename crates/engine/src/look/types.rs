@@ -1,0 +1,314 @@
+//! The way from a variable to an address inside of it, through its type: `.slots[3].lock`.
+
+use super::scope::qualified;
+use super::variables::{Place, Slice, UnitInfo};
+use gimli::{AttributeValue, DebuggingInformationEntry, DwAt, Dwarf, Unit};
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// How deep types are followed; broken debug information may lead in circles.
+const DEEPEST: usize = 64;
+
+/// How many types are looked at on the way to one address: members may overlap, and broken ones without end.
+const MOST: u32 = 10_000;
+
+/// Locks of C's libraries, besides `pthread_..._t`.
+const LOCKS: [&str; 4] = ["sem_t", "mtx_t", "cnd_t", "once_flag"];
+
+type Entry<'d> = DebuggingInformationEntry<Slice<'d>>;
+
+/// The types of a file.
+pub struct Types<'t, 'd> {
+    dwarf: &'t Dwarf<Slice<'d>>,
+    infos: &'t [UnitInfo],
+    units: RefCell<HashMap<usize, Rc<Unit<Slice<'d>>>>>,
+    left: Cell<u32>,
+}
+
+/// A part of a struct, class or union.
+struct Member {
+    /// None for what has no name of its own: bases and unnamed structs.
+    name: Option<String>,
+    offset: u64,
+    type_: Place,
+}
+
+impl<'t, 'd> Types<'t, 'd> {
+    /// Types of these units.
+    pub fn new(dwarf: &'t Dwarf<Slice<'d>>, infos: &'t [UnitInfo]) -> Types<'t, 'd> {
+        Types { dwarf, infos, units: RefCell::new(HashMap::new()), left: Cell::new(0) }
+    }
+
+    fn unit(&self, number: usize) -> Option<Rc<Unit<Slice<'d>>>> {
+        if let Some(unit) = self.units.borrow().get(&number) {
+            return Some(unit.clone());
+        }
+        let header = self.dwarf.unit_header(self.infos.get(number)?.offset).ok()?;
+        let unit = Rc::new(self.dwarf.unit(header).ok()?);
+        self.units.borrow_mut().insert(number, unit.clone());
+        Some(unit)
+    }
+
+    fn entry(&self, place: Place) -> Option<Entry<'d>> {
+        self.unit(place.unit)?.entry(place.entry).ok()
+    }
+
+    /// The entry that an attribute refers to, here or in another unit.
+    fn target(&self, unit: usize, entry: &Entry<'d>, attribute: DwAt) -> Option<Place> {
+        match entry.attr_value(attribute)? {
+            AttributeValue::UnitRef(entry) => Some(Place { unit, entry }),
+            AttributeValue::DebugInfoRef(offset) => {
+                let unit = self.infos.partition_point(|info| info.offset.0 <= offset.0).checked_sub(1)?;
+                Some(Place { unit, entry: offset.to_unit_offset(&self.unit(unit)?.header)? })
+            }
+            _ => None,
+        }
+    }
+
+    fn text(&self, unit: usize, entry: &Entry<'d>, attribute: DwAt) -> Option<String> {
+        let text = self.dwarf.attr_string(&*self.unit(unit)?, entry.attr_value(attribute)?).ok()?;
+        Some(text.to_string_lossy().into_owned())
+    }
+
+    /// From an entry on through the entries that it completes.
+    fn with_origins<T>(
+        &self,
+        place: Place,
+        mut look: impl FnMut(Place, &Entry<'d>) -> Option<T>,
+    ) -> Option<T> {
+        let mut place = place;
+        for _ in 0..DEEPEST {
+            let entry = self.entry(place)?;
+            if let Some(found) = look(place, &entry) {
+                return Some(found);
+            }
+            place = self
+                .target(place.unit, &entry, gimli::DW_AT_specification)
+                .or_else(|| self.target(place.unit, &entry, gimli::DW_AT_abstract_origin))?;
+        }
+        None
+    }
+
+    /// The name of a variable where it is declared, with all that is around it.
+    pub fn declared_name(&self, variable: Place) -> Option<String> {
+        self.with_origins(variable, |place, entry| {
+            let named = entry.has_attr(gimli::DW_AT_name) || entry.has_attr(gimli::DW_AT_linkage_name);
+            if !named {
+                return None;
+            }
+            qualified(self.unit(place.unit)?.unit_ref(self.dwarf), place.entry)
+        })
+    }
+
+    /// The type of a variable.
+    pub fn type_of(&self, variable: Place) -> Option<Place> {
+        self.with_origins(variable, |place, entry| self.target(place.unit, entry, gimli::DW_AT_type))
+    }
+
+    /// Size in bytes.
+    pub fn size(&self, type_: Place) -> Option<u64> {
+        self.size_within(type_, DEEPEST)
+    }
+
+    fn size_within(&self, type_: Place, depth: usize) -> Option<u64> {
+        let depth = depth.checked_sub(1)?;
+        let entry = self.entry(type_)?;
+        if let Some(size) = entry.attr_value(gimli::DW_AT_byte_size).and_then(|value| value.udata_value()) {
+            return Some(size);
+        }
+        let target = || self.target(type_.unit, &entry, gimli::DW_AT_type);
+        match entry.tag() {
+            gimli::DW_TAG_array_type => {
+                let element = self.size_within(target()?, depth)?;
+                self.dimensions(type_).into_iter().try_fold(element, |size, count| size.checked_mul(count?))
+            }
+            gimli::DW_TAG_pointer_type
+            | gimli::DW_TAG_reference_type
+            | gimli::DW_TAG_rvalue_reference_type => Some(8),
+            tag if is_wrapper(tag) => self.size_within(target()?, depth),
+            _ => None,
+        }
+    }
+
+    /// How many elements an array has in each dimension; none where that is open.
+    fn dimensions(&self, array: Place) -> Vec<Option<u64>> {
+        let count = |entry: &Entry<'d>| {
+            let number = |attribute| entry.attr_value(attribute).and_then(|value| value.udata_value());
+            number(gimli::DW_AT_count).or_else(|| number(gimli::DW_AT_upper_bound)?.checked_add(1))
+        };
+        let children = self.children(array);
+        children.iter().filter(|child| child.tag() == gimli::DW_TAG_subrange_type).map(count).collect()
+    }
+
+    fn children(&self, place: Place) -> Vec<Entry<'d>> {
+        let mut out = Vec::new();
+        let collect = || -> Option<()> {
+            let unit = self.unit(place.unit)?;
+            let mut tree = unit.entries_tree(Some(place.entry)).ok()?;
+            let mut children = tree.root().ok()?.children();
+            while let Some(child) = children.next().ok()? {
+                out.push(child.entry().clone());
+            }
+            Some(())
+        };
+        // What was read before an error is good.
+        let _ = { collect }();
+        out
+    }
+
+    /// The way to an offset in a type; empty if the type is a whole that is not looked into.
+    pub fn path(&self, type_: Place, offset: u64) -> String {
+        self.left.set(MOST);
+        self.descend(type_, offset, false, DEEPEST).unwrap_or_default()
+    }
+
+    /// The way to an offset in a type. Inside of a library's type (`hidden`) nothing is shown until a type of the
+    /// program is reached, as in `OnceLock<Pool>`, or the elements of an array of objects, as in
+    /// `std::array<std::mutex, 4>`; none if that does not happen.
+    fn descend(&self, type_: Place, offset: u64, hidden: bool, depth: usize) -> Option<String> {
+        let depth = depth.checked_sub(1)?;
+        self.left.set(self.left.get().checked_sub(1)?);
+        let entry = self.entry(type_)?;
+        let tag = entry.tag();
+        // Locks are known by the name of the typedef in C, by that of the struct elsewhere.
+        let named_lock =
+            || self.text(type_.unit, &entry, gimli::DW_AT_name).is_some_and(|name| is_lock(&name));
+        match tag {
+            gimli::DW_TAG_typedef if named_lock() => None,
+            tag if is_wrapper(tag) => {
+                self.descend(self.target(type_.unit, &entry, gimli::DW_AT_type)?, offset, hidden, depth)
+            }
+            gimli::DW_TAG_array_type => {
+                let element = self.target(type_.unit, &entry, gimli::DW_AT_type)?;
+                if hidden && !self.is_object(element, depth) {
+                    return None;
+                }
+                let (mut path, rest) = self.index(type_, element, offset)?;
+                path.push_str(&self.descend(element, rest, hidden, depth).unwrap_or_default());
+                Some(path)
+            }
+            gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type | gimli::DW_TAG_union_type => {
+                if named_lock() {
+                    return None;
+                }
+                let hidden = self.in_library(type_);
+                let mut members = self.members(type_, depth);
+                members.retain(|m| {
+                    offset
+                        .checked_sub(m.offset)
+                        .zip(self.size(m.type_))
+                        .is_some_and(|(rest, size)| rest < size)
+                });
+                if hidden {
+                    return members
+                        .iter()
+                        .find_map(|m| self.descend(m.type_, offset - m.offset, true, depth));
+                }
+                let Some(member) = members.first() else { return Some(rest(offset)) };
+                let mut path = member.name.as_ref().map_or_else(String::new, |name| format!(".{name}"));
+                path.push_str(
+                    &self.descend(member.type_, offset - member.offset, false, depth).unwrap_or_default(),
+                );
+                Some(path)
+            }
+            _ if hidden => None,
+            _ => Some(rest(offset)),
+        }
+    }
+
+    /// The subscripts of the element at an offset, and the offset in there.
+    fn index(&self, array: Place, element: Place, offset: u64) -> Option<(String, u64)> {
+        let mut stride = self.size(element).filter(|&size| size > 0)?;
+        let mut subscripts = Vec::new();
+        let in_element = offset % stride;
+        for (number, count) in self.dimensions(array).into_iter().enumerate().rev() {
+            // The first dimension may be open, and what lies behind the end of another belongs to the one before.
+            let position = offset / stride;
+            let count = count.filter(|&count| count > 0);
+            subscripts.push(if number == 0 { position } else { position % count? });
+            stride = stride.checked_mul(count.unwrap_or(1))?;
+        }
+        Some((subscripts.iter().rev().map(|i| format!("[{i}]")).collect(), in_element))
+    }
+
+    /// Whether values of a type have parts or are locks, so that which of them it is matters.
+    fn is_object(&self, type_: Place, depth: usize) -> bool {
+        let Some(entry) = self.entry(type_) else { return false };
+        match entry.tag() {
+            gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type | gimli::DW_TAG_union_type => true,
+            gimli::DW_TAG_array_type => true,
+            tag if is_wrapper(tag) && depth > 0 => self
+                .target(type_.unit, &entry, gimli::DW_AT_type)
+                .is_some_and(|target| self.is_object(target, depth - 1)),
+            _ => false,
+        }
+    }
+
+    fn in_library(&self, type_: Place) -> bool {
+        self.infos.get(type_.unit).is_some_and(|info| info.library.iter().any(|r| r.contains(&type_.entry.0)))
+    }
+
+    fn members(&self, type_: Place, depth: usize) -> Vec<Member> {
+        let mut out = Vec::new();
+        for child in self.children(type_) {
+            let place = Place { unit: type_.unit, entry: child.offset() };
+            match child.tag() {
+                gimli::DW_TAG_member | gimli::DW_TAG_inheritance => {
+                    out.extend(self.member(type_.unit, &child))
+                }
+                // The variants of an enum of Rust lie over each other, like the members of a union.
+                gimli::DW_TAG_variant_part | gimli::DW_TAG_variant if depth > 0 => {
+                    out.extend(self.members(place, depth - 1));
+                }
+                _ => {}
+            }
+        }
+        out
+    }
+
+    fn member(&self, unit: usize, entry: &Entry<'d>) -> Option<Member> {
+        // Static members are only declared in the class.
+        if entry.has_attr(gimli::DW_AT_declaration) || entry.has_attr(gimli::DW_AT_external) {
+            return None;
+        }
+        let number = |attribute| entry.attr_value(attribute).map(|value| value.udata_value());
+        let offset = match (number(gimli::DW_AT_data_member_location), number(gimli::DW_AT_data_bit_offset)) {
+            (Some(bytes), _) => bytes?,
+            (None, Some(bits)) => bits? / 8,
+            // Those of a union are all at its beginning.
+            (None, None) => 0,
+        };
+        let inherited = entry.tag() == gimli::DW_TAG_inheritance;
+        let name = self.text(unit, entry, gimli::DW_AT_name).filter(|name| !inherited && !name.is_empty());
+        // Fields of tuples in Rust.
+        let name = name.map(|name| match name.strip_prefix("__") {
+            Some(number) if !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => {
+                number.to_owned()
+            }
+            _ => name,
+        });
+        Some(Member { name, offset, type_: self.target(unit, entry, gimli::DW_AT_type)? })
+    }
+}
+
+fn is_lock(name: &str) -> bool {
+    (name.starts_with("pthread_") && name.ends_with("_t")) || LOCKS.contains(&name)
+}
+
+/// Whether a type only says how another one is used or called.
+fn is_wrapper(tag: gimli::DwTag) -> bool {
+    matches!(
+        tag,
+        gimli::DW_TAG_typedef
+            | gimli::DW_TAG_const_type
+            | gimli::DW_TAG_volatile_type
+            | gimli::DW_TAG_atomic_type
+            | gimli::DW_TAG_restrict_type
+    )
+}
+
+/// What is left when there is nothing more to descend into.
+fn rest(offset: u64) -> String {
+    if offset == 0 { String::new() } else { format!("+{offset:#x}") }
+}

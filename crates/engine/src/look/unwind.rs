@@ -1,0 +1,301 @@
+//! From a function to its caller, by the tables that compilers write for exceptions (`.eh_frame`) or for debuggers
+//! (`.debug_frame`). All registers that a function must preserve are followed, as the frame of one that aligns its
+//! stack, or of a signal handler, is found only through them and through memory.
+
+use super::Registers;
+use super::elf::{Elf, section};
+use super::memory::StackMemory;
+use gimli::{
+    BaseAddresses, CfaRule, CieOrFde, DebugFrame, EhFrame, Encoding, EndianSlice, Evaluation,
+    EvaluationResult, Expression, LittleEndian, Location, Register, RegisterRule, UnwindContext,
+    UnwindSection, UnwindTableRow, Value, X86_64,
+};
+use object::{Object, ObjectSection};
+
+type Slice<'a> = EndianSlice<'a, LittleEndian>;
+
+/// Longest frame that is believed of code without tables: its frame pointer may be any number.
+const LONGEST_GUESS: u64 = 1 << 20;
+
+/// Steps of one expression in a table; real ones have fewer than ten.
+const EXPRESSION_STEPS: u32 = 1000;
+
+/// The registers of a frame, as far as they are known, by their numbers in DWARF; the return address is the last.
+#[derive(Clone, Debug)]
+pub struct Cpu([Option<u64>; 17]);
+
+impl Cpu {
+    /// The innermost frame.
+    pub fn new(registers: Registers) -> Cpu {
+        let Registers { rip, rsp, rbp, rbx, r12, r13, r14, r15 } = registers;
+        let mut cpu = Cpu([None; 17]);
+        let known = [
+            (X86_64::RA, rip),
+            (X86_64::RSP, rsp),
+            (X86_64::RBP, rbp),
+            (X86_64::RBX, rbx),
+            (X86_64::R12, r12),
+            (X86_64::R13, r13),
+            (X86_64::R14, r14),
+            (X86_64::R15, r15),
+        ];
+        for (register, value) in known {
+            cpu.set(register, Some(value));
+        }
+        cpu
+    }
+
+    fn get(&self, register: Register) -> Option<u64> {
+        *self.0.get(usize::from(register.0))?
+    }
+
+    fn set(&mut self, register: Register, value: Option<u64>) {
+        if let Some(slot) = self.0.get_mut(usize::from(register.0)) {
+            *slot = value;
+        }
+    }
+
+    /// The instruction that runs, or to which a called function returns.
+    pub fn pc(&self) -> Option<u64> {
+        self.get(X86_64::RA)
+    }
+}
+
+/// What is above a frame.
+#[derive(Debug)]
+pub enum Step {
+    /// Its caller.
+    Caller,
+    /// What a signal interrupted: its address is that of the next instruction to run, not one behind a call.
+    Interrupted,
+    /// Nothing: the tables say that this is the outermost frame, or memory can't be read.
+    End,
+    /// The tables say nothing about this code.
+    Unknown,
+}
+
+/// Which entry of a section is about which code: first address, address after the last, and where the entry is.
+type Index = Vec<(u64, u64, usize)>;
+
+/// The tables of a file.
+#[derive(Debug)]
+pub struct UnwindTables {
+    eh_frame: Vec<u8>,
+    eh_index: Index,
+    debug_frame: Vec<u8>,
+    debug_index: Index,
+    bases: BaseAddresses,
+}
+
+impl UnwindTables {
+    /// Takes the tables out of a file. The sorted table that linkers add (`.eh_frame_hdr`) is not used: it says
+    /// nothing that is not in the entries, may be missing, and is one more thing that can be wrong.
+    pub fn new(elf: &Elf<'_>) -> UnwindTables {
+        let mut bases = BaseAddresses::default();
+        let address = |name| elf.section_by_name(name).map(|section| section.address());
+        if let Some(at) = address(".eh_frame") {
+            bases = bases.set_eh_frame(at);
+        }
+        if let Some(at) = address(".text") {
+            bases = bases.set_text(at);
+        }
+        if let Some(at) = address(".got") {
+            bases = bases.set_got(at);
+        }
+        let (eh_frame, debug_frame) = (section(elf, ".eh_frame"), section(elf, ".debug_frame"));
+        let eh_index = index(&as_eh_frame(&eh_frame), &bases);
+        let debug_index = index(&as_debug_frame(&debug_frame), &bases);
+        UnwindTables { eh_frame, eh_index, debug_frame, debug_index, bases }
+    }
+
+    /// One step outwards from the frame whose code is at `address` (before loading; of the call, not behind it).
+    /// On success the registers are those of the frame above.
+    pub fn step(&self, address: u64, bias: u64, cpu: &mut Cpu, memory: &mut StackMemory) -> Step {
+        if let Some(entry) = find(&self.eh_index, address) {
+            self.apply(&as_eh_frame(&self.eh_frame), entry, address, bias, cpu, memory)
+        } else if let Some(entry) = find(&self.debug_index, address) {
+            self.apply(&as_debug_frame(&self.debug_frame), entry, address, bias, cpu, memory)
+        } else {
+            Step::Unknown
+        }
+    }
+
+    fn apply<'a, S: UnwindSection<Slice<'a>>>(
+        &self,
+        section: &S,
+        entry: usize,
+        address: u64,
+        bias: u64,
+        cpu: &mut Cpu,
+        memory: &mut StackMemory,
+    ) -> Step {
+        let Ok(fde) = section.fde_from_offset(&self.bases, entry.into(), S::cie_from_offset) else {
+            return Step::Unknown;
+        };
+        let mut context = UnwindContext::new();
+        let Ok(row) = fde.unwind_info_for_address(section, &self.bases, &mut context, address) else {
+            return Step::Unknown;
+        };
+        let mut frame = Frame { section, encoding: fde.cie().encoding(), bias, cpu, memory };
+        let interrupted = fde.is_signal_trampoline();
+        match frame.caller(row, fde.cie().return_address_register(), interrupted) {
+            Some(caller) => *cpu = caller,
+            None => return Step::End,
+        }
+        if interrupted { Step::Interrupted } else { Step::Caller }
+    }
+}
+
+fn as_eh_frame(bytes: &[u8]) -> EhFrame<Slice<'_>> {
+    let mut section = EhFrame::new(bytes, LittleEndian);
+    section.set_address_size(8);
+    section
+}
+
+fn as_debug_frame(bytes: &[u8]) -> DebugFrame<Slice<'_>> {
+    let mut section = DebugFrame::new(bytes, LittleEndian);
+    section.set_address_size(8);
+    section
+}
+
+/// Goes through all entries. After one that can't be read there is no telling where the next one begins.
+fn index<'a, S: UnwindSection<Slice<'a>>>(section: &S, bases: &BaseAddresses) -> Index {
+    let mut out = Index::new();
+    let mut entries = section.entries(bases);
+    while let Ok(Some(entry)) = entries.next() {
+        if let CieOrFde::Fde(partial) = entry
+            && let Ok(fde) = partial.parse(S::cie_from_offset)
+            && let Some(end) = fde.initial_address().checked_add(fde.len())
+        {
+            out.push((fde.initial_address(), end, fde.offset()));
+        }
+    }
+    out.sort_unstable();
+    out
+}
+
+fn find(index: &Index, address: u64) -> Option<usize> {
+    let after = index.partition_point(|&(start, _, _)| start <= address);
+    index[..after].last().filter(|&&(_, end, _)| address < end).map(|&(_, _, entry)| entry)
+}
+
+/// One frame, while its caller is computed.
+struct Frame<'f, S> {
+    section: &'f S,
+    encoding: Encoding,
+    bias: u64,
+    cpu: &'f Cpu,
+    memory: &'f mut StackMemory,
+}
+
+impl<'a, S: UnwindSection<Slice<'a>>> Frame<'_, S> {
+    fn caller(&mut self, row: &UnwindTableRow<usize>, ra: Register, interrupted: bool) -> Option<Cpu> {
+        let cfa = match row.cfa() {
+            CfaRule::RegisterAndOffset { register, offset } => {
+                self.cpu.get(*register)?.checked_add_signed(*offset)?
+            }
+            CfaRule::Expression(expression) => self.evaluate(expression.get(self.section).ok()?, None)?,
+        };
+        // Stacks grow downwards, so that every caller is above; a signal may have come in on another stack.
+        if !interrupted && cfa <= self.cpu.get(X86_64::RSP)? {
+            return None;
+        }
+        // What no rule is given for is preserved by the called function, or else of no use to us.
+        let mut caller = self.cpu.clone();
+        caller.set(X86_64::RSP, Some(cfa));
+        caller.set(X86_64::RA, None);
+        for (register, rule) in row.registers() {
+            let value = self.value(*register, rule, cfa);
+            caller.set(if *register == ra { X86_64::RA } else { *register }, value);
+        }
+        caller.pc()?;
+        Some(caller)
+    }
+
+    fn value(&mut self, register: Register, rule: &RegisterRule<usize>, cfa: u64) -> Option<u64> {
+        match rule {
+            RegisterRule::SameValue => self.cpu.get(register),
+            RegisterRule::Offset(offset) => self.memory.word(cfa.checked_add_signed(*offset)?),
+            RegisterRule::ValOffset(offset) => cfa.checked_add_signed(*offset),
+            RegisterRule::Register(other) => self.cpu.get(*other),
+            RegisterRule::Expression(expression) => {
+                let at = self.evaluate(expression.get(self.section).ok()?, Some(cfa))?;
+                self.memory.word(at)
+            }
+            RegisterRule::ValExpression(expression) => {
+                self.evaluate(expression.get(self.section).ok()?, Some(cfa))
+            }
+            RegisterRule::Constant(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    fn evaluate(&mut self, expression: Expression<Slice<'a>>, initial: Option<u64>) -> Option<u64> {
+        let mut evaluation: Evaluation<_> = expression.evaluation(self.encoding);
+        evaluation.set_max_iterations(EXPRESSION_STEPS);
+        if let Some(value) = initial {
+            evaluation.set_initial_value(value);
+        }
+        let mut state = evaluation.evaluate().ok()?;
+        loop {
+            state = match state {
+                EvaluationResult::Complete => break,
+                EvaluationResult::RequiresRegister { register, .. } => {
+                    evaluation.resume_with_register(Value::Generic(self.cpu.get(register)?)).ok()?
+                }
+                EvaluationResult::RequiresMemory { address, size, space: None, .. } => {
+                    let value = self.memory.value(address, size.into())?;
+                    evaluation.resume_with_memory(Value::Generic(value)).ok()?
+                }
+                EvaluationResult::RequiresRelocatedAddress(address) => {
+                    evaluation.resume_with_relocated_address(address.wrapping_add(self.bias)).ok()?
+                }
+                _ => return None,
+            }
+        }
+        match evaluation.as_result().last()?.location {
+            Location::Address { address } => Some(address),
+            _ => None,
+        }
+    }
+}
+
+/// A step without tables, if there is a good guess. Code that is not there (a jump to a wild address) was just called;
+/// other code may keep a frame pointer, which is believed if it leads to a place that `is_code`.
+pub fn guess(
+    cpu: &mut Cpu,
+    innermost: bool,
+    is_code: impl Fn(u64) -> bool,
+    memory: &mut StackMemory,
+) -> bool {
+    match guessed(cpu, innermost, &is_code, memory) {
+        Some(caller) if caller.pc().is_some_and(is_code) => {
+            *cpu = caller;
+            true
+        }
+        _ => false,
+    }
+}
+
+fn guessed(
+    cpu: &Cpu,
+    innermost: bool,
+    is_code: impl Fn(u64) -> bool,
+    memory: &mut StackMemory,
+) -> Option<Cpu> {
+    let mut caller = cpu.clone();
+    let rsp = cpu.get(X86_64::RSP)?;
+    let below = if innermost && !is_code(cpu.pc()?) {
+        rsp
+    } else {
+        let rbp = cpu.get(X86_64::RBP)?;
+        if rbp < rsp || rbp - rsp > LONGEST_GUESS || rbp % 8 != 0 {
+            return None;
+        }
+        caller.set(X86_64::RBP, memory.word(rbp));
+        rbp.checked_add(8)?
+    };
+    caller.set(X86_64::RA, memory.word(below));
+    caller.set(X86_64::RSP, below.checked_add(8));
+    Some(caller)
+}

@@ -1,0 +1,212 @@
+//! The variables of a file that have one address for the whole run: globals, statics of classes and of functions.
+//! Debug information has no index of them, so its units are walked once, skipping what can't hold one.
+
+use super::symbols::{demangle, is_mangled};
+use super::types::Types;
+use gimli::{
+    Attribute, AttributeValue, DebugInfoOffset, DwTag, Dwarf, EndianSlice, LittleEndian, Operation, Unit,
+    UnitOffset, UnitRef,
+};
+use std::ops::Range;
+
+pub type Slice<'a> = EndianSlice<'a, LittleEndian>;
+
+/// Outermost namespaces whose types are shown as a whole: a reader knows `LOCK`, not `LOCK.inner.futex.v.value`.
+const LIBRARIES: [&str; 14] = [
+    "std",
+    "core",
+    "alloc",
+    "__gnu_cxx",
+    "__cxxabiv1",
+    "boost",
+    "absl",
+    "folly",
+    "lock_api",
+    "parking_lot",
+    "parking_lot_core",
+    "once_cell",
+    "lazy_static",
+    "spin",
+];
+
+/// How many variables before an address are looked at: those of size 0 share an address with others.
+const OVERLAP: usize = 8;
+
+/// An entry of the debug information: the number of its unit, and its place in there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Index into [`Variables::units`].
+    pub unit: usize,
+    /// Offset of the entry.
+    pub entry: UnitOffset,
+}
+
+/// A compilation unit.
+#[derive(Debug)]
+pub struct UnitInfo {
+    /// Where it begins.
+    pub offset: DebugInfoOffset,
+    /// Which of its entries are inside of the namespaces of a library: whole subtrees lie in one piece.
+    pub library: Vec<Range<usize>>,
+}
+
+#[derive(Debug)]
+struct Variable {
+    address: u64,
+    place: Place,
+    /// Mangled, or complete; empty if it is elsewhere.
+    name: String,
+}
+
+/// All variables of a file, by address.
+#[derive(Debug, Default)]
+pub struct Variables {
+    units: Vec<UnitInfo>,
+    list: Vec<Variable>,
+}
+
+impl Variables {
+    /// Walks all units. What can't be read is left out.
+    pub fn new(dwarf: &Dwarf<Slice<'_>>) -> Variables {
+        let mut out = Variables::default();
+        let mut headers = dwarf.units();
+        while let Ok(Some(header)) = headers.next() {
+            let Some(offset) = header.debug_info_offset() else { continue };
+            // Also a unit that can't be read takes a number, so that offsets between units are found among all.
+            out.units.push(UnitInfo { offset, library: Vec::new() });
+            if let Ok(unit) = dwarf.unit(header) {
+                let number = out.units.len() - 1;
+                let mut walk = Walk { unit: unit.unit_ref(dwarf), number, scopes: Vec::new(), out: &mut out };
+                // An error ends the walk of this unit; what was found before stays.
+                let _ = walk.run(&unit);
+            }
+        }
+        // The sort is stable: of two entries for one variable the first wins.
+        out.list.sort_by_key(|variable| variable.address);
+        out
+    }
+
+    /// The variable that holds an address, and the way to it inside of the variable.
+    pub fn describe(&self, dwarf: &Dwarf<Slice<'_>>, address: u64, size: Option<u64>) -> Option<String> {
+        let types = Types::new(dwarf, &self.units);
+        let end = self.list.partition_point(|v| v.address <= address);
+        self.list[..end].iter().rev().take(OVERLAP).find_map(|variable| {
+            let offset = address - variable.address;
+            let type_ = types.type_of(variable.place);
+            let size = type_.and_then(|t| types.size(t)).or(size)?;
+            if offset >= size {
+                return None;
+            }
+            let inside = type_.map_or_else(String::new, |t| types.path(t, offset));
+            // A definition apart from its declaration has its name there, possibly in another unit.
+            let name = if variable.name.is_empty() {
+                types.declared_name(variable.place)?
+            } else {
+                variable.name.clone()
+            };
+            Some(demangle(&name) + &inside)
+        })
+    }
+}
+
+/// The walk through one unit.
+struct Walk<'w, 'd> {
+    unit: UnitRef<'w, Slice<'d>>,
+    number: usize,
+    /// The namespaces and functions around, with their depth.
+    scopes: Vec<(isize, String)>,
+    out: &'w mut Variables,
+}
+
+impl<'d> Walk<'_, 'd> {
+    fn run(&mut self, unit: &Unit<Slice<'d>>) -> gimli::Result<()> {
+        let mut entries = unit.entries_raw(None)?;
+        let mut attributes = Vec::new();
+        // Depth and start of the library's namespace that is walked.
+        let mut library: Option<(isize, usize)> = None;
+        while !entries.is_empty() {
+            let (offset, depth) = (entries.next_offset(), entries.next_depth());
+            let Some(abbreviation) = entries.read_abbreviation()? else { continue };
+            while self.scopes.pop_if(|scope| scope.0 >= depth).is_some() {}
+            if let Some((_, start)) = library.take_if(|library| library.0 >= depth) {
+                self.close(start..offset.0);
+            }
+            let tag = abbreviation.tag();
+            if !matches!(tag, gimli::DW_TAG_namespace | gimli::DW_TAG_subprogram | gimli::DW_TAG_variable) {
+                entries.skip_attributes(abbreviation.attributes())?;
+                continue;
+            }
+            entries.read_attributes(abbreviation.attributes(), &mut attributes)?;
+            if tag == gimli::DW_TAG_variable {
+                self.variable(offset, &attributes);
+                continue;
+            }
+            let name = self.name(gimli::DW_AT_name, &attributes);
+            if tag == gimli::DW_TAG_namespace && depth == 1 && LIBRARIES.contains(&name.as_str()) {
+                library = Some((depth, offset.0));
+            }
+            self.enter(tag, depth, name);
+        }
+        if let Some((_, start)) = library {
+            self.close(start..entries.next_offset().0);
+        }
+        Ok(())
+    }
+
+    fn close(&mut self, range: Range<usize>) {
+        self.out.units[self.number].library.push(range);
+    }
+
+    fn enter(&mut self, tag: DwTag, depth: isize, name: String) {
+        let name = if name.is_empty() && tag == gimli::DW_TAG_namespace {
+            "(anonymous namespace)".to_owned()
+        } else {
+            name
+        };
+        // A function without a name of its own is defined apart from its declaration; such are C++'s, whose variables
+        // have mangled names that say all.
+        if !name.is_empty() {
+            self.scopes.push((depth, name));
+        }
+    }
+
+    fn variable(&mut self, entry: UnitOffset, attributes: &[Attribute<Slice<'d>>]) {
+        let Some(address) = self.address(attributes) else { return };
+        let linkage = self.name(gimli::DW_AT_linkage_name, attributes);
+        let name = self.name(gimli::DW_AT_name, attributes);
+        let name = if is_mangled(&linkage) || name.is_empty() {
+            linkage
+        } else {
+            let mut path: String = self.scopes.iter().flat_map(|(_, scope)| [scope, "::"]).collect();
+            path.push_str(&name);
+            path
+        };
+        self.out.list.push(Variable { address, place: Place { unit: self.number, entry }, name });
+    }
+
+    fn name(&self, which: gimli::DwAt, attributes: &[Attribute<Slice<'d>>]) -> String {
+        let attribute = attributes.iter().find(|a| a.name() == which);
+        let text = attribute.and_then(|a| self.unit.attr_string(a.value()).ok());
+        text.map_or_else(String::new, |text| text.to_string_lossy().into_owned())
+    }
+
+    /// The address of a variable that has one and keeps it.
+    fn address(&self, attributes: &[Attribute<Slice<'d>>]) -> Option<u64> {
+        let location = attributes.iter().find(|a| a.name() == gimli::DW_AT_location)?;
+        let AttributeValue::Exprloc(expression) = location.value() else { return None };
+        let mut operations = expression.operations(self.unit.encoding());
+        let mut address = match operations.next().ok()?? {
+            Operation::Address { address } => address,
+            Operation::AddressIndex { index } => self.unit.address(index).ok()?,
+            _ => return None,
+        };
+        while let Some(operation) = operations.next().ok()? {
+            match operation {
+                Operation::PlusConstant { value } => address = address.checked_add(value)?,
+                _ => return None,
+            }
+        }
+        // Variables that the linker threw out are left behind at 0 or -1.
+        (address != 0 && !self.unit.header.is_tombstone_address(address)).then_some(address)
+    }
+}

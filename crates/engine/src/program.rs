@@ -1,0 +1,125 @@
+//! The program to be run, and the reasons why one cannot be.
+
+use crate::error::{Error, Result};
+use crate::sys;
+use object::elf;
+use object::read::elf::{FileHeader, ProgramHeader};
+use sha2::{Digest, Sha256};
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// A program with its arguments.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// Absolute path of the executable.
+    pub path: PathBuf,
+    /// Its arguments, without its name.
+    pub args: Vec<OsString>,
+    /// The source file it was compiled from, if we did that.
+    pub source: Option<PathBuf>,
+    /// Hash of the executable.
+    pub hash: String,
+}
+
+/// SHA-256 as text.
+pub fn hash(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl Program {
+    /// Looks the program up as a shell would and checks that the runtime can take control of it.
+    pub fn find(name: &OsStr, args: Vec<OsString>) -> Result<Program> {
+        let path = locate(name)?;
+        let shown = path.display();
+        let meta = fs::metadata(&path).map_err(|e| Error::Input(format!("{shown}: {e}")))?;
+        if meta.is_dir() {
+            return Err(Error::Input(format!("{shown} is a directory, not a program")));
+        }
+        if !meta.is_file() {
+            return Err(Error::Input(format!("{shown} is not a regular file")));
+        }
+        let bytes = fs::read(&path).map_err(|e| Error::Input(format!("{shown}: {e}")))?;
+        inspect(&shown.to_string(), &bytes)?;
+        if !sys::executable(&path) {
+            return Err(Error::Input(format!("{shown} is not executable (chmod +x it)")));
+        }
+        const SET_ID: u32 = 0o6000;
+        if meta.mode() & SET_ID != 0 {
+            return Err(Error::Uncontrolled(format!(
+                "{shown} is setuid or setgid: the loader ignores preloaded libraries for it; check a copy without \
+                 these bits"
+            )));
+        }
+        Ok(Program { hash: hash(&bytes), path, args, source: None })
+    }
+}
+
+fn locate(name: &OsStr) -> Result<PathBuf> {
+    let missing = |hint: &str| Error::Input(format!("{}: not found{hint}", Path::new(name).display()));
+    if name.as_bytes().contains(&b'/') {
+        return fs::canonicalize(name).map_err(|e| match e.kind() {
+            std::io::ErrorKind::NotFound => missing(""),
+            _ => Error::Input(format!("{}: {e}", Path::new(name).display())),
+        });
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found =
+        std::env::split_paths(&path).map(|dir| dir.join(name)).find(|p| p.is_file() && sys::executable(p));
+    match found {
+        Some(path) => fs::canonicalize(&path).map_err(|e| Error::Input(format!("{}: {e}", path.display()))),
+        None if Path::new(name).exists() => Err(missing(&format!(
+            " in PATH (for the one in this directory write ./{})",
+            Path::new(name).display()
+        ))),
+        None => Err(missing(" in PATH")),
+    }
+}
+
+/// Refuses what the runtime cannot be preloaded into, by name.
+fn inspect(shown: &str, bytes: &[u8]) -> Result<()> {
+    if let Some(rest) = bytes.strip_prefix(b"#!") {
+        let line = rest.split(|&b| b == b'\n').next().unwrap_or_default();
+        let interpreter = String::from_utf8_lossy(line).trim().to_owned();
+        return Err(Error::Input(format!(
+            "{shown} is a script; check its interpreter instead: heisen check -- {interpreter} {shown}"
+        )));
+    }
+    if !bytes.starts_with(&elf::ELFMAG) {
+        return Err(Error::Input(format!("{shown} is not an ELF executable")));
+    }
+    let class = bytes.get(4).copied().unwrap_or(0);
+    if class == elf::ELFCLASS32.0 {
+        return Err(Error::Uncontrolled(format!(
+            "{shown} is a 32-bit program; Heisen runs 64-bit ones (build it with -m64)"
+        )));
+    }
+    let broken = || Error::Input(format!("{shown} is a damaged ELF file"));
+    let header = elf::FileHeader64::<object::Endianness>::parse(bytes).map_err(|_| broken())?;
+    let endian = header.endian().map_err(|_| broken())?;
+    let machine = header.e_machine(endian);
+    if machine != elf::EM_X86_64 {
+        return Err(Error::Uncontrolled(format!(
+            "{shown} is built for another processor; Heisen runs x86-64 programs"
+        )));
+    }
+    let kind = header.e_type(endian);
+    if kind != elf::ET_EXEC && kind != elf::ET_DYN {
+        return Err(Error::Input(format!("{shown} is an object file or core dump, not a program")));
+    }
+    let segments = header.program_headers(endian, bytes).map_err(|_| broken())?;
+    let interpreter = segments.iter().find_map(|s| s.interpreter(endian, bytes).ok().flatten());
+    match interpreter {
+        None => Err(Error::Uncontrolled(format!(
+            "{shown} is statically linked (or a library): the runtime cannot be preloaded into it; link it dynamically, \
+             without -static"
+        ))),
+        Some(path) if String::from_utf8_lossy(path).contains("ld-linux-x86-64") => Ok(()),
+        Some(path) => Err(Error::Uncontrolled(format!(
+            "{shown} is linked for another C library ({}); Heisen knows glibc",
+            String::from_utf8_lossy(path).trim_end_matches('\0')
+        ))),
+    }
+}

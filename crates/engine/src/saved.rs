@@ -1,0 +1,95 @@
+//! A search that was interrupted, as a file.
+
+use crate::check::{Options, Tally};
+use crate::error::{Error, Result};
+use crate::program::Program;
+use heisen_search::Search;
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
+use std::fs;
+use std::io::Write;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+
+/// The version of the format; another one is refused.
+const VERSION: u32 = 1;
+
+/// Everything that is needed to go on.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Saved {
+    version: u32,
+    program: Vec<u8>,
+    args: Vec<Vec<u8>>,
+    source: Option<Vec<u8>>,
+    binary: String,
+    /// What to do.
+    pub options: Options,
+    /// What was done.
+    pub tally: Tally,
+    /// The search.
+    pub search: Search,
+}
+
+impl Saved {
+    /// A search of `program`, to be saved.
+    pub fn new(program: &Program, options: Options, tally: Tally, search: Search) -> Saved {
+        Saved {
+            version: VERSION,
+            program: program.path.as_os_str().as_bytes().to_vec(),
+            args: program.args.iter().map(|a| a.as_bytes().to_vec()).collect(),
+            source: program.source.as_ref().map(|s| s.as_os_str().as_bytes().to_vec()),
+            binary: program.hash.clone(),
+            options,
+            tally,
+            search,
+        }
+    }
+
+    /// Writes it; whole or not at all.
+    pub fn write(&self, path: &Path) -> Result<()> {
+        let text = serde_json::to_vec(self)
+            .map_err(|e| Error::Internal(format!("the search cannot be saved: {e}")))?;
+        write_whole(path, &text)
+    }
+
+    /// Reads a saved search, and finds its program.
+    pub fn read(path: &Path) -> Result<(Saved, Program)> {
+        let shown = path.display();
+        let text = fs::read(path).map_err(|e| Error::Input(format!("{shown}: {e}")))?;
+        let saved: Saved = serde_json::from_slice(&text).map_err(|e| {
+            Error::Input(format!(
+                "{shown} is not a search that this Heisen has saved ({e}); start the check anew"
+            ))
+        })?;
+        if saved.version != VERSION {
+            return Err(Error::Input(format!(
+                "{shown} was saved by another version of Heisen; start the check anew"
+            )));
+        }
+        let args = saved.args.iter().map(|a| OsString::from_vec(a.clone())).collect();
+        let mut program = Program::find(std::ffi::OsStr::from_bytes(&saved.program), args)?;
+        program.source = saved.source.as_ref().map(|s| OsString::from_vec(s.clone()).into());
+        if program.hash != saved.binary {
+            let program = program.path.display();
+            return Err(Error::Input(format!(
+                "{program} has changed since {shown} was saved; start the check anew"
+            )));
+        }
+        Ok((saved, program))
+    }
+}
+
+/// Writes a file so that nobody ever sees half of it.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
+    let fail = |e: std::io::Error| Error::Input(format!("{} cannot be written: {e}", path.display()));
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.tmp", std::process::id()));
+    let temporary = path.with_file_name(name);
+    let written = fs::File::create(&temporary)
+        .and_then(|mut file| file.write_all(bytes))
+        .and_then(|()| fs::rename(&temporary, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    written.map_err(fail)
+}

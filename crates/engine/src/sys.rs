@@ -1,0 +1,132 @@
+//! The few system interfaces that the standard library does not offer. All unsafe code of the engine is here and in
+//! `look::memory`.
+
+use heisen_wire::{MAGIC, SIZE, Wire};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::time::Duration;
+
+/// A shared mapping of the wire.
+#[derive(Debug)]
+pub struct Mapping {
+    at: *mut libc::c_void,
+    file: File,
+}
+
+// SAFETY: all fields of the mapping are atomics.
+unsafe impl Send for Mapping {}
+
+impl Mapping {
+    /// A fresh one, backed by memory only.
+    pub fn new() -> io::Result<Mapping> {
+        // SAFETY: plain system calls; the descriptor that comes back is ours, and the mapping is of its full size.
+        unsafe {
+            let fd = libc::memfd_create(c"heisen".as_ptr(), libc::MFD_CLOEXEC);
+            if fd < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            let file = File::from_raw_fd(fd);
+            file.set_len(SIZE as u64)?;
+            let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
+            let at = libc::mmap(std::ptr::null_mut(), SIZE, prot, flags, fd, 0);
+            if at == libc::MAP_FAILED {
+                return Err(io::Error::last_os_error());
+            }
+            let mapping = Mapping { at, file };
+            mapping.wire().magic.store(MAGIC, Relaxed);
+            Ok(mapping)
+        }
+    }
+
+    /// What is in it.
+    pub fn wire(&self) -> &Wire {
+        // SAFETY: the mapping is of that size, lives as long as `self`, and any bits are valid for atomics.
+        unsafe { &*self.at.cast::<Wire>() }
+    }
+
+    /// The number under which a program that `command` starts finds it.
+    pub fn pass_to(&self, command: &mut Command) -> i32 {
+        let fd = self.file.as_raw_fd();
+        // SAFETY: between fork and exec only `fcntl` is called, which is async-signal-safe.
+        unsafe {
+            command.pre_exec(move || match libc::fcntl(fd, libc::F_SETFD, 0) {
+                0 => Ok(()),
+                _ => Err(io::Error::last_os_error()),
+            });
+        }
+        fd
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: unmaps what `new` mapped; no reference outlives `self`.
+        unsafe { libc::munmap(self.at, SIZE) };
+    }
+}
+
+/// Makes a command start its program apart from us: in a session of its own, without address-space randomisation and
+/// core dumps, to be killed when the calling thread ends, and with at most `memory` bytes of data.
+pub fn set_apart(command: &mut Command, memory: u64) {
+    // SAFETY: only async-signal-safe system calls between fork and exec.
+    unsafe {
+        command.pre_exec(move || {
+            libc::setsid();
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            let persona = libc::personality(0xffff_ffff);
+            libc::personality(persona as libc::c_ulong | libc::ADDR_NO_RANDOMIZE as libc::c_ulong);
+            let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+            libc::setrlimit(libc::RLIMIT_CORE, &none);
+            let mut data = none;
+            if libc::getrlimit(libc::RLIMIT_DATA, &mut data) == 0 && data.rlim_cur > memory {
+                data.rlim_cur = memory;
+                libc::setrlimit(libc::RLIMIT_DATA, &data);
+            }
+            Ok(())
+        });
+    }
+}
+
+/// Waits until the word is no longer `value`, is woken, or the time is over.
+pub fn futex_wait(word: &AtomicU32, value: u32, limit: Duration) {
+    let time = libc::timespec { tv_sec: limit.as_secs() as _, tv_nsec: limit.subsec_nanos() as _ };
+    // SAFETY: the word lives in the mapping for the whole call.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, value, &raw const time) };
+}
+
+/// Wakes everyone who waits on the word.
+pub fn futex_wake(word: &AtomicU32) {
+    // SAFETY: as above.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
+}
+
+/// Sends a signal to a process, or with a negative number to a process group.
+pub fn kill(pid: i32, signal: i32) {
+    // SAFETY: a plain system call.
+    unsafe { libc::kill(pid, signal) };
+}
+
+/// The machine's memory in bytes.
+pub fn total_memory() -> u64 {
+    // SAFETY: plain library calls.
+    let (pages, size) = unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
+    (pages.max(0) as u64).saturating_mul(size.max(0) as u64)
+}
+
+/// The effective user id.
+pub fn user() -> u32 {
+    // SAFETY: a plain system call.
+    unsafe { libc::geteuid() }
+}
+
+/// Whether the file may be executed by us.
+pub fn executable(path: &std::path::Path) -> bool {
+    use std::os::unix::ffi::OsStrExt;
+    let Ok(path) = std::ffi::CString::new(path.as_os_str().as_bytes()) else { return false };
+    // SAFETY: a C string.
+    unsafe { libc::access(path.as_ptr(), libc::X_OK) == 0 }
+}

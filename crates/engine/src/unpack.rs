@@ -1,0 +1,64 @@
+//! The runtime, embedded in this executable, as a file that the dynamic loader can preload.
+//!
+//! It is kept in a private cache directory under a name made of its hash, so that versions do not meet, and is checked
+//! byte for byte before it is used.
+
+use crate::error::{Error, Result};
+use crate::{program, sys};
+use std::fs::{self, DirBuilder};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+static RUNTIME: &[u8] = include_bytes!(env!("HEISEN_RUNTIME"));
+
+/// The runtime's file; written if it is not there yet.
+pub fn runtime() -> Result<PathBuf> {
+    let mut last = String::new();
+    for directory in candidates() {
+        match place(&directory) {
+            Ok(path) => return Ok(path),
+            Err(error) => last = format!("{}: {error}", directory.display()),
+        }
+    }
+    Err(Error::Internal(format!(
+        "the runtime cannot be unpacked ({last}); set XDG_CACHE_HOME to a writable directory"
+    )))
+}
+
+fn candidates() -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    if let Some(cache) = std::env::var_os("XDG_CACHE_HOME").filter(|v| !v.is_empty()) {
+        all.push(Path::new(&cache).join("heisen"));
+    } else if let Some(home) = std::env::var_os("HOME").filter(|v| !v.is_empty()) {
+        all.push(Path::new(&home).join(".cache/heisen"));
+    }
+    all.push(std::env::temp_dir().join(format!("heisen-{}", sys::user())));
+    all
+}
+
+fn place(directory: &Path) -> std::io::Result<PathBuf> {
+    DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    let meta = fs::symlink_metadata(directory)?;
+    if !meta.is_dir() || meta.uid() != sys::user() || meta.mode() & 0o022 != 0 {
+        return Err(std::io::Error::other("not a private directory"));
+    }
+    let path = directory.join(format!("runtime-{}.so", &program::hash(RUNTIME)[..16]));
+    if fs::read(&path).is_ok_and(|there| there == RUNTIME) {
+        return Ok(path);
+    }
+    // Under another name first, so that nobody ever sees half a file.
+    let temporary = directory.join(format!("runtime-{}.tmp", std::process::id()));
+    let written = fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o700)
+        .open(&temporary)
+        .and_then(|mut file| file.write_all(RUNTIME))
+        .and_then(|()| fs::rename(&temporary, &path));
+    if written.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    written.map(|()| path)
+}

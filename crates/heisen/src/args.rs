@@ -1,0 +1,204 @@
+//! The command line.
+
+use crate::exit;
+use clap::{Parser, Subcommand, ValueEnum};
+use heisen_engine::check::Kind;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Finds, reproduces and explains concurrency bugs in native Linux programs, exactly as they are.
+#[derive(Debug, Parser)]
+#[command(version, after_help = exit::TABLE, max_term_width = 100)]
+pub struct Args {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Explore the schedules of a program and report the first bug
+    #[command(after_help = exit::TABLE)]
+    Check(Box<CheckArgs>),
+    /// Run one schedule again: the same outcome, or where it diverged
+    #[command(after_help = exit::TABLE)]
+    Replay(ReplayArgs),
+    /// Show a schedule as a table of switches with source lines
+    Show(ShowArgs),
+}
+
+/// `heisen check`
+#[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "heisen check [OPTIONS] -- PROG [ARGS]...\n       heisen check [OPTIONS] FILE.c|.cc|.cpp|.rs [-- ARGS...]\n       heisen check --resume FILE"
+)]
+pub struct CheckArgs {
+    /// A source file, compiled first with cc, c++ or rustc (CC, CXX and RUSTC are honoured), -g and -pthread
+    #[arg(value_name = "FILE")]
+    pub source: Option<PathBuf>,
+
+    /// The program and its arguments; with FILE, the arguments only
+    #[arg(last = true, value_name = "PROG ARGS")]
+    pub command: Vec<OsString>,
+
+    /// How to search: icb explores in order of preemptions, dfs everything depth-first, random and pct sample
+    #[arg(long, value_enum, default_value = "icb")]
+    pub strategy: Strategy,
+
+    /// icb: stop after this many preemptions
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    pub bound: u32,
+
+    /// pct: look for bugs of this depth (ordering constraints)
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=32))]
+    pub depth: u32,
+
+    /// Stop after this many executions [default for random and pct, without --time: 10000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub executions: Option<u64>,
+
+    /// Stop after this time, such as 500ms, 30s, 5m, 1h
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub time: Option<Duration>,
+
+    /// Scheduling points of one execution; more, under a fair schedule, is a livelock
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(10..=0x7fff_ffff))]
+    pub steps: u32,
+
+    /// Give up on a program that runs this long without a scheduling point
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
+    pub hang: Duration,
+
+    /// Seed of random and pct; the same seed gives the same search
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    pub seed: u64,
+
+    /// Collect all findings, each once, instead of stopping at the first
+    #[arg(long)]
+    pub keep_going: bool,
+
+    /// The exit status of the program that is right
+    #[arg(long, value_name = "CODE", default_value_t = 0, value_parser = clap::value_parser!(i32).range(0..=255))]
+    pub expect_exit: i32,
+
+    /// Executions at a time [default: one for each core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub jobs: Option<u16>,
+
+    /// Where schedules and other files go
+    #[arg(short, long, value_name = "DIR", default_value = ".heisen")]
+    pub output: PathBuf,
+
+    /// Write the result as JSON to this file, - for standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Continue an interrupted search
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["source", "command"])]
+    pub resume: Option<PathBuf>,
+
+    /// Print nothing but errors
+    #[arg(short, long)]
+    pub quiet: bool,
+
+    /// Colours
+    #[arg(long, value_enum, default_value = "auto")]
+    pub color: Color,
+}
+
+/// `heisen replay`
+#[derive(Debug, clap::Args)]
+pub struct ReplayArgs {
+    /// The schedule file
+    pub schedule: PathBuf,
+
+    /// List every step: thread, operation, object, source line
+    #[arg(long)]
+    pub trace: bool,
+
+    /// Give up on a program that runs this long without a scheduling point
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
+    pub hang: Duration,
+
+    /// Print nothing but errors, and drop the program's output
+    #[arg(short, long)]
+    pub quiet: bool,
+
+    /// Colours
+    #[arg(long, value_enum, default_value = "auto")]
+    pub color: Color,
+}
+
+/// `heisen show`
+#[derive(Debug, clap::Args)]
+pub struct ShowArgs {
+    /// The schedule file
+    pub schedule: PathBuf,
+
+    /// Colours
+    #[arg(long, value_enum, default_value = "auto")]
+    pub color: Color,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Strategy {
+    Icb,
+    Dfs,
+    Random,
+    Pct,
+}
+
+impl From<Strategy> for Kind {
+    fn from(strategy: Strategy) -> Kind {
+        match strategy {
+            Strategy::Icb => Kind::Icb,
+            Strategy::Dfs => Kind::Dfs,
+            Strategy::Random => Kind::Random,
+            Strategy::Pct => Kind::Pct,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+/// A time such as `30s`; a bare number is seconds.
+fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.find(|c: char| c != '.' && !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let factor = match unit {
+        "ms" => 0.001,
+        "" | "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(format!("unknown unit {unit:?}; use ms, s, m or h")),
+    };
+    let seconds: f64 = number.parse().map_err(|_| "not a time such as 30s or 5m".to_owned())?;
+    Duration::try_from_secs_f64(seconds * factor).map_err(|_| "too long".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn durations() {
+        assert_eq!(duration("30s"), Ok(Duration::from_secs(30)));
+        assert_eq!(duration("1.5m"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("250ms"), Ok(Duration::from_millis(250)));
+        assert_eq!(duration("7"), Ok(Duration::from_secs(7)));
+        for bad in ["", "s", "3 s", "-1s", "1d", "1e400s", "99999999999999999999999999h"] {
+            assert!(duration(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! `heisen check`.
+
+use crate::args::CheckArgs;
+use crate::paint::{Paint, count, number, print};
+use crate::report::Screen;
+use crate::{exit, json};
+use heisen_engine::check::{Check, Ended, Kind, Options, Outcome, Progress, Tally};
+use heisen_engine::compile::{self, Language};
+use heisen_engine::program::Program;
+use heisen_engine::saved::{Saved, write_whole};
+use heisen_engine::zygote::Limits;
+use heisen_engine::{Error, unpack};
+use heisen_search::Search;
+use heisen_trace::Finding;
+use std::fmt::Write as _;
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// Executions of a sampling search without any other limit.
+const SAMPLES: u64 = 10_000;
+
+pub fn run(args: &CheckArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
+    let paint = Paint::new(args.color);
+    let Prepared { program, options, search, tally } = prepare(args)?;
+    let limits = Limits { steps: options.steps, hang: options.hang, stop, ..Limits::default() };
+    let check = Check { runtime: unpack::runtime()?, program: &program, options: &options, limits };
+
+    let live = !args.quiet && std::io::stderr().is_terminal();
+    let mut tell = |progress: &Progress<'_>| {
+        if live {
+            let _ = write!(std::io::stderr(), "\r\x1b[K{}", progress_line(&options, progress));
+        }
+    };
+    let result = check.run(search, tally, &mut tell);
+    if live {
+        let _ = write!(std::io::stderr(), "\r\x1b[K");
+    }
+    let outcome = result?;
+
+    let schedules = write_schedules(&args.output, &program, &outcome.tally.findings)?;
+    let json_on_stdout = args.json.as_deref() == Some(Path::new("-"));
+    if let Some(path) = &args.json {
+        json::write(&json::result(&program, &options, &outcome, &schedules), path)?;
+    }
+    if !args.quiet {
+        let mut text = String::new();
+        for (finding, schedule) in outcome.tally.findings.iter().zip(&schedules) {
+            let replay = format!("{} replay {}", own_name(), quoted(schedule));
+            let screen = Screen { paint, replay: &replay, time: Some(outcome.tally.time) };
+            text.push_str(&screen.render(finding));
+            text.push('\n');
+        }
+        text.push_str(&summary(paint, &options, &outcome));
+        print(&text, json_on_stdout);
+    }
+    let found = !outcome.tally.findings.is_empty();
+    if outcome.ended == Ended::Interrupted {
+        let path = args.output.join("search.json");
+        create_directory(&args.output)?;
+        Saved::new(&program, options.clone(), outcome.tally, outcome.search).write(&path)?;
+        eprintln!("heisen: interrupted; continue with: {} check --resume {}", own_name(), quoted(&path));
+        return Ok(exit::INTERRUPTED);
+    }
+    Ok(if found { exit::FOUND } else { exit::CLEAN })
+}
+
+struct Prepared {
+    program: Program,
+    options: Options,
+    search: Search,
+    tally: Tally,
+}
+
+fn prepare(args: &CheckArgs) -> Result<Prepared, Error> {
+    let jobs =
+        args.jobs.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
+    if let Some(path) = &args.resume {
+        let (Saved { mut options, search, tally, .. }, program) = Saved::read(path)?;
+        options.jobs = jobs;
+        options.time = args.time.map(|more| more + tally.time).or(options.time);
+        options.executions = args.executions.map(|more| more + tally.executions).or(options.executions);
+        return Ok(Prepared { program, options, search, tally });
+    }
+    let program = find_program(args)?;
+    let samples = matches!(Kind::from(args.strategy), Kind::Random | Kind::Pct);
+    let options = Options {
+        strategy: args.strategy.into(),
+        bound: args.bound,
+        depth: args.depth,
+        seed: args.seed,
+        executions: args.executions.or_else(|| (samples && args.time.is_none()).then_some(SAMPLES)),
+        time: args.time,
+        steps: args.steps,
+        hang: args.hang,
+        keep_going: args.keep_going,
+        expect_exit: args.expect_exit,
+        jobs,
+    };
+    Ok(Prepared { search: options.search(), program, options, tally: Tally::default() })
+}
+
+fn find_program(args: &CheckArgs) -> Result<Program, Error> {
+    match (&args.source, args.command.split_first()) {
+        (Some(source), _) if Language::of(source).is_some() => {
+            compile::compile(source, args.command.clone(), &args.output)
+        }
+        (Some(other), _) => Err(Error::Input(format!(
+            "{} is not a .c, .cc, .cpp or .rs file; to check an executable write: heisen check -- {} [ARGS]",
+            other.display(),
+            other.display()
+        ))),
+        (None, Some((program, arguments))) => Program::find(program, arguments.to_vec()),
+        (None, None) => Err(Error::Input(
+            "nothing to check; write: heisen check -- PROG [ARGS], or heisen check FILE.c".into(),
+        )),
+    }
+}
+
+fn create_directory(directory: &Path) -> Result<(), Error> {
+    std::fs::create_dir_all(directory).map_err(|e| Error::Input(format!("{}: {e}", directory.display())))
+}
+
+fn write_schedules(directory: &Path, program: &Program, findings: &[Finding]) -> Result<Vec<PathBuf>, Error> {
+    let name = match &program.source {
+        Some(source) => source.file_stem(),
+        None => program.path.file_name(),
+    };
+    let name = name.unwrap_or_default().to_string_lossy().into_owned();
+    let mut paths = Vec::new();
+    for finding in findings {
+        create_directory(directory)?;
+        let path = directory.join(format!("{name}-{}.schedule", &finding.signature[..8]));
+        write_whole(&path, finding.schedule.to_text().as_bytes())?;
+        paths.push(path);
+    }
+    Ok(paths)
+}
+
+/// How this very executable was called, so that a command shown can be typed.
+fn own_name() -> String {
+    let name = std::env::args_os().next().unwrap_or_default();
+    quoted(Path::new(&name))
+}
+
+/// A path as a shell takes it.
+fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |c: char| c.is_alphanumeric() || "/._-+=:,@%".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        text
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+fn progress_line(options: &Options, progress: &Progress<'_>) -> String {
+    let seconds = progress.time.as_secs_f64();
+    let rate = (progress.executions as f64 / seconds.max(0.001)) as u64;
+    let mut line = String::new();
+    if let Some(bound) = progress.status.bound {
+        let _ = write!(line, "bound {bound} · ");
+    }
+    let _ = write!(line, "{} · {}/s · {seconds:.1} s", count(progress.executions, "execution"), number(rate));
+    let status = progress.status;
+    match options.executions {
+        Some(limit) => {
+            let left = limit.saturating_sub(progress.executions) as f64 / (rate.max(1) as f64);
+            let _ = write!(line, " · of {}, about {left:.0} s left", number(limit));
+        }
+        None if status.queued + status.deferred > 0 => {
+            let _ = write!(line, " · {} queued", number(status.queued as u64));
+            if status.deferred > 0 {
+                let _ = write!(line, ", {} for the next bound", number(status.deferred as u64));
+            }
+        }
+        None => {}
+    }
+    if progress.findings > 0 {
+        let _ = write!(line, " · {}", count(progress.findings as u64, "finding"));
+    }
+    line
+}
+
+/// What the whole check has shown, and what it could not.
+fn summary(paint: Paint, options: &Options, outcome: &Outcome) -> String {
+    let tally = &outcome.tally;
+    let mut out = String::new();
+    if tally.findings.is_empty() {
+        let head = if outcome.complete() { paint.good("ok:") } else { paint.strong("nothing found:") };
+        let _ = writeln!(out, "{head} {}", claim(options, outcome));
+    } else if tally.findings.len() > 1 || options.keep_going {
+        let _ = writeln!(out, "{} in all", count(tally.findings.len() as u64, "distinct finding"));
+    }
+    let _ = writeln!(
+        out,
+        "{}, {}, {:.2} s",
+        count(tally.executions, "execution"),
+        count(tally.steps, "scheduling point"),
+        tally.time.as_secs_f64()
+    );
+    let _ = writeln!(out, "{}", paint.faint("not controlled:"));
+    for line in &outcome.not_controlled {
+        let _ = writeln!(out, "{}", paint.faint(format!("  {line}")));
+    }
+    out
+}
+
+/// What a search that found nothing has earned the right to say.
+fn claim(options: &Options, outcome: &Outcome) -> String {
+    let status = &outcome.status;
+    let executions = number(outcome.tally.executions);
+    if status.whole && outcome.complete() {
+        return format!("no bug in any schedule; all {executions} executions explored");
+    }
+    match options.strategy {
+        Kind::Icb => match (outcome.preemption_bound(), outcome.complete()) {
+            (Some(bound), true) => format!(
+                "no bug with at most {bound} preemptions, all {executions} executions explored; a remaining bug needs \
+                 at least {}",
+                bound + 1
+            ),
+            (Some(bound), false) => format!(
+                "no bug with at most {bound} preemptions; more were only partly explored ({executions} executions); a \
+                 remaining bug needs at least {}",
+                bound + 1
+            ),
+            (None, _) if status.has_gaps() => {
+                format!("no bug in {executions} executions, but some could not be followed to their end")
+            }
+            (None, _) => format!("no bug in {executions} executions; not even bound 0 was explored fully"),
+        },
+        Kind::Dfs => format!("no bug in {executions} executions, not all schedules explored"),
+        Kind::Random => format!("no bug in {executions} random executions (seed {})", options.seed),
+        Kind::Pct => match &status.guarantee {
+            Some(g) => format!(
+                "no bug in {executions} executions (seed {}); with {} threads and {} steps, each finds a bug of depth \
+                 {} with probability at least {:.2e}, all together {:.2e}",
+                options.seed, g.threads, g.steps, g.depth, g.per_execution, g.total
+            ),
+            None => format!("no bug in {executions} executions (seed {})", options.seed),
+        },
+    }
+}

@@ -1,0 +1,32 @@
+//! Exit codes. They are documented in `--help` and in the guide, and never change their meaning.
+
+use heisen_engine::Error;
+
+pub const CLEAN: u8 = 0;
+pub const FOUND: u8 = 1;
+pub const INPUT: u8 = 2;
+pub const UNCONTROLLED: u8 = 3;
+pub const DIVERGED: u8 = 4;
+pub const INTERNAL: u8 = 5;
+pub const INTERRUPTED: u8 = 130;
+
+/// The table, as the help shows it.
+pub const TABLE: &str = "\
+Exit codes:
+  0    nothing found
+  1    found: a bug, or for replay the same bug again
+  2    usage or bad input
+  3    the program could not be controlled
+  4    replay diverged: the schedule could not be followed, or led elsewhere
+  5    internal error
+  130  interrupted (the search is saved; the message says how to continue)";
+
+/// The code for an error.
+pub fn of(error: &Error) -> u8 {
+    match error {
+        Error::Input(_) => INPUT,
+        Error::Uncontrolled(_) => UNCONTROLLED,
+        Error::Internal(_) => INTERNAL,
+        Error::Interrupted => INTERRUPTED,
+    }
+}

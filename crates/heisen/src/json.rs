@@ -1,0 +1,60 @@
+//! The result as JSON. This is a contract with scripts: fields are added, never changed or taken away.
+
+use heisen_engine::check::{Ended, Options, Outcome};
+use heisen_engine::program::Program;
+use heisen_engine::{Error, saved};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+/// The result of a check; `schedules` are the files of its findings, in their order.
+pub fn result(program: &Program, options: &Options, outcome: &Outcome, schedules: &[PathBuf]) -> Value {
+    let tally = &outcome.tally;
+    let verdict = if !tally.findings.is_empty() {
+        "bug"
+    } else if outcome.complete() || outcome.ended == Ended::Limit && outcome.search_samples() {
+        "clean"
+    } else {
+        "incomplete"
+    };
+    let findings: Vec<Value> = tally
+        .findings
+        .iter()
+        .zip(schedules)
+        .map(|(finding, schedule)| {
+            json!({
+                "kind": finding.kind,
+                "message": finding.message,
+                "preemptions": finding.preemptions,
+                "executions_to_find": finding.executions_to_find,
+                "schedule": schedule.display().to_string(),
+                "signature": finding.signature,
+                "thread": finding.thread.map(|t| t.to_string()),
+                "place": finding.stack.place().map(|f| f.place()),
+            })
+        })
+        .collect();
+    json!({
+        "heisen": env!("CARGO_PKG_VERSION"),
+        "program": program.path.display().to_string(),
+        "strategy": options.strategy,
+        "seed": options.seed,
+        "verdict": verdict,
+        "complete": outcome.complete(),
+        "preemption_bound": outcome.preemption_bound(),
+        "executions": tally.executions,
+        "steps": tally.steps,
+        "seconds": tally.time.as_secs_f64(),
+        "findings": findings,
+        "not_controlled": outcome.not_controlled,
+    })
+}
+
+/// Writes it to a file, or to standard output for `-`.
+pub fn write(value: &Value, path: &Path) -> Result<(), Error> {
+    let text = format!("{value:#}\n");
+    if path == Path::new("-") {
+        crate::paint::print(&text, false);
+        return Ok(());
+    }
+    saved::write_whole(path, text.as_bytes())
+}

@@ -1,0 +1,39 @@
+//! `heisen`, the command-line tool: reads the command, asks the engine, shows what came of it.
+#![forbid(unsafe_code)]
+
+mod args;
+mod check;
+mod exit;
+mod json;
+mod paint;
+mod replay;
+mod report;
+mod show;
+mod source;
+
+use args::{Args, Command};
+use clap::Parser;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        // A second time means at once.
+        let _ =
+            signal_hook::flag::register_conditional_shutdown(signal, exit::INTERRUPTED.into(), stop.clone());
+        let _ = signal_hook::flag::register(signal, stop.clone());
+    }
+    let result = match args.command {
+        Command::Check(args) => check::run(&args, stop),
+        Command::Replay(args) => replay::run(&args, stop),
+        Command::Show(args) => show::run(&args),
+    };
+    let code = result.unwrap_or_else(|error| {
+        eprintln!("heisen: {error}");
+        exit::of(&error)
+    });
+    ExitCode::from(code)
+}

@@ -1,0 +1,136 @@
+//! `heisen replay`.
+
+use crate::args::ReplayArgs;
+use crate::exit;
+use crate::paint::{Paint, print};
+use crate::report::{Screen, operation};
+use crate::show;
+use heisen_engine::confirm::{Camera, Closeup};
+use heisen_engine::program::Program;
+use heisen_engine::zygote::{Job, Limits, Output};
+use heisen_engine::{Error, compile, unpack};
+use heisen_trace::{End, Schedule};
+use std::ffi::{OsStr, OsString};
+use std::fmt::Write;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+pub fn run(args: &ReplayArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
+    let schedule = show::read(&args.schedule)?;
+    let program = find_program(&schedule)?;
+    let changed = program.hash != schedule.binary;
+    if changed {
+        eprintln!(
+            "heisen: warning: {} has changed since the schedule was made; it may not fit any more",
+            program.path.display()
+        );
+    }
+    let limits = Limits { steps: schedule.steps_limit.max(10), hang: args.hang, stop, ..Limits::default() };
+    let runtime = unpack::runtime()?;
+    let camera = Camera {
+        runtime: &runtime,
+        program: &program,
+        limits: &limits,
+        expect_exit: schedule.expect_exit,
+        // Kept rather than passed on: the report quotes it, and it comes before the report.
+        output: Output::Kept,
+        trace: args.trace,
+    };
+    let closeup = camera.shoot(Job::Schedule(&schedule))?;
+    if !args.quiet {
+        print(&closeup.output, true);
+        if args.trace {
+            print(&trace_text(&closeup), false);
+        }
+    }
+    if let Some(divergence) = &closeup.run.execution.diverged {
+        let expected =
+            schedule.entries.iter().find(|e| e.step == divergence.step).map_or(String::new(), |e| {
+                format!("{} about to {} at {}, then {}", e.from, operation(e.op, &e.object), e.place, e.to)
+            });
+        eprintln!(
+            "heisen: diverged at step {}: expected {expected}; found {}",
+            divergence.step, divergence.found
+        );
+        return Ok(exit::DIVERGED);
+    }
+    if closeup.run.execution.end == End::Stuck {
+        let place =
+            closeup.stack.place().map_or(String::new(), |f| format!(" in {} at {}", f.function, f.place()));
+        return Err(Error::Uncontrolled(format!("the program does not reach a scheduling point{place}")));
+    }
+    conclude(args, &schedule, &camera, closeup, changed)
+}
+
+fn conclude(
+    args: &ReplayArgs,
+    schedule: &Schedule,
+    camera: &Camera<'_>,
+    closeup: Closeup,
+    changed: bool,
+) -> Result<u8, Error> {
+    let paint = Paint::new(args.color);
+    let expected = schedule.outcome.as_ref().map(|(kind, _)| *kind);
+    let same = closeup.verdict.as_ref().map(|v| v.kind) == expected
+        && (changed || schedule.signature.is_empty() || closeup.signature() == schedule.signature);
+    let told = schedule.outcome.as_ref().map_or("a clean end".to_owned(), |(k, m)| format!("{k}: {m}"));
+    match closeup.verdict.clone() {
+        Some(verdict) => {
+            if let (Some(mut finding), false) = (closeup.into_finding(camera, 0), args.quiet) {
+                // Already printed above.
+                finding.output.clear();
+                print(&Screen { paint, replay: "", time: None }.render(&finding), false);
+            }
+            if same {
+                return Ok(exit::FOUND);
+            }
+            eprintln!(
+                "heisen: another outcome: expected {told}; found {}: {}",
+                verdict.kind, verdict.message
+            );
+            Ok(exit::DIVERGED)
+        }
+        None if same || changed => {
+            if !args.quiet {
+                let words =
+                    if same { "ended well, as recorded" } else { "the recorded failure did not happen" };
+                print(&format!("{} {words}\n", paint.good("ok:")), false);
+            }
+            Ok(exit::CLEAN)
+        }
+        None => {
+            eprintln!("heisen: another outcome: expected {told}; the program ended well");
+            Ok(exit::DIVERGED)
+        }
+    }
+}
+
+/// The program of a schedule; compiled again if Heisen compiled it and it is gone.
+fn find_program(schedule: &Schedule) -> Result<Program, Error> {
+    let args: Vec<OsString> = schedule.args.iter().map(|a| OsString::from_vec(a.clone())).collect();
+    let path = Path::new(OsStr::from_bytes(&schedule.program));
+    match (&schedule.source, path.parent().and_then(Path::parent)) {
+        (Some(source), Some(directory)) if !path.exists() => {
+            compile::compile(&PathBuf::from(OsString::from_vec(source.clone())), args, directory)
+        }
+        _ => Program::find(path.as_os_str(), args),
+    }
+}
+
+fn trace_text(closeup: &Closeup) -> String {
+    let mut out = String::new();
+    for line in &closeup.trace {
+        let failed = if line.event.ok { "" } else { " (not done)" };
+        let op = operation(line.event.op, &line.object);
+        let _ = writeln!(
+            out,
+            "{:>7}  {:<4} {op}{failed}  {}",
+            line.event.step,
+            line.event.thread.to_string(),
+            line.place
+        );
+    }
+    out
+}

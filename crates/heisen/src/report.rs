@@ -1,0 +1,180 @@
+//! The one screen for a finding: what broke and where, the switches that matter, who holds what, how to see it again.
+
+use crate::paint::{Paint, count, number};
+use crate::source::Sources;
+use heisen_trace::finding::{Switch, SwitchKind, ThreadEnd};
+use heisen_trace::{Finding, FindingKind, Op, Stack, ThreadId};
+use std::fmt::Write;
+use std::time::Duration;
+
+/// Switches shown at most; the rest is in the schedule file.
+const MAX_SWITCHES: usize = 6;
+/// Lines of the program's own output shown at most.
+const MAX_OUTPUT: usize = 4;
+
+/// What a finding is shown with.
+#[derive(Clone, Copy, Debug)]
+pub struct Screen<'a> {
+    pub paint: Paint,
+    /// The schedule file and the command that replays it.
+    pub replay: &'a str,
+    /// How long the search took.
+    pub time: Option<Duration>,
+}
+
+impl Screen<'_> {
+    /// The screen as text.
+    pub fn render(&self, finding: &Finding) -> String {
+        let mut out = String::new();
+        let mut sources = Sources::default();
+        // Writing to a String cannot fail.
+        let _ = self.write(&mut out, finding, &mut sources);
+        out
+    }
+
+    fn write(&self, out: &mut String, finding: &Finding, sources: &mut Sources) -> std::fmt::Result {
+        let paint = self.paint;
+        writeln!(out, "{} {}", paint.bad(headline(finding.kind)), paint.strong(&finding.message))?;
+        if finding.kind == FindingKind::Deadlock {
+            self.deadlock(out, finding, sources)?;
+        } else {
+            self.place(out, finding, sources)?;
+        }
+        self.switches(out, finding, sources)?;
+        let said: Vec<&str> = finding.output.lines().filter(|l| !l.trim().is_empty()).collect();
+        // What Rust says of a panic is in the message already, and often followed by a long backtrace.
+        if !said.is_empty() && finding.kind != FindingKind::Panic {
+            writeln!(out, "\n  the program wrote:")?;
+            for line in &said[said.len().saturating_sub(MAX_OUTPUT)..] {
+                writeln!(out, "    {}", paint.faint(line))?;
+            }
+        }
+        let found = match finding.executions_to_find {
+            0 => String::new(),
+            n => format!("found in execution {}", number(n)),
+        };
+        match self.time {
+            Some(time) if !found.is_empty() => {
+                writeln!(out, "\n  {found}, after {:.2} s", time.as_secs_f64())?
+            }
+            _ if !found.is_empty() => writeln!(out, "\n  {found}")?,
+            _ => {}
+        }
+        if !self.replay.is_empty() {
+            writeln!(out, "  replay it: {}", paint.strong(self.replay))?;
+        }
+        Ok(())
+    }
+
+    /// The failing thread and line.
+    fn place(&self, out: &mut String, finding: &Finding, sources: &mut Sources) -> std::fmt::Result {
+        let Some(thread) = finding.thread else { return Ok(()) };
+        let who = self.who(finding, thread);
+        match finding.stack.place() {
+            None => writeln!(out, "\n  in {who}"),
+            Some(frame) => {
+                writeln!(out, "\n  in {who}, {} at {}", frame.function, frame.place())?;
+                self.line(out, &finding.stack, sources)?;
+                self.callers(out, &finding.stack)
+            }
+        }
+    }
+
+    /// The callers of the failing place, in one line.
+    fn callers(&self, out: &mut String, stack: &Stack) -> std::fmt::Result {
+        let own: Vec<String> =
+            stack.0.iter().filter(|f| f.own).skip(1).take(3).map(|f| f.function.clone()).collect();
+        if own.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "    {}", self.paint.faint(format!("called from {}", own.join(" ← "))))
+    }
+
+    fn line(&self, out: &mut String, stack: &Stack, sources: &mut Sources) -> std::fmt::Result {
+        let Some((line, text)) = stack.place().and_then(|f| sources.of(f)) else { return Ok(()) };
+        writeln!(out, "    {} {text}", self.paint.faint(format!("{line} |")))
+    }
+
+    /// Who waits for what, and who holds it.
+    fn deadlock(&self, out: &mut String, finding: &Finding, sources: &mut Sources) -> std::fmt::Result {
+        for t in &finding.threads {
+            let place = t.stack.place().map_or(String::new(), |f| format!("  at {}", f.place()));
+            writeln!(out, "\n  {} {}{place}", self.who(finding, t.thread), waits(t))?;
+            self.line(out, &t.stack, sources)?;
+            for held in &t.holds {
+                writeln!(out, "    holds {} since {}", held.object, held.place)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// `T1 (deposit)`.
+    fn who(&self, finding: &Finding, thread: ThreadId) -> String {
+        let line = finding.schedule.threads.iter().find(|t| t.thread == thread);
+        match line.filter(|l| !l.start.is_empty()) {
+            Some(line) => self.paint.thread(format!("{thread} ({})", line.start)),
+            None => self.paint.thread(thread),
+        }
+    }
+
+    /// The preemptions; if there are none, the other switches that are not the default.
+    fn switches(&self, out: &mut String, finding: &Finding, sources: &mut Sources) -> std::fmt::Result {
+        let preemptions = finding.preemptions;
+        let shown: Vec<&Switch> =
+            finding.switches.iter().filter(|s| preemptions == 0 || s.kind == SwitchKind::Preempt).collect();
+        let schedule = &finding.schedule;
+        if shown.is_empty() {
+            return writeln!(out, "\n  it happens under the default schedule, without any preemption");
+        }
+        let what = if preemptions == 0 {
+            "no preemption, only the order".to_owned()
+        } else {
+            count(preemptions.into(), "preemption")
+        };
+        writeln!(out, "\n  the schedule, {what} in {}:", count(schedule.threads.len() as u64, "thread"))?;
+        for (i, switch) in shown.iter().take(MAX_SWITCHES).enumerate() {
+            let from = self.who(finding, switch.from);
+            let to = self.who(finding, switch.to);
+            let op = operation(switch.op, &switch.object);
+            let place = switch.stack.place().map_or(String::new(), |f| format!("  at {}", f.place()));
+            let text = match switch.kind {
+                SwitchKind::Preempt => format!("{from} is preempted before {op}, {to} runs{place}"),
+                SwitchKind::Free => format!("{from} stops at {op}, {to} runs next{place}"),
+                SwitchKind::Wake => format!("{from} does {op} and wakes {to}{place}"),
+            };
+            writeln!(out, "  {}. {text}", i + 1)?;
+            self.line(out, &switch.stack, sources)?;
+        }
+        if shown.len() > MAX_SWITCHES {
+            writeln!(out, "  … and {} more (heisen show lists all)", shown.len() - MAX_SWITCHES)?;
+        }
+        Ok(())
+    }
+}
+
+fn headline(kind: FindingKind) -> &'static str {
+    match kind {
+        FindingKind::Assertion => "bug:",
+        FindingKind::Crash => "crash:",
+        FindingKind::Deadlock => "deadlock:",
+        FindingKind::Livelock => "livelock:",
+        FindingKind::ExitStatus => "exit status:",
+        FindingKind::Panic => "panic:",
+        FindingKind::Misuse => "misuse:",
+    }
+}
+
+/// An operation with its object, as a call.
+pub fn operation(op: Op, object: &str) -> String {
+    if object.is_empty() { op.name().to_owned() } else { format!("{}({object})", op.name()) }
+}
+
+fn waits(t: &ThreadEnd) -> String {
+    let op = operation(t.op, &t.object);
+    match t.holder {
+        Some(holder) if t.holder_ended => format!("waits: {op}, held by {holder}, which has ended"),
+        Some(holder) => format!("waits: {op}, held by {holder}"),
+        None if t.blocked => format!("waits: {op}"),
+        None => format!("is about to {op}"),
+    }
+}

@@ -1,0 +1,93 @@
+//! Every example does what its head comment says: the stated bug at exactly the stated number of preemptions, or clean
+//! and complete; and every schedule found replays a hundred times with the same outcome.
+
+mod common;
+
+use common::{check_json, heisen, root, run, scratch};
+use std::path::{Path, PathBuf};
+
+/// What an example's head comment states.
+#[derive(Debug, PartialEq)]
+enum Stated {
+    Clean,
+    Bug { kind: String, preemptions: u64 },
+}
+
+fn stated(path: &Path) -> Stated {
+    let text = std::fs::read_to_string(path).expect("the example is readable");
+    let line = text
+        .lines()
+        .filter_map(|l| l.trim_start_matches([' ', '*', '/']).strip_prefix("heisen: "))
+        .next()
+        .unwrap_or_else(|| panic!("{} states nothing", path.display()));
+    let mut words = line.split_whitespace();
+    match words.next() {
+        Some("clean") => Stated::Clean,
+        Some(bug) => {
+            let kind = bug.strip_prefix("bug=").expect("bug=KIND").to_owned();
+            let preemptions =
+                words.next().and_then(|w| w.strip_prefix("preemptions=")).expect("preemptions=N");
+            Stated::Bug { kind, preemptions: preemptions.parse().expect("a number") }
+        }
+        None => panic!("{} states nothing", path.display()),
+    }
+}
+
+fn examples(language: &str) -> Vec<PathBuf> {
+    let mut all: Vec<PathBuf> = std::fs::read_dir(root().join("examples").join(language))
+        .expect("the examples")
+        .map(|e| e.expect("an entry").path())
+        .collect();
+    all.sort();
+    assert!(all.len() >= 2);
+    all
+}
+
+fn check_example(path: &Path) {
+    let directory = scratch();
+    let file = path.to_str().expect("a plain path");
+    match stated(path) {
+        Stated::Clean => {
+            let json = check_json(directory.path(), &[file]);
+            assert_eq!(json["verdict"], "clean", "{file}: {json:#}");
+            assert_eq!(json["complete"], true, "{file}: {json:#}");
+            assert_eq!(json["preemption_bound"], 2, "{file}: {json:#}");
+            assert!(json["findings"].as_array().is_some_and(Vec::is_empty));
+        }
+        Stated::Bug { kind, preemptions } => {
+            if preemptions > 0 {
+                // Nothing with fewer preemptions, and that is all of them.
+                let less = (preemptions - 1).to_string();
+                let json = check_json(directory.path(), &["--bound", &less, file]);
+                assert_eq!(json["verdict"], "clean", "{file}: {json:#}");
+                assert_eq!(json["complete"], true, "{file}: {json:#}");
+            }
+            let json = check_json(directory.path(), &["--bound", &preemptions.to_string(), file]);
+            let finding = &json["findings"][0];
+            assert_eq!(finding["kind"], kind.as_str(), "{file}: {json:#}");
+            assert_eq!(finding["preemptions"], preemptions, "{file}: {json:#}");
+            let schedule = finding["schedule"].as_str().expect("a schedule");
+            let mut first = None;
+            for _ in 0..100 {
+                let ran = run(heisen(directory.path()).args(["replay", schedule])).expect(1);
+                assert_eq!(*first.get_or_insert_with(|| ran.out.clone()), ran.out, "{file}");
+            }
+            run(heisen(directory.path()).args(["show", schedule])).expect(0);
+        }
+    }
+}
+
+#[test]
+fn c_examples() {
+    examples("c").iter().for_each(|path| check_example(path));
+}
+
+#[test]
+fn cpp_examples() {
+    examples("cpp").iter().for_each(|path| check_example(path));
+}
+
+#[test]
+fn rust_examples() {
+    examples("rust").iter().for_each(|path| check_example(path));
+}
