@@ -44,7 +44,7 @@ impl Language {
     }
 }
 
-/// Compiles `source` into `directory/build/` and gives the program.
+/// Compiles `source` into a directory below `directory/build` and gives the program.
 pub fn compile(source: &Path, args: Vec<OsString>, directory: &Path) -> Result<Program> {
     let shown = source.display();
     let language = Language::of(source)
@@ -56,14 +56,17 @@ pub fn compile(source: &Path, args: Vec<OsString>, directory: &Path) -> Result<P
     if !absolute.is_file() {
         return Err(Error::Input(format!("{shown} is not a regular file")));
     }
-    let build = directory.join("build");
+    // A directory for each source, by its path, keeps two files of the same name apart.
+    let build = directory.join("build").join(&hash(absolute.as_os_str().as_bytes())[..8]);
     fs::create_dir_all(&build).map_err(|e| Error::Input(format!("{}: {e}", build.display())))?;
-    let stem = source.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    // The path's hash keeps two files of the same name apart.
-    let target: PathBuf = build.join(format!("{stem}-{}", &hash(absolute.as_os_str().as_bytes())[..8]));
+    let target: PathBuf = build.join(source.file_stem().unwrap_or_default());
+    // Named from where we are, as a person would: that is how it shows in assertions. Always the same way, so that the
+    // executable is the same when it is built again.
+    let here = std::env::current_dir().unwrap_or_default();
+    let named = absolute.strip_prefix(&here).unwrap_or(&absolute);
     let (compiler, flags, need) = language.compiler();
     let output =
-        Command::new(&compiler).args(flags).arg(&absolute).arg("-o").arg(&target).output().map_err(|e| {
+        Command::new(&compiler).args(flags).arg(named).arg("-o").arg(&target).output().map_err(|e| {
             Error::Input(format!("{}: {e}; compiling {shown} needs {need}", compiler.to_string_lossy()))
         })?;
     if !output.status.success() {

@@ -111,7 +111,8 @@ fn conclude(
 fn find_program(schedule: &Schedule) -> Result<Program, Error> {
     let args: Vec<OsString> = schedule.args.iter().map(|a| OsString::from_vec(a.clone())).collect();
     let path = Path::new(OsStr::from_bytes(&schedule.program));
-    match (&schedule.source, path.parent().and_then(Path::parent)) {
+    // Below DIR/build/HASH, as `compile` puts it.
+    match (&schedule.source, path.ancestors().nth(3)) {
         (Some(source), Some(directory)) if !path.exists() => {
             compile::compile(&PathBuf::from(OsString::from_vec(source.clone())), args, directory)
         }

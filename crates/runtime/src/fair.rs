@@ -4,7 +4,8 @@
 //! There, for each thread t: E(t) are the threads enabled ever since t last yielded, D(t) those that t disabled since,
 //! S(t) those scheduled since. When t yields, it gets a lower priority than all in (E ∪ D) \ S, and may not run while
 //! one of them is enabled; the edge to u is dropped when u is scheduled. Here the three sets are not kept but read off
-//! time stamps, so that only a yield costs anything.
+//! time stamps, which are kept from the first yield on: a program that never yields pays nothing. (What happened before
+//! the first yield of all does not matter, as every thread's sets start anew with its own first yield.)
 
 use crate::bits::{Bits, WORDS};
 use crate::sched::{S, thread, threads, words};
@@ -15,6 +16,8 @@ struct Fair {
     /// Threads that have to give way to someone.
     lowered: Bits,
     any: Cell<bool>,
+    /// Whether anyone has ever yielded.
+    in_use: Cell<bool>,
     /// To whom, for each thread.
     above: [[Cell<u64>; WORDS]; MAX_THREADS],
 }
@@ -25,11 +28,34 @@ unsafe impl Sync for Fair {}
 static F: Fair = Fair {
     lowered: Bits::new(),
     any: Cell::new(false),
+    in_use: Cell::new(false),
     above: [const { [const { Cell::new(0) }; WORDS] }; MAX_THREADS],
 };
 
+/// Whether [`enabled`] and [`disabled`] have to be told.
+#[inline]
+pub fn in_use() -> bool {
+    F.in_use.get()
+}
+
+/// Thread `number` is enabled.
+#[cold]
+pub fn enabled(number: usize) {
+    if !S.enabled.has(number) {
+        thread(number).enabled_since.set(S.step.get());
+    }
+}
+
+/// Thread `number` is disabled by the running one.
+#[cold]
+pub fn disabled(number: usize) {
+    thread(number).disabled_at.set(S.step.get());
+    thread(number).disabled_by.set(S.current.get());
+}
+
 /// Thread `number` yields, or a wait of it has timed out.
 pub fn yielded(number: usize) {
+    F.in_use.set(true);
     let t = thread(number);
     let last = t.yielded_at.replace(S.step.get());
     if last == 0 {

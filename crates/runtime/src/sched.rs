@@ -164,6 +164,8 @@ pub struct Sched {
     pub enabled: Bits,
     /// Those of `enabled` whose next operation cannot be done: if scheduled, they time out.
     pub late: Bits,
+    /// Threads that wait with a deadline; others have a deadline of `u64::MAX`.
+    timed: Bits,
     /// Threads that may not run while a thread they have to give way to is enabled; see `fair`.
     pub barred: Bits,
     /// What the next operation of each thread needs to be available; 0 if it never blocks. Kept apart from `threads`
@@ -193,6 +195,7 @@ pub static S: Sched = Sched {
     hash: Cell::new(0),
     enabled: Bits::new(),
     late: Bits::new(),
+    timed: Bits::new(),
     barred: Bits::new(),
     needs: [const { Cell::new(0) }; MAX_THREADS],
     once_waiters: Cell::new(0),
@@ -284,7 +287,9 @@ pub fn wait_for(op: Op, object: usize, pc: usize, free: bool, deadline: u64) -> 
     let number = me();
     let t = thread(number);
     t.about_to(op, object, pc);
-    t.deadline.set(deadline);
+    if deadline != u64::MAX {
+        set_deadline(number, deadline);
+    }
     S.needs[number].set(object);
     if !free {
         disable(number);
@@ -303,7 +308,9 @@ pub fn wait_in_queue(op: Op, queue: usize, pc: usize, deadline: u64) -> Woken {
     t.about_to(op, queue, pc);
     t.queue.set(queue);
     t.ticket.set(ticket());
-    t.deadline.set(deadline);
+    if deadline != u64::MAX {
+        set_deadline(number, deadline);
+    }
     disable(number);
     reschedule(Gives::Blocks);
     S.needs[number].set(0);
@@ -312,11 +319,20 @@ pub fn wait_in_queue(op: Op, queue: usize, pc: usize, deadline: u64) -> Woken {
     woken
 }
 
+fn set_deadline(number: usize, deadline: u64) {
+    thread(number).deadline.set(deadline);
+    S.timed.add(number);
+}
+
 /// After a wait: if the thread was scheduled although what it needs is not there, its time has run out.
 #[inline]
 fn settle(number: usize) -> Woken {
     let t = thread(number);
+    if !S.timed.has(number) {
+        return Woken::Ready;
+    }
     let deadline = t.deadline.replace(u64::MAX);
+    S.timed.remove(number);
     if !S.late.has(number) {
         return Woken::Ready;
     }
@@ -334,6 +350,7 @@ pub fn take_off(number: usize, op: Op, then_needs: usize, free: bool) {
     t.queue.set(0);
     t.op.set(op as u8);
     t.deadline.set(u64::MAX);
+    S.timed.remove(number);
     if then_needs != 0 {
         t.object.set(then_needs);
     }
@@ -347,24 +364,26 @@ pub fn take_off(number: usize, op: Op, then_needs: usize, free: bool) {
 }
 
 /// The thread can take its step from now on.
+#[inline]
 pub fn enable(number: usize) {
-    S.late.remove(number);
-    if !S.enabled.has(number) {
-        S.enabled.add(number);
-        thread(number).enabled_since.set(S.step.get());
+    if fair::in_use() {
+        fair::enabled(number);
     }
+    S.enabled.add(number);
+    S.late.remove(number);
 }
 
 /// The thread cannot take its step from now on, except to time out if it has a deadline.
+#[inline]
 fn disable(number: usize) {
-    let t = thread(number);
-    t.disabled_at.set(S.step.get());
-    t.disabled_by.set(S.current.get());
-    if t.deadline.get() == u64::MAX {
-        S.enabled.remove(number);
-    } else {
+    if fair::in_use() {
+        fair::disabled(number);
+    }
+    if S.timed.has(number) {
         S.late.add(number);
         S.enabled.add(number);
+    } else {
+        S.enabled.remove(number);
     }
 }
 

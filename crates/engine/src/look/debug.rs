@@ -25,13 +25,16 @@ pub struct Spot {
     pub line: Option<u32>,
 }
 
+/// A function: number of the split file, if it is in one, unit, entry.
+type FunctionKey = (Option<u64>, usize, usize);
+
 /// The debug information of a file, of which no more is parsed than is asked for.
 pub struct DebugInfo {
     sections: DwarfSections<Arc<[u8]>>,
     lines: OnceCell<Option<Context<Shared>>>,
     variables: OnceCell<Variables>,
     /// Full names of functions, by unit and entry: each costs a walk through the unit.
-    full_names: RefCell<HashMap<(Option<u64>, usize, usize), Option<String>>>,
+    full_names: RefCell<HashMap<FunctionKey, Option<String>>>,
 }
 
 impl DebugInfo {

@@ -1,0 +1,180 @@
+//! What the documents show is true: every command in a `console` block is run, in order, in a directory that holds the
+//! examples, and must print what is shown. `[..]` stands for anything, times are not compared, and a line `? N` gives an
+//! exit code other than what the output alone would let one expect.
+
+mod common;
+
+use common::{root, scratch};
+use std::path::Path;
+use std::process::Command;
+
+/// One command with what it is to print.
+#[derive(Debug)]
+struct Shown {
+    command: String,
+    output: Vec<String>,
+    code: Option<i32>,
+}
+
+/// The fenced blocks of a language.
+fn blocks(text: &str, language: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut block: Option<String> = None;
+    for line in text.lines() {
+        match &mut block {
+            Some(_) if line == "```" => found.extend(block.take()),
+            Some(lines) => {
+                lines.push_str(line);
+                lines.push('\n');
+            }
+            None if line == format!("```{language}") => block = Some(String::new()),
+            None => {}
+        }
+    }
+    found
+}
+
+fn commands(block: &str) -> Vec<Shown> {
+    let mut all: Vec<Shown> = Vec::new();
+    for line in block.lines() {
+        if let Some(command) = line.strip_prefix("$ ") {
+            all.push(Shown { command: command.into(), output: Vec::new(), code: None });
+        } else if let Some(shown) = all.last_mut() {
+            match line.strip_prefix("? ") {
+                Some(code) => shown.code = Some(code.parse().expect("an exit code")),
+                None => shown.output.push(line.into()),
+            }
+        }
+    }
+    all
+}
+
+/// Takes the times out of a line.
+fn timeless(line: &str) -> String {
+    let mut out = Vec::new();
+    let words: Vec<&str> = line.split(' ').collect();
+    for (i, word) in words.iter().enumerate() {
+        let seconds = words.get(i + 1).is_some_and(|next| *next == "s" || next.starts_with("s,"));
+        out.push(if seconds && word.parse::<f64>().is_ok() { "TIME" } else { word });
+    }
+    out.join(" ")
+}
+
+/// Whether a line is as shown, where `[..]` stands for anything.
+fn fits(shown: &str, line: &str) -> bool {
+    let parts: Vec<&str> = shown.split("[..]").collect();
+    let Some((first, rest)) = parts.split_first() else { return false };
+    let Some(mut line) = line.strip_prefix(first) else { return false };
+    for (i, part) in rest.iter().enumerate() {
+        let last = i + 1 == rest.len();
+        match if last { line.rfind(part) } else { line.find(part) } {
+            Some(at) if !last || at + part.len() == line.len() => line = &line[at + part.len()..],
+            _ => return false,
+        }
+    }
+    line.is_empty()
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("a directory");
+    for entry in std::fs::read_dir(from).expect("the examples").flatten() {
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target)
+        } else {
+            drop(std::fs::copy(entry.path(), target))
+        }
+    }
+}
+
+fn run_document(name: &str) {
+    let directory = scratch();
+    let here = directory.path().canonicalize().expect("it exists");
+    copy(&root().join("examples"), &here.join("examples"));
+    std::fs::create_dir_all(here.join("target/release")).expect("a directory");
+    let executable = here.join("target/release/heisen");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_heisen"), &executable).expect("a link");
+    let path =
+        format!("{}:{}", here.join("target/release").display(), std::env::var("PATH").unwrap_or_default());
+    let text = std::fs::read_to_string(root().join(name)).expect("the document");
+    let shown: Vec<Shown> = blocks(&text, "console").iter().flat_map(|b| commands(b)).collect();
+    assert!(!shown.is_empty(), "{name} shows nothing");
+    for shown in shown {
+        let output = Command::new("sh")
+            .args(["-c", &shown.command])
+            .current_dir(&here)
+            .env("PATH", &path)
+            .env_remove("RUST_BACKTRACE")
+            .env("CC", "cc")
+            .output()
+            .expect("a shell");
+        let out = String::from_utf8_lossy(&output.stdout).into_owned();
+        let err = String::from_utf8_lossy(&output.stderr).into_owned();
+        let context = format!("{name}: {}\n--- out\n{out}\n--- err\n{err}", shown.command);
+        if let Some(code) = shown.code {
+            assert_eq!(output.status.code(), Some(code), "{context}");
+        }
+        assert!(output.status.code().is_some_and(|code| code < 2), "{context}");
+        if shown.output == ["[..]"] {
+            continue;
+        }
+        let lines: Vec<String> = out.lines().map(timeless).collect();
+        let wanted: Vec<String> = shown.output.iter().map(|l| timeless(l)).collect();
+        assert_eq!(lines.len(), wanted.len(), "{context}");
+        for (wanted, line) in wanted.iter().zip(&lines) {
+            assert!(fits(wanted, line), "shown: {wanted}\nis:    {line}\n{context}");
+        }
+    }
+}
+
+#[test]
+fn the_readme_is_true() {
+    run_document("README.md");
+}
+
+#[test]
+fn the_guide_is_true() {
+    run_document("docs/guide.md");
+}
+
+/// The two commands of the README are the ones that CI and the first session use.
+#[test]
+fn the_two_commands() {
+    let text = std::fs::read_to_string(root().join("README.md")).expect("the README");
+    let first = &blocks(&text, "sh")[0];
+    assert_eq!(first, "cargo run --release -- check examples/c/account.c\ncargo test --workspace\n");
+    let ci = std::fs::read_to_string(root().join(".ci/run")).expect("the CI script");
+    assert!(ci.contains("\ncargo test --workspace\n"));
+}
+
+#[test]
+fn the_exit_codes_in_the_guide_are_those_of_the_help() {
+    let help = Command::new(env!("CARGO_BIN_EXE_heisen")).args(["check", "--help"]).output().expect("heisen");
+    let help = String::from_utf8_lossy(&help.stdout).into_owned();
+    let guide = std::fs::read_to_string(root().join("docs/guide.md")).expect("the guide");
+    for code in ["0", "1", "2", "3", "4", "5", "130"] {
+        assert!(help.lines().any(|l| l.trim_start().starts_with(&format!("{code} "))), "{code} in\n{help}");
+        assert!(guide.contains(&format!("\n| {code} | ")), "{code} in the guide");
+    }
+    // Every option of `check` has its place in the guide.
+    for option in help.lines().filter_map(|l| l.trim_start().strip_prefix("--").or(l.split(", --").nth(1))) {
+        let name = option.split([' ', '[', ':']).next().unwrap_or_default();
+        assert!(
+            ["help"].contains(&name) || guide.contains(&format!("--{name}")),
+            "--{name} is not in the guide"
+        );
+    }
+}
+
+#[test]
+fn comparing_lines() {
+    assert!(fits("a [..] c", "a b b c"));
+    assert!(fits("[..]", "anything"));
+    assert!(fits("x[..]y", "xy"));
+    assert!(!fits("a [..] c", "a b d"));
+    assert!(!fits("abc", "abcd"));
+    assert_eq!(
+        timeless("9 executions, 126 scheduling points, 0.05 s"),
+        "9 executions, 126 scheduling points, TIME s"
+    );
+}
