@@ -5,6 +5,18 @@ use std::env;
 use std::path::PathBuf;
 use std::process::Command;
 
+/// How the runtime is compiled.
+const FLAGS: [&str; 6] = [
+    "--cfg=heisen_embedded",
+    "-Cpanic=abort",
+    // It finds the caller of an intercepted function by the frame pointer, and is itself unwound through.
+    "-Cforce-frame-pointers=yes",
+    "-Cforce-unwind-tables=yes",
+    // Every processor that has the fsgsbase instructions, which it needs, is at least one of these.
+    "-Ctarget-cpu=x86-64-v2",
+    "-Clink-arg=-Wl,-z,defs",
+];
+
 fn main() {
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("set by cargo")).join("../..");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("set by cargo"));
@@ -20,9 +32,7 @@ fn main() {
         .arg(root.join("Cargo.toml"))
         .arg("--target-dir")
         .arg(&target)
-        // The runtime finds the caller of an intercepted function by the frame pointer; every processor that has
-        // the fsgsbase instructions, which it needs, is at least an x86-64-v2.
-        .env("CARGO_ENCODED_RUSTFLAGS", "-Cforce-frame-pointers=yes\x1f-Ctarget-cpu=x86-64-v2\x1f-Cforce-unwind-tables=yes\x1f-Cpanic=abort\x1f-Clink-arg=-Wl,-z,defs")
+        .env("CARGO_ENCODED_RUSTFLAGS", FLAGS.join("\x1f"))
         .env("CARGO_PROFILE_RELEASE_LTO", "fat")
         .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "1")
         // Flags and wrappers that are meant for the outer build, such as clippy's.

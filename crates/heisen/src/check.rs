@@ -207,6 +207,15 @@ fn summary(paint: Paint, options: &Options, outcome: &Outcome) -> String {
     out
 }
 
+/// A probability as a person reads it, never rounded up to certainty.
+fn probability(p: f64) -> String {
+    match p {
+        p if p > 0.9999 => "99.99 %".to_owned(),
+        p if p >= 0.0001 => format!("{:.2} %", 100.0 * p),
+        p => format!("{p:.1e}"),
+    }
+}
+
 /// What a search that found nothing has earned the right to say.
 fn claim(options: &Options, outcome: &Outcome) -> String {
     let status = &outcome.status;
@@ -236,8 +245,13 @@ fn claim(options: &Options, outcome: &Outcome) -> String {
         Kind::Pct => match &status.guarantee {
             Some(g) => format!(
                 "no bug in {executions} executions (seed {}); with {} threads and {} steps, each finds a bug of depth \
-                 {} with probability at least {:.2e}, all together {:.2e}",
-                options.seed, g.threads, g.steps, g.depth, g.per_execution, g.total
+                 {} with probability at least {}, all together {}",
+                options.seed,
+                g.threads,
+                g.steps,
+                g.depth,
+                probability(g.per_execution),
+                probability(g.total)
             ),
             None => format!("no bug in {executions} executions (seed {})", options.seed),
         },

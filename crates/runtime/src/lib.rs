@@ -13,7 +13,11 @@
 //! | [`report`] | what is written to the wire |
 //! | [`clock`] | virtual time |
 //! | `shim` | what is intercepted, one file a family of functions |
-#![no_std]
+//!
+//! The engine's build script builds it with `--cfg heisen_embedded`, and only then is it the library that is preloaded.
+//! In a build of the whole workspace cargo gives `trace` its `std` feature here, too, and there may be only one panic
+//! handler: such a build is for the lints alone.
+#![cfg_attr(heisen_embedded, no_std)]
 
 mod bits;
 mod clock;
@@ -29,7 +33,7 @@ mod zygote;
 
 /// A bug in the runtime itself: nothing sensible can follow, so the process ends with a status of its own and the
 /// engine reports an internal error.
-#[cfg(not(test))]
+#[cfg(heisen_embedded)]
 #[panic_handler]
 fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
     let line = info.location().map_or(0, |l| l.line());
@@ -49,6 +53,7 @@ fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
 
 // The prebuilt `core` names the personality routine of an unwinding build. Nothing unwinds through this library's Rust
 // code, so it is never called; hidden, so that it does not take the place of a Rust program's own.
+#[cfg(heisen_embedded)]
 core::arch::global_asm!(
     ".globl rust_eh_personality",
     ".hidden rust_eh_personality",

@@ -82,9 +82,11 @@ pub unsafe extern "C" fn __assert_fail(
     let pc = caller!();
     if S.active.get() && S.running.get() {
         for string in [expression, file, function] {
-            // SAFETY: the compiler passes C strings, or null for the function.
-            let bytes =
-                if string.is_null() { &b""[..] } else { unsafe { CStr::from_ptr(string) }.to_bytes() };
+            let mut bytes: &[u8] = b"";
+            if !string.is_null() {
+                // SAFETY: the compiler passes C strings, or null for the function.
+                bytes = unsafe { CStr::from_ptr(string) }.to_bytes();
+            }
             report::text(bytes);
         }
         report::event(Op::Assert, line as usize, pc);
