@@ -482,10 +482,36 @@ impl Zygote {
                 decisions,
                 end,
                 notes: Note::in_word(report.notes.load(Relaxed)).collect(),
-                diverged: read_divergence(report),
+                diverged: self.read_divergence(slot),
             },
             tail,
         })
+    }
+
+    fn read_divergence(&self, slot: &Slot) -> Option<Divergence> {
+        let report = &slot.report;
+        let why = report.diverged.load(Relaxed);
+        if why == diverged::NO {
+            let followed = report.followed.load(Relaxed);
+            let missed = slot.plan.first_override.load(Relaxed) + followed;
+            return (followed < slot.plan.overrides.load(Relaxed)).then(|| Divergence {
+                step: self.wire().overrides[missed as usize].step.load(Relaxed),
+                found: "the end of the execution".to_owned(),
+            });
+        }
+        let thread = report.diverged_thread.load(Relaxed);
+        let op = Op::from_code(report.diverged_op.load(Relaxed) as u8).map_or("?", Op::name);
+        let options = report.diverged_options.load(Relaxed);
+        let at = format!("T{thread} about to {op}");
+        let found = match why {
+            diverged::NO_DECISION => format!("{at}, with no such choice to make"),
+            diverged::OPTIONS => format!("{at}, with {options} choices"),
+            diverged::NOT_ENABLED => format!("{at}, but the chosen thread cannot run"),
+            diverged::HASH => format!("{at}, but the steps before it were others"),
+            diverged::OTHER_OP => at,
+            _ => "something else".to_owned(),
+        };
+        Some(Divergence { step: report.diverged_step.load(Relaxed), found })
     }
 
     /// Ends the program and gives what it has written, if that was kept.
@@ -548,6 +574,7 @@ fn clear(report: &Report) {
         &report.diverged_op,
         &report.diverged_options,
         &report.text,
+        &report.followed,
     ] {
         word.store(0, Relaxed);
     }
@@ -596,26 +623,6 @@ fn preload(runtime: &Path) -> PathBuf {
             both.into()
         }
     }
-}
-
-fn read_divergence(report: &Report) -> Option<Divergence> {
-    let why = report.diverged.load(Relaxed);
-    if why == diverged::NO {
-        return None;
-    }
-    let thread = report.diverged_thread.load(Relaxed);
-    let op = Op::from_code(report.diverged_op.load(Relaxed) as u8).map_or("?", Op::name);
-    let options = report.diverged_options.load(Relaxed);
-    let at = format!("T{thread} about to {op}");
-    let found = match why {
-        diverged::NO_DECISION => format!("{at}, with no such choice to make"),
-        diverged::OPTIONS => format!("{at}, with {options} choices"),
-        diverged::NOT_ENABLED => format!("{at}, but the chosen thread cannot run"),
-        diverged::HASH => format!("{at}, but the steps before it were others"),
-        diverged::OTHER_OP => at,
-        _ => "the end of the execution".to_owned(),
-    };
-    Some(Divergence { step: report.diverged_step.load(Relaxed), found })
 }
 
 fn describe_status(status: ExitStatus) -> String {

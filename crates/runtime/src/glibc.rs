@@ -6,6 +6,7 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 #[link(name = "c")]
 unsafe extern "C" {
+    fn dlopen(name: *const c_char, flags: c_int) -> *mut c_void;
     fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
     fn dlvsym(handle: *mut c_void, name: *const c_char, version: *const c_char) -> *mut c_void;
     fn __errno_location() -> *mut c_int;
@@ -77,6 +78,16 @@ pub fn private(name: &CStr) -> usize {
 pub fn symbol(name: &CStr) -> usize {
     // SAFETY: a C string.
     unsafe { dlsym(RTLD_DEFAULT, name.as_ptr()) as usize }
+}
+
+/// A symbol of a library, which is loaded if it is not yet; 0 if there is none.
+pub fn loaded(library: &CStr, name: &CStr) -> usize {
+    const RTLD_LAZY: c_int = 1;
+    // SAFETY: both are C strings; the handle is that of a library that stays.
+    unsafe {
+        let handle = dlopen(library.as_ptr(), RTLD_LAZY);
+        if handle.is_null() { 0 } else { dlsym(handle, name.as_ptr()) as usize }
+    }
 }
 
 /// Sets `errno` of the running thread.

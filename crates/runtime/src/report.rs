@@ -241,6 +241,8 @@ fn planned_override(
         diverged::NOT_ENABLED
     } else {
         R.next.set(R.next.get() + 1);
+        let report = &slot().report;
+        report.followed.store(report.followed.load(Relaxed) + 1, Relaxed);
         set_alarm();
         return index;
     };
@@ -260,7 +262,7 @@ fn diverge(why: u32, step: u32, options: usize) {
     set_alarm();
 }
 
-/// The execution is about to end in an orderly way: notes how, and what of the plan is left over.
+/// The execution is about to end in an orderly way: notes how.
 pub fn ending(how: u32, code: i32, pc: usize) {
     let report = &slot().report;
     if report.end.load(Relaxed) != end::NONE {
@@ -275,17 +277,8 @@ pub fn ending(how: u32, code: i32, pc: usize) {
     }
 }
 
-/// Notes overrides that were never reached. Called when no further step can come.
-pub fn leftover() {
-    if R.next.get() < R.overrides.get() {
-        let planned = wire().overrides[R.next.get() as usize].step.load(Relaxed);
-        diverge(diverged::ENDED, planned, 0);
-    }
-}
-
 /// Ends the execution here and now.
 pub fn finish(how: u32, code: i32, pc: usize) -> ! {
-    leftover();
     ending(how, code, pc);
     sys::exit_group(0)
 }

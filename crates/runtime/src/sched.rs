@@ -58,7 +58,7 @@ pub struct Thread {
     pub queue: Cell<usize>,
     /// Order of arrival there.
     pub ticket: Cell<u64>,
-    /// Futex wake mask.
+    /// Which wakes of a futex it listens to; all bits for a condition variable.
     pub mask: Cell<u32>,
     /// The mutex to acquire after being taken off a condition variable's queue.
     pub relock: Cell<usize>,
@@ -300,13 +300,17 @@ pub fn wait_for(op: Op, object: usize, pc: usize, free: bool, deadline: u64) -> 
     settle(number)
 }
 
+/// Every wake of a queue, and every waiter.
+pub const ANY: u32 = u32::MAX;
+
 /// Waits in the queue of `queue` until someone calls [`take_off`], or the deadline passes. The thread then needs what
 /// the waker set. `op` is what it will do when it goes on.
-pub fn wait_in_queue(op: Op, queue: usize, pc: usize, deadline: u64) -> Woken {
+pub fn wait_in_queue(op: Op, queue: usize, mask: u32, pc: usize, deadline: u64) -> Woken {
     let number = me();
     let t = thread(number);
     t.about_to(op, queue, pc);
     t.queue.set(queue);
+    t.mask.set(mask);
     t.ticket.set(ticket());
     if deadline != u64::MAX {
         set_deadline(number, deadline);
@@ -423,34 +427,34 @@ pub fn cannot(object: usize) {
     S.enabled.remove(me());
 }
 
-/// Threads in the queue of `queue`, longest waiting first, as many as fit.
-pub fn waiters(queue: usize, out: &mut [u16]) -> usize {
-    let mut found = 0;
-    for (number, t) in threads() {
-        if t.queue.get() != queue || found == out.len() {
-            continue;
+/// How many threads wait in the queue of `queue`, of those that `mask` selects.
+pub fn waiters(queue: usize, mask: u32) -> usize {
+    threads().filter(|(_, t)| t.queue.get() == queue && t.mask.get() & mask != 0).count()
+}
+
+/// The thread that has waited longest in that queue but for `index` others.
+fn waiter(queue: usize, mask: u32, index: usize) -> usize {
+    let (mut found, mut after) = (0, 0);
+    for _ in 0..=index {
+        let waiting = threads().filter(|(_, t)| t.queue.get() == queue && t.mask.get() & mask != 0);
+        let next = waiting.filter(|(_, t)| t.ticket.get() > after).min_by_key(|(_, t)| t.ticket.get());
+        if let Some((number, t)) = next {
+            (found, after) = (number, t.ticket.get());
         }
-        let mut at = found;
-        while at > 0 && thread(out[at - 1] as usize).ticket.get() > t.ticket.get() {
-            out[at] = out[at - 1];
-            at -= 1;
-        }
-        out[at] = number as u16;
-        found += 1;
     }
     found
 }
 
-/// Chooses which of several waiters is woken: a decision of its own if there is more than one.
-pub fn choose_waiter(candidates: &[u16]) -> usize {
-    let number = me();
-    let options = candidates.len().min(MAX_OPTIONS);
+/// Chooses which of the waiters of `queue` is woken, of which there is at least one: a decision of its own if there are
+/// more.
+pub fn choose_waiter(queue: usize, mask: u32) -> usize {
+    let options = waiters(queue, mask).min(MAX_OPTIONS);
     if options < 2 {
-        return 0;
+        return waiter(queue, mask, 0);
     }
     let step = next_step();
     let planned = report::planned(step, DecisionKind::Waiter, options, |thread| {
-        candidates.iter().position(|&c| c as usize == thread)
+        (0..options).find(|&index| waiter(queue, mask, index) == thread)
     });
     let chosen = match planned {
         Some(choice) => choice,
@@ -465,9 +469,10 @@ pub fn choose_waiter(candidates: &[u16]) -> usize {
         forced: false,
         hash: S.hash.get(),
     };
-    S.hash.set(hash::fold(S.hash.get(), number as u16, Op::Wake as u8, options as u16));
-    report::decision(&decision, candidates[chosen]);
-    chosen
+    S.hash.set(hash::fold(S.hash.get(), me() as u16, Op::Wake as u8, options as u16));
+    let woken = waiter(queue, mask, chosen);
+    report::decision(&decision, woken as u16);
+    woken
 }
 
 /// Counts a step.

@@ -113,8 +113,6 @@ pub mod diverged {
     pub const HASH: u32 = 4;
     /// Another thread is running, or it is about to do something else.
     pub const OTHER_OP: u32 = 5;
-    /// The execution ended before the step.
-    pub const ENDED: u32 = 6;
 }
 
 /// Values of [`Stop::state`], a futex word, and of [`Stop::reason`].
@@ -247,8 +245,8 @@ pub struct Report {
     pub diverged_options: AtomicU32,
     /// Length of [`Slot::text`].
     pub text: AtomicU32,
-    /// Unused.
-    pub pad: AtomicU32,
+    /// Overrides that were followed.
+    pub followed: AtomicU32,
 }
 
 /// One execution: what is asked of it, and what came of it.

@@ -9,7 +9,7 @@ use crate::sched::{self, Woken};
 use crate::{report, sys};
 use core::ffi::c_int;
 use heisen_trace::{Note, Op};
-use heisen_wire::{MAX_THREADS, misuse};
+use heisen_wire::misuse;
 
 /// Where glibc keeps the flags of a condition variable, and the bits that name its clock and sharing.
 const FLAGS: usize = 36;
@@ -35,7 +35,7 @@ fn wait(cond: usize, mutex: usize, op: Op, pc: usize, deadline: u64) -> c_int {
     sched::thread(sched::me()).relock.set(mutex);
     m.unlock(pc);
     report::event(Op::Unlock, mutex, pc);
-    let woken = sched::wait_in_queue(op, cond, pc, deadline);
+    let woken = sched::wait_in_queue(op, cond, sched::ANY, pc, deadline);
     m.relock(pc, woken == Woken::Ready);
     if woken == Woken::Ready {
         report::event(Op::Relock, mutex, pc);
@@ -53,7 +53,7 @@ fn timed_wait(cond: usize, mutex: usize, clock: c_int, until: *const Timespec, p
 /// The woken thread goes on as soon as its mutex is free.
 fn wake(number: usize) {
     let mutex = sched::thread(number).relock.get();
-    sched::take_off(number, Op::Relock, mutex, Mutex::at(mutex).free());
+    sched::take_off(number, Op::Relock, mutex, Mutex::at(mutex).free_for(number));
 }
 
 shims! {
@@ -74,11 +74,8 @@ shims! {
     /// `pthread_cond_signal`.
     fn pthread_cond_signal(cond: usize) -> c_int = pc {
         sched::point(Op::CondSignal, cond, pc);
-        let mut queue = [0; MAX_THREADS / 4];
-        let count = sched::waiters(cond, &mut queue);
-        if count > 0 {
-            let chosen = sched::choose_waiter(&queue[..count]);
-            wake(queue[chosen] as usize);
+        if sched::waiters(cond, sched::ANY) > 0 {
+            wake(sched::choose_waiter(cond, sched::ANY));
         }
         0
     }

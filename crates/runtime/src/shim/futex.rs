@@ -3,12 +3,11 @@
 //! for.
 
 use crate::clock::{self, Timespec};
-use crate::sched::{self, S, Woken};
+use crate::sched::{self, ANY, S, Woken};
 use crate::shim::caller;
 use crate::{glibc, report, sys};
 use core::ffi::c_long;
 use heisen_trace::{Note, Op};
-use heisen_wire::MAX_THREADS;
 
 const WAIT: usize = 0;
 const WAKE: usize = 1;
@@ -20,7 +19,6 @@ const OPERATION: usize = 0x7f;
 const CLOCK_REALTIME_FLAG: usize = 256;
 const CLOCK_MONOTONIC: i32 = 1;
 const CLOCK_REALTIME: i32 = 0;
-const MATCH_ANY: u32 = u32::MAX;
 
 /// `syscall`: futexes are the scheduler's, everything else is passed on. A C function with a variable number of
 /// arguments receives its first seven just as this one does.
@@ -60,14 +58,14 @@ fn futex(
 ) -> isize {
     let timeout = fourth as *const Timespec;
     match operation & OPERATION {
-        WAIT => wait(word, value, MATCH_ANY, relative(timeout), pc),
+        WAIT => wait(word, value, ANY, relative(timeout), pc),
         WAIT_BITSET => {
             let clock = if operation & CLOCK_REALTIME_FLAG != 0 { CLOCK_REALTIME } else { CLOCK_MONOTONIC };
             wait(word, value, last, absolute(timeout, clock), pc)
         }
         WAKE => {
             sched::point(Op::FutexWake, word, pc);
-            wake(word, value, MATCH_ANY)
+            wake(word, value, ANY)
         }
         WAKE_BITSET => {
             sched::point(Op::FutexWake, word, pc);
@@ -113,36 +111,29 @@ fn wait(word: usize, value: u32, mask: u32, deadline: Option<u64>, pc: usize) ->
         report::failed();
         return -(sys::EAGAIN as isize);
     }
-    sched::thread(sched::me()).mask.set(mask);
-    match sched::wait_in_queue(Op::FutexWait, word, pc, deadline) {
+    match sched::wait_in_queue(Op::FutexWait, word, mask, pc, deadline) {
         Woken::Ready => 0,
         Woken::TimedOut => -(sys::ETIMEDOUT as isize),
     }
 }
 
-/// Calls `with` for up to `limit` waiters of the word, chosen one by one; how many there were.
-fn choose_each(word: usize, limit: u32, mask: u32, mut with: impl FnMut(usize)) -> isize {
-    let mut queue = [0u16; MAX_THREADS / 4];
-    let mut count = sched::waiters(word, &mut queue);
-    let mut kept = 0;
-    for index in 0..count {
-        if sched::thread(queue[index] as usize).mask.get() & mask != 0 {
-            queue[kept] = queue[index];
-            kept += 1;
+/// Calls `with` for up to `limit` waiters of the word, chosen one by one; how many there were. `with` takes them off.
+fn choose_each(word: usize, limit: u32, mask: u32, with: impl Fn(usize)) -> isize {
+    let limit = (limit as i32).max(0) as usize;
+    let waiting = sched::waiters(word, mask);
+    if waiting <= limit {
+        // All of them: there is nothing to choose.
+        for (number, t) in sched::threads() {
+            if t.queue.get() == word && t.mask.get() & mask != 0 {
+                with(number);
+            }
         }
+        return waiting as isize;
     }
-    count = kept;
-    let mut woken = 0;
-    while count > 0 && woken < limit as i32 as isize {
-        // If all are to be woken, the order does not matter and there is nothing to decide.
-        let all = (count as isize) <= limit as i32 as isize - woken;
-        let index = if all { 0 } else { sched::choose_waiter(&queue[..count]) };
-        with(queue[index] as usize);
-        queue.copy_within(index + 1..count, index);
-        count -= 1;
-        woken += 1;
+    for _ in 0..limit {
+        with(sched::choose_waiter(word, mask));
     }
-    woken
+    limit as isize
 }
 
 fn wake(word: usize, limit: u32, mask: u32) -> isize {
@@ -165,8 +156,8 @@ fn requeue(
         report::failed();
         return -(sys::EAGAIN as isize);
     }
-    let woken = wake(word, wake_limit, MATCH_ANY);
-    let moved = choose_each(word, move_limit, MATCH_ANY, |number| {
+    let woken = wake(word, wake_limit, ANY);
+    let moved = choose_each(word, move_limit, ANY, |number| {
         let t = sched::thread(number);
         t.queue.set(to);
         t.object.set(to);

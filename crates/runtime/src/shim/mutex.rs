@@ -44,8 +44,13 @@ impl Mutex {
         self.lock.get() == 0
     }
 
+    /// Whether a thread could acquire it: nobody holds it, or, left from a recursive lock, that thread itself.
+    pub fn free_for(&self, number: usize) -> bool {
+        self.free() || self.owner.get() == TID_BASE + number as i32
+    }
+
     fn mine(&self) -> bool {
-        !self.free() && self.owner.get() == TID_BASE + me() as i32
+        !self.free() && self.free_for(me())
     }
 
     fn acquire(&self) {
@@ -174,6 +179,10 @@ impl Mutex {
 
     /// Acquires the mutex after a wait on a condition variable.
     pub fn relock(&self, pc: usize, waited: bool) {
+        if self.mine() {
+            self.count.set(self.count.get() + 1);
+            return;
+        }
         if !waited {
             sched::wait_for(Op::Relock, self.address(), pc, self.free(), u64::MAX);
         }

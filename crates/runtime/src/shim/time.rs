@@ -1,9 +1,10 @@
 //! Yielding, sleeping and looking at the clock. A sleep is a wait for nothing with a deadline: by default the others
 //! go first, and when all wait, time jumps to the earliest deadline.
 
-use super::shims;
+use super::{caller, shims};
 use crate::clock::{self, Timespec};
-use crate::sched;
+use crate::glibc::real;
+use crate::sched::{self, S};
 use crate::{glibc, sys};
 use core::ffi::c_int;
 use heisen_trace::Op;
@@ -15,7 +16,7 @@ const CLOCK_PROCESS_CPUTIME_ID: c_int = 2;
 const CLOCK_THREAD_CPUTIME_ID: c_int = 3;
 
 fn sleep_until(deadline: u64, pc: usize) {
-    sched::wait_in_queue(Op::Sleep, 0, pc, deadline);
+    sched::wait_in_queue(Op::Sleep, 0, sched::ANY, pc, deadline);
 }
 
 /// Sleeps; an error number if the time is not valid.
@@ -37,12 +38,22 @@ fn no_time_left(remaining: *mut Timespec) {
     }
 }
 
+/// `pthread_yield`, which glibc keeps for old programs only and `dlsym` does not find.
+///
+/// # Safety
+/// As glibc's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_yield() -> c_int {
+    if S.active.get() {
+        sched::yield_point(Op::Yield, caller!());
+        return 0;
+    }
+    real!(sched_yield, fn() -> c_int)
+}
+
 shims! {
     /// `sched_yield`.
     fn sched_yield() -> c_int = pc { sched::yield_point(Op::Yield, pc); 0 }
-
-    /// `pthread_yield`.
-    fn pthread_yield() -> c_int = pc { sched::yield_point(Op::Yield, pc); 0 }
 
     /// `sleep`.
     fn sleep(seconds: u32) -> u32 = pc { sleep_until(clock::deadline_in(seconds as u64 * 1_000_000_000), pc); 0 }

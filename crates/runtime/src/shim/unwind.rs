@@ -1,6 +1,6 @@
 //! Notices panics and exceptions as they start, on the way to the unwinder.
 
-use crate::glibc::Real;
+use crate::glibc::{self, Real};
 use crate::report;
 use crate::sched::S;
 use core::arch::naked_asm;
@@ -35,5 +35,9 @@ extern "C" fn before(exception: *const u64) -> usize {
         // SAFETY: the unwinder's interface: the class is the first word.
         report::thrown(unsafe { *exception } == RUST);
     }
-    REAL.address()
+    match REAL.address() {
+        // The unwinder was loaded privately, by a plug-in written in C++ for instance.
+        0 => glibc::loaded(c"libgcc_s.so.1", c"_Unwind_RaiseException"),
+        address => address,
+    }
 }
