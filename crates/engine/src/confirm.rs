@@ -477,6 +477,7 @@ fn describe_deadlock(threads: &[ThreadEnd]) -> String {
             }
             Op::FutexWait => "lost wake-up: {T} is asleep (futex {O}), and no thread is left to wake it",
             Op::SemWait => "{T} waits for semaphore {O}, and no thread is left to post it",
+            Op::Once => "{T} waits for the initialiser of pthread_once {O}, which cannot go on",
             _ => "{T} waits at {O}, and no thread is left to release it",
         };
         return what.replace("{T}", &t.thread.to_string()).replace("{O}", &t.object);

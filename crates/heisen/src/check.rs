@@ -226,13 +226,14 @@ fn claim(options: &Options, outcome: &Outcome) -> String {
     match options.strategy {
         Kind::Icb => match (outcome.preemption_bound(), outcome.complete()) {
             (Some(bound), true) => format!(
-                "no bug with at most {bound} preemptions, all {executions} executions explored; a remaining bug needs \
-                 at least {}",
+                "no bug with at most {}, all {executions} executions explored; a remaining bug needs at least {}",
+                count(bound.into(), "preemption"),
                 bound + 1
             ),
             (Some(bound), false) => format!(
-                "no bug with at most {bound} preemptions; more were only partly explored ({executions} executions); a \
-                 remaining bug needs at least {}",
+                "no bug with at most {}; more were only partly explored ({executions} executions); a remaining bug \
+                 needs at least {}",
+                count(bound.into(), "preemption"),
                 bound + 1
             ),
             (None, _) if status.has_gaps() => {

@@ -46,17 +46,23 @@ impl Real {
     }
 }
 
+/// The name of a function as a C string.
+macro_rules! name_of {
+    ($name:ident) => {{
+        const NAME: &core::ffi::CStr =
+            match core::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+                Ok(name) => name,
+                Err(_) => panic!(),
+            };
+        NAME
+    }};
+}
+pub(crate) use name_of;
+
 /// Calls the real function of that name with the given type.
 macro_rules! real {
     ($name:ident, fn($($arg:expr => $ty:ty),*) $(-> $ret:ty)?) => {{
-        static REAL: $crate::glibc::Real = {
-            const NAME: &core::ffi::CStr =
-                match core::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
-                    Ok(name) => name,
-                    Err(_) => panic!(),
-                };
-            $crate::glibc::Real::new(NAME)
-        };
+        static REAL: $crate::glibc::Real = $crate::glibc::Real::new($crate::glibc::name_of!($name));
         let at = REAL.address();
         assert!(at != 0);
         // SAFETY: glibc's function of that name has this type, and the arguments are the caller's own.

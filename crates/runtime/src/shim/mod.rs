@@ -48,3 +48,33 @@ macro_rules! shims {
     )*};
 }
 pub(crate) use shims;
+
+/// Exports functions that first call `before(first argument, second argument, return address)` and then jump to the
+/// address it returns, with everything as the caller left it. For functions with any number of arguments, and for those
+/// that exceptions pass through, which must not find a frame of ours on their way.
+macro_rules! detours {
+    ($($(#[$doc:meta])* fn $name:ident = $before:path;)*) => {$(
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// The program calls it with what the function of that name takes.
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name() {
+            core::arch::naked_asm!(
+                ".cfi_startproc",
+                "push rdi", "push rsi", "push rdx", "push rcx", "push r8", "push r9", "push rax",
+                ".cfi_adjust_cfa_offset 56",
+                "mov rdx, [rsp + 56]",
+                "call {before}",
+                "mov r11, rax",
+                "pop rax", "pop r9", "pop r8", "pop rcx", "pop rdx", "pop rsi", "pop rdi",
+                ".cfi_adjust_cfa_offset -56",
+                "jmp r11",
+                ".cfi_endproc",
+                before = sym $before,
+            )
+        }
+    )*};
+}
+pub(crate) use detours;

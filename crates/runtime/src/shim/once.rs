@@ -3,9 +3,9 @@
 //! (an exception leaves the real function without passing this code), so the scheduler looks again at each step while
 //! anyone is about to call it.
 
+use super::detours;
 use crate::glibc::Real;
 use crate::sched::{self, S};
-use core::arch::naked_asm;
 use heisen_trace::Op;
 
 static REAL: Real = Real::new(c"pthread_once");
@@ -18,38 +18,13 @@ fn in_progress(control: usize) -> bool {
     unsafe { *(control as *const i32) & IN_PROGRESS != 0 }
 }
 
-/// `pthread_once`: first [`before`], then the real one, in the place of this function, so that an exception finds no
-/// frame of ours on its way.
-///
-/// # Safety
-/// As glibc's.
-#[unsafe(no_mangle)]
-#[unsafe(naked)]
-pub unsafe extern "C" fn pthread_once() {
-    naked_asm!(
-        ".cfi_startproc",
-        "push rdi",
-        ".cfi_adjust_cfa_offset 8",
-        "push rsi",
-        ".cfi_adjust_cfa_offset 8",
-        "mov rsi, [rsp + 16]",
-        "sub rsp, 8",
-        ".cfi_adjust_cfa_offset 8",
-        "call {before}",
-        "add rsp, 8",
-        ".cfi_adjust_cfa_offset -8",
-        "pop rsi",
-        ".cfi_adjust_cfa_offset -8",
-        "pop rdi",
-        ".cfi_adjust_cfa_offset -8",
-        "jmp rax",
-        ".cfi_endproc",
-        before = sym before,
-    )
+detours! {
+    /// `pthread_once`.
+    fn pthread_once = before;
 }
 
 /// Waits for its turn; the address of the real function.
-extern "C" fn before(control: usize, pc: usize) -> usize {
+extern "C" fn before(control: usize, _initialiser: usize, pc: usize) -> usize {
     if S.active.get() {
         S.once_waiters.set(S.once_waiters.get() + 1);
         sched::wait_for(Op::Once, control, pc, !in_progress(control), u64::MAX);

@@ -1,10 +1,9 @@
 //! The ends of a process, and the ways to start another.
 
-use super::{caller, shims};
+use super::{caller, detours, shims};
 use crate::glibc::{Real, real};
 use crate::sched::S;
 use crate::{report, sys};
-use core::arch::naked_asm;
 use core::ffi::{CStr, c_char, c_int};
 use heisen_trace::{Note, Op};
 use heisen_wire::end;
@@ -101,9 +100,7 @@ pub unsafe extern "C" fn __assert_fail(
 shims! {
     /// `fork`: the child runs on alone, uncontrolled.
     fn fork() -> c_int = pc {
-        report::note(Note::Fork);
-        // A group of its own, so that what it leaves behind can be found and ended.
-        sys::setpgid_self();
+        note(Note::Fork, true);
         let child = real!(fork, fn() -> c_int);
         if child == 0 {
             S.active.set(false);
@@ -112,47 +109,33 @@ shims! {
     }
 }
 
-/// Functions that are only noted, then run as they are: entered by a jump, so that their arguments, however many, and
-/// their return address stay as the caller left them.
+/// Functions that are only noted, then run as they are.
 macro_rules! noted {
     ($($name:ident = $note:expr, $group:expr;)*) => {$(
-        /// Noted, then run as it is.
-        ///
-        /// # Safety
-        /// As glibc's.
-        #[unsafe(no_mangle)]
-        #[unsafe(naked)]
-        pub unsafe extern "C" fn $name() {
-            extern "C" fn before() -> usize {
-                static REAL: Real = {
-                    const NAME: &CStr = match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
-                        Ok(name) => name,
-                        Err(_) => panic!(),
-                    };
-                    Real::new(NAME)
-                };
-                if S.active.get() {
-                    report::note($note);
-                    if $group {
-                        sys::setpgid_self();
-                    }
-                }
-                REAL.address()
-            }
-            naked_asm!(
-                ".cfi_startproc",
-                "push rdi", "push rsi", "push rdx", "push rcx", "push r8", "push r9", "push rax",
-                ".cfi_adjust_cfa_offset 56",
-                "call {before}",
-                "mov r11, rax",
-                "pop rax", "pop r9", "pop r8", "pop rcx", "pop rdx", "pop rsi", "pop rdi",
-                ".cfi_adjust_cfa_offset -56",
-                "jmp r11",
-                ".cfi_endproc",
-                before = sym before,
-            )
+        detours! {
+            /// Noted, then run as it is.
+            fn $name = before::$name;
         }
-    )*};
+    )*
+        mod before {
+            use super::*;
+            $(pub extern "C" fn $name() -> usize {
+                static REAL: Real = Real::new($crate::glibc::name_of!($name));
+                note($note, $group);
+                REAL.address()
+            })*
+        }
+    };
+}
+
+/// Notes that the program starts something; in a group of its own if that has to be found and ended later.
+fn note(note: Note, group: bool) {
+    if S.active.get() {
+        report::note(note);
+        if group {
+            sys::setpgid_self();
+        }
+    }
 }
 
 noted! {

@@ -1,12 +1,11 @@
 //! Threads: creation, end, joining, and what can be asked of one.
 
-use super::shims;
+use super::{detours, shims};
 use crate::clock::{self, Timespec};
 use crate::fibers::{self, Wish};
 use crate::glibc::{Real, real};
 use crate::sched::{self, S, Thread, Woken, me, thread};
 use crate::{report, sys};
-use core::arch::naked_asm;
 use core::ffi::{c_char, c_int};
 use heisen_trace::{Note, Op};
 use heisen_wire::{MAX_THREADS, misuse};
@@ -96,27 +95,12 @@ fn timed_join(handle: usize, result: *mut usize, clock: c_int, until: *const Tim
 
 static REAL_EXIT: Real = Real::new(c"pthread_exit");
 
-/// `pthread_exit`: keeps the result, then the real one, in the place of this function, unwinds the stack down to the
-/// buffer that the carrier registered.
-///
-/// # Safety
-/// As glibc's.
-#[unsafe(no_mangle)]
-#[unsafe(naked)]
-pub unsafe extern "C" fn pthread_exit() {
-    naked_asm!(
-        ".cfi_startproc",
-        "push rdi",
-        ".cfi_adjust_cfa_offset 8",
-        "call {before}",
-        "pop rdi",
-        ".cfi_adjust_cfa_offset -8",
-        "jmp rax",
-        ".cfi_endproc",
-        before = sym before_exit,
-    )
+detours! {
+    /// `pthread_exit`: the real one unwinds the stack, down to the buffer that the carrier registered.
+    fn pthread_exit = before_exit;
 }
 
+/// Keeps the result; the address of the real function.
 extern "C" fn before_exit(result: usize) -> usize {
     if S.active.get() {
         thread(me()).result.set(result);

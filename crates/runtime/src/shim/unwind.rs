@@ -1,33 +1,18 @@
 //! Notices panics and exceptions as they start, on the way to the unwinder.
 
+use super::detours;
 use crate::glibc::{self, Real};
 use crate::report;
 use crate::sched::S;
-use core::arch::naked_asm;
 
 static REAL: Real = Real::new(c"_Unwind_RaiseException");
 
 /// The first word of an exception that Rust raised: "MOZ\0RUST".
 const RUST: u64 = u64::from_ne_bytes(*b"MOZ\0RUST");
 
-/// `_Unwind_RaiseException`: [`before`], then the real one in the place of this function.
-///
-/// # Safety
-/// As the unwinder's.
-#[unsafe(no_mangle)]
-#[unsafe(naked)]
-pub unsafe extern "C" fn _Unwind_RaiseException() {
-    naked_asm!(
-        ".cfi_startproc",
-        "push rdi",
-        ".cfi_adjust_cfa_offset 8",
-        "call {before}",
-        "pop rdi",
-        ".cfi_adjust_cfa_offset -8",
-        "jmp rax",
-        ".cfi_endproc",
-        before = sym before,
-    )
+detours! {
+    /// `_Unwind_RaiseException`.
+    fn _Unwind_RaiseException = before;
 }
 
 extern "C" fn before(exception: *const u64) -> usize {
