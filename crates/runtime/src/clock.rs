@@ -15,6 +15,7 @@ const START: u64 = 1_000_000_000_000;
 const REALTIME: u64 = 1_767_225_600_000_000_000 - START;
 
 const CLOCK_REALTIME: i32 = 0;
+const CLOCK_MONOTONIC: i32 = 1;
 const CLOCK_REALTIME_COARSE: i32 = 5;
 const CLOCK_TAI: i32 = 11;
 
@@ -46,6 +47,16 @@ impl Timespec {
         let nanos = if self.seconds < 0 { 0 } else { self.nanoseconds as u64 };
         Some(seconds.saturating_mul(1_000_000_000).saturating_add(nanos))
     }
+
+    /// As [`Timespec::nanos`], for calls that refuse what lies before the beginning of time.
+    pub fn nanos_not_negative(&self) -> Option<u64> {
+        if self.seconds < 0 { None } else { self.nanos() }
+    }
+}
+
+/// Whether the waits of the threading library take times on this clock.
+pub fn can_wait(clock: i32) -> bool {
+    matches!(clock, CLOCK_REALTIME | CLOCK_MONOTONIC)
 }
 
 fn offset(clock: i32) -> u64 {

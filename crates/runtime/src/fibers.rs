@@ -13,9 +13,17 @@ use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use heisen_wire::{TID_BASE, saved};
 
-/// Stacks of the usual size are kept and used again; some are mapped before the zygote forks.
+/// Stacks are kept and used again; some of the usual size are mapped before the zygote forks.
 const POOL: usize = 64;
 const READY_STACKS: usize = 4;
+
+/// A stack that was mapped here: its lowest address, its size without the guard, and that of the guard below it.
+#[derive(Clone, Copy)]
+struct Stack {
+    base: usize,
+    size: usize,
+    guard: usize,
+}
 
 struct Fibers {
     allocate_tls: Cell<usize>,
@@ -25,7 +33,7 @@ struct Fibers {
     rseq_offset: Cell<Option<isize>>,
     stack_size: Cell<usize>,
     guard_size: Cell<usize>,
-    pool: [Cell<usize>; POOL],
+    pool: [Cell<Stack>; POOL],
     pooled: Cell<usize>,
 }
 
@@ -40,7 +48,7 @@ static F: Fibers = Fibers {
     rseq_offset: Cell::new(None),
     stack_size: Cell::new(0),
     guard_size: Cell::new(0),
-    pool: [const { Cell::new(0) }; POOL],
+    pool: [const { Cell::new(Stack { base: 0, size: 0, guard: 0 }) }; POOL],
     pooled: Cell::new(0),
 };
 
@@ -152,6 +160,9 @@ pub fn init() -> Result<(), &'static [u8]> {
     if read::<i32>(fs + tcb::TID) != sys::gettid() {
         return Err(b"heisen: this glibc keeps its thread id elsewhere than expected\n");
     }
+    if !is_in_list(fs) {
+        return Err(b"heisen: this glibc keeps its list of threads elsewhere than expected\n");
+    }
     let (mut stack, mut guard) = (8usize << 20, 4096usize);
     let mut attributes = [0u64; 8];
     let at = attributes.as_mut_ptr().cast::<c_void>();
@@ -171,9 +182,8 @@ pub fn init() -> Result<(), &'static [u8]> {
     write(fs + tcb::TID, TID_BASE);
     sched::init();
     while F.pooled.get() < READY_STACKS {
-        let Some(base) = sys::map_stack(F.guard_size.get() + F.stack_size.get()) else { break };
-        sys::protect_none(base, F.guard_size.get());
-        give_back(base);
+        let Some(stack) = map_stack(F.stack_size.get(), F.guard_size.get()) else { break };
+        give_back(stack);
     }
     Ok(())
 }
@@ -193,6 +203,24 @@ fn fs_base() -> usize {
     // SAFETY: word 0 of the thread control block points to itself.
     unsafe { asm!("mov {}, fs:[0]", out(reg) fs, options(nostack, readonly, preserves_flags)) };
     fs
+}
+
+/// Whether a control block is in glibc's list of threads, a ring of two-word links (next, previous).
+fn is_in_list(fs: usize) -> bool {
+    let link = fs + tcb::LIST;
+    let (next, previous) = (read::<usize>(link), read::<usize>(link + 8));
+    next != 0 && previous != 0 && read::<usize>(next + 8) == link && read::<usize>(previous) == link
+}
+
+/// Adds a control block to glibc's list of threads, after the main thread's: a child of `fork` takes its own off there,
+/// and `dlopen` goes through it to initialise thread-local variables of fixed place in threads that exist already.
+fn add_to_list(fs: usize) {
+    let (link, main) = (fs + tcb::LIST, thread(0).fs.get() + tcb::LIST);
+    let next = read::<usize>(main);
+    write(link, next);
+    write(link + 8, main);
+    write(next + 8, link);
+    write(main, link);
 }
 
 /// Switches to another thread; returns when `from` is switched to again.
@@ -242,9 +270,34 @@ impl Wish {
     }
 }
 
-fn give_back(base: usize) {
-    F.pool[F.pooled.get()].set(base);
-    F.pooled.set(F.pooled.get() + 1);
+fn map_stack(size: usize, guard: usize) -> Option<Stack> {
+    let base = sys::map_stack(guard + size)?;
+    sys::protect_none(base, guard);
+    Some(Stack { base, size, guard })
+}
+
+/// A stack from the pool, the latest that fits.
+fn take_from_pool(size: usize, guard: usize) -> Option<Stack> {
+    let fits = |stack: &Cell<Stack>| (stack.get().size, stack.get().guard) == (size, guard);
+    let pooled = &F.pool[..F.pooled.get()];
+    let found = pooled.iter().rposition(fits)?;
+    let stack = pooled[found].get();
+    let last = pooled.len() - 1;
+    pooled[found].set(pooled[last].get());
+    F.pooled.set(last);
+    Some(stack)
+}
+
+/// Puts a stack into the pool. If that is full another one is unmapped, or a program that makes threads one after the
+/// other would run out of memory.
+fn give_back(stack: Stack) {
+    if F.pooled.get() < POOL {
+        F.pool[F.pooled.get()].set(stack);
+        F.pooled.set(F.pooled.get() + 1);
+    } else {
+        let other = F.pool[0].replace(stack);
+        sys::unmap(other.base, other.guard + other.size);
+    }
 }
 
 /// Makes the fiber of thread `number`, which will run `start(arg)`; an error number if there is no memory.
@@ -258,18 +311,11 @@ pub fn create(number: usize, start: usize, arg: usize, wish: &Wish) -> Result<()
         return Err(sys::EAGAIN);
     }
     let t = thread(number);
-    let usual = wish.size == F.stack_size.get() && wish.guard == F.guard_size.get();
-    let (base, size, guard) = match wish.stack {
-        Some((base, size)) => (base, size, 0),
-        None if usual && F.pooled.get() > 0 => {
-            F.pooled.set(F.pooled.get() - 1);
-            (F.pool[F.pooled.get()].get(), wish.size, wish.guard)
-        }
-        None => {
-            let base = sys::map_stack(wish.guard + wish.size).ok_or(sys::EAGAIN)?;
-            sys::protect_none(base, wish.guard);
-            (base, wish.size, wish.guard)
-        }
+    let Stack { base, size, guard } = match wish.stack {
+        Some((base, size)) => Stack { base, size, guard: 0 },
+        None => take_from_pool(wish.size, wish.guard)
+            .or_else(|| map_stack(wish.size, wish.guard))
+            .ok_or(sys::EAGAIN)?,
     };
     t.stack.set(base);
     t.stack_size.set(size);
@@ -288,6 +334,7 @@ pub fn create(number: usize, start: usize, arg: usize, wish: &Wish) -> Result<()
     if F.single_threaded.get() != 0 {
         write(F.single_threaded.get(), 0u8);
     }
+    add_to_list(fs);
     t.fs.set(fs);
     t.start.set(start);
     t.arg.set(arg);
@@ -297,9 +344,11 @@ pub fn create(number: usize, start: usize, arg: usize, wish: &Wish) -> Result<()
     for word in 0..saved::WORDS {
         write(sp + 8 * word, 0usize);
     }
-    // The default floating-point control words: all exceptions masked.
-    write(sp + 8 * saved::CONTROL, 0x1f80u32);
-    write(sp + 8 * saved::CONTROL + 4, 0x37fu16);
+    // The floating-point environment is the creator's, as POSIX says.
+    // SAFETY: stores six bytes into the word of the fresh stack that `heisen_switch` loads them from.
+    unsafe {
+        asm!("stmxcsr [{at}]", "fnstcw [{at} + 4]", at = in(reg) sp + 8 * saved::CONTROL, options(nostack));
+    }
     write(sp + 8 * saved::RIP, heisen_fiber_entry as *const () as usize);
     t.sp.set(sp);
     Ok(())
@@ -347,10 +396,9 @@ pub fn finish_thread() -> ! {
         shim::process::exit_with(0, 0);
     }
     let t = thread(me());
-    let usual = t.stack_size.get() == F.stack_size.get() && t.guard_size.get() == F.guard_size.get();
-    if !t.stack_foreign.get() && t.stack_size.get() != 0 && usual && F.pooled.get() < POOL {
+    if !t.stack_foreign.get() && t.stack_size.get() != 0 {
         // Safe to hand on already: only another thread can take it, and this one never runs again after the switch.
-        give_back(t.stack.get());
+        give_back(Stack { base: t.stack.get(), size: t.stack_size.get(), guard: t.guard_size.get() });
     }
     sched::end()
 }
@@ -424,6 +472,16 @@ pub fn stack_of(t: &Thread) -> Option<(usize, usize, usize)> {
 /// The process id that a mutex recorded, as a thread's number.
 pub fn thread_of_tid(tid: i32) -> Option<usize> {
     usize::try_from(tid - TID_BASE).ok().filter(|&n| n < S.count.get())
+}
+
+/// Calls `ask` with the id of the kernel thread in the control block of a thread, for functions that hand it on to the
+/// kernel.
+pub fn with_kernel_id<R>(handle: usize, ask: impl FnOnce() -> R) -> R {
+    let id = read::<i32>(handle + tcb::TID);
+    write(handle + tcb::TID, sys::gettid());
+    let answer = ask();
+    write(handle + tcb::TID, id);
+    answer
 }
 
 /// The thread whose `pthread_t` this is.

@@ -179,8 +179,8 @@ fn remove_env(slot: usize) {
     }
 }
 
-/// The thread control block, as glibc's x86-64 ABI lays it out (the first five are ABI; `TID` is private but has not
-/// moved since glibc 2.4, and `fibers` checks it against the kernel's answer before it relies on it).
+/// The thread control block, as glibc's x86-64 ABI lays it out. `LIST` and `TID` are private but have not moved since
+/// glibc 2.4, and `fibers` checks both before it relies on them; the others are ABI.
 pub mod tcb {
     /// Pointer to itself.
     pub const SELF: usize = 0x0;
@@ -190,6 +190,8 @@ pub mod tcb {
     pub const STACK_GUARD: usize = 0x28;
     /// Key by which `setjmp` and friends mangle pointers.
     pub const POINTER_GUARD: usize = 0x30;
+    /// Its link in the list of threads.
+    pub const LIST: usize = 0x2c0;
     /// Thread id.
     pub const TID: usize = 0x2d0;
     /// Offset of the cpu id in the restartable-sequence area.

@@ -145,6 +145,12 @@ pub fn failed() {
     }
 }
 
+/// A wait that the running thread began some events ago has timed out.
+pub fn timed_out(op: Op, object: usize, pc: usize) {
+    event(op, object, pc);
+    failed();
+}
+
 /// A decision was taken, and `to` runs or is woken.
 pub fn decision(decision: &Decision, to: u16) {
     if logs_decisions() {

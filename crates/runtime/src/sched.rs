@@ -284,20 +284,31 @@ pub fn yield_point(op: Op, pc: usize) {
 /// the object is free, or when the deadline has passed first.
 #[inline(always)]
 pub fn wait_for(op: Op, object: usize, pc: usize, free: bool, deadline: u64) -> Woken {
+    wait_for_key(op, object, object, pc, free, deadline)
+}
+
+/// As [`wait_for`], where what is waited for is one of several sides of `object`: `key` is the name under which it is
+/// [`taken`] and [`freed`].
+#[inline(always)]
+pub fn wait_for_key(op: Op, object: usize, key: usize, pc: usize, free: bool, deadline: u64) -> Woken {
     let number = me();
     let t = thread(number);
     t.about_to(op, object, pc);
     if deadline != u64::MAX {
         set_deadline(number, deadline);
     }
-    S.needs[number].set(object);
+    S.needs[number].set(key);
     if !free {
         disable(number);
     }
     reschedule(if free { Gives::Able } else { Gives::Blocks });
     S.needs[number].set(0);
     report::event(op, object, pc);
-    settle(number)
+    let woken = settle(number);
+    if woken == Woken::TimedOut {
+        report::failed();
+    }
+    woken
 }
 
 /// Every wake of a queue, and every waiter.
@@ -343,7 +354,6 @@ fn settle(number: usize) -> Woken {
     S.late.remove(number);
     crate::clock::reach(deadline);
     fair::yielded(number);
-    report::failed();
     Woken::TimedOut
 }
 

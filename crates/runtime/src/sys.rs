@@ -25,6 +25,7 @@ pub const SIGSTKFLT: i32 = 16;
 const SYS_WRITE: usize = 1;
 const SYS_MMAP: usize = 9;
 const SYS_MPROTECT: usize = 10;
+const SYS_MUNMAP: usize = 11;
 const SYS_RT_SIGACTION: usize = 13;
 const SYS_CLOSE: usize = 3;
 const SYS_OPEN: usize = 2;
@@ -37,7 +38,15 @@ const SYS_SETPGID: usize = 109;
 const SYS_GETPPID: usize = 110;
 const SYS_SIGALTSTACK: usize = 131;
 const SYS_PRCTL: usize = 157;
-const SYS_GETTID: usize = 186;
+pub const SYS_GETTID: usize = 186;
+pub const SYS_GETPRIORITY: usize = 140;
+pub const SYS_SETPRIORITY: usize = 141;
+pub const SYS_SCHED_SETPARAM: usize = 142;
+pub const SYS_SCHED_GETSCHEDULER: usize = 145;
+pub const SYS_TKILL: usize = 200;
+pub const SYS_SCHED_SETAFFINITY: usize = 203;
+pub const SYS_SCHED_GETAFFINITY: usize = 204;
+pub const SYS_TGKILL: usize = 234;
 pub const SYS_FUTEX: usize = 202;
 const SYS_EXIT_GROUP: usize = 231;
 
@@ -132,6 +141,10 @@ pub fn map_stack(size: usize) -> Option<usize> {
     let flags = MAP_PRIVATE_ANON | MAP_STACK_NORESERVE;
     let at = call(SYS_MMAP, [0, size, PROT_READ_WRITE, flags, usize::MAX, 0]);
     (at > 0).then_some(at as usize)
+}
+
+pub fn unmap(at: usize, size: usize) {
+    call(SYS_MUNMAP, [at, size, 0, 0, 0, 0]);
 }
 
 pub fn protect_none(at: usize, size: usize) {

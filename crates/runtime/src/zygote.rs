@@ -102,6 +102,8 @@ fn execute(wire: &Wire, zygote: i32, number: usize) -> bool {
         if sys::getppid() != zygote {
             sys::exit_group(0);
         }
+        // The zygote says so, too, but perhaps not before the engine is asked to look.
+        wire.child.store(sys::getpid() as u32, SeqCst);
         report::begin(number);
         return false;
     }

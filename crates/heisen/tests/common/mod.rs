@@ -2,8 +2,10 @@
 #![allow(dead_code)]
 
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::{Duration, Instant};
 
 /// The root of the repository.
 pub fn root() -> PathBuf {
@@ -61,6 +63,8 @@ pub struct Ran {
     pub out: String,
     /// Its standard error.
     pub err: String,
+    /// What it made in its directory, if that is a [`Sandbox`].
+    pub made: Vec<String>,
 }
 
 impl Ran {
@@ -69,7 +73,25 @@ impl Ran {
             code: output.status.code().unwrap_or(-1),
             out: String::from_utf8_lossy(&output.stdout).into_owned(),
             err: String::from_utf8_lossy(&output.stderr).into_owned(),
+            made: Vec::new(),
         }
+    }
+
+    /// Checks that it gave up with this code and with exactly one message, which holds all of these words.
+    #[track_caller]
+    pub fn fails(self, code: i32, words: &[&str]) -> Ran {
+        let ran = self.expect(code);
+        assert_eq!(ran.messages().len(), 1, "{}", ran.err);
+        for word in words {
+            assert!(ran.err.contains(word), "{word:?} is not in: {}", ran.err);
+        }
+        assert!(ran.made.is_empty(), "left behind: {:?}", ran.made);
+        ran
+    }
+
+    /// What it told in its own name.
+    pub fn messages(&self) -> Vec<&str> {
+        self.err.lines().filter(|line| line.starts_with("heisen: ")).collect()
     }
 
     /// Checks the exit code.
@@ -98,12 +120,180 @@ pub fn check_json(directory: &Path, args: &[&str]) -> Value {
 
 /// Process ids of everything that runs the given executable.
 pub fn processes_of(program: &Path) -> Vec<i32> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|n| n.parse::<i32>().ok()) else { continue };
-        if std::fs::read_link(entry.path().join("exe")).is_ok_and(|exe| exe == program) {
-            found.push(pid);
+    let runs = |pid: &i32| std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == program);
+    all_processes().filter(runs).collect()
+}
+
+/// Whether `condition` comes true within a few seconds.
+pub fn soon(condition: impl Fn() -> bool) -> bool {
+    let start = Instant::now();
+    while !condition() {
+        if start.elapsed() > Duration::from_secs(20) {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    true
+}
+
+/// A world of its own for a test: the directory where `heisen` runs, its cache and its temporary files. Whatever it
+/// does there, nothing but results may be left.
+#[derive(Debug)]
+pub struct Sandbox {
+    root: tempfile::TempDir,
+}
+
+impl Sandbox {
+    /// An empty one.
+    pub fn new() -> Sandbox {
+        let root = scratch();
+        for name in ["work", "cache", "tmp"] {
+            std::fs::create_dir(root.path().join(name)).expect("a directory");
+        }
+        Sandbox { root }
+    }
+
+    /// A file in the directory where `heisen` runs.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.root.path().canonicalize().expect("the sandbox").join("work").join(name)
+    }
+
+    /// Writes a file.
+    pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        std::fs::write(&path, bytes).expect("a file is written");
+        path
+    }
+
+    /// Compiles a program.
+    pub fn compile(&self, name: &str, text: &str, flags: &[&str]) -> PathBuf {
+        compile(&self.path(""), name, text, flags)
+    }
+
+    /// A shell that has `heisen` as `"$0"`, for what a shell does best. It is killed if it takes far too long.
+    pub fn shell(&self, script: &str) -> Command {
+        let mut command = Command::new("timeout");
+        command.args(["-s", "KILL", "100", "sh", "-c", script, env!("CARGO_BIN_EXE_heisen")]);
+        self.inside(command)
+    }
+
+    /// A `heisen` that is killed if it takes far too long.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new("timeout");
+        command.args(["-s", "KILL", "100", env!("CARGO_BIN_EXE_heisen")]).args(args);
+        self.inside(command)
+    }
+
+    /// A `heisen` under its own process id, for signals.
+    pub fn plain_command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_heisen"));
+        command.args(args);
+        self.inside(command)
+    }
+
+    fn inside(&self, mut command: Command) -> Command {
+        for variable in ["RUST_BACKTRACE", "LD_PRELOAD", "CC", "CXX", "RUSTC"] {
+            command.env_remove(variable);
+        }
+        let root = self.root.path();
+        command.env("XDG_CACHE_HOME", root.join("cache")).env("TMPDIR", root.join("tmp"));
+        command.env("LC_ALL", "C").current_dir(self.path(""));
+        command
+    }
+
+    /// Runs a command, and checks that it leaves no process and no temporary file.
+    #[track_caller]
+    pub fn run(&self, command: &mut Command) -> Ran {
+        let before = self.listing();
+        let mut ran = run(command);
+        ran.made = self.listing().difference(&before).cloned().collect();
+        self.assert_tidy();
+        ran
+    }
+
+    /// Runs `heisen` with these arguments.
+    #[track_caller]
+    pub fn heisen(&self, args: &[&str]) -> Ran {
+        self.run(&mut self.command(args))
+    }
+
+    /// `heisen check --json - ARGS`, which must find nothing.
+    #[track_caller]
+    pub fn clean(&self, args: &[&str]) -> Value {
+        let all = [&["check", "--json", "-"], args].concat();
+        let ran = self.heisen(&all).expect(0);
+        assert!(ran.made.is_empty(), "left behind: {:?}", ran.made);
+        assert!(ran.messages().is_empty(), "{}", ran.err);
+        ran.json()
+    }
+
+    /// `heisen check --json - ARGS`, which must find one bug of this kind; it must replay.
+    #[track_caller]
+    pub fn finds(&self, kind: &str, args: &[&str]) -> Value {
+        let all = [&["check", "--json", "-"], args].concat();
+        let ran = self.heisen(&all).expect(1);
+        assert!(ran.messages().is_empty(), "{}", ran.err);
+        let finding = ran.json()["findings"][0].clone();
+        assert_eq!(finding["kind"], kind, "{finding:#}");
+        let schedule = finding["schedule"].as_str().expect("a schedule");
+        assert_eq!(ran.made, [".heisen", schedule]);
+        self.heisen(&["replay", schedule]).expect(1);
+        finding
+    }
+
+    /// Everything that runs an executable of this sandbox.
+    pub fn processes(&self) -> Vec<i32> {
+        let here = self.path("");
+        let below = |pid: &i32| {
+            std::fs::read_link(format!("/proc/{pid}/exe"))
+                .is_ok_and(|executable| executable.starts_with(&here))
+        };
+        all_processes().filter(below).collect()
+    }
+
+    /// Checks that no process is left, and no file but where results belong.
+    #[track_caller]
+    pub fn assert_tidy(&self) {
+        assert!(soon(|| self.processes().is_empty()), "still running: {:?}", self.processes());
+        let root = self.root.path();
+        assert_eq!(names_below(&root.join("tmp")), BTreeSet::new());
+        for name in names_below(&root.join("cache")) {
+            assert!(name == "heisen" || name.ends_with(".so"), "in the cache: {name}");
+        }
+        for name in self.listing() {
+            assert!(!name.ends_with(".tmp"), "left behind: {name}");
         }
     }
-    found
+
+    /// Everything in the directory where `heisen` runs.
+    fn listing(&self) -> BTreeSet<String> {
+        names_below(&self.path(""))
+    }
+}
+
+/// Every file and directory below a directory, named from there.
+fn names_below(directory: &Path) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            names.extend(names_below(&entry.path()).iter().map(|below| format!("{name}/{below}")));
+        }
+        names.insert(name);
+    }
+    names
+}
+
+fn all_processes() -> impl Iterator<Item = i32> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str().and_then(|name| name.parse().ok()))
+}
+
+/// Processes with this name, at most 15 characters of it, that have ended but were never waited for.
+pub fn zombies_of(name: &str) -> Vec<i32> {
+    let dead = |pid: &i32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.contains(&format!("({name}) Z"))
+    };
+    all_processes().filter(dead).collect()
 }

@@ -36,6 +36,10 @@ fn wait(cond: usize, mutex: usize, op: Op, pc: usize, deadline: u64) -> c_int {
     m.unlock(pc);
     report::event(Op::Unlock, mutex, pc);
     let woken = sched::wait_in_queue(op, cond, sched::ANY, pc, deadline);
+    sched::thread(sched::me()).relock.set(0);
+    if woken == Woken::TimedOut {
+        report::timed_out(op, cond, pc);
+    }
     m.relock(pc, woken == Woken::Ready);
     if woken == Woken::Ready {
         report::event(Op::Relock, mutex, pc);
@@ -45,7 +49,10 @@ fn wait(cond: usize, mutex: usize, op: Op, pc: usize, deadline: u64) -> c_int {
 }
 
 fn timed_wait(cond: usize, mutex: usize, clock: c_int, until: *const Timespec, pc: usize) -> c_int {
-    // SAFETY: the program passes a valid time.
+    if !clock::can_wait(clock) {
+        return sys::EINVAL;
+    }
+    // SAFETY: the program passes a time.
     let Some(nanos) = (unsafe { (*until).nanos() }) else { return sys::EINVAL };
     wait(cond, mutex, Op::CondTimedWait, pc, clock::deadline_at(clock, nanos))
 }
@@ -54,6 +61,11 @@ fn timed_wait(cond: usize, mutex: usize, clock: c_int, until: *const Timespec, p
 fn wake(number: usize) {
     let mutex = sched::thread(number).relock.get();
     sched::take_off(number, Op::Relock, mutex, Mutex::at(mutex).free_for(number));
+}
+
+/// Whether a thread waits on a condition variable and will want this mutex afterwards.
+pub fn comes_back_to(mutex: usize) -> bool {
+    sched::threads().any(|(_, t)| t.relock.get() == mutex)
 }
 
 shims! {

@@ -35,10 +35,9 @@ pub unsafe extern "C" fn syscall(
     e: usize,
     f: usize,
 ) -> c_long {
-    let result = if number == sys::SYS_FUTEX && S.active.get() {
-        futex(a, b, c as u32, d, e, f as u32, caller!())
-    } else {
-        sys::call(number, [a, b, c, d, e, f])
+    let result = match number {
+        sys::SYS_FUTEX if S.active.get() => futex(a, b, c as u32, d, e, f as u32, caller!()),
+        _ => super::kernel::call(number, [a, b, c, d, e, f]),
     };
     if (-4095..0).contains(&result) {
         glibc::set_errno(-result as i32);
@@ -63,14 +62,8 @@ fn futex(
             let clock = if operation & CLOCK_REALTIME_FLAG != 0 { CLOCK_REALTIME } else { CLOCK_MONOTONIC };
             wait(word, value, last, absolute(timeout, clock), pc)
         }
-        WAKE => {
-            sched::point(Op::FutexWake, word, pc);
-            wake(word, value, ANY)
-        }
-        WAKE_BITSET => {
-            sched::point(Op::FutexWake, word, pc);
-            wake(word, value, last)
-        }
+        WAKE => wake_some(word, value, ANY, pc),
+        WAKE_BITSET => wake_some(word, value, last, pc),
         REQUEUE => requeue(word, value, fourth as u32, second, None, pc),
         CMP_REQUEUE => requeue(word, value, fourth as u32, second, Some(last), pc),
         _ => {
@@ -85,7 +78,7 @@ fn relative(timeout: *const Timespec) -> Option<u64> {
         return Some(u64::MAX);
     }
     // SAFETY: the program passes a time, or null.
-    unsafe { (*timeout).nanos() }.map(clock::deadline_in)
+    unsafe { (*timeout).nanos_not_negative() }.map(clock::deadline_in)
 }
 
 fn absolute(timeout: *const Timespec, clock: i32) -> Option<u64> {
@@ -93,7 +86,7 @@ fn absolute(timeout: *const Timespec, clock: i32) -> Option<u64> {
         return Some(u64::MAX);
     }
     // SAFETY: the program passes a time, or null.
-    unsafe { (*timeout).nanos() }.map(|nanos| clock::deadline_at(clock, nanos))
+    unsafe { (*timeout).nanos_not_negative() }.map(|nanos| clock::deadline_at(clock, nanos))
 }
 
 fn read(word: usize) -> u32 {
@@ -113,13 +106,15 @@ fn wait(word: usize, value: u32, mask: u32, deadline: Option<u64>, pc: usize) ->
     }
     match sched::wait_in_queue(Op::FutexWait, word, mask, pc, deadline) {
         Woken::Ready => 0,
-        Woken::TimedOut => -(sys::ETIMEDOUT as isize),
+        Woken::TimedOut => {
+            report::timed_out(Op::FutexWait, word, pc);
+            -(sys::ETIMEDOUT as isize)
+        }
     }
 }
 
 /// Calls `with` for up to `limit` waiters of the word, chosen one by one; how many there were. `with` takes them off.
-fn choose_each(word: usize, limit: u32, mask: u32, with: impl Fn(usize)) -> isize {
-    let limit = (limit as i32).max(0) as usize;
+fn choose_each(word: usize, limit: usize, mask: u32, with: impl Fn(usize)) -> isize {
     let waiting = sched::waiters(word, mask);
     if waiting <= limit {
         // All of them: there is nothing to choose.
@@ -136,11 +131,17 @@ fn choose_each(word: usize, limit: u32, mask: u32, with: impl Fn(usize)) -> isiz
     limit as isize
 }
 
-fn wake(word: usize, limit: u32, mask: u32) -> isize {
+fn wake(word: usize, limit: usize, mask: u32) -> isize {
+    choose_each(word, limit, mask, |number| sched::take_off(number, Op::FutexWait, 0, true))
+}
+
+/// The operations that only wake. With a limit below one the kernel still wakes one.
+fn wake_some(word: usize, limit: u32, mask: u32, pc: usize) -> isize {
     if mask == 0 {
         return -(sys::EINVAL as isize);
     }
-    choose_each(word, limit, mask, |number| sched::take_off(number, Op::FutexWait, 0, true))
+    sched::point(Op::FutexWake, word, pc);
+    wake(word, (limit as i32).max(1) as usize, mask)
 }
 
 fn requeue(
@@ -151,18 +152,21 @@ fn requeue(
     expect: Option<u32>,
     pc: usize,
 ) -> isize {
+    let (Ok(wake_limit), Ok(move_limit)) = (i32::try_from(wake_limit), i32::try_from(move_limit)) else {
+        return -(sys::EINVAL as isize);
+    };
     sched::point(Op::FutexRequeue, word, pc);
     if expect.is_some_and(|value| read(word) != value) {
         report::failed();
         return -(sys::EAGAIN as isize);
     }
-    let woken = wake(word, wake_limit, ANY);
-    let moved = choose_each(word, move_limit, ANY, |number| {
+    let woken = wake(word, wake_limit as usize, ANY);
+    let moved = choose_each(word, move_limit as usize, ANY, |number| {
         let t = sched::thread(number);
         t.queue.set(to);
         t.object.set(to);
         t.ticket.set(sched::ticket());
     });
-    // CMP_REQUEUE counts both, REQUEUE only those woken.
-    if expect.is_some() { woken + moved } else { woken }
+    // The kernel counts both, also for REQUEUE, whatever the manual says.
+    woken + moved
 }

@@ -44,18 +44,23 @@ pub fn run_destructors() {
     }
 }
 
-shims! {
-    /// `pthread_key_create`.
-    fn pthread_key_create(key: *mut u32, destructor: usize) -> c_int = pc {
-        let result = real!(pthread_key_create, fn(key => *mut u32, destructor => usize) -> c_int);
-        if result == 0 {
-            // SAFETY: the real function has just written it.
-            let number = unsafe { *key } as usize;
-            DESTRUCTORS.0[number].set(destructor);
-        }
-        result
+/// `pthread_key_create`. Destructors are remembered from the first on: libraries make keys in constructors that run
+/// before this library's.
+///
+/// # Safety
+/// As glibc's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_key_create(key: *mut u32, destructor: usize) -> c_int {
+    let result = real!(pthread_key_create, fn(key => *mut u32, destructor => usize) -> c_int);
+    if result == 0 {
+        // SAFETY: the real function has just written it.
+        let number = unsafe { *key } as usize;
+        DESTRUCTORS.0[number].set(destructor);
     }
+    result
+}
 
+shims! {
     /// `pthread_key_delete`.
     fn pthread_key_delete(key: u32) -> c_int = pc {
         let result = real!(pthread_key_delete, fn(key => u32) -> c_int);

@@ -5,14 +5,18 @@
 //! same way, so that functions that are not intercepted, and a forked child, see it true. And where the process is not
 //! controlled (before start-up, in a forked child), the real function is called.
 
+pub mod barrier;
 pub mod cond;
 pub mod futex;
+pub mod kernel;
 pub mod key;
 pub mod mutex;
 pub mod once;
 pub mod process;
+pub mod rwlock;
 pub mod sem;
 pub mod signal;
+pub mod spin;
 pub mod thread;
 pub mod time;
 pub mod unwind;

@@ -204,9 +204,18 @@ fn lock(mutex: usize, op: Op, pc: usize, deadline: u64) -> c_int {
 }
 
 fn timed_lock(mutex: usize, clock: c_int, until: *const Timespec, pc: usize) -> c_int {
-    // SAFETY: the program passes a valid time.
-    let Some(nanos) = (unsafe { (*until).nanos() }) else { return sys::EINVAL };
-    lock(mutex, Op::TimedLock, pc, clock::deadline_at(clock, nanos))
+    if !clock::can_wait(clock) {
+        return sys::EINVAL;
+    }
+    // SAFETY: the program passes a time.
+    match unsafe { (*until).nanos() } {
+        Some(nanos) => lock(mutex, Op::TimedLock, pc, clock::deadline_at(clock, nanos)),
+        // A time that is none is noticed only by a thread that has to wait.
+        None => match lock(mutex, Op::TimedLock, pc, 0) {
+            sys::ETIMEDOUT => sys::EINVAL,
+            result => result,
+        },
+    }
 }
 
 shims! {
@@ -259,8 +268,9 @@ shims! {
             report::misused(misuse::DESTROY_HELD, mutex, pc);
             return sys::EBUSY;
         }
-        if sched::awaited(mutex) {
+        if sched::awaited(mutex) || super::cond::comes_back_to(mutex) {
             report::misused(misuse::DESTROY_WAITED, mutex, pc);
+            return sys::EBUSY;
         }
         crate::glibc::real!(pthread_mutex_destroy, fn(mutex => usize) -> c_int)
     }

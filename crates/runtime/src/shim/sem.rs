@@ -45,7 +45,10 @@ fn wait(semaphore: usize, op: Op, pc: usize, deadline: u64) -> c_int {
 }
 
 fn timed_wait(semaphore: usize, clock: c_int, until: *const Timespec, pc: usize) -> c_int {
-    // SAFETY: the program passes a valid time.
+    if !clock::can_wait(clock) {
+        return glibc::result(sys::EINVAL);
+    }
+    // SAFETY: the program passes a time.
     let Some(nanos) = (unsafe { (*until).nanos() }) else { return glibc::result(sys::EINVAL) };
     wait(semaphore, Op::SemTimedWait, pc, clock::deadline_at(clock, nanos))
 }

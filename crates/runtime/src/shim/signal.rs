@@ -17,6 +17,15 @@ const SS_DISABLE: i32 = 2;
 const MIN_STACK: usize = 2048;
 const ENOMEM: i32 = 12;
 
+/// The beginning, with the flags, of glibc's `struct sigaction`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Sigaction {
+    handler: usize,
+    mask: [u64; 16],
+    flags: c_int,
+}
+
 /// Sets up the runtime's alternate stack and the engine's question.
 pub fn init() {
     if let Some(base) = sys::map_stack(STACK_SIZE) {
@@ -72,7 +81,32 @@ extern "C" fn on_crash(signal: c_int, info: *const usize, context: *const usize)
     }
 }
 
+/// Whether this is our own handler of crashes, which the program shall not see: Rust, for one, catches overflows of
+/// stacks only if nobody else does.
+fn is_ours(handler: usize) -> bool {
+    handler == on_crash as *const () as usize
+}
+
 shims! {
+    /// `sigaction`.
+    fn sigaction(signal: c_int, new: usize, old: *mut Sigaction) -> c_int = pc {
+        let result = glibc::real!(sigaction, fn(signal => c_int, new => usize, old => *mut Sigaction) -> c_int);
+        if result == 0 && !old.is_null() {
+            // SAFETY: the program passes room for one, or null, and the real function has filled it.
+            let old = unsafe { &mut *old };
+            if is_ours(old.handler) {
+                (old.handler, old.flags) = (0, 0);
+            }
+        }
+        result
+    }
+
+    /// `signal`.
+    fn signal(number: c_int, handler: usize) -> usize = pc {
+        let old = glibc::real!(signal, fn(number => c_int, handler => usize) -> usize);
+        if is_ours(old) { 0 } else { old }
+    }
+
     /// `sigaltstack`.
     fn sigaltstack(new: *const SignalStack, old: *mut SignalStack) -> c_int = pc {
         let t = sched::thread(sched::me());

@@ -32,7 +32,7 @@ fn read_attributes(attributes: usize) -> (Wish, bool) {
         wish.stack = Some((base, size));
     }
     wish.size = wish.size.max(MIN_STACK).next_multiple_of(4096);
-    wish.guard = wish.guard.max(4096).next_multiple_of(4096);
+    wish.guard = wish.guard.next_multiple_of(4096);
     (wish, detached == DETACHED)
 }
 
@@ -45,6 +45,9 @@ fn create(out: *mut usize, attributes: usize, start: usize, arg: usize, pc: usiz
     }
     let (wish, detached) = read_attributes(attributes);
     if let Err(error) = fibers::create(number, start, arg, &wish) {
+        // Natively there might have been room: stacks count against the limit that keeps a program from taking all
+        // memory.
+        report::note(Note::TooManyThreads);
         return error;
     }
     let t = thread(number);
@@ -155,7 +158,9 @@ shims! {
         let found = fibers::thread_of_handle(handle);
         let stack = found.and_then(|number| fibers::stack_of(thread(number)));
         let (Some(number), Some((base, size, guard))) = (found, stack) else {
-            return real!(pthread_getattr_np, fn(handle => usize, attributes => usize) -> c_int);
+            return fibers::with_kernel_id(thread(0).fs.get(), || {
+                real!(pthread_getattr_np, fn(handle => usize, attributes => usize) -> c_int)
+            });
         };
         real!(pthread_attr_init, fn(attributes => usize) -> c_int);
         real!(pthread_attr_setstack, fn(attributes => usize, base => usize, size => usize) -> c_int);
@@ -183,7 +188,10 @@ shims! {
         let Some(number) = fibers::thread_of_handle(handle) else { return sys::ESRCH };
         let t = thread(number);
         if t.name[0].get() == 0 {
-            return real!(pthread_getname_np, fn(thread(0).fs.get() => usize, out => *mut u8, size => usize) -> c_int);
+            let main = thread(0).fs.get();
+            return fibers::with_kernel_id(main, || {
+                real!(pthread_getname_np, fn(main => usize, out => *mut u8, size => usize) -> c_int)
+            });
         }
         if size < 16 {
             return ERANGE;

@@ -5,7 +5,7 @@ use super::{caller, shims};
 use crate::clock::{self, Timespec};
 use crate::glibc::real;
 use crate::sched::{self, S};
-use crate::{glibc, sys};
+use crate::{glibc, report, sys};
 use core::ffi::c_int;
 use heisen_trace::Op;
 
@@ -14,28 +14,26 @@ const CLOCK_REALTIME: c_int = 0;
 /// Clocks of processor time, which are not modelled.
 const CLOCK_PROCESS_CPUTIME_ID: c_int = 2;
 const CLOCK_THREAD_CPUTIME_ID: c_int = 3;
+/// A clock that can be looked at but not slept on.
+const CLOCK_MONOTONIC_RAW: c_int = 4;
+const TIME_UTC: c_int = 1;
+
+/// Whether virtual time is what the clock shows.
+fn modelled(clock: c_int) -> bool {
+    (0..=11).contains(&clock) && !matches!(clock, CLOCK_PROCESS_CPUTIME_ID | CLOCK_THREAD_CPUTIME_ID)
+}
 
 fn sleep_until(deadline: u64, pc: usize) {
     sched::wait_in_queue(Op::Sleep, 0, sched::ANY, pc, deadline);
+    report::event(Op::Sleep, 0, pc);
 }
 
 /// Sleeps; an error number if the time is not valid.
 fn sleep_for(time: *const Timespec, pc: usize) -> c_int {
     // SAFETY: the program passes a time.
-    let time = unsafe { *time };
-    if time.seconds < 0 {
-        return sys::EINVAL;
-    }
-    let Some(nanos) = time.nanos() else { return sys::EINVAL };
+    let Some(nanos) = (unsafe { (*time).nanos_not_negative() }) else { return sys::EINVAL };
     sleep_until(clock::deadline_in(nanos), pc);
     0
-}
-
-fn no_time_left(remaining: *mut Timespec) {
-    if !remaining.is_null() {
-        // SAFETY: the program passes room for a time, or null.
-        unsafe { *remaining = Timespec { seconds: 0, nanoseconds: 0 } };
-    }
 }
 
 /// `pthread_yield`, which glibc keeps for old programs only and `dlsym` does not find.
@@ -63,25 +61,29 @@ shims! {
 
     /// `nanosleep`.
     fn nanosleep(time: *const Timespec, remaining: *mut Timespec) -> c_int = pc {
-        no_time_left(remaining);
+        // What remains is told only if a signal ends the sleep; often it is the very place of `time`.
+        let _ = remaining;
         glibc::result(sleep_for(time, pc))
     }
 
     /// `clock_nanosleep`.
     fn clock_nanosleep(clock: c_int, flags: c_int, time: *const Timespec, remaining: *mut Timespec) -> c_int = pc {
+        let _ = remaining;
+        if !modelled(clock) || clock == CLOCK_MONOTONIC_RAW {
+            return sys::EINVAL;
+        }
         if flags & TIMER_ABSTIME == 0 {
-            no_time_left(remaining);
             return sleep_for(time, pc);
         }
         // SAFETY: the program passes a time.
-        let Some(nanos) = (unsafe { (*time).nanos() }) else { return sys::EINVAL };
+        let Some(nanos) = (unsafe { (*time).nanos_not_negative() }) else { return sys::EINVAL };
         sleep_until(clock::deadline_at(clock, nanos), pc);
         0
     }
 
     /// `clock_gettime`.
     fn clock_gettime(clock: c_int, out: *mut Timespec) -> c_int = pc {
-        if !(0..=11).contains(&clock) || matches!(clock, CLOCK_PROCESS_CPUTIME_ID | CLOCK_THREAD_CPUTIME_ID) {
+        if !modelled(clock) {
             return glibc::real!(clock_gettime, fn(clock => c_int, out => *mut Timespec) -> c_int);
         }
         // SAFETY: the program passes room for a time.
@@ -102,6 +104,16 @@ shims! {
             }
         }
         0
+    }
+
+    /// `timespec_get`.
+    fn timespec_get(out: *mut Timespec, base: c_int) -> c_int = pc {
+        if base != TIME_UTC {
+            return glibc::real!(timespec_get, fn(out => *mut Timespec, base => c_int) -> c_int);
+        }
+        // SAFETY: the program passes room for a time.
+        unsafe { *out = clock::look(CLOCK_REALTIME) };
+        base
     }
 
     /// `time`.

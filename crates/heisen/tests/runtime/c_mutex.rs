@@ -1,0 +1,8 @@
+//! Mutexes in C.
+
+use crate::suite::Suite;
+
+#[test]
+fn mutexes() {
+    Suite::new("mutexes.c", &[]).conform(12);
+}

@@ -1,0 +1,22 @@
+//! The C++ standard library.
+
+use crate::suite::Suite;
+
+/// The cases of `standard.cpp` that end badly.
+const BAD: [&str; 4] =
+    ["throws_in_a_thread", "throws_in_main", "throws_a_standard_exception", "forgets_to_join"];
+
+#[test]
+fn cpp_17() {
+    let suite = Suite::new("standard.cpp", &[]);
+    suite.conform_but(26, &BAD);
+    suite.fails(BAD[0], "crash", "terminate called after throwing an instance of 'int'");
+    suite.fails(BAD[1], "crash", "terminate called after throwing an instance of 'int'");
+    suite.fails(BAD[2], "crash", "deep trouble");
+    suite.fails(BAD[3], "crash", "terminate called without an active exception");
+}
+
+#[test]
+fn cpp_20() {
+    Suite::new("modern.cpp", &["-std=c++20"]).conform(9);
+}

@@ -1,0 +1,40 @@
+//! Uses of synchronisation objects that are undefined are told in a sentence each. That correct programs show none is
+//! what all the other tests say.
+
+use crate::suite::Suite;
+
+#[test]
+fn misuses_are_told() {
+    let not_owner = "a mutex was unlocked by a thread that does not hold it";
+    let free = "a mutex was unlocked that nobody holds";
+    let held = "a mutex was destroyed while a thread holds it";
+    let waited = "a mutex or condition variable was destroyed while a thread waits on it";
+    let joined = "a thread was joined twice, or joined though it is detached";
+    let detached = "a thread was detached twice, or detached though it is joined";
+    let unlocked = "a condition variable was waited on with a mutex that the caller does not hold";
+    let told = [
+        ("unlocked_by_another", not_owner),
+        ("unlocked_though_free", free),
+        ("unlocked_twice", free),
+        ("destroyed_while_held", held),
+        ("condition_destroyed_with_a_waiter", waited),
+        ("mutex_of_a_waiter_destroyed", waited),
+        ("destroyed_too_early", waited),
+        ("joined_twice", joined),
+        ("joined_by_two", joined),
+        ("joined_though_detached", joined),
+        ("detached_twice", detached),
+        ("waits_without_the_mutex", unlocked),
+        ("waits_with_the_mutex_of_another", unlocked),
+        // Of other locks the kind is what matters here.
+        ("rwlock_unlocked_though_free", "nobody holds"),
+        ("rwlock_unlocked_by_another", "does not hold it"),
+        ("rwlock_destroyed_while_held", "was destroyed while a thread holds it"),
+        ("barrier_destroyed_with_a_waiter", "was destroyed while a thread waits on it"),
+    ];
+    let suite = Suite::new("misuses.c", &[]);
+    assert_eq!(suite.cases().len(), told.len());
+    for (case, sentence) in told {
+        suite.fails(case, "misuse", sentence);
+    }
+}

@@ -1,0 +1,20 @@
+//! The Rust standard library.
+
+use crate::suite::Suite;
+
+/// The cases that end badly.
+const BAD: [&str; 4] = ["panics_in_main", "unwraps_what_a_thread_panicked", "aborts", "overflows"];
+
+#[test]
+fn rust_standard_library() {
+    let suite = Suite::new("standard.rs", &[]);
+    suite.conform_but(21, &BAD);
+    assert_eq!(suite.native(BAD[0]).code, 101);
+    suite.fails(BAD[0], "panic", "main gives up");
+    suite.fails(BAD[1], "panic", "thread gives up");
+    suite.fails(BAD[2], "crash", "killed by SIGABRT");
+    // Rust's own handler of signals finds that it is the guard of that very thread's stack that was touched.
+    let native = suite.native(BAD[3]);
+    assert!(native.err.contains("has overflowed its stack"), "{}", native.err);
+    suite.fails(BAD[3], "crash", "killed by SIGABRT: fatal runtime error: stack overflow");
+}

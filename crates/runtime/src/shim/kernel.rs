@@ -1,0 +1,149 @@
+//! Thread ids, and what is asked of the kernel by one. All threads are one kernel thread, so it answers for each of
+//! them: its id takes the place of the one that the program knows, in the thread's control block where glibc looks it
+//! up, and in the arguments of functions and system calls that take one.
+
+use super::shims;
+use crate::fibers;
+use crate::glibc::{self, real};
+use crate::sched::{S, me};
+use crate::{report, sys};
+use core::ffi::c_int;
+use heisen_trace::Note;
+use heisen_wire::TID_BASE;
+
+/// The running thread's id, as the program sees it: the main thread's is that of the process.
+pub fn thread_id() -> i32 {
+    if S.active.get() && me() != 0 { TID_BASE + me() as i32 } else { sys::gettid() }
+}
+
+/// The kernel's id for a process or thread id that the program passes.
+fn kernel_id(id: c_int) -> c_int {
+    match fibers::thread_of_tid(id) {
+        Some(number) if number != 0 => sys::gettid(),
+        _ => id,
+    }
+}
+
+/// A system call as the program makes it, with ids as the kernel knows them.
+pub fn call(number: usize, mut args: [usize; 6]) -> isize {
+    if !S.active.get() {
+        return sys::call(number, args);
+    }
+    let at = match number {
+        sys::SYS_GETTID => return thread_id() as isize,
+        sys::SYS_TKILL | sys::SYS_SCHED_SETPARAM..=sys::SYS_SCHED_GETSCHEDULER => 0,
+        sys::SYS_SCHED_SETAFFINITY | sys::SYS_SCHED_GETAFFINITY => 0,
+        sys::SYS_TGKILL | sys::SYS_GETPRIORITY | sys::SYS_SETPRIORITY => 1,
+        _ => return sys::call(number, args),
+    };
+    let id = args[at] as c_int;
+    if matches!(number, sys::SYS_TKILL | sys::SYS_TGKILL) && is_another(id) {
+        report::note(Note::ThreadKill);
+        return -(sys::ENOSYS as isize);
+    }
+    args[at] = kernel_id(id) as usize;
+    sys::call(number, args)
+}
+
+/// Whether this is the id of a thread that does not run now, so that a signal to it would hit the one that does.
+fn is_another(id: c_int) -> bool {
+    fibers::thread_of_tid(id).is_some_and(|number| number != 0 && number != me())
+}
+
+/// Calls `ask` for a thread with the kernel thread's id in its control block.
+fn for_thread(handle: usize, ask: impl FnOnce() -> c_int) -> c_int {
+    if fibers::thread_of_handle(handle).is_none() {
+        return sys::ESRCH;
+    }
+    fibers::with_kernel_id(handle, ask)
+}
+
+shims! {
+    /// `gettid`.
+    fn gettid() -> c_int = pc { thread_id() }
+
+    /// `tgkill`.
+    fn tgkill(group: c_int, id: c_int, signal: c_int) -> c_int = pc {
+        if is_another(id) {
+            report::note(Note::ThreadKill);
+            return glibc::result(sys::ENOSYS);
+        }
+        real!(tgkill, fn(group => c_int, kernel_id(id) => c_int, signal => c_int) -> c_int)
+    }
+
+    /// `sched_getaffinity`.
+    fn sched_getaffinity(id: c_int, size: usize, set: usize) -> c_int = pc {
+        real!(sched_getaffinity, fn(kernel_id(id) => c_int, size => usize, set => usize) -> c_int)
+    }
+
+    /// `sched_setaffinity`.
+    fn sched_setaffinity(id: c_int, size: usize, set: usize) -> c_int = pc {
+        real!(sched_setaffinity, fn(kernel_id(id) => c_int, size => usize, set => usize) -> c_int)
+    }
+
+    /// `sched_getscheduler`.
+    fn sched_getscheduler(id: c_int) -> c_int = pc { real!(sched_getscheduler, fn(kernel_id(id) => c_int) -> c_int) }
+
+    /// `sched_setscheduler`.
+    fn sched_setscheduler(id: c_int, policy: c_int, parameters: usize) -> c_int = pc {
+        real!(sched_setscheduler, fn(kernel_id(id) => c_int, policy => c_int, parameters => usize) -> c_int)
+    }
+
+    /// `sched_getparam`.
+    fn sched_getparam(id: c_int, parameters: usize) -> c_int = pc {
+        real!(sched_getparam, fn(kernel_id(id) => c_int, parameters => usize) -> c_int)
+    }
+
+    /// `sched_setparam`.
+    fn sched_setparam(id: c_int, parameters: usize) -> c_int = pc {
+        real!(sched_setparam, fn(kernel_id(id) => c_int, parameters => usize) -> c_int)
+    }
+
+    /// `getpriority`.
+    fn getpriority(which: c_int, id: c_int) -> c_int = pc {
+        real!(getpriority, fn(which => c_int, kernel_id(id) => c_int) -> c_int)
+    }
+
+    /// `setpriority`.
+    fn setpriority(which: c_int, id: c_int, priority: c_int) -> c_int = pc {
+        real!(setpriority, fn(which => c_int, kernel_id(id) => c_int, priority => c_int) -> c_int)
+    }
+
+    /// `pthread_getaffinity_np`.
+    fn pthread_getaffinity_np(handle: usize, size: usize, set: usize) -> c_int = pc {
+        for_thread(handle, || {
+            real!(pthread_getaffinity_np, fn(handle => usize, size => usize, set => usize) -> c_int)
+        })
+    }
+
+    /// `pthread_setaffinity_np`.
+    fn pthread_setaffinity_np(handle: usize, size: usize, set: usize) -> c_int = pc {
+        for_thread(handle, || {
+            real!(pthread_setaffinity_np, fn(handle => usize, size => usize, set => usize) -> c_int)
+        })
+    }
+
+    /// `pthread_getschedparam`.
+    fn pthread_getschedparam(handle: usize, policy: usize, parameters: usize) -> c_int = pc {
+        for_thread(handle, || {
+            real!(pthread_getschedparam, fn(handle => usize, policy => usize, parameters => usize) -> c_int)
+        })
+    }
+
+    /// `pthread_setschedparam`.
+    fn pthread_setschedparam(handle: usize, policy: c_int, parameters: usize) -> c_int = pc {
+        for_thread(handle, || {
+            real!(pthread_setschedparam, fn(handle => usize, policy => c_int, parameters => usize) -> c_int)
+        })
+    }
+
+    /// `pthread_setschedprio`.
+    fn pthread_setschedprio(handle: usize, priority: c_int) -> c_int = pc {
+        for_thread(handle, || real!(pthread_setschedprio, fn(handle => usize, priority => c_int) -> c_int))
+    }
+
+    /// `pthread_getcpuclockid`.
+    fn pthread_getcpuclockid(handle: usize, clock: usize) -> c_int = pc {
+        for_thread(handle, || real!(pthread_getcpuclockid, fn(handle => usize, clock => usize) -> c_int))
+    }
+}

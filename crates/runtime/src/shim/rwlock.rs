@@ -1,0 +1,273 @@
+//! Read-write locks. Readers and writers wait for different things, so a lock has two names in the scheduler: its
+//! address, which readers need, and the address after it, which writers need.
+//!
+//! As in glibc, readers pass waiting writers unless the lock was made with `PREFER_WRITER_NONRECURSIVE`; then a reader
+//! waits while others read and a writer waits, and a thread that reads twice may deadlock.
+
+use super::shims;
+use crate::clock::{self, Timespec};
+use crate::sched::{self, Woken, me};
+use crate::{report, sys};
+use core::cell::Cell;
+use core::ffi::c_int;
+use heisen_trace::{Note, Op};
+use heisen_wire::{TID_BASE, misuse};
+
+/// `pthread_rwlock_t`, as glibc lays it out.
+#[repr(C)]
+struct RwLock {
+    /// The number of readers above two bits: the phase, and whether a writer has it.
+    readers: Cell<u32>,
+    writers: Cell<u32>,
+    write_phase: Cell<u32>,
+    write_locked: Cell<u32>,
+    pad: [u32; 2],
+    writer: Cell<i32>,
+    shared: Cell<i32>,
+    unused: [usize; 2],
+    flags: Cell<u32>,
+}
+
+const WRITE_PHASE: u32 = 1;
+const WRITE_LOCKED: u32 = 2;
+const ONE_READER: u32 = 8;
+const PREFER_WRITER_NONRECURSIVE: u32 = 2;
+
+fn at(address: usize) -> &'static RwLock {
+    // SAFETY: the program passes a read-write lock; if it is not mapped, the program crashes here as it would in glibc.
+    let lock: &RwLock = unsafe { &*(address as *const RwLock) };
+    if lock.shared.get() != 0 {
+        report::note(Note::ProcessShared);
+    }
+    lock
+}
+
+impl RwLock {
+    /// What a reader needs.
+    fn read_key(&self) -> usize {
+        core::ptr::from_ref(self) as usize
+    }
+
+    /// What a writer needs: no other object can be at this address, as all are aligned.
+    fn write_key(&self) -> usize {
+        self.read_key() + 1
+    }
+
+    fn written(&self) -> bool {
+        self.readers.get() & WRITE_LOCKED != 0
+    }
+
+    fn read(&self) -> bool {
+        self.readers.get() >= ONE_READER
+    }
+
+    fn mine_to_write(&self) -> bool {
+        self.written() && self.writer.get() == TID_BASE + me() as i32
+    }
+
+    fn prefers_writers(&self) -> bool {
+        self.flags.get() == PREFER_WRITER_NONRECURSIVE
+    }
+
+    fn can_write(&self) -> bool {
+        !self.written() && !self.read()
+    }
+
+    fn can_read(&self) -> bool {
+        !(self.written() || self.read() && self.gives_way())
+    }
+
+    /// Whether readers have to let a waiting writer go first.
+    fn gives_way(&self) -> bool {
+        self.prefers_writers() && sched::awaited(self.write_key())
+    }
+
+    fn set_readers(&self, count: u32) {
+        self.readers.set(count * ONE_READER);
+        self.write_phase.set(0);
+    }
+
+    fn acquire_read(&self) {
+        let count = self.readers.get() / ONE_READER;
+        self.set_readers(count + 1);
+        if count == 0 {
+            sched::taken(self.write_key());
+            if self.gives_way() {
+                sched::taken(self.read_key());
+            }
+        }
+    }
+
+    fn acquire_write(&self) {
+        self.readers.set(WRITE_PHASE | WRITE_LOCKED);
+        self.write_phase.set(1);
+        self.write_locked.set(1);
+        self.writer.set(TID_BASE + me() as i32);
+        sched::taken(self.write_key());
+        sched::taken(self.read_key());
+    }
+
+    fn release_read(&self) {
+        let count = self.readers.get() / ONE_READER;
+        self.set_readers(count - 1);
+        if count == 1 {
+            self.freed();
+        }
+    }
+
+    fn release_write(&self) {
+        self.writer.set(0);
+        self.write_locked.set(0);
+        self.set_readers(0);
+        self.freed();
+    }
+
+    fn freed(&self) {
+        sched::freed(self.write_key());
+        sched::freed(self.read_key());
+    }
+
+    fn lock_read(&self, pc: usize, deadline: u64) -> c_int {
+        if self.mine_to_write() {
+            return sys::EDEADLK;
+        }
+        let key = self.read_key();
+        match sched::wait_for_key(Op::ReadLock, key, key, pc, self.can_read(), deadline) {
+            Woken::TimedOut => sys::ETIMEDOUT,
+            Woken::Ready => {
+                self.acquire_read();
+                0
+            }
+        }
+    }
+
+    fn lock_write(&self, pc: usize, deadline: u64) -> c_int {
+        if self.mine_to_write() {
+            return sys::EDEADLK;
+        }
+        // From now on a writer waits.
+        if self.read() && self.prefers_writers() && !sched::awaited(self.write_key()) {
+            sched::taken(self.read_key());
+        }
+        match sched::wait_for_key(
+            Op::WriteLock,
+            self.read_key(),
+            self.write_key(),
+            pc,
+            self.can_write(),
+            deadline,
+        ) {
+            Woken::TimedOut => {
+                if self.can_read() {
+                    sched::freed(self.read_key());
+                }
+                sys::ETIMEDOUT
+            }
+            Woken::Ready => {
+                self.acquire_write();
+                0
+            }
+        }
+    }
+
+    fn unlock(&self, pc: usize) {
+        if self.read() {
+            self.release_read();
+        } else if self.written() {
+            if !self.mine_to_write() {
+                report::misused(misuse::UNLOCK_NOT_OWNER, self.read_key(), pc);
+            }
+            self.release_write();
+        } else {
+            report::misused(misuse::UNLOCK_FREE, self.read_key(), pc);
+        }
+    }
+}
+
+/// The deadline of a timed form; an error number if there is none. Unlike those of mutexes they always look at it.
+fn deadline(clock: c_int, until: *const Timespec) -> Result<u64, c_int> {
+    if !clock::can_wait(clock) {
+        return Err(sys::EINVAL);
+    }
+    // SAFETY: the program passes a time.
+    let nanos = unsafe { (*until).nanos() }.ok_or(sys::EINVAL)?;
+    Ok(clock::deadline_at(clock, nanos))
+}
+
+fn timed_read(lock: usize, clock: c_int, until: *const Timespec, pc: usize) -> c_int {
+    match deadline(clock, until) {
+        Ok(deadline) => at(lock).lock_read(pc, deadline),
+        Err(error) => error,
+    }
+}
+
+fn timed_write(lock: usize, clock: c_int, until: *const Timespec, pc: usize) -> c_int {
+    match deadline(clock, until) {
+        Ok(deadline) => at(lock).lock_write(pc, deadline),
+        Err(error) => error,
+    }
+}
+
+shims! {
+    /// `pthread_rwlock_rdlock`.
+    fn pthread_rwlock_rdlock(lock: usize) -> c_int = pc { at(lock).lock_read(pc, u64::MAX) }
+
+    /// `pthread_rwlock_wrlock`.
+    fn pthread_rwlock_wrlock(lock: usize) -> c_int = pc { at(lock).lock_write(pc, u64::MAX) }
+
+    /// `pthread_rwlock_tryrdlock`.
+    fn pthread_rwlock_tryrdlock(lock: usize) -> c_int = pc {
+        sched::point(Op::ReadLock, lock, pc);
+        if !at(lock).can_read() {
+            report::failed();
+            return sys::EBUSY;
+        }
+        at(lock).acquire_read();
+        0
+    }
+
+    /// `pthread_rwlock_trywrlock`.
+    fn pthread_rwlock_trywrlock(lock: usize) -> c_int = pc {
+        sched::point(Op::WriteLock, lock, pc);
+        if !at(lock).can_write() {
+            report::failed();
+            return sys::EBUSY;
+        }
+        at(lock).acquire_write();
+        0
+    }
+
+    /// `pthread_rwlock_timedrdlock`.
+    fn pthread_rwlock_timedrdlock(lock: usize, until: *const Timespec) -> c_int = pc { timed_read(lock, 0, until, pc) }
+
+    /// `pthread_rwlock_timedwrlock`.
+    fn pthread_rwlock_timedwrlock(lock: usize, until: *const Timespec) -> c_int = pc { timed_write(lock, 0, until, pc) }
+
+    /// `pthread_rwlock_clockrdlock`.
+    fn pthread_rwlock_clockrdlock(lock: usize, clock: c_int, until: *const Timespec) -> c_int = pc {
+        timed_read(lock, clock, until, pc)
+    }
+
+    /// `pthread_rwlock_clockwrlock`.
+    fn pthread_rwlock_clockwrlock(lock: usize, clock: c_int, until: *const Timespec) -> c_int = pc {
+        timed_write(lock, clock, until, pc)
+    }
+
+    /// `pthread_rwlock_unlock`.
+    fn pthread_rwlock_unlock(lock: usize) -> c_int = pc {
+        sched::point(Op::RwUnlock, lock, pc);
+        at(lock).unlock(pc);
+        0
+    }
+
+    /// `pthread_rwlock_destroy`.
+    fn pthread_rwlock_destroy(lock: usize) -> c_int = pc {
+        let l = at(lock);
+        if !l.can_write() {
+            report::misused(misuse::DESTROY_HELD, lock, pc);
+        } else if sched::awaited(l.read_key()) || sched::awaited(l.write_key()) {
+            report::misused(misuse::DESTROY_WAITED, lock, pc);
+        }
+        0
+    }
+}

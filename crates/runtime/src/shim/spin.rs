@@ -1,0 +1,52 @@
+//! Spin locks: to the scheduler they are mutexes that nobody owns. A thread that spins is a thread that waits.
+
+use super::shims;
+use crate::{report, sched, sys};
+use core::cell::Cell;
+use core::ffi::c_int;
+use heisen_trace::Op;
+
+/// The value of a free spin lock in glibc for x86-64; it is 0 or less while held.
+const FREE: i32 = 1;
+
+fn word(lock: usize) -> &'static Cell<i32> {
+    // SAFETY: the program passes a spin lock; if it is not mapped, the program crashes here as it would in glibc.
+    unsafe { &*(lock as *const Cell<i32>) }
+}
+
+fn is_free(lock: usize) -> bool {
+    word(lock).get() == FREE
+}
+
+fn acquire(lock: usize) {
+    word(lock).set(0);
+    sched::taken(lock);
+}
+
+shims! {
+    /// `pthread_spin_lock`.
+    fn pthread_spin_lock(lock: usize) -> c_int = pc {
+        sched::wait_for(Op::Lock, lock, pc, is_free(lock), u64::MAX);
+        acquire(lock);
+        0
+    }
+
+    /// `pthread_spin_trylock`.
+    fn pthread_spin_trylock(lock: usize) -> c_int = pc {
+        sched::point(Op::TryLock, lock, pc);
+        if !is_free(lock) {
+            report::failed();
+            return sys::EBUSY;
+        }
+        acquire(lock);
+        0
+    }
+
+    /// `pthread_spin_unlock`.
+    fn pthread_spin_unlock(lock: usize) -> c_int = pc {
+        sched::point(Op::Unlock, lock, pc);
+        word(lock).set(FREE);
+        sched::freed(lock);
+        0
+    }
+}
