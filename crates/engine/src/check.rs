@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::judge::{self, Verdict};
 use crate::look::{Symbols, View};
 use crate::program::Program;
+use crate::sys;
 use crate::zygote::{Detail, Job, Limits, Observer, Output, Run, Zygote};
 use heisen_search::{Dfs, Icb, Pct, Random, Search, Status, Strategy};
 use heisen_trace::{End, Finding, Note, Plan, Stack};
@@ -23,6 +24,8 @@ use std::time::{Duration, Instant};
 const BATCH: usize = 64;
 /// How often progress is told.
 const TELL: Duration = Duration::from_millis(100);
+/// Failures that did not come back, after which no further one is looked at.
+const MAX_UNCONFIRMED: u64 = 20;
 /// Distinct findings after which even `--keep-going` stops.
 const MAX_FINDINGS: usize = 100;
 
@@ -90,7 +93,7 @@ pub struct Tally {
     pub time: Duration,
     /// Bugs found, each once.
     pub findings: Vec<Finding>,
-    /// Signatures of those, and keys of executions that were looked at.
+    /// Signatures of those, and keys of the executions that led to them.
     signatures: BTreeSet<String>,
     keys: HashSet<String>,
     /// Executions that went wrong but not again when looked at closely.
@@ -212,8 +215,13 @@ impl Check<'_> {
     pub fn run(&self, search: Search, tally: Tally, tell: &mut dyn FnMut(&Progress<'_>)) -> Result<Outcome> {
         let shared = Shared { batch: Mutex::default(), work: Condvar::new(), done: Condvar::new() };
         std::thread::scope(|scope| {
-            for _ in 0..self.options.jobs.max(1) {
-                scope.spawn(|| self.work(&shared));
+            for number in 0..self.options.jobs.max(1) {
+                match std::thread::Builder::new().spawn_scoped(scope, || self.work(&shared)) {
+                    Ok(_) => {}
+                    Err(error) if number == 0 => return Err(sys::no_thread(error)),
+                    // The result is the same with fewer.
+                    Err(_) => break,
+                }
             }
             let mut driver = Driver { check: self, shared: &shared, search, tally, began: Instant::now() };
             let ended = driver.drive(tell);
@@ -462,8 +470,13 @@ impl Driver<'_> {
 
     /// Looks closely at an execution that went wrong. False if it did not go wrong again.
     fn found(&mut self, plan: &Plan, verdict: Verdict) -> Result<bool> {
-        if !self.tally.keys.insert(verdict.key) {
+        if self.tally.keys.contains(&verdict.key) {
             return Ok(true);
+        }
+        // One that did not come back may do so the next time, but not every look is worth its time.
+        if self.tally.unconfirmed >= MAX_UNCONFIRMED {
+            self.tally.unconfirmed += 1;
+            return Ok(false);
         }
         let camera = self.check.camera();
         let closeup = camera.shoot(Job::Plan(plan))?;
@@ -480,6 +493,7 @@ impl Driver<'_> {
             self.tally.unconfirmed += 1;
             return Ok(false);
         }
+        self.tally.keys.insert(verdict.key);
         finding.executions_to_find = self.tally.executions;
         if self.tally.signatures.insert(finding.signature.clone()) {
             self.tally.findings.push(finding);

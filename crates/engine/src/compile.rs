@@ -50,30 +50,58 @@ pub fn compile(source: &Path, args: Vec<OsString>, directory: &Path) -> Result<P
     let language = Language::of(source)
         .ok_or_else(|| Error::Input(format!("{shown}: not a .c, .cc, .cpp or .rs file")))?;
     let absolute = fs::canonicalize(source).map_err(|e| match e.kind() {
-        std::io::ErrorKind::NotFound => Error::Input(format!("{shown}: not found")),
+        std::io::ErrorKind::NotFound => Error::Input(format!("{shown}: not found; correct its path")),
         _ => Error::Input(format!("{shown}: {e}")),
     })?;
     if !absolute.is_file() {
-        return Err(Error::Input(format!("{shown} is not a regular file")));
+        return Err(Error::Input(format!("{shown} is not a regular file; name a source file")));
     }
     // A directory for each source, by its path, keeps two files of the same name apart.
     let build = directory.join("build").join(&hash(absolute.as_os_str().as_bytes())[..8]);
+    let directory_is_new = !directory.exists();
     fs::create_dir_all(&build).map_err(|e| Error::Input(format!("{}: {e}", build.display())))?;
     let target: PathBuf = build.join(source.file_stem().unwrap_or_default());
     // Named from where we are, as a person would: that is how it shows in assertions. Always the same way, so that the
     // executable is the same when it is built again.
     let here = std::env::current_dir().unwrap_or_default();
     let named = absolute.strip_prefix(&here).unwrap_or(&absolute);
-    let (compiler, flags, need) = language.compiler();
-    let output =
-        Command::new(&compiler).args(flags).arg(named).arg("-o").arg(&target).output().map_err(|e| {
-            Error::Input(format!("{}: {e}; compiling {shown} needs {need}", compiler.to_string_lossy()))
-        })?;
-    if !output.status.success() {
-        let words = String::from_utf8_lossy(&output.stderr);
-        return Err(Error::Input(format!("{shown} does not compile:\n{}", words.trim_end())));
+    if let Err(error) = run_compiler(language, named, &target) {
+        // Only empty directories can be removed this way: what was there before stays.
+        for made in build.ancestors().take(if directory_is_new { 3 } else { 2 }) {
+            let _ = fs::remove_dir(made);
+        }
+        return Err(error);
     }
     let mut program = Program::find(target.as_os_str(), args)?;
     program.source = Some(absolute);
     Ok(program)
+}
+
+fn run_compiler(language: Language, source: &Path, target: &Path) -> Result<()> {
+    let shown = source.display();
+    let (compiler, flags, need) = language.compiler();
+    let called = compiler.to_string_lossy().into_owned();
+    // As for make, the variable may hold options, too: "ccache gcc", "gcc -O2".
+    let mut words = called.split_whitespace();
+    let output = Command::new(words.next().unwrap_or_default())
+        .args(words)
+        .args(flags)
+        .arg(source)
+        .arg("-o")
+        .arg(target)
+        .output()
+        .map_err(|e| Error::Input(format!("{called}: {e}; compiling {shown} needs {need}")))?;
+    if !output.status.success() {
+        let words = String::from_utf8_lossy(&output.stderr);
+        let words = words.trim_end();
+        let said = if words.is_empty() { String::new() } else { format!(":\n{words}") };
+        let status = output.status;
+        return Err(Error::Input(format!("{shown} does not compile ({called}: {status}){said}")));
+    }
+    if !target.is_file() {
+        return Err(Error::Input(format!(
+            "{called} made no executable of {shown}; compiling it needs {need}"
+        )));
+    }
+    Ok(())
 }

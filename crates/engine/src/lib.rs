@@ -6,12 +6,14 @@
 //! | [`program`], [`compile`] | what is to be run, and whether it can be |
 //! | [`unpack`] | the runtime, out of this executable into a file |
 //! | [`zygote`] | one parked program and the executions forked from it |
+//! | `capture` | what a program writes |
 //! | [`judge`] | whether an execution is a bug |
 //! | [`check`] | the search: batches of plans over all workers |
 //! | [`confirm`] | one close look at a schedule, which makes a finding of it |
 //! | [`look`] | stacks and names from a paused process |
 //! | [`saved`] | searches that were interrupted |
 
+mod capture;
 pub mod check;
 pub mod compile;
 pub mod confirm;

@@ -36,10 +36,10 @@ impl Program {
         let shown = path.display();
         let meta = fs::metadata(&path).map_err(|e| Error::Input(format!("{shown}: {e}")))?;
         if meta.is_dir() {
-            return Err(Error::Input(format!("{shown} is a directory, not a program")));
+            return Err(Error::Input(format!("{shown} is a directory, not a program; name the executable")));
         }
         if !meta.is_file() {
-            return Err(Error::Input(format!("{shown} is not a regular file")));
+            return Err(Error::Input(format!("{shown} is not a regular file; name the executable")));
         }
         let bytes = fs::read(&path).map_err(|e| Error::Input(format!("{shown}: {e}")))?;
         inspect(&shown.to_string(), &bytes)?;
@@ -61,7 +61,7 @@ fn locate(name: &OsStr) -> Result<PathBuf> {
     let missing = |hint: &str| Error::Input(format!("{}: not found{hint}", Path::new(name).display()));
     if name.as_bytes().contains(&b'/') {
         return fs::canonicalize(name).map_err(|e| match e.kind() {
-            std::io::ErrorKind::NotFound => missing(""),
+            std::io::ErrorKind::NotFound => missing("; build it first, or correct its path"),
             _ => Error::Input(format!("{}: {e}", Path::new(name).display())),
         });
     }
@@ -74,7 +74,7 @@ fn locate(name: &OsStr) -> Result<PathBuf> {
             " in PATH (for the one in this directory write ./{})",
             Path::new(name).display()
         ))),
-        None => Err(missing(" in PATH")),
+        None => Err(missing(" in PATH; install it, or write its path")),
     }
 }
 
@@ -82,13 +82,20 @@ fn locate(name: &OsStr) -> Result<PathBuf> {
 fn inspect(shown: &str, bytes: &[u8]) -> Result<()> {
     if let Some(rest) = bytes.strip_prefix(b"#!") {
         let line = rest.split(|&b| b == b'\n').next().unwrap_or_default();
-        let interpreter = String::from_utf8_lossy(line).trim().to_owned();
+        let line = String::from_utf8_lossy(line);
+        // `env` would only start the interpreter, which then is not controlled.
+        let env = |word: &&str| word.ends_with("/env") || *word == "-S";
+        let interpreter: Vec<&str> = line.split_whitespace().skip_while(env).collect();
+        let interpreter = interpreter.join(" ");
         return Err(Error::Input(format!(
             "{shown} is a script; check its interpreter instead: heisen check -- {interpreter} {shown}"
         )));
     }
     if !bytes.starts_with(&elf::ELFMAG) {
-        return Err(Error::Input(format!("{shown} is not an ELF executable")));
+        return Err(Error::Input(format!(
+            "{shown} is not an ELF executable{}; Heisen checks compiled programs",
+            if bytes.is_empty() { " but empty" } else { "" }
+        )));
     }
     let class = bytes.get(4).copied().unwrap_or(0);
     if class == elf::ELFCLASS32.0 {
@@ -96,20 +103,27 @@ fn inspect(shown: &str, bytes: &[u8]) -> Result<()> {
             "{shown} is a 32-bit program; Heisen runs 64-bit ones (build it with -m64)"
         )));
     }
-    let broken = || Error::Input(format!("{shown} is a damaged ELF file"));
+    let broken = || Error::Input(format!("{shown} is a damaged ELF file; build it again"));
     let header = elf::FileHeader64::<object::Endianness>::parse(bytes).map_err(|_| broken())?;
     let endian = header.endian().map_err(|_| broken())?;
     let machine = header.e_machine(endian);
     if machine != elf::EM_X86_64 {
         return Err(Error::Uncontrolled(format!(
-            "{shown} is built for another processor; Heisen runs x86-64 programs"
+            "{shown} is built for another processor; Heisen runs x86-64 programs (build it for this machine)"
         )));
     }
     let kind = header.e_type(endian);
     if kind != elf::ET_EXEC && kind != elf::ET_DYN {
-        return Err(Error::Input(format!("{shown} is an object file or core dump, not a program")));
+        return Err(Error::Input(format!(
+            "{shown} is an object file or core dump, not a program; link it first"
+        )));
     }
     let segments = header.program_headers(endian, bytes).map_err(|_| broken())?;
+    let truncated =
+        |s: &elf::ProgramHeader64<_>| s.p_type(endian) == elf::PT_LOAD && s.data(endian, bytes).is_err();
+    if segments.iter().any(truncated) {
+        return Err(broken());
+    }
     let interpreter = segments.iter().find_map(|s| s.interpreter(endian, bytes).ok().flatten());
     match interpreter {
         None => Err(Error::Uncontrolled(format!(

@@ -55,7 +55,9 @@ impl Saved {
     /// Reads a saved search, and finds its program.
     pub fn read(path: &Path) -> Result<(Saved, Program)> {
         let shown = path.display();
-        let text = fs::read(path).map_err(|e| Error::Input(format!("{shown}: {e}")))?;
+        let text = fs::read(path).map_err(|e| {
+            Error::Input(format!("{shown}: {e}; name the search file that the interrupted check has written"))
+        })?;
         let saved: Saved = serde_json::from_slice(&text).map_err(|e| {
             Error::Input(format!(
                 "{shown} is not a search that this Heisen has saved ({e}); start the check anew"
@@ -82,6 +84,11 @@ impl Saved {
 /// Writes a file so that nobody ever sees half of it.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     let fail = |e: std::io::Error| Error::Input(format!("{} cannot be written: {e}", path.display()));
+    // Where a link leads to; a device or a pipe is written to, never replaced.
+    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    if fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir()) {
+        return fs::write(path, bytes).map_err(fail);
+    }
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.tmp", std::process::id()));
     let temporary = path.with_file_name(name);

@@ -1,6 +1,7 @@
 //! The few system interfaces that the standard library does not offer. All unsafe code of the engine is here and in
 //! `look::memory`.
 
+use crate::error::Error;
 use heisen_wire::{MAGIC, SIZE, Wire};
 use std::fs::File;
 use std::io;
@@ -89,6 +90,11 @@ pub fn set_apart(command: &mut Command, memory: u64) {
             Ok(())
         });
     }
+}
+
+/// The error when no thread can be started.
+pub fn no_thread(error: io::Error) -> Error {
+    Error::Internal(format!("no thread can be started: {error}; raise the limits that ulimit -a shows"))
 }
 
 /// Waits until the word is no longer `value`, is woken, or the time is over.

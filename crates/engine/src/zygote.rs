@@ -4,6 +4,7 @@
 //! engine sleeps on the bell, wakes now and then to see whether the program still moves, and asks it where it is if it
 //! does not.
 
+use crate::capture::Capture;
 use crate::error::{Error, Result};
 use crate::program::Program;
 use crate::sys::{self, Mapping};
@@ -13,20 +14,17 @@ use heisen_wire::{
     ENV_FD, MAX_DECISIONS, MAX_EVENTS, MAX_OVERRIDES, MAX_SLOTS, MAX_TEXT, NO_THREAD, Report, Slot, Wire,
     diverged, end, flag, policy, stop, turn,
 };
-use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// How often a running program is looked after.
 const LOOK: Duration = Duration::from_millis(50);
 /// How long a program that does not move has to say where it is.
 const ANSWER: Duration = Duration::from_millis(500);
-/// How much of a program's output is kept: so much of the beginning and of the end.
-const KEPT_OUTPUT: usize = 64 << 10;
 
 /// Limits and watchers of executions.
 #[derive(Clone, Debug)]
@@ -149,9 +147,9 @@ pub struct Zygote {
     child: Child,
     mapping: Mapping,
     limits: Limits,
-    output: Option<Arc<Mutex<Captured>>>,
-    readers: Vec<std::thread::JoinHandle<()>>,
+    capture: Option<Capture>,
     spinning: bool,
+    ended: bool,
 }
 
 /// How a wait for the program ended.
@@ -174,18 +172,22 @@ impl Zygote {
         match waited {
             Waited::Parked => Ok(zygote),
             Waited::Interrupted => Err(Error::Interrupted),
-            _ if output == Output::Dropped => {
+            Waited::Gone(_) if output == Output::Dropped => {
                 // Once more, to hear what it has to say.
                 drop(zygote);
                 Zygote::start(runtime, program, limits, Output::Kept)?;
                 Err(Error::Uncontrolled(
-                    "the program failed before main once, and the second time did not".into(),
+                    "the program failed before main once, and the second time did not; run the check again"
+                        .into(),
                 ))
             }
             waited => {
                 let why = match waited {
                     Waited::Gone(status) => describe_early_end(&zygote, status),
-                    _ => format!("does not reach main within {} s", limits.hang.as_secs_f32()),
+                    _ => format!(
+                        "does not reach main within {} s; if its constructors only take long, raise --hang",
+                        limits.hang.as_secs_f32()
+                    ),
                 };
                 let words = zygote.end_output();
                 let words = words.trim_end();
@@ -196,46 +198,26 @@ impl Zygote {
     }
 
     fn spawn(runtime: &Path, program: &Program, limits: &Limits, output: Output) -> Result<Zygote> {
-        let mapping = Mapping::new().map_err(|e| Error::Internal(format!("no shared memory: {e}")))?;
+        let mapping = Mapping::new().map_err(|e| {
+            Error::Internal(format!("no shared memory: {e}; raise the limits that ulimit -a shows"))
+        })?;
         let mut command = Command::new(&program.path);
         command.args(&program.args).stdin(Stdio::null());
-        let stdio = || match output {
-            Output::Dropped => Stdio::null(),
-            Output::Kept => Stdio::piped(),
-            Output::Shown => Stdio::inherit(),
-        };
-        command.stdout(stdio()).stderr(stdio());
+        let mut capture = None;
+        match output {
+            Output::Dropped => {
+                command.stdout(Stdio::null()).stderr(Stdio::null());
+            }
+            Output::Kept => capture = Some(Capture::of(&mut command)?),
+            Output::Shown => {}
+        }
         sys::set_apart(&mut command, limits.memory);
         let fd = mapping.pass_to(&mut command);
         command.env(ENV_FD, fd.to_string()).env("LD_PRELOAD", preload(runtime));
-        let mut child = command
+        let child = command
             .spawn()
             .map_err(|e| Error::Input(format!("{} cannot be started: {e}", program.path.display())))?;
-        let mut zygote = Zygote {
-            output: (output == Output::Kept).then(Arc::default),
-            readers: Vec::new(),
-            spinning: false,
-            mapping,
-            limits: limits.clone(),
-            child: {
-                // Both streams are drained into one buffer, or the program would block when a pipe is full.
-                child.stdin.take();
-                child
-            },
-        };
-        if let Some(captured) = &zygote.output {
-            for stream in [
-                zygote.child.stdout.take().map(|s| Box::new(s) as Box<dyn Read + Send>),
-                zygote.child.stderr.take().map(|s| Box::new(s) as Box<dyn Read + Send>),
-            ]
-            .into_iter()
-            .flatten()
-            {
-                let captured = captured.clone();
-                zygote.readers.push(std::thread::spawn(move || drain(stream, &captured)));
-            }
-        }
-        Ok(zygote)
+        Ok(Zygote { child, mapping, limits: limits.clone(), capture, spinning: false, ended: false })
     }
 
     fn wire(&self) -> &Wire {
@@ -329,7 +311,9 @@ impl Zygote {
             }
             Waited::Gone(status) => {
                 let how = describe_status(status);
-                return Err(Error::Internal(format!("the parked program is gone ({how})")));
+                return Err(Error::Uncontrolled(format!(
+                    "the parked program is gone ({how}); does the program signal its parent or its process group?"
+                )));
             }
         };
         if stuck.is_some() {
@@ -482,7 +466,7 @@ impl Zygote {
                 decisions,
                 end,
                 notes: Note::in_word(report.notes.load(Relaxed)).collect(),
-                diverged: self.read_divergence(slot),
+                diverged: self.read_divergence(slot).filter(|_| !stuck),
             },
             tail,
         })
@@ -517,20 +501,15 @@ impl Zygote {
     /// Ends the program and gives what it has written, if that was kept.
     pub fn end_output(&mut self) -> String {
         self.quit();
-        for reader in self.readers.drain(..) {
-            let _ = reader.join();
-        }
-        match &self.output {
-            None => String::new(),
-            Some(captured) => captured.lock().map(|c| c.text()).unwrap_or_default(),
-        }
+        self.capture.as_ref().map(Capture::text).unwrap_or_default()
     }
 
-    /// Ends the parked program and whatever it left behind in its session.
+    /// Ends the parked program and whatever it left behind in its session, which may outlive it.
     fn quit(&mut self) {
-        if matches!(self.child.try_wait(), Ok(Some(_))) {
+        if self.ended {
             return;
         }
+        self.ended = true;
         sys::kill(-(self.child.id() as i32), libc::SIGKILL);
         let running = self.wire().child.load(SeqCst) as i32;
         if running != 0 {
@@ -660,52 +639,9 @@ fn describe_early_end(zygote: &Zygote, status: ExitStatus) -> String {
                 "ended with exit status {code} without loading Heisen's runtime: does it clear LD_PRELOAD?"
             )
         }
-        (Some(code), _) => {
-            format!("ended with exit status {code} before main, from a constructor or the loader")
-        }
-        (_, Some(signal)) => format!("was killed by {} before main", signal_name(signal)),
-        _ => "ended before main".to_owned(),
-    }
-}
-
-/// The kept part of a program's output.
-#[derive(Debug, Default)]
-struct Captured {
-    head: Vec<u8>,
-    tail: Vec<u8>,
-    dropped: u64,
-}
-
-impl Captured {
-    fn push(&mut self, bytes: &[u8]) {
-        let to_head = bytes.len().min(KEPT_OUTPUT - self.head.len());
-        self.head.extend_from_slice(&bytes[..to_head]);
-        self.tail.extend_from_slice(&bytes[to_head..]);
-        if self.tail.len() > 2 * KEPT_OUTPUT {
-            let excess = self.tail.len() - KEPT_OUTPUT;
-            self.tail.drain(..excess);
-            self.dropped += excess as u64;
-        }
-    }
-
-    fn text(&self) -> String {
-        let mut out = String::from_utf8_lossy(&self.head).into_owned();
-        if self.dropped > 0 {
-            out.push_str(&format!("\n[… {} bytes left out …]\n", self.dropped));
-        }
-        out.push_str(&String::from_utf8_lossy(&self.tail));
-        out
-    }
-}
-
-fn drain(mut stream: Box<dyn Read + Send>, captured: &Mutex<Captured>) {
-    let mut buffer = [0; 1 << 14];
-    while let Ok(got) = stream.read(&mut buffer) {
-        if got == 0 {
-            return;
-        }
-        if let Ok(mut captured) = captured.lock() {
-            captured.push(&buffer[..got]);
-        }
+        _ => format!(
+            "ended before main ({}), in a constructor or the loader; see what it does without Heisen",
+            describe_status(status)
+        ),
     }
 }

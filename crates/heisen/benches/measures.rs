@@ -184,7 +184,7 @@ fn main() {
     let forks = compile(directory.path(), "forks", FORKS);
     let mut table = String::from("| measure | Heisen | compared with | ratio |\n| --- | --- | --- | --- |\n");
 
-    let ours = best(3, || OPERATIONS * rate(&check(directory.path(), &locks, 20), "executions"));
+    let ours = best(3, || OPERATIONS * rate(&check(directory.path(), &locks, 50), "executions"));
     let theirs = best(3, || OPERATIONS / shuttle_seconds(2));
     let _ = writeln!(
         table,

@@ -46,31 +46,31 @@ pub struct CheckArgs {
     pub strategy: Strategy,
 
     /// icb: stop after this many preemptions
-    #[arg(long, value_name = "N", default_value_t = 2)]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 2, value_parser = clap::value_parser!(u32).range(0..))]
     pub bound: u32,
 
     /// pct: look for bugs of this depth (ordering constraints)
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=32))]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=32))]
     pub depth: u32,
 
     /// Stop after this many executions [default for random and pct, without --time: 10000]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u64).range(1..))]
     pub executions: Option<u64>,
 
     /// Stop after this time, such as 500ms, 30s, 5m, 1h
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = duration)]
     pub time: Option<Duration>,
 
     /// Scheduling points of one execution; more, under a fair schedule, is a livelock
-    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(10..=0x7fff_ffff))]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(10..=0x7fff_ffff))]
     pub steps: u32,
 
     /// Give up on a program that runs this long without a scheduling point
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "10s", value_parser = duration)]
     pub hang: Duration,
 
     /// Seed of random and pct; the same seed gives the same search
-    #[arg(long, value_name = "S", default_value_t = 0)]
+    #[arg(long, value_name = "S", allow_hyphen_values = true, default_value_t = 0)]
     pub seed: u64,
 
     /// Collect all findings, each once, instead of stopping at the first
@@ -78,11 +78,11 @@ pub struct CheckArgs {
     pub keep_going: bool,
 
     /// The exit status of the program that is right
-    #[arg(long, value_name = "CODE", default_value_t = 0, value_parser = clap::value_parser!(i32).range(0..=255))]
+    #[arg(long, value_name = "CODE", allow_hyphen_values = true, default_value_t = 0, value_parser = clap::value_parser!(i32).range(0..=255))]
     pub expect_exit: i32,
 
     /// Executions at a time [default: one for each core]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
 
     /// Where schedules and other files go
@@ -93,8 +93,10 @@ pub struct CheckArgs {
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
-    /// Continue an interrupted search
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["source", "command"])]
+    /// Continue an interrupted search, with the options it was started with
+    #[arg(long, value_name = "FILE", conflicts_with_all = [
+        "source", "command", "strategy", "bound", "depth", "steps", "hang", "seed", "keep_going", "expect_exit"
+    ])]
     pub resume: Option<PathBuf>,
 
     /// Print nothing but errors
@@ -117,7 +119,7 @@ pub struct ReplayArgs {
     pub trace: bool,
 
     /// Give up on a program that runs this long without a scheduling point
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "10s", value_parser = duration)]
     pub hang: Duration,
 
     /// Print nothing but errors, and drop the program's output
@@ -170,6 +172,7 @@ pub enum Color {
 fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.find(|c: char| c != '.' && !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
+    let number: f64 = number.parse().map_err(|_| "not a time such as 30s or 5m".to_owned())?;
     let factor = match unit {
         "ms" => 0.001,
         "" | "s" => 1.0,
@@ -177,8 +180,8 @@ fn duration(text: &str) -> Result<Duration, String> {
         "h" => 3600.0,
         _ => return Err(format!("unknown unit {unit:?}; use ms, s, m or h")),
     };
-    let seconds: f64 = number.parse().map_err(|_| "not a time such as 30s or 5m".to_owned())?;
-    Duration::try_from_secs_f64(seconds * factor).map_err(|_| "too long".to_owned())
+    let time = Duration::try_from_secs_f64(number * factor).map_err(|_| "too long".to_owned())?;
+    if time.is_zero() { Err("it must be more than 0".to_owned()) } else { Ok(time) }
 }
 
 #[cfg(test)]
@@ -197,7 +200,7 @@ mod tests {
         assert_eq!(duration("1.5m"), Ok(Duration::from_secs(90)));
         assert_eq!(duration("250ms"), Ok(Duration::from_millis(250)));
         assert_eq!(duration("7"), Ok(Duration::from_secs(7)));
-        for bad in ["", "s", "3 s", "-1s", "1d", "1e400s", "99999999999999999999999999h"] {
+        for bad in ["", "s", "0", "0.0ms", "3 s", "-1s", "1d", "1e400s", "99999999999999999999999999h"] {
             assert!(duration(bad).is_err(), "{bad}");
         }
     }

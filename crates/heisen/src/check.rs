@@ -1,7 +1,7 @@
 //! `heisen check`.
 
 use crate::args::CheckArgs;
-use crate::paint::{Paint, count, number, print};
+use crate::paint::{Paint, count, number, print, say};
 use crate::report::Screen;
 use crate::{exit, json};
 use heisen_engine::check::{Check, Ended, Kind, Options, Outcome, Progress, Tally};
@@ -16,14 +16,16 @@ use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Executions of a sampling search without any other limit.
 const SAMPLES: u64 = 10_000;
 
 pub fn run(args: &CheckArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
-    let paint = Paint::new(args.color);
-    let Prepared { program, options, search, tally } = prepare(args)?;
+    check_places(args)?;
+    // A compiler that was interrupted along with us has not failed.
+    let interrupted = |error| if stop.load(Relaxed) { Error::Interrupted } else { error };
+    let Prepared { program, options, search, tally } = prepare(args).map_err(interrupted)?;
     let limits = Limits { steps: options.steps, hang: options.hang, stop, ..Limits::default() };
     let check = Check { runtime: unpack::runtime()?, program: &program, options: &options, limits };
 
@@ -39,28 +41,23 @@ pub fn run(args: &CheckArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
     }
     let outcome = result?;
 
-    let schedules = write_schedules(&args.output, &program, &outcome.tally.findings)?;
-    let json_on_stdout = args.json.as_deref() == Some(Path::new("-"));
+    let written = write_schedules(&args.output, &program, &outcome.tally.findings);
+    if !args.quiet {
+        // First of all, so that what was found is not lost when something cannot be written.
+        let schedules = written.as_deref().unwrap_or_default();
+        let json_on_stdout = args.json.as_deref() == Some(Path::new("-"));
+        print(&report(Paint::new(args.color), &options, &outcome, schedules), json_on_stdout);
+    }
+    let schedules = written?;
     if let Some(path) = &args.json {
         json::write(&json::result(&program, &options, &outcome, &schedules), path)?;
-    }
-    if !args.quiet {
-        let mut text = String::new();
-        for (finding, schedule) in outcome.tally.findings.iter().zip(&schedules) {
-            let replay = format!("{} replay {}", own_name(), quoted(schedule));
-            let screen = Screen { paint, replay: &replay, time: Some(outcome.tally.time) };
-            text.push_str(&screen.render(finding));
-            text.push('\n');
-        }
-        text.push_str(&summary(paint, &options, &outcome));
-        print(&text, json_on_stdout);
     }
     let found = !outcome.tally.findings.is_empty();
     if outcome.ended == Ended::Interrupted {
         let path = args.output.join("search.json");
         create_directory(&args.output)?;
         Saved::new(&program, options.clone(), outcome.tally, outcome.search).write(&path)?;
-        eprintln!("heisen: interrupted; continue with: {} check --resume {}", own_name(), quoted(&path));
+        say(format_args!("interrupted; continue with: {} check --resume {}", own_name(), quoted(&path)));
         return Ok(exit::INTERRUPTED);
     }
     Ok(if found { exit::FOUND } else { exit::CLEAN })
@@ -79,8 +76,9 @@ fn prepare(args: &CheckArgs) -> Result<Prepared, Error> {
     if let Some(path) = &args.resume {
         let (Saved { mut options, search, tally, .. }, program) = Saved::read(path)?;
         options.jobs = jobs;
-        options.time = args.time.map(|more| more + tally.time).or(options.time);
-        options.executions = args.executions.map(|more| more + tally.executions).or(options.executions);
+        options.time = args.time.map(|more| more.saturating_add(tally.time)).or(options.time);
+        options.executions =
+            args.executions.map(|more| more.saturating_add(tally.executions)).or(options.executions);
         return Ok(Prepared { program, options, search, tally });
     }
     let program = find_program(args)?;
@@ -106,16 +104,40 @@ fn find_program(args: &CheckArgs) -> Result<Program, Error> {
         (Some(source), _) if Language::of(source).is_some() => {
             compile::compile(source, args.command.clone(), &args.output)
         }
-        (Some(other), _) => Err(Error::Input(format!(
-            "{} is not a .c, .cc, .cpp or .rs file; to check an executable write: heisen check -- {} [ARGS]",
-            other.display(),
-            other.display()
-        ))),
+        (Some(other), _) => {
+            let shown = other.display();
+            // Without a slash, a program is looked up in PATH.
+            let here = if other.components().count() == 1 && other.exists() { "./" } else { "" };
+            Err(Error::Input(format!(
+                "{shown} is not a .c, .cc, .cpp or .rs file; to check an executable write: heisen check -- {here}{shown} \
+                 [ARGS]"
+            )))
+        }
         (None, Some((program, arguments))) => Program::find(program, arguments.to_vec()),
         (None, None) => Err(Error::Input(
             "nothing to check; write: heisen check -- PROG [ARGS], or heisen check FILE.c".into(),
         )),
     }
+}
+
+/// Refuses, before a search that may take long, places where its results cannot be written.
+fn check_places(args: &CheckArgs) -> Result<(), Error> {
+    let there = args.output.ancestors().find(|path| path.exists());
+    if let Some(path) = there.filter(|path| !path.is_dir()) {
+        return Err(Error::Input(format!("{} is not a directory; choose another with -o", path.display())));
+    }
+    let Some(path) = args.json.as_deref().filter(|path| *path != Path::new("-")) else { return Ok(()) };
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    if let Some(directory) = directory.filter(|directory| !directory.is_dir()) {
+        let (path, directory) = (path.display(), directory.display());
+        return Err(Error::Input(format!(
+            "{path} cannot be written: {directory} is not a directory; create it"
+        )));
+    }
+    if path.is_dir() {
+        return Err(Error::Input(format!("{} is a directory; name a file for --json", path.display())));
+    }
+    Ok(())
 }
 
 fn create_directory(directory: &Path) -> Result<(), Error> {
@@ -181,6 +203,20 @@ fn progress_line(options: &Options, progress: &Progress<'_>) -> String {
         let _ = write!(line, " · {}", count(progress.findings as u64, "finding"));
     }
     line
+}
+
+/// The screens of all findings, with the commands that replay those which were written, and the summary.
+fn report(paint: Paint, options: &Options, outcome: &Outcome, schedules: &[PathBuf]) -> String {
+    let mut text = String::new();
+    for (index, finding) in outcome.tally.findings.iter().enumerate() {
+        let replay = schedules.get(index).map(|path| format!("{} replay {}", own_name(), quoted(path)));
+        let replay = replay.as_deref().unwrap_or_default();
+        let screen = Screen { paint, replay, time: Some(outcome.tally.time) };
+        text.push_str(&screen.render(finding));
+        text.push('\n');
+    }
+    text.push_str(&summary(paint, options, outcome));
+    text
 }
 
 /// What the whole check has shown, and what it could not.

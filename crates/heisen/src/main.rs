@@ -18,7 +18,15 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 fn main() -> ExitCode {
-    let args = Args::parse();
+    std::panic::set_hook(Box::new(|info| {
+        let trace = std::backtrace::Backtrace::capture();
+        paint::say(format_args!("internal error: {info}; please report it\n{trace}"));
+        std::process::exit(exit::INTERNAL.into());
+    }));
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return not_understood(&error),
+    };
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         // A second time means at once.
@@ -32,8 +40,19 @@ fn main() -> ExitCode {
         Command::Show(args) => show::run(&args),
     };
     let code = result.unwrap_or_else(|error| {
-        eprintln!("heisen: {error}");
+        paint::say(&error);
         exit::of(&error)
     });
     ExitCode::from(code)
+}
+
+/// The command line was wrong, or asked for help only.
+fn not_understood(error: &clap::Error) -> ExitCode {
+    let text = error.render().to_string();
+    match text.strip_prefix("error: ") {
+        Some(message) => paint::say(message.trim_end()),
+        // Help, which is well laid out already.
+        None => drop(error.print()),
+    }
+    ExitCode::from(if error.use_stderr() { exit::INPUT } else { exit::CLEAN })
 }

@@ -51,6 +51,11 @@ pub fn print(text: &str, to_stderr: bool) {
     };
 }
 
+/// A message on standard error. Not `eprintln`, which panics when nobody reads it any more.
+pub fn say(message: impl Display) {
+    print(&format!("heisen: {message}\n"), true);
+}
+
 /// A number with its thousands apart.
 pub fn number(n: u64) -> String {
     let digits = n.to_string();

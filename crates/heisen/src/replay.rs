@@ -2,7 +2,7 @@
 
 use crate::args::ReplayArgs;
 use crate::exit;
-use crate::paint::{Paint, print};
+use crate::paint::{Paint, print, say};
 use crate::report::{Screen, operation};
 use crate::show;
 use heisen_engine::confirm::{Camera, Closeup};
@@ -22,10 +22,10 @@ pub fn run(args: &ReplayArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
     let program = find_program(&schedule)?;
     let changed = program.hash != schedule.binary;
     if changed {
-        eprintln!(
-            "heisen: warning: {} has changed since the schedule was made; it may not fit any more",
+        say(format_args!(
+            "warning: {} has changed since the schedule was made; it may not fit any more",
             program.path.display()
-        );
+        ));
     }
     let limits = Limits { steps: schedule.steps_limit.max(10), hang: args.hang, stop, ..Limits::default() };
     let runtime = unpack::runtime()?;
@@ -50,16 +50,19 @@ pub fn run(args: &ReplayArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
             schedule.entries.iter().find(|e| e.step == divergence.step).map_or(String::new(), |e| {
                 format!("{} about to {} at {}, then {}", e.from, operation(e.op, &e.object), e.place, e.to)
             });
-        eprintln!(
-            "heisen: diverged at step {}: expected {expected}; found {}",
+        say(format_args!(
+            "diverged at step {}: expected {expected}; found {}; check the program anew for a schedule that fits",
             divergence.step, divergence.found
-        );
+        ));
         return Ok(exit::DIVERGED);
     }
     if closeup.run.execution.end == End::Stuck {
         let place =
             closeup.stack.place().map_or(String::new(), |f| format!(" in {} at {}", f.function, f.place()));
-        return Err(Error::Uncontrolled(format!("the program does not reach a scheduling point{place}")));
+        return Err(Error::Uncontrolled(format!(
+            "the program ran for {} s without reaching a scheduling point{place}; if it only takes long, raise --hang",
+            args.hang.as_secs_f32()
+        )));
     }
     conclude(args, &schedule, &camera, closeup, changed)
 }
@@ -86,10 +89,12 @@ fn conclude(
             if same {
                 return Ok(exit::FOUND);
             }
-            eprintln!(
-                "heisen: another outcome: expected {told}; found {}: {}",
+            // Of the same kind, it differs from what was recorded in its place.
+            let elsewhere = if Some(verdict.kind) == expected { ", but at another place" } else { "" };
+            say(format_args!(
+                "another outcome: expected {told}; found {}: {}{elsewhere}",
                 verdict.kind, verdict.message
-            );
+            ));
             Ok(exit::DIVERGED)
         }
         None if same || changed => {
@@ -101,7 +106,7 @@ fn conclude(
             Ok(exit::CLEAN)
         }
         None => {
-            eprintln!("heisen: another outcome: expected {told}; the program ended well");
+            say(format_args!("another outcome: expected {told}; the program ended well"));
             Ok(exit::DIVERGED)
         }
     }

@@ -11,6 +11,8 @@ use std::time::Duration;
 const MAX_SWITCHES: usize = 6;
 /// Lines of the program's own output shown at most.
 const MAX_OUTPUT: usize = 4;
+/// Characters of such a line shown at most: of its end, which is what was written last.
+const MAX_LINE: usize = 200;
 
 /// What a finding is shown with.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +48,7 @@ impl Screen<'_> {
         if !said.is_empty() && finding.kind != FindingKind::Panic {
             writeln!(out, "\n  the program wrote:")?;
             for line in &said[said.len().saturating_sub(MAX_OUTPUT)..] {
-                writeln!(out, "    {}", paint.faint(line))?;
+                writeln!(out, "    {}", paint.faint(end_of(line)))?;
             }
         }
         let found = match finding.executions_to_find {
@@ -149,6 +151,14 @@ impl Screen<'_> {
             writeln!(out, "  … and {} more (heisen show lists all)", shown.len() - MAX_SWITCHES)?;
         }
         Ok(())
+    }
+}
+
+/// The end of a line that is too long for a screen.
+fn end_of(line: &str) -> String {
+    match line.char_indices().rev().nth(MAX_LINE - 1) {
+        Some((at, _)) if at > 0 => format!("…{}", &line[at..]),
+        _ => line.to_owned(),
     }
 }
 

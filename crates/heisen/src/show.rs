@@ -14,14 +14,17 @@ use std::path::Path;
 pub fn read(path: &Path) -> Result<Schedule, Error> {
     let shown = path.display();
     let bytes = std::fs::read(path).map_err(|e| match e.kind() {
-        std::io::ErrorKind::NotFound => Error::Input(format!("{shown}: not found")),
+        std::io::ErrorKind::NotFound => {
+            Error::Input(format!("{shown}: not found; name a schedule file that heisen check has written"))
+        }
         std::io::ErrorKind::IsADirectory => {
-            Error::Input(format!("{shown} is a directory, not a schedule file"))
+            Error::Input(format!("{shown} is a directory, not a schedule file; name a file in it"))
         }
         _ => Error::Input(format!("{shown}: {e}")),
     })?;
-    let text =
-        String::from_utf8(bytes).map_err(|_| Error::Input(format!("{shown} is not a schedule file")))?;
+    let text = String::from_utf8(bytes).map_err(|_| {
+        Error::Input(format!("{shown} is not a schedule file; name one that heisen check has written"))
+    })?;
     Schedule::parse(&text).map_err(|e| Error::Input(format!("{shown}: {e}")))
 }
 
