@@ -121,8 +121,8 @@ impl Closeup {
             }
             FindingKind::Crash if self.run.execution.end == End::Signal(libc::SIGABRT) => {
                 // The C and C++ libraries say why they abort.
-                if let Some(words) = self.output.lines().rfind(|l| !l.trim().is_empty()) {
-                    verdict.message = format!("{}: {}", verdict.message, words.trim());
+                if let Some(words) = abort_words(&self.output) {
+                    verdict.message = format!("{}: {words}", verdict.message);
                 }
             }
             _ => {}
@@ -392,6 +392,8 @@ fn describe_thread(
 
 fn holder_of(view: &View<'_>, mutex: u64) -> Option<ThreadId> {
     let mut word = [0];
+    // A mutex that is held starts with a word that is not 0. A spin lock, which has no owner, is 0 while held.
+    view.read_words(mutex, &mut word).ok().filter(|()| word[0] as u32 != 0)?;
     view.read_words(mutex + MUTEX_OWNER as u64, &mut word).ok()?;
     let number = (word[0] as u32 as i32).checked_sub(TID_BASE)?;
     u16::try_from(number).ok().map(ThreadId)
@@ -488,6 +490,15 @@ fn describe_deadlock(threads: &[ThreadEnd]) -> String {
     }
 }
 
+/// What the C or C++ library wrote before it aborted: what `terminate` says, or the last line. Cut to a sensible length.
+fn abort_words(output: &str) -> Option<String> {
+    const LONGEST: usize = 200;
+    let lines: Vec<&str> = output.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
+    let first =
+        lines.iter().rposition(|l| l.starts_with("terminate called")).unwrap_or(lines.len().checked_sub(1)?);
+    Some(lines[first..].join("; ").chars().take(LONGEST).collect())
+}
+
 /// What Rust wrote about the first panic: place and message.
 fn panic_words(output: &str) -> Option<String> {
     let mut lines = output.lines().skip_while(|l| !l.contains("panicked at "));
@@ -540,6 +551,19 @@ mod tests {
         let lost = [waiting(0, Op::Join, "T1", None), waiting(1, Op::CondWait, "ready", None)];
         assert!(describe_deadlock(&lost).starts_with("lost wake-up: T1 waits on condition variable ready"));
         assert!(describe_deadlock(&[waiting(0, Op::Join, "T1", None)]).starts_with("T0 waits (join T1)"));
+    }
+
+    #[test]
+    fn what_the_library_said_before_it_aborted() {
+        let thrown = "hello\nterminate called after throwing an instance of 'E'\n  what():  x\n";
+        let words = "terminate called after throwing an instance of 'E'; what():  x";
+        assert_eq!(abort_words(thrown).as_deref(), Some(words));
+        assert_eq!(
+            abort_words("one\nfree(): invalid pointer\n\n").as_deref(),
+            Some("free(): invalid pointer")
+        );
+        assert_eq!(abort_words(&"x".repeat(9999)).map(|w| w.len()), Some(200));
+        assert_eq!(abort_words("\n"), None);
     }
 
     #[test]

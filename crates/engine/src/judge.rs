@@ -60,10 +60,10 @@ pub fn judge(run: &Run, expected: i32) -> Option<Verdict> {
 
 fn misuse_text(what: u32) -> &'static str {
     match what {
-        misuse::UNLOCK_NOT_OWNER => "a mutex was unlocked by a thread that does not hold it",
-        misuse::UNLOCK_FREE => "a mutex was unlocked that nobody holds",
-        misuse::DESTROY_HELD => "a mutex was destroyed while a thread holds it",
-        misuse::DESTROY_WAITED => "a mutex or condition variable was destroyed while a thread waits on it",
+        misuse::UNLOCK_NOT_OWNER => "a lock was unlocked by a thread that does not hold it",
+        misuse::UNLOCK_FREE => "a lock was unlocked that nobody holds",
+        misuse::DESTROY_HELD => "a lock was destroyed while a thread holds it",
+        misuse::DESTROY_WAITED => "a synchronisation object was destroyed while a thread waits on it",
         misuse::DOUBLE_JOIN => "a thread was joined twice, or joined though it is detached",
         misuse::WAIT_UNLOCKED => {
             "a condition variable was waited on with a mutex that the caller does not hold"

@@ -5,10 +5,10 @@ use crate::suite::Suite;
 
 #[test]
 fn misuses_are_told() {
-    let not_owner = "a mutex was unlocked by a thread that does not hold it";
-    let free = "a mutex was unlocked that nobody holds";
-    let held = "a mutex was destroyed while a thread holds it";
-    let waited = "a mutex or condition variable was destroyed while a thread waits on it";
+    let not_owner = "a lock was unlocked by a thread that does not hold it";
+    let free = "a lock was unlocked that nobody holds";
+    let held = "a lock was destroyed while a thread holds it";
+    let waited = "a synchronisation object was destroyed while a thread waits on it";
     let joined = "a thread was joined twice, or joined though it is detached";
     let detached = "a thread was detached twice, or detached though it is joined";
     let unlocked = "a condition variable was waited on with a mutex that the caller does not hold";

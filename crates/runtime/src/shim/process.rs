@@ -104,6 +104,8 @@ shims! {
         let child = real!(fork, fn() -> c_int);
         if child == 0 {
             S.active.set(false);
+            // Nothing outlives its execution, not even if all of Heisen is killed.
+            sys::die_with_parent();
         }
         child
     }
