@@ -1,6 +1,7 @@
 //! The judge: whether the end of an execution is a bug, and in which words.
 
-use crate::zygote::{Run, signal_name};
+use crate::slot::Run;
+use crate::zygote::signal_name;
 use heisen_trace::{End, FindingKind};
 use heisen_wire::{end, misuse};
 

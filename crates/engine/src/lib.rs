@@ -7,6 +7,7 @@
 //! | [`unpack`] | the runtime, out of this executable into a file |
 //! | [`zygote`] | one parked program and the executions forked from it |
 //! | `capture` | what a program writes |
+//! | [`slot`] | jobs for executions and what came of them, as the wire holds them |
 //! | [`judge`] | whether an execution is a bug |
 //! | [`check`] | the search: batches of plans over all workers |
 //! | [`confirm`] | one close look at a schedule, which makes a finding of it |
@@ -22,6 +23,7 @@ pub mod judge;
 pub mod look;
 pub mod program;
 pub mod saved;
+pub mod slot;
 mod sys;
 pub mod unpack;
 pub mod zygote;

@@ -6,7 +6,7 @@
 //!
 //! | module | what it is |
 //! | --- | --- |
-//! | [`sched`] | threads, who is enabled, scheduling points, decisions |
+//! | [`sched`], [`choose`] | threads, who is enabled, scheduling points; decisions |
 //! | [`policy`], [`fair`] | the choice where the plan leaves one; fairness to threads that wait for a yielding one |
 //! | [`fibers`] | the carrier: stacks, thread-local storage, the switch |
 //! | [`zygote`] | parks the program before `main`, one fork an execution |
@@ -20,6 +20,7 @@
 #![cfg_attr(heisen_embedded, no_std)]
 
 mod bits;
+mod choose;
 mod clock;
 mod fair;
 mod fibers;

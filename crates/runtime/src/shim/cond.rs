@@ -4,6 +4,7 @@
 
 use super::mutex::Mutex;
 use super::shims;
+use crate::choose;
 use crate::clock::{self, Timespec};
 use crate::sched::{self, Woken};
 use crate::{report, sys};
@@ -87,7 +88,7 @@ shims! {
     fn pthread_cond_signal(cond: usize) -> c_int = pc {
         sched::point(Op::CondSignal, cond, pc);
         if sched::waiters(cond, sched::ANY) > 0 {
-            wake(sched::choose_waiter(cond, sched::ANY));
+            wake(choose::choose_waiter(cond, sched::ANY));
         }
         0
     }

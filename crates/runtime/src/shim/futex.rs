@@ -2,6 +2,7 @@
 //! its queue; the word belongs to the program. Which waiters a wake wakes is a decision when there are more than asked
 //! for.
 
+use crate::choose;
 use crate::clock::{self, Timespec};
 use crate::sched::{self, ANY, S, Woken};
 use crate::shim::caller;
@@ -126,7 +127,7 @@ fn choose_each(word: usize, limit: usize, mask: u32, with: impl Fn(usize)) -> is
         return waiting as isize;
     }
     for _ in 0..limit {
-        with(sched::choose_waiter(word, mask));
+        with(choose::choose_waiter(word, mask));
     }
     limit as isize
 }

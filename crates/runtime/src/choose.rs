@@ -1,0 +1,158 @@
+//! Who is chosen: the order of the choices at a decision, the default among them, and the decision itself.
+
+use crate::sched::{S, candidates, me, next_step, thread, threads, waiters, words};
+use crate::{policy, report};
+use core::hint::unreachable_unchecked;
+use heisen_trace::decision::{Decision, DecisionKind, MAX_OPTIONS};
+use heisen_trace::{Note, Op, hash};
+
+/// The first candidate after `number` in cyclic order, `number` itself last.
+pub fn after(number: usize) -> Option<usize> {
+    search(number, |_| u64::MAX)
+}
+
+/// The first candidate after `number` in cyclic order that is also in the set that `mask` gives by words.
+fn search(number: usize, mask: impl Fn(usize) -> u64) -> Option<usize> {
+    let words = words();
+    if words == 1 {
+        // The usual case, without a loop: turned so that the thread after `number` is bit 0.
+        let set = (candidates(0) & mask(0)).rotate_right(number as u32 + 1);
+        return (set != 0).then(|| (number + 1 + set.trailing_zeros() as usize) % 64);
+    }
+    let (home, bit) = (number / 64, number % 64);
+    let above = u64::MAX.checked_shl(bit as u32 + 1).unwrap_or(0);
+    for turn in 0..=words {
+        let word = (home + turn) % words;
+        let mut set = candidates(word) & mask(word);
+        if turn == 0 {
+            set &= above;
+        } else if turn == words {
+            set &= !above;
+        }
+        if set != 0 {
+            return Some(word * 64 + set.trailing_zeros() as usize);
+        }
+    }
+    None
+}
+
+/// What the default policy does: go on if possible; else the next enabled thread, fair by taking turns; else the one
+/// whose time runs out first.
+fn default_choice(number: usize, able: bool) -> usize {
+    if able {
+        return number;
+    }
+    if let Some(next) = search(number, |word| !S.late.word(word)) {
+        return next;
+    }
+    let by_deadline = |&t: &usize| (thread(t).deadline.get(), cyclic(number, t));
+    let candidate = |t: &usize| candidates(t / 64) >> (t % 64) & 1 != 0;
+    (0..S.count.get()).filter(candidate).min_by_key(by_deadline).unwrap_or(number)
+}
+
+/// Distance from `from` to `to` in cyclic order.
+fn cyclic(from: usize, to: usize) -> usize {
+    let count = S.count.get();
+    (to + count - from - 1) % count
+}
+
+/// The `index`-th choice, where `first` is number 0 and the others follow it in cyclic order.
+fn nth(first: usize, options: usize, index: usize) -> usize {
+    if words() == 1 {
+        // A random index makes for mispredicted branches, so there are none on it: `options` rarely changes.
+        let mut set = candidates(0).rotate_right(first as u32);
+        for passed in 1..options {
+            set = if passed <= index { set & set.wrapping_sub(1) } else { set };
+        }
+        return (first + set.trailing_zeros() as usize) % 64;
+    }
+    let mut at = first;
+    for _ in 0..index {
+        match after(at) {
+            Some(next) => at = next,
+            // SAFETY: `index` is less than the number of candidates, so there is a next one.
+            None => unsafe { unreachable_unchecked() },
+        }
+    }
+    at
+}
+
+/// A decision: which thread takes the step, where there is more than one choice.
+#[inline(never)]
+pub fn decide(number: usize, step: u32, able: bool, options: usize) -> usize {
+    if step >= S.tail.get() {
+        // A fair tail: everyone in turn. Nothing is recorded, as the rule alone repeats it.
+        return search(number, |word| !S.late.word(word)).or_else(|| after(number)).unwrap_or(number);
+    }
+    let first = default_choice(number, able);
+    let options = if options > MAX_OPTIONS {
+        report::note(Note::TooManyChoices);
+        MAX_OPTIONS
+    } else {
+        options
+    };
+    let planned = report::planned(step, DecisionKind::Thread, options, |thread| {
+        (0..options).find(|&index| nth(first, options, index) == thread)
+    });
+    let chosen = match planned {
+        Some(choice) => choice,
+        None => policy::thread(options, step, |index| nth(first, options, index)),
+    };
+    let next = nth(first, options, chosen);
+    if report::logs_decisions() || planned.is_some() {
+        let decision = Decision {
+            step,
+            kind: DecisionKind::Thread,
+            options: options as u16,
+            chosen: chosen as u16,
+            preemptive: able,
+            forced: false,
+            hash: S.hash.get(),
+        };
+        report::decision(&decision, next as u16);
+    }
+    next
+}
+
+/// The thread that has waited longest in that queue but for `index` others.
+fn waiter(queue: usize, mask: u32, index: usize) -> usize {
+    let (mut found, mut after) = (0, 0);
+    for _ in 0..=index {
+        let waiting = threads().filter(|(_, t)| t.queue.get() == queue && t.mask.get() & mask != 0);
+        let next = waiting.filter(|(_, t)| t.ticket.get() > after).min_by_key(|(_, t)| t.ticket.get());
+        if let Some((number, t)) = next {
+            (found, after) = (number, t.ticket.get());
+        }
+    }
+    found
+}
+
+/// Chooses which of the waiters of `queue` is woken, of which there is at least one: a decision of its own if there are
+/// more.
+pub fn choose_waiter(queue: usize, mask: u32) -> usize {
+    let options = waiters(queue, mask).min(MAX_OPTIONS);
+    if options < 2 {
+        return waiter(queue, mask, 0);
+    }
+    let step = next_step();
+    let planned = report::planned(step, DecisionKind::Waiter, options, |thread| {
+        (0..options).find(|&index| waiter(queue, mask, index) == thread)
+    });
+    let chosen = match planned {
+        Some(choice) => choice,
+        None => policy::waiter(options),
+    };
+    let decision = Decision {
+        step,
+        kind: DecisionKind::Waiter,
+        options: options as u16,
+        chosen: chosen as u16,
+        preemptive: false,
+        forced: false,
+        hash: S.hash.get(),
+    };
+    S.hash.set(hash::fold(S.hash.get(), me() as u16, Op::Wake as u8, options as u16));
+    let woken = waiter(queue, mask, chosen);
+    report::decision(&decision, woken as u16);
+    woken
+}
