@@ -68,6 +68,8 @@ global_asm!(
     ".hidden heisen_switch",
     ".type heisen_switch, @function",
     "heisen_switch:",
+    // The slowest first, so that the rest overlaps with it.
+    "wrfsbase rdx",
     "push rbp",
     "push rbx",
     "push r12",
@@ -90,7 +92,6 @@ global_asm!(
     "fldcw [rsi + 4]",
     "4:",
     "mov rsp, rsi",
-    "wrfsbase rdx",
     "add rsp, 8",
     "pop r15",
     "pop r14",
