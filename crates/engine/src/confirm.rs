@@ -341,6 +341,7 @@ fn object_name(view: &mut View<'_>, wire: &Wire, op: Op, object: u64) -> String 
         return String::new();
     }
     match op {
+        op if op.is_on_descriptor() => format!("descriptor {object}"),
         Op::Create => view.frame_at(object, false).last().map_or(String::new(), |f| f.function.clone()),
         Op::Join => match thread_of_handle(wire, view, object) {
             Some(id) => id.to_string(),

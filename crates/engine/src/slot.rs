@@ -1,6 +1,7 @@
 //! The slots of the wire, from the engine's side: jobs are written into them, runs are read from them.
 
 use crate::error::{Error, Result};
+use crate::zygote::Limits;
 use heisen_trace::finding::SwitchKind;
 use heisen_trace::{
     Decision, DecisionKind, Divergence, End, Execution, Note, Op, Plan, Policy, Schedule, ThreadId,
@@ -88,7 +89,7 @@ pub struct Run {
 }
 
 /// Writes as many of the jobs as there is room for; how many.
-pub(crate) fn write_plans(wire: &Wire, jobs: &[Job<'_>], detail: Detail, steps: u32) -> Result<usize> {
+pub(crate) fn write_plans(wire: &Wire, jobs: &[Job<'_>], detail: Detail, limits: &Limits) -> Result<usize> {
     let mut first = 0;
     for (number, &job) in jobs.iter().take(MAX_SLOTS).enumerate() {
         let count = job.overrides();
@@ -100,13 +101,13 @@ pub(crate) fn write_plans(wire: &Wire, jobs: &[Job<'_>], detail: Detail, steps: 
         if first + count > MAX_OVERRIDES {
             return Ok(number);
         }
-        write_plan(wire, &wire.slots[number], job, first, detail, steps);
+        write_plan(wire, &wire.slots[number], job, first, detail, limits);
         first += count;
     }
     Ok(jobs.len().min(MAX_SLOTS))
 }
 
-fn write_plan(wire: &Wire, slot: &Slot, job: Job<'_>, first: usize, detail: Detail, limit: u32) {
+fn write_plan(wire: &Wire, slot: &Slot, job: Job<'_>, first: usize, detail: Detail, limits: &Limits) {
     let plan = &slot.plan;
     let (kind, seed, depth, steps) = match job {
         Job::Plan(Plan { policy: Policy::Random { seed }, .. }) => (policy::RANDOM, *seed, 0, 0),
@@ -130,7 +131,9 @@ fn write_plan(wire: &Wire, slot: &Slot, job: Job<'_>, first: usize, detail: Deta
     plan.expect.store(expect, Relaxed);
     plan.depth.store(depth, Relaxed);
     plan.pct_steps.store(steps, Relaxed);
-    plan.step_limit.store(limit, Relaxed);
+    plan.step_limit.store(limits.steps, Relaxed);
+    // Half of what the engine waits for a program that does not move, so that the program is the first to tell.
+    plan.patience.store((limits.hang.as_millis() / 2).try_into().unwrap_or(u32::MAX), Relaxed);
     plan.overrides.store(job.overrides() as u32, Relaxed);
     plan.first_override.store(first as u32, Relaxed);
     let overrides = &wire.overrides[first..];

@@ -215,7 +215,7 @@ impl Zygote {
         detail: Detail,
         observer: Option<&mut dyn Observer>,
     ) -> Result<Vec<Run>> {
-        let wanted = slot::write_plans(self.wire(), jobs, detail, self.limits.steps)?;
+        let wanted = slot::write_plans(self.wire(), jobs, detail, &self.limits)?;
         let wire = self.wire();
         wire.slots_wanted.store(wanted as u32, Relaxed);
         wire.slots_run.store(0, Relaxed);

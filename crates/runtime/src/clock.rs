@@ -38,6 +38,10 @@ pub struct Timespec {
 }
 
 impl Timespec {
+    pub fn from_nanos(nanos: u64) -> Timespec {
+        Timespec { seconds: (nanos / 1_000_000_000) as i64, nanoseconds: (nanos % 1_000_000_000) as i64 }
+    }
+
     /// In nanoseconds, none if it is not a valid time.
     pub fn nanos(&self) -> Option<u64> {
         if !(0..1_000_000_000).contains(&self.nanoseconds) {
@@ -64,15 +68,14 @@ fn offset(clock: i32) -> u64 {
 }
 
 /// Virtual nanoseconds on the monotonic clock.
-fn now() -> u64 {
+pub fn now() -> u64 {
     START + S.step.get() as u64 * STEP + C.extra.get()
 }
 
 /// What the given clock shows; looking takes time.
 pub fn look(clock: i32) -> Timespec {
     C.extra.set(C.extra.get() + LOOK);
-    let nanos = now() + offset(clock);
-    Timespec { seconds: (nanos / 1_000_000_000) as i64, nanoseconds: (nanos % 1_000_000_000) as i64 }
+    Timespec::from_nanos(now() + offset(clock))
 }
 
 /// The deadline of a wait that lasts `nanos`.

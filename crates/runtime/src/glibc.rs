@@ -111,6 +111,15 @@ pub fn result(error: i32) -> c_int {
     -1
 }
 
+/// What the kernel returned, as a function of the C library returns it: -1 and `errno` for an error.
+pub fn kernel_result(got: isize) -> isize {
+    if (-4095..0).contains(&got) {
+        set_errno(-got as i32);
+        return -1;
+    }
+    got
+}
+
 /// Reads the value of an environment variable as a number, and takes the variable away from the program.
 pub fn take_env_number(prefix: &[u8]) -> Option<i32> {
     let (slot, value) = find_env(prefix)?;

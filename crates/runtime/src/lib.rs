@@ -12,6 +12,7 @@
 //! | [`zygote`] | parks the program before `main`, one fork an execution |
 //! | [`report`] | what is written to the wire |
 //! | [`clock`] | virtual time |
+//! | [`io`], [`aside`] | waiting for descriptors; calls that block in the kernel, on a kernel thread of their own |
 //! | `shim` | what is intercepted, one file a family of functions |
 //!
 //! The engine's build script builds it with `--cfg heisen_embedded`, and only then is it the library that is preloaded.
@@ -19,12 +20,14 @@
 //! handler: such a build is for the lints alone.
 #![cfg_attr(heisen_embedded, no_std)]
 
+mod aside;
 mod bits;
 mod choose;
 mod clock;
 mod fair;
 mod fibers;
 mod glibc;
+mod io;
 mod policy;
 mod report;
 mod sched;

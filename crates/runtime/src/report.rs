@@ -77,6 +77,7 @@ pub fn begin(number: usize) {
         plan.pct_steps.load(Relaxed),
     );
     set_alarm();
+    crate::io::begin(u64::from(plan.patience.load(Relaxed)));
     S.running.set(true);
     if stops() {
         shim::signal::catch_crashes();

@@ -60,6 +60,9 @@ pub struct Thread {
     pub mask: Cell<u32>,
     /// The mutex to acquire after being taken off a condition variable's queue.
     pub relock: Cell<usize>,
+    /// Descriptors it waits for, see `io`: an array of so many `pollfd`.
+    pub polls: Cell<usize>,
+    pub polls_count: Cell<usize>,
 
     /// Stack, as mapped: lowest address, size without and of the guard; size 0 for the main thread.
     pub stack: Cell<usize>,
@@ -104,6 +107,8 @@ impl Thread {
             ticket: Cell::new(0),
             mask: Cell::new(0),
             relock: Cell::new(0),
+            polls: Cell::new(0),
+            polls_count: Cell::new(0),
             deadline: Cell::new(0),
             stack: Cell::new(0),
             stack_size: Cell::new(0),
@@ -169,8 +174,9 @@ pub struct Sched {
     /// What the next operation of each thread needs to be available; 0 if it never blocks. Kept apart from `threads`
     /// since acquiring and releasing look at all of them.
     needs: [Cell<usize>; MAX_THREADS],
-    /// How many threads wait for a `pthread_once` in progress (see `shim::once`).
-    pub once_waiters: Cell<usize>,
+    /// How many things have to be looked after at each scheduling point: threads that wait for a `pthread_once` in
+    /// progress (see `shim::once`) or for descriptors, timers (see `io`).
+    errands: Cell<usize>,
     /// Source of [`Thread::ticket`].
     tickets: Cell<u64>,
     threads: [Thread; MAX_THREADS],
@@ -196,7 +202,7 @@ pub static S: Sched = Sched {
     timed: Bits::new(),
     barred: Bits::new(),
     needs: [const { Cell::new(0) }; MAX_THREADS],
-    once_waiters: Cell::new(0),
+    errands: Cell::new(0),
     tickets: Cell::new(0),
     threads: [const { Thread::new() }; MAX_THREADS],
 };
@@ -330,6 +336,43 @@ pub fn wait_in_queue(op: Op, queue: usize, mask: u32, pc: usize, deadline: u64) 
     let woken = settle(number);
     t.queue.set(0);
     woken
+}
+
+/// Waits for something that the scheduler does not know of, until [`set_ready`] says that it is there, or the deadline
+/// passes.
+pub fn wait_outside(op: Op, object: usize, pc: usize, deadline: u64) -> Woken {
+    let number = me();
+    thread(number).about_to(op, object, pc);
+    if deadline != u64::MAX {
+        set_deadline(number, deadline);
+    }
+    disable(number);
+    reschedule(Gives::Blocks);
+    let woken = settle(number);
+    report::event(op, object, pc);
+    if woken == Woken::TimedOut {
+        report::failed();
+    }
+    woken
+}
+
+/// Whether what a thread waits for in [`wait_outside`] is there.
+pub fn set_ready(number: usize, ready: bool) {
+    let is = S.enabled.has(number) && !S.late.has(number);
+    if ready && !is {
+        enable(number);
+    } else if !ready && is {
+        disable(number);
+    }
+}
+
+/// There is one thing more, or less, to look after at each scheduling point.
+pub fn add_errand() {
+    S.errands.set(S.errands.get() + 1);
+}
+
+pub fn remove_errand() {
+    S.errands.set(S.errands.get() - 1);
 }
 
 fn set_deadline(number: usize, deadline: u64) {
@@ -467,8 +510,9 @@ pub fn candidates(word: usize) -> u64 {
 pub fn reschedule(gives: Gives) {
     let number = me();
     let step = next_step();
-    if S.once_waiters.get() != 0 {
+    if S.errands.get() != 0 {
         crate::shim::once::recheck();
+        crate::io::errands(gives == Gives::Able);
     }
     fair::bar();
     let mut options = candidates(0).count_ones() as usize;

@@ -6,11 +6,13 @@ pub const EPERM: i32 = 1;
 pub const ESRCH: i32 = 3;
 pub const EINTR: i32 = 4;
 pub const EAGAIN: i32 = 11;
+pub const EACCES: i32 = 13;
 pub const EBUSY: i32 = 16;
 pub const EINVAL: i32 = 22;
 pub const EDEADLK: i32 = 35;
 pub const ENOSYS: i32 = 38;
 pub const EOVERFLOW: i32 = 75;
+pub const EOPNOTSUPP: i32 = 95;
 pub const ETIMEDOUT: i32 = 110;
 
 pub const SIGILL: i32 = 4;
@@ -22,14 +24,14 @@ pub const SIGSEGV: i32 = 11;
 /// The signal by which the engine asks where a program is; ordinary programs never use it.
 pub const SIGSTKFLT: i32 = 16;
 
-const SYS_WRITE: usize = 1;
+pub const SYS_WRITE: usize = 1;
 const SYS_MMAP: usize = 9;
 const SYS_MPROTECT: usize = 10;
 const SYS_MUNMAP: usize = 11;
 const SYS_RT_SIGACTION: usize = 13;
 const SYS_CLOSE: usize = 3;
 const SYS_OPEN: usize = 2;
-const SYS_READ: usize = 0;
+pub const SYS_READ: usize = 0;
 const SYS_GETPID: usize = 39;
 const SYS_FORK: usize = 57;
 const SYS_WAIT4: usize = 61;
@@ -49,6 +51,31 @@ pub const SYS_SCHED_GETAFFINITY: usize = 204;
 pub const SYS_TGKILL: usize = 234;
 pub const SYS_FUTEX: usize = 202;
 const SYS_EXIT_GROUP: usize = 231;
+const SYS_EXIT: usize = 60;
+const SYS_FSTAT: usize = 5;
+const SYS_POLL: usize = 7;
+const SYS_RT_SIGPROCMASK: usize = 14;
+const SYS_GETSOCKOPT: usize = 55;
+const SYS_PPOLL: usize = 271;
+const SYS_PREADV2: usize = 327;
+const SYS_PWRITEV2: usize = 328;
+pub const SYS_READV: usize = 19;
+pub const SYS_SENDFILE: usize = 40;
+pub const SYS_CONNECT: usize = 42;
+pub const SYS_SENDTO: usize = 44;
+pub const SYS_RECVFROM: usize = 45;
+pub const SYS_SENDMSG: usize = 46;
+pub const SYS_RECVMSG: usize = 47;
+pub const SYS_GETSOCKNAME: usize = 51;
+pub const SYS_GETPEERNAME: usize = 52;
+pub const SYS_FCNTL: usize = 72;
+pub const SYS_FLOCK: usize = 73;
+pub const SYS_PSELECT6: usize = 270;
+pub const SYS_SPLICE: usize = 275;
+pub const SYS_EPOLL_PWAIT: usize = 281;
+pub const SYS_ACCEPT4: usize = 288;
+pub const SYS_RECVMMSG: usize = 299;
+pub const SYS_SENDMMSG: usize = 307;
 
 /// Any system call; the result is negative on error, as the kernel gives it.
 #[inline]
@@ -75,6 +102,13 @@ pub fn write(fd: i32, bytes: &[u8]) {
 pub fn exit_group(status: i32) -> ! {
     loop {
         call(SYS_EXIT_GROUP, [status as usize, 0, 0, 0, 0, 0]);
+    }
+}
+
+/// Ends this kernel thread, and no other.
+pub fn exit_thread() -> ! {
+    loop {
+        call(SYS_EXIT, [0; 6]);
     }
 }
 
@@ -216,4 +250,82 @@ pub fn sigaction(signal: i32, handler: usize) {
     let action =
         KernelSigaction { handler, flags, restorer: heisen_sigreturn as *const () as usize, mask: 0 };
     call(SYS_RT_SIGACTION, [signal as usize, &raw const action as usize, 0, 8, 0, 0]);
+}
+
+/// Calls `with` while all signals are blocked.
+pub fn with_signals_blocked<R>(with: impl FnOnce() -> R) -> R {
+    const SIG_SETMASK: usize = 2;
+    let (all, mut before) = (u64::MAX, 0u64);
+    call(SYS_RT_SIGPROCMASK, [SIG_SETMASK, &raw const all as usize, &raw mut before as usize, 8, 0, 0]);
+    let result = with();
+    call(SYS_RT_SIGPROCMASK, [SIG_SETMASK, &raw const before as usize, 0, 8, 0, 0]);
+    result
+}
+
+/// `poll`, on an array of `count` at an address.
+pub fn poll(fds: usize, count: usize, millis: i32) -> isize {
+    call(SYS_POLL, [fds, count, millis as usize, 0, 0, 0])
+}
+
+/// As [`poll`], with a timeout in microseconds.
+pub fn ppoll_micros(fds: usize, count: usize, micros: u64) -> isize {
+    let time = [micros / 1_000_000, micros % 1_000_000 * 1_000];
+    call(SYS_PPOLL, [fds, count, time.as_ptr() as usize, 0, 0, 0])
+}
+
+/// Type and permissions of what a descriptor stands for; none if there is no such descriptor.
+pub fn file_mode(fd: i32) -> Option<u32> {
+    const MODE: usize = 6;
+    let mut stat = [0u32; 36];
+    (call(SYS_FSTAT, [fd as usize, stat.as_mut_ptr() as usize, 0, 0, 0, 0]) == 0).then(|| stat[MODE])
+}
+
+const F_GETFL: usize = 3;
+const F_SETFL: usize = 4;
+const O_NONBLOCK: usize = 0o4000;
+
+/// Whether calls on a descriptor do not block, by the program's own wish; an error counts as such, too.
+pub fn is_nonblocking(fd: i32) -> bool {
+    let flags = call(SYS_FCNTL, [fd as usize, F_GETFL, 0, 0, 0, 0]);
+    flags < 0 || flags as usize & O_NONBLOCK != 0
+}
+
+pub fn set_nonblocking(fd: i32, wanted: bool) {
+    let flags = call(SYS_FCNTL, [fd as usize, F_GETFL, 0, 0, 0, 0]);
+    if flags >= 0 {
+        let others = flags as usize & !O_NONBLOCK;
+        let flags = if wanted { others | O_NONBLOCK } else { others };
+        call(SYS_FCNTL, [fd as usize, F_SETFL, flags, 0, 0, 0]);
+    }
+}
+
+const RWF_NOWAIT: usize = 8;
+/// "Where the descriptor stands", for calls that take an offset.
+const HERE: usize = usize::MAX;
+
+/// Reads into pieces if that does not block: EAGAIN if it would, EOPNOTSUPP if the kernel cannot tell.
+pub fn read_now(fd: i32, pieces: usize, count: usize) -> isize {
+    call(SYS_PREADV2, [fd as usize, pieces, count, HERE, HERE, RWF_NOWAIT])
+}
+
+/// Writes pieces, or some of them, if that does not block; errors as of [`read_now`].
+pub fn write_now(fd: i32, pieces: usize, count: usize) -> isize {
+    call(SYS_PWRITEV2, [fd as usize, pieces, count, HERE, HERE, RWF_NOWAIT])
+}
+
+const SOL_SOCKET: usize = 1;
+
+/// Reads an option of a socket; it stays as it is if there is none.
+pub fn socket_option(fd: i32, option: i32, value: &mut [i64; 2]) {
+    let mut length = size_of_val(value) as u32;
+    let at = value.as_mut_ptr() as usize;
+    call(SYS_GETSOCKOPT, [fd as usize, SOL_SOCKET, option as usize, at, &raw mut length as usize, 0]);
+}
+
+/// The process at the other end of a Unix socket, as far as the kernel knows; 0 if it does not.
+pub fn peer_process(fd: i32) -> i32 {
+    const SO_PEERCRED: i32 = 17;
+    let mut credentials = [0; 2];
+    socket_option(fd, SO_PEERCRED, &mut credentials);
+    credentials[0] as i32
 }

@@ -46,6 +46,12 @@ notes! {
     LogFull = 11, "an execution with more decisions than the log holds: its tail was not searched";
     /// `pthread_kill` or `pthread_sigqueue` to another thread.
     ThreadKill = 12, "a signal sent to a single thread: refused with ENOSYS";
+    /// Something came from outside the program.
+    Outside = 13, "input from outside: when it came, and what it was, is not up to the schedule";
+    /// Nothing came from outside for long, and no thread could go on.
+    OutsideSilent = 14, "a thread waited for input from outside until Heisen gave up waiting";
+    /// A call that blocks was run on a kernel thread of its own.
+    Aside = 15, "a call that blocks in the kernel ran aside: when it came back is not up to the schedule";
 }
 
 impl Note {

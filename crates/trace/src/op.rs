@@ -90,9 +90,35 @@ ops! {
     RwUnlock = 31, "rwunlock";
     /// Arrive at a barrier.
     Barrier = 32, "barrier_wait";
+    /// Read or receive.
+    Read = 33, "read";
+    /// Write or send.
+    Write = 34, "write";
+    /// Accept a connection.
+    Accept = 35, "accept";
+    /// Connect a socket.
+    Connect = 36, "connect";
+    /// Wait for one of several descriptors.
+    Poll = 37, "poll";
+    /// Close a descriptor, or one direction of it.
+    Close = 38, "close";
+    /// Lock a file.
+    FileLock = 39, "file_lock";
+    /// Set a timer that is a descriptor.
+    Timer = 40, "timer";
+    /// Wait for another process.
+    WaitChild = 41, "wait_child";
 }
 
 impl Op {
+    /// Whether its object is the number of a descriptor.
+    pub const fn is_on_descriptor(self) -> bool {
+        matches!(
+            self,
+            Op::Read | Op::Write | Op::Accept | Op::Connect | Op::Poll | Op::Close | Op::FileLock | Op::Timer
+        )
+    }
+
     /// The operation with this name.
     pub fn from_name(name: &str) -> Option<Op> {
         Op::ALL.iter().copied().find(|op| op.name() == name)

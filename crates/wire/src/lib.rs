@@ -174,8 +174,8 @@ pub struct Plan {
     pub overrides: AtomicU32,
     /// The first of them.
     pub first_override: AtomicU32,
-    /// Unused.
-    pub pad: AtomicU32,
+    /// For how many milliseconds a program that waits for input from outside, and for nothing else, is let wait.
+    pub patience: AtomicU32,
 }
 
 /// One override of a plan.

@@ -8,6 +8,7 @@
 mod common;
 
 mod c_cond;
+mod c_io;
 mod c_loads;
 mod c_locks;
 mod c_mutex;

@@ -40,11 +40,7 @@ pub unsafe extern "C" fn syscall(
         sys::SYS_FUTEX if S.active.get() => futex(a, b, c as u32, d, e, f as u32, caller!()),
         _ => super::kernel::call(number, [a, b, c, d, e, f]),
     };
-    if (-4095..0).contains(&result) {
-        glibc::set_errno(-result as i32);
-        return -1;
-    }
-    result as c_long
+    glibc::kernel_result(result) as c_long
 }
 
 fn futex(

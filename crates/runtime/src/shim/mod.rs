@@ -8,6 +8,7 @@
 pub mod barrier;
 pub mod cond;
 pub mod futex;
+pub mod io;
 pub mod kernel;
 pub mod key;
 pub mod mutex;

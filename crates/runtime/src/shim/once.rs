@@ -26,9 +26,9 @@ detours! {
 /// Waits for its turn; the address of the real function.
 extern "C" fn before(control: usize, _initialiser: usize, pc: usize) -> usize {
     if S.active.get() {
-        S.once_waiters.set(S.once_waiters.get() + 1);
+        sched::add_errand();
         sched::wait_for(Op::Once, control, pc, !in_progress(control), u64::MAX);
-        S.once_waiters.set(S.once_waiters.get() - 1);
+        sched::remove_errand();
     }
     REAL.address()
 }

@@ -134,6 +134,7 @@ macro_rules! noted {
 fn note(note: Note, group: bool) {
     if S.active.get() {
         report::note(note);
+        crate::io::share();
         if group {
             sys::setpgid_self();
         }

@@ -1,0 +1,155 @@
+//! Calls that block in the kernel and that no descriptor tells of: waiting for a child, for a lock on a file, for a
+//! System V semaphore. They are run aside, on a kernel thread that does this one call and ends, while the thread that
+//! made the call is disabled and the others go on.
+//!
+//! The kernel thread has no thread-local storage of its own, so nothing but the bare system call may run on it; all
+//! signals are blocked there. When the call comes back is not up to the scheduler: the verdict says so.
+
+use crate::sched::{self, Woken};
+use crate::{report, sys};
+use core::arch::global_asm;
+use core::cell::Cell;
+use core::sync::atomic::{AtomicIsize, AtomicU32, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+use heisen_trace::{Note, Op};
+
+/// Calls that can be out at a time; a further one blocks all.
+const MAX: usize = 64;
+const STACK: usize = 16 << 10;
+
+const FREE: u32 = 0;
+const OUT: u32 = 1;
+const BACK: u32 = 2;
+
+/// One call that is out.
+#[repr(C)]
+struct Errand {
+    state: AtomicU32,
+    result: AtomicIsize,
+    number: Cell<usize>,
+    args: [Cell<usize>; 6],
+    /// Where its stack is mapped; kept for the next call.
+    stack: Cell<usize>,
+    /// The thread that waits for it.
+    thread: Cell<usize>,
+}
+
+struct Errands {
+    all: [Errand; MAX],
+    /// How many are out, or back and not yet noticed by the thread that waits.
+    count: Cell<usize>,
+}
+
+// SAFETY: what is not atomic is written by the program's kernel thread while no call is out in that entry, and only read
+// by the one that does the call.
+unsafe impl Sync for Errands {}
+
+static ERRANDS: Errands = Errands {
+    all: [const {
+        Errand {
+            state: AtomicU32::new(FREE),
+            result: AtomicIsize::new(0),
+            number: Cell::new(0),
+            args: [const { Cell::new(0) }; 6],
+            stack: Cell::new(0),
+            thread: Cell::new(0),
+        }
+    }; MAX],
+    count: Cell::new(0),
+};
+
+unsafe extern "C" {
+    fn heisen_clone(flags: usize, stack: usize, errand: *const Errand) -> isize;
+}
+
+global_asm!(
+    // heisen_clone(flags, stack, errand): in the new kernel thread, calls heisen_aside(errand) on the new stack.
+    ".globl heisen_clone",
+    ".hidden heisen_clone",
+    "heisen_clone:",
+    "mov r9, rdx",
+    "xor edx, edx",
+    "xor r10d, r10d",
+    "xor r8d, r8d",
+    "mov eax, 56",
+    "syscall",
+    "test rax, rax",
+    "jz 2f",
+    "ret",
+    "2:",
+    "xor ebp, ebp",
+    "mov rdi, r9",
+    "call {run}",
+    "ud2",
+    run = sym run,
+);
+
+/// On the kernel thread of its own: the call, and the end.
+extern "C" fn run(errand: &Errand) -> ! {
+    let args = core::array::from_fn(|index| errand.args[index].get());
+    errand.result.store(sys::call(errand.number.get(), args), Relaxed);
+    // From here on the entry, and with it this very stack, may be used again; ending does not touch the stack.
+    errand.state.store(BACK, Release);
+    sys::exit_thread()
+}
+
+/// Makes a system call that may block for as long as it likes; the result is as the kernel gives it.
+pub fn call(op: Op, number: usize, args: [usize; 6], pc: usize) -> isize {
+    report::note(Note::Aside);
+    let Some(errand) = send(number, args) else { return sys::call(number, args) };
+    ERRANDS.count.set(ERRANDS.count.get() + 1);
+    sched::add_errand();
+    let woken = sched::wait_outside(op, args[0], pc, u64::MAX);
+    debug_assert!(woken == Woken::Ready);
+    sched::remove_errand();
+    ERRANDS.count.set(ERRANDS.count.get() - 1);
+    let result = errand.result.load(Relaxed);
+    errand.state.store(FREE, Relaxed);
+    result
+}
+
+fn send(number: usize, args: [usize; 6]) -> Option<&'static Errand> {
+    const CLONE_VM_FS_FILES_SIGHAND: usize = 0xf00;
+    const CLONE_THREAD: usize = 0x1_0000;
+    const CLONE_SYSVSEM: usize = 0x4_0000;
+    let errand = ERRANDS.all.iter().find(|errand| errand.state.load(Relaxed) == FREE)?;
+    if errand.stack.get() == 0 {
+        errand.stack.set(sys::map_stack(STACK)?);
+    }
+    let stack = errand.stack.get();
+    errand.number.set(number);
+    for (slot, arg) in errand.args.iter().zip(args) {
+        slot.set(arg);
+    }
+    errand.thread.set(sched::me());
+    errand.state.store(OUT, Release);
+    let flags = CLONE_VM_FS_FILES_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
+    let started = sys::with_signals_blocked(|| {
+        // SAFETY: the stack is fresh and large enough for `run`, which never returns.
+        unsafe { heisen_clone(flags, stack + STACK - 64, errand) }
+    });
+    if started < 0 {
+        errand.state.store(FREE, Relaxed);
+        return None;
+    }
+    Some(errand)
+}
+
+/// Whether a call is out.
+pub fn is_out() -> bool {
+    ERRANDS.count.get() != 0
+}
+
+/// Enables the threads whose calls have come back; whether there is one.
+pub fn came_back() -> bool {
+    if !is_out() {
+        return false;
+    }
+    let mut any = false;
+    for errand in &ERRANDS.all {
+        if errand.state.load(Acquire) == BACK {
+            sched::set_ready(errand.thread.get(), true);
+            any = true;
+        }
+    }
+    any
+}

@@ -1,0 +1,154 @@
+//! Descriptors that come and go: what each of them is has to be known before it is used.
+
+use crate::glibc::{self, real};
+use crate::io::{self, Class};
+use crate::sched;
+use crate::shim::shims;
+use crate::sys;
+use core::ffi::c_int;
+use heisen_trace::Op;
+
+/// Remembers a descriptor that was just made; passes an error on.
+pub fn made(fd: c_int, class: Class) -> c_int {
+    io::set_class(fd, class);
+    fd
+}
+
+/// Remembers a pair of descriptors, if making them has succeeded.
+fn made_pair(pair: *const [c_int; 2], result: c_int) -> c_int {
+    if result == 0 {
+        // SAFETY: the real function has just filled it.
+        for fd in unsafe { *pair } {
+            io::set_class(fd, Class::Inside);
+        }
+    }
+    result
+}
+
+/// A copy of `old` was made as `new`, or an error.
+fn copied(old: c_int, new: c_int) -> c_int {
+    if new >= 0 && new != old {
+        io::set_class(new, io::class(old));
+        io::touched();
+    }
+    new
+}
+
+const F_DUPFD: c_int = 0;
+const F_DUPFD_CLOEXEC: c_int = 1030;
+
+fn control(fd: c_int, command: c_int, argument: usize, pc: usize, real: impl Fn() -> c_int) -> c_int {
+    match command {
+        F_DUPFD | F_DUPFD_CLOEXEC => copied(fd, real()),
+        _ if super::lock::waits(command) => super::lock::lock_range(fd, command, argument, pc),
+        _ => real(),
+    }
+}
+
+shims! {
+    /// A scheduling point if the descriptor is a way to talk: those that wait at the other end see its end.
+    fn close(fd: c_int) -> c_int = pc {
+        if fd >= 0 && io::class(fd).talks() {
+            sched::point(Op::Close, fd as usize, pc);
+            super::timerfd::closed(fd);
+            io::touched();
+        }
+        io::set_class(fd, Class::Unknown);
+        real!(close, fn(fd => c_int) -> c_int)
+    }
+
+    /// As `close`, for all descriptors of a range.
+    fn close_range(first: u32, last: u32, flags: c_int) -> c_int = pc {
+        const CLOSE_RANGE_CLOEXEC: c_int = 4;
+        if flags & CLOSE_RANGE_CLOEXEC == 0 {
+            io::forget(first, last);
+            io::touched();
+        }
+        real!(close_range, fn(first => u32, last => u32, flags => c_int) -> c_int)
+    }
+
+    /// As `close`, for all descriptors from one on.
+    fn closefrom(first: c_int) -> () = pc {
+        io::forget(first.max(0) as u32, u32::MAX);
+        io::touched();
+        real!(closefrom, fn(first => c_int) -> ())
+    }
+
+    /// The copy is what the original is.
+    fn dup(old: c_int) -> c_int = pc { copied(old, real!(dup, fn(old => c_int) -> c_int)) }
+
+    /// The copy is what the original is; what it replaces is closed.
+    fn dup2(old: c_int, new: c_int) -> c_int = pc {
+        copied(old, real!(dup2, fn(old => c_int, new => c_int) -> c_int))
+    }
+
+    /// The copy is what the original is; what it replaces is closed.
+    fn dup3(old: c_int, new: c_int, flags: c_int) -> c_int = pc {
+        copied(old, real!(dup3, fn(old => c_int, new => c_int, flags => c_int) -> c_int))
+    }
+
+    /// Copies as `dup` does; waits for a lock on a file aside, so that other threads go on; else passed on.
+    fn fcntl(fd: c_int, command: c_int, argument: usize) -> c_int = pc {
+        control(fd, command, argument, pc, || {
+            real!(fcntl, fn(fd => c_int, command => c_int, argument => usize) -> c_int)
+        })
+    }
+
+    /// As `fcntl`.
+    fn fcntl64(fd: c_int, command: c_int, argument: usize) -> c_int = pc {
+        control(fd, command, argument, pc, || {
+            real!(fcntl64, fn(fd => c_int, command => c_int, argument => usize) -> c_int)
+        })
+    }
+
+    /// Both ends are known to be in the program.
+    fn pipe(pair: *mut [c_int; 2]) -> c_int = pc {
+        made_pair(pair, real!(pipe, fn(pair => *mut [c_int; 2]) -> c_int))
+    }
+
+    /// As `pipe`.
+    fn pipe2(pair: *mut [c_int; 2], flags: c_int) -> c_int = pc {
+        made_pair(pair, real!(pipe2, fn(pair => *mut [c_int; 2], flags => c_int) -> c_int))
+    }
+
+    /// As `pipe`.
+    fn socketpair(domain: c_int, kind: c_int, protocol: c_int, pair: *mut [c_int; 2]) -> c_int = pc {
+        made_pair(pair, real!(socketpair, fn(
+            domain => c_int, kind => c_int, protocol => c_int, pair => *mut [c_int; 2]
+        ) -> c_int))
+    }
+
+    /// A counter that threads wait for with `read`, `poll` and `epoll`.
+    fn eventfd(value: u32, flags: c_int) -> c_int = pc {
+        made(real!(eventfd, fn(value => u32, flags => c_int) -> c_int), Class::Inside)
+    }
+
+    /// As `read` of the counter.
+    fn eventfd_read(fd: c_int, value: *mut u64) -> c_int = pc { whole(super::stream::read_at(fd, value as usize, 8, pc)) }
+
+    /// As `write` of the counter.
+    fn eventfd_write(fd: c_int, value: u64) -> c_int = pc {
+        whole(super::stream::write_at(fd, &raw const value as usize, 8, pc))
+    }
+
+    /// Its copies of other descriptors are known.
+    fn epoll_create(size: c_int) -> c_int = pc {
+        made(real!(epoll_create, fn(size => c_int) -> c_int), Class::Inside)
+    }
+
+    /// As `epoll_create`.
+    fn epoll_create1(flags: c_int) -> c_int = pc {
+        made(real!(epoll_create1, fn(flags => c_int) -> c_int), Class::Inside)
+    }
+}
+
+/// 0 if all eight bytes of a counter were handed over; `errno` is set already if they were not.
+fn whole(moved: isize) -> c_int {
+    if moved == 8 {
+        return 0;
+    }
+    if moved >= 0 {
+        glibc::set_errno(sys::EINVAL);
+    }
+    -1
+}

@@ -1,0 +1,47 @@
+//! Locks on files. Who holds one is the kernel's knowledge, and it may be another process, so a thread that has to wait
+//! does so aside (see `crate::aside`).
+
+use crate::aside;
+use crate::glibc;
+use crate::sched;
+use crate::shim::shims;
+use crate::sys;
+use core::ffi::c_int;
+use heisen_trace::Op;
+
+const F_SETLK: c_int = 6;
+const F_SETLKW: c_int = 7;
+const F_OFD_SETLK: c_int = 37;
+const F_OFD_SETLKW: c_int = 38;
+
+/// Whether a command of `fcntl` waits for a lock.
+pub fn waits(command: c_int) -> bool {
+    matches!(command, F_SETLKW | F_OFD_SETLKW)
+}
+
+/// Makes a call that takes a lock: `now` without waiting, or, if it is held, `later` aside.
+fn take(fd: c_int, now: [usize; 3], later: [usize; 3], number: usize, pc: usize) -> c_int {
+    sched::point(Op::FileLock, fd as usize, pc);
+    let args = |three: [usize; 3]| [three[0], three[1], three[2], 0, 0, 0];
+    let mut got = sys::call(number, args(now));
+    if matches!(-got as i32, sys::EAGAIN | sys::EACCES) && now != later {
+        got = aside::call(Op::FileLock, number, args(later), pc);
+    }
+    glibc::kernel_result(got) as c_int
+}
+
+/// `fcntl` with a command that [`waits`].
+pub fn lock_range(fd: c_int, command: c_int, range: usize, pc: usize) -> c_int {
+    let at_once = if command == F_SETLKW { F_SETLK } else { F_OFD_SETLK };
+    let (fd_, now, later) = (fd as usize, at_once as usize, command as usize);
+    take(fd, [fd_, now, range], [fd_, later, range], sys::SYS_FCNTL, pc)
+}
+
+shims! {
+    /// Waits for the lock aside, so that other threads go on.
+    fn flock(fd: c_int, operation: c_int) -> c_int = pc {
+        const LOCK_NB: c_int = 4;
+        let now = [fd as usize, (operation | LOCK_NB) as usize, 0];
+        take(fd, now, [fd as usize, operation as usize, 0], sys::SYS_FLOCK, pc)
+    }
+}

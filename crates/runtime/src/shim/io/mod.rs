@@ -1,0 +1,121 @@
+//! Input and output through descriptors by which threads, or processes, can talk to each other. See `crate::io` for how
+//! a thread waits.
+//!
+//! Each call is tried without blocking; if it would block, the thread waits until the descriptor is ready and tries
+//! again. Calls on plain files are passed on as they are: they end by themselves, and no thread waits for them.
+
+pub mod descriptor;
+pub mod lock;
+pub mod poll;
+pub mod socket;
+pub mod stream;
+pub mod timerfd;
+
+use crate::clock;
+use crate::io::{self, PollFd};
+use crate::sched::{self, Woken};
+use crate::{report, sys};
+use core::ffi::c_int;
+use heisen_trace::Op;
+
+/// `struct iovec`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Piece {
+    pub base: usize,
+    pub length: usize,
+}
+
+/// A call that would block.
+pub const WOULD_BLOCK: isize = -(sys::EAGAIN as isize);
+
+/// A call on one descriptor.
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    pub op: Op,
+    pub fd: c_int,
+    /// What the descriptor must be ready for.
+    pub events: i16,
+    /// The caller asked not to block.
+    pub at_once: bool,
+    /// The socket option that limits how long the call may wait; 0 if there is none.
+    pub timeout: c_int,
+    pub pc: usize,
+}
+
+impl Call {
+    /// Makes the call: a scheduling point, then `attempt`, which never blocks, again and again until it does not say that
+    /// it would have to.
+    pub fn make(&self, mut attempt: impl FnMut() -> isize) -> isize {
+        sched::point(self.op, self.fd as usize, self.pc);
+        loop {
+            let got = attempt();
+            if got != WOULD_BLOCK {
+                io::touched();
+                if got < 0 {
+                    report::failed();
+                }
+                return got;
+            }
+            if self.at_once || sys::is_nonblocking(self.fd) || self.wait() == Woken::TimedOut {
+                report::failed();
+                return got;
+            }
+        }
+    }
+
+    fn wait(&self) -> Woken {
+        let fds = [PollFd { fd: self.fd, events: self.events, revents: 0 }];
+        io::wait(self.op, &fds, self.pc, self.deadline())
+    }
+
+    fn deadline(&self) -> u64 {
+        if self.timeout == 0 {
+            return u64::MAX;
+        }
+        let mut time = [0i64; 2];
+        sys::socket_option(self.fd, self.timeout, &mut time);
+        match time {
+            [0, 0] => u64::MAX,
+            [seconds, micros] => clock::deadline_in(seconds as u64 * 1_000_000_000 + micros as u64 * 1_000),
+        }
+    }
+
+    /// As [`Call::make`] for a call that hands over `total` bytes: one that may block goes on until it has handed over
+    /// all. `attempt` is told how many it has handed over so far.
+    pub fn make_whole(&self, total: usize, mut attempt: impl FnMut(usize) -> isize) -> isize {
+        let mut done = 0;
+        let got = self.make(|| {
+            loop {
+                let got = attempt(done);
+                if got <= 0 {
+                    return got;
+                }
+                done += got as usize;
+                io::touched();
+                if done >= total || self.at_once || sys::is_nonblocking(self.fd) {
+                    return done as isize;
+                }
+            }
+        });
+        if done > 0 { done as isize } else { got }
+    }
+}
+
+/// The sum of the lengths of some pieces.
+fn total(pieces: &[Piece]) -> usize {
+    pieces.iter().fold(0, |sum: usize, piece| sum.saturating_add(piece.length))
+}
+
+/// Most pieces of one call, as the kernel's limit.
+const MAX_PIECES: usize = 1024;
+
+/// The pieces that a program passes; none if there are too many, or fewer than none.
+fn pieces<'a>(at: usize, count: c_int) -> Option<&'a [Piece]> {
+    let count = usize::try_from(count).ok().filter(|&count| count <= MAX_PIECES)?;
+    if count == 0 {
+        return Some(&[]);
+    }
+    // SAFETY: the program passes so many pieces; where they are not mapped it crashes here, and not with EFAULT.
+    (at != 0).then(|| unsafe { core::slice::from_raw_parts(at as *const Piece, count) })
+}

@@ -1,0 +1,243 @@
+//! Waiting for several descriptors: `poll`, `select`, `epoll` and their forms.
+
+use crate::clock::{self, Timespec};
+use crate::glibc::{self, real};
+use crate::io::{self, Class, POLLIN, POLLOUT, PollFd};
+use crate::sched::{self, Woken};
+use crate::shim::shims;
+use crate::{report, sys};
+use core::ffi::c_int;
+use heisen_trace::Op;
+
+/// A wait of `millis`, for ever if negative.
+fn deadline_in_millis(millis: c_int) -> u64 {
+    if millis < 0 { u64::MAX } else { clock::deadline_in(millis as u64 * 1_000_000) }
+}
+
+/// A wait for a time that may be null, for ever then; none if it is not a time.
+fn deadline_in_time(time: *const Timespec) -> Option<u64> {
+    if time.is_null() {
+        return Some(u64::MAX);
+    }
+    // SAFETY: the program passes a time, or null.
+    unsafe { (*time).nanos_not_negative() }.map(clock::deadline_in)
+}
+
+/// Whether a wait is over at once.
+fn is_zero(time: *const Timespec) -> bool {
+    // SAFETY: the program passes a time, or null.
+    !time.is_null() && unsafe { ((*time).seconds, (*time).nanoseconds) == (0, 0) }
+}
+
+/// Asks with `ask`, which never blocks, until something is ready: waits for `fds` in between, unless `at_once`.
+fn until_ready(fds: &[PollFd], at_once: bool, deadline: u64, pc: usize, ask: impl Fn() -> isize) -> isize {
+    sched::point(Op::Poll, fds.first().map_or(0, |fd| fd.fd as usize), pc);
+    loop {
+        let got = ask();
+        if got != 0 {
+            return glibc::kernel_result(got);
+        }
+        if at_once || io::wait(Op::Poll, fds, pc, deadline) == Woken::TimedOut {
+            report::failed();
+            return 0;
+        }
+    }
+}
+
+fn polls<'a>(fds: usize, count: usize) -> &'a [PollFd] {
+    if fds == 0 || count == 0 {
+        return &[];
+    }
+    // SAFETY: the program passes so many of them.
+    unsafe { core::slice::from_raw_parts(fds as *const PollFd, count) }
+}
+
+fn poll_until(fds: usize, count: usize, at_once: bool, deadline: u64, pc: usize) -> c_int {
+    until_ready(polls(fds, count), at_once, deadline, pc, || sys::poll(fds, count, 0)) as c_int
+}
+
+fn poll_millis(fds: usize, count: usize, millis: c_int, pc: usize) -> c_int {
+    poll_until(fds, count, millis == 0, deadline_in_millis(millis), pc)
+}
+
+fn poll_time(fds: usize, count: usize, time: *const Timespec, pc: usize) -> c_int {
+    match deadline_in_time(time) {
+        Some(deadline) => poll_until(fds, count, is_zero(time), deadline, pc),
+        None => glibc::result(sys::EINVAL),
+    }
+}
+
+/// Descriptors in an `fd_set`.
+const SET_SIZE: usize = 1024;
+const FEW: usize = 64;
+type Set = [u64; SET_SIZE / 64];
+
+/// `select`, on sets that may be null. Sets larger than usual are passed on.
+fn select_until(count: c_int, sets: [*mut Set; 3], at_once: bool, deadline: u64, pc: usize) -> c_int {
+    if count as usize <= FEW {
+        select_with(&mut [PollFd::default(); FEW], count, sets, at_once, deadline, pc)
+    } else {
+        select_many(count, sets, at_once, deadline, pc)
+    }
+}
+
+/// Apart, so that a thread with a small stack does not have to find room for a large set.
+#[inline(never)]
+fn select_many(count: c_int, sets: [*mut Set; 3], at_once: bool, deadline: u64, pc: usize) -> c_int {
+    select_with(&mut [PollFd::default(); SET_SIZE], count, sets, at_once, deadline, pc)
+}
+
+fn select_with(
+    fds: &mut [PollFd],
+    count: c_int,
+    sets: [*mut Set; 3],
+    at_once: bool,
+    deadline: u64,
+    pc: usize,
+) -> c_int {
+    const POLLPRI: i16 = 2;
+    let words = (count.max(0) as usize).div_ceil(64);
+    let mut wanted: [Set; 3] = [[0; SET_SIZE / 64]; 3];
+    for (wanted, set) in wanted.iter_mut().zip(sets) {
+        if !set.is_null() {
+            // SAFETY: the program passes sets of at least `count` bits, in whole words, or null.
+            wanted[..words].copy_from_slice(unsafe { &(&*set)[..words] });
+        }
+    }
+    let mut used = 0;
+    for fd in 0..count.max(0) as usize {
+        let has = |set: &Set| set[fd / 64] >> (fd % 64) & 1 != 0;
+        let mut events = 0;
+        for (set, event) in wanted.iter().zip([POLLIN, POLLOUT, POLLPRI]) {
+            events |= if has(set) { event } else { 0 };
+        }
+        if events != 0 {
+            fds[used] = PollFd { fd: fd as c_int, events, revents: 0 };
+            used += 1;
+        }
+    }
+    let ask = || {
+        for (wanted, set) in wanted.iter().zip(sets) {
+            if !set.is_null() {
+                // SAFETY: as above; the kernel has taken bits away that are asked for again.
+                unsafe { (&mut *set)[..words].copy_from_slice(&wanted[..words]) };
+            }
+        }
+        let zero = Timespec { seconds: 0, nanoseconds: 0 };
+        let [read, write, except] = sets.map(|set| set as usize);
+        sys::call(sys::SYS_PSELECT6, [count as usize, read, write, except, &raw const zero as usize, 0])
+    };
+    until_ready(&fds[..used], at_once, deadline, pc, ask) as c_int
+}
+
+fn epoll(epoll: c_int, events: usize, most: c_int, at_once: bool, deadline: u64, pc: usize) -> c_int {
+    let fds = [PollFd { fd: epoll, events: POLLIN, revents: 0 }];
+    let args = [epoll as usize, events, most as usize, 0, 0, 8];
+    until_ready(&fds, at_once, deadline, pc, || sys::call(sys::SYS_EPOLL_PWAIT, args)) as c_int
+}
+
+shims! {
+    /// Waits until one of the descriptors is ready or, on virtual time, the timeout is over, which is a decision.
+    fn poll(fds: usize, count: usize, millis: c_int) -> c_int = pc { poll_millis(fds, count, millis, pc) }
+
+    /// As `poll`; what a compiler makes of it when it checks the size of the array.
+    fn __poll_chk(fds: usize, count: usize, millis: c_int, size: usize) -> c_int = pc {
+        if size / size_of::<PollFd>() < count {
+            return real!(__poll_chk, fn(
+                fds => usize, count => usize, millis => c_int, size => usize
+            ) -> c_int);
+        }
+        poll_millis(fds, count, millis, pc)
+    }
+
+    /// As `poll`.
+    fn ppoll(fds: usize, count: usize, time: *const Timespec, mask: usize) -> c_int = pc {
+        let _ = mask;
+        poll_time(fds, count, time, pc)
+    }
+
+    /// As `poll`.
+    fn __ppoll_chk(fds: usize, count: usize, time: *const Timespec, mask: usize, size: usize) -> c_int = pc {
+        if size / size_of::<PollFd>() < count {
+            return real!(__ppoll_chk, fn(
+                fds => usize, count => usize, time => *const Timespec, mask => usize, size => usize
+            ) -> c_int);
+        }
+        poll_time(fds, count, time, pc)
+    }
+
+    /// As `poll`, for sets of descriptors.
+    fn select(count: c_int, read: *mut Set, write: *mut Set, except: *mut Set, time: *mut Timespec) -> c_int = pc {
+        if count as usize > SET_SIZE {
+            return real!(select, fn(
+                count => c_int, read => *mut Set, write => *mut Set, except => *mut Set, time => *mut Timespec
+            ) -> c_int);
+        }
+        let (mut deadline, mut at_once) = (u64::MAX, false);
+        if !time.is_null() {
+            // SAFETY: the program passes a `struct timeval`, two words as a timespec, or null.
+            let Timespec { seconds, nanoseconds: micros } = unsafe { *time };
+            if seconds < 0 || micros < 0 {
+                return glibc::result(sys::EINVAL);
+            }
+            at_once = (seconds, micros) == (0, 0);
+            deadline = clock::deadline_in((seconds as u64).saturating_mul(1_000_000_000) + micros as u64 * 1_000);
+        }
+        let got = select_until(count, [read, write, except], at_once, deadline, pc);
+        if !time.is_null() && got >= 0 {
+            // Linux tells what is left.
+            let left = Timespec::from_nanos(deadline.saturating_sub(clock::now()));
+            // SAFETY: as above.
+            unsafe { *time = Timespec { seconds: left.seconds, nanoseconds: left.nanoseconds / 1_000 } };
+        }
+        got
+    }
+
+    /// As `select`.
+    fn pselect(
+        count: c_int, read: *mut Set, write: *mut Set, except: *mut Set, time: *const Timespec, mask: usize
+    ) -> c_int = pc {
+        if count as usize > SET_SIZE {
+            return real!(pselect, fn(
+                count => c_int, read => *mut Set, write => *mut Set, except => *mut Set, time => *const Timespec,
+                mask => usize
+            ) -> c_int);
+        }
+        match deadline_in_time(time) {
+            Some(deadline) => select_until(count, [read, write, except], is_zero(time), deadline, pc),
+            None => glibc::result(sys::EINVAL),
+        }
+    }
+
+    /// As `poll`, for the descriptors that were added to it.
+    fn epoll_wait(fd: c_int, events: usize, most: c_int, millis: c_int) -> c_int = pc {
+        epoll(fd, events, most, millis == 0, deadline_in_millis(millis), pc)
+    }
+
+    /// As `epoll_wait`.
+    fn epoll_pwait(fd: c_int, events: usize, most: c_int, millis: c_int, mask: usize) -> c_int = pc {
+        let _ = mask;
+        epoll(fd, events, most, millis == 0, deadline_in_millis(millis), pc)
+    }
+
+    /// As `epoll_wait`.
+    fn epoll_pwait2(fd: c_int, events: usize, most: c_int, time: *const Timespec, mask: usize) -> c_int = pc {
+        let _ = mask;
+        match deadline_in_time(time) {
+            Some(deadline) => epoll(fd, events, most, is_zero(time), deadline, pc),
+            None => glibc::result(sys::EINVAL),
+        }
+    }
+
+    /// What is added may be ready already: those that wait look again.
+    fn epoll_ctl(fd: c_int, command: c_int, other: c_int, event: usize) -> c_int = pc {
+        let result = real!(epoll_ctl, fn(fd => c_int, command => c_int, other => c_int, event => usize) -> c_int);
+        if result == 0 {
+            if io::class(other) == Class::Outside {
+                io::set_class(fd, Class::Outside);
+            }
+            io::touched();
+        }
+        result
+    }
+}

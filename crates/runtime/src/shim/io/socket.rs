@@ -1,0 +1,269 @@
+//! Sockets. A connection between two threads of the program is known to have both ends inside, so that a thread that
+//! waits for it and can never be served is a deadlock, and is not waited for in real time.
+
+use super::descriptor::made;
+use super::stream;
+use super::{Call, WOULD_BLOCK};
+use crate::glibc::{self, real};
+use crate::io::{self, Class, POLLIN, POLLOUT, PollFd};
+use crate::sched::{self, Woken};
+use crate::shim::shims;
+use crate::{report, sys};
+use core::cell::Cell;
+use core::ffi::c_int;
+use heisen_trace::Op;
+
+const AF_UNIX: u16 = 1;
+const AF_INET: u16 = 2;
+const AF_INET6: u16 = 10;
+const MSG_DONTWAIT: c_int = 0x40;
+const MSG_WAITALL: c_int = 0x100;
+const SO_RCVTIMEO: c_int = 20;
+const SO_SNDTIMEO: c_int = 21;
+
+/// Sets of ports.
+struct Ports([Cell<u64>; 1024]);
+
+// SAFETY: as for `sched::S`.
+unsafe impl Sync for Ports {}
+
+impl Ports {
+    fn has(&self, port: u16) -> bool {
+        self.0[port as usize / 64].get() >> (port % 64) & 1 != 0
+    }
+
+    fn add(&self, port: u16) {
+        let word = &self.0[port as usize / 64];
+        word.set(word.get() | 1 << (port % 64));
+    }
+}
+
+/// Ports on which the program listens, and from which it has connected.
+static LISTENS: Ports = Ports([const { Cell::new(0) }; 1024]);
+static CONNECTED: Ports = Ports([const { Cell::new(0) }; 1024]);
+
+/// Family and port (in the network's order of bytes; only compared) of one of a socket's two addresses.
+fn address(fd: c_int, number: usize) -> (u16, u16) {
+    let mut bytes = [0u16; 64];
+    let mut length = 128u32;
+    sys::call(number, [fd as usize, bytes.as_mut_ptr() as usize, &raw mut length as usize, 0, 0, 0]);
+    (bytes[0], bytes[1])
+}
+
+/// Whether the peer of a connection is this process: for a connection over the network, one of `ports` names it.
+fn peer_is_inside(fd: c_int, ports: &Ports) -> bool {
+    match address(fd, sys::SYS_GETPEERNAME) {
+        (AF_UNIX, _) => sys::peer_process(fd) == sys::getpid(),
+        (AF_INET | AF_INET6, port) => ports.has(port),
+        _ => false,
+    }
+}
+
+fn classify(fd: c_int, ports: &Ports) {
+    io::set_class(fd, if peer_is_inside(fd, ports) { Class::Inside } else { Class::Outside });
+}
+
+fn accept_one(fd: c_int, address: usize, length: usize, flags: c_int, pc: usize) -> c_int {
+    let call = Call { op: Op::Accept, fd, events: POLLIN, at_once: false, timeout: SO_RCVTIMEO, pc };
+    let got = call.make(|| {
+        let ask = PollFd { fd, events: POLLIN, revents: 0 };
+        if sys::poll(&raw const ask as usize, 1, 0) == 0 && !sys::is_nonblocking(fd) {
+            return WOULD_BLOCK;
+        }
+        sys::call(sys::SYS_ACCEPT4, [fd as usize, address, length, flags as usize, 0, 0])
+    });
+    if got >= 0 {
+        classify(got as c_int, &CONNECTED);
+    }
+    glibc::kernel_result(got) as c_int
+}
+
+/// Connects without blocking the kernel thread: a socket that may block is made not to for the time of the call.
+fn connect_to(fd: c_int, to: usize, length: u32, pc: usize) -> c_int {
+    const EINPROGRESS: isize = -115;
+    let args = [fd as usize, to, length as usize, 0, 0, 0];
+    sched::point(Op::Connect, fd as usize, pc);
+    if sys::is_nonblocking(fd) {
+        let got = sys::call(sys::SYS_CONNECT, args);
+        connected(fd, got);
+        return glibc::kernel_result(got) as c_int;
+    }
+    sys::set_nonblocking(fd, true);
+    let mut got = sys::call(sys::SYS_CONNECT, args);
+    while got == WOULD_BLOCK {
+        // A Unix socket whose peer has no room for it; nothing tells when there is.
+        sched::yield_point(Op::Connect, pc);
+        got = sys::call(sys::SYS_CONNECT, args);
+    }
+    io::touched();
+    if got == EINPROGRESS {
+        let call = Call { op: Op::Connect, fd, events: POLLOUT, at_once: false, timeout: SO_SNDTIMEO, pc };
+        if call.wait() == Woken::Ready {
+            // Asked again, the kernel says how it went, and puts the socket into the state it has natively.
+            got = sys::call(sys::SYS_CONNECT, args);
+        }
+    }
+    sys::set_nonblocking(fd, false);
+    connected(fd, got);
+    glibc::kernel_result(got) as c_int
+}
+
+/// A connection was made, or is under way, or an error.
+fn connected(fd: c_int, got: isize) {
+    if got < 0 {
+        report::failed();
+    }
+    CONNECTED.add(address(fd, sys::SYS_GETSOCKNAME).1);
+    classify(fd, &LISTENS);
+    io::touched();
+}
+
+/// A call that receives: `number` with `args`, whose flags are at `flags`.
+fn receive(fd: c_int, number: usize, args: [usize; 6], flags: usize, pc: usize) -> isize {
+    let asked = args[flags] as c_int;
+    let at_once = asked & MSG_DONTWAIT != 0;
+    let call = Call { op: Op::Read, fd, events: POLLIN, at_once, timeout: SO_RCVTIMEO, pc };
+    let mut args = args;
+    args[flags] = (asked | MSG_DONTWAIT) as usize;
+    glibc::kernel_result(call.make(|| sys::call(number, args)))
+}
+
+fn receive_bytes(fd: c_int, at: usize, length: usize, flags: c_int, from: [usize; 2], pc: usize) -> isize {
+    let args =
+        |done: usize, flags: c_int| [fd as usize, at + done, length - done, flags as usize, from[0], from[1]];
+    if flags & MSG_WAITALL == 0 || from[0] != 0 {
+        return receive(fd, sys::SYS_RECVFROM, args(0, flags), 3, pc);
+    }
+    let at_once = flags & MSG_DONTWAIT != 0;
+    let call = Call { op: Op::Read, fd, events: POLLIN, at_once, timeout: SO_RCVTIMEO, pc };
+    glibc::kernel_result(
+        call.make_whole(length, |done| sys::call(sys::SYS_RECVFROM, args(done, flags | MSG_DONTWAIT))),
+    )
+}
+
+fn sends(fd: c_int, flags: c_int, pc: usize) -> Call {
+    let at_once = flags & MSG_DONTWAIT != 0;
+    Call { op: Op::Write, fd, events: POLLOUT, at_once, timeout: SO_SNDTIMEO, pc }
+}
+
+fn send_bytes(fd: c_int, at: usize, length: usize, flags: c_int, to: [usize; 2], pc: usize) -> isize {
+    glibc::kernel_result(sends(fd, flags, pc).make_whole(length, |done| {
+        let flags = (flags | MSG_DONTWAIT) as usize;
+        sys::call(sys::SYS_SENDTO, [fd as usize, at + done, length - done, flags, to[0], to[1]])
+    }))
+}
+
+/// The pieces of a `struct msghdr`: where they are, and how many.
+fn message_pieces(message: usize) -> (usize, usize) {
+    // SAFETY: the program passes a `struct msghdr`, whose third and fourth words these are.
+    unsafe { (*(message as *const usize).add(2), *(message as *const usize).add(3)) }
+}
+
+shims! {
+    /// Someone outside may connect to it, until its peer is known.
+    fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int = pc {
+        made(real!(socket, fn(domain => c_int, kind => c_int, protocol => c_int) -> c_int), Class::Outside)
+    }
+
+    /// The port is one of the program's own.
+    fn listen(fd: c_int, backlog: c_int) -> c_int = pc {
+        let result = real!(listen, fn(fd => c_int, backlog => c_int) -> c_int);
+        if result == 0 {
+            LISTENS.add(address(fd, sys::SYS_GETSOCKNAME).1);
+            io::touched();
+        }
+        result
+    }
+
+    /// Waits until someone connects.
+    fn accept(fd: c_int, address: usize, length: usize) -> c_int = pc { accept_one(fd, address, length, 0, pc) }
+
+    /// As `accept`.
+    fn accept4(fd: c_int, address: usize, length: usize, flags: c_int) -> c_int = pc {
+        accept_one(fd, address, length, flags, pc)
+    }
+
+    /// Waits until the peer has accepted the connection, and wakes it.
+    fn connect(fd: c_int, to: usize, length: u32) -> c_int = pc { connect_to(fd, to, length, pc) }
+
+    /// Waits until there is something to receive.
+    fn recv(fd: c_int, at: usize, length: usize, flags: c_int) -> isize = pc {
+        receive_bytes(fd, at, length, flags, [0, 0], pc)
+    }
+
+    /// As `recv`; what a compiler makes of it when it checks the size of the buffer.
+    fn __recv_chk(fd: c_int, at: usize, length: usize, size: usize, flags: c_int) -> isize = pc {
+        if length > size {
+            return real!(__recv_chk, fn(
+                fd => c_int, at => usize, length => usize, size => usize, flags => c_int
+            ) -> isize);
+        }
+        receive_bytes(fd, at, length, flags, [0, 0], pc)
+    }
+
+    /// As `recv`.
+    fn recvfrom(
+        fd: c_int, at: usize, length: usize, flags: c_int, from: usize, from_length: usize
+    ) -> isize = pc {
+        receive_bytes(fd, at, length, flags, [from, from_length], pc)
+    }
+
+    /// As `recvfrom`; what a compiler makes of it when it checks the size of the buffer.
+    fn __recvfrom_chk(
+        fd: c_int, at: usize, length: usize, size: usize, flags: c_int, from: usize, from_length: usize
+    ) -> isize = pc {
+        if length > size {
+            return real!(__recvfrom_chk, fn(
+                fd => c_int, at => usize, length => usize, size => usize, flags => c_int, from => usize,
+                from_length => usize
+            ) -> isize);
+        }
+        receive_bytes(fd, at, length, flags, [from, from_length], pc)
+    }
+
+    /// As `recv`. Descriptors that come with it are looked at when they are first used.
+    fn recvmsg(fd: c_int, message: usize, flags: c_int) -> isize = pc {
+        receive(fd, sys::SYS_RECVMSG, [fd as usize, message, flags as usize, 0, 0, 0], 2, pc)
+    }
+
+    /// As `recv`, for several messages: those that are there.
+    fn recvmmsg(fd: c_int, messages: usize, count: u32, flags: c_int, time: usize) -> c_int = pc {
+        let _ = time;
+        receive(fd, sys::SYS_RECVMMSG, [fd as usize, messages, count as usize, flags as usize, 0, 0], 3, pc) as c_int
+    }
+
+    /// Waits until there is room for what is sent, and wakes those that wait for it.
+    fn send(fd: c_int, at: usize, length: usize, flags: c_int) -> isize = pc {
+        send_bytes(fd, at, length, flags, [0, 0], pc)
+    }
+
+    /// As `send`.
+    fn sendto(fd: c_int, at: usize, length: usize, flags: c_int, to: usize, to_length: u32) -> isize = pc {
+        send_bytes(fd, at, length, flags, [to, to_length as usize], pc)
+    }
+
+    /// As `send`. Where it may block and not all fits, the rest follows without the ancillary data.
+    fn sendmsg(fd: c_int, message: usize, flags: c_int) -> isize = pc {
+        let (at, count) = message_pieces(message);
+        let pieces = super::pieces(at, count as c_int).unwrap_or(&[]);
+        glibc::kernel_result(sends(fd, flags, pc).make_whole(super::total(pieces), |done| {
+            if done > 0 {
+                return stream::write_rest(fd, pieces, done);
+            }
+            sys::call(sys::SYS_SENDMSG, [fd as usize, message, (flags | MSG_DONTWAIT) as usize, 0, 0, 0])
+        }))
+    }
+
+    /// As `send`, for several messages: those that there is room for.
+    fn sendmmsg(fd: c_int, messages: usize, count: u32, flags: c_int) -> c_int = pc {
+        let args = [fd as usize, messages, count as usize, (flags | MSG_DONTWAIT) as usize, 0, 0];
+        glibc::kernel_result(sends(fd, flags, pc).make(|| sys::call(sys::SYS_SENDMMSG, args))) as c_int
+    }
+
+    /// A scheduling point: those that wait at the other end see the end of the stream.
+    fn shutdown(fd: c_int, how: c_int) -> c_int = pc {
+        sched::point(Op::Close, fd as usize, pc);
+        io::touched();
+        real!(shutdown, fn(fd => c_int, how => c_int) -> c_int)
+    }
+}

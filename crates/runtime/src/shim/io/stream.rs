@@ -1,0 +1,153 @@
+//! `read` and `write`, and their forms for several pieces.
+
+use super::{Call, Piece, WOULD_BLOCK, pieces, total};
+use crate::glibc;
+use crate::io::{self, POLLIN, POLLOUT, PollFd};
+use crate::shim::shims;
+use crate::sys;
+use core::ffi::c_int;
+use heisen_trace::Op;
+
+/// The kernel does not know how to try on this kind of descriptor.
+const CANNOT_TRY: isize = -(sys::EOPNOTSUPP as isize);
+/// A pipe that is ready takes this many bytes without blocking.
+const PIPE_BUF: usize = 4096;
+
+fn is_ready(fd: c_int, events: i16) -> bool {
+    let fd = PollFd { fd, events, revents: 0 };
+    sys::poll(&raw const fd as usize, 1, 0) > 0
+}
+
+fn read_pieces(fd: c_int, pieces: &[Piece]) -> isize {
+    match sys::read_now(fd, pieces.as_ptr() as usize, pieces.len()) {
+        CANNOT_TRY if is_ready(fd, POLLIN) => {
+            sys::call(sys::SYS_READV, [fd as usize, pieces.as_ptr() as usize, pieces.len(), 0, 0, 0])
+        }
+        CANNOT_TRY => WOULD_BLOCK,
+        got => got,
+    }
+}
+
+fn write_piece(fd: c_int, piece: Piece) -> isize {
+    match sys::write_now(fd, &raw const piece as usize, 1) {
+        CANNOT_TRY if is_ready(fd, POLLOUT) => {
+            let length = piece.length.min(PIPE_BUF);
+            sys::call(sys::SYS_WRITE, [fd as usize, piece.base, length, 0, 0, 0])
+        }
+        CANNOT_TRY => WOULD_BLOCK,
+        got => got,
+    }
+}
+
+fn reads(fd: c_int, pc: usize) -> Call {
+    Call { op: Op::Read, fd, events: POLLIN, at_once: false, timeout: 0, pc }
+}
+
+pub fn read_at(fd: c_int, base: usize, length: usize, pc: usize) -> isize {
+    if !io::class(fd).talks() {
+        return glibc::kernel_result(sys::call(sys::SYS_READ, [fd as usize, base, length, 0, 0, 0]));
+    }
+    let piece = [Piece { base, length }];
+    glibc::kernel_result(reads(fd, pc).make(|| read_pieces(fd, &piece)))
+}
+
+pub fn write_at(fd: c_int, base: usize, length: usize, pc: usize) -> isize {
+    if !io::class(fd).talks() {
+        return glibc::kernel_result(sys::call(sys::SYS_WRITE, [fd as usize, base, length, 0, 0, 0]));
+    }
+    write_all(fd, &[Piece { base, length }], pc)
+}
+
+/// Writes all of the pieces as if they were one.
+fn write_all(fd: c_int, pieces: &[Piece], pc: usize) -> isize {
+    let call = Call { op: Op::Write, fd, events: POLLOUT, at_once: false, timeout: 0, pc };
+    glibc::kernel_result(call.make_whole(total(pieces), |done| {
+        if done == 0 && pieces.len() > 1 {
+            // Small ones go together, as a pipe keeps them together.
+            let got = sys::write_now(fd, pieces.as_ptr() as usize, pieces.len());
+            if got != CANNOT_TRY {
+                return got;
+            }
+        }
+        write_rest(fd, pieces, done)
+    }))
+}
+
+/// Writes some of what is left of the pieces when `done` bytes have been written.
+pub fn write_rest(fd: c_int, pieces: &[Piece], done: usize) -> isize {
+    let mut skip = done;
+    for piece in pieces {
+        if skip < piece.length || pieces.len() == 1 {
+            return write_piece(fd, Piece { base: piece.base + skip, length: piece.length - skip });
+        }
+        skip -= piece.length;
+    }
+    0
+}
+
+shims! {
+    /// Waits until there is something to read: bytes, the end of a stream, or an error.
+    fn read(fd: c_int, buffer: usize, length: usize) -> isize = pc { read_at(fd, buffer, length, pc) }
+
+    /// As `read`; what a compiler makes of it when it checks the size of the buffer.
+    fn __read_chk(fd: c_int, buffer: usize, length: usize, size: usize) -> isize = pc {
+        if length > size {
+            return glibc::real!(__read_chk, fn(
+                fd => c_int, buffer => usize, length => usize, size => usize
+            ) -> isize);
+        }
+        read_at(fd, buffer, length, pc)
+    }
+
+    /// As `read`, into several buffers.
+    fn readv(fd: c_int, buffers: usize, count: c_int) -> isize = pc {
+        match pieces(buffers, count) {
+            Some(pieces) if io::class(fd).talks() => {
+                glibc::kernel_result(reads(fd, pc).make(|| read_pieces(fd, pieces)))
+            }
+            _ => glibc::real!(readv, fn(fd => c_int, buffers => usize, count => c_int) -> isize),
+        }
+    }
+
+    /// Waits until there is room for what is written, and wakes those that wait for it.
+    fn write(fd: c_int, buffer: usize, length: usize) -> isize = pc { write_at(fd, buffer, length, pc) }
+
+    /// As `write`, out of several buffers.
+    fn writev(fd: c_int, buffers: usize, count: c_int) -> isize = pc {
+        match pieces(buffers, count) {
+            Some(pieces) if io::class(fd).talks() && !pieces.is_empty() => write_all(fd, pieces, pc),
+            _ => glibc::real!(writev, fn(fd => c_int, buffers => usize, count => c_int) -> isize),
+        }
+    }
+
+    /// Waits until the one descriptor can take and the other can give, then copies as far as that goes.
+    fn sendfile(to: c_int, from: c_int, offset: usize, count: usize) -> isize = pc {
+        copy(to, from, pc, || sys::call(sys::SYS_SENDFILE, [to as usize, from as usize, offset, count, 0, 0]))
+    }
+
+    /// As `sendfile`.
+    fn sendfile64(to: c_int, from: c_int, offset: usize, count: usize) -> isize = pc {
+        copy(to, from, pc, || sys::call(sys::SYS_SENDFILE, [to as usize, from as usize, offset, count, 0, 0]))
+    }
+
+    /// Waits until the one descriptor can take and the other can give, then moves as far as that goes.
+    fn splice(from: c_int, at: usize, to: c_int, onto: usize, count: usize, flags: u32) -> isize = pc {
+        const SPLICE_F_NONBLOCK: u32 = 2;
+        let flags = (flags | SPLICE_F_NONBLOCK) as usize;
+        copy(to, from, pc, || sys::call(sys::SYS_SPLICE, [from as usize, at, to as usize, onto, count, flags]))
+    }
+}
+
+/// A copy between two descriptors. The kernel has no form of it that does not block on the one that gives, so that is
+/// waited for first.
+fn copy(to: c_int, from: c_int, pc: usize, attempt: impl Fn() -> isize) -> isize {
+    if io::class(from).talks() && !sys::is_nonblocking(from) && !is_ready(from, POLLIN) {
+        let fds = [PollFd { fd: from, events: POLLIN, revents: 0 }];
+        io::wait(Op::Read, &fds, pc, u64::MAX);
+    }
+    if !io::class(to).talks() {
+        return glibc::kernel_result(attempt());
+    }
+    let call = Call { op: Op::Write, fd: to, events: POLLOUT, at_once: false, timeout: 0, pc };
+    glibc::kernel_result(call.make(|| if is_ready(to, POLLOUT) { attempt() } else { WOULD_BLOCK }))
+}
