@@ -57,10 +57,21 @@ impl Program {
     }
 }
 
+/// The absolute path of a program. A last symbolic link is kept: many a program looks by which name it was called.
+fn absolute(path: &Path) -> std::io::Result<PathBuf> {
+    let whole = fs::canonicalize(path)?;
+    let Some(name) = path.file_name() else { return Ok(whole) };
+    let directory = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    Ok(fs::canonicalize(directory)?.join(name))
+}
+
 fn locate(name: &OsStr) -> Result<PathBuf> {
     let missing = |hint: &str| Error::Input(format!("{}: not found{hint}", Path::new(name).display()));
     if name.as_bytes().contains(&b'/') {
-        return fs::canonicalize(name).map_err(|e| match e.kind() {
+        return absolute(Path::new(name)).map_err(|e| match e.kind() {
             std::io::ErrorKind::NotFound => missing("; build it first, or correct its path"),
             _ => Error::Input(format!("{}: {e}", Path::new(name).display())),
         });
@@ -69,7 +80,7 @@ fn locate(name: &OsStr) -> Result<PathBuf> {
     let found =
         std::env::split_paths(&path).map(|dir| dir.join(name)).find(|p| p.is_file() && sys::executable(p));
     match found {
-        Some(path) => fs::canonicalize(&path).map_err(|e| Error::Input(format!("{}: {e}", path.display()))),
+        Some(path) => absolute(&path).map_err(|e| Error::Input(format!("{}: {e}", path.display()))),
         None if Path::new(name).exists() => Err(missing(&format!(
             " in PATH (for the one in this directory write ./{})",
             Path::new(name).display()

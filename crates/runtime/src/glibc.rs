@@ -7,14 +7,44 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 #[link(name = "c")]
 unsafe extern "C" {
     fn dlopen(name: *const c_char, flags: c_int) -> *mut c_void;
-    fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
     fn dlvsym(handle: *mut c_void, name: *const c_char, version: *const c_char) -> *mut c_void;
     fn __errno_location() -> *mut c_int;
     static mut environ: *mut *mut c_char;
 }
 
 const RTLD_DEFAULT: *mut c_void = core::ptr::null_mut();
-const RTLD_NEXT: *mut c_void = usize::MAX as *mut c_void;
+/// "After the library that asks", for `dlsym`.
+pub const RTLD_NEXT: *mut c_void = usize::MAX as *mut c_void;
+
+/// The address of glibc's own `dlsym`: this library exports one, too (see `shim::loader`).
+pub fn real_dlsym() -> usize {
+    static REAL: AtomicUsize = AtomicUsize::new(0);
+    if REAL.load(Relaxed) == 0 {
+        // Its versions before and after it moved from a library of its own.
+        for version in [c"GLIBC_2.34", c"GLIBC_2.2.5"] {
+            // SAFETY: C strings; RTLD_NEXT skips this library.
+            let at = unsafe { dlvsym(RTLD_NEXT, c"dlsym".as_ptr(), version.as_ptr()) } as usize;
+            if at != 0 {
+                REAL.store(at, Relaxed);
+                break;
+            }
+        }
+    }
+    REAL.load(Relaxed)
+}
+
+/// `dlsym`, asked by this library.
+///
+/// # Safety
+/// The handle is one that `dlsym` takes, the name a C string.
+unsafe fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void {
+    // SAFETY: as the caller's; glibc's function has this type.
+    unsafe {
+        let function: extern "C" fn(*mut c_void, *const c_char) -> *mut c_void =
+            core::mem::transmute(real_dlsym());
+        function(handle, name)
+    }
+}
 
 /// A function of glibc, looked up at its first use.
 #[derive(Debug)]
@@ -84,6 +114,27 @@ pub fn private(name: &CStr) -> usize {
 pub fn symbol(name: &CStr) -> usize {
     // SAFETY: a C string.
     unsafe { dlsym(RTLD_DEFAULT, name.as_ptr()) as usize }
+}
+
+/// The address of a function that this library exports; 0 if it does not. The search is in the order in which the
+/// program's libraries were loaded, and ours is before all others but the program.
+pub fn own_symbol(name: &CStr) -> usize {
+    /// `Dl_info`.
+    #[repr(C)]
+    #[derive(Default)]
+    struct Info([usize; 4]);
+    unsafe extern "C" {
+        fn dladdr(address: usize, info: *mut Info) -> c_int;
+    }
+    let library = |address: usize| {
+        let mut info = Info::default();
+        // SAFETY: `dladdr` takes any address, and fills the struct if it lies in a library; its second word is where
+        // that is loaded.
+        unsafe { dladdr(address, &raw mut info) };
+        info.0[1]
+    };
+    let at = symbol(name);
+    if at != 0 && library(at) == library(own_symbol as *const () as usize) { at } else { 0 }
 }
 
 /// A symbol of a library, which is loaded if it is not yet; 0 if there is none.

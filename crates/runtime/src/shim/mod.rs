@@ -11,6 +11,7 @@ pub mod futex;
 pub mod io;
 pub mod kernel;
 pub mod key;
+pub mod loader;
 pub mod mutex;
 pub mod once;
 pub mod process;
