@@ -472,8 +472,10 @@ fn describe_deadlock(threads: &[ThreadEnd]) -> String {
         let holder = t.holder.map_or(String::new(), |h| h.to_string());
         return format!("{} waits for {}, which {holder} still held when it ended", t.thread, t.object);
     }
-    let waits =
-        |t: &&ThreadEnd| matches!(t.op, Op::CondWait | Op::FutexWait | Op::SemWait | Op::Once | Op::Barrier);
+    let waits = |t: &&ThreadEnd| {
+        matches!(t.op, Op::CondWait | Op::FutexWait | Op::SemWait | Op::Once | Op::Barrier)
+            || t.op.is_on_descriptor()
+    };
     if let Some(t) = threads.iter().find(waits) {
         let what = match t.op {
             Op::CondWait => {
@@ -481,6 +483,10 @@ fn describe_deadlock(threads: &[ThreadEnd]) -> String {
             }
             Op::FutexWait => "lost wake-up: {T} is asleep (futex {O}), and no thread is left to wake it",
             Op::SemWait => "{T} waits for semaphore {O}, and no thread is left to post it",
+            Op::Read => "{T} waits to read from {O}, and no thread is left to write to it",
+            Op::Write => "{T} waits to write to {O}, and no thread is left to read from it",
+            Op::Accept => "{T} waits on {O} for a connection, and nobody is left to connect",
+            Op::Poll => "{T} waits for {O} to be ready, and no thread is left to make it so",
             Op::Once => "{T} waits for the initialiser of pthread_once {O}, which cannot go on",
             _ => "{T} waits at {O}, and no thread is left to release it",
         };

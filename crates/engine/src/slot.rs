@@ -132,8 +132,9 @@ fn write_plan(wire: &Wire, slot: &Slot, job: Job<'_>, first: usize, detail: Deta
     plan.depth.store(depth, Relaxed);
     plan.pct_steps.store(steps, Relaxed);
     plan.step_limit.store(limits.steps, Relaxed);
-    // Half of what the engine waits for a program that does not move, so that the program is the first to tell.
-    plan.patience.store((limits.hang.as_millis() / 2).try_into().unwrap_or(u32::MAX), Relaxed);
+    plan.horizon.store(limits.horizon.as_nanos().try_into().unwrap_or(u64::MAX), Relaxed);
+    // A part of what the engine waits for a program that does not move, so that the program is the first to tell.
+    plan.patience.store((limits.hang.as_millis() / 4).try_into().unwrap_or(u32::MAX), Relaxed);
     plan.overrides.store(job.overrides() as u32, Relaxed);
     plan.first_override.store(first as u32, Relaxed);
     let overrides = &wire.overrides[first..];

@@ -29,6 +29,8 @@ pub struct Limits {
     pub steps: u32,
     /// How long a program may run without a scheduling point.
     pub hang: Duration,
+    /// How far away the deadline of a wait may be for it to time out while other threads can go on.
+    pub horizon: Duration,
     /// Bytes of data a program may have.
     pub memory: u64,
     /// Set when the user wants to stop.
@@ -40,6 +42,7 @@ impl Default for Limits {
         Limits {
             steps: 1_000_000,
             hang: Duration::from_secs(10),
+            horizon: Duration::from_secs(1),
             memory: sys::total_memory() / 5 * 4,
             stop: Arc::default(),
         }

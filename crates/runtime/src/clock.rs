@@ -2,13 +2,15 @@
 //! and jumps to a deadline when a wait times out. So a sleep costs nothing, and what a program computes from the time
 //! is the same each time a schedule is run.
 
-use crate::sched::S;
+use crate::sched::{self, S};
 use core::cell::Cell;
 
 /// Nanoseconds of one step.
 const STEP: u64 = 1_000;
 /// Nanoseconds of one look at a clock, so that a loop that waits for the time to pass ends.
 const LOOK: u64 = 100;
+/// Nanoseconds of a yield.
+const YIELD: u64 = 1_000_000;
 /// The monotonic clock at the start.
 const START: u64 = 1_000_000_000_000;
 /// How far the real-time clock is ahead of the monotonic one: executions begin on 2026-01-01.
@@ -93,5 +95,13 @@ pub fn reach(deadline: u64) {
     let now = now();
     if deadline > now && deadline != u64::MAX {
         C.extra.set(C.extra.get().saturating_add(deadline - now));
+        sched::time_passed();
     }
+}
+
+/// A thread yields: it waits for others, which takes time. So a thread that waits in a loop for one that sleeps sees it
+/// wake up.
+pub fn yielded() {
+    C.extra.set(C.extra.get() + YIELD);
+    sched::time_passed();
 }

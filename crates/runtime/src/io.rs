@@ -212,7 +212,7 @@ pub fn errands(able: bool) {
     }
     let mut waited = 0;
     while !anyone_is_ready() {
-        let next = next_deadline();
+        let next = sched::next_deadline();
         if let Some(due) = timerfd::next().filter(|&due| due <= next) {
             clock::reach(due);
             fired = timerfd::fire_due(due);
@@ -246,12 +246,6 @@ pub fn errands(able: bool) {
 /// Whether a thread can take its step without timing out.
 fn anyone_is_ready() -> bool {
     (0..words()).any(|word| S.enabled.word(word) & !S.late.word(word) != 0)
-}
-
-/// The earliest moment at which a wait times out.
-fn next_deadline() -> u64 {
-    let late = threads().filter(|&(number, _)| S.late.has(number) && S.enabled.has(number));
-    late.map(|(_, t)| t.deadline.get()).min().unwrap_or(u64::MAX)
 }
 
 fn anyone_waits_for_outside() -> bool {

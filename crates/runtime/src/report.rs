@@ -61,6 +61,7 @@ pub fn begin(number: usize) {
     S.hash.set(heisen_trace::hash::EMPTY);
     S.limit.set(limit);
     S.tail.set(limit / 2);
+    S.horizon.set(plan.horizon.load(Relaxed));
     R.flags.set(plan.flags.load(Relaxed));
     R.next.set(plan.first_override.load(Relaxed));
     R.overrides.set(R.next.get() + plan.overrides.load(Relaxed));
@@ -197,6 +198,8 @@ pub fn alarm(step: u32) {
     }
     if step >= S.tail.get() {
         note(Note::FairTail);
+        S.horizon.set(u64::MAX);
+        crate::sched::time_passed();
         S.alarm.set(S.limit.get());
     }
 }

@@ -169,6 +169,12 @@ pub struct Sched {
     pub late: Bits,
     /// Threads that wait with a deadline; others have a deadline of `u64::MAX`.
     timed: Bits,
+    /// Those of `timed` that are not enabled, as their deadline is too far away for a timeout while others can go on;
+    /// and how many they are.
+    far: Bits,
+    fars: Cell<usize>,
+    /// How far away a deadline may be for a timeout while others can go on.
+    pub horizon: Cell<u64>,
     /// Threads that may not run while a thread they have to give way to is enabled; see `fair`.
     pub barred: Bits,
     /// What the next operation of each thread needs to be available; 0 if it never blocks. Kept apart from `threads`
@@ -200,6 +206,9 @@ pub static S: Sched = Sched {
     enabled: Bits::new(),
     late: Bits::new(),
     timed: Bits::new(),
+    far: Bits::new(),
+    fars: Cell::new(0),
+    horizon: Cell::new(0),
     barred: Bits::new(),
     needs: [const { Cell::new(0) }; MAX_THREADS],
     errands: Cell::new(0),
@@ -279,6 +288,7 @@ pub fn point(op: Op, object: usize, pc: usize) {
 pub fn yield_point(op: Op, pc: usize) {
     let t = thread(me());
     t.about_to(op, 0, pc);
+    crate::clock::yielded();
     fair::yielded(me());
     reschedule(Gives::Yields);
     report::event(op, 0, pc);
@@ -389,6 +399,7 @@ fn settle(number: usize) -> Woken {
     }
     let deadline = t.deadline.replace(u64::MAX);
     S.timed.remove(number);
+    not_far(number);
     if !S.late.has(number) {
         return Woken::Ready;
     }
@@ -406,6 +417,7 @@ pub fn take_off(number: usize, op: Op, then_needs: usize, free: bool) {
     t.op.set(op as u8);
     t.deadline.set(u64::MAX);
     S.timed.remove(number);
+    not_far(number);
     if then_needs != 0 {
         t.object.set(then_needs);
     }
@@ -426,6 +438,7 @@ pub fn enable(number: usize) {
     }
     S.enabled.add(number);
     S.late.remove(number);
+    not_far(number);
 }
 
 /// The thread cannot take its step from now on, except to time out if it has a deadline.
@@ -434,12 +447,59 @@ fn disable(number: usize) {
     if fair::in_use() {
         fair::disabled(number);
     }
-    if S.timed.has(number) {
+    if !S.timed.has(number) {
+        S.enabled.remove(number);
+    } else if thread(number).deadline.get() <= crate::clock::now().saturating_add(S.horizon.get()) {
         S.late.add(number);
         S.enabled.add(number);
     } else {
         S.enabled.remove(number);
+        if !S.far.has(number) {
+            S.far.add(number);
+            S.fars.set(S.fars.get() + 1);
+        }
     }
+}
+
+#[inline]
+fn not_far(number: usize) {
+    if S.fars.get() != 0 && S.far.has(number) {
+        S.far.remove(number);
+        S.fars.set(S.fars.get() - 1);
+    }
+}
+
+/// Lets the waits with a deadline up to `until` time out from now on, whoever else can go on.
+#[cold]
+fn approach(until: u64) {
+    for (number, t) in threads() {
+        if S.far.has(number) && t.deadline.get() <= until {
+            enable(number);
+            S.late.add(number);
+        }
+    }
+}
+
+/// Time has passed, so that deadlines may have come near.
+#[inline]
+pub fn time_passed() {
+    if S.fars.get() != 0 {
+        approach(crate::clock::now().saturating_add(S.horizon.get()));
+    }
+}
+
+/// Nobody can go on, or everyone shall have a turn: all deadlines count as near up to the earliest, and so much more.
+#[cold]
+pub fn approach_earliest() {
+    if S.fars.get() != 0 {
+        approach(next_deadline().saturating_add(S.horizon.get()));
+    }
+}
+
+/// The earliest moment at which a wait times out.
+pub fn next_deadline() -> u64 {
+    let waits = threads().filter(|&(number, _)| S.late.has(number) || S.far.has(number));
+    waits.map(|(_, t)| t.deadline.get()).min().unwrap_or(u64::MAX)
 }
 
 /// `object` is no longer free: disables all that need it.
@@ -501,6 +561,15 @@ pub fn candidates(word: usize) -> u64 {
     S.enabled.word(word) & !S.barred.word(word)
 }
 
+#[inline(always)]
+fn count_candidates() -> usize {
+    let mut count = candidates(0).count_ones() as usize;
+    for word in 1..words() {
+        count += candidates(word).count_ones() as usize;
+    }
+    count
+}
+
 /// Ends the running thread's turn: chooses who takes the next step and switches there. Returns when the thread that
 /// called is scheduled again.
 ///
@@ -515,9 +584,10 @@ pub fn reschedule(gives: Gives) {
         crate::io::errands(gives == Gives::Able);
     }
     fair::bar();
-    let mut options = candidates(0).count_ones() as usize;
-    for word in 1..words() {
-        options += candidates(word).count_ones() as usize;
+    let mut options = count_candidates();
+    if options == 0 {
+        approach_earliest();
+        options = count_candidates();
     }
     let able = gives == Gives::Able && !S.barred.has(number);
     let next = if options > 1 {

@@ -164,6 +164,8 @@ pub struct Plan {
     pub seed: AtomicU64,
     /// The hash to be reached before the last override, 0 if unknown.
     pub expect: AtomicU64,
+    /// How many nanoseconds away a deadline may be for a timeout while other threads can go on.
+    pub horizon: AtomicU64,
     /// Depth of [`policy::PCT`].
     pub depth: AtomicU32,
     /// Expected steps for [`policy::PCT`].

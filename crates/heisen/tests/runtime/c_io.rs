@@ -14,7 +14,7 @@ fn sockets() {
 
 #[test]
 fn threads_that_wait_for_each_others_pipes() {
-    Suite::new("silence.c", &[]).fails("two_that_listen", "deadlock", "read descriptor");
+    Suite::new("silence.c", &[]).fails("two_that_listen", "deadlock", "to read from descriptor");
 }
 
 #[test]

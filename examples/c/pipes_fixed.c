@@ -1,0 +1,61 @@
+/*
+ * As pipes.c, but the worker says that it sleeps before it looks for work a last time: work that is added after that look
+ * writes a byte, and a byte too many does no harm.
+ *
+ * heisen: clean
+ */
+#include <assert.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <unistd.h>
+
+static pthread_mutex_t queue = PTHREAD_MUTEX_INITIALIZER, state = PTHREAD_MUTEX_INITIALIZER;
+static int jobs, alarm_clock[2];
+static bool asleep;
+
+static bool take_job(void) {
+    pthread_mutex_lock(&queue);
+    bool found = jobs > 0;
+    jobs -= found;
+    pthread_mutex_unlock(&queue);
+    return found;
+}
+
+static void *worker(void *arg) {
+    (void)arg;
+    while (!take_job()) {
+        pthread_mutex_lock(&state);
+        asleep = true;
+        pthread_mutex_unlock(&state);
+        if (take_job())
+            break;
+        char byte;
+        assert(read(alarm_clock[0], &byte, 1) == 1);
+    }
+    return NULL;
+}
+
+static void *adder(void *arg) {
+    (void)arg;
+    pthread_mutex_lock(&queue);
+    jobs++;
+    pthread_mutex_unlock(&queue);
+    pthread_mutex_lock(&state);
+    bool wake = asleep;
+    asleep = false;
+    pthread_mutex_unlock(&state);
+    if (wake)
+        assert(write(alarm_clock[1], "!", 1) == 1);
+    return NULL;
+}
+
+int main(void) {
+    assert(pipe(alarm_clock) == 0);
+    pthread_t threads[2];
+    assert(pthread_create(&threads[0], NULL, worker, NULL) == 0);
+    assert(pthread_create(&threads[1], NULL, adder, NULL) == 0);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    return 0;
+}
