@@ -39,7 +39,7 @@ extern "C" fn init() {
     S.active.set(true);
 }
 
-/// Takes the place of glibc's function that calls `main`.
+/// Before `main`, the process parks; each execution is a fork of it that goes on here.
 ///
 /// # Safety
 /// Called by the program's start-up code with what glibc expects.

@@ -19,7 +19,8 @@ fn read(barrier: usize, word: usize) -> u32 {
 }
 
 shims! {
-    /// `pthread_barrier_wait`: the last to arrive lets all go on.
+    /// Waits until as many threads as the barrier was made for have arrived; the last to arrive enables the others
+    /// and is the serial one.
     fn pthread_barrier_wait(barrier: usize) -> c_int = pc {
         if read(barrier, SHARED) != 0 {
             report::note(Note::ProcessShared);
@@ -38,7 +39,7 @@ shims! {
         SERIAL
     }
 
-    /// `pthread_barrier_destroy`.
+    /// No scheduling point. To destroy a barrier at which a thread waits is a misuse.
     fn pthread_barrier_destroy(barrier: usize) -> c_int = pc {
         if sched::awaited(barrier) {
             report::misused(misuse::DESTROY_WAITED, barrier, pc);

@@ -70,21 +70,24 @@ pub fn comes_back_to(mutex: usize) -> bool {
 }
 
 shims! {
-    /// `pthread_cond_wait`.
+    /// Gives the mutex up and waits to be woken, then until the mutex is free again: two steps. Refused with
+    /// `EPERM` if a recursive or error-checking mutex is not held.
     fn pthread_cond_wait(cond: usize, mutex: usize) -> c_int = pc { wait(cond, mutex, Op::CondWait, pc, u64::MAX) }
 
-    /// `pthread_cond_timedwait`.
+    /// As `pthread_cond_wait`; that the time runs out before a signal comes is a decision, and gives `ETIMEDOUT`. A
+    /// time that is none gives `EINVAL`.
     fn pthread_cond_timedwait(cond: usize, mutex: usize, until: *const Timespec) -> c_int = pc {
         let clock = if flags(cond) & MONOTONIC != 0 { CLOCK_MONOTONIC } else { 0 };
         timed_wait(cond, mutex, clock, until, pc)
     }
 
-    /// `pthread_cond_clockwait`.
+    /// As `pthread_cond_timedwait`, on the clock given; other clocks than the real-time and the monotonic one give
+    /// `EINVAL`.
     fn pthread_cond_clockwait(cond: usize, mutex: usize, clock: c_int, until: *const Timespec) -> c_int = pc {
         timed_wait(cond, mutex, clock, until, pc)
     }
 
-    /// `pthread_cond_signal`.
+    /// Wakes one waiter, which goes on as soon as its mutex is free; which of several is a decision.
     fn pthread_cond_signal(cond: usize) -> c_int = pc {
         sched::point(Op::CondSignal, cond, pc);
         if sched::waiters(cond, sched::ANY) > 0 {
@@ -93,7 +96,7 @@ shims! {
         0
     }
 
-    /// `pthread_cond_broadcast`.
+    /// Wakes all waiters; each goes on as soon as its mutex is free.
     fn pthread_cond_broadcast(cond: usize) -> c_int = pc {
         sched::point(Op::CondBroadcast, cond, pc);
         for (number, t) in sched::threads() {
@@ -104,7 +107,7 @@ shims! {
         0
     }
 
-    /// `pthread_cond_destroy`.
+    /// No scheduling point. To destroy a condition variable on which a thread waits is a misuse.
     fn pthread_cond_destroy(cond: usize) -> c_int = pc {
         if sched::awaited(cond) {
             report::misused(misuse::DESTROY_WAITED, cond, pc);

@@ -20,9 +20,14 @@ const OPERATION: usize = 0x7f;
 const CLOCK_REALTIME_FLAG: usize = 256;
 const CLOCK_MONOTONIC: i32 = 1;
 const CLOCK_REALTIME: i32 = 0;
+const EFAULT: i32 = 14;
+/// Nothing is ever mapped below.
+const FIRST_PAGE: usize = 4096;
 
-/// `syscall`: futexes are the scheduler's, everything else is passed on. A C function with a variable number of
-/// arguments receives its first seven just as this one does.
+/// Futex operations are the scheduler's: `WAIT` and `WAIT_BITSET` wait for a wake or, as a decision, until their
+/// time has run out; which waiters `WAKE`, `WAKE_BITSET`, `REQUEUE` and `CMP_REQUEUE` take is a decision if there
+/// are more than asked for; other operations give `ENOSYS`. Any other system call is made as it is, with ids of
+/// threads as the kernel knows them.
 ///
 /// # Safety
 /// As glibc's.
@@ -36,6 +41,7 @@ pub unsafe extern "C" fn syscall(
     e: usize,
     f: usize,
 ) -> c_long {
+    // A C function with a variable number of arguments receives its first seven just as this one does.
     let result = match number {
         sys::SYS_FUTEX if S.active.get() => futex(a, b, c as u32, d, e, f as u32, caller!()),
         _ => super::kernel::call(number, [a, b, c, d, e, f]),
@@ -53,6 +59,9 @@ fn futex(
     pc: usize,
 ) -> isize {
     let timeout = fourth as *const Timespec;
+    if operation & CLOCK_REALTIME_FLAG != 0 && operation & OPERATION != WAIT_BITSET {
+        return -(sys::ENOSYS as isize);
+    }
     match operation & OPERATION {
         WAIT => wait(word, value, ANY, relative(timeout), pc),
         WAIT_BITSET => {
@@ -86,8 +95,17 @@ fn absolute(timeout: *const Timespec, clock: i32) -> Option<u64> {
     unsafe { (*timeout).nanos_not_negative() }.map(|nanos| clock::deadline_at(clock, nanos))
 }
 
+/// What the kernel says of an address that cannot be that of a word.
+fn refused(word: usize) -> Option<isize> {
+    if !word.is_multiple_of(4) {
+        return Some(-(sys::EINVAL as isize));
+    }
+    (word < FIRST_PAGE).then_some(-(EFAULT as isize))
+}
+
 fn read(word: usize) -> u32 {
-    // SAFETY: the program passes the address of a futex word; it would get EFAULT for a bad one, and crashes here.
+    // SAFETY: the program passes the address of a futex word; for one that is not mapped, and not near null, it would
+    // get EFAULT, and crashes here.
     unsafe { (word as *const u32).read_volatile() }
 }
 
@@ -95,6 +113,9 @@ fn wait(word: usize, value: u32, mask: u32, deadline: Option<u64>, pc: usize) ->
     let Some(deadline) = deadline else { return -(sys::EINVAL as isize) };
     if mask == 0 {
         return -(sys::EINVAL as isize);
+    }
+    if let Some(error) = refused(word) {
+        return error;
     }
     sched::point(Op::FutexWait, word, pc);
     if read(word) != value {
@@ -137,6 +158,9 @@ fn wake_some(word: usize, limit: u32, mask: u32, pc: usize) -> isize {
     if mask == 0 {
         return -(sys::EINVAL as isize);
     }
+    if let Some(error) = refused(word) {
+        return error;
+    }
     sched::point(Op::FutexWake, word, pc);
     wake(word, (limit as i32).max(1) as usize, mask)
 }
@@ -152,6 +176,9 @@ fn requeue(
     let (Ok(wake_limit), Ok(move_limit)) = (i32::try_from(wake_limit), i32::try_from(move_limit)) else {
         return -(sys::EINVAL as isize);
     };
+    if let Some(error) = refused(word).or_else(|| refused(to)) {
+        return error;
+    }
     sched::point(Op::FutexRequeue, word, pc);
     if expect.is_some_and(|value| read(word) != value) {
         report::failed();

@@ -59,10 +59,11 @@ fn for_thread(handle: usize, ask: impl FnOnce() -> c_int) -> c_int {
 }
 
 shims! {
-    /// `gettid`.
+    /// No scheduling point. Gives an id that is the same in every execution; the main thread's is that of the process.
     fn gettid() -> c_int = pc { thread_id() }
 
-    /// `tgkill`.
+    /// No scheduling point. A signal to the calling thread or to the process is sent; one to another thread is
+    /// refused with `ENOSYS` and noted.
     fn tgkill(group: c_int, id: c_int, signal: c_int) -> c_int = pc {
         if is_another(id) {
             report::note(Note::ThreadKill);
@@ -71,78 +72,84 @@ shims! {
         real!(tgkill, fn(group => c_int, kernel_id(id) => c_int, signal => c_int) -> c_int)
     }
 
-    /// `sched_getaffinity`.
+    /// No scheduling point. All threads are one kernel thread, which answers for each of them.
     fn sched_getaffinity(id: c_int, size: usize, set: usize) -> c_int = pc {
         real!(sched_getaffinity, fn(kernel_id(id) => c_int, size => usize, set => usize) -> c_int)
     }
 
-    /// `sched_setaffinity`.
+    /// No scheduling point. Set for the one kernel thread that runs all threads.
     fn sched_setaffinity(id: c_int, size: usize, set: usize) -> c_int = pc {
         real!(sched_setaffinity, fn(kernel_id(id) => c_int, size => usize, set => usize) -> c_int)
     }
 
-    /// `sched_getscheduler`.
+    /// No scheduling point. All threads are one kernel thread, which answers for each of them.
     fn sched_getscheduler(id: c_int) -> c_int = pc { real!(sched_getscheduler, fn(kernel_id(id) => c_int) -> c_int) }
 
-    /// `sched_setscheduler`.
+    /// No scheduling point. Set for the one kernel thread that runs all threads; the policy has no influence on
+    /// schedules.
     fn sched_setscheduler(id: c_int, policy: c_int, parameters: usize) -> c_int = pc {
         real!(sched_setscheduler, fn(kernel_id(id) => c_int, policy => c_int, parameters => usize) -> c_int)
     }
 
-    /// `sched_getparam`.
+    /// No scheduling point. All threads are one kernel thread, which answers for each of them.
     fn sched_getparam(id: c_int, parameters: usize) -> c_int = pc {
         real!(sched_getparam, fn(kernel_id(id) => c_int, parameters => usize) -> c_int)
     }
 
-    /// `sched_setparam`.
+    /// No scheduling point. Set for the one kernel thread that runs all threads; priorities have no influence on
+    /// schedules.
     fn sched_setparam(id: c_int, parameters: usize) -> c_int = pc {
         real!(sched_setparam, fn(kernel_id(id) => c_int, parameters => usize) -> c_int)
     }
 
-    /// `getpriority`.
+    /// No scheduling point. All threads are one kernel thread, which answers for each of them.
     fn getpriority(which: c_int, id: c_int) -> c_int = pc {
         real!(getpriority, fn(which => c_int, kernel_id(id) => c_int) -> c_int)
     }
 
-    /// `setpriority`.
+    /// No scheduling point. Set for the one kernel thread that runs all threads; priorities have no influence on
+    /// schedules.
     fn setpriority(which: c_int, id: c_int, priority: c_int) -> c_int = pc {
         real!(setpriority, fn(which => c_int, kernel_id(id) => c_int, priority => c_int) -> c_int)
     }
 
-    /// `pthread_getaffinity_np`.
+    /// No scheduling point. The one kernel thread that runs all threads answers; `ESRCH` for what is no thread.
     fn pthread_getaffinity_np(handle: usize, size: usize, set: usize) -> c_int = pc {
         for_thread(handle, || {
             real!(pthread_getaffinity_np, fn(handle => usize, size => usize, set => usize) -> c_int)
         })
     }
 
-    /// `pthread_setaffinity_np`.
+    /// No scheduling point. Set for the one kernel thread that runs all threads; `ESRCH` for what is no thread.
     fn pthread_setaffinity_np(handle: usize, size: usize, set: usize) -> c_int = pc {
         for_thread(handle, || {
             real!(pthread_setaffinity_np, fn(handle => usize, size => usize, set => usize) -> c_int)
         })
     }
 
-    /// `pthread_getschedparam`.
+    /// No scheduling point. The one kernel thread that runs all threads answers; `ESRCH` for what is no thread.
     fn pthread_getschedparam(handle: usize, policy: usize, parameters: usize) -> c_int = pc {
         for_thread(handle, || {
             real!(pthread_getschedparam, fn(handle => usize, policy => usize, parameters => usize) -> c_int)
         })
     }
 
-    /// `pthread_setschedparam`.
+    /// No scheduling point. Set for the one kernel thread that runs all threads, without influence on schedules;
+    /// `ESRCH` for what is no thread.
     fn pthread_setschedparam(handle: usize, policy: c_int, parameters: usize) -> c_int = pc {
         for_thread(handle, || {
             real!(pthread_setschedparam, fn(handle => usize, policy => c_int, parameters => usize) -> c_int)
         })
     }
 
-    /// `pthread_setschedprio`.
+    /// No scheduling point. Set for the one kernel thread that runs all threads, without influence on schedules;
+    /// `ESRCH` for what is no thread.
     fn pthread_setschedprio(handle: usize, priority: c_int) -> c_int = pc {
         for_thread(handle, || real!(pthread_setschedprio, fn(handle => usize, priority => c_int) -> c_int))
     }
 
-    /// `pthread_getcpuclockid`.
+    /// No scheduling point. The clock is that of the one kernel thread that runs all threads; `ESRCH` for what is
+    /// no thread.
     fn pthread_getcpuclockid(handle: usize, clock: usize) -> c_int = pc {
         for_thread(handle, || real!(pthread_getcpuclockid, fn(handle => usize, clock => usize) -> c_int))
     }

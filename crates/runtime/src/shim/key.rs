@@ -44,13 +44,15 @@ pub fn run_destructors() {
     }
 }
 
-/// `pthread_key_create`. Destructors are remembered from the first on: libraries make keys in constructors that run
-/// before this library's.
+/// No scheduling point. The destructor is remembered and run when a thread ends, as part of the thread: what it
+/// does may be a scheduling point.
 ///
 /// # Safety
 /// As glibc's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pthread_key_create(key: *mut u32, destructor: usize) -> c_int {
+    // From the first key on, also where nothing is controlled yet: libraries make keys in constructors that run before
+    // this library's.
     let result = real!(pthread_key_create, fn(key => *mut u32, destructor => usize) -> c_int);
     if result == 0 {
         // SAFETY: the real function has just written it.
@@ -61,7 +63,7 @@ pub unsafe extern "C" fn pthread_key_create(key: *mut u32, destructor: usize) ->
 }
 
 shims! {
-    /// `pthread_key_delete`.
+    /// No scheduling point. The destructor is forgotten.
     fn pthread_key_delete(key: u32) -> c_int = pc {
         let result = real!(pthread_key_delete, fn(key => u32) -> c_int);
         if result == 0 {

@@ -210,19 +210,21 @@ fn timed_lock(mutex: usize, clock: c_int, until: *const Timespec, pc: usize) -> 
     // SAFETY: the program passes a time.
     match unsafe { (*until).nanos() } {
         Some(nanos) => lock(mutex, Op::TimedLock, pc, clock::deadline_at(clock, nanos)),
-        // A time that is none is noticed only by a thread that has to wait.
+        // A time that is none is noticed only by a thread that has to wait, and only if it is not long past anyway.
         None => match lock(mutex, Op::TimedLock, pc, 0) {
-            sys::ETIMEDOUT => sys::EINVAL,
+            // SAFETY: as above.
+            sys::ETIMEDOUT if unsafe { (*until).seconds } >= 0 => sys::EINVAL,
             result => result,
         },
     }
 }
 
 shims! {
-    /// `pthread_mutex_lock`.
+    /// Waits until the mutex is free. Locked again by its owner, a recursive one counts without a scheduling point,
+    /// an error-checking one gives `EDEADLK`, any other is a deadlock.
     fn pthread_mutex_lock(mutex: usize) -> c_int = pc { lock(mutex, Op::Lock, pc, u64::MAX) }
 
-    /// `pthread_mutex_trylock`.
+    /// A scheduling point, never a wait: `EBUSY` if the mutex is held.
     fn pthread_mutex_trylock(mutex: usize) -> c_int = pc {
         let m = Mutex::at(mutex);
         m.notes();
@@ -241,17 +243,20 @@ shims! {
         0
     }
 
-    /// `pthread_mutex_timedlock`.
+    /// Waits until the mutex is free; that the time runs out before is a decision, and gives `ETIMEDOUT`. A time
+    /// that is none gives `EINVAL` to a thread that would have to wait.
     fn pthread_mutex_timedlock(mutex: usize, until: *const Timespec) -> c_int = pc {
         timed_lock(mutex, 0, until, pc)
     }
 
-    /// `pthread_mutex_clocklock`.
+    /// As `pthread_mutex_timedlock`, on the clock given; other clocks than the real-time and the monotonic one give
+    /// `EINVAL`.
     fn pthread_mutex_clocklock(mutex: usize, clock: c_int, until: *const Timespec) -> c_int = pc {
         timed_lock(mutex, clock, until, pc)
     }
 
-    /// `pthread_mutex_unlock`.
+    /// Enables the threads that wait for the mutex; which of them gets it is the decision who runs next. By another
+    /// than the owner: `EPERM` from recursive and error-checking mutexes, a misuse otherwise.
     fn pthread_mutex_unlock(mutex: usize) -> c_int = pc {
         let m = Mutex::at(mutex);
         let again = m.kind.get() & KIND_MASK == RECURSIVE && m.mine() && m.count.get() > 1;
@@ -261,7 +266,7 @@ shims! {
         m.unlock(pc)
     }
 
-    /// `pthread_mutex_destroy`.
+    /// No scheduling point. A mutex that is held or waited for gives `EBUSY` and is a misuse.
     fn pthread_mutex_destroy(mutex: usize) -> c_int = pc {
         let m = Mutex::at(mutex);
         if !m.free() {

@@ -1,7 +1,7 @@
-//! `pthread_once`. The real function runs the initialiser, since it alone can undo a half-done one when an exception
-//! passes through it; here a thread only waits until nobody is in the middle of it. Nobody tells us when that is over
-//! (an exception leaves the real function without passing this code), so the scheduler looks again at each step while
-//! anyone is about to call it.
+//! One-time initialisation. The real function runs the initialiser, since it alone can undo a half-done one when an
+//! exception passes through it; here a thread only waits until nobody is in the middle of it. Nobody tells us when
+//! that is over (an exception leaves the real function without passing this code), so the scheduler looks again at
+//! each step while anyone is about to call it.
 
 use super::detours;
 use crate::glibc::Real;
@@ -19,7 +19,8 @@ fn in_progress(control: usize) -> bool {
 }
 
 detours! {
-    /// `pthread_once`.
+    /// Waits while another thread is inside the initialiser, then runs the initialiser or returns. After an
+    /// exception or the end of that thread the next one runs it.
     fn pthread_once = before;
 }
 

@@ -5,6 +5,7 @@ use crate::glibc::{Real, real};
 use crate::sched::S;
 use crate::{report, sys};
 use core::ffi::{CStr, c_char, c_int};
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use heisen_trace::{Note, Op};
 use heisen_wire::end;
 
@@ -23,7 +24,7 @@ pub fn exit_with(status: c_int, pc: usize) -> ! {
     unreachable!()
 }
 
-/// `exit`.
+/// Ends the execution: handlers and destructors run, still under the scheduler, and the status is judged.
 ///
 /// # Safety
 /// As glibc's.
@@ -32,7 +33,7 @@ pub unsafe extern "C" fn exit(status: c_int) -> ! {
     exit_with(status, caller!())
 }
 
-/// `_exit`.
+/// Ends the execution at once; the status is judged.
 ///
 /// # Safety
 /// As glibc's.
@@ -42,7 +43,7 @@ pub unsafe extern "C" fn _exit(status: c_int) -> ! {
     sys::exit_group(status)
 }
 
-/// `_Exit`.
+/// Ends the execution at once; the status is judged.
 ///
 /// # Safety
 /// As glibc's.
@@ -52,7 +53,7 @@ pub unsafe extern "C" fn _Exit(status: c_int) -> ! {
     sys::exit_group(status)
 }
 
-/// `abort`.
+/// Ends the execution with a crash, which is a finding.
 ///
 /// # Safety
 /// As glibc's.
@@ -67,7 +68,7 @@ pub unsafe extern "C" fn abort() -> ! {
     unreachable!()
 }
 
-/// `__assert_fail`.
+/// Ends the execution with an assertion, which is a finding.
 ///
 /// # Safety
 /// As glibc's.
@@ -97,15 +98,43 @@ pub unsafe extern "C" fn __assert_fail(
     unreachable!()
 }
 
+/// In a forked child, before any other handler: it is not controlled.
+extern "C" fn in_child() {
+    if S.active.get() {
+        S.active.set(false);
+        // Nothing outlives its execution, not even if all of Heisen is killed.
+        sys::die_with_parent();
+    }
+}
+
+/// No scheduling point. Handlers run in the parent under the scheduler, in the child uncontrolled.
+///
+/// # Safety
+/// As glibc's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __register_atfork(
+    prepare: usize,
+    parent: usize,
+    child: usize,
+    library: usize,
+) -> c_int {
+    // Handlers in the child run in the order in which they were registered, so ours has to be the first.
+    static FIRST: AtomicBool = AtomicBool::new(true);
+    if FIRST.swap(false, Relaxed) {
+        let ours = in_child as *const () as usize;
+        real!(__register_atfork, fn(0 => usize, 0 => usize, ours => usize, 0 => usize) -> c_int);
+    }
+    real!(__register_atfork, fn(prepare => usize, parent => usize, child => usize, library => usize) -> c_int)
+}
+
 shims! {
-    /// `fork`: the child runs on alone, uncontrolled.
+    /// No scheduling point. The child has the calling thread only and runs on uncontrolled, which the verdict says;
+    /// it ends with its execution.
     fn fork() -> c_int = pc {
         note(Note::Fork, true);
         let child = real!(fork, fn() -> c_int);
         if child == 0 {
-            S.active.set(false);
-            // Nothing outlives its execution, not even if all of Heisen is killed.
-            sys::die_with_parent();
+            in_child();
         }
         child
     }
@@ -113,9 +142,9 @@ shims! {
 
 /// Functions that are only noted, then run as they are.
 macro_rules! noted {
-    ($($name:ident = $note:expr, $group:expr;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident = $note:expr, $group:expr;)*) => {$(
         detours! {
-            /// Noted, then run as it is.
+            $(#[$doc])*
             fn $name = before::$name;
         }
     )*
@@ -142,17 +171,31 @@ fn note(note: Note, group: bool) {
 }
 
 noted! {
+    /// No scheduling point. The child runs uncontrolled, which the verdict says.
     vfork = Note::Fork, true;
+    /// No scheduling point. The new process runs uncontrolled, which the verdict says.
     posix_spawn = Note::Spawn, true;
+    /// No scheduling point. The new process runs uncontrolled, which the verdict says.
     posix_spawnp = Note::Spawn, true;
+    /// No scheduling point: no other thread runs until the command has ended. It runs uncontrolled, which the
+    /// verdict says.
     system = Note::Spawn, true;
+    /// No scheduling point. The command runs uncontrolled, which the verdict says.
     popen = Note::Spawn, true;
+    /// No scheduling point. The new program is not controlled, which the verdict says.
     execve = Note::Exec, false;
+    /// No scheduling point. The new program is not controlled, which the verdict says.
     execv = Note::Exec, false;
+    /// No scheduling point. The new program is not controlled, which the verdict says.
     execvp = Note::Exec, false;
+    /// No scheduling point. The new program is not controlled, which the verdict says.
     execvpe = Note::Exec, false;
+    /// No scheduling point. The new program is not controlled, which the verdict says.
     execl = Note::Exec, false;
+    /// No scheduling point. The new program is not controlled, which the verdict says.
     execlp = Note::Exec, false;
+    /// No scheduling point. The new program is not controlled, which the verdict says.
     execle = Note::Exec, false;
+    /// No scheduling point. The new program is not controlled, which the verdict says.
     fexecve = Note::Exec, false;
 }

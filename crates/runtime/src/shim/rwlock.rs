@@ -209,13 +209,14 @@ fn timed_write(lock: usize, clock: c_int, until: *const Timespec, pc: usize) -> 
 }
 
 shims! {
-    /// `pthread_rwlock_rdlock`.
+    /// Waits until no writer has the lock; if it prefers writers, also while others read and a writer waits. Its
+    /// own writer gets `EDEADLK`.
     fn pthread_rwlock_rdlock(lock: usize) -> c_int = pc { at(lock).lock_read(pc, u64::MAX) }
 
-    /// `pthread_rwlock_wrlock`.
+    /// Waits until nobody has the lock. Its own writer gets `EDEADLK`.
     fn pthread_rwlock_wrlock(lock: usize) -> c_int = pc { at(lock).lock_write(pc, u64::MAX) }
 
-    /// `pthread_rwlock_tryrdlock`.
+    /// A scheduling point, never a wait: `EBUSY` where `pthread_rwlock_rdlock` would wait.
     fn pthread_rwlock_tryrdlock(lock: usize) -> c_int = pc {
         sched::point(Op::ReadLock, lock, pc);
         if !at(lock).can_read() {
@@ -226,7 +227,7 @@ shims! {
         0
     }
 
-    /// `pthread_rwlock_trywrlock`.
+    /// A scheduling point, never a wait: `EBUSY` if anyone has the lock.
     fn pthread_rwlock_trywrlock(lock: usize) -> c_int = pc {
         sched::point(Op::WriteLock, lock, pc);
         if !at(lock).can_write() {
@@ -237,30 +238,35 @@ shims! {
         0
     }
 
-    /// `pthread_rwlock_timedrdlock`.
+    /// As `pthread_rwlock_rdlock`; that the time runs out before is a decision, and gives `ETIMEDOUT`. A time that
+    /// is none gives `EINVAL`.
     fn pthread_rwlock_timedrdlock(lock: usize, until: *const Timespec) -> c_int = pc { timed_read(lock, 0, until, pc) }
 
-    /// `pthread_rwlock_timedwrlock`.
+    /// As `pthread_rwlock_wrlock`; that the time runs out before is a decision, and gives `ETIMEDOUT`. A time that
+    /// is none gives `EINVAL`.
     fn pthread_rwlock_timedwrlock(lock: usize, until: *const Timespec) -> c_int = pc { timed_write(lock, 0, until, pc) }
 
-    /// `pthread_rwlock_clockrdlock`.
+    /// As `pthread_rwlock_timedrdlock`, on the clock given; other clocks than the real-time and the monotonic one
+    /// give `EINVAL`.
     fn pthread_rwlock_clockrdlock(lock: usize, clock: c_int, until: *const Timespec) -> c_int = pc {
         timed_read(lock, clock, until, pc)
     }
 
-    /// `pthread_rwlock_clockwrlock`.
+    /// As `pthread_rwlock_timedwrlock`, on the clock given; other clocks than the real-time and the monotonic one
+    /// give `EINVAL`.
     fn pthread_rwlock_clockwrlock(lock: usize, clock: c_int, until: *const Timespec) -> c_int = pc {
         timed_write(lock, clock, until, pc)
     }
 
-    /// `pthread_rwlock_unlock`.
+    /// The last reader, or the writer, enables all that wait; which of them gets the lock is the decision who runs
+    /// next. A lock that is free or another's is a misuse.
     fn pthread_rwlock_unlock(lock: usize) -> c_int = pc {
         sched::point(Op::RwUnlock, lock, pc);
         at(lock).unlock(pc);
         0
     }
 
-    /// `pthread_rwlock_destroy`.
+    /// No scheduling point. To destroy a lock that is held or waited for is a misuse.
     fn pthread_rwlock_destroy(lock: usize) -> c_int = pc {
         let l = at(lock);
         if !l.can_write() {

@@ -54,10 +54,10 @@ fn timed_wait(semaphore: usize, clock: c_int, until: *const Timespec, pc: usize)
 }
 
 shims! {
-    /// `sem_wait`.
+    /// Waits until the value is above zero, and takes one.
     fn sem_wait(semaphore: usize) -> c_int = pc { wait(semaphore, Op::SemWait, pc, u64::MAX) }
 
-    /// `sem_trywait`.
+    /// A scheduling point, never a wait: fails with `EAGAIN` if the value is zero.
     fn sem_trywait(semaphore: usize) -> c_int = pc {
         sched::point(Op::SemTryWait, semaphore, pc);
         if at(semaphore).value.get() == 0 {
@@ -68,15 +68,18 @@ shims! {
         0
     }
 
-    /// `sem_timedwait`.
+    /// As `sem_wait`; that the time runs out before is a decision, and fails with `ETIMEDOUT`. A time that is none
+    /// fails with `EINVAL`.
     fn sem_timedwait(semaphore: usize, until: *const Timespec) -> c_int = pc { timed_wait(semaphore, 0, until, pc) }
 
-    /// `sem_clockwait`.
+    /// As `sem_timedwait`, on the clock given; other clocks than the real-time and the monotonic one fail with
+    /// `EINVAL`.
     fn sem_clockwait(semaphore: usize, clock: c_int, until: *const Timespec) -> c_int = pc {
         timed_wait(semaphore, clock, until, pc)
     }
 
-    /// `sem_post`.
+    /// Adds one and enables the threads that wait; which of them takes it is the decision who runs next. Beyond the
+    /// greatest value it fails with `EOVERFLOW`.
     fn sem_post(semaphore: usize) -> c_int = pc {
         sched::point(Op::SemPost, semaphore, pc);
         let value = &at(semaphore).value;

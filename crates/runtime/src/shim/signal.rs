@@ -88,7 +88,7 @@ fn is_ours(handler: usize) -> bool {
 }
 
 shims! {
-    /// `sigaction`.
+    /// No scheduling point. Set as it is; the runtime's own handlers are not seen.
     fn sigaction(signal: c_int, new: usize, old: *mut Sigaction) -> c_int = pc {
         let result = glibc::real!(sigaction, fn(signal => c_int, new => usize, old => *mut Sigaction) -> c_int);
         if result == 0 && !old.is_null() {
@@ -101,13 +101,13 @@ shims! {
         result
     }
 
-    /// `signal`.
+    /// No scheduling point. Set as it is; the runtime's own handlers are not seen.
     fn signal(number: c_int, handler: usize) -> usize = pc {
         let old = glibc::real!(signal, fn(number => c_int, handler => usize) -> usize);
         if is_ours(old) { 0 } else { old }
     }
 
-    /// `sigaltstack`.
+    /// No scheduling point. Remembered for each thread; handlers run on a stack of the runtime's.
     fn sigaltstack(new: *const SignalStack, old: *mut SignalStack) -> c_int = pc {
         let t = sched::thread(sched::me());
         if !old.is_null() {

@@ -24,14 +24,14 @@ fn acquire(lock: usize) {
 }
 
 shims! {
-    /// `pthread_spin_lock`.
+    /// Waits until the lock is free: a thread that would spin is one that waits.
     fn pthread_spin_lock(lock: usize) -> c_int = pc {
         sched::wait_for(Op::Lock, lock, pc, is_free(lock), u64::MAX);
         acquire(lock);
         0
     }
 
-    /// `pthread_spin_trylock`.
+    /// A scheduling point, never a wait: `EBUSY` if the lock is held.
     fn pthread_spin_trylock(lock: usize) -> c_int = pc {
         sched::point(Op::TryLock, lock, pc);
         if !is_free(lock) {
@@ -42,7 +42,7 @@ shims! {
         0
     }
 
-    /// `pthread_spin_unlock`.
+    /// Enables the threads that wait for the lock; which of them gets it is the decision who runs next.
     fn pthread_spin_unlock(lock: usize) -> c_int = pc {
         sched::point(Op::Unlock, lock, pc);
         word(lock).set(FREE);

@@ -88,6 +88,9 @@ fn join(handle: usize, result: *mut usize, deadline: u64, pc: usize) -> c_int {
 }
 
 fn timed_join(handle: usize, result: *mut usize, clock: c_int, until: *const Timespec, pc: usize) -> c_int {
+    if !clock::can_wait(clock) {
+        return sys::EINVAL;
+    }
     if until.is_null() {
         return join(handle, result, u64::MAX, pc);
     }
@@ -99,11 +102,13 @@ fn timed_join(handle: usize, result: *mut usize, clock: c_int, until: *const Tim
 static REAL_EXIT: Real = Real::new(c"pthread_exit");
 
 detours! {
-    /// `pthread_exit`: the real one unwinds the stack, down to the buffer that the carrier registered.
+    /// Ends the thread: cleanup handlers, destructors and the destructors of keys run as steps of it, then a thread
+    /// that joins it is enabled. From the main thread, the process goes on until the last thread ends.
     fn pthread_exit = before_exit;
 }
 
-/// Keeps the result; the address of the real function.
+/// Keeps the result; the address of the real function, which unwinds the stack, down to the buffer that the carrier
+/// registered.
 extern "C" fn before_exit(result: usize) -> usize {
     if S.active.get() {
         thread(me()).result.set(result);
@@ -112,25 +117,27 @@ extern "C" fn before_exit(result: usize) -> usize {
 }
 
 shims! {
-    /// `pthread_create`.
+    /// A scheduling point; from then on the new thread is enabled. More threads than fit give `EAGAIN` and a note.
     fn pthread_create(out: *mut usize, attributes: usize, start: usize, arg: usize) -> c_int = pc {
         create(out, attributes, start, arg, pc)
     }
 
-    /// `pthread_join`.
+    /// Waits until the thread has ended. Oneself gives `EDEADLK`; a thread that is detached or joined already gives
+    /// `EINVAL` and is a misuse.
     fn pthread_join(handle: usize, result: *mut usize) -> c_int = pc { join(handle, result, u64::MAX, pc) }
 
-    /// `pthread_timedjoin_np`.
+    /// As `pthread_join`; that the time runs out before is a decision, and gives `ETIMEDOUT`.
     fn pthread_timedjoin_np(handle: usize, result: *mut usize, until: *const Timespec) -> c_int = pc {
         timed_join(handle, result, 0, until, pc)
     }
 
-    /// `pthread_clockjoin_np`.
+    /// As `pthread_timedjoin_np`, on the clock given; other clocks than the real-time and the monotonic one give
+    /// `EINVAL`.
     fn pthread_clockjoin_np(handle: usize, result: *mut usize, clock: c_int, until: *const Timespec) -> c_int = pc {
         timed_join(handle, result, clock, until, pc)
     }
 
-    /// `pthread_tryjoin_np`.
+    /// A scheduling point, never a wait: `EBUSY` if the thread has not ended.
     fn pthread_tryjoin_np(handle: usize, result: *mut usize) -> c_int = pc {
         let Some(number) = fibers::thread_of_handle(handle) else { return sys::ESRCH };
         sched::point(Op::Join, handle, pc);
@@ -141,7 +148,7 @@ shims! {
         join(handle, result, u64::MAX, pc)
     }
 
-    /// `pthread_detach`.
+    /// No scheduling point. A thread that is detached or joined already gives `EINVAL` and is a misuse.
     fn pthread_detach(handle: usize) -> c_int = pc {
         let Some(number) = fibers::thread_of_handle(handle) else { return sys::ESRCH };
         let t = thread(number);
@@ -153,7 +160,7 @@ shims! {
         0
     }
 
-    /// `pthread_getattr_np`: describes the fiber's own stack.
+    /// No scheduling point. Describes the stack that the thread really runs on.
     fn pthread_getattr_np(handle: usize, attributes: usize) -> c_int = pc {
         let found = fibers::thread_of_handle(handle);
         let stack = found.and_then(|number| fibers::stack_of(thread(number)));
@@ -169,7 +176,8 @@ shims! {
         real!(pthread_attr_setdetachstate, fn(attributes => usize, detached => c_int) -> c_int)
     }
 
-    /// `pthread_setname_np`.
+    /// No scheduling point. The name is kept by the runtime, and shown in reports; more than 15 characters give
+    /// `ERANGE`.
     fn pthread_setname_np(handle: usize, name: *const c_char) -> c_int = pc {
         let Some(number) = fibers::thread_of_handle(handle) else { return sys::ESRCH };
         // SAFETY: the program passes a C string.
@@ -183,7 +191,7 @@ shims! {
         0
     }
 
-    /// `pthread_getname_np`.
+    /// No scheduling point. Room for less than 16 characters gives `ERANGE`.
     fn pthread_getname_np(handle: usize, out: *mut u8, size: usize) -> c_int = pc {
         let Some(number) = fibers::thread_of_handle(handle) else { return sys::ESRCH };
         let t = thread(number);
@@ -203,14 +211,15 @@ shims! {
         0
     }
 
-    /// `pthread_cancel`: not modelled yet.
+    /// Refused with `ENOSYS` and noted.
     fn pthread_cancel(handle: usize) -> c_int = pc {
         let _ = handle;
         report::note(Note::Cancel);
         sys::ENOSYS
     }
 
-    /// `pthread_kill`: to oneself only.
+    /// No scheduling point. A signal to the calling thread is sent; one to another thread is refused with `ENOSYS`
+    /// and noted.
     fn pthread_kill(handle: usize, signal: c_int) -> c_int = pc {
         if handle == thread(me()).fs.get() {
             return real!(pthread_kill, fn(handle => usize, signal => c_int) -> c_int);

@@ -1,5 +1,5 @@
-//! Yielding, sleeping and looking at the clock. A sleep is a wait for nothing with a deadline: by default the others
-//! go first, and when all wait, time jumps to the earliest deadline.
+//! Time: yielding, sleeping and looking at the clock. A sleep is a wait for nothing with a deadline: by default the
+//! others go first, and when all wait, time jumps to the earliest deadline.
 
 use super::{caller, shims};
 use crate::clock::{self, Timespec};
@@ -14,13 +14,19 @@ const CLOCK_REALTIME: c_int = 0;
 /// Clocks of processor time, which are not modelled.
 const CLOCK_PROCESS_CPUTIME_ID: c_int = 2;
 const CLOCK_THREAD_CPUTIME_ID: c_int = 3;
-/// A clock that can be looked at but not slept on.
+/// Clocks that can be looked at but not slept on.
 const CLOCK_MONOTONIC_RAW: c_int = 4;
+const CLOCK_REALTIME_COARSE: c_int = 5;
+const CLOCK_MONOTONIC_COARSE: c_int = 6;
+/// A number that stands for no clock any more.
+const CLOCK_SGI_CYCLE: c_int = 10;
+const ENOTSUP: c_int = 95;
 const TIME_UTC: c_int = 1;
 
 /// Whether virtual time is what the clock shows.
 fn modelled(clock: c_int) -> bool {
-    (0..=11).contains(&clock) && !matches!(clock, CLOCK_PROCESS_CPUTIME_ID | CLOCK_THREAD_CPUTIME_ID)
+    (0..=11).contains(&clock)
+        && !matches!(clock, CLOCK_PROCESS_CPUTIME_ID | CLOCK_THREAD_CPUTIME_ID | CLOCK_SGI_CYCLE)
 }
 
 fn sleep_until(deadline: u64, pc: usize) {
@@ -36,12 +42,13 @@ fn sleep_for(time: *const Timespec, pc: usize) -> c_int {
     0
 }
 
-/// `pthread_yield`, which glibc keeps for old programs only and `dlsym` does not find.
+/// As `sched_yield`.
 ///
 /// # Safety
 /// As glibc's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pthread_yield() -> c_int {
+    // glibc keeps this name for old programs only, and `dlsym` does not find it.
     if S.active.get() {
         sched::yield_point(Op::Yield, caller!());
         return 0;
@@ -50,27 +57,33 @@ pub unsafe extern "C" fn pthread_yield() -> c_int {
 }
 
 shims! {
-    /// `sched_yield`.
+    /// A scheduling point at which, by default, another thread goes on; the caller does not run again before those that
+    /// could have run since its last yield.
     fn sched_yield() -> c_int = pc { sched::yield_point(Op::Yield, pc); 0 }
 
-    /// `sleep`.
+    /// Waits for nothing until the time has come on the virtual clock; by default all others go first, and when all
+    /// wait time jumps.
     fn sleep(seconds: u32) -> u32 = pc { sleep_until(clock::deadline_in(seconds as u64 * 1_000_000_000), pc); 0 }
 
-    /// `usleep`.
+    /// As `sleep`, in microseconds.
     fn usleep(micros: u32) -> c_int = pc { sleep_until(clock::deadline_in(micros as u64 * 1_000), pc); 0 }
 
-    /// `nanosleep`.
+    /// As `sleep`, in nanoseconds. A time that is none fails with `EINVAL`.
     fn nanosleep(time: *const Timespec, remaining: *mut Timespec) -> c_int = pc {
         // What remains is told only if a signal ends the sleep; often it is the very place of `time`.
         let _ = remaining;
         glibc::result(sleep_for(time, pc))
     }
 
-    /// `clock_nanosleep`.
+    /// As `nanosleep`, on any virtual clock and also until a moment. Clocks of processor time and a time that is
+    /// none give `EINVAL`.
     fn clock_nanosleep(clock: c_int, flags: c_int, time: *const Timespec, remaining: *mut Timespec) -> c_int = pc {
         let _ = remaining;
-        if !modelled(clock) || clock == CLOCK_MONOTONIC_RAW {
+        if !modelled(clock) {
             return sys::EINVAL;
+        }
+        if matches!(clock, CLOCK_MONOTONIC_RAW | CLOCK_REALTIME_COARSE | CLOCK_MONOTONIC_COARSE) {
+            return ENOTSUP;
         }
         if flags & TIMER_ABSTIME == 0 {
             return sleep_for(time, pc);
@@ -81,7 +94,8 @@ shims! {
         0
     }
 
-    /// `clock_gettime`.
+    /// No scheduling point. Reads the virtual clock, which moves a little with each look and each step; clocks of
+    /// processor time are real.
     fn clock_gettime(clock: c_int, out: *mut Timespec) -> c_int = pc {
         if !modelled(clock) {
             return glibc::real!(clock_gettime, fn(clock => c_int, out => *mut Timespec) -> c_int);
@@ -91,7 +105,7 @@ shims! {
         0
     }
 
-    /// `gettimeofday`.
+    /// No scheduling point. Reads the virtual clock.
     fn gettimeofday(out: *mut Timespec, zone: *mut [i32; 2]) -> c_int = pc {
         let now = clock::look(CLOCK_REALTIME);
         // SAFETY: the program passes room for a `struct timeval` and a `struct timezone`, or null.
@@ -106,7 +120,7 @@ shims! {
         0
     }
 
-    /// `timespec_get`.
+    /// No scheduling point. Reads the virtual clock.
     fn timespec_get(out: *mut Timespec, base: c_int) -> c_int = pc {
         if base != TIME_UTC {
             return glibc::real!(timespec_get, fn(out => *mut Timespec, base => c_int) -> c_int);
@@ -116,7 +130,7 @@ shims! {
         base
     }
 
-    /// `time`.
+    /// No scheduling point. Reads the virtual clock.
     fn time(out: *mut i64) -> i64 = pc {
         let seconds = clock::look(CLOCK_REALTIME).seconds;
         if !out.is_null() {

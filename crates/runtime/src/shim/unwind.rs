@@ -1,4 +1,4 @@
-//! Notices panics and exceptions as they start, on the way to the unwinder.
+//! Panics and exceptions: noticed as they start, on the way to the unwinder.
 
 use super::detours;
 use crate::glibc::{self, Real};
@@ -11,7 +11,7 @@ static REAL: Real = Real::new(c"_Unwind_RaiseException");
 const RUST: u64 = u64::from_ne_bytes(*b"MOZ\0RUST");
 
 detours! {
-    /// `_Unwind_RaiseException`.
+    /// No scheduling point. Notes that a panic or an exception starts, for reports.
     fn _Unwind_RaiseException = before;
 }
 
