@@ -275,9 +275,15 @@ impl Watcher {
                 _ if number == running => self.stack.clone(),
                 _ => paused_stack(view, t),
             };
-            let name = if number == 0 { "main".to_owned() } else { thread_name(view, t, &stack) };
+            // A timer has a place among the threads, but is none of the program's.
+            let timer = t.op.load(Relaxed) == Op::Timer as u32 && is_timer(view, t);
+            let name = match number {
+                0 => "main".to_owned(),
+                _ if timer => "timer".to_owned(),
+                _ => thread_name(view, t, &stack),
+            };
             self.lines.push(ThreadLine { thread: id, path: path_of(wire, number), start: name });
-            if ended {
+            if ended || timer {
                 continue;
             }
             self.threads.push(describe_thread(view, wire, number, stack, &events));
@@ -316,6 +322,12 @@ fn paused_stack(view: &mut View<'_>, t: &Thread) -> Stack {
     })
 }
 
+/// Whether this is a timer of the program's: it runs nothing but the runtime.
+fn is_timer(view: &mut View<'_>, t: &Thread) -> bool {
+    let start = view.frame_at(t.start.load(Relaxed), false);
+    start.iter().any(|f| f.function.contains("heisen_runtime"))
+}
+
 /// What a thread runs: its start function or, where that is a library's, the outermost function of the program's own.
 fn thread_name(view: &mut View<'_>, t: &Thread, stack: &Stack) -> String {
     let start = view.frame_at(t.start.load(Relaxed), false);
@@ -342,8 +354,10 @@ fn object_name(view: &mut View<'_>, wire: &Wire, op: Op, object: u64) -> String 
     }
     match op {
         op if op.is_on_descriptor() => format!("descriptor {object}"),
-        Op::Create => view.frame_at(object, false).last().map_or(String::new(), |f| f.function.clone()),
-        Op::Join => match thread_of_handle(wire, view, object) {
+        Op::Create | Op::Handler => {
+            view.frame_at(object, false).last().map_or(String::new(), |f| f.function.clone())
+        }
+        Op::Join | Op::Kill => match thread_of_handle(wire, view, object) {
             Some(id) => id.to_string(),
             None => format!("{object:#x}"),
         },
@@ -473,7 +487,7 @@ fn describe_deadlock(threads: &[ThreadEnd]) -> String {
         return format!("{} waits for {}, which {holder} still held when it ended", t.thread, t.object);
     }
     let waits = |t: &&ThreadEnd| {
-        matches!(t.op, Op::CondWait | Op::FutexWait | Op::SemWait | Op::Once | Op::Barrier)
+        matches!(t.op, Op::CondWait | Op::FutexWait | Op::SemWait | Op::Once | Op::Barrier | Op::SigWait)
             || t.op.is_on_descriptor()
     };
     if let Some(t) = threads.iter().find(waits) {
@@ -482,6 +496,7 @@ fn describe_deadlock(threads: &[ThreadEnd]) -> String {
                 "lost wake-up: {T} waits on condition variable {O}, and no thread is left to signal it"
             }
             Op::FutexWait => "lost wake-up: {T} is asleep (futex {O}), and no thread is left to wake it",
+            Op::SigWait => "{T} waits for a signal, and no thread or timer is left to send it",
             Op::SemWait => "{T} waits for semaphore {O}, and no thread is left to post it",
             Op::Read => "{T} waits to read from {O}, and no thread is left to write to it",
             Op::Write => "{T} waits to write to {O}, and no thread is left to read from it",

@@ -6,6 +6,7 @@
 //! signals are blocked there. When the call comes back is not up to the scheduler: the verdict says so.
 
 use crate::sched::{self, Woken};
+use crate::shim::signal;
 use crate::{report, sys};
 use core::arch::global_asm;
 use core::cell::Cell;
@@ -98,8 +99,10 @@ pub fn call(op: Op, number: usize, args: [usize; 6], pc: usize) -> isize {
     let Some(errand) = send(number, args) else { return sys::call(number, args) };
     ERRANDS.count.set(ERRANDS.count.get() + 1);
     sched::add_errand();
-    let woken = sched::wait_outside(op, args[0], pc, u64::MAX);
-    debug_assert!(woken == Woken::Ready);
+    while sched::wait_outside(op, args[0], pc, u64::MAX) == Woken::Interrupted {
+        // The call cannot be called back: it goes on after the handler.
+        signal::deliver();
+    }
     sched::remove_errand();
     ERRANDS.count.set(ERRANDS.count.get() - 1);
     let result = errand.result.load(Relaxed);
@@ -123,10 +126,10 @@ fn send(number: usize, args: [usize; 6]) -> Option<&'static Errand> {
     errand.thread.set(sched::me());
     errand.state.store(OUT, Release);
     let flags = CLONE_VM_FS_FILES_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
-    let started = sys::with_signals_blocked(|| {
-        // SAFETY: the stack is fresh and large enough for `run`, which never returns.
-        unsafe { heisen_clone(flags, stack + STACK - 64, errand) }
-    });
+    let mask = sys::signal_mask(Some(u64::MAX));
+    // SAFETY: the stack is not in use and large enough for `run`, which never returns.
+    let started = unsafe { heisen_clone(flags, stack + STACK - 64, errand) };
+    sys::signal_mask(Some(mask));
     if started < 0 {
         errand.state.store(FREE, Relaxed);
         return None;

@@ -36,8 +36,8 @@ fn search(number: usize, mask: impl Fn(usize) -> u64) -> Option<usize> {
     None
 }
 
-/// What the default policy does: go on if possible; else the next enabled thread, fair by taking turns; else the one
-/// whose time runs out first.
+/// What the default policy does: go on if possible; else the next enabled thread, fair by taking turns; else one that
+/// waits and has a signal to take; else the one whose time runs out first.
 fn default_choice(number: usize, able: bool) -> usize {
     if able {
         return number;
@@ -45,7 +45,8 @@ fn default_choice(number: usize, able: bool) -> usize {
     if let Some(next) = search(number, |word| !S.late.word(word)) {
         return next;
     }
-    let by_deadline = |&t: &usize| (thread(t).deadline.get(), cyclic(number, t));
+    let due = |t| if S.signalled.has(t) { 0 } else { thread(t).deadline.get() };
+    let by_deadline = |&t: &usize| (due(t), cyclic(number, t));
     let candidate = |t: &usize| candidates(t / 64) >> (t % 64) & 1 != 0;
     (0..S.count.get()).filter(candidate).min_by_key(by_deadline).unwrap_or(number)
 }
@@ -130,13 +131,19 @@ fn waiter(queue: usize, mask: u32, index: usize) -> usize {
 /// Chooses which of the waiters of `queue` is woken, of which there is at least one: a decision of its own if there are
 /// more.
 pub fn choose_waiter(queue: usize, mask: u32) -> usize {
-    let options = waiters(queue, mask).min(MAX_OPTIONS);
+    choose_woken(waiters(queue, mask), |index| waiter(queue, mask, index))
+}
+
+/// Chooses one of so many threads, of which there is at least one, to be woken; `nth` gives them in order, the default
+/// first.
+pub fn choose_woken(count: usize, nth: impl Fn(usize) -> usize) -> usize {
+    let options = count.min(MAX_OPTIONS);
     if options < 2 {
-        return waiter(queue, mask, 0);
+        return nth(0);
     }
     let step = next_step();
     let planned = report::planned(step, DecisionKind::Waiter, options, |thread| {
-        (0..options).find(|&index| waiter(queue, mask, index) == thread)
+        (0..options).find(|&index| nth(index) == thread)
     });
     let chosen = match planned {
         Some(choice) => choice,
@@ -152,7 +159,7 @@ pub fn choose_waiter(queue: usize, mask: u32) -> usize {
         hash: S.hash.get(),
     };
     S.hash.set(hash::fold(S.hash.get(), me() as u16, Op::Wake as u8, options as u16));
-    let woken = waiter(queue, mask, chosen);
+    let woken = nth(chosen);
     report::decision(&decision, woken as u16);
     woken
 }

@@ -40,10 +40,6 @@ pub struct Timespec {
 }
 
 impl Timespec {
-    pub fn from_nanos(nanos: u64) -> Timespec {
-        Timespec { seconds: (nanos / 1_000_000_000) as i64, nanoseconds: (nanos % 1_000_000_000) as i64 }
-    }
-
     /// In nanoseconds, none if it is not a valid time.
     pub fn nanos(&self) -> Option<u64> {
         if !(0..1_000_000_000).contains(&self.nanoseconds) {
@@ -52,6 +48,11 @@ impl Timespec {
         let seconds = self.seconds.max(0) as u64;
         let nanos = if self.seconds < 0 { 0 } else { self.nanoseconds as u64 };
         Some(seconds.saturating_mul(1_000_000_000).saturating_add(nanos))
+    }
+
+    /// A time of so many nanoseconds.
+    pub fn of(nanos: u64) -> Timespec {
+        Timespec { seconds: (nanos / 1_000_000_000) as i64, nanoseconds: (nanos % 1_000_000_000) as i64 }
     }
 
     /// As [`Timespec::nanos`], for calls that refuse what lies before the beginning of time.
@@ -77,7 +78,17 @@ pub fn now() -> u64 {
 /// What the given clock shows; looking takes time.
 pub fn look(clock: i32) -> Timespec {
     C.extra.set(C.extra.get() + LOOK);
-    Timespec::from_nanos(now() + offset(clock))
+    Timespec::of(now() + offset(clock))
+}
+
+/// How long it is until `deadline`; 0 if it has passed.
+pub fn until(deadline: u64) -> u64 {
+    deadline.saturating_sub(now())
+}
+
+/// How long ago `deadline` was; 0 if it has not come.
+pub fn since(deadline: u64) -> u64 {
+    now().saturating_sub(deadline)
 }
 
 /// The deadline of a wait that lasts `nanos`.

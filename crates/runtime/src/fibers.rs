@@ -58,7 +58,6 @@ const UNWIND_BUFFER: usize = 112;
 unsafe extern "C" {
     fn heisen_switch(save: *const Cell<usize>, to: usize, fs: usize);
     fn heisen_fiber_entry();
-    fn __sigsetjmp(buffer: *mut c_void, save_mask: c_int) -> c_int;
     fn __pthread_register_cancel(buffer: *mut c_void);
 }
 
@@ -130,7 +129,7 @@ global_asm!(
     ".cfi_endproc",
     ".size heisen_fiber_entry, . - heisen_fiber_entry",
     buffer = const UNWIND_BUFFER,
-    setjmp = sym __sigsetjmp,
+    setjmp = sym shim::signal::jump::__sigsetjmp,
     register = sym __pthread_register_cancel,
     begin = sym fiber_begin,
     returned = sym fiber_returned,
@@ -230,6 +229,62 @@ pub fn switch(from: &Thread, to: &Thread) {
     // SAFETY: `to` is not running, so its saved stack pointer points at a frame that `heisen_switch`, or `create`,
     // laid down; its fs base is a live control block.
     unsafe { heisen_switch(&raw const from.sp, to.sp.get(), to.fs.get()) };
+}
+
+unsafe extern "C" {
+    fn heisen_diverted();
+}
+
+global_asm!(
+    // Where a thread goes on that was diverted: it takes its signals, then does what `heisen_switch` would have done.
+    // The stack pointer is at the frame that was there before, which the unwinding information describes.
+    ".globl heisen_diverted",
+    ".hidden heisen_diverted",
+    ".type heisen_diverted, @function",
+    "heisen_diverted:",
+    ".cfi_startproc",
+    ".cfi_def_cfa rsp, 64",
+    ".cfi_offset r15, -56",
+    ".cfi_offset r14, -48",
+    ".cfi_offset r13, -40",
+    ".cfi_offset r12, -32",
+    ".cfi_offset rbx, -24",
+    ".cfi_offset rbp, -16",
+    "call {deliver}",
+    "add rsp, 8",
+    ".cfi_def_cfa_offset 56",
+    "pop r15",
+    ".cfi_def_cfa_offset 48",
+    "pop r14",
+    ".cfi_def_cfa_offset 40",
+    "pop r13",
+    ".cfi_def_cfa_offset 32",
+    "pop r12",
+    ".cfi_def_cfa_offset 24",
+    "pop rbx",
+    ".cfi_def_cfa_offset 16",
+    "pop rbp",
+    ".cfi_def_cfa_offset 8",
+    "ret",
+    ".cfi_endproc",
+    ".size heisen_diverted, . - heisen_diverted",
+    deliver = sym diverted,
+);
+
+extern "C" fn diverted() {
+    shim::signal::deliver();
+}
+
+/// Makes a thread that is switched out take its signals when it is switched to: lays another frame below its own. So
+/// the path of a scheduling point needs no test for signals.
+pub fn divert(t: &Thread) {
+    let old = t.sp.get();
+    let new = old - 8 * saved::WORDS;
+    for word in 0..saved::WORDS {
+        write(new + 8 * word, read::<usize>(old + 8 * word));
+    }
+    write(new + 8 * saved::RIP, heisen_diverted as *const () as usize);
+    t.sp.set(new);
 }
 
 /// Puts the registers of the caller's frame, as they are now, into `out`; in the order of `Stop::registers`.
@@ -370,7 +425,12 @@ extern "C" fn fiber_begin() -> Call {
     }
     let t = thread(me());
     t.begun.set(true);
-    report::event(heisen_trace::Op::Start, 0, t.start.get());
+    if !t.timer.get() {
+        report::event(heisen_trace::Op::Start, 0, t.start.get());
+    }
+    if S.signalled.has(me()) {
+        shim::signal::deliver();
+    }
     Call { function: t.start.get(), argument: t.arg.get() }
 }
 
@@ -381,6 +441,7 @@ extern "C" fn fiber_returned(result: usize) -> ! {
 
 /// `pthread_exit` has unwound the stack; the shim has kept the result.
 extern "C" fn fiber_exited() -> ! {
+    sched::leave_waits();
     finish_thread()
 }
 
@@ -452,7 +513,7 @@ global_asm!(
     ".size heisen_main, . - heisen_main",
     buffer = const UNWIND_BUFFER,
     park = sym crate::zygote::park,
-    setjmp = sym __sigsetjmp,
+    setjmp = sym shim::signal::jump::__sigsetjmp,
     register = sym __pthread_register_cancel,
     main = sym MAIN,
     returned = sym main_returned,

@@ -10,6 +10,7 @@
 use crate::bits::Bits;
 use crate::sched::{self, S, Woken, thread, threads, words};
 use crate::shim::io::timerfd;
+use crate::shim::signal;
 use crate::{aside, clock};
 use crate::{report, sys};
 use core::cell::Cell;
@@ -226,7 +227,7 @@ pub fn errands(able: bool) {
         let may_jump = next != u64::MAX;
         let most = if aside::is_out() { LONGEST_MOMENT / 10 } else { LONGEST_MOMENT };
         let moment = IO.moment.get().min(most);
-        if wait_for_outside(moment) {
+        if wait_for_outside(moment) || signal::look_outside() {
             IO.moment.set(FIRST_MOMENT);
             look();
             continue;
@@ -243,9 +244,9 @@ pub fn errands(able: bool) {
     }
 }
 
-/// Whether a thread can take its step without timing out.
+/// Whether a thread can take its step without timing out, or has a signal to take.
 fn anyone_is_ready() -> bool {
-    (0..words()).any(|word| S.enabled.word(word) & !S.late.word(word) != 0)
+    (0..words()).any(|word| S.enabled.word(word) & (!S.late.word(word) | S.signalled.word(word)) != 0)
 }
 
 fn anyone_waits_for_outside() -> bool {

@@ -3,7 +3,7 @@
 use crate::sched::{NONE, S, me, needs, thread, threads};
 use crate::{fibers, policy, shim, sys};
 use core::cell::Cell;
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst, compiler_fence};
 use heisen_trace::decision::{Decision, DecisionKind};
 use heisen_trace::{Note, Op};
 use heisen_wire::{
@@ -85,7 +85,8 @@ pub fn begin(number: usize) {
     }
 }
 
-fn stops() -> bool {
+/// Whether the engine looks at the end, at crashes and at decisions.
+pub fn stops() -> bool {
     R.flags.get() & flag::STOPS != 0
 }
 
@@ -112,6 +113,11 @@ pub fn threads_created(count: usize) {
 pub fn note(note: Note) {
     let notes = &slot().report.notes;
     notes.store(notes.load(Relaxed) | 1 << (note as u8), Relaxed);
+}
+
+/// Whether the program has started other processes.
+pub fn started_others() -> bool {
+    slot().report.notes.load(Relaxed) & ((1 << (Note::Fork as u8)) | (1 << (Note::Spawn as u8))) != 0
 }
 
 /// The running thread does an operation.
@@ -176,12 +182,21 @@ pub fn decision(decision: &Decision, to: u16) {
     }
 }
 
-fn set_alarm() {
+/// Sets when the next look is due: at once if there are signals from outside to be handed out.
+pub fn set_alarm() {
     let mut at = S.tail.get().min(S.limit.get());
     if R.next.get() < R.overrides.get() {
         at = at.min(wire().overrides[R.next.get() as usize].step.load(Relaxed).saturating_add(1));
     }
+    if S.step.get() >= S.tail.get() {
+        at = S.limit.get();
+    }
     S.alarm.set(at);
+    // A signal that comes from here on sets the alarm itself.
+    compiler_fence(SeqCst);
+    if shim::signal::arrived() {
+        S.alarm.set(0);
+    }
 }
 
 /// The step is one at which something may be due.
@@ -200,8 +215,8 @@ pub fn alarm(step: u32) {
         note(Note::FairTail);
         S.horizon.set(u64::MAX);
         crate::sched::time_passed();
-        S.alarm.set(S.limit.get());
     }
+    set_alarm();
 }
 
 /// What the plan wants at the decision of this step, if anything. `find` gives the index of a thread's choice.
@@ -381,7 +396,7 @@ fn publish_threads() {
             state::ENDED
         } else if !t.begun.get() {
             state::NEW
-        } else if S.late.has(number) {
+        } else if S.late.has(number) && !S.signalled.has(number) {
             state::TIMED
         } else if S.enabled.has(number) {
             state::READY

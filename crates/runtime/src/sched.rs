@@ -10,6 +10,7 @@
 //! [`reschedule`], when nothing is borrowed.
 
 use crate::bits::Bits;
+use crate::shim::signal::{self, Delivered};
 use crate::{choose, fair, fibers, policy, report};
 use core::cell::Cell;
 use heisen_trace::{Op, hash};
@@ -63,6 +64,16 @@ pub struct Thread {
     /// Descriptors it waits for, see `io`: an array of so many `pollfd`.
     pub polls: Cell<usize>,
     pub polls_count: Cell<usize>,
+    /// Whether it is in the middle of [`wait_in_queue`] or its like.
+    waits: Cell<bool>,
+    /// The queue in which it stays while a handler of a signal runs; 0 if none.
+    parked: Cell<usize>,
+
+    /// Signals that it blocks, as bits; those it waits for in `sigwait` and its like.
+    pub blocked: Cell<u64>,
+    pub awaits: Cell<u64>,
+    /// Whether it is no thread of the program but a timer (see `shim::timer`).
+    pub timer: Cell<bool>,
 
     /// Stack, as mapped: lowest address, size without and of the guard; size 0 for the main thread.
     pub stack: Cell<usize>,
@@ -109,6 +120,11 @@ impl Thread {
             relock: Cell::new(0),
             polls: Cell::new(0),
             polls_count: Cell::new(0),
+            waits: Cell::new(false),
+            parked: Cell::new(0),
+            blocked: Cell::new(0),
+            awaits: Cell::new(0),
+            timer: Cell::new(false),
             deadline: Cell::new(0),
             stack: Cell::new(0),
             stack_size: Cell::new(0),
@@ -167,7 +183,8 @@ pub struct Sched {
     pub enabled: Bits,
     /// Those of `enabled` whose next operation cannot be done: if scheduled, they time out.
     pub late: Bits,
-    /// Threads that wait with a deadline; others have a deadline of `u64::MAX`.
+    /// Threads that wait with a deadline, and those that wait and are `signalled`; other threads have a deadline of
+    /// `u64::MAX`.
     timed: Bits,
     /// Those of `timed` that are not enabled, as their deadline is too far away for a timeout while others can go on;
     /// and how many they are.
@@ -175,14 +192,18 @@ pub struct Sched {
     fars: Cell<usize>,
     /// How far away a deadline may be for a timeout while others can go on.
     pub horizon: Cell<u64>,
+    /// Threads that have a signal to take before they go on. One whose operation cannot be done is `late`, too: it is
+    /// enabled, since it can run the handler.
+    pub signalled: Bits,
     /// Threads that may not run while a thread they have to give way to is enabled; see `fair`.
     pub barred: Bits,
     /// What the next operation of each thread needs to be available; 0 if it never blocks. Kept apart from `threads`
     /// since acquiring and releasing look at all of them.
     needs: [Cell<usize>; MAX_THREADS],
-    /// How many things have to be looked after at each scheduling point: threads that wait for a `pthread_once` in
-    /// progress (see `shim::once`) or for descriptors, timers (see `io`).
-    errands: Cell<usize>,
+    /// How many there are that [`look_again`] has to look at in each step: threads that wait for a `pthread_once` in
+    /// progress (see `shim::once`), timers that would end the program (see `shim::timer`), waits for descriptors
+    /// and calls that are out (see `io`).
+    look_again: Cell<usize>,
     /// Source of [`Thread::ticket`].
     tickets: Cell<u64>,
     threads: [Thread; MAX_THREADS],
@@ -209,9 +230,10 @@ pub static S: Sched = Sched {
     far: Bits::new(),
     fars: Cell::new(0),
     horizon: Cell::new(0),
+    signalled: Bits::new(),
     barred: Bits::new(),
     needs: [const { Cell::new(0) }; MAX_THREADS],
-    errands: Cell::new(0),
+    look_again: Cell::new(0),
     tickets: Cell::new(0),
     threads: [const { Thread::new() }; MAX_THREADS],
 };
@@ -243,6 +265,40 @@ pub enum Woken {
     Ready,
     /// The time ran out first.
     TimedOut,
+    /// A handler of a signal has run; only from waits that say so.
+    Interrupted,
+}
+
+/// What becomes of a wait after a handler of a signal has run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signals {
+    /// It goes on.
+    GoOn,
+    /// It goes on if the handler was installed with `SA_RESTART`, and is interrupted otherwise.
+    Restart,
+    /// It is interrupted.
+    Interrupt,
+}
+
+/// Whether what a wait is for is there. A closure is asked again after a handler has run; a plain value stands for
+/// "no" by then, as it may be out of date.
+pub trait Free {
+    /// Whether it is there, at the first look or at a later one.
+    fn look(&self, first: bool) -> bool;
+}
+
+impl Free for bool {
+    #[inline(always)]
+    fn look(&self, first: bool) -> bool {
+        *self && first
+    }
+}
+
+impl<F: Fn() -> bool> Free for F {
+    #[inline(always)]
+    fn look(&self, _first: bool) -> bool {
+        self()
+    }
 }
 
 /// The number of the running thread.
@@ -297,14 +353,63 @@ pub fn yield_point(op: Op, pc: usize) {
 /// A scheduling point before an operation that needs `object`, which is `free` or not at this moment. Returns when
 /// the object is free, or when the deadline has passed first.
 #[inline(always)]
-pub fn wait_for(op: Op, object: usize, pc: usize, free: bool, deadline: u64) -> Woken {
+pub fn wait_for(op: Op, object: usize, pc: usize, free: impl Free, deadline: u64) -> Woken {
     wait_for_key(op, object, object, pc, free, deadline)
+}
+
+/// As [`wait_for`], for a call that a handler of a signal may interrupt.
+#[inline(always)]
+pub fn wait_for_interruptibly(
+    op: Op,
+    object: usize,
+    pc: usize,
+    free: impl Free,
+    deadline: u64,
+    signals: Signals,
+) -> Woken {
+    let mut first = true;
+    loop {
+        let woken = wait_once(op, object, object, pc, free.look(first), deadline);
+        if woken != Woken::Interrupted {
+            return woken;
+        }
+        // One that need not wait is not interrupted.
+        let signals = if free.look(false) { Signals::GoOn } else { signals };
+        if !goes_on(signals) {
+            return woken;
+        }
+        first = false;
+    }
 }
 
 /// As [`wait_for`], where what is waited for is one of several sides of `object`: `key` is the name under which it is
 /// [`taken`] and [`freed`].
 #[inline(always)]
-pub fn wait_for_key(op: Op, object: usize, key: usize, pc: usize, free: bool, deadline: u64) -> Woken {
+pub fn wait_for_key(op: Op, object: usize, key: usize, pc: usize, free: impl Free, deadline: u64) -> Woken {
+    let mut first = true;
+    loop {
+        let woken = wait_once(op, object, key, pc, free.look(first), deadline);
+        if woken != Woken::Interrupted {
+            return woken;
+        }
+        signal::deliver();
+        first = false;
+    }
+}
+
+/// Runs the handlers of the signals for which a wait was interrupted; whether it goes on.
+#[cold]
+fn goes_on(signals: Signals) -> bool {
+    match signal::deliver() {
+        Delivered::Nothing => true,
+        Delivered::Restart => signals != Signals::Interrupt,
+        Delivered::Interrupt => signals == Signals::GoOn,
+    }
+}
+
+/// One turn of [`wait_for_key`]: interrupted if there is a signal to take first.
+#[inline(always)]
+fn wait_once(op: Op, object: usize, key: usize, pc: usize, free: bool, deadline: u64) -> Woken {
     let number = me();
     let t = thread(number);
     t.about_to(op, object, pc);
@@ -317,8 +422,10 @@ pub fn wait_for_key(op: Op, object: usize, key: usize, pc: usize, free: bool, de
     }
     reschedule(if free { Gives::Able } else { Gives::Blocks });
     S.needs[number].set(0);
-    report::event(op, object, pc);
     let woken = settle(number);
+    if woken != Woken::Interrupted {
+        report::event(op, object, pc);
+    }
     if woken == Woken::TimedOut {
         report::failed();
     }
@@ -329,37 +436,131 @@ pub fn wait_for_key(op: Op, object: usize, key: usize, pc: usize, free: bool, de
 pub const ANY: u32 = u32::MAX;
 
 /// Waits in the queue of `queue` until someone calls [`take_off`], or the deadline passes. The thread then needs what
-/// the waker set. `op` is what it will do when it goes on.
+/// the waker set, which it has to look at again: a handler may have run since. `op` is what it will do when it goes on.
+/// While handlers of signals run it stays in the queue.
 pub fn wait_in_queue(op: Op, queue: usize, mask: u32, pc: usize, deadline: u64) -> Woken {
-    let number = me();
-    let t = thread(number);
-    t.about_to(op, queue, pc);
-    t.queue.set(queue);
-    t.mask.set(mask);
-    t.ticket.set(ticket());
-    if deadline != u64::MAX {
-        set_deadline(number, deadline);
-    }
-    disable(number);
-    reschedule(Gives::Blocks);
-    S.needs[number].set(0);
-    let woken = settle(number);
-    t.queue.set(0);
+    let t = thread(me());
+    let outer = (t.queue.get(), t.parked.replace(0));
+    enter_queue(queue, mask);
+    let woken = loop {
+        let woken = wait_still(op, queue, pc, deadline);
+        if woken != Woken::Interrupted {
+            break woken;
+        }
+        t.parked.set(queue);
+        signal::deliver();
+        t.parked.set(0);
+        if t.queue.get() != queue {
+            break Woken::Ready;
+        }
+    };
+    t.queue.set(outer.0);
+    t.parked.set(outer.1);
     woken
 }
 
-/// Waits for something that the scheduler does not know of, until [`set_ready`] says that it is there, or the deadline
-/// passes.
-pub fn wait_outside(op: Op, object: usize, pc: usize, deadline: u64) -> Woken {
+/// As [`wait_in_queue`], for a call that a handler of a signal interrupts: the thread leaves the queue before the
+/// handler runs.
+pub fn wait_in_queue_interruptibly(op: Op, queue: usize, mask: u32, pc: usize, deadline: u64) -> Left {
+    let t = thread(me());
+    let outer = t.queue.get();
+    enter_queue(queue, mask);
+    let woken = wait_still(op, queue, pc, deadline);
+    let taken_off = t.queue.get() != queue;
+    t.queue.set(outer);
+    match woken {
+        Woken::Ready => Left::Ready,
+        Woken::TimedOut => Left::TimedOut,
+        Woken::Interrupted => match signal::deliver() {
+            _ if taken_off => Left::Ready,
+            Delivered::Interrupt => Left::Interrupted,
+            Delivered::Restart => Left::Restarts,
+            Delivered::Nothing => Left::Undisturbed,
+        },
+    }
+}
+
+/// How a thread left a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// It was taken off.
+    Ready,
+    /// The time ran out first.
+    TimedOut,
+    /// A handler has run.
+    Interrupted,
+    /// A handler has run that was installed with `SA_RESTART`.
+    Restarts,
+    /// There was a signal but no handler.
+    Undisturbed,
+}
+
+/// Waits for a signal, or for the deadline; nothing else ends it. Handlers are not run here: that is left to the
+/// caller, as the signal may be one that it only takes.
+pub fn wait_for_signal(op: Op, pc: usize, deadline: u64) -> Woken {
+    wait_still(op, 0, pc, deadline)
+}
+
+fn enter_queue(queue: usize, mask: u32) {
+    let t = thread(me());
+    t.queue.set(queue);
+    t.mask.set(mask);
+    t.ticket.set(ticket());
+}
+
+/// Waits until the thread is taken off its queue, or enabled by other means, the deadline passes or a signal comes.
+fn wait_still(op: Op, object: usize, pc: usize, deadline: u64) -> Woken {
     let number = me();
-    thread(number).about_to(op, object, pc);
+    let t = thread(number);
+    t.about_to(op, object, pc);
+    t.waits.set(true);
     if deadline != u64::MAX {
         set_deadline(number, deadline);
     }
     disable(number);
     reschedule(Gives::Blocks);
-    let woken = settle(number);
-    report::event(op, object, pc);
+    t.waits.set(false);
+    S.needs[number].set(0);
+    settle(number)
+}
+
+/// The running thread leaves whatever it was in the middle of: it ends in a handler.
+pub fn leave_waits() {
+    let t = thread(me());
+    t.queue.set(0);
+    t.parked.set(0);
+    t.relock.set(0);
+    t.awaits.set(0);
+}
+
+/// The thread has a signal to take. If it waits it can go on to run the handler; else it is told by the result that
+/// it has to be diverted there, unless it is already.
+pub fn interrupt(number: usize) -> bool {
+    let already = S.signalled.has(number);
+    S.signalled.add(number);
+    let t = thread(number);
+    let waiting = t.waits.get() || S.needs[number].get() != 0;
+    if waiting {
+        S.timed.add(number);
+        not_far(number);
+        if !S.enabled.has(number) {
+            if fair::in_use() {
+                fair::enabled(number);
+            }
+            S.late.add(number);
+            S.enabled.add(number);
+        }
+    }
+    !waiting && !already
+}
+
+/// Waits for something that the scheduler does not know of, until [`set_ready`] says that it is there, the deadline
+/// passes, or there is a signal to take, which is left to the caller.
+pub fn wait_outside(op: Op, object: usize, pc: usize, deadline: u64) -> Woken {
+    let woken = wait_still(op, object, pc, deadline);
+    if woken != Woken::Interrupted {
+        report::event(op, object, pc);
+    }
     if woken == Woken::TimedOut {
         report::failed();
     }
@@ -376,13 +577,13 @@ pub fn set_ready(number: usize, ready: bool) {
     }
 }
 
-/// There is one thing more, or less, to look after at each scheduling point.
+/// There is one thing more, or less, that [`look_again`] has to look at.
 pub fn add_errand() {
-    S.errands.set(S.errands.get() + 1);
+    S.look_again.set(S.look_again.get() + 1);
 }
 
 pub fn remove_errand() {
-    S.errands.set(S.errands.get() - 1);
+    S.look_again.set(S.look_again.get() - 1);
 }
 
 fn set_deadline(number: usize, deadline: u64) {
@@ -400,6 +601,10 @@ fn settle(number: usize) -> Woken {
     let deadline = t.deadline.replace(u64::MAX);
     S.timed.remove(number);
     not_far(number);
+    if S.signalled.has(number) {
+        S.late.remove(number);
+        return Woken::Interrupted;
+    }
     if !S.late.has(number) {
         return Woken::Ready;
     }
@@ -413,17 +618,25 @@ fn settle(number: usize) -> Woken {
 /// is free, which it is or not now.
 pub fn take_off(number: usize, op: Op, then_needs: usize, free: bool) {
     let t = thread(number);
-    t.queue.set(0);
+    if t.queue.replace(0) == t.parked.get() {
+        // It runs a handler, and will see that it was taken off when that is done.
+        return;
+    }
     t.op.set(op as u8);
     t.deadline.set(u64::MAX);
-    S.timed.remove(number);
     not_far(number);
+    let signalled = S.signalled.has(number);
+    if !signalled {
+        S.timed.remove(number);
+    }
     if then_needs != 0 {
         t.object.set(then_needs);
     }
     S.needs[number].set(then_needs);
     if then_needs == 0 || free {
         enable(number);
+    } else if signalled {
+        disable(number);
     } else {
         S.late.remove(number);
         S.enabled.remove(number);
@@ -449,7 +662,7 @@ fn disable(number: usize) {
     }
     if !S.timed.has(number) {
         S.enabled.remove(number);
-    } else if thread(number).deadline.get() <= crate::clock::now().saturating_add(S.horizon.get()) {
+    } else if S.signalled.has(number) || is_near(thread(number).deadline.get()) {
         S.late.add(number);
         S.enabled.add(number);
     } else {
@@ -459,6 +672,11 @@ fn disable(number: usize) {
             S.fars.set(S.fars.get() + 1);
         }
     }
+}
+
+/// Whether a wait with this deadline may time out while others can go on.
+fn is_near(deadline: u64) -> bool {
+    deadline <= crate::clock::now().saturating_add(S.horizon.get())
 }
 
 #[inline]
@@ -555,6 +773,37 @@ pub fn next_step() -> u32 {
     step
 }
 
+/// Counts a step at a scheduling point, where signals from outside are noticed.
+#[inline]
+fn next_step_at_point() -> u32 {
+    let step = S.step.get() + 1;
+    S.step.set(step);
+    report::steps(step);
+    if step >= S.alarm.get() { alarm_at_point(step) } else { step }
+}
+
+/// Something is due. Signals from outside are handed to threads; the running one takes its own here. The step from
+/// here on.
+#[cold]
+fn alarm_at_point(step: u32) -> u32 {
+    signal::collect();
+    report::alarm(step);
+    let number = me();
+    if S.signalled.has(number) && !S.timed.has(number) {
+        signal::deliver();
+    }
+    if S.step.get() == step { step } else { next_step() }
+}
+
+/// What has to be looked at in each step, where nobody tells when it changes; `able` says whether the running thread can go
+/// on in any case.
+#[cold]
+fn look_again(able: bool) {
+    crate::shim::once::recheck();
+    crate::shim::timer::recheck();
+    crate::io::errands(able);
+}
+
 /// Candidates for the next step: enabled and not barred.
 #[inline]
 pub fn candidates(word: usize) -> u64 {
@@ -578,10 +827,9 @@ fn count_candidates() -> usize {
 #[inline(always)]
 pub fn reschedule(gives: Gives) {
     let number = me();
-    let step = next_step();
-    if S.errands.get() != 0 {
-        crate::shim::once::recheck();
-        crate::io::errands(gives == Gives::Able);
+    let step = next_step_at_point();
+    if S.look_again.get() != 0 {
+        look_again(gives == Gives::Able);
     }
     fair::bar();
     let mut options = count_candidates();
@@ -597,12 +845,23 @@ pub fn reschedule(gives: Gives) {
     } else if options == 1 {
         choose::after(number).unwrap_or(number)
     } else {
-        report::deadlock()
+        nobody(number)
     };
     S.hash.set(hash::fold(S.hash.get(), number as u16, thread(number).op.get(), options as u16));
     if next != number {
         switch_to(number, next);
     }
+}
+
+/// Nobody can take a step: waits for a signal from outside, if one may come; else that is a deadlock.
+#[cold]
+fn nobody(number: usize) -> usize {
+    while signal::wait_for_outside() {
+        if let Some(next) = choose::after(number) {
+            return next;
+        }
+    }
+    report::deadlock()
 }
 
 #[inline(always)]
@@ -632,7 +891,41 @@ pub fn add(number: usize, parent: Option<usize>) {
     S.live.set(S.live.get() + 1);
     report::threads_created(number + 1);
     policy::created(t);
+    if let Some(parent) = parent {
+        t.blocked.set(thread(parent).blocked.get());
+    }
     enable(number);
+}
+
+/// Makes a thread that was just added a timer: it counts for nothing but its deadline, if it has one.
+pub fn become_timer(number: usize) {
+    thread(number).timer.set(true);
+    thread(number).blocked.set(0);
+    S.live.set(S.live.get() - 1);
+    S.enabled.remove(number);
+}
+
+/// The timer fires at the deadline, from now on; at `u64::MAX` it never does.
+pub fn set_timer(number: usize, object: usize, pc: usize, deadline: u64) {
+    thread(number).about_to(Op::Timer, object, pc);
+    thread(number).deadline.set(u64::MAX);
+    for set in [&S.timed, &S.late, &S.enabled] {
+        set.remove(number);
+    }
+    if deadline != u64::MAX {
+        set_deadline(number, deadline);
+        disable(number);
+    }
+}
+
+/// The running timer has nothing to do until its deadline comes.
+pub fn timer_waits() {
+    reschedule(Gives::Blocks);
+}
+
+/// The running timer was scheduled: its time has come.
+pub fn timer_fires() {
+    settle(me());
 }
 
 /// The running thread has ended: those that join it can go on. Never returns to it.
@@ -643,6 +936,8 @@ pub fn end() -> ! {
     t.about_to(Op::End, 0, 0);
     S.live.set(S.live.get() - 1);
     S.enabled.remove(number);
+    S.signalled.remove(number);
+    signal::thread_ended(number);
     freed(t.fs.get());
     reschedule(Gives::Blocks);
     unreachable!()

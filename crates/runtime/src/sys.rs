@@ -21,6 +21,8 @@ pub const SIGBUS: i32 = 7;
 pub const SIGFPE: i32 = 8;
 pub const SIGKILL: i32 = 9;
 pub const SIGSEGV: i32 = 11;
+pub const SIGABRT: i32 = 6;
+pub const SIGSYS: i32 = 31;
 /// The signal by which the engine asks where a program is; ordinary programs never use it.
 pub const SIGSTKFLT: i32 = 16;
 
@@ -29,13 +31,18 @@ const SYS_MMAP: usize = 9;
 const SYS_MPROTECT: usize = 10;
 const SYS_MUNMAP: usize = 11;
 const SYS_RT_SIGACTION: usize = 13;
+const SYS_RT_SIGPROCMASK: usize = 14;
+const SYS_CLONE: usize = 56;
+const SYS_GETUID: usize = 102;
+const SYS_RT_SIGPENDING: usize = 127;
+const SYS_RT_SIGTIMEDWAIT: usize = 128;
 const SYS_CLOSE: usize = 3;
 const SYS_OPEN: usize = 2;
 pub const SYS_READ: usize = 0;
 const SYS_GETPID: usize = 39;
 const SYS_FORK: usize = 57;
 const SYS_WAIT4: usize = 61;
-const SYS_KILL: usize = 62;
+pub const SYS_KILL: usize = 62;
 const SYS_SETPGID: usize = 109;
 const SYS_GETPPID: usize = 110;
 const SYS_SIGALTSTACK: usize = 131;
@@ -54,7 +61,6 @@ const SYS_EXIT_GROUP: usize = 231;
 const SYS_EXIT: usize = 60;
 const SYS_FSTAT: usize = 5;
 const SYS_POLL: usize = 7;
-const SYS_RT_SIGPROCMASK: usize = 14;
 const SYS_GETSOCKOPT: usize = 55;
 const SYS_PPOLL: usize = 271;
 const SYS_PREADV2: usize = 327;
@@ -241,25 +247,64 @@ unsafe extern "C" {
     fn heisen_sigreturn();
 }
 
+pub const SA_SIGINFO: i32 = 4;
+pub const SA_ONSTACK: i32 = 0x0800_0000;
+const SA_RESTORER: i32 = 0x0400_0000;
+
 /// Installs a signal handler that runs on the alternate stack; 0 restores the default.
 pub fn sigaction(signal: i32, handler: usize) {
-    const SA_SIGINFO: usize = 4;
-    const SA_ONSTACK: usize = 0x0800_0000;
-    const SA_RESTORER: usize = 0x0400_0000;
-    let flags = if handler == 0 { SA_RESTORER } else { SA_SIGINFO | SA_ONSTACK | SA_RESTORER };
-    let action =
-        KernelSigaction { handler, flags, restorer: heisen_sigreturn as *const () as usize, mask: 0 };
+    let flags = if handler == 0 { 0 } else { SA_SIGINFO | SA_ONSTACK };
+    set_action(signal, handler, flags, 0);
+}
+
+/// Installs a signal handler with these flags, and signals blocked while it runs.
+pub fn set_action(signal: i32, handler: usize, flags: i32, mask: u64) {
+    let restorer = heisen_sigreturn as *const () as usize;
+    let action = KernelSigaction { handler, flags: (flags | SA_RESTORER) as usize, restorer, mask };
     call(SYS_RT_SIGACTION, [signal as usize, &raw const action as usize, 0, 8, 0, 0]);
 }
 
-/// Calls `with` while all signals are blocked.
-pub fn with_signals_blocked<R>(with: impl FnOnce() -> R) -> R {
+/// The handler of a signal that the kernel has, its flags and mask.
+pub fn action(signal: i32) -> (usize, i32, u64) {
+    let mut action = KernelSigaction { handler: 0, flags: 0, restorer: 0, mask: 0 };
+    call(SYS_RT_SIGACTION, [signal as usize, 0, &raw mut action as usize, 8, 0, 0]);
+    (action.handler, action.flags as i32 & !SA_RESTORER, action.mask)
+}
+
+/// Sets the kernel's mask of blocked signals; the one before. None asks only.
+pub fn signal_mask(new: Option<u64>) -> u64 {
     const SIG_SETMASK: usize = 2;
-    let (all, mut before) = (u64::MAX, 0u64);
-    call(SYS_RT_SIGPROCMASK, [SIG_SETMASK, &raw const all as usize, &raw mut before as usize, 8, 0, 0]);
-    let result = with();
-    call(SYS_RT_SIGPROCMASK, [SIG_SETMASK, &raw const before as usize, 0, 8, 0, 0]);
-    result
+    let mut old = 0u64;
+    let at = new.as_ref().map_or(0, |new| core::ptr::from_ref(new) as usize);
+    call(SYS_RT_SIGPROCMASK, [SIG_SETMASK, at, &raw mut old as usize, 8, 0, 0]);
+    old
+}
+
+/// Signals that are pending in the kernel, as they are blocked there.
+pub fn signals_pending() -> u64 {
+    let mut set = 0u64;
+    call(SYS_RT_SIGPENDING, [&raw mut set as usize, 8, 0, 0, 0, 0]);
+    set
+}
+
+/// Takes a signal of the set that is pending in the kernel, with what is told of it; if there is none, at once or, with
+/// `wait`, when a handler has run, none.
+pub fn take_signal(set: u64, info: usize, wait: bool) -> Option<i32> {
+    let now = [0u64; 2];
+    let timeout = if wait { 0 } else { now.as_ptr() as usize };
+    let got = call(SYS_RT_SIGTIMEDWAIT, [&raw const set as usize, info, timeout, 8, 0, 0]);
+    (got > 0).then_some(got as i32)
+}
+
+pub fn getuid() -> u32 {
+    call(SYS_GETUID, [0; 6]) as u32
+}
+
+/// Forks, and goes on in the parent only when the child has ended or runs another program.
+pub fn fork_and_wait_for_exec() -> i32 {
+    const CLONE_VFORK: usize = 0x4000;
+    const SIGCHLD: usize = 17;
+    call(SYS_CLONE, [CLONE_VFORK | SIGCHLD, 0, 0, 0, 0, 0]) as i32
 }
 
 /// `poll`, on an array of `count` at an address.

@@ -44,14 +44,22 @@ notes! {
     TooManyChoices = 10, "a point with more choices than Heisen records: the rest was not searched";
     /// The log of decisions was full.
     LogFull = 11, "an execution with more decisions than the log holds: its tail was not searched";
-    /// `pthread_kill` or `pthread_sigqueue` to another thread.
-    ThreadKill = 12, "a signal sent to a single thread: refused with ENOSYS";
     /// Something came from outside the program.
     Outside = 13, "input from outside: when it came, and what it was, is not up to the schedule";
     /// Nothing came from outside for long, and no thread could go on.
     OutsideSilent = 14, "a thread waited for input from outside until Heisen gave up waiting";
     /// A call that blocks was run on a kernel thread of its own.
     Aside = 15, "a call that blocks in the kernel ran aside: when it came back is not up to the schedule";
+    /// A signal that no thread of the program sent.
+    OutsideSignal = 37, "a signal from outside the program: when it comes is not controlled";
+    /// SIGSTOP and its like, sent by the program to itself.
+    StopSignal = 38, "a signal that stops the program, sent by itself: ignored";
+    /// A timer that counts processor time.
+    CpuTimer = 39, "a timer of processor time: ITIMER_VIRTUAL and ITIMER_PROF run by the real clock, timer_create is refused";
+    /// More signals were pending than there is room for.
+    TooManySignals = 40, "more pending signals than Heisen has room for: sigqueue returned EAGAIN";
+    /// More timers than the runtime has room for.
+    TooManyTimers = 41, "more timers than Heisen has room for: timer_create returned EAGAIN";
 }
 
 impl Note {

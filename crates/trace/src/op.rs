@@ -105,9 +105,19 @@ ops! {
     /// Lock a file.
     FileLock = 39, "file_lock";
     /// Set a timer that is a descriptor.
-    Timer = 40, "timer";
+    TimerFd = 40, "timerfd";
     /// Wait for another process.
     WaitChild = 41, "wait_child";
+    /// A timer is set, or fires.
+    Timer = 54, "timer";
+    /// A signal is sent.
+    Kill = 55, "kill";
+    /// Wait for a signal, to be taken or handled.
+    SigWait = 56, "sigwait";
+    /// Change which signals a thread blocks.
+    SigMask = 57, "sigmask";
+    /// A handler of a signal runs.
+    Handler = 58, "handler";
 }
 
 impl Op {
@@ -115,7 +125,7 @@ impl Op {
     pub const fn is_on_descriptor(self) -> bool {
         matches!(
             self,
-            Op::Read | Op::Write | Op::Accept | Op::Connect | Op::Poll | Op::Close | Op::FileLock | Op::Timer
+            Op::Read | Op::Write | Op::Accept | Op::Connect | Op::Poll | Op::Close | Op::FileLock | Op::TimerFd
         )
     }
 

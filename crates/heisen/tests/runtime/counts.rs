@@ -12,24 +12,8 @@
 
 use crate::suite::Suite;
 
-/// Executions at bound 0, 1 and 2 and of dfs.
 fn expect(suite: &Suite, case: &str, counts: [u64; 4]) {
-    for (bound, count) in counts[..3].iter().enumerate() {
-        let json = suite.check(case, &["--bound", &bound.to_string()]);
-        assert_eq!(
-            (&json["executions"], &json["complete"]),
-            (&(*count).into(), &true.into()),
-            "{case}: {json:#}"
-        );
-        assert_eq!(json["verdict"], "clean", "{case}: {json:#}");
-    }
-    let json = suite.check(case, &["--strategy", "dfs"]);
-    assert_eq!(
-        (&json["executions"], &json["complete"]),
-        (&counts[3].into(), &true.into()),
-        "{case}: {json:#}"
-    );
-    assert_eq!(json["verdict"], "clean", "{case}: {json:#}");
+    suite.counts(case, counts);
 }
 
 #[test]

@@ -21,9 +21,12 @@ pub struct Suite {
     notes: Vec<&'static str>,
 }
 
-/// Where the programs are, for what they include.
+/// Where programs may be.
+const PLACES: [&str; 2] = ["tests/runtime/programs", "tests/signals/programs"];
+
+/// Where most programs are, and what they include.
 pub fn programs() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/runtime/programs")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(PLACES[0])
 }
 
 impl Suite {
@@ -34,7 +37,10 @@ impl Suite {
 
     /// Compiles it in a directory that may hold libraries for it.
     pub fn in_directory(directory: tempfile::TempDir, name: &str, flags: &[&str]) -> Suite {
-        let text = std::fs::read_to_string(programs().join(name)).expect("the program's text");
+        let find = |place: &str| {
+            std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(place).join(name)).ok()
+        };
+        let text = PLACES.iter().find_map(|place| find(place)).expect("the program's text");
         let include = format!("-I{}", programs().display());
         let mut all = if name.ends_with(".rs") { vec![] } else { vec![include.as_str()] };
         all.extend(flags);
@@ -148,6 +154,27 @@ impl Suite {
         let as_expected = said.len() == self.notes.len()
             && said.iter().zip(&self.notes).all(|(said, expected)| said.starts_with(expected));
         assert!(as_expected, "{case}: {json:#}");
+    }
+
+    /// Executions at bound 0, 1 and 2 and of dfs.
+    #[track_caller]
+    pub fn counts(&self, case: &str, counts: [u64; 4]) {
+        for (bound, count) in counts[..3].iter().enumerate() {
+            let json = self.check(case, &["--bound", &bound.to_string()]);
+            assert_eq!(
+                (&json["executions"], &json["complete"]),
+                (&(*count).into(), &true.into()),
+                "{case}: {json:#}"
+            );
+            assert_eq!(json["verdict"], "clean", "{case}: {json:#}");
+        }
+        let json = self.check(case, &["--strategy", "dfs"]);
+        assert_eq!(
+            (&json["executions"], &json["complete"]),
+            (&counts[3].into(), &true.into()),
+            "{case}: {json:#}"
+        );
+        assert_eq!(json["verdict"], "clean", "{case}: {json:#}");
     }
 
     /// The case fails under schedules of at most one preemption: with this kind of finding, whose message contains

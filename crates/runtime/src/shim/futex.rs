@@ -4,7 +4,7 @@
 
 use crate::choose;
 use crate::clock::{self, Timespec};
-use crate::sched::{self, ANY, S, Woken};
+use crate::sched::{self, ANY, Left, S};
 use crate::shim::caller;
 use crate::{glibc, report, sys};
 use core::ffi::c_long;
@@ -44,7 +44,7 @@ pub unsafe extern "C" fn syscall(
     // A C function with a variable number of arguments receives its first seven just as this one does.
     let result = match number {
         sys::SYS_FUTEX if S.active.get() => futex(a, b, c as u32, d, e, f as u32, caller!()),
-        _ => super::kernel::call(number, [a, b, c, d, e, f]),
+        _ => super::kernel::call(number, [a, b, c, d, e, f], caller!()),
     };
     glibc::kernel_result(result) as c_long
 }
@@ -117,16 +117,22 @@ fn wait(word: usize, value: u32, mask: u32, deadline: Option<u64>, pc: usize) ->
     if let Some(error) = refused(word) {
         return error;
     }
-    sched::point(Op::FutexWait, word, pc);
-    if read(word) != value {
-        report::failed();
-        return -(sys::EAGAIN as isize);
-    }
-    match sched::wait_in_queue(Op::FutexWait, word, mask, pc, deadline) {
-        Woken::Ready => 0,
-        Woken::TimedOut => {
-            report::timed_out(Op::FutexWait, word, pc);
-            -(sys::ETIMEDOUT as isize)
+    loop {
+        sched::point(Op::FutexWait, word, pc);
+        if read(word) != value {
+            report::failed();
+            return -(sys::EAGAIN as isize);
+        }
+        match sched::wait_in_queue_interruptibly(Op::FutexWait, word, mask, pc, deadline) {
+            Left::Ready => return 0,
+            Left::TimedOut => {
+                report::timed_out(Op::FutexWait, word, pc);
+                return -(sys::ETIMEDOUT as isize);
+            }
+            // The kernel starts over only a wait without a limit.
+            Left::Restarts if deadline == u64::MAX => {}
+            Left::Undisturbed => {}
+            Left::Interrupted | Left::Restarts => return -(sys::EINTR as isize),
         }
     }
 }

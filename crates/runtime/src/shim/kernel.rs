@@ -3,12 +3,13 @@
 //! up, and in the arguments of functions and system calls that take one.
 
 use super::shims;
+use super::signal::pending::code;
+use super::signal::{own_pid, send};
 use crate::fibers;
-use crate::glibc::{self, real};
+use crate::glibc::real;
 use crate::sched::{S, me};
-use crate::{report, sys};
+use crate::sys;
 use core::ffi::c_int;
-use heisen_trace::Note;
 use heisen_wire::TID_BASE;
 
 /// The running thread's id, as the program sees it: the main thread's is that of the process.
@@ -25,29 +26,33 @@ fn kernel_id(id: c_int) -> c_int {
 }
 
 /// A system call as the program makes it, with ids as the kernel knows them.
-pub fn call(number: usize, mut args: [usize; 6]) -> isize {
+pub fn call(number: usize, mut args: [usize; 6], pc: usize) -> isize {
     if !S.active.get() {
         return sys::call(number, args);
     }
+    if let Some(result) = signal(number, args, pc) {
+        return result;
+    }
     let at = match number {
         sys::SYS_GETTID => return thread_id() as isize,
-        sys::SYS_TKILL | sys::SYS_SCHED_SETPARAM..=sys::SYS_SCHED_GETSCHEDULER => 0,
+        sys::SYS_SCHED_SETPARAM..=sys::SYS_SCHED_GETSCHEDULER => 0,
         sys::SYS_SCHED_SETAFFINITY | sys::SYS_SCHED_GETAFFINITY => 0,
-        sys::SYS_TGKILL | sys::SYS_GETPRIORITY | sys::SYS_SETPRIORITY => 1,
+        sys::SYS_GETPRIORITY | sys::SYS_SETPRIORITY => 1,
         _ => return sys::call(number, args),
     };
-    let id = args[at] as c_int;
-    if matches!(number, sys::SYS_TKILL | sys::SYS_TGKILL) && is_another(id) {
-        report::note(Note::ThreadKill);
-        return -(sys::ENOSYS as isize);
-    }
-    args[at] = kernel_id(id) as usize;
+    args[at] = kernel_id(args[at] as c_int) as usize;
     sys::call(number, args)
 }
 
-/// Whether this is the id of a thread that does not run now, so that a signal to it would hit the one that does.
-fn is_another(id: c_int) -> bool {
-    fibers::thread_of_tid(id).is_some_and(|number| number != 0 && number != me())
+/// A system call that sends a signal to the program or to a thread of it: none if it is another.
+fn signal(number: usize, [a, b, c, ..]: [usize; 6], pc: usize) -> Option<isize> {
+    let error = match number {
+        sys::SYS_KILL => send::send_to_process(a as c_int, b as c_int, code::USER, 0, pc),
+        sys::SYS_TKILL => send::send_to_id(a as c_int, b as c_int, pc),
+        sys::SYS_TGKILL if a as c_int == own_pid() => send::send_to_id(b as c_int, c as c_int, pc),
+        _ => None,
+    };
+    error.map(|error| -(error as isize))
 }
 
 /// Calls `ask` for a thread with the kernel thread's id in its control block.
@@ -61,16 +66,6 @@ fn for_thread(handle: usize, ask: impl FnOnce() -> c_int) -> c_int {
 shims! {
     /// No scheduling point. Gives an id that is the same in every execution; the main thread's is that of the process.
     fn gettid() -> c_int = pc { thread_id() }
-
-    /// No scheduling point. A signal to the calling thread or to the process is sent; one to another thread is
-    /// refused with `ENOSYS` and noted.
-    fn tgkill(group: c_int, id: c_int, signal: c_int) -> c_int = pc {
-        if is_another(id) {
-            report::note(Note::ThreadKill);
-            return glibc::result(sys::ENOSYS);
-        }
-        real!(tgkill, fn(group => c_int, kernel_id(id) => c_int, signal => c_int) -> c_int)
-    }
 
     /// No scheduling point. All threads are one kernel thread, which answers for each of them.
     fn sched_getaffinity(id: c_int, size: usize, set: usize) -> c_int = pc {

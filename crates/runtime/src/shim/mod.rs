@@ -21,6 +21,7 @@ pub mod signal;
 pub mod spin;
 pub mod thread;
 pub mod time;
+pub mod timer;
 pub mod unwind;
 
 /// The return address of the intercepted function: where the program called it. Only valid directly in the body of

@@ -105,9 +105,9 @@ impl Mutex {
         if !self.free() && deadline == u64::MAX {
             self.check_cycle(op, pc);
         }
-        match sched::wait_for(op, self.address(), pc, self.free(), deadline) {
+        match sched::wait_for(op, self.address(), pc, || self.free(), deadline) {
             Woken::TimedOut => sys::ETIMEDOUT,
-            Woken::Ready => {
+            _ => {
                 self.acquire();
                 0
             }
@@ -183,8 +183,9 @@ impl Mutex {
             self.count.set(self.count.get() + 1);
             return;
         }
-        if !waited {
-            sched::wait_for(Op::Relock, self.address(), pc, self.free(), u64::MAX);
+        // A handler that ran in between may have let others take it.
+        if !waited || !self.free() {
+            sched::wait_for(Op::Relock, self.address(), pc, || self.free(), u64::MAX);
         }
         self.acquire();
         if self.kind.get() & KIND_MASK == RECURSIVE {

@@ -28,14 +28,13 @@ detours! {
 extern "C" fn before(control: usize, _initialiser: usize, pc: usize) -> usize {
     if S.active.get() {
         sched::add_errand();
-        sched::wait_for(Op::Once, control, pc, !in_progress(control), u64::MAX);
+        sched::wait_for(Op::Once, control, pc, || !in_progress(control), u64::MAX);
         sched::remove_errand();
     }
     REAL.address()
 }
 
 /// Enables the waiters of every `pthread_once` that is no longer in progress, and disables those of one that is.
-#[cold]
 pub fn recheck() {
     for (number, t) in sched::threads() {
         let control = sched::needs(number);

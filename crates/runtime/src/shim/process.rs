@@ -1,7 +1,8 @@
 //! The ends of a process, and the ways to start another.
 
+use super::signal::{self, mask};
 use super::{caller, detours, shims};
-use crate::glibc::{Real, real};
+use crate::glibc::{self, Real, real};
 use crate::sched::S;
 use crate::{report, sys};
 use core::ffi::{CStr, c_char, c_int};
@@ -101,9 +102,7 @@ pub unsafe extern "C" fn __assert_fail(
 /// In a forked child, before any other handler: it is not controlled.
 extern "C" fn in_child() {
     if S.active.get() {
-        S.active.set(false);
-        // Nothing outlives its execution, not even if all of Heisen is killed.
-        sys::die_with_parent();
+        on_its_own();
     }
 }
 
@@ -132,12 +131,70 @@ shims! {
     /// it ends with its execution.
     fn fork() -> c_int = pc {
         note(Note::Fork, true);
-        let child = real!(fork, fn() -> c_int);
-        if child == 0 {
-            in_child();
-        }
-        child
+        mask::for_child(|| {
+            let child = real!(fork, fn() -> c_int);
+            if child == 0 {
+                in_child();
+            }
+            child
+        })
     }
+
+    /// As `fork`, but the caller goes on only when the child has ended or runs another program. The child has memory of
+    /// its own, as POSIX allows, since the runtime's state must not change under the caller.
+    fn vfork() -> c_int = pc {
+        note(Note::Fork, true);
+        mask::for_child(|| {
+            let child = sys::fork_and_wait_for_exec();
+            match child {
+                0 => in_child(),
+                ..0 => glibc::set_errno(-child),
+                _ => {}
+            }
+            child.max(-1)
+        })
+    }
+
+    /// Starts a process that runs uncontrolled.
+    fn posix_spawn(
+        pid: usize, path: usize, actions: usize, attributes: usize, arguments: usize, environment: usize
+    ) -> c_int = pc {
+        note(Note::Spawn, true);
+        mask::for_child(|| real!(posix_spawn, fn(
+            pid => usize, path => usize, actions => usize, attributes => usize, arguments => usize,
+            environment => usize
+        ) -> c_int))
+    }
+
+    /// As `posix_spawn`.
+    fn posix_spawnp(
+        pid: usize, path: usize, actions: usize, attributes: usize, arguments: usize, environment: usize
+    ) -> c_int = pc {
+        note(Note::Spawn, true);
+        mask::for_child(|| real!(posix_spawnp, fn(
+            pid => usize, path => usize, actions => usize, attributes => usize, arguments => usize,
+            environment => usize
+        ) -> c_int))
+    }
+
+    /// Runs a command uncontrolled; all threads stand still until it ends.
+    fn system(command: usize) -> c_int = pc {
+        note(Note::Spawn, true);
+        mask::for_child(|| real!(system, fn(command => usize) -> c_int))
+    }
+
+    /// Starts a command that runs uncontrolled.
+    fn popen(command: usize, mode: usize) -> usize = pc {
+        note(Note::Spawn, true);
+        mask::for_child(|| real!(popen, fn(command => usize, mode => usize) -> usize))
+    }
+}
+
+/// A child goes on without the runtime.
+fn on_its_own() {
+    signal::let_go();
+    // Nothing outlives its execution, not even if all of Heisen is killed.
+    sys::die_with_parent();
 }
 
 /// Functions that are only noted, then run as they are.
@@ -153,6 +210,7 @@ macro_rules! noted {
             $(pub extern "C" fn $name() -> usize {
                 static REAL: Real = Real::new($crate::glibc::name_of!($name));
                 note($note, $group);
+                mask::before_exec();
                 REAL.address()
             })*
         }
@@ -171,17 +229,6 @@ fn note(note: Note, group: bool) {
 }
 
 noted! {
-    /// No scheduling point. The child runs uncontrolled, which the verdict says.
-    vfork = Note::Fork, true;
-    /// No scheduling point. The new process runs uncontrolled, which the verdict says.
-    posix_spawn = Note::Spawn, true;
-    /// No scheduling point. The new process runs uncontrolled, which the verdict says.
-    posix_spawnp = Note::Spawn, true;
-    /// No scheduling point: no other thread runs until the command has ended. It runs uncontrolled, which the
-    /// verdict says.
-    system = Note::Spawn, true;
-    /// No scheduling point. The command runs uncontrolled, which the verdict says.
-    popen = Note::Spawn, true;
     /// No scheduling point. The new program is not controlled, which the verdict says.
     execve = Note::Exec, false;
     /// No scheduling point. The new program is not controlled, which the verdict says.

@@ -132,9 +132,9 @@ impl RwLock {
             return sys::EDEADLK;
         }
         let key = self.read_key();
-        match sched::wait_for_key(Op::ReadLock, key, key, pc, self.can_read(), deadline) {
+        match sched::wait_for_key(Op::ReadLock, key, key, pc, || self.can_read(), deadline) {
             Woken::TimedOut => sys::ETIMEDOUT,
-            Woken::Ready => {
+            _ => {
                 self.acquire_read();
                 0
             }
@@ -154,7 +154,7 @@ impl RwLock {
             self.read_key(),
             self.write_key(),
             pc,
-            self.can_write(),
+            || self.can_write(),
             deadline,
         ) {
             Woken::TimedOut => {
@@ -163,7 +163,7 @@ impl RwLock {
                 }
                 sys::ETIMEDOUT
             }
-            Woken::Ready => {
+            _ => {
                 self.acquire_write();
                 0
             }

@@ -2,7 +2,7 @@
 
 use super::shims;
 use crate::clock::{self, Timespec};
-use crate::sched::{self, Woken};
+use crate::sched::{self, Signals, Woken};
 use crate::{glibc, report, sys};
 use core::cell::Cell;
 use core::ffi::c_int;
@@ -35,8 +35,12 @@ fn take(semaphore: usize) {
 }
 
 fn wait(semaphore: usize, op: Op, pc: usize, deadline: u64) -> c_int {
-    match sched::wait_for(op, semaphore, pc, at(semaphore).value.get() > 0, deadline) {
+    // With a limit the system call is not restarted, whatever the handler says.
+    let signals = if deadline == u64::MAX { Signals::Restart } else { Signals::Interrupt };
+    let free = || at(semaphore).value.get() > 0;
+    match sched::wait_for_interruptibly(op, semaphore, pc, free, deadline, signals) {
         Woken::TimedOut => glibc::result(sys::ETIMEDOUT),
+        Woken::Interrupted => glibc::result(sys::EINTR),
         Woken::Ready => {
             take(semaphore);
             0

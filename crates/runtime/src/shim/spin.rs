@@ -26,7 +26,7 @@ fn acquire(lock: usize) {
 shims! {
     /// Waits until the lock is free: a thread that would spin is one that waits.
     fn pthread_spin_lock(lock: usize) -> c_int = pc {
-        sched::wait_for(Op::Lock, lock, pc, is_free(lock), u64::MAX);
+        sched::wait_for(Op::Lock, lock, pc, || is_free(lock), u64::MAX);
         acquire(lock);
         0
     }

@@ -38,6 +38,11 @@ fn read_attributes(attributes: usize) -> (Wish, bool) {
 
 fn create(out: *mut usize, attributes: usize, start: usize, arg: usize, pc: usize) -> c_int {
     sched::point(Op::Create, start, pc);
+    make(out, attributes, start, arg)
+}
+
+/// As [`create`], where the scheduling point is the caller's.
+pub fn make(out: *mut usize, attributes: usize, start: usize, arg: usize) -> c_int {
     let number = S.count.get();
     if number == MAX_THREADS {
         report::note(Note::TooManyThreads);
@@ -56,6 +61,7 @@ fn create(out: *mut usize, attributes: usize, start: usize, arg: usize, pc: usiz
     // SAFETY: the program passes room for the handle.
     unsafe { *out = t.fs.get() };
     sched::add(number, Some(me()));
+    super::signal::mask::of_attributes(attributes, t);
     0
 }
 
@@ -76,7 +82,7 @@ fn join(handle: usize, result: *mut usize, deadline: u64, pc: usize) -> c_int {
         return sys::EINVAL;
     }
     t.joined.set(true);
-    if sched::wait_for(Op::Join, handle, pc, t.ended.get(), deadline) == Woken::TimedOut {
+    if sched::wait_for(Op::Join, handle, pc, || t.ended.get(), deadline) == Woken::TimedOut {
         t.joined.set(false);
         return sys::ETIMEDOUT;
     }
@@ -216,21 +222,5 @@ shims! {
         let _ = handle;
         report::note(Note::Cancel);
         sys::ENOSYS
-    }
-
-    /// No scheduling point. A signal to the calling thread is sent; one to another thread is refused with `ENOSYS`
-    /// and noted.
-    fn pthread_kill(handle: usize, signal: c_int) -> c_int = pc {
-        if handle == thread(me()).fs.get() {
-            return real!(pthread_kill, fn(handle => usize, signal => c_int) -> c_int);
-        }
-        if fibers::thread_of_handle(handle).is_none() {
-            return sys::ESRCH;
-        }
-        if signal != 0 {
-            report::note(Note::ThreadKill);
-            return sys::ENOSYS;
-        }
-        0
     }
 }

@@ -4,7 +4,8 @@
 use super::{caller, shims};
 use crate::clock::{self, Timespec};
 use crate::glibc::real;
-use crate::sched::{self, S};
+use crate::sched::{self, S, Woken};
+use crate::shim::signal::{self, Delivered};
 use crate::{glibc, report, sys};
 use core::ffi::c_int;
 use heisen_trace::Op;
@@ -24,22 +25,38 @@ const ENOTSUP: c_int = 95;
 const TIME_UTC: c_int = 1;
 
 /// Whether virtual time is what the clock shows.
-fn modelled(clock: c_int) -> bool {
+pub fn modelled(clock: c_int) -> bool {
     (0..=11).contains(&clock)
         && !matches!(clock, CLOCK_PROCESS_CPUTIME_ID | CLOCK_THREAD_CPUTIME_ID | CLOCK_SGI_CYCLE)
 }
 
-fn sleep_until(deadline: u64, pc: usize) {
-    sched::wait_in_queue(Op::Sleep, 0, sched::ANY, pc, deadline);
+/// Sleeps; EINTR if a handler of a signal has run.
+fn sleep_until(deadline: u64, pc: usize) -> c_int {
+    let woken = loop {
+        let woken = sched::wait_for_signal(Op::Sleep, pc, deadline);
+        if woken != Woken::Interrupted || signal::deliver() != Delivered::Nothing {
+            break woken;
+        }
+    };
     report::event(Op::Sleep, 0, pc);
+    if woken == Woken::Interrupted {
+        report::failed();
+        return sys::EINTR;
+    }
+    0
 }
 
-/// Sleeps; an error number if the time is not valid.
-fn sleep_for(time: *const Timespec, pc: usize) -> c_int {
+/// Sleeps, and tells what remains if a handler ends it; an error number then, or if the time is not valid.
+fn sleep_for(time: *const Timespec, remaining: *mut Timespec, pc: usize) -> c_int {
     // SAFETY: the program passes a time.
     let Some(nanos) = (unsafe { (*time).nanos_not_negative() }) else { return sys::EINVAL };
-    sleep_until(clock::deadline_in(nanos), pc);
-    0
+    let deadline = clock::deadline_in(nanos);
+    let error = sleep_until(deadline, pc);
+    if error == sys::EINTR && !remaining.is_null() {
+        // SAFETY: the program passes room for a time, or null.
+        unsafe { *remaining = Timespec::of(clock::until(deadline)) };
+    }
+    error
 }
 
 /// As `sched_yield`.
@@ -63,22 +80,24 @@ shims! {
 
     /// Waits for nothing until the time has come on the virtual clock; by default all others go first, and when all
     /// wait time jumps.
-    fn sleep(seconds: u32) -> u32 = pc { sleep_until(clock::deadline_in(seconds as u64 * 1_000_000_000), pc); 0 }
+    fn sleep(seconds: u32) -> u32 = pc {
+        let deadline = clock::deadline_in(seconds as u64 * 1_000_000_000);
+        if sleep_until(deadline, pc) == 0 { 0 } else { (clock::until(deadline) / 1_000_000_000) as u32 }
+    }
 
     /// As `sleep`, in microseconds.
-    fn usleep(micros: u32) -> c_int = pc { sleep_until(clock::deadline_in(micros as u64 * 1_000), pc); 0 }
+    fn usleep(micros: u32) -> c_int = pc {
+        glibc::result(sleep_until(clock::deadline_in(micros as u64 * 1_000), pc))
+    }
 
     /// As `sleep`, in nanoseconds. A time that is none fails with `EINVAL`.
     fn nanosleep(time: *const Timespec, remaining: *mut Timespec) -> c_int = pc {
-        // What remains is told only if a signal ends the sleep; often it is the very place of `time`.
-        let _ = remaining;
-        glibc::result(sleep_for(time, pc))
+        glibc::result(sleep_for(time, remaining, pc))
     }
 
     /// As `nanosleep`, on any virtual clock and also until a moment. Clocks of processor time and a time that is
     /// none give `EINVAL`.
     fn clock_nanosleep(clock: c_int, flags: c_int, time: *const Timespec, remaining: *mut Timespec) -> c_int = pc {
-        let _ = remaining;
         if !modelled(clock) {
             return sys::EINVAL;
         }
@@ -86,12 +105,11 @@ shims! {
             return ENOTSUP;
         }
         if flags & TIMER_ABSTIME == 0 {
-            return sleep_for(time, pc);
+            return sleep_for(time, remaining, pc);
         }
         // SAFETY: the program passes a time.
         let Some(nanos) = (unsafe { (*time).nanos_not_negative() }) else { return sys::EINVAL };
-        sleep_until(clock::deadline_at(clock, nanos), pc);
-        0
+        sleep_until(clock::deadline_at(clock, nanos), pc)
     }
 
     /// No scheduling point. Reads the virtual clock, which moves a little with each look and each step; clocks of

@@ -14,6 +14,7 @@ pub mod timerfd;
 use crate::clock;
 use crate::io::{self, PollFd};
 use crate::sched::{self, Woken};
+use crate::shim::signal::{self, Delivered};
 use crate::{report, sys};
 use core::ffi::c_int;
 use heisen_trace::Op;
@@ -57,9 +58,17 @@ impl Call {
                 }
                 return got;
             }
-            if self.at_once || sys::is_nonblocking(self.fd) || self.wait() == Woken::TimedOut {
+            if self.at_once || sys::is_nonblocking(self.fd) {
                 report::failed();
                 return got;
+            }
+            match self.wait() {
+                Woken::Ready => {}
+                Woken::Interrupted if self.goes_on() => {}
+                woken => {
+                    report::failed();
+                    return if woken == Woken::TimedOut { got } else { -(sys::EINTR as isize) };
+                }
             }
         }
     }
@@ -67,6 +76,16 @@ impl Call {
     fn wait(&self) -> Woken {
         let fds = [PollFd { fd: self.fd, events: self.events, revents: 0 }];
         io::wait(self.op, &fds, self.pc, self.deadline())
+    }
+
+    /// Runs the handlers of the signals that interrupted the wait; whether it goes on. As the kernel has it, a call with
+    /// a limit is not taken up again.
+    fn goes_on(&self) -> bool {
+        match signal::deliver() {
+            Delivered::Nothing => true,
+            Delivered::Restart => self.deadline() == u64::MAX,
+            Delivered::Interrupt => false,
+        }
     }
 
     fn deadline(&self) -> u64 {

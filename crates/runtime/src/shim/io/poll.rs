@@ -5,13 +5,27 @@ use crate::glibc::{self, real};
 use crate::io::{self, Class, POLLIN, POLLOUT, PollFd};
 use crate::sched::{self, Woken};
 use crate::shim::shims;
+use crate::shim::signal::{self, Delivered, mask};
 use crate::{report, sys};
 use core::ffi::c_int;
 use heisen_trace::Op;
 
+/// For how long, and with which signals blocked.
+#[derive(Clone, Copy)]
+struct Wish {
+    at_once: bool,
+    deadline: u64,
+    /// What the thread blocks meanwhile; null if that does not change.
+    mask: *const u64,
+}
+
 /// A wait of `millis`, for ever if negative.
 fn deadline_in_millis(millis: c_int) -> u64 {
     if millis < 0 { u64::MAX } else { clock::deadline_in(millis as u64 * 1_000_000) }
+}
+
+fn wish_of_millis(millis: c_int, mask: *const u64) -> Wish {
+    Wish { at_once: millis == 0, deadline: deadline_in_millis(millis), mask }
 }
 
 /// A wait for a time that may be null, for ever then; none if it is not a time.
@@ -29,19 +43,43 @@ fn is_zero(time: *const Timespec) -> bool {
     !time.is_null() && unsafe { ((*time).seconds, (*time).nanoseconds) == (0, 0) }
 }
 
-/// Asks with `ask`, which never blocks, until something is ready: waits for `fds` in between, unless `at_once`.
-fn until_ready(fds: &[PollFd], at_once: bool, deadline: u64, pc: usize, ask: impl Fn() -> isize) -> isize {
+/// Asks with `ask`, which never blocks, until something is ready: waits for `fds` in between.
+fn until_ready(fds: &[PollFd], wish: Wish, pc: usize, ask: impl Fn() -> isize) -> c_int {
     sched::point(Op::Poll, fds.first().map_or(0, |fd| fd.fd as usize), pc);
-    loop {
-        let got = ask();
-        if got != 0 {
-            return glibc::kernel_result(got);
+    let wait = |masked| {
+        loop {
+            let got = ask();
+            if got != 0 {
+                return glibc::kernel_result(got) as c_int;
+            }
+            let mut woken = Woken::TimedOut;
+            if masked && signal::deliver() != Delivered::Nothing {
+                return interrupted();
+            }
+            if !wish.at_once {
+                woken = io::wait(Op::Poll, fds, pc, wish.deadline);
+            }
+            match woken {
+                Woken::Ready => {}
+                Woken::Interrupted if signal::deliver() == Delivered::Nothing => {}
+                Woken::Interrupted => return interrupted(),
+                Woken::TimedOut => {
+                    report::failed();
+                    return 0;
+                }
+            }
         }
-        if at_once || io::wait(Op::Poll, fds, pc, deadline) == Woken::TimedOut {
-            report::failed();
-            return 0;
-        }
+    };
+    // SAFETY: the program passes a set of signals, or null.
+    match unsafe { wish.mask.as_ref() } {
+        Some(&mask) => mask::with(mask, || wait(true)),
+        None => wait(false),
     }
+}
+
+fn interrupted() -> c_int {
+    report::failed();
+    glibc::result(sys::EINTR)
 }
 
 fn polls<'a>(fds: usize, count: usize) -> &'a [PollFd] {
@@ -52,17 +90,17 @@ fn polls<'a>(fds: usize, count: usize) -> &'a [PollFd] {
     unsafe { core::slice::from_raw_parts(fds as *const PollFd, count) }
 }
 
-fn poll_until(fds: usize, count: usize, at_once: bool, deadline: u64, pc: usize) -> c_int {
-    until_ready(polls(fds, count), at_once, deadline, pc, || sys::poll(fds, count, 0)) as c_int
+fn poll_until(fds: usize, count: usize, wish: Wish, pc: usize) -> c_int {
+    until_ready(polls(fds, count), wish, pc, || sys::poll(fds, count, 0))
 }
 
 fn poll_millis(fds: usize, count: usize, millis: c_int, pc: usize) -> c_int {
-    poll_until(fds, count, millis == 0, deadline_in_millis(millis), pc)
+    poll_until(fds, count, wish_of_millis(millis, core::ptr::null()), pc)
 }
 
-fn poll_time(fds: usize, count: usize, time: *const Timespec, pc: usize) -> c_int {
+fn poll_time(fds: usize, count: usize, time: *const Timespec, mask: *const u64, pc: usize) -> c_int {
     match deadline_in_time(time) {
-        Some(deadline) => poll_until(fds, count, is_zero(time), deadline, pc),
+        Some(deadline) => poll_until(fds, count, Wish { at_once: is_zero(time), deadline, mask }, pc),
         None => glibc::result(sys::EINVAL),
     }
 }
@@ -73,28 +111,21 @@ const FEW: usize = 64;
 type Set = [u64; SET_SIZE / 64];
 
 /// `select`, on sets that may be null. Sets larger than usual are passed on.
-fn select_until(count: c_int, sets: [*mut Set; 3], at_once: bool, deadline: u64, pc: usize) -> c_int {
+fn select_until(count: c_int, sets: [*mut Set; 3], wish: Wish, pc: usize) -> c_int {
     if count as usize <= FEW {
-        select_with(&mut [PollFd::default(); FEW], count, sets, at_once, deadline, pc)
+        select_with(&mut [PollFd::default(); FEW], count, sets, wish, pc)
     } else {
-        select_many(count, sets, at_once, deadline, pc)
+        select_many(count, sets, wish, pc)
     }
 }
 
 /// Apart, so that a thread with a small stack does not have to find room for a large set.
 #[inline(never)]
-fn select_many(count: c_int, sets: [*mut Set; 3], at_once: bool, deadline: u64, pc: usize) -> c_int {
-    select_with(&mut [PollFd::default(); SET_SIZE], count, sets, at_once, deadline, pc)
+fn select_many(count: c_int, sets: [*mut Set; 3], wish: Wish, pc: usize) -> c_int {
+    select_with(&mut [PollFd::default(); SET_SIZE], count, sets, wish, pc)
 }
 
-fn select_with(
-    fds: &mut [PollFd],
-    count: c_int,
-    sets: [*mut Set; 3],
-    at_once: bool,
-    deadline: u64,
-    pc: usize,
-) -> c_int {
+fn select_with(fds: &mut [PollFd], count: c_int, sets: [*mut Set; 3], wish: Wish, pc: usize) -> c_int {
     const POLLPRI: i16 = 2;
     let words = (count.max(0) as usize).div_ceil(64);
     let mut wanted: [Set; 3] = [[0; SET_SIZE / 64]; 3];
@@ -127,13 +158,13 @@ fn select_with(
         let [read, write, except] = sets.map(|set| set as usize);
         sys::call(sys::SYS_PSELECT6, [count as usize, read, write, except, &raw const zero as usize, 0])
     };
-    until_ready(&fds[..used], at_once, deadline, pc, ask) as c_int
+    until_ready(&fds[..used], wish, pc, ask)
 }
 
-fn epoll(epoll: c_int, events: usize, most: c_int, at_once: bool, deadline: u64, pc: usize) -> c_int {
+fn epoll(epoll: c_int, events: usize, most: c_int, wish: Wish, pc: usize) -> c_int {
     let fds = [PollFd { fd: epoll, events: POLLIN, revents: 0 }];
     let args = [epoll as usize, events, most as usize, 0, 0, 8];
-    until_ready(&fds, at_once, deadline, pc, || sys::call(sys::SYS_EPOLL_PWAIT, args)) as c_int
+    until_ready(&fds, wish, pc, || sys::call(sys::SYS_EPOLL_PWAIT, args))
 }
 
 shims! {
@@ -151,19 +182,18 @@ shims! {
     }
 
     /// As `poll`.
-    fn ppoll(fds: usize, count: usize, time: *const Timespec, mask: usize) -> c_int = pc {
-        let _ = mask;
-        poll_time(fds, count, time, pc)
+    fn ppoll(fds: usize, count: usize, time: *const Timespec, mask: *const u64) -> c_int = pc {
+        poll_time(fds, count, time, mask, pc)
     }
 
     /// As `poll`.
-    fn __ppoll_chk(fds: usize, count: usize, time: *const Timespec, mask: usize, size: usize) -> c_int = pc {
+    fn __ppoll_chk(fds: usize, count: usize, time: *const Timespec, mask: *const u64, size: usize) -> c_int = pc {
         if size / size_of::<PollFd>() < count {
             return real!(__ppoll_chk, fn(
-                fds => usize, count => usize, time => *const Timespec, mask => usize, size => usize
+                fds => usize, count => usize, time => *const Timespec, mask => *const u64, size => usize
             ) -> c_int);
         }
-        poll_time(fds, count, time, pc)
+        poll_time(fds, count, time, mask, pc)
     }
 
     /// As `poll`, for sets of descriptors.
@@ -183,10 +213,11 @@ shims! {
             at_once = (seconds, micros) == (0, 0);
             deadline = clock::deadline_in((seconds as u64).saturating_mul(1_000_000_000) + micros as u64 * 1_000);
         }
-        let got = select_until(count, [read, write, except], at_once, deadline, pc);
+        let wish = Wish { at_once, deadline, mask: core::ptr::null() };
+        let got = select_until(count, [read, write, except], wish, pc);
         if !time.is_null() && got >= 0 {
             // Linux tells what is left.
-            let left = Timespec::from_nanos(deadline.saturating_sub(clock::now()));
+            let left = Timespec::of(deadline.saturating_sub(clock::now()));
             // SAFETY: as above.
             unsafe { *time = Timespec { seconds: left.seconds, nanoseconds: left.nanoseconds / 1_000 } };
         }
@@ -195,36 +226,37 @@ shims! {
 
     /// As `select`.
     fn pselect(
-        count: c_int, read: *mut Set, write: *mut Set, except: *mut Set, time: *const Timespec, mask: usize
+        count: c_int, read: *mut Set, write: *mut Set, except: *mut Set, time: *const Timespec, mask: *const u64
     ) -> c_int = pc {
         if count as usize > SET_SIZE {
             return real!(pselect, fn(
                 count => c_int, read => *mut Set, write => *mut Set, except => *mut Set, time => *const Timespec,
-                mask => usize
+                mask => *const u64
             ) -> c_int);
         }
         match deadline_in_time(time) {
-            Some(deadline) => select_until(count, [read, write, except], is_zero(time), deadline, pc),
+            Some(deadline) => {
+                let wish = Wish { at_once: is_zero(time), deadline, mask };
+                select_until(count, [read, write, except], wish, pc)
+            }
             None => glibc::result(sys::EINVAL),
         }
     }
 
     /// As `poll`, for the descriptors that were added to it.
     fn epoll_wait(fd: c_int, events: usize, most: c_int, millis: c_int) -> c_int = pc {
-        epoll(fd, events, most, millis == 0, deadline_in_millis(millis), pc)
+        epoll(fd, events, most, wish_of_millis(millis, core::ptr::null()), pc)
     }
 
     /// As `epoll_wait`.
-    fn epoll_pwait(fd: c_int, events: usize, most: c_int, millis: c_int, mask: usize) -> c_int = pc {
-        let _ = mask;
-        epoll(fd, events, most, millis == 0, deadline_in_millis(millis), pc)
+    fn epoll_pwait(fd: c_int, events: usize, most: c_int, millis: c_int, mask: *const u64) -> c_int = pc {
+        epoll(fd, events, most, wish_of_millis(millis, mask), pc)
     }
 
     /// As `epoll_wait`.
-    fn epoll_pwait2(fd: c_int, events: usize, most: c_int, time: *const Timespec, mask: usize) -> c_int = pc {
-        let _ = mask;
+    fn epoll_pwait2(fd: c_int, events: usize, most: c_int, time: *const Timespec, mask: *const u64) -> c_int = pc {
         match deadline_in_time(time) {
-            Some(deadline) => epoll(fd, events, most, is_zero(time), deadline, pc),
+            Some(deadline) => epoll(fd, events, most, Wish { at_once: is_zero(time), deadline, mask }, pc),
             None => glibc::result(sys::EINVAL),
         }
     }

@@ -118,7 +118,7 @@ fn setting(timer: &Timer) -> Setting {
         // What is due and has not been noticed yet has still a moment left.
         due => due.saturating_sub(clock::now()).max(1),
     };
-    Setting { interval: Timespec::from_nanos(timer.interval.get()), value: Timespec::from_nanos(left) }
+    Setting { interval: Timespec::of(timer.interval.get()), value: Timespec::of(left) }
 }
 
 shims! {
@@ -155,7 +155,7 @@ shims! {
         else {
             return glibc::result(sys::EINVAL);
         };
-        sched::point(Op::Timer, fd as usize, pc);
+        sched::point(Op::TimerFd, fd as usize, pc);
         if !old.is_null() {
             // SAFETY: the program passes room for a setting, or null.
             unsafe { *old = setting(timer) };

@@ -1,0 +1,13 @@
+//! Signals and timers behave under Heisen as they do natively, and when they come is a decision. The programs lie in
+//! `programs/`, and are run in the manner of the `runtime` tests.
+
+#[path = "../common/mod.rs"]
+mod common;
+#[allow(dead_code)]
+#[path = "../runtime/suite.rs"]
+mod suite;
+
+mod children;
+mod handlers;
+mod outcomes;
+mod timers;

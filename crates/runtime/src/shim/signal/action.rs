@@ -1,0 +1,225 @@
+//! What the program wants done for each signal. The kernel is told as much as it needs: ignored signals are ignored
+//! there, so that children inherit that; those without a handler have the default action; for handlers it calls the
+//! runtime, see `outside`.
+
+use super::{INTERNAL, SIGSTOP, bit, crash, is_valid, outside, pending};
+use crate::shim::shims;
+use crate::{glibc, sys};
+use core::cell::Cell;
+use core::ffi::c_int;
+
+pub const SA_NOCLDSTOP: i32 = 1;
+pub const SA_NOCLDWAIT: i32 = 2;
+pub const SA_RESTART: i32 = 0x1000_0000;
+pub const SA_NODEFER: i32 = 0x4000_0000;
+pub const SA_RESETHAND: i32 = i32::MIN;
+
+/// Handlers that are none.
+const DEFAULT: usize = 0;
+const IGNORE: usize = 1;
+/// SIG_HOLD, what `sigset` takes and gives for a signal that is blocked.
+const HOLD: usize = 2;
+/// SIG_ERR.
+const ERROR: usize = usize::MAX;
+
+/// What is done for a signal.
+#[derive(Clone, Copy, Debug)]
+pub struct Action {
+    pub handler: usize,
+    pub flags: i32,
+    /// Signals that are blocked while the handler runs.
+    pub mask: u64,
+}
+
+/// What comes of a signal that is delivered.
+#[derive(Clone, Copy, Debug)]
+pub enum Effect {
+    Handle(Action),
+    Ignore,
+    Terminate,
+    Stop,
+}
+
+const NOTHING: Action = Action { handler: DEFAULT, flags: 0, mask: 0 };
+
+struct Actions([Cell<Action>; 65]);
+
+// SAFETY: as for `sched::S`; handlers that the kernel calls read it only.
+unsafe impl Sync for Actions {}
+
+static ACTIONS: Actions = Actions([const { Cell::new(NOTHING) }; 65]);
+
+/// Signals that the kernel raises in the thread that runs, at what it does.
+pub const RAISED: [i32; 7] =
+    [sys::SIGSEGV, sys::SIGBUS, sys::SIGFPE, sys::SIGILL, sys::SIGTRAP, sys::SIGSYS, sys::SIGABRT];
+
+/// glibc's `struct sigaction`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Sigaction {
+    handler: usize,
+    mask: [u64; 16],
+    flags: c_int,
+    restorer: usize,
+}
+
+/// What the program wants.
+pub fn of(signal: c_int) -> Action {
+    ACTIONS.0[signal as usize].get()
+}
+
+/// What comes of a signal.
+pub fn effect(signal: c_int) -> Effect {
+    const IGNORED: u64 = bit(17) | bit(18) | bit(23) | bit(28);
+    const STOPS: u64 = bit(SIGSTOP) | bit(20) | bit(21) | bit(22);
+    match of(signal) {
+        Action { handler: DEFAULT, .. } if IGNORED & bit(signal) != 0 => Effect::Ignore,
+        Action { handler: DEFAULT, .. } if STOPS & bit(signal) != 0 => Effect::Stop,
+        Action { handler: DEFAULT, .. } => Effect::Terminate,
+        Action { handler: IGNORE, .. } => Effect::Ignore,
+        action => Effect::Handle(action),
+    }
+}
+
+/// Takes over what is installed already: what the process inherited, and what libraries did before.
+pub fn init() {
+    for signal in (1..=super::LAST).filter(|&signal| is_valid(signal) && signal != sys::SIGSTKFLT) {
+        let (handler, flags, mask) = sys::action(signal);
+        ACTIONS.0[signal as usize].set(Action { handler, flags, mask });
+        if handler > IGNORE {
+            install(signal);
+        }
+    }
+}
+
+/// Sets what the program wants.
+pub fn set(signal: c_int, action: Action) {
+    ACTIONS.0[signal as usize].set(action);
+    install(signal);
+    if matches!(effect(signal), Effect::Ignore) {
+        pending::forget(signal);
+    }
+}
+
+/// Tells the kernel. The engine's question stays as it is.
+pub fn install(signal: c_int) {
+    let action = of(signal);
+    let kept = action.flags & (SA_NOCLDSTOP | SA_NOCLDWAIT | SA_RESTART);
+    match action.handler {
+        _ if signal == sys::SIGSTKFLT => {}
+        DEFAULT => match crash::default_handler(signal) {
+            0 => sys::set_action(signal, DEFAULT, kept, 0),
+            handler => sys::sigaction(signal, handler),
+        },
+        IGNORE => sys::set_action(signal, IGNORE, kept, 0),
+        _ if RAISED.contains(&signal) => {
+            let flags = kept | action.flags & (sys::SA_ONSTACK | SA_NODEFER) | sys::SA_SIGINFO;
+            sys::set_action(signal, outside::on_raised as *const () as usize, flags, action.mask);
+        }
+        _ => {
+            let flags = kept | sys::SA_ONSTACK | sys::SA_SIGINFO;
+            sys::set_action(signal, outside::on_outside as *const () as usize, flags, u64::MAX);
+        }
+    }
+}
+
+/// Tells the kernel as if there were no runtime.
+pub fn hand_over(signal: c_int) {
+    let action = of(signal);
+    // What is ignored or left alone is so in the kernel already, but for crashes that the engine wants to see.
+    if action.handler > IGNORE || crash::CRASHES.contains(&signal) {
+        sys::set_action(signal, action.handler, action.flags, action.mask);
+    }
+}
+
+fn change(signal: c_int, handler: usize, flags: i32) -> usize {
+    if !is_valid(signal) || handler == ERROR || signal == SIGSTOP || signal == sys::SIGKILL {
+        glibc::set_errno(sys::EINVAL);
+        return ERROR;
+    }
+    let old = of(signal).handler;
+    set(signal, Action { handler, flags, mask: 0 });
+    old
+}
+
+shims! {
+    /// Sets what is done for a signal, for all threads; no scheduling point. Discards what is pending if the signal is
+    /// ignored from now on.
+    fn sigaction(signal: c_int, new: *const Sigaction, old: *mut Sigaction) -> c_int = pc {
+        let fixed = signal == SIGSTOP || signal == sys::SIGKILL;
+        if !is_valid(signal) || fixed && !new.is_null() {
+            return glibc::result(sys::EINVAL);
+        }
+        // They may be the same.
+        // SAFETY: the program passes one, or null.
+        let new = unsafe { new.as_ref() }.map(|new| Action {
+            handler: new.handler,
+            flags: new.flags,
+            mask: super::mask::blockable(new.mask[0]),
+        });
+        // SAFETY: the program passes room for one, or null.
+        if let Some(old) = unsafe { old.as_mut() } {
+            let now = of(signal);
+            (old.handler, old.flags) = (now.handler, now.flags);
+            old.mask = [0; 16];
+            old.mask[0] = now.mask;
+        }
+        if let Some(new) = new {
+            set(signal, new);
+        }
+        0
+    }
+
+    /// As `sigaction` with SA_RESTART.
+    fn signal(number: c_int, handler: usize) -> usize = pc { change(number, handler, SA_RESTART) }
+
+    /// As `signal`.
+    fn bsd_signal(number: c_int, handler: usize) -> usize = pc { change(number, handler, SA_RESTART) }
+
+    /// As `signal`.
+    fn ssignal(number: c_int, handler: usize) -> usize = pc { change(number, handler, SA_RESTART) }
+
+    /// As `sigaction` with SA_RESETHAND and SA_NODEFER.
+    fn sysv_signal(number: c_int, handler: usize) -> usize = pc {
+        change(number, handler, SA_RESETHAND | SA_NODEFER)
+    }
+
+    /// As `sysv_signal`.
+    fn __sysv_signal(number: c_int, handler: usize) -> usize = pc {
+        change(number, handler, SA_RESETHAND | SA_NODEFER)
+    }
+
+    /// Ignores a signal.
+    fn sigignore(number: c_int) -> c_int = pc {
+        if change(number, IGNORE, 0) == ERROR { -1 } else { 0 }
+    }
+
+    /// Sets what is done for a signal and unblocks it, or, for SIG_HOLD, blocks it.
+    fn sigset(number: c_int, handler: usize) -> usize = pc {
+        if !is_valid(number) {
+            glibc::set_errno(sys::EINVAL);
+            return ERROR;
+        }
+        let blocked = super::mask::of_running();
+        let mut old = of(number).handler;
+        if handler != HOLD {
+            old = change(number, handler, 0);
+            if old == ERROR {
+                return old;
+            }
+        }
+        super::mask::set(if handler == HOLD { blocked | bit(number) } else { blocked & !bit(number) });
+        if blocked & bit(number) != 0 { HOLD } else { old }
+    }
+
+    /// Whether a handler interrupts calls or lets them go on.
+    fn siginterrupt(number: c_int, interrupts: c_int) -> c_int = pc {
+        if !is_valid(number) || INTERNAL.contains(&number) {
+            return glibc::result(sys::EINVAL);
+        }
+        let action = of(number);
+        let flags = if interrupts != 0 { action.flags & !SA_RESTART } else { action.flags | SA_RESTART };
+        set(number, Action { flags, ..action });
+        0
+    }
+}

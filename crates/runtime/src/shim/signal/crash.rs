@@ -1,0 +1,74 @@
+//! Signals that the runtime needs itself: one by which the engine asks where a program that does not move is, and, in a
+//! replay that looks closely, the crashes.
+
+use super::action;
+use crate::report;
+use crate::sched::S;
+use crate::sys::{self, SignalStack};
+use core::ffi::c_int;
+use core::sync::atomic::Ordering::Relaxed;
+use heisen_wire::stop;
+
+const STACK_SIZE: usize = 256 << 10;
+
+/// Sets up the runtime's alternate stack and the engine's question.
+pub fn init() {
+    if let Some(base) = sys::map_stack(STACK_SIZE) {
+        sys::sigaltstack(&SignalStack { base, flags: 0, size: STACK_SIZE });
+    }
+    sys::sigaction(sys::SIGSTKFLT, on_question as *const () as usize);
+}
+
+/// Signals of faults.
+pub const CRASHES: [i32; 5] = [sys::SIGSEGV, sys::SIGBUS, sys::SIGFPE, sys::SIGILL, sys::SIGTRAP];
+
+/// Catches signals that kill, to show the engine where they came from.
+pub fn catch_crashes() {
+    for signal in CRASHES {
+        action::install(signal);
+    }
+}
+
+/// The handler of a signal for which the program has none: ours, if it is a crash that the engine wants to see.
+pub fn default_handler(signal: c_int) -> usize {
+    let seen = S.active.get() && S.running.get() && report::stops();
+    if seen && CRASHES.contains(&signal) { on_crash as *const () as usize } else { 0 }
+}
+
+/// Registers out of the context that the kernel hands to a handler, in the order of `Stop::registers`.
+fn take_registers(context: *const usize) {
+    // Words of `ucontext_t`: five before the general registers, which start r8, r9, r10, r11.
+    const GENERAL: usize = 5;
+    const ORDER: [usize; 8] = [16, 15, 10, 11, 4, 5, 6, 7];
+    for (slot, index) in report::wire().stop.registers.iter().zip(ORDER) {
+        // SAFETY: the kernel passes a whole `ucontext_t`.
+        slot.store(unsafe { *context.add(GENERAL + index) } as u64, Relaxed);
+    }
+}
+
+extern "C" fn on_question(_signal: c_int, _info: *const usize, context: *const usize) {
+    if !S.active.get() {
+        return;
+    }
+    take_registers(context);
+    report::pause_with(stop::STUCK);
+}
+
+extern "C" fn on_crash(signal: c_int, info: *const usize, context: *const usize) {
+    // The default action from here on: returning runs into the same fault again.
+    for signal in CRASHES {
+        sys::sigaction(signal, 0);
+    }
+    if S.active.get() {
+        take_registers(context);
+        let stop = &report::wire().stop;
+        stop.signal.store(signal as u64, Relaxed);
+        // SAFETY: the kernel passes a whole `siginfo_t`; the address is its third word.
+        stop.address.store(unsafe { *info.add(2) } as u64, Relaxed);
+        report::pause_with(stop::CRASH);
+    }
+    // SAFETY: as above; the code is the third 32-bit word. Codes of 0 and below are sent, not raised by a fault.
+    if unsafe { *info.cast::<i32>().add(2) } <= 0 {
+        sys::kill(sys::getpid(), signal);
+    }
+}

@@ -1,0 +1,139 @@
+//! Delivering signals: the running thread calls the handlers of what it can take.
+//!
+//! As in Linux, where several are due the first gets its frame first and the others theirs on top of it, so the handler
+//! of the last runs first, unless the first one's mask blocks it.
+//!
+//! `errno` is left as it is: a handler that changes it and does not put it back changes it for the thread, as natively.
+
+use super::action::{self, Action, Effect, SA_NODEFER, SA_RESETHAND, SA_RESTART};
+use super::pending::{self, Info};
+use super::{bit, crash, mask, stack};
+use crate::sched::{S, me, thread};
+use crate::{report, sys};
+use core::arch::global_asm;
+use core::ffi::c_int;
+use heisen_trace::Op;
+
+/// What was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delivered {
+    /// No handler has run.
+    Nothing,
+    /// The first handler that was due lets calls go on.
+    Restart,
+    /// The first handler that was due interrupts calls.
+    Interrupt,
+}
+
+/// `ucontext_t`: nothing is told of registers, but the mask is there, and what a handler makes of it counts.
+#[repr(C, align(16))]
+struct Context {
+    words: [u64; 121],
+}
+
+const CONTEXT_MASK: usize = 37;
+const CONTEXT_RIP: usize = 21;
+
+unsafe extern "C" {
+    fn heisen_call_on(stack: usize, handler: usize, signal: c_int, info: *mut Info, context: *mut Context);
+}
+
+global_asm!(
+    // heisen_call_on(stack, handler, signal, info, context): calls the handler on that stack, on this one for 0.
+    ".globl heisen_call_on",
+    ".hidden heisen_call_on",
+    ".type heisen_call_on, @function",
+    "heisen_call_on:",
+    ".cfi_startproc",
+    "push rbp",
+    ".cfi_def_cfa_offset 16",
+    ".cfi_offset rbp, -16",
+    "mov rbp, rsp",
+    ".cfi_def_cfa_register rbp",
+    "test rdi, rdi",
+    "cmovnz rsp, rdi",
+    "mov rax, rsi",
+    "mov edi, edx",
+    "mov rsi, rcx",
+    "mov rdx, r8",
+    "call rax",
+    "mov rsp, rbp",
+    "pop rbp",
+    ".cfi_def_cfa rsp, 8",
+    "ret",
+    ".cfi_endproc",
+    ".size heisen_call_on, . - heisen_call_on",
+);
+
+/// The running thread takes the signals that it has to take. Its state is its own here: it is in the middle of no wait.
+#[cold]
+pub fn deliver() -> Delivered {
+    deliver_but(0)
+}
+
+/// As [`deliver`], but for signals of the set, which are not to be handled.
+pub fn deliver_but(set: u64) -> Delivered {
+    let number = me();
+    let t = thread(number);
+    S.signalled.remove(number);
+    let mut first = Delivered::Nothing;
+    while let Some(mut info) = pending::take(number, !t.blocked.get() & !set) {
+        match action::effect(info.signal) {
+            Effect::Ignore | Effect::Stop => {}
+            Effect::Terminate => die(info.signal),
+            Effect::Handle(action) => {
+                if first == Delivered::Nothing {
+                    let restarts = action.flags & SA_RESTART != 0;
+                    first = if restarts { Delivered::Restart } else { Delivered::Interrupt };
+                }
+                call(&mut info, action);
+            }
+        }
+    }
+    first
+}
+
+/// Calls a handler at a scheduling point of the running thread.
+fn call(info: &mut Info, action: Action) {
+    let t = thread(me());
+    let signal = info.signal;
+    let before = (t.op(), t.object.get(), t.pc.get(), t.blocked.get());
+    if action.flags & SA_RESETHAND != 0 {
+        action::set(signal, Action { handler: 0, flags: 0, mask: 0 });
+    }
+    t.blocked.set(blocked_in(signal, &action, before.3));
+    pending::hand_on(me());
+    // What else is due comes on top.
+    deliver();
+    let mut context = Context { words: [0; 121] };
+    context.words[CONTEXT_MASK] = before.3;
+    context.words[CONTEXT_RIP] = before.2 as u64;
+    let on = if action.flags & sys::SA_ONSTACK != 0 { stack::unused_end(t) } else { None };
+    report::event(Op::Handler, action.handler, before.2);
+    // SAFETY: the program installed this function for this signal; the stack is its own, or this one.
+    unsafe { heisen_call_on(on.unwrap_or(0), action.handler, signal, info, &raw mut context) };
+    t.blocked.set(mask::blockable(context.words[CONTEXT_MASK]));
+    if mask::of_kernel() != 0 {
+        mask::tell_kernel();
+    }
+    t.about_to(before.0, before.1, before.2);
+}
+
+/// What is blocked while a handler runs.
+pub fn blocked_in(signal: c_int, action: &Action, blocked: u64) -> u64 {
+    let own = if action.flags & SA_NODEFER != 0 { 0 } else { bit(signal) };
+    mask::blockable(blocked | action.mask | own)
+}
+
+/// The signal ends the program, by the kernel's hand, so that it ends in the right way.
+pub fn die(signal: c_int) -> ! {
+    if signal != sys::SIGKILL {
+        action::set(signal, Action { handler: 0, flags: 0, mask: 0 });
+    }
+    if crash::default_handler(signal) == 0 {
+        sys::sigaction(signal, 0);
+    }
+    sys::signal_mask(Some(0));
+    sys::kill(sys::getpid(), signal);
+    sys::exit_group(128 + signal)
+}

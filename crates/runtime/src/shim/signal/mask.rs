@@ -1,0 +1,202 @@
+//! Which signals each thread blocks. The kernel blocks what all of them block: such a signal, sent from outside, stays
+//! pending there until a thread unblocks it or waits for it. Before another process is started the kernel gets the mask
+//! of the thread that starts it.
+
+use super::{INTERNAL, SIGSTOP, bit, deliver, outside, pending};
+use crate::glibc::{self, Real};
+use crate::sched::{self, S, Thread, me, thread};
+use crate::shim::shims;
+use crate::sys;
+use core::cell::Cell;
+use core::ffi::c_int;
+use heisen_trace::Op;
+
+const SIG_BLOCK: c_int = 0;
+const SIG_UNBLOCK: c_int = 1;
+const SIG_SETMASK: c_int = 2;
+
+struct Kernel(Cell<u64>);
+
+// SAFETY: as for `sched::S`.
+unsafe impl Sync for Kernel {}
+
+/// The kernel's mask.
+static KERNEL: Kernel = Kernel(Cell::new(0));
+
+/// Of a set, what can be blocked at all.
+pub fn blockable(set: u64) -> u64 {
+    set & !(bit(sys::SIGKILL) | bit(SIGSTOP) | bit(INTERNAL[0]) | bit(INTERNAL[1]))
+}
+
+/// The main thread blocks what the process was started with.
+pub fn init() {
+    KERNEL.0.set(sys::signal_mask(None));
+    thread(0).blocked.set(blockable(KERNEL.0.get()));
+    tell_kernel();
+}
+
+/// What the running thread blocks.
+pub fn of_running() -> u64 {
+    thread(me()).blocked.get()
+}
+
+/// What every thread blocks.
+pub fn common() -> u64 {
+    let program = sched::threads().filter(|(_, t)| !t.ended.get() && !t.timer.get());
+    program.fold(u64::MAX, |all, (_, t)| all & t.blocked.get()) & !bit(sys::SIGSTKFLT)
+}
+
+fn set_kernel(mask: u64) {
+    if KERNEL.0.replace(mask) != mask {
+        sys::signal_mask(Some(mask));
+    }
+}
+
+/// The masks of threads have changed.
+pub fn tell_kernel() {
+    set_kernel(common());
+}
+
+/// A handler that the kernel has called was left by a jump: the mask is no longer what it was.
+pub fn restore_kernel() {
+    KERNEL.0.set(common());
+    sys::signal_mask(Some(KERNEL.0.get()));
+}
+
+/// What the kernel blocks at the moment.
+pub fn of_kernel() -> u64 {
+    KERNEL.0.get()
+}
+
+/// Calls `start`, which starts another process, with the mask of the running thread in the kernel.
+pub fn for_child<R>(start: impl FnOnce() -> R) -> R {
+    set_kernel(of_running());
+    let result = start();
+    if S.active.get() {
+        tell_kernel();
+    }
+    result
+}
+
+/// As [`for_child`], where nothing is called afterwards.
+pub fn before_exec() {
+    if S.active.get() {
+        set_kernel(of_running());
+    }
+}
+
+/// Sets what the running thread blocks. It takes at once what it has unblocked; what it has blocked is left to others.
+pub fn set(mask: u64) {
+    let t = thread(me());
+    let old = t.blocked.replace(blockable(mask));
+    let unblocked = old & !t.blocked.get();
+    if t.blocked.get() & !old != 0 {
+        pending::hand_on(me());
+    }
+    if old != t.blocked.get() {
+        outside::take_from_kernel(unblocked);
+        tell_kernel();
+    }
+    if unblocked != 0 {
+        deliver();
+    }
+}
+
+/// Calls `wait` while the running thread blocks another set, which it does from there on until the wait is over: no
+/// signal slips in between.
+pub fn with<R>(set: u64, wait: impl FnOnce() -> R) -> R {
+    let t = thread(me());
+    let before = t.blocked.replace(blockable(set));
+    outside::take_from_kernel(before & !t.blocked.get());
+    tell_kernel();
+    let result = wait();
+    self::set(before);
+    result
+}
+
+/// A new thread blocks what its attributes say, if they do.
+pub fn of_attributes(attributes: usize, t: &Thread) {
+    static REAL: Real = Real::new(c"pthread_attr_getsigmask_np");
+    if attributes == 0 || REAL.address() == 0 {
+        return;
+    }
+    let mut set = [0u64; 16];
+    let out = &raw mut set;
+    if glibc::real!(pthread_attr_getsigmask_np, fn(attributes => usize, out => *mut [u64; 16]) -> c_int) == 0
+    {
+        t.blocked.set(blockable(set[0]));
+        tell_kernel();
+    }
+}
+
+fn change(how: c_int, new: *const u64, old: *mut u64, pc: usize) -> c_int {
+    if !new.is_null() {
+        sched::point(Op::SigMask, 0, pc);
+    }
+    let now = of_running();
+    // SAFETY: the program passes a set, or null.
+    let new = unsafe { new.as_ref() }.copied();
+    let wanted = match (how, new) {
+        (_, None) => now,
+        (SIG_BLOCK, Some(set)) => now | set,
+        (SIG_UNBLOCK, Some(set)) => now & !set,
+        (SIG_SETMASK, Some(set)) => set,
+        _ => return sys::EINVAL,
+    };
+    if !old.is_null() {
+        // SAFETY: the program passes room for a set, of which the kernel fills 64 bits, or null.
+        unsafe { *old = now };
+    }
+    if new.is_some() {
+        set(wanted);
+    }
+    0
+}
+
+/// The set of old interfaces, which have room for 32 signals.
+fn old_set(set: c_int) -> u64 {
+    set as u32 as u64
+}
+
+shims! {
+    /// Sets what the calling thread blocks; a scheduling point. Signals that it unblocks are delivered before it returns.
+    fn pthread_sigmask(how: c_int, new: *const u64, old: *mut u64) -> c_int = pc { change(how, new, old, pc) }
+
+    /// As `pthread_sigmask`.
+    fn sigprocmask(how: c_int, new: *const u64, old: *mut u64) -> c_int = pc {
+        glibc::result(change(how, new, old, pc))
+    }
+
+    /// Blocks a signal; as `pthread_sigmask`.
+    fn sighold(signal: c_int) -> c_int = pc {
+        if !super::is_valid(signal) {
+            return glibc::result(sys::EINVAL);
+        }
+        change(SIG_BLOCK, &bit(signal), core::ptr::null_mut(), pc)
+    }
+
+    /// Unblocks a signal; as `pthread_sigmask`.
+    fn sigrelse(signal: c_int) -> c_int = pc {
+        if !super::is_valid(signal) {
+            return glibc::result(sys::EINVAL);
+        }
+        change(SIG_UNBLOCK, &bit(signal), core::ptr::null_mut(), pc)
+    }
+
+    /// Blocks more signals; as `pthread_sigmask`.
+    fn sigblock(set: c_int) -> c_int = pc {
+        let old = of_running() as c_int;
+        change(SIG_BLOCK, &old_set(set), core::ptr::null_mut(), pc);
+        old
+    }
+
+    /// Sets what is blocked; as `pthread_sigmask`.
+    fn sigsetmask(set: c_int) -> c_int = pc {
+        let old = of_running() as c_int;
+        change(SIG_SETMASK, &old_set(set), core::ptr::null_mut(), pc);
+        old
+    }
+
+    /// What is blocked.
+    fn siggetmask() -> c_int = pc { of_running() as c_int }
+}

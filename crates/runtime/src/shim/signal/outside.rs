@@ -1,0 +1,153 @@
+//! What the kernel delivers: faults and `abort`, for which it calls the program's handler here and now, and signals from
+//! other processes, which are only recorded, to be taken at a scheduling point.
+
+use super::action::{self, Action, SA_RESETHAND};
+use super::deliver::blocked_in;
+use super::pending::Info;
+use super::{LAST, SIGPIPE, bit, mask, send};
+use crate::sched::{self, S, me, thread};
+use crate::{report, sys};
+use core::cell::UnsafeCell;
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicU64, Ordering::SeqCst, compiler_fence};
+use heisen_trace::{Note, Op};
+
+/// Signals that have come.
+static ARRIVED: AtomicU64 = AtomicU64::new(0);
+
+/// What was told of the last of each kind, and how often any was: a reader that was interrupted reads again.
+struct Told(UnsafeCell<[Info; 65]>);
+
+// SAFETY: written by the handler only, which nothing interrupts; readers check that it did not run meanwhile.
+unsafe impl Sync for Told {}
+
+static TOLD: Told = Told(UnsafeCell::new([Info::new(0, 0); 65]));
+static TIMES: AtomicU64 = AtomicU64::new(0);
+
+/// Whether signals have come that no thread has been given yet. What blocks in the kernel returns EINTR by them.
+pub fn arrived() -> bool {
+    ARRIVED.load(SeqCst) != 0
+}
+
+/// The kernel's handler of what the program handles.
+pub extern "C" fn on_outside(signal: c_int, info: *const Info, _context: *const usize) {
+    if (1..=LAST).contains(&signal) {
+        TIMES.fetch_add(1, SeqCst);
+        // SAFETY: the kernel passes a whole `siginfo_t`, and nothing interrupts this handler.
+        unsafe { (*TOLD.0.get())[signal as usize] = *info };
+        ARRIVED.fetch_or(bit(signal), SeqCst);
+        // The next scheduling point looks.
+        S.alarm.set(0);
+    }
+}
+
+/// The kernel's handler of faults and `abort`: calls the program's.
+pub extern "C" fn on_raised(signal: c_int, info: *mut Info, context: *mut usize) {
+    let action = action::of(signal);
+    if action.handler <= 1 {
+        return;
+    }
+    let t = thread(me());
+    let blocked = t.blocked.replace(blocked_in(signal, &action, t.blocked.get()));
+    if action.flags & SA_RESETHAND != 0 {
+        action::set(signal, Action { handler: 0, flags: 0, mask: 0 });
+    }
+    report::event(Op::Handler, action.handler, t.pc.get());
+    // SAFETY: the program installed this function for this signal; what it gets is what the kernel made for it.
+    unsafe {
+        let handler: extern "C" fn(c_int, *mut Info, *mut usize) = core::mem::transmute(action.handler);
+        handler(signal, info, context);
+    }
+    t.blocked.set(blocked);
+}
+
+fn told(signal: c_int) -> Info {
+    loop {
+        let times = TIMES.load(SeqCst);
+        compiler_fence(SeqCst);
+        // SAFETY: a copy of plain data; if the handler wrote meanwhile it is read again.
+        let info = unsafe { (&raw const (*TOLD.0.get())[signal as usize]).read_volatile() };
+        compiler_fence(SeqCst);
+        if TIMES.load(SeqCst) == times {
+            return info;
+        }
+    }
+}
+
+/// Hands what has come to threads. Who gets it is no decision: that it came is none, either.
+pub fn collect() {
+    let mut set = ARRIVED.swap(0, SeqCst);
+    while set != 0 {
+        let signal = set.trailing_zeros() as c_int + 1;
+        set &= set - 1;
+        hand_out(&told(signal));
+    }
+}
+
+fn hand_out(info: &Info) {
+    // A write to a closed pipe is told to the thread that wrote.
+    let target = (info.signal == SIGPIPE && !thread(me()).timer.get() && !thread(me()).ended.get()).then(me);
+    if info.signal != SIGPIPE {
+        report::note(Note::OutsideSignal);
+    }
+    send::post_choosing(target, info, 0, send::first_taker);
+}
+
+/// Takes what is pending in the kernel as all threads blocked it, of the signals that one no longer does.
+pub fn take_from_kernel(set: u64) {
+    let set = set & mask::of_kernel();
+    if set == 0 {
+        return;
+    }
+    let mut info = Info::new(0, 0);
+    while sys::take_signal(set, &raw mut info as usize, false).is_some() {
+        hand_out(&info);
+    }
+}
+
+fn waits_for_one(t: &sched::Thread) -> bool {
+    !t.ended.get() && t.op() == Op::SigWait
+}
+
+/// Signals that threads wait for in `sigwait` and its like.
+fn awaited() -> u64 {
+    let waiting = sched::threads().filter(|(_, t)| waits_for_one(t));
+    waiting.fold(0, |set, (_, t)| set | t.awaits.get())
+}
+
+/// Hands what has come to threads, also of what all of them block and one waits for; whether there was any.
+pub fn look_outside() -> bool {
+    let awaited = awaited();
+    let came = arrived() || awaited != 0 && sys::signals_pending() & awaited != 0;
+    if came {
+        take_from_kernel(awaited);
+        collect();
+        report::set_alarm();
+    }
+    came
+}
+
+/// Nobody can go on. If a thread waits for a signal and the program has started other processes, which may send one:
+/// waits until one comes. False if there is nothing to wait for.
+pub fn wait_for_outside() -> bool {
+    let waits = sched::threads().any(|(_, t)| waits_for_one(t));
+    if !S.running.get() || !report::started_others() || !waits {
+        return false;
+    }
+    let awaited = awaited();
+    if !arrived() {
+        let mut info = Info::new(0, 0);
+        // A signal between the question and the wait is missed if it is not blocked: block all that are handled, for
+        // the wait lets those of its set through.
+        let handled = (1..=LAST).filter(|&s| action::of(s).handler > 1 && super::is_valid(s));
+        let handled = handled.fold(0, |set, s| set | bit(s)) & !mask::common();
+        sys::signal_mask(Some(mask::common() | handled));
+        if !arrived() && sys::take_signal(awaited | handled, &raw mut info as usize, true).is_some() {
+            hand_out(&info);
+        }
+        mask::restore_kernel();
+    }
+    collect();
+    report::set_alarm();
+    true
+}

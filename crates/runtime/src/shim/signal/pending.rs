@@ -1,0 +1,168 @@
+//! Signals that are pending: sent, and not yet delivered. In order of arrival, in a table of fixed size.
+
+use super::{FIRST_QUEUED, bit, own_pid, send};
+use crate::sched::{NONE, thread};
+use crate::shim::timer;
+use crate::sys;
+use core::cell::{Cell, UnsafeCell};
+
+const ROOM: usize = 1024;
+
+/// Ways in which a signal was sent.
+pub mod code {
+    pub const USER: i32 = 0;
+    pub const QUEUE: i32 = -1;
+    pub const TIMER: i32 = -2;
+    pub const TKILL: i32 = -6;
+    pub const KERNEL: i32 = 0x80;
+}
+
+/// `siginfo_t`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Info {
+    pub signal: i32,
+    pub error: i32,
+    pub code: i32,
+    pub pad: i32,
+    /// By way of sending: process and user id, or timer and overruns; then the value.
+    pub who: [i32; 2],
+    pub value: usize,
+    pub rest: [u64; 12],
+}
+
+impl Info {
+    /// A signal that says nothing.
+    pub const fn new(signal: i32, code: i32) -> Info {
+        Info { signal, error: 0, code, pad: 0, who: [0; 2], value: 0, rest: [0; 12] }
+    }
+
+    /// A signal that the program sends.
+    pub fn sent(signal: i32, code: i32, value: usize) -> Info {
+        Info { who: [own_pid(), sys::getuid() as i32], value, ..Info::new(signal, code) }
+    }
+}
+
+/// A pending signal.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// The thread it was sent to; [`NONE`] if to the process.
+    target: u16,
+    /// For the process: the thread that was chosen to take it; [`NONE`] if there was none.
+    taker: u16,
+    /// The timer that sent it, plus 1; 0 if none.
+    timer: u16,
+    pub info: Info,
+}
+
+impl Entry {
+    /// Whether it is for this thread to take.
+    fn is_for(&self, number: usize) -> bool {
+        self.target as usize == number
+            || self.target == NONE && (self.taker == NONE || self.taker as usize == number)
+    }
+}
+
+struct Pending {
+    count: Cell<usize>,
+    entries: UnsafeCell<[Entry; ROOM]>,
+}
+
+// SAFETY: as for `sched::S`; handlers that the kernel calls do not touch it.
+unsafe impl Sync for Pending {}
+
+const EMPTY: Entry = Entry { target: 0, taker: 0, timer: 0, info: Info::new(0, 0) };
+
+static P: Pending = Pending { count: Cell::new(0), entries: UnsafeCell::new([EMPTY; ROOM]) };
+
+/// The pending signals. Not to be held over a call that adds or removes one.
+fn entries() -> &'static mut [Entry] {
+    // SAFETY: there is one kernel thread, and every caller lets go of the slice before it calls anything else.
+    unsafe { &mut (&mut *P.entries.get())[..P.count.get()] }
+}
+
+fn remove(index: usize) -> Entry {
+    let all = entries();
+    let entry = all[index];
+    all.copy_within(index + 1.., index);
+    P.count.set(P.count.get() - 1);
+    entry
+}
+
+/// Adds one; false if there is no room.
+pub fn add(target: Option<usize>, taker: Option<usize>, timer: u16, info: &Info) -> bool {
+    let index = P.count.get();
+    if index == ROOM {
+        return false;
+    }
+    P.count.set(index + 1);
+    let number = |thread: Option<usize>| thread.map_or(NONE, |number| number as u16);
+    entries()[index] = Entry { target: number(target), taker: number(taker), timer, info: *info };
+    true
+}
+
+/// Whether a signal of this kind, of which there can be one, is pending for a thread or the process.
+pub fn has(target: Option<usize>, signal: i32) -> bool {
+    let target = target.map_or(NONE, |number| number as u16);
+    signal < FIRST_QUEUED && entries().iter().any(|e| e.target == target && e.info.signal == signal)
+}
+
+/// Whether one that this timer sent is pending.
+pub fn has_of_timer(timer: u16) -> bool {
+    entries().iter().any(|e| e.timer == timer)
+}
+
+/// Every signal that is pending for a thread or for the process, as a set.
+pub fn set_of(number: usize) -> u64 {
+    let all = entries().iter().filter(|e| e.target == NONE || e.target as usize == number);
+    all.fold(0, |set, e| set | bit(e.info.signal))
+}
+
+/// Takes a signal of the set for a thread: those sent to it first, then by number, then by age; as Linux does.
+pub fn take(number: usize, set: u64) -> Option<Info> {
+    let fits = |e: &&(usize, Entry)| e.1.is_for(number) && set & bit(e.1.info.signal) != 0;
+    let all = entries().iter().copied().enumerate();
+    let order = |(index, e): &(usize, Entry)| (e.target == NONE, e.info.signal, *index);
+    let (index, _) = all.filter(|e| fits(&e)).min_by_key(order)?;
+    let entry = remove(index);
+    let mut info = entry.info;
+    if entry.timer != 0 {
+        info.who[1] = timer::delivered(entry.timer as usize - 1);
+    }
+    Some(info)
+}
+
+/// Discards a signal, for everyone.
+pub fn forget(signal: i32) {
+    while let Some(index) = entries().iter().position(|e| e.info.signal == signal) {
+        remove(index);
+    }
+}
+
+/// A thread does not take what it was chosen for: others may.
+pub fn hand_on(number: usize) {
+    let blocked = if thread(number).ended.get() { u64::MAX } else { thread(number).blocked.get() };
+    for index in 0..P.count.get() {
+        let entry = &mut entries()[index];
+        if entry.target == NONE && entry.taker as usize == number && blocked & bit(entry.info.signal) != 0 {
+            entry.taker = NONE;
+            let signal = entry.info.signal;
+            let other = send::first_taker(signal);
+            entries()[index].taker = other.map_or(NONE, |other| other as u16);
+            if let Some(other) = other {
+                send::wake(other);
+            }
+        }
+    }
+}
+
+/// A thread has ended, and with it what was sent to it.
+pub fn thread_ended(number: usize) {
+    while let Some(index) = entries().iter().position(|e| e.target as usize == number) {
+        remove(index);
+    }
+    hand_on(number);
+    if super::mask::of_kernel() != 0 || thread(number).blocked.get() != 0 {
+        super::mask::tell_kernel();
+    }
+}

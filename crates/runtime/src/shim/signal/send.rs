@@ -1,0 +1,187 @@
+//! Sending signals.
+
+use super::action::{self, Effect};
+use super::deliver::die;
+use super::pending::{self, Info, code};
+use super::{LAST, bit, deliver, is_valid, own_pid};
+use crate::glibc::{self, real};
+use crate::sched::{self, S, me, thread};
+use crate::shim::shims;
+use crate::{choose, fibers, report, sys};
+use core::ffi::c_int;
+use heisen_trace::{Note, Op};
+
+/// Whether a thread would take the signal: it does not block it, or waits for it.
+fn takes(number: usize, signal: c_int) -> bool {
+    let t = thread(number);
+    !t.ended.get() && !t.timer.get() && (!t.blocked.get() | t.awaits.get()) & bit(signal) != 0
+}
+
+/// The threads that would take the signal, the main thread first.
+fn takers(signal: c_int) -> impl Iterator<Item = usize> {
+    (0..S.count.get()).filter(move |&number| takes(number, signal))
+}
+
+/// The first of them.
+pub fn first_taker(signal: c_int) -> Option<usize> {
+    takers(signal).next()
+}
+
+/// A thread has something to take: it can go on to do that, if it waits.
+pub fn wake(number: usize) {
+    if sched::interrupt(number) && number != me() && thread(number).begun.get() {
+        fibers::divert(thread(number));
+    }
+}
+
+/// A signal is sent to a thread of the program, or to the process; `timer` is the one that sends it, plus 1. An error
+/// number if it cannot be.
+pub fn post(target: Option<usize>, info: &Info, timer: u16) -> c_int {
+    post_choosing(target, info, timer, |signal| match takers(signal).count() {
+        0 => None,
+        count => Some(choose::choose_woken(count, |index| takers(signal).nth(index).unwrap_or(0))),
+    })
+}
+
+/// As [`post`], where `choose` says who takes a signal to the process.
+pub fn post_choosing(
+    target: Option<usize>,
+    info: &Info,
+    timer: u16,
+    choose: impl Fn(c_int) -> Option<usize>,
+) -> c_int {
+    let signal = info.signal;
+    let effect = action::effect(signal);
+    if signal == sys::SIGKILL {
+        die(signal);
+    }
+    if let Effect::Stop = effect {
+        report::note(Note::StopSignal);
+        return 0;
+    }
+    let likely = thread(target.unwrap_or(0));
+    if let Effect::Ignore = effect
+        && (likely.blocked.get() | likely.awaits.get()) & bit(signal) == 0
+    {
+        return 0;
+    }
+    if pending::has(target, signal) {
+        return 0;
+    }
+    let taker = match target {
+        Some(number) => takes(number, signal).then_some(number),
+        None => choose(signal),
+    };
+    if let (Effect::Terminate, Some(taker)) = (effect, taker)
+        && thread(taker).awaits.get() & bit(signal) == 0
+    {
+        die(signal);
+    }
+    if !pending::add(target, taker, timer, info) {
+        report::note(Note::TooManySignals);
+        return sys::EAGAIN;
+    }
+    if let Some(taker) = taker {
+        wake(taker);
+    }
+    0
+}
+
+/// A thread of the program sends a signal; if it is the one to take it, that is done before the call returns.
+fn send(target: Option<usize>, info: &Info, pc: usize) -> c_int {
+    let handle = target.map_or(0, |number| thread(number).fs.get());
+    sched::point(Op::Kill, handle, pc);
+    let error = post(target, info, 0);
+    if S.signalled.has(me()) {
+        deliver();
+    }
+    error
+}
+
+/// To a thread by its handle, as the functions with `pthread` in their name do.
+fn send_to_handle(handle: usize, signal: c_int, code: i32, value: usize, pc: usize) -> c_int {
+    let Some(number) = fibers::thread_of_handle(handle) else { return sys::ESRCH };
+    match signal {
+        0 => 0,
+        _ if !is_valid(signal) => sys::EINVAL,
+        _ if thread(number).ended.get() => 0,
+        _ => send(Some(number), &Info::sent(signal, code, value), pc),
+    }
+}
+
+/// The thread of the program that has this id.
+pub fn thread_of_id(id: c_int) -> Option<usize> {
+    if id == own_pid() { Some(0) } else { fibers::thread_of_tid(id).filter(|&number| number != 0) }
+}
+
+/// To a thread by its id: none if it is no thread of the program. An error number.
+pub fn send_to_id(id: c_int, signal: c_int, pc: usize) -> Option<c_int> {
+    let number = thread_of_id(id).filter(|&number| !thread(number).timer.get())?;
+    Some(match signal {
+        0 => 0,
+        ..0 => sys::EINVAL,
+        _ if signal > LAST => sys::EINVAL,
+        _ if thread(number).ended.get() => sys::ESRCH,
+        _ => send(Some(number), &Info::sent(signal, code::TKILL, 0), pc),
+    })
+}
+
+/// To the program's own process: none if it is another. An error number.
+pub fn send_to_process(process: c_int, signal: c_int, code: i32, value: usize, pc: usize) -> Option<c_int> {
+    if process != own_pid() {
+        return None;
+    }
+    Some(match signal {
+        0 => 0,
+        ..0 => sys::EINVAL,
+        _ if signal > LAST => sys::EINVAL,
+        _ => send(None, &Info::sent(signal, code, value), pc),
+    })
+}
+
+shims! {
+    /// Sends a signal to a thread, which takes it when it is scheduled next; a scheduling point.
+    fn pthread_kill(handle: usize, signal: c_int) -> c_int = pc {
+        send_to_handle(handle, signal, code::TKILL, 0, pc)
+    }
+
+    /// As `pthread_kill`, with a value.
+    fn pthread_sigqueue(handle: usize, signal: c_int, value: usize) -> c_int = pc {
+        send_to_handle(handle, signal, code::QUEUE, value, pc)
+    }
+
+    /// As `pthread_kill`, by the thread's id.
+    fn tgkill(group: c_int, id: c_int, signal: c_int) -> c_int = pc {
+        if group != own_pid() {
+            return real!(tgkill, fn(group => c_int, id => c_int, signal => c_int) -> c_int);
+        }
+        glibc::result(send_to_id(id, signal, pc).unwrap_or(sys::ESRCH))
+    }
+
+    /// Sends a signal to the calling thread, which takes it before the call returns; a scheduling point.
+    fn raise(signal: c_int) -> c_int = pc {
+        glibc::result(send_to_handle(thread(me()).fs.get(), signal, code::TKILL, 0, pc))
+    }
+
+    /// As `raise`.
+    fn gsignal(signal: c_int) -> c_int = pc {
+        glibc::result(send_to_handle(thread(me()).fs.get(), signal, code::TKILL, 0, pc))
+    }
+
+    /// To the program itself: sends a signal to the process; a scheduling point. Which of the threads that do not block
+    /// it takes it is a decision. To others: as it is.
+    fn kill(process: c_int, signal: c_int) -> c_int = pc {
+        match send_to_process(process, signal, code::USER, 0, pc) {
+            Some(error) => glibc::result(error),
+            None => real!(kill, fn(process => c_int, signal => c_int) -> c_int),
+        }
+    }
+
+    /// As `kill`, with a value.
+    fn sigqueue(process: c_int, signal: c_int, value: usize) -> c_int = pc {
+        match send_to_process(process, signal, code::QUEUE, value, pc) {
+            Some(error) => glibc::result(error),
+            None => real!(sigqueue, fn(process => c_int, signal => c_int, value => usize) -> c_int),
+        }
+    }
+}

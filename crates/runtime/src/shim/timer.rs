@@ -1,0 +1,436 @@
+//! Timers on virtual time: `alarm`, `setitimer`, `timer_create`.
+//!
+//! A timer is a task: it has a place among the threads, with a small stack on which only the runtime runs, and waits there
+//! like a thread that sleeps. So when it fires, compared with what the threads do, is a decision like a time-out: by
+//! default when nothing else can run, time then jumping to the earliest deadline; at any point before that for one
+//! preemption. It sends its signal, or starts its thread, and waits again.
+//!
+//! One exception: a timer whose signal would end the program, as nobody handles it, is a watchdog. That it fires before
+//! its time tells nothing of the program, so it fires only if nothing else can run and no other deadline is earlier.
+
+use super::signal::action::{Effect, effect};
+use super::signal::pending::{self, Info, code};
+use super::signal::{SIGALRM, is_valid, send};
+use super::{shims, thread as threads, time};
+use crate::clock::{self, Timespec};
+use crate::fibers::{self, Wish};
+use crate::glibc::{self, real};
+use crate::sched::{self, S, me, thread};
+use crate::{report, sys};
+use core::cell::Cell;
+use core::ffi::c_int;
+use heisen_trace::{Note, Op};
+use heisen_wire::MAX_THREADS;
+
+/// Timers of `timer_create`, and the one of `alarm` and `setitimer`.
+const ROOM: usize = 256;
+const REAL: usize = ROOM;
+const STACK: usize = 64 << 10;
+const GUARD: usize = 4096;
+
+const TIMER_ABSTIME: c_int = 1;
+const ITIMER_REAL: c_int = 0;
+const MAX_CLOCK: c_int = 11;
+const ENOTSUP: c_int = 95;
+const SECOND: u64 = 1_000_000_000;
+
+/// Ways to notify.
+const SIGEV_SIGNAL: c_int = 0;
+const SIGEV_NONE: c_int = 1;
+const SIGEV_THREAD: c_int = 2;
+const SIGEV_THREAD_ID: c_int = 4;
+
+/// `struct sigevent`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Event {
+    value: usize,
+    signal: c_int,
+    notify: c_int,
+    /// The function, or a thread id.
+    function: usize,
+    attributes: usize,
+}
+
+/// `struct itimerspec`, and `struct itimerval` with microseconds.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    interval: Timespec,
+    value: Timespec,
+}
+
+struct Timer {
+    used: Cell<bool>,
+    clock: Cell<c_int>,
+    event: Cell<Event>,
+    /// Its thread of the scheduler; 0 if none was made yet.
+    task: Cell<usize>,
+    /// When it fires, `u64::MAX` if never, and how often from then on, 0 if not again.
+    deadline: Cell<u64>,
+    interval: Cell<u64>,
+    /// Firings since its signal became pending, and what that was for the one delivered last.
+    overrun: Cell<u64>,
+    told: Cell<u64>,
+}
+
+struct Timers([Timer; ROOM + 1]);
+
+// SAFETY: as for `sched::S`.
+unsafe impl Sync for Timers {}
+
+const NO_EVENT: Event = Event { value: 0, signal: 0, notify: SIGEV_NONE, function: 0, attributes: 0 };
+
+static TIMERS: Timers = Timers(
+    [const {
+        Timer {
+            used: Cell::new(false),
+            clock: Cell::new(0),
+            event: Cell::new(NO_EVENT),
+            task: Cell::new(0),
+            deadline: Cell::new(0),
+            interval: Cell::new(0),
+            overrun: Cell::new(0),
+            told: Cell::new(0),
+        }
+    }; ROOM + 1],
+);
+
+impl Timer {
+    /// A timer by the number that the program knows it by.
+    fn of(id: usize) -> Option<&'static Timer> {
+        TIMERS.0[..ROOM].get(id).filter(|timer| timer.used.get())
+    }
+
+    fn index(&self) -> usize {
+        (core::ptr::from_ref(self) as usize - TIMERS.0.as_ptr() as usize) / size_of::<Timer>()
+    }
+
+    /// How it is known to pending signals.
+    fn number(&self) -> u16 {
+        self.index() as u16 + 1
+    }
+
+    fn armed(&self) -> bool {
+        self.used.get() && self.deadline.get() != u64::MAX
+    }
+
+    /// Makes its task, if there is none from an earlier timer; false if there is no room.
+    fn prepare(&self) -> bool {
+        if self.task.get() != 0 {
+            return true;
+        }
+        let number = S.count.get();
+        let wish = Wish { stack: None, size: STACK, guard: GUARD };
+        if number == MAX_THREADS
+            || fibers::create(number, run as *const () as usize, self.index(), &wish).is_err()
+        {
+            return false;
+        }
+        sched::add(number, Some(me()));
+        sched::become_timer(number);
+        self.task.set(number);
+        true
+    }
+
+    fn set(&self, deadline: u64, interval: u64, pc: usize) {
+        let armed = self.armed();
+        self.deadline.set(deadline);
+        self.interval.set(interval);
+        self.overrun.set(0);
+        sched::set_timer(self.task.get(), 0, pc, deadline);
+        S.barred.remove(self.task.get());
+        match (armed, self.armed()) {
+            (false, true) => sched::add_errand(),
+            (true, false) => sched::remove_errand(),
+            _ => {}
+        }
+    }
+
+    /// What is left of its time, and its interval.
+    fn left(&self) -> (u64, u64) {
+        if !self.armed() {
+            return (0, if self.used.get() { self.interval.get() } else { 0 });
+        }
+        // It has not fired yet, so there is something left.
+        (clock::until(self.deadline.get()).max(1), self.interval.get())
+    }
+
+    /// Its time has come; it fires and is set again.
+    fn fire(&self) {
+        let t = thread(me());
+        report::event(Op::Timer, 0, t.pc.get());
+        let (deadline, interval) = (self.deadline.get(), self.interval.get());
+        // Time may have jumped over some of its moments.
+        let missed = clock::since(deadline).checked_div(interval).unwrap_or(0);
+        let next = match interval {
+            0 => u64::MAX,
+            _ => deadline.saturating_add((missed + 1).saturating_mul(interval)).min(u64::MAX - 1),
+        };
+        self.notify(missed);
+        if self.armed() && self.deadline.get() == deadline {
+            let overrun = self.overrun.get();
+            self.set(next, interval, t.pc.get());
+            self.overrun.set(overrun);
+        }
+    }
+
+    fn notify(&self, missed: u64) {
+        let event = self.event.get();
+        let signal = event.signal;
+        if event.notify == SIGEV_NONE {
+            return;
+        }
+        if event.notify == SIGEV_THREAD {
+            start(&event);
+            return;
+        }
+        if pending::has_of_timer(self.number()) {
+            self.overrun.set(self.overrun.get() + 1 + missed);
+            return;
+        }
+        self.overrun.set(missed);
+        let info = if self.index() == REAL {
+            Info::new(signal, code::KERNEL)
+        } else {
+            let who = [self.index() as i32, 0];
+            Info { who, value: event.value, ..Info::new(signal, code::TIMER) }
+        };
+        let target = (event.notify == SIGEV_THREAD_ID).then(|| send::thread_of_id(event.function as c_int));
+        match target {
+            Some(None) => {}
+            Some(Some(number)) if thread(number).ended.get() => {}
+            Some(target) => _ = send::post(target, &info, self.number()),
+            None => _ = send::post(None, &info, self.number()),
+        }
+    }
+
+    /// Whether it would end the program.
+    fn is_watchdog(&self) -> bool {
+        let event = self.event.get();
+        event.notify == SIGEV_SIGNAL
+            && matches!(effect(event.signal), Effect::Terminate)
+            && send::first_taker(event.signal).is_some_and(|taker| thread(taker).awaits.get() == 0)
+    }
+}
+
+/// What a timer's task does: it is scheduled when its time has come.
+extern "C" fn run(index: usize) -> usize {
+    let timer = &TIMERS.0[index];
+    loop {
+        sched::timer_fires();
+        timer.fire();
+        sched::timer_waits();
+    }
+}
+
+/// Starts the thread of a timer that has one; detached, with nothing blocked.
+fn start(event: &Event) {
+    let mut handle = 0;
+    if threads::make(&raw mut handle, event.attributes, event.function, event.value) == 0
+        && let Some(number) = fibers::thread_of_handle(handle)
+    {
+        thread(number).detached.set(true);
+    }
+}
+
+/// The signal of a timer is delivered: how often it fired besides.
+pub fn delivered(index: usize) -> i32 {
+    let timer = &TIMERS.0[index];
+    timer.told.set(timer.overrun.replace(0));
+    timer.told.get().min(i32::MAX as u64) as i32
+}
+
+/// Keeps watchdogs from firing while there is anything else to do.
+pub fn recheck() {
+    for timer in TIMERS.0.iter().filter(|timer| timer.armed()) {
+        let task = timer.task.get();
+        if !timer.is_watchdog() {
+            S.barred.remove(task);
+            continue;
+        }
+        let earlier = |number: usize| {
+            let waits = S.late.has(number) && !S.signalled.has(number);
+            let watches = thread(number).timer.get();
+            S.enabled.has(number)
+                && (!waits || !watches && thread(number).deadline.get() < timer.deadline.get())
+        };
+        if (0..S.count.get()).any(|number| number != task && earlier(number)) {
+            S.barred.add(task);
+        } else {
+            S.barred.remove(task);
+        }
+    }
+}
+
+/// Sets the timer of `alarm` and `setitimer`; what was left of it before. None if there is no room.
+fn set_real(value: u64, interval: u64, pc: usize) -> Option<(u64, u64)> {
+    let timer = &TIMERS.0[REAL];
+    sched::point(Op::Timer, 0, pc);
+    let before = timer.left();
+    if !timer.used.get() {
+        if value == 0 {
+            return Some(before);
+        }
+        if !timer.prepare() {
+            return None;
+        }
+        timer.deadline.set(u64::MAX);
+        timer.used.set(true);
+        timer.event.set(Event { signal: SIGALRM, notify: SIGEV_SIGNAL, ..NO_EVENT });
+    }
+    timer.set(if value == 0 { u64::MAX } else { clock::deadline_in(value) }, interval, pc);
+    Some(before)
+}
+
+/// A `struct timeval` in nanoseconds.
+fn of_timeval(time: &Timespec) -> Option<u64> {
+    let valid = time.seconds >= 0 && (0..1_000_000).contains(&time.nanoseconds);
+    valid
+        .then(|| (time.seconds as u64).saturating_mul(SECOND).saturating_add(time.nanoseconds as u64 * 1_000))
+}
+
+fn to_timeval(nanos: u64) -> Timespec {
+    // What is left is more than nothing, so rounded up.
+    Timespec {
+        seconds: (nanos / SECOND) as i64,
+        nanoseconds: (nanos % SECOND).div_ceil(1_000).min(999_999) as i64,
+    }
+}
+
+fn to_setting((left, interval): (u64, u64)) -> Setting {
+    Setting { interval: Timespec::of(interval), value: Timespec::of(left) }
+}
+
+shims! {
+    /// Sets the process's timer, which sends SIGALRM when its time has come; a scheduling point. When it fires is a
+    /// decision.
+    fn alarm(seconds: u32) -> u32 = pc {
+        match set_real(seconds as u64 * SECOND, 0, pc) {
+            Some((0, _)) | None => 0,
+            // As the kernel rounds.
+            Some((left, _)) => ((left + SECOND / 2) / SECOND).max(1) as u32,
+        }
+    }
+
+    /// As `alarm`, in microseconds, and again and again.
+    fn ualarm(value: u32, interval: u32) -> u32 = pc {
+        match set_real(value as u64 * 1_000, interval as u64 * 1_000, pc) {
+            Some((left, _)) => left.div_ceil(1_000) as u32,
+            None => u32::MAX,
+        }
+    }
+
+    /// As `alarm`; the timers of processor time are the kernel's.
+    fn setitimer(which: c_int, new: *const Setting, old: *mut Setting) -> c_int = pc {
+        if which != ITIMER_REAL {
+            report::note(Note::CpuTimer);
+            return real!(setitimer, fn(which => c_int, new => *const Setting, old => *mut Setting) -> c_int);
+        }
+        // SAFETY: the program passes one, or null, which Linux takes for a time of nothing.
+        let times = unsafe { new.as_ref() }
+            .map_or(Some((0, 0)), |new| of_timeval(&new.value).zip(of_timeval(&new.interval)));
+        let Some((value, interval)) = times else { return glibc::result(sys::EINVAL) };
+        let Some((left, before)) = set_real(value, interval, pc) else { return glibc::result(sys::EAGAIN) };
+        if !old.is_null() {
+            // SAFETY: the program passes room for one, or null.
+            unsafe { *old = Setting { interval: to_timeval(before), value: to_timeval(left) } };
+        }
+        0
+    }
+
+    /// What is left of the time of `setitimer`.
+    fn getitimer(which: c_int, out: *mut Setting) -> c_int = pc {
+        if which != ITIMER_REAL {
+            return real!(getitimer, fn(which => c_int, out => *mut Setting) -> c_int);
+        }
+        let (left, interval) = TIMERS.0[REAL].left();
+        // SAFETY: the program passes room for one.
+        unsafe { *out = Setting { interval: to_timeval(interval), value: to_timeval(left) } };
+        0
+    }
+
+    /// Makes a timer, as a task of its own.
+    fn timer_create(clock: c_int, event: *const Event, out: *mut usize) -> c_int = pc {
+        if !time::modelled(clock) {
+            // Clocks of processes and threads have negative numbers.
+            if clock > MAX_CLOCK {
+                return glibc::result(sys::EINVAL);
+            }
+            report::note(Note::CpuTimer);
+            return glibc::result(ENOTSUP);
+        }
+        let free = TIMERS.0[..ROOM].iter().position(|timer| !timer.used.get());
+        let Some(index) = free.filter(|&index| TIMERS.0[index].prepare()) else {
+            report::note(Note::TooManyTimers);
+            return glibc::result(sys::EAGAIN);
+        };
+        // SAFETY: the program passes one, or null for the usual.
+        let event = match unsafe { event.as_ref() } {
+            Some(event) => *event,
+            None => Event { value: index, signal: SIGALRM, notify: SIGEV_SIGNAL, ..NO_EVENT },
+        };
+        let valid = match event.notify {
+            SIGEV_NONE | SIGEV_THREAD => true,
+            SIGEV_SIGNAL => is_valid(event.signal),
+            SIGEV_THREAD_ID => is_valid(event.signal) && send::thread_of_id(event.function as c_int).is_some(),
+            _ => false,
+        };
+        if !valid {
+            return glibc::result(sys::EINVAL);
+        }
+        let timer = &TIMERS.0[index];
+        timer.clock.set(clock);
+        timer.event.set(event);
+        timer.deadline.set(u64::MAX);
+        timer.interval.set(0);
+        timer.told.set(0);
+        timer.used.set(true);
+        // SAFETY: the program passes room for the id.
+        unsafe { *out = index };
+        0
+    }
+
+    /// Sets a timer; a scheduling point. When it fires is a decision.
+    fn timer_settime(id: usize, flags: c_int, new: *const Setting, old: *mut Setting) -> c_int = pc {
+        let Some(timer) = Timer::of(id) else { return glibc::result(sys::EINVAL) };
+        // SAFETY: the program passes one, or null.
+        let times = unsafe { new.as_ref() }
+            .and_then(|new| new.value.nanos_not_negative().zip(new.interval.nanos_not_negative()));
+        let Some((value, interval)) = times else { return glibc::result(sys::EINVAL) };
+        sched::point(Op::Timer, 0, pc);
+        if !old.is_null() {
+            // SAFETY: the program passes room for one, or null.
+            unsafe { *old = to_setting(timer.left()) };
+        }
+        let deadline = match value {
+            0 => u64::MAX,
+            _ if flags & TIMER_ABSTIME != 0 => clock::deadline_at(timer.clock.get(), value),
+            _ => clock::deadline_in(value),
+        };
+        timer.set(deadline, interval, pc);
+        0
+    }
+
+    /// What is left of a timer's time.
+    fn timer_gettime(id: usize, out: *mut Setting) -> c_int = pc {
+        let Some(timer) = Timer::of(id) else { return glibc::result(sys::EINVAL) };
+        // SAFETY: the program passes room for one.
+        unsafe { *out = to_setting(timer.left()) };
+        0
+    }
+
+    /// How often a timer fired besides the one whose signal was delivered last.
+    fn timer_getoverrun(id: usize) -> c_int = pc {
+        let Some(timer) = Timer::of(id) else { return glibc::result(sys::EINVAL) };
+        timer.told.get().min(i32::MAX as u64) as c_int
+    }
+
+    /// Ends a timer.
+    fn timer_delete(id: usize) -> c_int = pc {
+        let Some(timer) = Timer::of(id) else { return glibc::result(sys::EINVAL) };
+        timer.set(u64::MAX, 0, pc);
+        timer.used.set(false);
+        0
+    }
+}
