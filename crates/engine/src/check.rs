@@ -10,7 +10,7 @@ use crate::look::{Symbols, View};
 use crate::program::Program;
 use crate::slot::{Detail, Job, Run};
 use crate::sys;
-use crate::zygote::{Limits, Observer, Output, Zygote};
+use crate::zygote::{Carrier, Limits, Observer, Output, Zygote};
 use heisen_search::{Dfs, Icb, Pct, Random, Search, Status, Strategy};
 use heisen_trace::{End, Finding, Note, Plan, Stack};
 use heisen_wire::{MAX_SLOTS, Wire};
@@ -69,6 +69,9 @@ pub struct Options {
     pub expect_exit: i32,
     /// Workers.
     pub jobs: usize,
+    /// What carries the threads.
+    #[serde(default)]
+    pub carrier: Carrier,
 }
 
 impl Options {

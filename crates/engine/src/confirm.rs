@@ -357,7 +357,7 @@ fn object_name(view: &mut View<'_>, wire: &Wire, op: Op, object: u64) -> String 
         Op::Create | Op::Handler => {
             view.frame_at(object, false).last().map_or(String::new(), |f| f.function.clone())
         }
-        Op::Join | Op::Kill => match thread_of_handle(wire, view, object) {
+        Op::Join | Op::Kill => match thread_of_handle(wire, object) {
             Some(id) => id.to_string(),
             None => format!("{object:#x}"),
         },
@@ -365,14 +365,11 @@ fn object_name(view: &mut View<'_>, wire: &Wire, op: Op, object: u64) -> String 
     }
 }
 
-/// The thread whose handle this is: a thread control block holds the thread's id.
-fn thread_of_handle(wire: &Wire, view: &View<'_>, handle: u64) -> Option<ThreadId> {
-    const TID: u64 = 0x2d0;
-    let mut word = [0];
-    view.read_words(handle + TID, &mut word).ok()?;
-    let number = (word[0] as u32 as i32).checked_sub(TID_BASE)?;
-    let count = report_of(wire).threads.load(Relaxed) as i32;
-    (0..count).contains(&number).then_some(ThreadId(number as u16))
+/// The thread whose handle this is.
+fn thread_of_handle(wire: &Wire, handle: u64) -> Option<ThreadId> {
+    let count = report_of(wire).threads.load(Relaxed) as usize;
+    let number = wire.threads.iter().take(count).position(|t| t.handle.load(Relaxed) == handle)?;
+    Some(ThreadId(number as u16))
 }
 
 fn describe_thread(

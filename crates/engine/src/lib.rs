@@ -11,6 +11,7 @@
 //! | [`judge`] | whether an execution is a bug |
 //! | [`check`] | the search: batches of plans over all workers |
 //! | [`confirm`] | one close look at a schedule, which makes a finding of it |
+//! | [`debug`] | executions for a debugger |
 //! | [`look`] | stacks and names from a paused process |
 //! | [`saved`] | searches that were interrupted |
 
@@ -18,6 +19,7 @@ mod capture;
 pub mod check;
 pub mod compile;
 pub mod confirm;
+pub mod debug;
 pub mod error;
 pub mod judge;
 pub mod look;

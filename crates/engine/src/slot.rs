@@ -89,7 +89,19 @@ pub struct Run {
 }
 
 /// Writes as many of the jobs as there is room for; how many.
-pub(crate) fn write_plans(wire: &Wire, jobs: &[Job<'_>], detail: Detail, limits: &Limits) -> Result<usize> {
+pub(crate) fn write_plans(
+    wire: &Wire,
+    jobs: &[Job<'_>],
+    detail: Detail,
+    flags: u32,
+    limits: &Limits,
+) -> Result<usize> {
+    let flags = flags
+        | match detail {
+            Detail::End => 0,
+            Detail::Decisions => flag::DECISIONS,
+            Detail::All => flag::DECISIONS | flag::EVENTS | flag::STOPS,
+        };
     let mut first = 0;
     for (number, &job) in jobs.iter().take(MAX_SLOTS).enumerate() {
         let count = job.overrides();
@@ -101,13 +113,13 @@ pub(crate) fn write_plans(wire: &Wire, jobs: &[Job<'_>], detail: Detail, limits:
         if first + count > MAX_OVERRIDES {
             return Ok(number);
         }
-        write_plan(wire, &wire.slots[number], job, first, detail, limits);
+        write_plan(wire, &wire.slots[number], job, first, flags, limits);
         first += count;
     }
     Ok(jobs.len().min(MAX_SLOTS))
 }
 
-fn write_plan(wire: &Wire, slot: &Slot, job: Job<'_>, first: usize, detail: Detail, limits: &Limits) {
+fn write_plan(wire: &Wire, slot: &Slot, job: Job<'_>, first: usize, flags: u32, limits: &Limits) {
     let plan = &slot.plan;
     let (kind, seed, depth, steps) = match job {
         Job::Plan(Plan { policy: Policy::Random { seed }, .. }) => (policy::RANDOM, *seed, 0, 0),
@@ -115,11 +127,6 @@ fn write_plan(wire: &Wire, slot: &Slot, job: Job<'_>, first: usize, detail: Deta
             (policy::PCT, *seed, *depth, *steps)
         }
         _ => (policy::DEFAULT, 0, 0, 0),
-    };
-    let flags = match detail {
-        Detail::End => 0,
-        Detail::Decisions => flag::DECISIONS,
-        Detail::All => flag::DECISIONS | flag::EVENTS | flag::STOPS,
     };
     let expect = match job {
         Job::Plan(plan) => plan.expect,

@@ -9,7 +9,8 @@ use crate::error::{Error, Result};
 use crate::program::Program;
 use crate::slot::{self, Detail, Job, Run};
 use crate::sys::{self, Mapping};
-use heisen_wire::{ENV_FD, MAX_SLOTS, Wire, stop, turn};
+use heisen_wire::{ENV_FD, MAX_SLOTS, Wire, flag, stop, turn};
+use serde::{Deserialize, Serialize};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -22,9 +23,32 @@ const LOOK: Duration = Duration::from_millis(50);
 /// How long a program that does not move has to say where it is.
 const ANSWER: Duration = Duration::from_millis(500);
 
+/// What carries the threads of a program. Both pass the same scheduling points, so a schedule found with one replays
+/// with the other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Carrier {
+    /// One kernel thread for all: fast.
+    #[default]
+    Fibers,
+    /// A kernel thread for each, of which one runs at a time.
+    Kernel,
+}
+
+impl Carrier {
+    fn flags(self) -> u32 {
+        match self {
+            Carrier::Fibers => 0,
+            Carrier::Kernel => flag::KERNEL,
+        }
+    }
+}
+
 /// Limits and watchers of executions.
 #[derive(Clone, Debug)]
 pub struct Limits {
+    /// What carries the threads.
+    pub carrier: Carrier,
     /// Steps of one execution.
     pub steps: u32,
     /// How long a program may run without a scheduling point.
@@ -40,6 +64,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Limits {
         Limits {
+            carrier: Carrier::default(),
             steps: 1_000_000,
             hang: Duration::from_secs(10),
             horizon: Duration::from_secs(1),
@@ -145,8 +170,13 @@ impl Zygote {
         Ok(Zygote { child, mapping, limits: limits.clone(), capture, spinning: false, ended: false })
     }
 
-    fn wire(&self) -> &Wire {
+    pub(crate) fn wire(&self) -> &Wire {
         self.mapping.wire()
+    }
+
+    /// Whether the user wants to stop.
+    pub(crate) fn interrupted(&self) -> bool {
+        self.limits.stop.load(Relaxed)
     }
 
     /// Waits until it is the engine's turn. Stops are shown to the observer on the way.
@@ -177,7 +207,7 @@ impl Zygote {
             if wire.bell.load(SeqCst) != rung {
                 continue;
             }
-            if self.limits.stop.load(Relaxed) {
+            if self.interrupted() {
                 return Waited::Interrupted;
             }
             if let Ok(Some(status)) = self.child.try_wait() {
@@ -218,14 +248,7 @@ impl Zygote {
         detail: Detail,
         observer: Option<&mut dyn Observer>,
     ) -> Result<Vec<Run>> {
-        let wanted = slot::write_plans(self.wire(), jobs, detail, &self.limits)?;
-        let wire = self.wire();
-        wire.slots_wanted.store(wanted as u32, Relaxed);
-        wire.slots_run.store(0, Relaxed);
-        wire.slot.store(0, Relaxed);
-        wire.enough.store(0, Relaxed);
-        wire.turn.store(turn::ZYGOTE, SeqCst);
-        sys::futex_wake(&wire.turn);
+        let wanted = self.begin(jobs, detail, 0)?;
         let waited = self.wait(turn::ZYGOTE, observer);
         let stuck = match waited {
             Waited::Parked => None,
@@ -246,6 +269,20 @@ impl Zygote {
         }
         let ran = (self.wire().slots_run.load(Relaxed) as usize).min(wanted);
         (0..ran).map(|number| slot::read_run(self.wire(), number, stuck == Some(number))).collect()
+    }
+
+    /// Passes the turn to the zygote, with plans that have these flags besides the usual ones; how many.
+    pub(crate) fn begin(&mut self, jobs: &[Job<'_>], detail: Detail, flags: u32) -> Result<usize> {
+        let flags = flags | self.limits.carrier.flags();
+        let wanted = slot::write_plans(self.wire(), jobs, detail, flags, &self.limits)?;
+        let wire = self.wire();
+        wire.slots_wanted.store(wanted as u32, Relaxed);
+        wire.slots_run.store(0, Relaxed);
+        wire.slot.store(0, Relaxed);
+        wire.enough.store(0, Relaxed);
+        wire.turn.store(turn::ZYGOTE, SeqCst);
+        sys::futex_wake(&wire.turn);
+        Ok(wanted)
     }
 
     /// Whether the execution that was last found not to move was running, rather than blocked in the kernel.
@@ -295,11 +332,12 @@ impl Drop for Zygote {
     }
 }
 
-/// Whether a process is running on a processor rather than waiting in the kernel.
+/// Whether a thread of a process is running on a processor rather than waiting in the kernel.
 fn spins(pid: i32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let mut stats = tasks.map(|task| std::fs::read_to_string(task.path().join("stat")).unwrap_or_default());
     // The state follows the name, which may itself hold spaces and parentheses.
-    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('R'))
+    stats.any(|stat| stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('R')))
 }
 
 fn preload(runtime: &Path) -> PathBuf {

@@ -3,6 +3,7 @@
 use crate::exit;
 use clap::{Parser, Subcommand, ValueEnum};
 use heisen_engine::check::Kind;
+use heisen_engine::zygote;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -85,6 +86,10 @@ pub struct CheckArgs {
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
 
+    /// What carries the threads: fibers is fast, kernel gives each a kernel thread; the result is the same
+    #[arg(long, value_enum, default_value = "fibers")]
+    pub carrier: Carrier,
+
     /// Where schedules and other files go
     #[arg(short, long, value_name = "DIR", default_value = ".heisen")]
     pub output: PathBuf,
@@ -95,7 +100,7 @@ pub struct CheckArgs {
 
     /// Continue an interrupted search, with the options it was started with
     #[arg(long, value_name = "FILE", conflicts_with_all = [
-        "source", "command", "strategy", "bound", "depth", "steps", "hang", "seed", "keep_going", "expect_exit"
+        "source", "command", "strategy", "bound", "depth", "steps", "hang", "seed", "keep_going", "expect_exit", "carrier"
     ])]
     pub resume: Option<PathBuf>,
 
@@ -117,6 +122,18 @@ pub struct ReplayArgs {
     /// List every step: thread, operation, object, source line
     #[arg(long)]
     pub trace: bool,
+
+    /// What carries the threads: fibers, or kernel threads
+    #[arg(long, value_enum, default_value = "fibers")]
+    pub carrier: Carrier,
+
+    /// Open gdb on it, stopped at the failing event; `help heisen` there lists the commands
+    #[arg(long, conflicts_with_all = ["trace", "quiet", "hang", "carrier"])]
+    pub gdb: bool,
+
+    /// With --gdb: arguments for gdb, such as -batch -ex 'heisen threads'
+    #[arg(last = true, requires = "gdb", value_name = "GDB ARGS")]
+    pub gdb_args: Vec<OsString>,
 
     /// Give up on a program that runs this long without a scheduling point
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "10s", value_parser = duration)]
@@ -140,6 +157,21 @@ pub struct ShowArgs {
     /// Colours
     #[arg(long, value_enum, default_value = "auto")]
     pub color: Color,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Carrier {
+    Fibers,
+    Kernel,
+}
+
+impl From<Carrier> for zygote::Carrier {
+    fn from(carrier: Carrier) -> zygote::Carrier {
+        match carrier {
+            Carrier::Fibers => zygote::Carrier::Fibers,
+            Carrier::Kernel => zygote::Carrier::Kernel,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

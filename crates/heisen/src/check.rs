@@ -26,7 +26,8 @@ pub fn run(args: &CheckArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
     // A compiler that was interrupted along with us has not failed.
     let interrupted = |error| if stop.load(Relaxed) { Error::Interrupted } else { error };
     let Prepared { program, options, search, tally } = prepare(args).map_err(interrupted)?;
-    let limits = Limits { steps: options.steps, hang: options.hang, stop, ..Limits::default() };
+    let (steps, hang, carrier) = (options.steps, options.hang, options.carrier);
+    let limits = Limits { steps, hang, carrier, stop, ..Limits::default() };
     let check = Check { runtime: unpack::runtime()?, program: &program, options: &options, limits };
 
     let live = !args.quiet && std::io::stderr().is_terminal();
@@ -95,6 +96,7 @@ fn prepare(args: &CheckArgs) -> Result<Prepared, Error> {
         keep_going: args.keep_going,
         expect_exit: args.expect_exit,
         jobs,
+        carrier: args.carrier.into(),
     };
     Ok(Prepared { search: options.search(), program, options, tally: Tally::default() })
 }

@@ -4,6 +4,7 @@
 mod args;
 mod check;
 mod exit;
+mod gdb;
 mod json;
 mod paint;
 mod replay;
@@ -28,7 +29,12 @@ fn main() -> ExitCode {
         Err(error) => return not_understood(&error),
     };
     let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+    let mut signals = vec![signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT];
+    if matches!(&args.command, Command::Replay(args) if args.gdb) {
+        // Ctrl-C is for gdb, and must only not end us.
+        let _ = signal_hook::flag::register(signals.remove(1), Arc::default());
+    }
+    for signal in signals {
         // A second time means at once.
         let _ =
             signal_hook::flag::register_conditional_shutdown(signal, exit::INTERRUPTED.into(), stop.clone());

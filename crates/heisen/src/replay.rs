@@ -1,10 +1,10 @@
 //! `heisen replay`.
 
 use crate::args::ReplayArgs;
-use crate::exit;
 use crate::paint::{Paint, print, say};
 use crate::report::{Screen, operation};
 use crate::show;
+use crate::{exit, gdb};
 use heisen_engine::confirm::{Camera, Closeup};
 use heisen_engine::program::Program;
 use heisen_engine::slot::Job;
@@ -28,8 +28,12 @@ pub fn run(args: &ReplayArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
             program.path.display()
         ));
     }
-    let limits = Limits { steps: schedule.steps_limit.max(10), hang: args.hang, stop, ..Limits::default() };
+    let (steps, carrier) = (schedule.steps_limit.max(10), args.carrier.into());
+    let limits = Limits { steps, carrier, hang: args.hang, stop, ..Limits::default() };
     let runtime = unpack::runtime()?;
+    if args.gdb {
+        return gdb::run(args, &schedule, &program, &limits, &runtime);
+    }
     let camera = Camera {
         runtime: &runtime,
         program: &program,

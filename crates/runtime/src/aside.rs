@@ -59,14 +59,14 @@ static ERRANDS: Errands = Errands {
 };
 
 unsafe extern "C" {
-    fn heisen_clone(flags: usize, stack: usize, errand: *const Errand) -> isize;
+    fn heisen_clone_aside(flags: usize, stack: usize, errand: *const Errand) -> isize;
 }
 
 global_asm!(
-    // heisen_clone(flags, stack, errand): in the new kernel thread, calls heisen_aside(errand) on the new stack.
-    ".globl heisen_clone",
-    ".hidden heisen_clone",
-    "heisen_clone:",
+    // heisen_clone_aside(flags, stack, errand): in the new kernel thread, calls heisen_aside(errand) on the new stack.
+    ".globl heisen_clone_aside",
+    ".hidden heisen_clone_aside",
+    "heisen_clone_aside:",
     "mov r9, rdx",
     "xor edx, edx",
     "xor r10d, r10d",
@@ -128,7 +128,7 @@ fn send(number: usize, args: [usize; 6]) -> Option<&'static Errand> {
     let flags = CLONE_VM_FS_FILES_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
     let mask = sys::signal_mask(Some(u64::MAX));
     // SAFETY: the stack is not in use and large enough for `run`, which never returns.
-    let started = unsafe { heisen_clone(flags, stack + STACK - 64, errand) };
+    let started = unsafe { heisen_clone_aside(flags, stack + STACK - 64, errand) };
     sys::signal_mask(Some(mask));
     if started < 0 {
         errand.state.store(FREE, Relaxed);

@@ -6,7 +6,7 @@
 
 use crate::glibc::{self, real, tcb};
 use crate::sched::{self, S, Thread, me, thread};
-use crate::{report, shim, sys};
+use crate::{kernel, report, shim, sys};
 use core::arch::{asm, global_asm};
 use core::cell::Cell;
 use core::ffi::{c_int, c_void};
@@ -223,9 +223,20 @@ fn add_to_list(fs: usize) {
     write(main, link);
 }
 
+/// Takes a control block off that list.
+pub fn take_off_list(fs: usize) {
+    let link = fs + tcb::LIST;
+    let (next, previous) = (read::<usize>(link), read::<usize>(link + 8));
+    write(previous, next);
+    write(next + 8, previous);
+}
+
 /// Switches to another thread; returns when `from` is switched to again.
 #[inline]
 pub fn switch(from: &Thread, to: &Thread) {
+    if S.kernel.get() {
+        return kernel::switch(from, to);
+    }
     // SAFETY: `to` is not running, so its saved stack pointer points at a frame that `heisen_switch`, or `create`,
     // laid down; its fs base is a live control block.
     unsafe { heisen_switch(&raw const from.sp, to.sp.get(), to.fs.get()) };
@@ -278,6 +289,11 @@ extern "C" fn diverted() {
 /// Makes a thread that is switched out take its signals when it is switched to: lays another frame below its own. So
 /// the path of a scheduling point needs no test for signals.
 pub fn divert(t: &Thread) {
+    if S.kernel.get() {
+        // It waits for the baton somewhere below its frame, and looks by itself.
+        t.diverted.set(true);
+        return;
+    }
     let old = t.sp.get();
     let new = old - 8 * saved::WORDS;
     for word in 0..saved::WORDS {
@@ -387,9 +403,7 @@ pub fn create(number: usize, start: usize, arg: usize, wish: &Wish) -> Result<()
     if let Some(offset) = F.rseq_offset.get() {
         write(fs.wrapping_add_signed(offset) + tcb::RSEQ_CPU_ID, tcb::RSEQ_FAILED);
     }
-    if F.single_threaded.get() != 0 {
-        write(F.single_threaded.get(), 0u8);
-    }
+    set_single_threaded(false);
     add_to_list(fs);
     t.fs.set(fs);
     t.start.set(start);
@@ -407,7 +421,26 @@ pub fn create(number: usize, start: usize, arg: usize, wish: &Wish) -> Result<()
     }
     write(sp + 8 * saved::RIP, heisen_fiber_entry as *const () as usize);
     t.sp.set(sp);
+    if S.kernel.get() && !kernel::launch(number) {
+        take_off_list(fs);
+        give_back_of(t);
+        return Err(sys::EAGAIN);
+    }
     Ok(())
+}
+
+/// Tells glibc, and who else asks it, whether there is only one thread.
+pub fn set_single_threaded(single: bool) {
+    if F.single_threaded.get() != 0 {
+        write(F.single_threaded.get(), u8::from(single));
+    }
+}
+
+/// Puts the stack of a thread that does not need it any more into the pool, if it came from there.
+fn give_back_of(t: &Thread) {
+    if !t.stack_foreign.get() && t.stack_size.get() != 0 {
+        give_back(Stack { base: t.stack.get(), size: t.stack_size.get(), guard: t.guard_size.get() });
+    }
 }
 
 /// Two words that the C ABI returns in registers.
@@ -458,9 +491,10 @@ pub fn finish_thread() -> ! {
         shim::process::exit_with(0, 0);
     }
     let t = thread(me());
-    if !t.stack_foreign.get() && t.stack_size.get() != 0 {
-        // Safe to hand on already: only another thread can take it, and this one never runs again after the switch.
-        give_back(Stack { base: t.stack.get(), size: t.stack_size.get(), guard: t.guard_size.get() });
+    if !t.stays.get() {
+        // Safe to hand on already: only another thread can take it, and this one never runs again after the switch, or
+        // does not touch it (see `kernel`).
+        give_back_of(t);
     }
     sched::end()
 }
@@ -539,11 +573,29 @@ pub fn thread_of_tid(tid: i32) -> Option<usize> {
 /// Calls `ask` with the id of the kernel thread in the control block of a thread, for functions that hand it on to the
 /// kernel.
 pub fn with_kernel_id<R>(handle: usize, ask: impl FnOnce() -> R) -> R {
+    if S.kernel.get() {
+        return ask();
+    }
     let id = read::<i32>(handle + tcb::TID);
     write(handle + tcb::TID, sys::gettid());
     let answer = ask();
     write(handle + tcb::TID, id);
     answer
+}
+
+/// The id of the kernel thread that a thread runs on.
+pub fn kernel_id(t: &Thread) -> i32 {
+    if S.kernel.get() { read(t.fs.get() + tcb::TID) } else { sys::gettid() }
+}
+
+/// Puts the id of the kernel thread into the running thread's control block, where glibc keeps it.
+pub fn keep_kernel_id() {
+    write(fs_base() + tcb::TID, sys::gettid());
+}
+
+/// Where glibc keeps the id of the kernel thread in a control block.
+pub fn kernel_id_at(t: &Thread) -> usize {
+    t.fs.get() + tcb::TID
 }
 
 /// The thread whose `pthread_t` this is.

@@ -1,5 +1,5 @@
 //! The runtime: preloaded into the program under test, it takes the place of the threading library, runs all threads
-//! of the program on one kernel thread and asks the plan, at every scheduling point, who goes next.
+//! of the program on one kernel thread, or one at a time, and asks the plan, at every scheduling point, who goes next.
 //!
 //! It is `no_std`, allocates nothing on the path of a scheduling point, makes system calls itself and calls nothing
 //! that it intercepts. It knows nothing of search, symbols or text: it follows a plan and leaves a log.
@@ -8,7 +8,8 @@
 //! | --- | --- |
 //! | [`sched`], [`choose`] | threads, who is enabled, scheduling points; decisions |
 //! | [`policy`], [`fair`] | the choice where the plan leaves one; fairness to threads that wait for a yielding one |
-//! | [`fibers`] | the carrier: stacks, thread-local storage, the switch |
+//! | [`fibers`] | the usual carrier: stacks, thread-local storage, the switch |
+//! | [`kernel`], [`debugger`] | the other carrier, kernel threads; what a debugger asks of it |
 //! | [`zygote`] | parks the program before `main`, one fork an execution |
 //! | [`report`] | what is written to the wire |
 //! | [`clock`] | virtual time |
@@ -24,10 +25,12 @@ mod aside;
 mod bits;
 mod choose;
 mod clock;
+mod debugger;
 mod fair;
 mod fibers;
 mod glibc;
 mod io;
+mod kernel;
 mod policy;
 mod report;
 mod sched;

@@ -1,14 +1,14 @@
 //! The runtime's side of the wire: takes the plan, keeps the log, pauses for the engine to look.
 
 use crate::sched::{NONE, S, me, needs, thread, threads};
-use crate::{fibers, policy, shim, sys};
+use crate::{debugger, fibers, kernel, policy, shim, sys};
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst, compiler_fence};
 use heisen_trace::decision::{Decision, DecisionKind};
 use heisen_trace::{Note, Op};
 use heisen_wire::{
     MAX_EVENTS, MAX_SLOTS, MAX_TEXT, NO_THREAD, Slot, Wire, diverged, end, flag, misuse, pack_event, state,
-    stop,
+    stop, want,
 };
 
 struct Report {
@@ -52,6 +52,11 @@ fn slot() -> &'static Slot {
     &wire().slots[R.slot.get() % MAX_SLOTS]
 }
 
+/// What has been told of the execution so far.
+pub fn so_far() -> &'static heisen_wire::Report {
+    &slot().report
+}
+
 /// An execution begins: takes over the plan. What was done before `main` does not count.
 pub fn begin(number: usize) {
     R.slot.set(number);
@@ -77,6 +82,12 @@ pub fn begin(number: usize) {
         plan.depth.load(Relaxed),
         plan.pct_steps.load(Relaxed),
     );
+    if R.flags.get() & flag::KERNEL != 0 {
+        kernel::begin();
+    }
+    if R.flags.get() & flag::DEBUGGER != 0 {
+        debugger::begin();
+    }
     set_alarm();
     crate::io::begin(u64::from(plan.patience.load(Relaxed)));
     S.running.set(true);
@@ -88,6 +99,20 @@ pub fn begin(number: usize) {
 /// Whether the engine looks at the end, at crashes and at decisions.
 pub fn stops() -> bool {
     R.flags.get() & flag::STOPS != 0
+}
+
+/// Whether a debugger is attached.
+pub fn debugged() -> bool {
+    R.flags.get() & flag::DEBUGGER != 0
+}
+
+/// Stops, if anyone wants to look: the engine, or a debugger that waits for what is named in [`want`].
+fn show(reason: u32, wanted: u32) {
+    if stops() {
+        pause(reason);
+    } else if debugged() {
+        debugger::reached(wanted);
+    }
 }
 
 /// Whether decisions are logged.
@@ -173,6 +198,9 @@ pub fn decision(decision: &Decision, to: u16) {
             note(Note::LogFull);
         }
     }
+    if debugged() {
+        debugger::decided(decision, to);
+    }
     if stops() && decision.chosen != 0 {
         let stop = &wire().stop;
         stop.to.store(to as u32, Relaxed);
@@ -184,7 +212,7 @@ pub fn decision(decision: &Decision, to: u16) {
 
 /// Sets when the next look is due: at once if there are signals from outside to be handed out.
 pub fn set_alarm() {
-    let mut at = S.tail.get().min(S.limit.get());
+    let mut at = S.tail.get().min(S.limit.get()).min(debugger::until());
     if R.next.get() < R.overrides.get() {
         at = at.min(wire().overrides[R.next.get() as usize].step.load(Relaxed).saturating_add(1));
     }
@@ -207,6 +235,10 @@ pub fn alarm(step: u32) {
         if step > planned {
             diverge(diverged::NO_DECISION, planned, 0);
         }
+    }
+    if step >= debugger::until() {
+        debugger::reached(want::STEP);
+        set_alarm();
     }
     if step >= S.limit.get() {
         finish(end::STEP_LIMIT, 0, 0);
@@ -297,9 +329,7 @@ pub fn ending(how: u32, code: i32, pc: usize) {
     report.end_code.store(code as u32, Relaxed);
     report.end_thread.store(me() as u32, Relaxed);
     report.end_pc.store(pc as u64, Relaxed);
-    if stops() {
-        pause(stop::END);
-    }
+    show(stop::END, want::END);
 }
 
 /// Ends the execution here and now.
@@ -329,9 +359,7 @@ pub fn misused(what: u32, object: usize, pc: usize) {
     report.misuse_thread.store(me() as u32, Relaxed);
     report.misuse_object.store(object as u64, Relaxed);
     report.misuse_pc.store(pc as u64, Relaxed);
-    if stops() {
-        pause(stop::MISUSE);
-    }
+    show(stop::MISUSE, want::MISUSE);
 }
 
 /// A panic or exception starts to unwind in the running thread.
@@ -339,8 +367,8 @@ pub fn thrown(rust: bool) {
     if rust {
         slot().report.panic_thread.store(me() as u32 + 1, Relaxed);
     }
-    if stops() && rust {
-        pause(stop::THROW);
+    if rust {
+        show(stop::THROW, want::THROW);
     }
 }
 
@@ -389,7 +417,8 @@ pub fn ring() {
     sys::futex_wake(&wire().bell);
 }
 
-fn publish_threads() {
+/// Writes the threads, as they are now, to the wire.
+pub fn publish_threads() {
     for (number, t) in threads() {
         let out = &wire().threads[number];
         let state = if t.ended.get() {
@@ -412,6 +441,8 @@ fn publish_threads() {
         put(&out.sp, if number == me() { 0 } else { t.sp.get() });
         put(&out.object, t.object.get());
         put(&out.needs, needs(number));
+        put(&out.handle, t.fs.get());
+        out.kernel_id.store(fibers::kernel_id(t) as u32, Relaxed);
     }
 }
 

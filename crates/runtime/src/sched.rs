@@ -6,13 +6,14 @@
 //! taking a lock disables those that are about to take it, so no step is wasted and the number of executions of a
 //! small program can be worked out by hand.
 //!
-//! Everything is a [`Cell`] in one static: there is one kernel thread, and a switch of fibers happens only in
-//! [`reschedule`], when nothing is borrowed.
+//! Everything is a [`Cell`] in one static: there is one kernel thread, or one at a time that runs, and a switch happens
+//! only in [`reschedule`], when nothing is borrowed.
 
 use crate::bits::Bits;
 use crate::shim::signal::{self, Delivered};
 use crate::{choose, fair, fibers, policy, report};
 use core::cell::Cell;
+use core::sync::atomic::AtomicU32;
 use heisen_trace::{Op, hash};
 use heisen_wire::MAX_THREADS;
 
@@ -81,6 +82,13 @@ pub struct Thread {
     pub guard_size: Cell<usize>,
     /// Whether the program brought the stack.
     pub stack_foreign: Cell<bool>,
+    /// For `kernel`: 1 when it may run, 0 while it waits for that; a futex word.
+    pub baton: AtomicU32,
+    /// For `kernel`: whether it has signals to take when it runs again, and its stack for signal handlers.
+    pub diverted: Cell<bool>,
+    pub handler_stack: Cell<usize>,
+    /// For `kernel`: the kernel thread must stay, though the thread has ended.
+    pub stays: Cell<bool>,
     /// What the program believes its alternate signal stack to be: base, size; size 0 if none.
     pub alt_base: Cell<usize>,
     pub alt_size: Cell<usize>,
@@ -130,6 +138,10 @@ impl Thread {
             stack_size: Cell::new(0),
             guard_size: Cell::new(0),
             stack_foreign: Cell::new(false),
+            baton: AtomicU32::new(0),
+            diverted: Cell::new(false),
+            handler_stack: Cell::new(0),
+            stays: Cell::new(false),
             alt_base: Cell::new(0),
             alt_size: Cell::new(0),
             name: [const { Cell::new(0) }; 16],
@@ -163,6 +175,8 @@ pub struct Sched {
     pub active: Cell<bool>,
     /// Whether an execution runs; false from start-up to the zygote point.
     pub running: Cell<bool>,
+    /// Whether threads are kernel threads rather than fibers; see `kernel`.
+    pub kernel: Cell<bool>,
     /// The running thread.
     pub current: Cell<u16>,
     /// Threads created; slots are not reused in an execution.
@@ -209,13 +223,15 @@ pub struct Sched {
     threads: [Thread; MAX_THREADS],
 }
 
-// SAFETY: the process has one kernel thread; signal handlers that touch the state end the process.
+// SAFETY: the process has one kernel thread, or several of which only the one that has the baton touches this (see
+// `kernel`, which also gives the ordering); signal handlers that touch the state end the process.
 unsafe impl Sync for Sched {}
 
 /// The one scheduler. All zeros, so that it takes no space in the library; [`init`] sets the rest.
 pub static S: Sched = Sched {
     active: Cell::new(false),
     running: Cell::new(false),
+    kernel: Cell::new(false),
     current: Cell::new(0),
     count: Cell::new(0),
     live: Cell::new(0),

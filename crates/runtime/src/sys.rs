@@ -36,6 +36,7 @@ const SYS_CLONE: usize = 56;
 const SYS_GETUID: usize = 102;
 const SYS_RT_SIGPENDING: usize = 127;
 const SYS_RT_SIGTIMEDWAIT: usize = 128;
+const SYS_NANOSLEEP: usize = 35;
 const SYS_CLOSE: usize = 3;
 const SYS_OPEN: usize = 2;
 pub const SYS_READ: usize = 0;
@@ -201,6 +202,30 @@ pub fn die_with_parent() {
 pub fn become_subreaper() {
     const PR_SET_CHILD_SUBREAPER: usize = 36;
     call(SYS_PRCTL, [PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0, 0]);
+}
+
+/// Lets any process of the same user trace this one, where the kernel is strict about that.
+pub fn allow_tracing() {
+    const PR_SET_PTRACER: usize = 0x5961_6d61;
+    call(SYS_PRCTL, [PR_SET_PTRACER, usize::MAX, 0, 0, 0, 0]);
+}
+
+/// Sleeps for some milliseconds.
+pub fn sleep_ms(time: u32) {
+    let time = [0u64, u64::from(time) * 1_000_000];
+    call(SYS_NANOSLEEP, [time.as_ptr() as usize, 0, 0, 0, 0, 0]);
+}
+
+const FUTEX_PRIVATE: usize = 128;
+
+/// Waits on a word that only this process uses.
+pub fn private_futex_wait(word: &core::sync::atomic::AtomicU32, value: u32) {
+    call(SYS_FUTEX, [word.as_ptr() as usize, FUTEX_WAIT | FUTEX_PRIVATE, value as usize, 0, 0, 0]);
+}
+
+/// Wakes the one that waits on a word that only this process uses.
+pub fn private_futex_wake(word: &core::sync::atomic::AtomicU32) {
+    call(SYS_FUTEX, [word.as_ptr() as usize, FUTEX_WAKE | FUTEX_PRIVATE, 1, 0, 0, 0]);
 }
 
 const FUTEX_WAIT: usize = 0;

@@ -61,6 +61,26 @@ pub mod flag {
     pub const EVENTS: u32 = 2;
     /// Stop, for the engine to look, at decisions that are not the default, at the end and at a crash.
     pub const STOPS: u32 = 4;
+    /// Run the threads of the program on kernel threads rather than as fibers.
+    pub const KERNEL: u32 = 1 << 16;
+    /// Wait at the beginning for a debugger to attach, then stop where it wants. Only with [`KERNEL`].
+    pub const DEBUGGER: u32 = 1 << 17;
+}
+
+/// What a debugger wants to stop at: bits of what it passes to the runtime.
+pub mod want {
+    /// A switch to another thread.
+    pub const SWITCH: u32 = 1;
+    /// A preemption.
+    pub const PREEMPTION: u32 = 2;
+    /// The end of the execution.
+    pub const END: u32 = 4;
+    /// A panic.
+    pub const THROW: u32 = 8;
+    /// A misuse.
+    pub const MISUSE: u32 = 16;
+    /// A step: not a wish but the reason of a stop at the step that was asked for.
+    pub const STEP: u32 = 32;
 }
 
 /// Values of [`Report::end`].
@@ -319,6 +339,12 @@ pub struct Thread {
     pub sp: AtomicU64,
     /// The object that must be free before it can go on; 0 if none.
     pub needs: AtomicU64,
+    /// Its `pthread_t`.
+    pub handle: AtomicU64,
+    /// The id of the kernel thread it runs on.
+    pub kernel_id: AtomicU32,
+    /// Unused.
+    pub pad: AtomicU32,
 }
 
 /// Where a mutex keeps the thread that holds it: offset of a 32-bit word, which is [`TID_BASE`] plus its number.

@@ -1,13 +1,13 @@
-//! Thread ids, and what is asked of the kernel by one. All threads are one kernel thread, so it answers for each of
-//! them: its id takes the place of the one that the program knows, in the thread's control block where glibc looks it
-//! up, and in the arguments of functions and system calls that take one.
+//! Thread ids, and what is asked of the kernel by one. Fibers are one kernel thread, so it answers for each of them: its
+//! id takes the place of the one that the program knows, in the thread's control block where glibc looks it up, and in the
+//! arguments of functions and system calls that take one.
 
 use super::shims;
 use super::signal::pending::code;
 use super::signal::{own_pid, send};
 use crate::fibers;
 use crate::glibc::real;
-use crate::sched::{S, me};
+use crate::sched::{S, me, thread};
 use crate::sys;
 use core::ffi::c_int;
 use heisen_wire::TID_BASE;
@@ -20,7 +20,7 @@ pub fn thread_id() -> i32 {
 /// The kernel's id for a process or thread id that the program passes.
 fn kernel_id(id: c_int) -> c_int {
     match fibers::thread_of_tid(id) {
-        Some(number) if number != 0 => sys::gettid(),
+        Some(number) if number != 0 => fibers::kernel_id(thread(number)),
         _ => id,
     }
 }

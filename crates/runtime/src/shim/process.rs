@@ -3,7 +3,7 @@
 use super::signal::{self, mask};
 use super::{caller, detours, shims};
 use crate::glibc::{self, Real, real};
-use crate::sched::S;
+use crate::sched::{S, me, thread};
 use crate::{report, sys};
 use core::ffi::{CStr, c_char, c_int};
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -135,6 +135,9 @@ shims! {
             let child = real!(fork, fn() -> c_int);
             if child == 0 {
                 in_child();
+            } else if child > 0 && S.kernel.get() {
+                // The parent, in this sense, is the kernel thread that forked.
+                thread(me()).stays.set(true);
             }
             child
         })

@@ -1,21 +1,17 @@
 //! Signals that the runtime needs itself: one by which the engine asks where a program that does not move is, and, in a
 //! replay that looks closely, the crashes.
 
-use super::action;
+use super::{action, stack};
 use crate::report;
 use crate::sched::S;
-use crate::sys::{self, SignalStack};
+use crate::sys;
 use core::ffi::c_int;
 use core::sync::atomic::Ordering::Relaxed;
 use heisen_wire::stop;
 
-const STACK_SIZE: usize = 256 << 10;
-
 /// Sets up the runtime's alternate stack and the engine's question.
 pub fn init() {
-    if let Some(base) = sys::map_stack(STACK_SIZE) {
-        sys::sigaltstack(&SignalStack { base, flags: 0, size: STACK_SIZE });
-    }
+    stack::give();
     sys::sigaction(sys::SIGSTKFLT, on_question as *const () as usize);
 }
 

@@ -1,4 +1,4 @@
-//! Alternate stacks for handlers. They belong to a kernel thread, of which there is one: the program is told what it set,
+//! Alternate stacks for handlers. They belong to a kernel thread, and fibers share one: the program is told what it set,
 //! per thread, and handlers that are called at scheduling points run there. Handlers that the kernel calls, those of
 //! faults, run on a stack of the runtime's.
 
@@ -13,6 +13,23 @@ const SS_DISABLE: i32 = 2;
 const SS_AUTODISARM: i32 = i32::MIN;
 const MIN_STACK: usize = 2048;
 const ENOMEM: i32 = 12;
+
+/// Of the runtime's own stacks.
+const SIZE: usize = 256 << 10;
+
+/// Gives the calling kernel thread a stack for handlers; its address, 0 if there is no memory.
+pub fn give() -> usize {
+    let Some(base) = sys::map_stack(SIZE) else { return 0 };
+    sys::sigaltstack(&SignalStack { base, flags: 0, size: SIZE });
+    base
+}
+
+/// Frees such a stack, before the kernel thread ends and with all signals blocked.
+pub fn free(base: usize) {
+    if base != 0 {
+        sys::unmap(base, SIZE);
+    }
+}
 
 fn stack_pointer() -> usize {
     let here = 0u8;

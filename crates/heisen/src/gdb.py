@@ -1,0 +1,480 @@
+"""Heisen's commands for gdb.
+
+Read by gdb when `heisen replay --gdb` starts it. The program runs a schedule on kernel threads that pass a baton: one
+of them runs, all others wait. The runtime in it stops at the function heisen_gdb_stop, where a breakpoint is, when it
+has come to what the last command asked for. Going back is starting anew: the execution is killed, Heisen begins another
+one, and that is attached to.
+"""
+
+import contextlib
+import json
+import os
+import struct
+import time
+
+import gdb
+
+SESSION = json.load(open(os.environ.pop("HEISEN_SESSION")))
+WANTS = SESSION["wants"]
+OPS = dict(SESSION["ops"])
+NAMES = dict(SESSION["threads"])
+NEVER = 0xFFFFFFFF
+FAILING = WANTS[SESSION["failing"]] | WANTS["end"]
+
+# What the last attempt attached to, and the breakpoint in it.
+process = None
+breakpoint = None
+# The signal of gdb's last stop.
+signal = None
+
+
+class At:
+    """Where the execution is, as the runtime tells: its struct `Debugger`."""
+
+    LAYOUT = struct.Struct("<10IQ4I")
+
+    def __init__(self):
+        fields = self.LAYOUT.unpack(memory(address("heisen_gdb"), self.LAYOUT.size))
+        self.reason, self.step, self.thread, self.left = fields[3:7]
+        self.count, self.size, self.threads = fields[8:11]
+        self.end, self.end_code, self.diverged, self.diverged_step = fields[11:]
+
+
+class Thread:
+    """One of Heisen's threads, as the runtime describes it in the wire."""
+
+    LAYOUT = struct.Struct("<4I6QII")
+
+    def __init__(self, at, number):
+        fields = self.LAYOUT.unpack(memory(at.threads + number * at.size, self.LAYOUT.size))
+        self.state, self.op = fields[:2]
+        self.object, self.pc, self.start = fields[4:7]
+        self.handle, self.lwp = fields[9:11]
+        self.number = number
+
+    def name(self):
+        name = "main" if self.number == 0 else NAMES.get(self.number) or function_at(self.start)
+        return f"T{self.number} ({name})" if name else f"T{self.number}"
+
+    def about(self):
+        """What it is about to do, on what, and where that was called."""
+        op = OPS.get(self.op, "?")
+        words = f"{op}({symbol(self.object)})" if self.object and op != "assert" else op
+        place = place_of(self.start if op == "start" else self.pc - 1)
+        return f"{words}  at {place}" if place else words
+
+    def can_run(self):
+        return SESSION["states"][self.state] not in ("blocked", "ended")
+
+    def of_gdb(self):
+        """The same thread for gdb; none if it has ended."""
+        return next((t for t in gdb.selected_inferior().threads() if t.ptid[1] == self.lwp), None)
+
+
+def memory(at, size):
+    return bytes(gdb.selected_inferior().read_memory(at, size))
+
+
+@contextlib.contextmanager
+def setting(name, value):
+    """Another setting of gdb's for a while; as it is where this gdb does not know it."""
+    try:
+        before = gdb.parameter(name)
+        gdb.execute(f"set {name} {value}", to_string=True)
+    except (gdb.error, RuntimeError):
+        yield
+        return
+    try:
+        yield
+    finally:
+        before = {True: "on", False: "off"}.get(before, before)
+        gdb.execute(f"set {name} {before}", to_string=True)
+
+
+def address(name):
+    with setting("language", "c"):
+        return int(gdb.parse_and_eval(f"(unsigned long) &{name}"))
+
+
+def call(name, *arguments):
+    """Calls a function of the runtime while everything else stands still."""
+    values = ", ".join(str(value) for value in arguments)
+    types = ", ".join("unsigned int" for _ in arguments) or "void"
+    at = address(name)
+    with setting("scheduler-locking", "on"), setting("language", "c"):
+        gdb.parse_and_eval(f"((void (*)({types})) {at})({values})")
+
+
+def symbol(at):
+    """What is at an address: a variable, with the index in an array, or a function, or a thread."""
+    words = gdb.execute(f"info symbol {at}", to_string=True)
+    if " in section " not in words:
+        thread = next((t for t in threads(At()) if t.handle == at), None)
+        return f"T{thread.number}" if thread else f"{at:#x}"
+    name, _, offset = words.split(" in section ")[0].partition(" + ")
+    found = gdb.lookup_global_symbol(name) or gdb.lookup_static_symbol(name)
+    if found is not None and found.type.code == gdb.TYPE_CODE_ARRAY:
+        size = found.type.target().sizeof
+        name, offset = f"{name}[{int(offset or 0) // size}]", int(offset or 0) % size
+    return f"{name}+{offset}" if offset else name
+
+
+def function_at(pc):
+    block = gdb.block_for_pc(pc)
+    while block is not None and block.function is None:
+        block = block.superblock
+    return block.function.name if block is not None else ""
+
+
+def place_of(pc):
+    found = gdb.find_pc_line(pc) if pc > 0 else None
+    if found is None or found.symtab is None:
+        return ""
+    return f"{found.symtab.filename}:{found.line}"
+
+
+def threads(at):
+    return [Thread(at, number) for number in range(at.count)]
+
+
+def look():
+    """Where the execution is now, wherever gdb stopped it."""
+    alive()
+    try:
+        call("heisen_gdb_look")
+    except gdb.error:
+        pass  # On a broken stack no function can be called: what is known is from the last stop.
+    return At()
+
+
+def alive():
+    if not gdb.selected_inferior().pid:
+        raise gdb.GdbError("no execution runs; start one with: heisen finish, or heisen step N")
+
+
+def in_runtime(frame):
+    return gdb.solib_name(frame.pc()) == SESSION["runtime"]
+
+
+def own_frame():
+    """The innermost frame outside of the runtime, and the one it called; the latter is none if we are not in there."""
+    frame, inner = gdb.newest_frame(), None
+    while frame is not None and in_runtime(frame):
+        frame, inner = frame.older(), frame
+    return frame, inner
+
+
+def shown_frame():
+    """The frame to look at: the innermost whose source is the user's own, else the innermost outside of the runtime."""
+    first, _ = own_frame()
+    frame = first
+    while frame is not None:
+        symtab = frame.find_sal().symtab
+        if symtab is not None:
+            path = symtab.fullname()
+            if os.path.exists(path) and not path.startswith("/usr/") and not in_runtime(frame):
+                return frame
+        frame = frame.older()
+    return first
+
+
+class Frames:
+    """Leaves the runtime's frames out of backtraces; `bt -no-filters` shows them."""
+
+    def __init__(self):
+        self.name, self.priority, self.enabled = "heisen", 100, True
+        gdb.frame_filters[self.name] = self
+
+    def filter(self, frames):
+        skipped, any_shown = [], False
+        for frame in frames:
+            if in_runtime(frame.inferior_frame()):
+                skipped.append(frame)
+            else:
+                any_shown = True
+                yield frame
+        if not any_shown:
+            yield from skipped
+
+
+class Stop(gdb.Breakpoint):
+    """The runtime has come to where it was asked to stop."""
+
+    def __init__(self):
+        super().__init__(f"*{address('heisen_gdb_stop')}", internal=True)
+        self.silent = True
+
+
+def attach():
+    """Attaches to the execution that waits for it, which is not the last one."""
+    global process, breakpoint
+    gdb.execute("set confirm off", to_string=True)
+    if gdb.selected_inferior().pid:
+        gdb.execute("kill", to_string=True)
+    if breakpoint is not None:
+        breakpoint.delete()
+    until = time.monotonic() + 30
+    while True:
+        try:
+            found = open(SESSION["process"]).read()
+        except OSError:
+            found = ""
+        if found and found != process:
+            break
+        if time.monotonic() > until:
+            raise gdb.GdbError("Heisen has not begun an execution")
+        time.sleep(0.01)
+    process = found
+    try:
+        with setting("suppress-cli-notifications", "on"):
+            gdb.execute(f"attach {process.split()[1]}", to_string=True)
+    except gdb.error as error:
+        raise gdb.GdbError(f"gdb may not attach to the program: {error}")
+    breakpoint = Stop()
+
+
+def go(until, wants):
+    """Lets the execution run to a step or to what is wanted, and shows where it came to."""
+    if gdb.selected_inferior().pid:
+        select_running()
+    else:
+        attach()
+    call("heisen_gdb_go", until, wants | FAILING)
+    gdb.execute("continue", to_string=True)
+    show()
+
+
+def remember_signal(event):
+    """A signal at which gdb stops is the failing event of a crash, unless the user has sent it."""
+    global signal
+    signal = event.stop_signal if isinstance(event, gdb.SignalEvent) else None
+
+
+def select_running():
+    """Selects the thread that has the baton."""
+    at = look()
+    running = Thread(at, at.thread).of_gdb()
+    if running is not None:
+        running.switch()
+
+
+def stopped_by_us():
+    return gdb.selected_inferior().pid and gdb.newest_frame().name() == "heisen_gdb_stop"
+
+
+def running_words(at, thread):
+    """What the thread that runs is doing: it is just before its operation where the runtime stops for a step."""
+    before = WANTS["step"] | WANTS["switch"] | WANTS["preempt"]
+    deadlock = not thread.can_run()
+    if deadlock or stopped_by_us() and at.reason & before:
+        return f"about to {thread.about()}"
+    return f"after {thread.about()}"
+
+
+def failing_words():
+    return f"the failing event, {SESSION['outcome']}"
+
+
+def ending_words(at):
+    """Whether this is where the schedule leads to."""
+    as_recorded = not at.reason & WANTS["end"] or at.end in SESSION["ends"]
+    if as_recorded and SESSION["outcome"]:
+        return failing_words()
+    return f"the end, exit status {at.end_code}" if at.end == SESSION["exit"] else "the end"
+
+
+def show():
+    """Tells where the execution is, and selects the frame of the program's own."""
+    if not gdb.selected_inferior().pid:
+        print("the execution has ended; heisen step N begins it anew")
+        return
+    at = look()
+    thread = Thread(at, at.thread)
+    why = ""
+    if not stopped_by_us():
+        crashed = signal not in (None, "SIGINT", "SIGTRAP", "SIGSTOP", "0")
+        why = failing_words() if crashed and SESSION["crash"] else "stopped by gdb"
+    elif at.reason & FAILING:
+        why = ending_words(at)
+    elif at.reason & WANTS["preempt"]:
+        why = f"{Thread(at, at.left).name()} was preempted"
+    elif at.reason & WANTS["switch"]:
+        why = f"switched from {Thread(at, at.left).name()}"
+    if at.diverged:
+        print(f"the schedule could not be followed: the execution diverged from it at step {at.diverged_step}")
+    print(f"step {at.step}: {thread.name()} {running_words(at, thread)}" + (f"  [{why}]" if why else ""))
+    frame = shown_frame()
+    if frame is not None:
+        frame.select()
+        gdb.execute("frame")
+
+
+def returns_of(frame):
+    """The instructions by which the function of a frame returns."""
+    block = gdb.block_for_pc(frame.pc())
+    while block is not None and (block.function is None or not block.superblock.is_static):
+        block = block.superblock
+    if block is None:
+        return []
+    code = frame.architecture().disassemble(block.start, block.end - 1)
+    return [instruction["addr"] for instruction in code if instruction["asm"].startswith("ret")]
+
+
+def leave_runtime():
+    """Lets the selected thread run until it is about to return to the program: from there, gdb's next and step show the
+    line they come to, even if the call was the last thing in its own. A thread that is new runs to its function."""
+    frame, inner = own_frame()
+    thread = gdb.selected_thread()
+    call("heisen_gdb_go", NEVER, FAILING)
+    if frame is None:
+        at = At()
+        places = [Thread(at, at.thread).start]
+    else:
+        places = returns_of(inner) or [frame.pc()]
+    stops = [gdb.Breakpoint(f"*{place}", internal=True) for place in places]
+    for stop in stops:
+        stop.thread, stop.silent = thread.num, True
+    gdb.execute("continue", to_string=True)
+    there = gdb.selected_inferior().pid and gdb.selected_thread() == thread and gdb.newest_frame().pc() in places
+    for stop in stops:
+        stop.delete()
+    if not there:
+        raise gdb.GdbError("the thread has not come back: heisen where")
+
+
+class Heisen(gdb.Command):
+    """Go to places in an execution of a schedule, and list its threads.
+
+heisen threads    the threads, what each is about to do, and its kernel thread
+heisen step N     to scheduling point N, before its operation; an earlier one begins the execution anew
+heisen next       to the next scheduling point
+heisen switch     to the next switch, in the thread that runs then
+heisen preempt    to the next preemption
+heisen finish     to the failing event
+heisen begin      anew, to the failing event
+heisen where      where the execution is
+
+One thread runs, all others wait for their turn: next, step and finish of gdb follow the thread that they begin in."""
+
+    def __init__(self):
+        super().__init__("heisen", gdb.COMMAND_RUNNING, prefix=True)
+
+    def invoke(self, argument, _terminal):
+        if argument:
+            raise gdb.GdbError(f"heisen has no command {argument.split()[0]!r}; help heisen lists them")
+        gdb.execute("help heisen")
+
+
+def command(name, help_text, kind=gdb.COMMAND_RUNNING):
+    def define(function):
+        class Defined(gdb.Command):
+            __doc__ = help_text
+
+            def __init__(self):
+                super().__init__(f"heisen {name}", kind)
+
+            def invoke(self, argument, _terminal):
+                function(argument.strip())
+
+        Defined()
+        return function
+
+    return define
+
+
+def no_argument(argument):
+    if argument:
+        raise gdb.GdbError(f"this command takes no argument, not {argument!r}")
+
+
+def main():
+    Heisen()
+    Frames()
+    # So that step goes over the functions that Heisen has taken the place of.
+    for files in ["crates/runtime/src/*", "crates/runtime/src/*/*"]:
+        gdb.execute(f"skip -gfi {files}", to_string=True)
+
+    @command("threads", "List Heisen's threads: what each is about to do, and its kernel thread.", gdb.COMMAND_STATUS)
+    def list_threads(argument):
+        no_argument(argument)
+        at = look()
+        for thread in threads(at):
+            mark = "*" if thread.number == at.thread else " "
+            state = SESSION["states"][thread.state]
+            if state == "ended":
+                print(f"{mark} {thread.name():<20} ended")
+                continue
+            words = f"about to {thread.about()}"
+            if thread.number == at.thread:
+                words = running_words(at, thread)
+                state = "runs" if thread.can_run() else state
+            print(f"{mark} {thread.name():<20} LWP {thread.lwp:<8} {state}, {words}")
+
+    @command("where", "Show where the execution is.", gdb.COMMAND_STATUS)
+    def where(argument):
+        no_argument(argument)
+        alive()
+        show()
+
+    @command("step", "Go to a scheduling point, given by its number, before its operation is done.")
+    def step(argument):
+        if not argument.isdigit() or not 0 < int(argument) < NEVER:
+            raise gdb.GdbError("name a step, such as: heisen step 12")
+        wanted = int(argument)
+        if gdb.selected_inferior().pid and look().step >= wanted:
+            attach()
+        go(wanted, 0)
+
+    @command("next", "Go to the next scheduling point.")
+    def next_step(argument):
+        no_argument(argument)
+        go((look().step if gdb.selected_inferior().pid else 0) + 1, 0)
+
+    @command("switch", "Go to the next switch; the thread that runs then is selected.")
+    def switch(argument):
+        no_argument(argument)
+        go(NEVER, WANTS["switch"])
+
+    @command("preempt", "Go to the next preemption; the thread that runs then is selected.")
+    def preempt(argument):
+        no_argument(argument)
+        go(NEVER, WANTS["preempt"])
+
+    @command("finish", "Go to the failing event.")
+    def finish(argument):
+        no_argument(argument)
+        go(NEVER, 0)
+
+    @command("leave", "Run to the end of Heisen's function that the program has called; done before next and step.")
+    def leave(argument):
+        no_argument(argument)
+        if gdb.selected_inferior().pid and in_runtime(gdb.newest_frame()):
+            leave_runtime()
+
+    @command("begin", "Begin the execution anew and go to the failing event; in place of gdb's run and start.")
+    def begin(argument):
+        no_argument(argument)
+        attach()
+        go(NEVER, 0)
+
+    @command("refuse", "Said in place of gdb's run and start.")
+    def refuse(argument):
+        raise gdb.GdbError("Heisen starts the program: heisen begin, or heisen step N")
+
+    for hooked in ["run", "start", "starti"]:
+        gdb.execute(f"define hook-{hooked}\nheisen refuse\nend")
+    for hooked in ["next", "step"]:
+        gdb.execute(f"define hook-{hooked}\nheisen leave\nend")
+    gdb.events.stop.connect(remember_signal)
+    if hasattr(gdb.events, "gdb_exiting"):
+        gdb.events.gdb_exiting.connect(lambda _: kill())
+    go(NEVER, 0)
+
+
+def kill():
+    """Nothing shall run on when gdb has gone."""
+    if gdb.selected_inferior().pid:
+        gdb.execute("kill", to_string=True)
+
+
+main()

@@ -1,0 +1,364 @@
+//! `heisen replay --gdb`, in gdb's batch mode: it stops at the failing event, and its commands go where they say. Where
+//! there is no gdb, or it may not attach to processes, these tests are skipped and say so.
+
+mod common;
+
+use common::{Ran, Sandbox, root};
+use std::process::{Command, Stdio};
+
+/// Why gdb cannot be used here, if so.
+fn missing() -> Option<String> {
+    let mut sleep = Command::new("sleep").arg("60").spawn().expect("sleep");
+    let tried = Command::new("gdb")
+        .args(["-nx", "-batch", "-ex", "python print('scripted')", "-p", &sleep.id().to_string()])
+        .stdin(Stdio::null())
+        .output();
+    let _ = sleep.kill();
+    let _ = sleep.wait();
+    match tried {
+        Err(error) => Some(format!("gdb: {error}")),
+        Ok(output) => {
+            let (out, err) =
+                (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+            let usable =
+                out.contains("scripted") && !err.contains("not permitted") && !err.contains("ptrace: ");
+            (!usable).then(|| err.into_owned())
+        }
+    }
+}
+
+/// Checks a program's text; the schedule of what it finds.
+#[track_caller]
+fn find(sandbox: &Sandbox, kind: &str, name: &str, text: &str) -> String {
+    sandbox.write(name, text);
+    let json = sandbox.heisen(&["check", "--json", "-", name]).expect(1).json();
+    assert_eq!(json["findings"][0]["kind"], kind, "{json:#}");
+    json["findings"][0]["schedule"].as_str().expect("a schedule").to_owned()
+}
+
+/// A schedule found by a check of an example or of a program's text, and gdb on it.
+struct Session {
+    sandbox: Sandbox,
+    schedule: String,
+}
+
+impl Session {
+    /// None, with the reason told, where gdb cannot be used.
+    fn example(kind: &str, name: &str) -> Option<Session> {
+        let text = std::fs::read_to_string(root().join("examples").join(name)).expect("the example");
+        Session::of(kind, name.rsplit('/').next().expect("a name"), &text)
+    }
+
+    fn of(kind: &str, name: &str, text: &str) -> Option<Session> {
+        if let Some(why) = missing() {
+            eprintln!("skipped, as gdb cannot be used here: {why}");
+            return None;
+        }
+        let sandbox = Sandbox::new();
+        let schedule = find(&sandbox, kind, name, text);
+        Some(Session { sandbox, schedule })
+    }
+
+    /// What gdb prints for these commands.
+    #[track_caller]
+    fn gdb(&self, commands: &[&str]) -> Ran {
+        let mut args = vec!["replay", "--gdb", &self.schedule, "--", "-nx", "-batch"];
+        for command in commands {
+            args.extend(["-ex", command]);
+        }
+        self.sandbox.heisen(&args).expect(0)
+    }
+}
+
+/// Checks that the words are there, in this order.
+#[track_caller]
+fn has_in_order(text: &str, words: &[&str]) {
+    let mut rest = text;
+    for word in words {
+        match rest.find(word) {
+            Some(at) => rest = &rest[at + word.len()..],
+            None => panic!("{word:?} does not come, or not in this order:\n{text}"),
+        }
+    }
+}
+
+#[test]
+fn stops_at_a_failed_assertion() {
+    let Some(session) = Session::example("assertion", "c/account.c") else { return };
+    let out = session.gdb(&["heisen threads", "bt", "print balance"]).out;
+    has_in_order(
+        &out,
+        &[
+            "step 14: T0 (main) after join(T2)  at account.c:44  [the failing event, assertion: assertion `balance == 150` failed]",
+            "in main () at account.c:45",
+            "* T0 (main)            LWP ",
+            "runs, after join(T2)",
+            "  T1 (depositor)       ended",
+            "  T2 (depositor)       ended",
+            "in main () at account.c:45",
+            "$1 = 100",
+        ],
+    );
+    assert!(!out.contains("heisen_gdb_stop"), "{out}");
+}
+
+#[test]
+fn goes_forward_and_back() {
+    let Some(session) = Session::example("assertion", "c/account.c") else { return };
+    let ran = session.gdb(&[
+        "heisen step 6",
+        "heisen threads",
+        "info threads",
+        "heisen preempt",
+        "heisen switch",
+        "heisen next",
+        "heisen step 3",
+        "heisen finish",
+        "heisen where",
+    ]);
+    has_in_order(
+        &ran.out,
+        &[
+            "step 14: ",
+            // Back, by a new execution.
+            "step 6: T1 (depositor) about to lock(lock)  at account.c:28\n",
+            "in deposit (amount=100) at account.c:28",
+            "  T0 (main)            LWP ",
+            " blocked, about to join(T1)  at account.c:44",
+            "* T1 (depositor)       LWP ",
+            " runs, about to lock(lock)  at account.c:28",
+            "  T2 (depositor)       LWP ",
+            " new, about to start  at account.c:33",
+            // Real threads, for gdb.
+            "* 2    Thread 0x",
+            "step 6: T2 (depositor) about to start  at account.c:33  [T1 (depositor) was preempted]",
+            "step 11: T1 (depositor) about to lock(lock)  at account.c:28  [switched from T2 (depositor)]",
+            "step 12: T1 (depositor) about to unlock(lock)  at account.c:30\n",
+            "step 3: T0 (main) about to join(T1)  at account.c:44\n",
+            "step 14: T0 (main) after join(T2)",
+            "[the failing event, assertion",
+            "step 14: T0 (main) after join(T2)",
+        ],
+    );
+}
+
+/// gdb's own commands follow the thread they begin in, through switches, and never show the runtime's lines.
+#[test]
+fn single_steps_are_predictable() {
+    let Some(session) = Session::example("assertion", "c/account.c") else { return };
+    let commands = [
+        "heisen step 6",
+        "next",
+        "heisen where",
+        "next",
+        "step",
+        "next",
+        "heisen where",
+        "heisen step 1",
+        "step",
+        "heisen preempt",
+        "next",
+        "step",
+        "step",
+        "heisen where",
+    ];
+    let first = session.gdb(&commands).out;
+    has_in_order(
+        &first,
+        &[
+            "step 6: T1 (depositor) about to lock(lock)  at account.c:28",
+            // The other thread runs whole while this one is preempted.
+            "\ndeposit (amount=100) at account.c:29\n29\t    balance = sum;",
+            "step 11: T1 (depositor) after lock(lock)",
+            "\n30\t    pthread_mutex_unlock(&lock);",
+            "\n31\t}",
+            "\ndepositor (amount=",
+            "step 12: T1 (depositor) after unlock(lock)",
+            "step 1: T0 (main) about to create(depositor)",
+            "\n41\t    for (int i = 0; i < 2; i++)",
+            // A thread that is new comes to the first line of its function.
+            "step 6: T2 (depositor) about to start",
+            "\n34\t    deposit(*(int *)amount);",
+            "\ndeposit (amount=50) at account.c:22",
+            "\n23\t",
+            "step 7: T2 (depositor) after lock(lock)",
+        ],
+    );
+    assert!(!first.contains(".rs:"), "{first}");
+    let plain = |text: &str| -> String {
+        // Process ids differ.
+        text.lines().filter(|line| !line.contains("LWP") && !line.contains("process")).collect()
+    };
+    for _ in 0..3 {
+        assert_eq!(plain(&session.gdb(&commands).out), plain(&first));
+    }
+}
+
+#[test]
+fn stops_at_a_deadlock() {
+    let Some(session) = Session::example("deadlock", "c/philosophers.c") else { return };
+    let out = session.gdb(&["heisen threads", "thread apply all bt"]).out;
+    has_in_order(
+        &out,
+        &[
+            "[the failing event, deadlock: T1 waits for forks[1], held by T2;",
+            "  T0 (main) ",
+            "blocked, about to join(T1)",
+            "  T1 (philosopher) ",
+            "blocked, about to lock(forks[1])",
+            "blocked, about to lock(forks[2])",
+            "* T3 (philosopher) ",
+            "blocked, about to lock(forks[0])",
+            "in philosopher (arg=",
+            "in philosopher (arg=",
+            "in philosopher (arg=",
+            "in main () at philosophers.c:48",
+        ],
+    );
+}
+
+const CRASH: &str = "
+#include <pthread.h>
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
+static int *volatile pointer, value;
+static void *sets(void *arg) {
+    pthread_mutex_lock(&m);
+    pointer = &value;
+    pthread_mutex_unlock(&m);
+    return arg;
+}
+static void *uses(void *arg) {
+    pthread_mutex_lock(&m);
+    *pointer = 1; /* crash here */
+    pthread_mutex_unlock(&m);
+    return arg;
+}
+int main(void) {
+    pthread_t one, two;
+    pthread_create(&one, 0, sets, 0);
+    pthread_create(&two, 0, uses, 0);
+    pthread_join(one, 0);
+    pthread_join(two, 0);
+}
+";
+
+#[test]
+fn stops_at_a_crash() {
+    let Some(session) = Session::of("crash", "crash.c", CRASH) else { return };
+    let out = session.gdb(&["bt", "heisen finish", "heisen begin", "heisen step 99", "heisen step 1"]).out;
+    has_in_order(
+        &out,
+        &[
+            "T2 (uses) after lock(m)",
+            "[the failing event, crash: the program was killed by SIGSEGV]",
+            "#0  uses (arg=",
+            "the execution has ended; heisen step N begins it anew",
+            "[the failing event, crash",
+            "the execution has ended",
+            "step 1: T0 (main) about to create(sets)",
+        ],
+    );
+}
+
+#[test]
+fn stops_at_a_panic() {
+    let Some(session) = Session::example("panic", "rust/order.rs") else { return };
+    let out = session.gdb(&["bt", "heisen step 2", "bt"]).out;
+    has_in_order(
+        &out,
+        &[
+            "T0 (main) after ",
+            "[the failing event, panic: panicked at order.rs:",
+            "order::main () at order.rs:",
+            "order::main () at order.rs:",
+            "step 2: T0 (main) about to create(",
+            "order::main",
+        ],
+    );
+}
+
+const EXIT: &str = "
+#include <pthread.h>
+#include <sched.h>
+static int done;
+static void *works(void *arg) {
+    sched_yield();
+    done = 1;
+    return arg;
+}
+int main(void) {
+    pthread_t one;
+    pthread_create(&one, 0, works, 0);
+    sched_yield();
+    int seen = done;
+    pthread_join(one, 0);
+    return seen ? 0 : 3;
+}
+";
+
+#[test]
+fn stops_at_a_wrong_exit_status() {
+    let Some(session) = Session::of("exit-status", "exits.c", EXIT) else { return };
+    let ran = session.gdb(&["heisen threads", "continue"]);
+    has_in_order(
+        &ran.out,
+        &[
+            "[the failing event, exit-status: the program ended with exit status 3, not 0]",
+            "  T1 (works) ",
+            "ended",
+        ],
+    );
+    // One that cannot be followed says so, and does not call the end the failing event.
+    let text = std::fs::read_to_string(session.sandbox.path(&session.schedule)).expect("the schedule");
+    let outcome = text.lines().find(|line| line.starts_with("outcome ")).expect("an outcome");
+    let text = text.replace(outcome, "outcome assertion \"other\"").replace("\nend 0", "");
+    let text = text.split("\nat ").next().expect("the head").to_owned();
+    let edited = format!("{}\nat 2 T1 -> T0 preempt lock 2 \"\" \"\"\nend 1\n", text.replace("\nend 1", ""));
+    session.sandbox.write("edited.schedule", edited);
+    let edited = Session { schedule: "edited.schedule".into(), ..session };
+    has_in_order(
+        &edited.gdb(&[]).out,
+        &[
+            "the schedule could not be followed: the execution diverged from it at step 2",
+            "[the end, exit status 3]",
+        ],
+    );
+}
+
+#[test]
+fn mistakes_are_told() {
+    let Some(session) = Session::example("assertion", "c/account.c") else { return };
+    for (command, words) in [
+        ("heisen step x", "name a step, such as: heisen step 12"),
+        ("heisen step 0", "name a step"),
+        ("heisen dance", "heisen has no command 'dance'"),
+        ("heisen finish 3", "takes no argument"),
+        ("run", "Heisen starts the program"),
+    ] {
+        let args = ["replay", "--gdb", &session.schedule, "--", "-nx", "-batch", "-ex", command];
+        let ran = session.sandbox.heisen(&args);
+        assert!(ran.err.contains(words), "{command}: {}\n{}", ran.out, ran.err);
+    }
+    let out = session.gdb(&["heisen", "kill", "heisen threads", "heisen finish"]);
+    assert!(out.out.contains("heisen step N "), "{}", out.out);
+    assert!(out.err.contains("no execution runs"), "{}", out.err);
+    assert!(out.out.matches("the failing event").count() >= 2, "{}", out.out);
+}
+
+#[test]
+fn without_gdb_there_is_one_message() {
+    let sandbox = Sandbox::new();
+    let text = std::fs::read_to_string(root().join("examples/c/account.c")).expect("the example");
+    let schedule = find(&sandbox, "assertion", "account.c", &text);
+    let replay = ["replay", "--gdb", &schedule];
+    let ran = sandbox.run(sandbox.plain_command(&replay).env("PATH", sandbox.path("")));
+    ran.fails(2, &["gdb cannot be started", "install it"]);
+    // A gdb that does not know Python.
+    let fake = sandbox.write("gdb", "#!/bin/sh\nexit 1\n");
+    let mut mode = std::fs::metadata(&fake).expect("the file").permissions();
+    std::os::unix::fs::PermissionsExt::set_mode(&mut mode, 0o755);
+    std::fs::set_permissions(&fake, mode).expect("the mode");
+    let ran = sandbox.run(sandbox.plain_command(&replay).env("PATH", sandbox.path("")));
+    ran.fails(2, &["no Python"]);
+    sandbox.heisen(&["replay", &schedule, "--", "-batch"]).fails(2, &["--gdb"]);
+}
