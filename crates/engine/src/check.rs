@@ -12,13 +12,13 @@ use crate::slot::{Detail, Job, Run};
 use crate::sys;
 use crate::zygote::{Carrier, Limits, Observer, Output, Zygote};
 use heisen_search::{Dfs, Icb, Pct, Random, Search, Status, Strategy};
-use heisen_trace::{End, Finding, Note, Plan, Stack};
+use heisen_trace::{End, Faults, Finding, Note, Plan, Stack};
 use heisen_wire::{MAX_SLOTS, Wire};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Plans that are out at a time.
@@ -69,12 +69,34 @@ pub struct Options {
     pub expect_exit: i32,
     /// Workers.
     pub jobs: usize,
+    /// How far away the deadline of a wait may be for it to time out while other threads can go on.
+    pub horizon: Duration,
     /// What carries the threads.
     #[serde(default)]
     pub carrier: Carrier,
+    /// Spurious wake-ups of one execution.
+    #[serde(default)]
+    pub spurious: u32,
+    /// Faults of one execution.
+    #[serde(default)]
+    pub faults: Faults,
 }
 
 impl Options {
+    /// The limits of each execution.
+    pub fn limits(&self, stop: Arc<AtomicBool>) -> Limits {
+        Limits {
+            steps: self.steps,
+            hang: self.hang,
+            horizon: self.horizon,
+            carrier: self.carrier,
+            spurious: self.spurious,
+            faults: self.faults,
+            stop,
+            ..Limits::default()
+        }
+    }
+
     /// A fresh search with the chosen strategy.
     pub fn search(&self) -> Search {
         match self.strategy {

@@ -9,7 +9,7 @@ use crate::slot::{Detail, Event, Job, Run, read_events, report_of};
 use crate::zygote::{Limits, Observer, Output, Zygote};
 use heisen_trace::finding::{Held, Switch, SwitchKind, ThreadEnd};
 use heisen_trace::schedule::{Entry, ThreadLine};
-use heisen_trace::{DecisionKind, End, Finding, FindingKind, Op, Schedule, Stack, ThreadId};
+use heisen_trace::{DecisionKind, End, Fault, Finding, FindingKind, Op, Schedule, Stack, ThreadId};
 use heisen_wire::{MUTEX_OWNER, NO_THREAD, TID_BASE, Thread, Wire, saved, state, stop};
 use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt;
@@ -28,8 +28,6 @@ pub struct Closeup {
     pub verdict: Option<Verdict>,
     /// Its switches that are not the default.
     pub switches: Vec<Switch>,
-    /// How many choices each of them had.
-    pub options: Vec<u16>,
     /// The thread that ended it, and where.
     pub thread: Option<ThreadId>,
     /// Where it ended.
@@ -85,7 +83,6 @@ impl Camera<'_> {
         let mut closeup = Closeup {
             verdict,
             switches: watcher.switches,
-            options: watcher.options,
             thread: watcher.thread,
             stack: watcher.stack,
             threads: watcher.threads,
@@ -151,13 +148,13 @@ impl Closeup {
 
     /// The schedule that makes this execution happen again.
     pub fn schedule(&self, camera: &Camera<'_>) -> Schedule {
-        let entry = |(s, &options): (&Switch, &u16)| Entry {
+        let entry = |s: &Switch| Entry {
             step: s.step,
             from: s.from,
             to: s.to,
             kind: s.kind,
             op: s.op,
-            options,
+            options: s.options,
             object: s.object.clone(),
             place: s.stack.place().map_or(String::new(), |f| format!("{} {}", f.place(), f.function)),
         };
@@ -168,10 +165,12 @@ impl Closeup {
             binary: camera.program.hash.clone(),
             steps_limit: camera.limits.steps,
             expect_exit: camera.expect_exit,
+            spurious: camera.limits.spurious,
+            faults: camera.limits.faults,
             outcome: self.verdict.as_ref().map(|v| (v.kind, v.message.clone())),
             signature: self.signature(),
             threads: self.lines.clone(),
-            entries: self.switches.iter().zip(&self.options).map(entry).collect(),
+            entries: self.switches.iter().map(entry).collect(),
         }
     }
 
@@ -201,7 +200,6 @@ struct Watcher {
     symbols: Symbols,
     trace_wanted: bool,
     switches: Vec<Switch>,
-    options: Vec<u16>,
     thread: Option<ThreadId>,
     stack: Stack,
     threads: Vec<ThreadEnd>,
@@ -237,8 +235,14 @@ impl Watcher {
         let from = stop.thread.load(Relaxed);
         let op = Op::from_code(stop.op.load(Relaxed) as u8).unwrap_or(Op::Start);
         let packed = stop.kind.load(Relaxed);
+        let to = stop.to.load(Relaxed) as u16;
         let kind = match DecisionKind::from_code(packed as u8) {
             Some(DecisionKind::Waiter) => SwitchKind::Wake,
+            Some(DecisionKind::Choose) => SwitchKind::Choose(to),
+            Some(DecisionKind::Spurious) => SwitchKind::Spurious,
+            Some(DecisionKind::Fault) => {
+                SwitchKind::Fault(Fault::from_code(to as u8).unwrap_or(Fault::Malloc))
+            }
             _ if packed >> 8 != 0 => SwitchKind::Preempt,
             _ => SwitchKind::Free,
         };
@@ -247,16 +251,21 @@ impl Watcher {
         } else {
             Stack(view.frame_at(wire.threads[from as usize].pc.load(Relaxed), true))
         };
+        let options = stop.options.load(Relaxed) as u16;
+        let object = match kind {
+            SwitchKind::Choose(value) => format!("{value} of {options}"),
+            _ => object_name(view, wire, op, stop.object.load(Relaxed)),
+        };
         self.switches.push(Switch {
             step: stop.step.load(Relaxed),
             from: ThreadId(from as u16),
             op,
-            object: object_name(view, wire, op, stop.object.load(Relaxed)),
-            to: ThreadId(stop.to.load(Relaxed) as u16),
+            object,
+            to: ThreadId(if kind.is_value() { from as u16 } else { to }),
             kind,
+            options,
             stack,
         });
-        self.options.push(stop.options.load(Relaxed) as u16);
     }
 
     fn end(&mut self, wire: &Wire, view: &mut View<'_>) {
@@ -353,6 +362,8 @@ fn object_name(view: &mut View<'_>, wire: &Wire, op: Op, object: u64) -> String 
         return String::new();
     }
     match op {
+        Op::Choose => format!("{} of {}", object & 0xffff, object >> 16),
+        Op::Alloc => format!("{object} bytes"),
         op if op.is_on_descriptor() => format!("descriptor {object}"),
         Op::Create | Op::Handler => {
             view.frame_at(object, false).last().map_or(String::new(), |f| f.function.clone())
@@ -510,10 +521,14 @@ fn describe_deadlock(threads: &[ThreadEnd]) -> String {
     }
 }
 
-/// What the C or C++ library wrote before it aborted: what `terminate` says, or the last line. Cut to a sensible length.
+/// What a library wrote before it aborted: what C++'s `terminate` says, that Rust had no memory, or the last line. Cut to
+/// a sensible length.
 fn abort_words(output: &str) -> Option<String> {
     const LONGEST: usize = 200;
     let lines: Vec<&str> = output.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
+    if let Some(memory) = lines.iter().find(|l| l.starts_with("memory allocation of ")) {
+        return Some(memory.chars().take(LONGEST).collect());
+    }
     let first =
         lines.iter().rposition(|l| l.starts_with("terminate called")).unwrap_or(lines.len().checked_sub(1)?);
     Some(lines[first..].join("; ").chars().take(LONGEST).collect())
@@ -583,6 +598,8 @@ mod tests {
             Some("free(): invalid pointer")
         );
         assert_eq!(abort_words(&"x".repeat(9999)).map(|w| w.len()), Some(200));
+        let rust = "hello\nmemory allocation of 24 bytes failed\nstack backtrace:\n  0: main\n";
+        assert_eq!(abort_words(rust).as_deref(), Some("memory allocation of 24 bytes failed"));
         assert_eq!(abort_words("\n"), None);
     }
 

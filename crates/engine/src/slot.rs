@@ -142,6 +142,9 @@ fn write_plan(wire: &Wire, slot: &Slot, job: Job<'_>, first: usize, flags: u32, 
     plan.horizon.store(limits.horizon.as_nanos().try_into().unwrap_or(u64::MAX), Relaxed);
     // A part of what the engine waits for a program that does not move, so that the program is the first to tell.
     plan.patience.store((limits.hang.as_millis() / 4).try_into().unwrap_or(u32::MAX), Relaxed);
+    plan.spurious.store(limits.spurious, Relaxed);
+    plan.faults.store(limits.faults.most, Relaxed);
+    plan.fault_kinds.store(limits.faults.kinds, Relaxed);
     plan.overrides.store(job.overrides() as u32, Relaxed);
     plan.first_override.store(first as u32, Relaxed);
     let overrides = &wire.overrides[first..];
@@ -152,19 +155,25 @@ fn write_plan(wire: &Wire, slot: &Slot, job: Job<'_>, first: usize, flags: u32, 
                 out.choice.store(from.choice as u32, Relaxed);
                 out.expect.store(from.options as u32 | NO_THREAD << 16, Relaxed);
                 out.kind.store(from.kind, Relaxed);
-                out.by_thread.store(0, Relaxed);
+                out.by_name.store(0, Relaxed);
                 out.op.store(0, Relaxed);
             }
         }
         Job::Schedule(schedule) => {
             for (out, from) in overrides.iter().zip(&schedule.entries) {
-                let wake = from.kind == SwitchKind::Wake;
-                let kind = if wake { DecisionKind::Waiter } else { DecisionKind::Thread };
+                let thread = u32::from(from.to.0);
+                let (kind, choice) = match from.kind {
+                    SwitchKind::Preempt | SwitchKind::Free => (DecisionKind::Thread, thread),
+                    SwitchKind::Wake => (DecisionKind::Waiter, thread),
+                    SwitchKind::Choose(value) => (DecisionKind::Choose, value.into()),
+                    SwitchKind::Spurious => (DecisionKind::Spurious, 1),
+                    SwitchKind::Fault(fault) => (DecisionKind::Fault, fault as u32),
+                };
                 out.step.store(from.step, Relaxed);
-                out.choice.store(from.to.0 as u32, Relaxed);
+                out.choice.store(choice, Relaxed);
                 out.expect.store(from.options as u32 | (from.from.0 as u32) << 16, Relaxed);
                 out.kind.store(kind as u8, Relaxed);
-                out.by_thread.store(1, Relaxed);
+                out.by_name.store(1, Relaxed);
                 out.op.store(from.op as u8, Relaxed);
             }
         }
@@ -232,11 +241,11 @@ pub(crate) fn read_run(wire: &Wire, number: usize, stuck: bool) -> Result<Run> {
 fn read_divergence(wire: &Wire, slot: &Slot) -> Option<Divergence> {
     let report = &slot.report;
     let why = report.diverged.load(Relaxed);
+    let followed = report.followed.load(Relaxed);
+    let missed = wire.overrides.get((slot.plan.first_override.load(Relaxed) + followed) as usize);
     if why == diverged::NO {
-        let followed = report.followed.load(Relaxed);
-        let missed = slot.plan.first_override.load(Relaxed) + followed;
         return (followed < slot.plan.overrides.load(Relaxed)).then(|| Divergence {
-            step: wire.overrides[missed as usize].step.load(Relaxed),
+            step: missed.map_or(0, |missed| missed.step.load(Relaxed)),
             found: "the end of the execution".to_owned(),
         });
     }
@@ -247,12 +256,21 @@ fn read_divergence(wire: &Wire, slot: &Slot) -> Option<Divergence> {
     let found = match why {
         diverged::NO_DECISION => format!("{at}, with no such choice to make"),
         diverged::OPTIONS => format!("{at}, with {options} choices"),
+        diverged::NOT_ENABLED if missed.is_some_and(chooses_value) => {
+            format!("{at}, where that cannot be chosen")
+        }
         diverged::NOT_ENABLED => format!("{at}, but the chosen thread cannot run"),
         diverged::HASH => format!("{at}, but the steps before it were others"),
         diverged::OTHER_OP => at,
         _ => "something else".to_owned(),
     };
     Some(Divergence { step: report.diverged_step.load(Relaxed), found })
+}
+
+/// Whether what an override fixes is no thread.
+fn chooses_value(fixed: &heisen_wire::Override) -> bool {
+    let kind = DecisionKind::from_code(fixed.kind.load(Relaxed));
+    !matches!(kind, None | Some(DecisionKind::Thread | DecisionKind::Waiter))
 }
 
 fn read_texts(slot: &Slot) -> Vec<String> {

@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::program::Program;
 use crate::slot::{self, Detail, Job, Run};
 use crate::sys::{self, Mapping};
+use heisen_trace::Faults;
 use heisen_wire::{ENV_FD, MAX_SLOTS, Wire, flag, stop, turn};
 use serde::{Deserialize, Serialize};
 use std::os::unix::process::ExitStatusExt;
@@ -57,6 +58,10 @@ pub struct Limits {
     pub horizon: Duration,
     /// Bytes of data a program may have.
     pub memory: u64,
+    /// Spurious wake-ups of one execution.
+    pub spurious: u32,
+    /// Faults of one execution.
+    pub faults: Faults,
     /// Set when the user wants to stop.
     pub stop: Arc<AtomicBool>,
 }
@@ -69,6 +74,8 @@ impl Default for Limits {
             hang: Duration::from_secs(10),
             horizon: Duration::from_secs(1),
             memory: sys::total_memory() / 5 * 4,
+            spurious: 0,
+            faults: Faults::default(),
             stop: Arc::default(),
         }
     }

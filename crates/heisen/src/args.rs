@@ -4,6 +4,7 @@ use crate::exit;
 use clap::{Parser, Subcommand, ValueEnum};
 use heisen_engine::check::Kind;
 use heisen_engine::zygote;
+use heisen_trace::Faults;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -74,6 +75,14 @@ pub struct CheckArgs {
     #[arg(long, value_name = "S", allow_hyphen_values = true, default_value_t = 0)]
     pub seed: u64,
 
+    /// Let up to this many waits of a run end though nobody woke the thread
+    #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..))]
+    pub spurious: u32,
+
+    /// Let up to this many calls of a run fail, of all kinds or of those named, such as 2:malloc,trylock
+    #[arg(long, value_name = "N[:KINDS]", allow_hyphen_values = true, default_value = "0", value_parser = faults)]
+    pub faults: Faults,
+
     /// Collect all findings, each once, instead of stopping at the first
     #[arg(long)]
     pub keep_going: bool,
@@ -100,7 +109,8 @@ pub struct CheckArgs {
 
     /// Continue an interrupted search, with the options it was started with
     #[arg(long, value_name = "FILE", conflicts_with_all = [
-        "source", "command", "strategy", "bound", "depth", "steps", "hang", "seed", "keep_going", "expect_exit", "carrier"
+        "source", "command", "strategy", "bound", "depth", "steps", "hang", "seed", "keep_going", "expect_exit",
+        "carrier", "spurious", "faults"
     ])]
     pub resume: Option<PathBuf>,
 
@@ -198,6 +208,11 @@ pub enum Color {
     Auto,
     Always,
     Never,
+}
+
+/// A number of faults, perhaps with their kinds.
+fn faults(text: &str) -> Result<Faults, String> {
+    text.parse()
 }
 
 /// A time such as `30s`; a bare number is seconds.

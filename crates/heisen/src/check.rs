@@ -26,8 +26,7 @@ pub fn run(args: &CheckArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
     // A compiler that was interrupted along with us has not failed.
     let interrupted = |error| if stop.load(Relaxed) { Error::Interrupted } else { error };
     let Prepared { program, options, search, tally } = prepare(args).map_err(interrupted)?;
-    let (steps, hang, carrier) = (options.steps, options.hang, options.carrier);
-    let limits = Limits { steps, hang, carrier, stop, ..Limits::default() };
+    let limits = options.limits(stop);
     let check = Check { runtime: unpack::runtime()?, program: &program, options: &options, limits };
 
     let live = !args.quiet && std::io::stderr().is_terminal();
@@ -96,7 +95,10 @@ fn prepare(args: &CheckArgs) -> Result<Prepared, Error> {
         keep_going: args.keep_going,
         expect_exit: args.expect_exit,
         jobs,
+        horizon: std::time::Duration::from_secs(1),
         carrier: args.carrier.into(),
+        spurious: args.spurious,
+        faults: args.faults,
     };
     Ok(Prepared { search: options.search(), program, options, tally: Tally::default() })
 }
@@ -227,7 +229,7 @@ fn summary(paint: Paint, options: &Options, outcome: &Outcome) -> String {
     let mut out = String::new();
     if tally.findings.is_empty() {
         let head = if outcome.complete() { paint.good("ok:") } else { paint.strong("nothing found:") };
-        let _ = writeln!(out, "{head} {}", claim(options, outcome));
+        let _ = writeln!(out, "{head} {}{}", claim(options, outcome), allowance(options));
     } else if tally.findings.len() > 1 || options.keep_going {
         let _ = writeln!(out, "{} in all", count(tally.findings.len() as u64, "distinct finding"));
     }
@@ -243,6 +245,17 @@ fn summary(paint: Paint, options: &Options, outcome: &Outcome) -> String {
         let _ = writeln!(out, "{}", paint.faint(format!("  {line}")));
     }
     out
+}
+
+/// What besides the choices of threads was allowed to happen.
+fn allowance(options: &Options) -> String {
+    let mut parts = Vec::new();
+    for (most, what) in [(options.spurious, "spurious wake-up"), (options.faults.most, "fault")] {
+        if most > 0 {
+            parts.push(count(most.into(), what));
+        }
+    }
+    if parts.is_empty() { String::new() } else { format!("; with at most {} a run", parts.join(" and ")) }
 }
 
 /// A probability as a person reads it, never rounded up to certainty.

@@ -1,8 +1,10 @@
 //! The result as JSON. This is a contract with scripts: fields are added, never changed or taken away.
 
+use crate::report::value;
 use heisen_engine::check::{Ended, Options, Outcome};
 use heisen_engine::program::Program;
 use heisen_engine::{Error, saved};
+use heisen_trace::Finding;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -30,6 +32,7 @@ pub fn result(program: &Program, options: &Options, outcome: &Outcome, schedules
                 "signature": finding.signature,
                 "thread": finding.thread.map(|t| t.to_string()),
                 "place": finding.stack.place().map(|f| f.place()),
+                "choices": choices(finding),
             })
         })
         .collect();
@@ -38,6 +41,8 @@ pub fn result(program: &Program, options: &Options, outcome: &Outcome, schedules
         "program": program.path.display().to_string(),
         "strategy": options.strategy,
         "seed": options.seed,
+        "spurious": options.spurious,
+        "faults": options.faults.to_string(),
         "verdict": verdict,
         "complete": outcome.complete(),
         "preemption_bound": outcome.preemption_bound(),
@@ -47,6 +52,22 @@ pub fn result(program: &Program, options: &Options, outcome: &Outcome, schedules
         "findings": findings,
         "not_controlled": outcome.not_controlled,
     })
+}
+
+/// What was chosen besides threads, each with its step, thread, place and words.
+fn choices(finding: &Finding) -> Vec<Value> {
+    let values = finding.switches.iter().filter(|s| s.kind.is_value());
+    values
+        .map(|s| {
+            json!({
+                "step": s.step,
+                "thread": s.from.to_string(),
+                "kind": s.kind.name(),
+                "what": value(s.kind, s.options),
+                "place": s.stack.place().map(|f| f.place()),
+            })
+        })
+        .collect()
 }
 
 /// Writes it to a file, or to standard output for `-`.

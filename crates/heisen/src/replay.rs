@@ -2,7 +2,7 @@
 
 use crate::args::ReplayArgs;
 use crate::paint::{Paint, print, say};
-use crate::report::{Screen, operation};
+use crate::report::{Screen, operation, value};
 use crate::show;
 use crate::{exit, gdb};
 use heisen_engine::confirm::{Camera, Closeup};
@@ -28,8 +28,15 @@ pub fn run(args: &ReplayArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
             program.path.display()
         ));
     }
-    let (steps, carrier) = (schedule.steps_limit.max(10), args.carrier.into());
-    let limits = Limits { steps, carrier, hang: args.hang, stop, ..Limits::default() };
+    let limits = Limits {
+        steps: schedule.steps_limit.max(10),
+        hang: args.hang,
+        stop,
+        carrier: args.carrier.into(),
+        spurious: schedule.spurious,
+        faults: schedule.faults,
+        ..Limits::default()
+    };
     let runtime = unpack::runtime()?;
     if args.gdb {
         return gdb::run(args, &schedule, &program, &limits, &runtime);
@@ -53,7 +60,8 @@ pub fn run(args: &ReplayArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
     if let Some(divergence) = &closeup.run.execution.diverged {
         let expected =
             schedule.entries.iter().find(|e| e.step == divergence.step).map_or(String::new(), |e| {
-                format!("{} about to {} at {}, then {}", e.from, operation(e.op, &e.object), e.place, e.to)
+                let then = if e.kind.is_value() { value(e.kind, e.options) } else { e.to.to_string() };
+                format!("{} about to {} at {}, then {then}", e.from, operation(e.op, &e.object), e.place)
             });
         say(format_args!(
             "diverged at step {}: expected {expected}; found {}; check the program anew for a schedule that fits",

@@ -119,20 +119,25 @@ impl Screen<'_> {
         }
     }
 
-    /// The preemptions; if there are none, the other switches that are not the default.
+    /// The preemptions and what was chosen besides threads; if there are no preemptions, all that is not the default.
     fn switches(&self, out: &mut String, finding: &Finding, sources: &mut Sources) -> std::fmt::Result {
         let preemptions = finding.preemptions;
-        let shown: Vec<&Switch> =
-            finding.switches.iter().filter(|s| preemptions == 0 || s.kind == SwitchKind::Preempt).collect();
+        let matters = |s: &&Switch| preemptions == 0 || s.kind == SwitchKind::Preempt || s.kind.is_value();
+        let shown: Vec<&Switch> = finding.switches.iter().filter(matters).collect();
+        let values = finding.switches.iter().filter(|s| s.kind.is_value()).count() as u64;
         let schedule = &finding.schedule;
         if shown.is_empty() {
             return writeln!(out, "\n  it happens under the default schedule, without any preemption");
         }
-        let what = if preemptions == 0 {
-            "no preemption, only the order".to_owned()
-        } else {
-            count(preemptions.into(), "preemption")
+        let mut what = match preemptions {
+            0 if values == shown.len() as u64 => "no preemption".to_owned(),
+            0 => "no preemption, only the order".to_owned(),
+            some => count(some.into(), "preemption"),
         };
+        if values > 0 {
+            let comma = if what.contains(',') { "," } else { "" };
+            let _ = write!(what, "{comma} and {}", count(values, "other choice"));
+        }
         writeln!(out, "\n  the schedule, {what} in {}:", count(schedule.threads.len() as u64, "thread"))?;
         for (i, switch) in shown.iter().take(MAX_SWITCHES).enumerate() {
             let from = self.who(finding, switch.from);
@@ -141,8 +146,15 @@ impl Screen<'_> {
             let place = switch.stack.place().map_or(String::new(), |f| format!("  at {}", f.place()));
             let text = match switch.kind {
                 SwitchKind::Preempt => format!("{from} is preempted before {op}, {to} runs{place}"),
+                SwitchKind::Free if switch.from == switch.to => {
+                    format!("{from} goes on from {op} before the others{place}")
+                }
                 SwitchKind::Free => format!("{from} stops at {op}, {to} runs next{place}"),
                 SwitchKind::Wake => format!("{from} does {op} and wakes {to}{place}"),
+                kind @ SwitchKind::Choose(_) => {
+                    format!("{from}: {}{place}", value(kind, switch.options))
+                }
+                kind => format!("{from} at {op}: {}{place}", value(kind, 2)),
             };
             writeln!(out, "  {}. {text}", i + 1)?;
             self.line(out, &switch.stack, sources)?;
@@ -177,6 +189,16 @@ fn headline(kind: FindingKind) -> &'static str {
 /// An operation with its object, as a call.
 pub fn operation(op: Op, object: &str) -> String {
     if object.is_empty() { op.name().to_owned() } else { format!("{}({object})", op.name()) }
+}
+
+/// What a thread met where not a thread was chosen, out of so many choices.
+pub fn value(kind: SwitchKind, options: u16) -> String {
+    match kind {
+        SwitchKind::Choose(value) => format!("heisen_choose({options}) returns {value}"),
+        SwitchKind::Spurious => "it may wake up though nobody wakes it".to_owned(),
+        SwitchKind::Fault(fault) => fault.text().to_owned(),
+        SwitchKind::Preempt | SwitchKind::Free | SwitchKind::Wake => String::new(),
+    }
 }
 
 fn waits(t: &ThreadEnd) -> String {

@@ -3,10 +3,12 @@
 use crate::args::ShowArgs;
 use crate::exit;
 use crate::paint::{Paint, count, print};
-use crate::report::operation;
+use crate::report::{operation, value};
 use crate::source::Sources;
 use heisen_engine::Error;
 use heisen_trace::Schedule;
+use heisen_trace::finding::SwitchKind;
+use heisen_trace::schedule::Entry;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -41,6 +43,24 @@ fn render(schedule: &Schedule, paint: Paint) -> String {
     out
 }
 
+/// How many decisions there are, of threads and of anything else.
+fn counted(schedule: &Schedule) -> String {
+    let values = schedule.entries.iter().filter(|e| e.kind.is_value()).count();
+    let switches = schedule.entries.len() - values;
+    let switches = count(switches as u64, "switch").replace("switchs", "switches");
+    if values == 0 { switches } else { format!("{switches} and {}", count(values as u64, "other choice")) }
+}
+
+/// What the thread was about to do and, if it is no thread that was chosen, what it met.
+fn before(entry: &Entry) -> String {
+    let operation = operation(entry.op, &entry.object);
+    match entry.kind {
+        SwitchKind::Choose(_) => value(entry.kind, entry.options),
+        kind if kind.is_value() => format!("{operation}: {}", value(kind, entry.options)),
+        _ => operation,
+    }
+}
+
 fn write(out: &mut String, schedule: &Schedule, paint: Paint) -> std::fmt::Result {
     writeln!(out, "program  {}", String::from_utf8_lossy(&schedule.program))?;
     if !schedule.args.is_empty() {
@@ -58,7 +78,7 @@ fn write(out: &mut String, schedule: &Schedule, paint: Paint) -> std::fmt::Resul
     writeln!(
         out,
         "\n{} from the default schedule, {}",
-        count(schedule.entries.len() as u64, "switch").replace("switchs", "switches"),
+        counted(schedule),
         count(preemptions.into(), "preemption")
     )?;
     if schedule.entries.is_empty() {
@@ -67,13 +87,13 @@ fn write(out: &mut String, schedule: &Schedule, paint: Paint) -> std::fmt::Resul
     writeln!(out, "{}", paint.faint("   step  switch      kind     before"))?;
     let mut sources = Sources::default();
     for e in &schedule.entries {
-        let switch = format!("{} → {}", e.from, e.to);
+        let switch = if e.kind.is_value() { e.from.to_string() } else { format!("{} → {}", e.from, e.to) };
         writeln!(
             out,
             "{:>7}  {switch:<10}  {:<7}  {}  {}",
             e.step,
             e.kind.name(),
-            operation(e.op, &e.object),
+            before(e),
             paint.faint(&e.place)
         )?;
         let place = e.place.split(' ').next().and_then(|p| p.rsplit_once(':'));

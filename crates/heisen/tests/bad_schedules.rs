@@ -221,6 +221,65 @@ fn the_outcome_is_another() {
     recorded.diverges("\nsignature ", "\nsignature 0", &["another outcome", failed, "at another place"]);
 }
 
+/// Fails only if the value is 2 and there is no memory.
+const PICKS_AND_ALLOCATES: &str = "\
+#include <assert.h>
+#include <stdlib.h>
+__attribute__((weak)) int heisen_choose(int options);
+int main(void) {
+    int value = heisen_choose ? heisen_choose(4) : 0;
+    int *number = malloc(sizeof *number);
+    assert(value != 2 || number);
+    return 0;
+}
+";
+
+#[test]
+fn choices_that_are_not_of_threads() {
+    let sandbox = Sandbox::new();
+    let program = sandbox.compile("picks.c", PICKS_AND_ALLOCATES, &[]);
+    let finding = sandbox.finds("assertion", &["--faults", "1", "--", "./picks"]);
+    let path = sandbox.path(finding["schedule"].as_str().expect("a schedule"));
+    let text = fs::read_to_string(path).expect("the schedule");
+    assert!(text.contains("\nat 1 T0 choose 2 of 4 "), "{text}");
+    assert!(text.contains("\nat 2 T0 fault malloc alloc \"4 bytes\" "), "{text}");
+    let recorded = Recorded { sandbox, program, text };
+
+    let whole = recorded.text.trim_end();
+    for length in (1..whole.len()).step_by(17) {
+        recorded.replay(&whole[..length]).fails(2, &["heisen: edited: line "]);
+    }
+    for (from, to, words) in [
+        ("choose 2 of 4", "choose 4 of 4", "4 is none of 4 choices from 0"),
+        ("choose 2 of 4", "choose two of 4", "\"two\" is not a value"),
+        ("choose 2 of 4", "choose 2", "must stand between the value and the number"),
+        ("fault malloc", "fault fire", "no fault is called \"fire\""),
+        ("\nfaults 1\n", "\n", "more faults than allowed; raise \"faults 0\""),
+        ("\nfaults 1\n", "\nfaults 1:trylock\n", "does not allow malloc"),
+        ("\nfaults 1\n", "\nfaults some\n", "\"some\" is not a number of faults"),
+        ("fault malloc", "spurious", "more spurious wake-ups than allowed; raise \"spurious 0\""),
+    ] {
+        recorded.refused(recorded.edited(from, to), &["edited: line ", words]);
+    }
+    // More than is needed does no harm.
+    recorded.replay(recorded.edited("\nfaults 1\n", "\nfaults 7:trylock,malloc\nspurious 3\n")).expect(1);
+    recorded.replay(recorded.edited("choose 2 of 4", "choose 2 of 0")).expect(1);
+    let expected = "then heisen_choose(5) returns 2; found T0 about to choose, with 4 choices";
+    recorded.diverges("choose 2 of 4", "choose 2 of 5", &["diverged at step 1", expected]);
+    recorded.diverges("choose 2 of 4", "choose 3 of 4", &["another outcome", "the program ended well"]);
+    recorded.diverges("choose 2 of 4", "choose 9 of 0", &["diverged at step 1", "that cannot be chosen"]);
+    let expected = "then malloc returns NULL; found the end of the execution";
+    recorded.diverges("at 2 T0", "at 3 T0", &["diverged at step 3", expected]);
+    let words =
+        ["diverged at step 2", "then trylock fails; found T0 about to alloc, where that cannot be chosen"];
+    recorded.diverges("fault malloc", "fault trylock", &words);
+    recorded.diverges("T0 fault", "T1 fault", &["diverged at step 2: expected T1 about to alloc(4 bytes)"]);
+    let both =
+        recorded.edited("\nfaults 1\n", "\nspurious 1\n").replace("fault malloc alloc", "spurious alloc");
+    let words = ["diverged at step 2", "then it may wake up", "found the end of the execution"];
+    recorded.replay(both).fails(4, &words);
+}
+
 // Saved searches.
 
 /// A sandbox with a program `fixed` and a search of it that was interrupted.

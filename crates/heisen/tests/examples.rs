@@ -1,5 +1,6 @@
 //! Every example does what its head comment says: the stated bug at exactly the stated number of preemptions, or clean
-//! and complete; and every schedule found replays a hundred times with the same outcome.
+//! and complete; and every schedule found replays a hundred times with the same outcome. `with` names options that it is
+//! checked with; without them, a bug is not there.
 
 mod common;
 
@@ -13,15 +14,18 @@ enum Stated {
     Bug { kind: String, preemptions: u64 },
 }
 
-fn stated(path: &Path) -> Stated {
+/// What it states, and the options it is to be checked with.
+fn stated(path: &Path) -> (Stated, Vec<String>) {
     let text = std::fs::read_to_string(path).expect("the example is readable");
     let line = text
         .lines()
         .filter_map(|l| l.trim_start_matches([' ', '*', '/']).strip_prefix("heisen: "))
         .next()
         .unwrap_or_else(|| panic!("{} states nothing", path.display()));
+    let (line, options) = line.split_once(" with ").unwrap_or((line, ""));
+    let options = options.split_whitespace().map(str::to_owned).collect();
     let mut words = line.split_whitespace();
-    match words.next() {
+    let stated = match words.next() {
         Some("clean") => Stated::Clean,
         Some(bug) => {
             let kind = bug.strip_prefix("bug=").expect("bug=KIND").to_owned();
@@ -30,7 +34,8 @@ fn stated(path: &Path) -> Stated {
             Stated::Bug { kind, preemptions: preemptions.parse().expect("a number") }
         }
         None => panic!("{} states nothing", path.display()),
-    }
+    };
+    (stated, options)
 }
 
 fn examples(language: &str) -> Vec<PathBuf> {
@@ -46,23 +51,32 @@ fn examples(language: &str) -> Vec<PathBuf> {
 fn check_example(path: &Path) {
     let directory = scratch();
     let file = path.to_str().expect("a plain path");
-    match stated(path) {
+    let (stated, options) = stated(path);
+    let check = |args: &[&str]| {
+        let all: Vec<&str> = options.iter().map(String::as_str).chain(args.iter().copied()).collect();
+        check_json(directory.path(), &all)
+    };
+    match stated {
         Stated::Clean => {
-            let json = check_json(directory.path(), &[file]);
+            let json = check(&[file]);
             assert_eq!(json["verdict"], "clean", "{file}: {json:#}");
             assert_eq!(json["complete"], true, "{file}: {json:#}");
             assert_eq!(json["preemption_bound"], 2, "{file}: {json:#}");
             assert!(json["findings"].as_array().is_some_and(Vec::is_empty));
         }
         Stated::Bug { kind, preemptions } => {
+            if !options.is_empty() {
+                let json = check_json(directory.path(), &[file]);
+                assert_eq!(json["verdict"], "clean", "{file} without {options:?}: {json:#}");
+            }
             if preemptions > 0 {
                 // Nothing with fewer preemptions, and that is all of them.
                 let less = (preemptions - 1).to_string();
-                let json = check_json(directory.path(), &["--bound", &less, file]);
+                let json = check(&["--bound", &less, file]);
                 assert_eq!(json["verdict"], "clean", "{file}: {json:#}");
                 assert_eq!(json["complete"], true, "{file}: {json:#}");
             }
-            let json = check_json(directory.path(), &["--bound", &preemptions.to_string(), file]);
+            let json = check(&["--bound", &preemptions.to_string(), file]);
             let finding = &json["findings"][0];
             assert_eq!(finding["kind"], kind.as_str(), "{file}: {json:#}");
             assert_eq!(finding["preemptions"], preemptions, "{file}: {json:#}");

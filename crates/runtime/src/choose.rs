@@ -1,5 +1,7 @@
-//! Who is chosen: the order of the choices at a decision, the default among them, and the decision itself.
+//! Who is chosen: the order of the choices at a decision, the default among them, and the decision itself. And what is
+//! chosen, where it is not a thread.
 
+pub use crate::budget::{fault, faults_are_left};
 use crate::sched::{S, candidates, me, next_step, thread, threads, waiters, words};
 use crate::{policy, report};
 use core::hint::unreachable_unchecked;
@@ -107,7 +109,6 @@ pub fn decide(number: usize, step: u32, able: bool, options: usize) -> usize {
             options: options as u16,
             chosen: chosen as u16,
             preemptive: able,
-            forced: false,
             hash: S.hash.get(),
         };
         report::decision(&decision, next as u16);
@@ -155,11 +156,43 @@ pub fn choose_woken(count: usize, nth: impl Fn(usize) -> usize) -> usize {
         options: options as u16,
         chosen: chosen as u16,
         preemptive: false,
-        forced: false,
         hash: S.hash.get(),
     };
     S.hash.set(hash::fold(S.hash.get(), me() as u16, Op::Wake as u8, options as u16));
     let woken = nth(chosen);
     report::decision(&decision, woken as u16);
     woken
+}
+
+/// A decision on something else than threads, with at least two choices: a step of its own, at which nobody else can
+/// run. The choice is known to schedules by a name, for which `find` gives its index and `name` the way back.
+pub fn choose_value(
+    kind: DecisionKind,
+    options: usize,
+    find: impl Fn(usize) -> Option<usize>,
+    name: impl Fn(usize) -> usize,
+) -> usize {
+    let step = next_step();
+    if step >= S.tail.get() {
+        // As in `decide`: in a fair tail there is nothing but the default.
+        return 0;
+    }
+    let planned = report::planned(step, kind, options, find);
+    let chosen = match planned {
+        Some(choice) => choice,
+        None => policy::value(kind, options),
+    };
+    let decision = Decision {
+        step,
+        kind,
+        options: options as u16,
+        chosen: chosen as u16,
+        preemptive: false,
+        hash: S.hash.get(),
+    };
+    // Beyond the numbers of operations. The value belongs to it, as nothing else need show which one it was.
+    let mark = 0x80 | kind as u8;
+    S.hash.set(hash::fold(S.hash.get(), chosen as u16, mark, options as u16));
+    report::decision(&decision, name(chosen) as u16);
+    chosen
 }

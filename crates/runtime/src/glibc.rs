@@ -1,6 +1,7 @@
 //! What is taken from glibc: functions reached through `dlsym`, so that they are the real ones and not our own, and
 //! the few private facts about its thread control block.
 
+use crate::budget;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -47,10 +48,12 @@ unsafe fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void {
 }
 
 /// A function of glibc, looked up at its first use.
+/// Its address comes first, for functions in assembly.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Real {
-    name: &'static CStr,
     address: AtomicUsize,
+    name: &'static CStr,
 }
 
 impl Real {
@@ -70,7 +73,7 @@ impl Real {
     #[cold]
     fn find(&self) -> usize {
         // SAFETY: the name is a C string; RTLD_NEXT skips this library.
-        let at = unsafe { dlsym(RTLD_NEXT, self.name.as_ptr()) } as usize;
+        let at = budget::without_faults(|| unsafe { dlsym(RTLD_NEXT, self.name.as_ptr()) }) as usize;
         self.address.store(at, Relaxed);
         at
     }
@@ -142,7 +145,7 @@ pub fn loaded(library: &CStr, name: &CStr) -> usize {
     const RTLD_LAZY: c_int = 1;
     // SAFETY: both are C strings; the handle is that of a library that stays.
     unsafe {
-        let handle = dlopen(library.as_ptr(), RTLD_LAZY);
+        let handle = budget::without_faults(|| dlopen(library.as_ptr(), RTLD_LAZY));
         if handle.is_null() { 0 } else { dlsym(handle, name.as_ptr()) as usize }
     }
 }

@@ -7,6 +7,7 @@
 //! | module | what it is |
 //! | --- | --- |
 //! | [`sched`], [`choose`] | threads, who is enabled, scheduling points; decisions |
+//! | [`budget`] | spurious wake-ups and faults, and how many of them there may be |
 //! | [`policy`], [`fair`] | the choice where the plan leaves one; fairness to threads that wait for a yielding one |
 //! | [`fibers`] | the usual carrier: stacks, thread-local storage, the switch |
 //! | [`kernel`], [`debugger`] | the other carrier, kernel threads; what a debugger asks of it |
@@ -23,6 +24,7 @@
 
 mod aside;
 mod bits;
+mod budget;
 mod choose;
 mod clock;
 mod debugger;

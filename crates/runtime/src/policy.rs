@@ -6,6 +6,7 @@
 
 use crate::sched::{S, Thread, me, thread as get};
 use core::cell::Cell;
+use heisen_trace::DecisionKind;
 use heisen_wire::policy;
 
 const MAX_CHANGES: usize = 31;
@@ -21,6 +22,8 @@ struct Policy {
     change_count: Cell<usize>,
     /// The next lower priority for a thread that yields under PCT.
     bottom: Cell<u64>,
+    /// One in how many spurious wake-ups or faults happens in this execution; 0 if that is not decided yet.
+    rarity: Cell<u64>,
 }
 
 // SAFETY: as for `sched::S`.
@@ -33,10 +36,15 @@ static P: Policy = Policy {
     changes: [const { Cell::new(0) }; MAX_CHANGES],
     change_count: Cell::new(0),
     bottom: Cell::new(0),
+    rarity: Cell::new(0),
 };
 
 /// Priorities of threads that were never lowered start here; below it lie the lowered ones.
 const HIGH: u64 = 1 << 63;
+
+/// Spurious wake-ups and faults happen once in 4, 8, ... 512 times.
+const OFTEN: u64 = 4;
+const STEPS_OF_RARITY: u64 = 8;
 
 /// Sets the policy of the execution that begins.
 pub fn begin(kind: u32, seed: u64, depth: u32, steps: u32) {
@@ -44,6 +52,7 @@ pub fn begin(kind: u32, seed: u64, depth: u32, steps: u32) {
     P.random.set(seed);
     random();
     P.bottom.set(HIGH - 1);
+    P.rarity.set(0);
     let changes = (depth.max(1) - 1).min(MAX_CHANGES as u32) as usize;
     P.change_count.set(changes);
     if kind == policy::PCT {
@@ -95,6 +104,22 @@ pub fn thread(options: usize, step: u32, nth: impl Fn(usize) -> usize) -> usize 
 /// Which of `options` waiters is woken.
 pub fn waiter(options: usize) -> usize {
     if P.kind.get() == policy::DEFAULT { 0 } else { below(options as u64) as usize }
+}
+
+/// Which of `options` values is taken. Of what the program asks for, each with the same chance. Spurious wake-ups and
+/// faults are rare, and how rare differs between executions: so the budget is neither always used up by the first
+/// hundred calls of a long program, nor hardly ever used by a short one.
+pub fn value(kind: DecisionKind, options: usize) -> usize {
+    if P.kind.get() == policy::DEFAULT {
+        return 0;
+    }
+    if kind == DecisionKind::Choose {
+        return below(options as u64) as usize;
+    }
+    if P.rarity.get() == 0 {
+        P.rarity.set(OFTEN << below(STEPS_OF_RARITY));
+    }
+    (below(P.rarity.get()) == 0) as usize
 }
 
 fn pct(options: usize, step: u32, nth: impl Fn(usize) -> usize) -> usize {

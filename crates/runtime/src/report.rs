@@ -1,7 +1,7 @@
 //! The runtime's side of the wire: takes the plan, keeps the log, pauses for the engine to look.
 
 use crate::sched::{NONE, S, me, needs, thread, threads};
-use crate::{debugger, fibers, kernel, policy, shim, sys};
+use crate::{budget, debugger, fibers, kernel, policy, shim, sys};
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst, compiler_fence};
 use heisen_trace::decision::{Decision, DecisionKind};
@@ -70,6 +70,7 @@ pub fn begin(number: usize) {
     R.flags.set(plan.flags.load(Relaxed));
     R.next.set(plan.first_override.load(Relaxed));
     R.overrides.set(R.next.get() + plan.overrides.load(Relaxed));
+    budget::begin(plan.spurious.load(Relaxed), plan.faults.load(Relaxed), plan.fault_kinds.load(Relaxed));
     for (_, t) in threads() {
         for stamp in [&t.enabled_since, &t.scheduled_at, &t.yielded_at, &t.disabled_at] {
             stamp.set(0);
@@ -184,7 +185,7 @@ pub fn timed_out(op: Op, object: usize, pc: usize) {
     failed();
 }
 
-/// A decision was taken, and `to` runs or is woken.
+/// A decision was taken, for `to`: the thread that runs or is woken, the value, the fault.
 pub fn decision(decision: &Decision, to: u16) {
     if logs_decisions() {
         let report = &slot().report;
@@ -251,7 +252,7 @@ pub fn alarm(step: u32) {
     set_alarm();
 }
 
-/// What the plan wants at the decision of this step, if anything. `find` gives the index of a thread's choice.
+/// What the plan wants at the decision of this step, if anything. `find` gives the index of a choice by its name.
 #[inline]
 pub fn planned(
     step: u32,
@@ -283,7 +284,7 @@ fn planned_override(
     let choice = planned.choice.load(Relaxed) as usize;
     let last = R.next.get() + 1 == R.overrides.get();
     let expect_hash = slot().plan.expect.load(Relaxed);
-    let index = if planned.by_thread.load(Relaxed) != 0 { find(choice) } else { Some(choice) };
+    let index = if planned.by_name.load(Relaxed) != 0 { find(choice) } else { Some(choice) };
     let why = if planned.kind.load(Relaxed) != kind as u8 {
         diverged::NO_DECISION
     } else if expect_from != NO_THREAD && expect_from as usize != me()

@@ -11,7 +11,7 @@
 
 use crate::bits::Bits;
 use crate::shim::signal::{self, Delivered};
-use crate::{choose, fair, fibers, policy, report};
+use crate::{budget, choose, fair, fibers, policy, report};
 use core::cell::Cell;
 use core::sync::atomic::AtomicU32;
 use heisen_trace::{Op, hash};
@@ -197,8 +197,8 @@ pub struct Sched {
     pub enabled: Bits,
     /// Those of `enabled` whose next operation cannot be done: if scheduled, they time out.
     pub late: Bits,
-    /// Threads that wait with a deadline, and those that wait and are `signalled`; other threads have a deadline of
-    /// `u64::MAX`.
+    /// Threads that wait with a deadline, may wake up spuriously, or wait and are `signalled`; those without a deadline
+    /// have one of `u64::MAX`.
     timed: Bits,
     /// Those of `timed` that are not enabled, as their deadline is too far away for a timeout while others can go on;
     /// and how many they are.
@@ -477,7 +477,7 @@ pub fn wait_in_queue(op: Op, queue: usize, mask: u32, pc: usize, deadline: u64) 
 
 /// As [`wait_in_queue`], for a call that a handler of a signal interrupts: the thread leaves the queue before the
 /// handler runs.
-pub fn wait_in_queue_interruptibly(op: Op, queue: usize, mask: u32, pc: usize, deadline: u64) -> Left {
+fn wait_in_queue_interruptibly(op: Op, queue: usize, mask: u32, pc: usize, deadline: u64) -> Left {
     let t = thread(me());
     let outer = t.queue.get();
     enter_queue(queue, mask);
@@ -485,10 +485,10 @@ pub fn wait_in_queue_interruptibly(op: Op, queue: usize, mask: u32, pc: usize, d
     let taken_off = t.queue.get() != queue;
     t.queue.set(outer);
     match woken {
-        Woken::Ready => Left::Ready,
+        Woken::Ready => Left::Woken,
         Woken::TimedOut => Left::TimedOut,
         Woken::Interrupted => match signal::deliver() {
-            _ if taken_off => Left::Ready,
+            _ if taken_off => Left::Woken,
             Delivered::Interrupt => Left::Interrupted,
             Delivered::Restart => Left::Restarts,
             Delivered::Nothing => Left::Undisturbed,
@@ -499,10 +499,12 @@ pub fn wait_in_queue_interruptibly(op: Op, queue: usize, mask: u32, pc: usize, d
 /// How a thread left a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left {
-    /// It was taken off.
-    Ready,
+    /// Someone took it off.
+    Woken,
     /// The time ran out first.
     TimedOut,
+    /// Neither, nor was there a signal.
+    Spuriously,
     /// A handler has run.
     Interrupted,
     /// A handler has run that was installed with `SA_RESTART`.
@@ -602,6 +604,34 @@ pub fn remove_errand() {
     S.look_again.set(S.look_again.get() - 1);
 }
 
+/// As [`wait_in_queue`], for waits that may end spuriously: whether this one may is a decision. If so, the thread is
+/// enabled at once, after all others, like one that waits for a time that never comes.
+pub fn sleep_in_queue(op: Op, queue: usize, mask: u32, pc: usize, deadline: u64) -> Left {
+    let (spurious, deadline) = may_end_spuriously(op, queue, pc, deadline);
+    match wait_in_queue(op, queue, mask, pc, deadline) {
+        Woken::TimedOut if spurious => Left::Spuriously,
+        Woken::TimedOut => Left::TimedOut,
+        _ => Left::Woken,
+    }
+}
+
+/// As [`sleep_in_queue`], for a call that a handler of a signal interrupts.
+pub fn sleep_in_queue_interruptibly(op: Op, queue: usize, mask: u32, pc: usize, deadline: u64) -> Left {
+    let (spurious, deadline) = may_end_spuriously(op, queue, pc, deadline);
+    match wait_in_queue_interruptibly(op, queue, mask, pc, deadline) {
+        Left::TimedOut if spurious => Left::Spuriously,
+        left => left,
+    }
+}
+
+fn may_end_spuriously(op: Op, queue: usize, pc: usize, deadline: u64) -> (bool, u64) {
+    let spurious = budget::spurious(op, queue, pc);
+    if spurious {
+        S.timed.add(me());
+    }
+    (spurious, if spurious { u64::MAX } else { deadline })
+}
+
 fn set_deadline(number: usize, deadline: u64) {
     thread(number).deadline.set(deadline);
     S.timed.add(number);
@@ -625,8 +655,10 @@ fn settle(number: usize) -> Woken {
         return Woken::Ready;
     }
     S.late.remove(number);
-    crate::clock::reach(deadline);
-    fair::yielded(number);
+    if deadline != u64::MAX {
+        crate::clock::reach(deadline);
+        fair::yielded(number);
+    }
     Woken::TimedOut
 }
 
@@ -692,7 +724,8 @@ fn disable(number: usize) {
 
 /// Whether a wait with this deadline may time out while others can go on.
 fn is_near(deadline: u64) -> bool {
-    deadline <= crate::clock::now().saturating_add(S.horizon.get())
+    // One that may end spuriously has no deadline, and is near at all times.
+    deadline == u64::MAX || deadline <= crate::clock::now().saturating_add(S.horizon.get())
 }
 
 #[inline]

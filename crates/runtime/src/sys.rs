@@ -6,6 +6,7 @@ pub const EPERM: i32 = 1;
 pub const ESRCH: i32 = 3;
 pub const EINTR: i32 = 4;
 pub const EAGAIN: i32 = 11;
+pub const ENOMEM: i32 = 12;
 pub const EACCES: i32 = 13;
 pub const EBUSY: i32 = 16;
 pub const EINVAL: i32 = 22;

@@ -46,8 +46,6 @@ pub(crate) fn points<'a>(plan: &Plan, execution: &'a Execution) -> impl Iterator
         .decisions
         .iter()
         .skip_while(move |d| last.is_some_and(|last| d.step <= last))
-        // What comes after a forced decision can't be reached by a plan.
-        .take_while(|d| !d.forced)
         .filter(|d| d.options >= 2)
         .map(Point::from)
 }
@@ -56,7 +54,7 @@ pub(crate) fn points<'a>(plan: &Plan, execution: &'a Execution) -> impl Iterator
 /// one that is not would make schedules twice and miss others.
 pub(crate) fn follows(plan: &Plan, execution: &Execution) -> bool {
     let mut fixed = plan.overrides.iter().peekable();
-    execution.decisions.iter().take_while(|d| !d.forced).all(|d| {
+    execution.decisions.iter().all(|d| {
         while fixed.next_if(|o| o.step < d.step).is_some() {}
         d.chosen == fixed.next_if(|o| o.step == d.step).map_or(0, |o| o.choice)
     })
@@ -75,7 +73,6 @@ mod tests {
             options,
             chosen,
             preemptive: step.is_multiple_of(2),
-            forced: false,
             hash: 100 + u64::from(step),
         }
     }
@@ -99,16 +96,6 @@ mod tests {
         let found: Vec<Point> = points(&plan(&[(2, 1)]), &e).collect();
         assert_eq!(found[0], Point { step: 5, options: 4, kind: 0, preemptive: false, hash: 105 });
         assert_eq!(found[1], Point { step: 6, options: 2, kind: 0, preemptive: true, hash: 106 });
-    }
-
-    #[test]
-    fn never_in_a_forced_tail() {
-        let mut decisions = vec![decision(0, 2, 0), decision(1, 2, 1), decision(2, 2, 0)];
-        decisions[1].forced = true;
-        decisions[2].forced = true;
-        let e = execution(decisions);
-        assert_eq!(points(&plan(&[]), &e).map(|p| p.step).collect::<Vec<_>>(), [0]);
-        assert!(follows(&plan(&[]), &e), "a forced choice is no divergence");
     }
 
     #[test]

@@ -102,7 +102,7 @@ impl Ledger {
             return false;
         }
         let clips = |n: &Note| matches!(n, Note::FairTail | Note::TooManyChoices | Note::LogFull);
-        if execution.notes.iter().any(clips) || execution.decisions.iter().any(|d| d.forced) {
+        if execution.notes.iter().any(clips) {
             self.tally.clipped += 1;
         }
         true

@@ -30,7 +30,7 @@ pub struct Status {
     pub diverged: u64,
     /// Those of them that got stuck; nothing was branched from them.
     pub stuck: u64,
-    /// Those of them that made choices that could not be branched from: in a forced tail, beyond what is recorded.
+    /// Those of them that made choices that could not be branched from: in the fair tail of a long one, beyond what is recorded.
     pub clipped: u64,
     /// What the executions so far guarantee, for strategies that work by chance and can tell.
     pub guarantee: Option<Guarantee>,

@@ -2,8 +2,8 @@
 //!
 //! The choices of a decision are ordered, and number 0 is always what the default policy takes: the running thread
 //! goes on; where it can't, the next enabled thread in cyclic order of creation, those that would have to time out
-//! last; of several waiters the one that has waited longest. So a schedule is just the list of decisions with a
-//! choice other than 0.
+//! last; of several waiters the one that has waited longest; of several values 0; no spurious wake-up and no fault. So
+//! a schedule is just the list of decisions with a choice other than 0.
 
 /// What is being chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -14,14 +14,32 @@ pub enum DecisionKind {
     Thread = 0,
     /// Which waiter is woken.
     Waiter = 1,
+    /// Which value `heisen_choose` returns.
+    Choose = 2,
+    /// Whether a wait may end though nobody wakes it.
+    Spurious = 3,
+    /// Whether a call fails that could succeed.
+    Fault = 4,
 }
 
 impl DecisionKind {
+    /// Every kind, in the order of its number.
+    pub const ALL: [DecisionKind; 5] = [
+        DecisionKind::Thread,
+        DecisionKind::Waiter,
+        DecisionKind::Choose,
+        DecisionKind::Spurious,
+        DecisionKind::Fault,
+    ];
+
     /// The kind with this number.
     pub const fn from_code(code: u8) -> Option<DecisionKind> {
         match code {
             0 => Some(DecisionKind::Thread),
             1 => Some(DecisionKind::Waiter),
+            2 => Some(DecisionKind::Choose),
+            3 => Some(DecisionKind::Spurious),
+            4 => Some(DecisionKind::Fault),
             _ => None,
         }
     }
@@ -31,6 +49,9 @@ impl DecisionKind {
         match self {
             DecisionKind::Thread => "thread",
             DecisionKind::Waiter => "waiter",
+            DecisionKind::Choose => "choose",
+            DecisionKind::Spurious => "spurious",
+            DecisionKind::Fault => "fault",
         }
     }
 }
@@ -52,8 +73,6 @@ pub struct Decision {
     pub chosen: u16,
     /// Whether every choice but 0 preempts a thread that could have gone on.
     pub preemptive: bool,
-    /// Taken in a tail that the runtime forced; a search must not branch here.
-    pub forced: bool,
     /// The running hash of the execution just before this decision.
     pub hash: u64,
 }
@@ -70,8 +89,7 @@ impl Decision {
             | ((self.options as u64 & 0xfff) << 32)
             | ((self.chosen as u64 & 0xfff) << 44)
             | ((self.kind as u64 & 0xf) << 56)
-            | ((self.preemptive as u64) << 60)
-            | ((self.forced as u64) << 61);
+            | ((self.preemptive as u64) << 60);
         [word, self.hash]
     }
 
@@ -85,7 +103,6 @@ impl Decision {
             options: (word >> 32) as u16 & 0xfff,
             chosen: (word >> 44) as u16 & 0xfff,
             preemptive: word >> 60 & 1 != 0,
-            forced: word >> 61 & 1 != 0,
             hash: words[1],
         })
     }
@@ -97,16 +114,15 @@ mod tests {
 
     #[test]
     fn packing_round_trips() {
-        for kind in [DecisionKind::Thread, DecisionKind::Waiter] {
+        for kind in DecisionKind::ALL {
             for (options, chosen) in [(2, 1), (4095, 4094), (7, 0)] {
-                for flags in 0..4 {
+                for preemptive in [false, true] {
                     let d = Decision {
                         step: u32::MAX - 3,
                         kind,
                         options,
                         chosen,
-                        preemptive: flags & 1 != 0,
-                        forced: flags & 2 != 0,
+                        preemptive,
                         hash: 0xdead_beef_0bad_cafe,
                     };
                     assert_eq!(Decision::unpack(d.pack()), Some(d));
@@ -124,7 +140,6 @@ mod tests {
             options: 3,
             chosen: 0,
             preemptive: true,
-            forced: false,
             hash: 0,
         };
         assert_eq!((d.cost(0), d.cost(1), d.cost(2)), (0, 1, 1));

@@ -1,5 +1,6 @@
 //! Findings: bugs that were seen, replayed and described.
 
+use crate::fault::Fault;
 use crate::op::Op;
 use crate::schedule::Schedule;
 use crate::thread::ThreadId;
@@ -113,10 +114,13 @@ pub struct Switch {
     pub op: Op,
     /// On which object.
     pub object: String,
-    /// The thread that ran, or was woken, instead.
+    /// The thread that ran, or was woken, instead; for a choice that is none of threads, the same as `from`.
     pub to: ThreadId,
     /// Why this is not the default.
     pub kind: SwitchKind,
+    /// How many choices there were.
+    #[serde(default)]
+    pub options: u16,
     /// Where the running thread was.
     pub stack: Stack,
 }
@@ -131,6 +135,12 @@ pub enum SwitchKind {
     Free,
     /// Not the longest waiter was woken.
     Wake,
+    /// `heisen_choose` returned this value rather than 0.
+    Choose(u16),
+    /// A wait could end though nobody woke the thread.
+    Spurious,
+    /// A call failed that could have succeeded.
+    Fault(Fault),
 }
 
 impl SwitchKind {
@@ -140,7 +150,15 @@ impl SwitchKind {
             SwitchKind::Preempt => "preempt",
             SwitchKind::Free => "free",
             SwitchKind::Wake => "wake",
+            SwitchKind::Choose(_) => "choose",
+            SwitchKind::Spurious => "spurious",
+            SwitchKind::Fault(_) => "fault",
         }
+    }
+
+    /// Whether a value was chosen rather than a thread.
+    pub const fn is_value(self) -> bool {
+        matches!(self, SwitchKind::Choose(_) | SwitchKind::Spurious | SwitchKind::Fault(_))
     }
 }
 

@@ -1,11 +1,12 @@
 //! The vocabulary of Heisen: plain data and pure functions on it, no I/O and no unsafe code.
 //!
-//! The part without `std` ([`op`], [`decision`]'s codes, [`hash`]) is shared with the runtime, which lives inside
+//! The part without `std` ([`op`], [`decision`]'s codes, [`fault`], [`hash`]) is shared with the runtime, which lives inside
 //! the program under test and cannot allocate.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![forbid(unsafe_code)]
 
 pub mod decision;
+pub mod fault;
 pub mod hash;
 pub mod note;
 pub mod op;
@@ -22,11 +23,14 @@ pub mod schedule;
 pub mod thread;
 
 pub use decision::{Decision, DecisionKind};
+pub use fault::Fault;
 pub use note::Note;
 pub use op::Op;
 
 #[cfg(feature = "std")]
 pub use execution::{Divergence, End, Execution};
+#[cfg(feature = "std")]
+pub use fault::Faults;
 #[cfg(feature = "std")]
 pub use finding::{Finding, FindingKind, Frame, Stack};
 #[cfg(feature = "std")]

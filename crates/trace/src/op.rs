@@ -118,6 +118,12 @@ ops! {
     SigMask = 57, "sigmask";
     /// A handler of a signal runs.
     Handler = 58, "handler";
+    /// `heisen_choose`.
+    Choose = 46, "choose";
+    /// Allocate memory.
+    Alloc = 47, "alloc";
+    /// Stop waiting though nobody has woken the thread.
+    Spurious = 48, "spurious";
 }
 
 impl Op {

@@ -7,17 +7,23 @@
 //! binary 5f0c…                          hash of the executable
 //! steps-limit 1000000
 //! expect-exit 0
+//! spurious 1                            the budgets, where they are not 0
+//! faults 1:malloc
 //! outcome assertion "balance == 200"
 //! signature 8c1d0f6b2a7e4c55
 //! thread T1 0.1 deposit                 creation path and start function, for the reader
 //! at 12 T1 -> T2 preempt lock 2 "lock" "account.c:23 deposit"
 //! at 30 T0 -> T3 wake cond_signal 2 "ready" "account.c:40 main"
-//! end 2
+//! at 31 T1 choose 2 of 5 "account.c:22 deposit"
+//! at 35 T1 spurious cond_wait "ready" "account.c:27 deposit"
+//! at 40 T2 fault malloc alloc "24 bytes" "account.c:31 deposit"
+//! end 5
 //! ```
 //!
 //! Only decisions that differ from the default are listed. `end` carries their number, so that a truncated file is
 //! noticed. `#` starts a comment. Strings are quoted with `\"`, `\\`, `\n`, `\t` and `\xHH` as escapes.
 
+use crate::fault::{Fault, Faults};
 use crate::finding::{FindingKind, SwitchKind};
 use crate::op::Op;
 use crate::thread::ThreadId;
@@ -34,7 +40,7 @@ pub struct Entry {
     pub step: u32,
     /// The thread that is running.
     pub from: ThreadId,
-    /// The thread that runs, or is woken, instead of the default one.
+    /// The thread that runs, or is woken, instead of the default one; the same as `from` if no thread is chosen.
     pub to: ThreadId,
     /// Why this is not the default.
     pub kind: SwitchKind,
@@ -74,6 +80,12 @@ pub struct Schedule {
     pub steps_limit: u32,
     /// The exit status that counts as success.
     pub expect_exit: i32,
+    /// Spurious wake-ups that the execution may have.
+    #[serde(default)]
+    pub spurious: u32,
+    /// Faults that it may meet.
+    #[serde(default)]
+    pub faults: Faults,
     /// The outcome it leads to: kind and message.
     pub outcome: Option<(FindingKind, String)>,
     /// The signature of that outcome.
@@ -126,6 +138,12 @@ impl Schedule {
         writeln!(out, "binary {}", self.binary)?;
         writeln!(out, "steps-limit {}", self.steps_limit)?;
         writeln!(out, "expect-exit {}", self.expect_exit)?;
+        if self.spurious > 0 {
+            writeln!(out, "spurious {}", self.spurious)?;
+        }
+        if self.faults.most > 0 {
+            writeln!(out, "faults {}", self.faults)?;
+        }
         if let Some((kind, message)) = &self.outcome {
             writeln!(out, "outcome {kind} {}", quote(message.as_bytes()))?;
         }
@@ -140,19 +158,23 @@ impl Schedule {
             "\n# Decisions that differ from the default: at STEP the running thread -> the one chosen instead,\n\
              # preempt, free or wake, what the running thread is about to do, number of choices, object, place.\n",
         );
+        if self.entries.iter().any(|e| e.kind.is_value()) {
+            out.push_str(
+                "# Or what the running thread meets: choose VALUE of CHOICES, spurious, fault KIND.\n",
+            );
+        }
         for e in &self.entries {
-            writeln!(
-                out,
-                "at {} {} -> {} {} {} {} {} {}",
-                e.step,
-                e.from,
-                e.to,
-                e.kind.name(),
-                e.op.name(),
-                e.options,
-                quote(e.object.as_bytes()),
-                quote(e.place.as_bytes()),
-            )?;
+            let (kind, op, options) = (e.kind.name(), e.op.name(), e.options);
+            let (object, place) = (quote(e.object.as_bytes()), quote(e.place.as_bytes()));
+            write!(out, "at {} {} ", e.step, e.from)?;
+            match e.kind {
+                SwitchKind::Preempt | SwitchKind::Free | SwitchKind::Wake => {
+                    writeln!(out, "-> {} {kind} {op} {options} {object} {place}", e.to)?;
+                }
+                SwitchKind::Choose(value) => writeln!(out, "{kind} {value} of {options} {place}")?,
+                SwitchKind::Spurious => writeln!(out, "{kind} {op} {object} {place}")?,
+                SwitchKind::Fault(fault) => writeln!(out, "{kind} {} {op} {object} {place}", fault.name())?,
+            }
         }
         writeln!(out, "end {}", self.entries.len())
     }
@@ -190,6 +212,11 @@ impl Schedule {
                 "binary" => schedule.binary = words.word("a hash")?.to_owned(),
                 "steps-limit" => schedule.steps_limit = words.number("a number of steps")?,
                 "expect-exit" => schedule.expect_exit = words.number("an exit status")?,
+                "spurious" => schedule.spurious = words.number("a number of spurious wake-ups")?,
+                "faults" => {
+                    let text = words.word("a number of faults")?;
+                    schedule.faults = text.parse().or_else(|what| error(number, what))?;
+                }
                 "outcome" => {
                     let name = words.word("a kind of finding")?;
                     let Some(kind) = FindingKind::from_name(name) else {
@@ -213,6 +240,7 @@ impl Schedule {
                         return error(number, format!("step {} is not after the step before it", entry.step));
                     }
                     schedule.entries.push(entry);
+                    schedule.check_budgets(number)?;
                 }
                 "end" => {
                     let count: usize = words.number("the number of decisions")?;
@@ -233,6 +261,26 @@ impl Schedule {
             return error(last, "no program is named");
         }
         Ok(schedule)
+    }
+
+    /// Whether the last entry is still within the budgets: beyond them there is no such decision.
+    fn check_budgets(&self, line: usize) -> Result<(), ParseError> {
+        let count = |kind: &str| self.entries.iter().filter(|e| e.kind.name() == kind).count();
+        let (spurious, faults) = (self.spurious, self.faults);
+        match self.entries.last().map(|e| e.kind) {
+            Some(SwitchKind::Spurious) if count("spurious") > spurious as usize => error(
+                line,
+                format!("more spurious wake-ups than allowed; raise \"spurious {spurious}\" above"),
+            ),
+            Some(SwitchKind::Fault(fault)) if faults.kinds & fault.bit() == 0 => error(
+                line,
+                format!("\"faults {faults}\" above does not allow {}; add it there", fault.name()),
+            ),
+            Some(SwitchKind::Fault(_)) if count("fault") > faults.most as usize => {
+                error(line, format!("more faults than allowed; raise \"faults {faults}\" above"))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -296,8 +344,15 @@ impl<'a> Words<'a> {
     fn entry(&mut self) -> Result<Entry, ParseError> {
         let step = self.number("a step")?;
         let from = self.thread()?;
-        if self.word("->")? != "->" {
-            return error(self.line, "\"->\" must stand between the two threads");
+        match self.word("-> and a thread, choose, spurious or fault")? {
+            "->" => {}
+            word @ ("choose" | "spurious" | "fault") => return self.value_entry(step, from, word),
+            _ => {
+                return error(
+                    self.line,
+                    "\"->\" must stand between the two threads, or choose, spurious or fault after the first",
+                );
+            }
         }
         let to = self.thread()?;
         let kind = match self.word("preempt, free or wake")? {
@@ -306,14 +361,58 @@ impl<'a> Words<'a> {
             "wake" => SwitchKind::Wake,
             other => return error(self.line, format!("{other:?} is none of preempt, free, wake")),
         };
-        let name = self.word("an operation")?;
-        let Some(op) = Op::from_name(name) else {
-            return error(self.line, format!("no operation is called {name:?}"));
-        };
+        let op = self.operation()?;
         let options = self.number("a number of choices")?;
         let object = self.text("the object")?;
         let place = self.text("the place")?;
         Ok(Entry { step, from, to, kind, op, options, object, place })
+    }
+
+    /// The rest of an entry in which no thread is chosen.
+    fn value_entry(&mut self, step: u32, from: ThreadId, word: &str) -> Result<Entry, ParseError> {
+        let mut entry = Entry {
+            step,
+            from,
+            to: from,
+            kind: SwitchKind::Spurious,
+            op: Op::Choose,
+            options: 2,
+            object: String::new(),
+            place: String::new(),
+        };
+        match word {
+            "choose" => {
+                let value = self.number("a value")?;
+                if self.word("of")? != "of" {
+                    return error(self.line, "\"of\" must stand between the value and the number of choices");
+                }
+                entry.options = self.number("a number of choices")?;
+                if entry.options != 0 && value >= entry.options {
+                    return error(self.line, format!("{value} is none of {} choices from 0", entry.options));
+                }
+                entry.kind = SwitchKind::Choose(value);
+                entry.object = format!("{value} of {}", entry.options);
+            }
+            "fault" => {
+                let name = self.word("a fault")?;
+                let Some(&fault) = Fault::ALL.iter().find(|f| f.name() == name) else {
+                    return error(self.line, format!("no fault is called {name:?}"));
+                };
+                entry.kind = SwitchKind::Fault(fault);
+            }
+            _ => {}
+        }
+        if word != "choose" {
+            entry.op = self.operation()?;
+            entry.object = self.text("the object")?;
+        }
+        entry.place = self.text("the place")?;
+        Ok(entry)
+    }
+
+    fn operation(&mut self) -> Result<Op, ParseError> {
+        let name = self.word("an operation")?;
+        Op::from_name(name).map_or_else(|| error(self.line, format!("no operation is called {name:?}")), Ok)
     }
 
     fn text(&mut self, what: &str) -> Result<String, ParseError> {
@@ -375,6 +474,8 @@ mod tests {
             binary: "00ff".into(),
             steps_limit: 10,
             expect_exit: -3,
+            spurious: 0,
+            faults: Faults::default(),
             outcome: Some((FindingKind::ExitStatus, "exit \\ \"1\"".into())),
             signature: "abc".into(),
             threads: vec![ThreadLine { thread: ThreadId(1), path: "0.1".into(), start: "worker".into() }],
@@ -400,6 +501,77 @@ mod tests {
                     place: String::new(),
                 },
             ],
+        }
+    }
+
+    /// With decisions that choose no thread.
+    fn with_values() -> Schedule {
+        let entry = |step, kind, op, options, object: &str| Entry {
+            step,
+            from: ThreadId(1),
+            to: ThreadId(1),
+            kind,
+            op,
+            options,
+            object: object.into(),
+            place: "a.c:3 f".into(),
+        };
+        let values = [
+            entry(10, SwitchKind::Choose(2), Op::Choose, 5, "2 of 5"),
+            entry(12, SwitchKind::Spurious, Op::CondWait, 2, "ready"),
+            entry(14, SwitchKind::Fault(Fault::Malloc), Op::Alloc, 2, "24 bytes"),
+            entry(15, SwitchKind::Fault(Fault::TryLock), Op::TryLock, 2, "lock"),
+        ];
+        let faults = Faults { most: 2, kinds: Fault::Malloc.bit() | Fault::TryLock.bit() };
+        let mut schedule = Schedule { spurious: 1, faults, ..sample() };
+        schedule.entries.extend(values);
+        schedule
+    }
+
+    #[test]
+    fn values_round_trip() {
+        let text = with_values().to_text();
+        assert_eq!(Schedule::parse(&text), Ok(with_values()), "{text}");
+        for line in [
+            "spurious 1",
+            "faults 2:malloc,trylock",
+            "at 10 T1 choose 2 of 5 \"a.c:3 f\"",
+            "at 12 T1 spurious cond_wait \"ready\" \"a.c:3 f\"",
+            "at 14 T1 fault malloc alloc \"24 bytes\" \"a.c:3 f\"",
+        ] {
+            assert!(text.lines().any(|l| l == line), "{line} is not in {text}");
+        }
+        assert_eq!(with_values().preemptions(), 1);
+        // Without them, the file is as it always was.
+        let plain = sample().to_text();
+        assert!(!plain.contains("spurious") && !plain.contains("faults"), "{plain}");
+    }
+
+    #[test]
+    fn nonsense_values_name_their_line() {
+        let text = with_values().to_text();
+        for (old, new, want) in [
+            ("choose 2 of 5", "choose two of 5", "\"two\" is not a value"),
+            ("choose 2 of 5", "choose 2 off 5", "\"of\" must stand between"),
+            ("choose 2 of 5", "choose 5 of 5", "5 is none of 5 choices from 0"),
+            ("choose 2 of 5", "choose 2 of", "is not a number of choices"),
+            ("T1 choose", "T1 pick", "choose, spurious or fault after the first"),
+            ("spurious cond_wait", "spurious sleeping", "no operation is called \"sleeping\""),
+            ("fault malloc", "fault fire", "no fault is called \"fire\""),
+            ("fault malloc", "fault", "no fault is called \"alloc\""),
+            ("fault malloc", "fault eintr", "\"faults 2:malloc,trylock\" above does not allow eintr"),
+            ("faults 2:", "faults 1:", "line 26: more faults than allowed; raise \"faults 1:"),
+            ("faults 2:", "faults many:", "\"many\" is not a number of faults"),
+            ("malloc,trylock", "malloc,fire", "no fault is called \"fire\"; there are malloc"),
+            ("spurious 1\n", "", "more spurious wake-ups than allowed; raise \"spurious 0\""),
+            ("spurious 1\n", "spurious x\n", "\"x\" is not a number of spurious wake-ups"),
+        ] {
+            assert!(text.contains(old), "{old}");
+            let error = Schedule::parse(&text.replacen(old, new, 1)).expect_err(new);
+            assert!(error.to_string().contains(want), "{new}: {error}");
+        }
+        for cut in (0..text.trim_end().len()).filter(|&i| text.is_char_boundary(i)) {
+            assert!(Schedule::parse(&text[..cut]).is_err(), "cut at {cut}");
         }
     }
 

@@ -10,7 +10,7 @@
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
 /// Identifies a mapping as ours; changes with every change of the layout.
-pub const MAGIC: u64 = 0x4845_4953_454e_0001;
+pub const MAGIC: u64 = 0x4845_4953_454e_0002;
 
 /// The environment variable that names the file descriptor of the mapping.
 pub const ENV_FD: &str = "HEISEN_WIRE";
@@ -198,6 +198,12 @@ pub struct Plan {
     pub first_override: AtomicU32,
     /// For how many milliseconds a program that waits for input from outside, and for nothing else, is let wait.
     pub patience: AtomicU32,
+    /// Most spurious wake-ups.
+    pub spurious: AtomicU32,
+    /// Most faults.
+    pub faults: AtomicU32,
+    /// Bits of `heisen_trace::Fault`: those that may happen.
+    pub fault_kinds: AtomicU32,
 }
 
 /// One override of a plan.
@@ -206,15 +212,15 @@ pub struct Plan {
 pub struct Override {
     /// The step of the decision.
     pub step: AtomicU32,
-    /// The choice: an index, or a thread if [`Override::by_thread`] is not 0.
+    /// The choice: an index, or what it stands for if [`Override::by_name`] is not 0.
     pub choice: AtomicU32,
     /// Low 16 bits: expected number of choices, 0 if unknown. High 16 bits: the thread that must be running,
     /// [`NO_THREAD`] if unknown.
     pub expect: AtomicU32,
     /// Kind of the decision.
     pub kind: AtomicU8,
-    /// Whether the choice names a thread.
-    pub by_thread: AtomicU8,
+    /// Whether the choice names what is chosen: a thread, a value, a fault.
+    pub by_name: AtomicU8,
     /// The operation the running thread must be about to do, 0 if unknown.
     pub op: AtomicU8,
     /// Unused.
@@ -301,7 +307,7 @@ pub struct Stop {
     pub op: AtomicU32,
     /// The step.
     pub step: AtomicU32,
-    /// For a decision: the thread chosen.
+    /// For a decision: what was chosen, by name as in [`Override::choice`].
     pub to: AtomicU32,
     /// For a decision: its kind, and in bit 8 whether it is preemptive.
     pub kind: AtomicU32,

@@ -15,6 +15,7 @@ mod c_mutex;
 mod c_sem_once_key;
 mod c_threads;
 mod c_time_futex;
+mod choices;
 mod counts;
 mod cpp;
 mod determinism;

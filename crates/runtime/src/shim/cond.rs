@@ -1,12 +1,12 @@
 //! Condition variables. The object's own memory is not used: who waits is the scheduler's knowledge. To wait is two
 //! steps: give up the mutex and queue up; once woken, take the mutex again when it is free. Which waiter a signal wakes
-//! is a decision, as POSIX leaves it open.
+//! is a decision, as POSIX leaves it open; so is, where the user asks for it, whether a wait may end without one.
 
 use super::mutex::Mutex;
 use super::shims;
 use crate::choose;
 use crate::clock::{self, Timespec};
-use crate::sched::{self, Woken};
+use crate::sched::{self, Left};
 use crate::{report, sys};
 use core::ffi::c_int;
 use heisen_trace::{Note, Op};
@@ -36,17 +36,18 @@ fn wait(cond: usize, mutex: usize, op: Op, pc: usize, deadline: u64) -> c_int {
     sched::thread(sched::me()).relock.set(mutex);
     m.unlock(pc);
     report::event(Op::Unlock, mutex, pc);
-    let woken = sched::wait_in_queue(op, cond, sched::ANY, pc, deadline);
+    let left = sched::sleep_in_queue(op, cond, sched::ANY, pc, deadline);
     sched::thread(sched::me()).relock.set(0);
-    if woken == Woken::TimedOut {
-        report::timed_out(op, cond, pc);
+    match left {
+        Left::TimedOut => report::timed_out(op, cond, pc),
+        Left::Spuriously => report::event(Op::Spurious, cond, pc),
+        _ => {}
     }
-    m.relock(pc, woken == Woken::Ready);
-    if woken == Woken::Ready {
+    m.relock(pc, left == Left::Woken);
+    if left == Left::Woken {
         report::event(Op::Relock, mutex, pc);
-        return 0;
     }
-    sys::ETIMEDOUT
+    if left == Left::TimedOut { sys::ETIMEDOUT } else { 0 }
 }
 
 fn timed_wait(cond: usize, mutex: usize, clock: c_int, until: *const Timespec, pc: usize) -> c_int {

@@ -123,8 +123,12 @@ fn wait(word: usize, value: u32, mask: u32, deadline: Option<u64>, pc: usize) ->
             report::failed();
             return -(sys::EAGAIN as isize);
         }
-        match sched::wait_in_queue_interruptibly(Op::FutexWait, word, mask, pc, deadline) {
-            Left::Ready => return 0,
+        match sched::sleep_in_queue_interruptibly(Op::FutexWait, word, mask, pc, deadline) {
+            Left::Woken => return 0,
+            Left::Spuriously => {
+                report::event(Op::Spurious, word, pc);
+                return 0;
+            }
             Left::TimedOut => {
                 report::timed_out(Op::FutexWait, word, pc);
                 return -(sys::ETIMEDOUT as isize);

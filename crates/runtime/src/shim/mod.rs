@@ -5,7 +5,9 @@
 //! same way, so that functions that are not intercepted, and a forked child, see it true. And where the process is not
 //! controlled (before start-up, in a forked child), the real function is called.
 
+pub mod alloc;
 pub mod barrier;
+pub mod choice;
 pub mod cond;
 pub mod futex;
 pub mod io;

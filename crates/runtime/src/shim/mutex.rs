@@ -4,10 +4,10 @@ use super::shims;
 use crate::clock::{self, Timespec};
 use crate::fibers::thread_of_tid;
 use crate::sched::{self, Woken, me};
-use crate::{report, sys};
+use crate::{choose, report, sys};
 use core::cell::Cell;
 use core::ffi::c_int;
-use heisen_trace::{Note, Op};
+use heisen_trace::{Fault, Note, Op};
 use heisen_wire::{TID_BASE, misuse};
 
 /// `pthread_mutex_t`, as far as glibc's ABI fixes it (static initialisers are compiled into programs).
@@ -233,7 +233,7 @@ shims! {
             return result;
         }
         sched::point(Op::TryLock, mutex, pc);
-        if !m.free() {
+        if !m.free() || choose::fault(Fault::TryLock) {
             report::failed();
             return sys::EBUSY;
         }

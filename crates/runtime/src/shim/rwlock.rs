@@ -7,10 +7,10 @@
 use super::shims;
 use crate::clock::{self, Timespec};
 use crate::sched::{self, Woken, me};
-use crate::{report, sys};
+use crate::{choose, report, sys};
 use core::cell::Cell;
 use core::ffi::c_int;
-use heisen_trace::{Note, Op};
+use heisen_trace::{Fault, Note, Op};
 use heisen_wire::{TID_BASE, misuse};
 
 /// `pthread_rwlock_t`, as glibc lays it out.
@@ -219,7 +219,7 @@ shims! {
     /// A scheduling point, never a wait: `EBUSY` where `pthread_rwlock_rdlock` would wait.
     fn pthread_rwlock_tryrdlock(lock: usize) -> c_int = pc {
         sched::point(Op::ReadLock, lock, pc);
-        if !at(lock).can_read() {
+        if !at(lock).can_read() || choose::fault(Fault::TryLock) {
             report::failed();
             return sys::EBUSY;
         }
@@ -230,7 +230,7 @@ shims! {
     /// A scheduling point, never a wait: `EBUSY` if anyone has the lock.
     fn pthread_rwlock_trywrlock(lock: usize) -> c_int = pc {
         sched::point(Op::WriteLock, lock, pc);
-        if !at(lock).can_write() {
+        if !at(lock).can_write() || choose::fault(Fault::TryLock) {
             report::failed();
             return sys::EBUSY;
         }

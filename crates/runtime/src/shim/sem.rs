@@ -3,10 +3,10 @@
 use super::shims;
 use crate::clock::{self, Timespec};
 use crate::sched::{self, Signals, Woken};
-use crate::{glibc, report, sys};
+use crate::{choose, glibc, report, sys};
 use core::cell::Cell;
 use core::ffi::c_int;
-use heisen_trace::{Note, Op};
+use heisen_trace::{Fault, Note, Op};
 
 const MAX: u32 = i32::MAX as u32;
 
@@ -64,7 +64,7 @@ shims! {
     /// A scheduling point, never a wait: fails with `EAGAIN` if the value is zero.
     fn sem_trywait(semaphore: usize) -> c_int = pc {
         sched::point(Op::SemTryWait, semaphore, pc);
-        if at(semaphore).value.get() == 0 {
+        if at(semaphore).value.get() == 0 || choose::fault(Fault::TryLock) {
             report::failed();
             return glibc::result(sys::EAGAIN);
         }

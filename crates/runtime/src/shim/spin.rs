@@ -1,10 +1,10 @@
 //! Spin locks: to the scheduler they are mutexes that nobody owns. A thread that spins is a thread that waits.
 
 use super::shims;
-use crate::{report, sched, sys};
+use crate::{choose, report, sched, sys};
 use core::cell::Cell;
 use core::ffi::c_int;
-use heisen_trace::Op;
+use heisen_trace::{Fault, Op};
 
 /// The value of a free spin lock in glibc for x86-64; it is 0 or less while held.
 const FREE: i32 = 1;
@@ -34,7 +34,7 @@ shims! {
     /// A scheduling point, never a wait: `EBUSY` if the lock is held.
     fn pthread_spin_trylock(lock: usize) -> c_int = pc {
         sched::point(Op::TryLock, lock, pc);
-        if !is_free(lock) {
+        if !is_free(lock) || choose::fault(Fault::TryLock) {
             report::failed();
             return sys::EBUSY;
         }

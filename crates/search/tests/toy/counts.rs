@@ -2,7 +2,7 @@
 
 use crate::drive::{Visit, by_preemptions, drive_one_by_one, sorted};
 use crate::oracle::schedules;
-use crate::program::Do::{Choose, Lock, Post, Step, Unlock, Wait};
+use crate::program::Do::{Choose, Doze, Lock, Post, Step, Try, Unlock, Wait};
 use crate::program::{Do, Program, independent, lock_order};
 use heisen_search::{Dfs, Icb, Strategy};
 
@@ -174,6 +174,21 @@ fn choices_that_are_not_of_threads_cost_nothing() {
     assert_eq!(visits.len(), 12);
     // A choice of one is no decision.
     assert_eq!(drive_one_by_one(&mut Dfs::new(), &vec![vec![Choose(1)]]).len(), 1);
+}
+
+#[test]
+fn budgets_end_choices() {
+    // One fault: neither fails, or the first, or the second, as it is free; both would be one fault too many.
+    let visits = drive_one_by_one(&mut Icb::new(None), &vec![vec![Try(0), Unlock(0), Try(0)]]);
+    assert_eq!(by_preemptions(&visits), [3]);
+    // What is held fails without being a choice.
+    let visits = drive_one_by_one(&mut Dfs::new(), &vec![vec![Lock(0), Try(0)]]);
+    assert_eq!(visits.len(), 1);
+    // A wait for a post that never comes ends well only by a spurious wake-up, of which there is one.
+    let visits = drive_one_by_one(&mut Icb::new(None), &vec![vec![Doze, Wait(0)]]);
+    assert_eq!(visits.iter().map(|v| v.1.deadlock).collect::<Vec<_>>(), [true, false]);
+    let visits = drive_one_by_one(&mut Icb::new(None), &vec![vec![Doze, Wait(0), Doze, Wait(0)]]);
+    assert_eq!(visits.iter().map(|v| v.1.deadlock).collect::<Vec<_>>(), [true, true]);
 }
 
 #[test]

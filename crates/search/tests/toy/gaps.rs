@@ -66,11 +66,12 @@ fn nothing_is_branched_from_one_that_got_stuck() {
 }
 
 #[test]
-fn forced_tails_are_left_alone_and_counted() {
+fn fair_tails_are_left_alone_and_counted() {
     for search in searches() {
-        // Only the first decision is free.
+        // Only the first decision is recorded, as the others lie in a fair tail.
         let search = explore(search, |_, execution| {
-            execution.decisions.iter_mut().skip(1).for_each(|d| d.forced = true);
+            execution.decisions.truncate(1);
+            execution.notes = vec![Note::FairTail];
         });
         let status = search.status();
         assert_eq!((status.executions, status.clipped), (2, 2));

@@ -1,7 +1,7 @@
 //! All schedules of a toy program, by recursion over its states. Knows threads and outcomes, but neither plans nor
 //! decisions nor an order of choices.
 
-use crate::program::{Do, Program, State, Taken};
+use crate::program::{Program, State, Taken};
 
 /// One schedule.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,8 +29,7 @@ fn explore(
     for thread in (0..threads).filter(|&t| state.is_enabled(t)) {
         ended = false;
         let preempts = state.running.is_some_and(|r| r != thread && state.is_enabled(r));
-        let outcomes = if let Some(Do::Choose(n)) = state.next_of(thread) { n } else { 1 };
-        for outcome in 0..outcomes {
+        for outcome in 0..state.outcomes(thread) {
             let mut after = state.clone();
             after.take((thread, outcome));
             schedule.push((thread, outcome));

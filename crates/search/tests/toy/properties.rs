@@ -19,6 +19,8 @@ fn operation() -> impl Generator<Value = Do> {
         2 => (0..OBJECTS).prop_map(Do::Post),
         2 => (0..OBJECTS).prop_map(Do::Wait),
         1 => (1..4u16).prop_map(Do::Choose),
+        1 => (0..OBJECTS).prop_map(Do::Try),
+        1 => Just(Do::Doze),
     ]
 }
 

@@ -3,7 +3,7 @@
 //! of choices and hash.
 
 use crate::oracle::Whole;
-use crate::program::{Do, Program, State};
+use crate::program::{Program, State};
 use heisen_trace::{Decision, DecisionKind, Divergence, End, Execution, Plan, Policy, hash};
 
 /// An execution, and the schedule it came to.
@@ -41,7 +41,7 @@ impl Recorder<'_> {
         }
         if options >= 2 {
             let (step, hash) = (self.step, self.hash);
-            self.decisions.push(Decision { step, kind, options, chosen, preemptive, forced: false, hash });
+            self.decisions.push(Decision { step, kind, options, chosen, preemptive, hash });
         }
         self.step += 1;
         chosen
@@ -70,10 +70,13 @@ pub fn run(program: &Program, plan: &Plan) -> Run {
         let thread = enabled[usize::from(choice)];
         r.hash = hash::fold(r.hash, thread as u16, 1, options);
         let mut outcome = 0;
-        if let Some(Do::Choose(n)) = state.next_of(thread) {
-            outcome = r.choose(DecisionKind::Waiter, n, false);
+        let outcomes = state.outcomes(thread);
+        if let Some(next) = state.next_of(thread)
+            && outcomes > 1
+        {
+            outcome = r.choose(next.kind(), outcomes, false);
             // Which outcome it was must show in the hash, as the waiter that is woken does.
-            r.hash = hash::fold(r.hash, outcome, 2, n);
+            r.hash = hash::fold(r.hash, outcome, 2, outcomes);
         }
         state.take((thread, outcome));
         whole.schedule.push((thread, outcome));

@@ -15,9 +15,9 @@ use crate::clock;
 use crate::io::{self, PollFd};
 use crate::sched::{self, Woken};
 use crate::shim::signal::{self, Delivered};
-use crate::{report, sys};
+use crate::{choose, report, sys};
 use core::ffi::c_int;
-use heisen_trace::Op;
+use heisen_trace::{Fault, Op};
 
 /// `struct iovec`.
 #[repr(C)]
@@ -39,6 +39,8 @@ pub struct Call {
     pub events: i16,
     /// The caller asked not to block.
     pub at_once: bool,
+    /// How many bytes are asked for, if there may be fewer; else 0.
+    pub length: usize,
     /// The socket option that limits how long the call may wait; 0 if there is none.
     pub timeout: c_int,
     pub pc: usize,
@@ -46,11 +48,16 @@ pub struct Call {
 
 impl Call {
     /// Makes the call: a scheduling point, then `attempt`, which never blocks, again and again until it does not say that
-    /// it would have to.
-    pub fn make(&self, mut attempt: impl FnMut() -> isize) -> isize {
+    /// it would have to. It is told how many bytes to ask for.
+    pub fn make(&self, mut attempt: impl FnMut(usize) -> isize) -> isize {
         sched::point(self.op, self.fd as usize, self.pc);
+        if let Some(error) = self.fault() {
+            report::failed();
+            return error;
+        }
+        let length = self.shortened();
         loop {
-            let got = attempt();
+            let got = attempt(length);
             if got != WOULD_BLOCK {
                 io::touched();
                 if got < 0 {
@@ -71,6 +78,22 @@ impl Call {
                 }
             }
         }
+    }
+
+    /// The error by which the call fails though it need not: a call that may block is interrupted, another would block.
+    fn fault(&self) -> Option<isize> {
+        if !choose::faults_are_left() {
+            return None;
+        }
+        let waits = !self.at_once && !sys::is_nonblocking(self.fd);
+        let (fault, error) = if waits { (Fault::Eintr, sys::EINTR) } else { (Fault::Eagain, sys::EAGAIN) };
+        choose::fault(fault).then_some(-(error as isize))
+    }
+
+    /// How many bytes to ask for: fewer than the program does, by a fault.
+    fn shortened(&self) -> usize {
+        let fault = if self.op == Op::Read { Fault::ShortRead } else { Fault::ShortWrite };
+        if self.length > 1 && choose::fault(fault) { self.length / 2 } else { self.length }
     }
 
     fn wait(&self) -> Woken {
@@ -101,12 +124,13 @@ impl Call {
     }
 
     /// As [`Call::make`] for a call that hands over `total` bytes: one that may block goes on until it has handed over
-    /// all. `attempt` is told how many it has handed over so far.
-    pub fn make_whole(&self, total: usize, mut attempt: impl FnMut(usize) -> isize) -> isize {
+    /// all. `attempt` is told how many it has handed over so far, and up to how many it may.
+    pub fn make_whole(&self, total: usize, mut attempt: impl FnMut(usize, usize) -> isize) -> isize {
         let mut done = 0;
-        let got = self.make(|| {
+        let got = self.make(|length| {
+            let total = if self.length == 0 { total } else { length };
             loop {
-                let got = attempt(done);
+                let got = attempt(done, total);
                 if got <= 0 {
                     return got;
                 }

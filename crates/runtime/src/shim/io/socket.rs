@@ -64,8 +64,8 @@ fn classify(fd: c_int, ports: &Ports) {
 }
 
 fn accept_one(fd: c_int, address: usize, length: usize, flags: c_int, pc: usize) -> c_int {
-    let call = Call { op: Op::Accept, fd, events: POLLIN, at_once: false, timeout: SO_RCVTIMEO, pc };
-    let got = call.make(|| {
+    let call = Call { op: Op::Accept, fd, events: POLLIN, at_once: false, length: 0, timeout: SO_RCVTIMEO, pc };
+    let got = call.make(|_| {
         let ask = PollFd { fd, events: POLLIN, revents: 0 };
         if sys::poll(&raw const ask as usize, 1, 0) == 0 && !sys::is_nonblocking(fd) {
             return WOULD_BLOCK;
@@ -97,7 +97,7 @@ fn connect_to(fd: c_int, to: usize, length: u32, pc: usize) -> c_int {
     }
     io::touched();
     if got == EINPROGRESS {
-        let call = Call { op: Op::Connect, fd, events: POLLOUT, at_once: false, timeout: SO_SNDTIMEO, pc };
+        let call = Call { op: Op::Connect, fd, events: POLLOUT, at_once: false, length: 0, timeout: SO_SNDTIMEO, pc };
         if call.wait() == Woken::Ready {
             // Asked again, the kernel says how it went, and puts the socket into the state it has natively.
             got = sys::call(sys::SYS_CONNECT, args);
@@ -118,38 +118,40 @@ fn connected(fd: c_int, got: isize) {
     io::touched();
 }
 
+fn receives(fd: c_int, flags: c_int, length: usize, pc: usize) -> Call {
+    let at_once = flags & MSG_DONTWAIT != 0;
+    Call { op: Op::Read, fd, events: POLLIN, at_once, length, timeout: SO_RCVTIMEO, pc }
+}
+
 /// A call that receives: `number` with `args`, whose flags are at `flags`.
-fn receive(fd: c_int, number: usize, args: [usize; 6], flags: usize, pc: usize) -> isize {
+fn receive(fd: c_int, number: usize, mut args: [usize; 6], flags: usize, pc: usize) -> isize {
     let asked = args[flags] as c_int;
-    let at_once = asked & MSG_DONTWAIT != 0;
-    let call = Call { op: Op::Read, fd, events: POLLIN, at_once, timeout: SO_RCVTIMEO, pc };
-    let mut args = args;
     args[flags] = (asked | MSG_DONTWAIT) as usize;
-    glibc::kernel_result(call.make(|| sys::call(number, args)))
+    glibc::kernel_result(receives(fd, asked, 0, pc).make(|_| sys::call(number, args)))
 }
 
 fn receive_bytes(fd: c_int, at: usize, length: usize, flags: c_int, from: [usize; 2], pc: usize) -> isize {
-    let args =
-        |done: usize, flags: c_int| [fd as usize, at + done, length - done, flags as usize, from[0], from[1]];
-    if flags & MSG_WAITALL == 0 || from[0] != 0 {
-        return receive(fd, sys::SYS_RECVFROM, args(0, flags), 3, pc);
-    }
-    let at_once = flags & MSG_DONTWAIT != 0;
-    let call = Call { op: Op::Read, fd, events: POLLIN, at_once, timeout: SO_RCVTIMEO, pc };
-    glibc::kernel_result(
-        call.make_whole(length, |done| sys::call(sys::SYS_RECVFROM, args(done, flags | MSG_DONTWAIT))),
-    )
+    let ask = |done: usize, most: usize| {
+        let flags = (flags | MSG_DONTWAIT) as usize;
+        sys::call(sys::SYS_RECVFROM, [fd as usize, at + done, most - done, flags, from[0], from[1]])
+    };
+    let call = receives(fd, flags, length, pc);
+    glibc::kernel_result(if flags & MSG_WAITALL == 0 || from[0] != 0 {
+        call.make(|most| ask(0, most))
+    } else {
+        call.make_whole(length, ask)
+    })
 }
 
-fn sends(fd: c_int, flags: c_int, pc: usize) -> Call {
+fn sends(fd: c_int, flags: c_int, length: usize, pc: usize) -> Call {
     let at_once = flags & MSG_DONTWAIT != 0;
-    Call { op: Op::Write, fd, events: POLLOUT, at_once, timeout: SO_SNDTIMEO, pc }
+    Call { op: Op::Write, fd, events: POLLOUT, at_once, length, timeout: SO_SNDTIMEO, pc }
 }
 
 fn send_bytes(fd: c_int, at: usize, length: usize, flags: c_int, to: [usize; 2], pc: usize) -> isize {
-    glibc::kernel_result(sends(fd, flags, pc).make_whole(length, |done| {
+    glibc::kernel_result(sends(fd, flags, length, pc).make_whole(length, |done, most| {
         let flags = (flags | MSG_DONTWAIT) as usize;
-        sys::call(sys::SYS_SENDTO, [fd as usize, at + done, length - done, flags, to[0], to[1]])
+        sys::call(sys::SYS_SENDTO, [fd as usize, at + done, most - done, flags, to[0], to[1]])
     }))
 }
 
@@ -246,9 +248,9 @@ shims! {
     fn sendmsg(fd: c_int, message: usize, flags: c_int) -> isize = pc {
         let (at, count) = message_pieces(message);
         let pieces = super::pieces(at, count as c_int).unwrap_or(&[]);
-        glibc::kernel_result(sends(fd, flags, pc).make_whole(super::total(pieces), |done| {
+        glibc::kernel_result(sends(fd, flags, 0, pc).make_whole(super::total(pieces), |done, most| {
             if done > 0 {
-                return stream::write_rest(fd, pieces, done);
+                return stream::write_rest(fd, pieces, done, most);
             }
             sys::call(sys::SYS_SENDMSG, [fd as usize, message, (flags | MSG_DONTWAIT) as usize, 0, 0, 0])
         }))
@@ -257,7 +259,7 @@ shims! {
     /// As `send`, for several messages: those that there is room for.
     fn sendmmsg(fd: c_int, messages: usize, count: u32, flags: c_int) -> c_int = pc {
         let args = [fd as usize, messages, count as usize, (flags | MSG_DONTWAIT) as usize, 0, 0];
-        glibc::kernel_result(sends(fd, flags, pc).make(|| sys::call(sys::SYS_SENDMMSG, args))) as c_int
+        glibc::kernel_result(sends(fd, flags, 0, pc).make(|_| sys::call(sys::SYS_SENDMMSG, args))) as c_int
     }
 
     /// A scheduling point: those that wait at the other end see the end of the stream.

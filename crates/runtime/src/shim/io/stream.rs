@@ -39,16 +39,15 @@ fn write_piece(fd: c_int, piece: Piece) -> isize {
     }
 }
 
-fn reads(fd: c_int, pc: usize) -> Call {
-    Call { op: Op::Read, fd, events: POLLIN, at_once: false, timeout: 0, pc }
+fn reads(fd: c_int, length: usize, pc: usize) -> Call {
+    Call { op: Op::Read, fd, events: POLLIN, at_once: false, length, timeout: 0, pc }
 }
 
 pub fn read_at(fd: c_int, base: usize, length: usize, pc: usize) -> isize {
     if !io::class(fd).talks() {
         return glibc::kernel_result(sys::call(sys::SYS_READ, [fd as usize, base, length, 0, 0, 0]));
     }
-    let piece = [Piece { base, length }];
-    glibc::kernel_result(reads(fd, pc).make(|| read_pieces(fd, &piece)))
+    glibc::kernel_result(reads(fd, length, pc).make(|length| read_pieces(fd, &[Piece { base, length }])))
 }
 
 pub fn write_at(fd: c_int, base: usize, length: usize, pc: usize) -> isize {
@@ -60,8 +59,9 @@ pub fn write_at(fd: c_int, base: usize, length: usize, pc: usize) -> isize {
 
 /// Writes all of the pieces as if they were one.
 fn write_all(fd: c_int, pieces: &[Piece], pc: usize) -> isize {
-    let call = Call { op: Op::Write, fd, events: POLLOUT, at_once: false, timeout: 0, pc };
-    glibc::kernel_result(call.make_whole(total(pieces), |done| {
+    let length = if pieces.len() == 1 { pieces[0].length } else { 0 };
+    let call = Call { op: Op::Write, fd, events: POLLOUT, at_once: false, length, timeout: 0, pc };
+    glibc::kernel_result(call.make_whole(total(pieces), |done, most| {
         if done == 0 && pieces.len() > 1 {
             // Small ones go together, as a pipe keeps them together.
             let got = sys::write_now(fd, pieces.as_ptr() as usize, pieces.len());
@@ -69,16 +69,17 @@ fn write_all(fd: c_int, pieces: &[Piece], pc: usize) -> isize {
                 return got;
             }
         }
-        write_rest(fd, pieces, done)
+        write_rest(fd, pieces, done, most)
     }))
 }
 
-/// Writes some of what is left of the pieces when `done` bytes have been written.
-pub fn write_rest(fd: c_int, pieces: &[Piece], done: usize) -> isize {
+/// Writes some of what is left of the pieces when `done` bytes have been written, up to `most` of them all.
+pub fn write_rest(fd: c_int, pieces: &[Piece], done: usize, most: usize) -> isize {
     let mut skip = done;
     for piece in pieces {
         if skip < piece.length || pieces.len() == 1 {
-            return write_piece(fd, Piece { base: piece.base + skip, length: piece.length - skip });
+            let length = (piece.length - skip).min(most - done);
+            return write_piece(fd, Piece { base: piece.base + skip, length });
         }
         skip -= piece.length;
     }
@@ -103,7 +104,7 @@ shims! {
     fn readv(fd: c_int, buffers: usize, count: c_int) -> isize = pc {
         match pieces(buffers, count) {
             Some(pieces) if io::class(fd).talks() => {
-                glibc::kernel_result(reads(fd, pc).make(|| read_pieces(fd, pieces)))
+                glibc::kernel_result(reads(fd, 0, pc).make(|_| read_pieces(fd, pieces)))
             }
             _ => glibc::real!(readv, fn(fd => c_int, buffers => usize, count => c_int) -> isize),
         }
@@ -148,6 +149,6 @@ fn copy(to: c_int, from: c_int, pc: usize, attempt: impl Fn() -> isize) -> isize
     if !io::class(to).talks() {
         return glibc::kernel_result(attempt());
     }
-    let call = Call { op: Op::Write, fd: to, events: POLLOUT, at_once: false, timeout: 0, pc };
-    glibc::kernel_result(call.make(|| if is_ready(to, POLLOUT) { attempt() } else { WOULD_BLOCK }))
+    let call = Call { op: Op::Write, fd: to, events: POLLOUT, at_once: false, length: 0, timeout: 0, pc };
+    glibc::kernel_result(call.make(|_| if is_ready(to, POLLOUT) { attempt() } else { WOULD_BLOCK }))
 }

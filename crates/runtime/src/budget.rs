@@ -1,0 +1,91 @@
+//! Choices that are not of threads and that a program does not ask for: spurious wake-ups and faults. Each has a budget for
+//! the execution, so that it does not drown the choices of threads: where the budget is used up there is no decision.
+
+use crate::choose;
+use crate::sched::{S, me, thread};
+use core::cell::Cell;
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use heisen_trace::{DecisionKind, Fault, Op};
+
+struct Budget {
+    /// Spurious wake-ups that are left.
+    spurious: Cell<u32>,
+    /// Faults that are left, and the bits of those that may happen.
+    faults: Cell<u32>,
+    kinds: Cell<u32>,
+}
+
+// SAFETY: as for `sched::S`.
+unsafe impl Sync for Budget {}
+
+static B: Budget = Budget { spurious: Cell::new(0), faults: Cell::new(0), kinds: Cell::new(0) };
+
+/// Whether allocations have to ask [`fault`]. A word of its own, as it is all that one looks at which need not.
+pub static MALLOC_MAY_FAIL: AtomicBool = AtomicBool::new(false);
+
+/// An execution begins, with these budgets.
+pub fn begin(spurious: u32, faults: u32, kinds: u32) {
+    B.spurious.set(spurious);
+    B.faults.set(faults);
+    B.kinds.set(kinds);
+    arm();
+}
+
+fn arm() {
+    let may = B.faults.get() > 0 && B.kinds.get() & Fault::Malloc.bit() != 0;
+    MALLOC_MAY_FAIL.store(may, Relaxed);
+}
+
+/// Whether there may be faults at all.
+#[inline]
+pub fn faults_are_left() -> bool {
+    B.faults.get() > 0
+}
+
+/// Whether the call that the running thread is in fails though it could succeed: a decision while the budget lasts. What
+/// the report says of it is what the thread was last [about to do](crate::sched::Thread::about_to).
+#[inline]
+pub fn fault(which: Fault) -> bool {
+    B.faults.get() > 0 && decide_fault(which)
+}
+
+#[cold]
+fn decide_fault(which: Fault) -> bool {
+    if B.kinds.get() & which.bit() == 0 || !S.active.get() || !S.running.get() {
+        return false;
+    }
+    let code = which as usize;
+    let find = |name| (name == code).then_some(1);
+    let failed = choose::choose_value(DecisionKind::Fault, 2, find, |_| code) != 0;
+    if failed {
+        B.faults.set(B.faults.get() - 1);
+        arm();
+    }
+    failed
+}
+
+/// Whether the running thread, which starts to wait in the queue of `queue`, may go on though nobody wakes it: a decision
+/// while the budget lasts.
+#[inline]
+pub fn spurious(op: Op, queue: usize, pc: usize) -> bool {
+    B.spurious.get() > 0 && decide_spurious(op, queue, pc)
+}
+
+#[cold]
+fn decide_spurious(op: Op, queue: usize, pc: usize) -> bool {
+    thread(me()).about_to(op, queue, pc);
+    let find = |name| (name == 1).then_some(1);
+    let wakes = choose::choose_value(DecisionKind::Spurious, 2, find, |_| 1) != 0;
+    if wakes {
+        B.spurious.set(B.spurious.get() - 1);
+    }
+    wakes
+}
+
+/// Does something for the runtime itself: what it allocates does not fail on purpose.
+pub fn without_faults<T>(work: impl FnOnce() -> T) -> T {
+    let may = MALLOC_MAY_FAIL.swap(false, Relaxed);
+    let done = work();
+    MALLOC_MAY_FAIL.store(may, Relaxed);
+    done
+}
