@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::judge::{self, Verdict};
 use crate::look::{Symbols, View};
 use crate::program::Program;
+use crate::scope::Patterns;
 use crate::slot::{Detail, Job, Run};
 use crate::sys;
 use crate::zygote::{Carrier, Limits, Observer, Output, Zygote};
@@ -67,6 +68,9 @@ pub struct Options {
     pub keep_going: bool,
     /// The exit status that is right.
     pub expect_exit: i32,
+    /// Where threads are preempted.
+    #[serde(default)]
+    pub scope: Patterns,
     /// Workers.
     pub jobs: usize,
     /// How far away the deadline of a wait may be for it to time out while other threads can go on.
@@ -152,6 +156,8 @@ pub struct Outcome {
     pub status: Status,
     /// What was not controlled, in sentences.
     pub not_controlled: Vec<String>,
+    /// Whether preemptions were searched at some places only.
+    pub scoped: bool,
     /// The search itself, to be saved.
     pub search: Search,
 }
@@ -552,6 +558,12 @@ impl Driver<'_> {
              accesses are not explored"
                 .to_owned(),
         ];
+        not_controlled.extend(self.check.options.scope.sentence());
+        if self.check.program.at_ready {
+            not_controlled.push(
+                "what the program does before heisen_ready: it ran once, under the default schedule".into(),
+            );
+        }
         not_controlled.extend(Note::in_word(self.tally.notes).map(|n| n.text().to_owned()));
         for (count, what) in [
             (
@@ -564,6 +576,8 @@ impl Driver<'_> {
                 not_controlled.push(format!("{count} executions {what}"));
             }
         }
-        Ok(Outcome { ended, tally: self.tally, status, not_controlled, search: self.search })
+        let regions = self.tally.notes & 1 << (Note::NoPreempt as u8) != 0;
+        let scoped = regions || !self.check.options.scope.is_empty();
+        Ok(Outcome { ended, tally: self.tally, status, not_controlled, scoped, search: self.search })
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::program::{Program, hash};
+use crate::unpack;
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -83,9 +84,13 @@ fn run_compiler(language: Language, source: &Path, target: &Path) -> Result<()> 
     let called = compiler.to_string_lossy().into_owned();
     // As for make, the variable may hold options, too: "ccache gcc", "gcc -O2".
     let mut words = called.split_whitespace();
-    let output = Command::new(words.next().unwrap_or_default())
-        .args(words)
-        .args(flags)
+    let mut command = Command::new(words.next().unwrap_or_default());
+    command.args(words).args(flags);
+    if language != Language::Rust {
+        // After all others, so that a heisen.h of the program's own comes first.
+        command.arg("-idirafter").arg(unpack::include()?);
+    }
+    let output = command
         .arg(source)
         .arg("-o")
         .arg(target)

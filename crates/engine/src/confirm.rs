@@ -163,6 +163,7 @@ impl Closeup {
             args: camera.program.args.iter().map(|a| a.as_bytes().to_vec()).collect(),
             source: camera.program.source.as_ref().map(|s| s.as_os_str().as_bytes().to_vec()),
             binary: camera.program.hash.clone(),
+            at_ready: camera.program.at_ready,
             steps_limit: camera.limits.steps,
             expect_exit: camera.expect_exit,
             spurious: camera.limits.spurious,
@@ -362,6 +363,7 @@ fn object_name(view: &mut View<'_>, wire: &Wire, op: Op, object: u64) -> String 
         return String::new();
     }
     match op {
+        Op::Point => object.to_string(),
         Op::Choose => format!("{} of {}", object & 0xffff, object >> 16),
         Op::Alloc => format!("{object} bytes"),
         op if op.is_on_descriptor() => format!("descriptor {object}"),

@@ -70,6 +70,7 @@ fn misuse_text(what: u32) -> &'static str {
             "a condition variable was waited on with a mutex that the caller does not hold"
         }
         misuse::DOUBLE_DETACH => "a thread was detached twice, or detached though it is joined",
+        misuse::NO_PREEMPT_END => "heisen_no_preempt_end was called without a heisen_no_preempt_begin",
         _ => "a synchronisation object was misused",
     }
 }

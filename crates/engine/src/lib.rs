@@ -7,6 +7,7 @@
 //! | [`unpack`] | the runtime, out of this executable into a file |
 //! | [`zygote`] | one parked program and the executions forked from it |
 //! | `capture` | what a program writes |
+//! | [`scope`] | patterns for code, as ranges of addresses |
 //! | [`slot`] | jobs for executions and what came of them, as the wire holds them |
 //! | [`judge`] | whether an execution is a bug |
 //! | [`check`] | the search: batches of plans over all workers |
@@ -25,6 +26,7 @@ pub mod judge;
 pub mod look;
 pub mod program;
 pub mod saved;
+pub mod scope;
 pub mod slot;
 mod sys;
 pub mod unpack;

@@ -22,6 +22,8 @@ pub struct Program {
     pub source: Option<PathBuf>,
     /// Hash of the executable.
     pub hash: String,
+    /// Whether its executions begin where it calls `heisen_ready`, rather than at `main`.
+    pub at_ready: bool,
 }
 
 /// SHA-256 as text.
@@ -53,7 +55,7 @@ impl Program {
                  these bits"
             )));
         }
-        Ok(Program { hash: hash(&bytes), path, args, source: None })
+        Ok(Program { hash: hash(&bytes), path, args, source: None, at_ready: false })
     }
 }
 

@@ -22,6 +22,8 @@ pub struct Saved {
     args: Vec<Vec<u8>>,
     source: Option<Vec<u8>>,
     binary: String,
+    #[serde(default)]
+    at_ready: bool,
     /// What to do.
     pub options: Options,
     /// What was done.
@@ -39,6 +41,7 @@ impl Saved {
             args: program.args.iter().map(|a| a.as_bytes().to_vec()).collect(),
             source: program.source.as_ref().map(|s| s.as_os_str().as_bytes().to_vec()),
             binary: program.hash.clone(),
+            at_ready: program.at_ready,
             options,
             tally,
             search,
@@ -70,6 +73,7 @@ impl Saved {
         }
         let args = saved.args.iter().map(|a| OsString::from_vec(a.clone())).collect();
         let mut program = Program::find(std::ffi::OsStr::from_bytes(&saved.program), args)?;
+        program.at_ready = saved.at_ready;
         program.source = saved.source.as_ref().map(|s| OsString::from_vec(s.clone()).into());
         if program.hash != saved.binary {
             let program = program.path.display();

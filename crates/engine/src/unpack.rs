@@ -1,6 +1,7 @@
-//! The runtime, embedded in this executable, as a file that the dynamic loader can preload.
+//! The runtime, embedded in this executable, as a file that the dynamic loader can preload; and `heisen.h`, as a file
+//! that a compiler can include.
 //!
-//! It is kept in a private cache directory under a name made of its hash, so that versions do not meet, and is checked
+//! Each is kept in a private cache directory under a name made of its hash, so that versions do not meet, and is checked
 //! byte for byte before it is used.
 
 use crate::error::{Error, Result};
@@ -12,17 +13,41 @@ use std::path::{Path, PathBuf};
 
 static RUNTIME: &[u8] = include_bytes!(env!("HEISEN_RUNTIME"));
 
+/// The header for programs that know of Heisen.
+pub static HEADER: &str = include_str!("../../../include/heisen.h");
+
 /// The runtime's file; written if it is not there yet.
 pub fn runtime() -> Result<PathBuf> {
+    let name = format!("runtime-{}.so", &program::hash(RUNTIME)[..16]);
+    unpack("the runtime", |cache| {
+        private(cache)?;
+        place(cache, &name, RUNTIME)
+    })
+}
+
+/// A directory that holds `heisen.h` and nothing else; written if it is not there yet.
+pub fn include() -> Result<PathBuf> {
+    let name = format!("include-{}", &program::hash(HEADER.as_bytes())[..16]);
+    unpack("heisen.h", |cache| {
+        private(cache)?;
+        let directory = cache.join(&name);
+        private(&directory)?;
+        place(&directory, "heisen.h", HEADER.as_bytes())?;
+        Ok(directory)
+    })
+}
+
+/// Does `write` in the first cache directory where that is possible.
+fn unpack(what: &str, write: impl Fn(&Path) -> std::io::Result<PathBuf>) -> Result<PathBuf> {
     let mut last = String::new();
     for directory in candidates() {
-        match place(&directory) {
+        match write(&directory) {
             Ok(path) => return Ok(path),
             Err(error) => last = format!("{}: {error}", directory.display()),
         }
     }
     Err(Error::Internal(format!(
-        "the runtime cannot be unpacked ({last}); set XDG_CACHE_HOME to a writable directory"
+        "{what} cannot be unpacked ({last}); set XDG_CACHE_HOME to a writable directory"
     )))
 }
 
@@ -37,25 +62,31 @@ fn candidates() -> Vec<PathBuf> {
     all
 }
 
-fn place(directory: &Path) -> std::io::Result<PathBuf> {
+/// Makes a directory that nobody else can write to.
+fn private(directory: &Path) -> std::io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
     let meta = fs::symlink_metadata(directory)?;
     if !meta.is_dir() || meta.uid() != sys::user() || meta.mode() & 0o022 != 0 {
         return Err(std::io::Error::other("not a private directory"));
     }
-    let path = directory.join(format!("runtime-{}.so", &program::hash(RUNTIME)[..16]));
-    if fs::read(&path).is_ok_and(|there| there == RUNTIME) {
+    Ok(())
+}
+
+/// A file with these bytes.
+fn place(directory: &Path, name: &str, bytes: &[u8]) -> std::io::Result<PathBuf> {
+    let path = directory.join(name);
+    if fs::read(&path).is_ok_and(|there| there == bytes) {
         return Ok(path);
     }
     // Under another name first, so that nobody ever sees half a file.
-    let temporary = directory.join(format!("runtime-{}.tmp", std::process::id()));
+    let temporary = directory.join(format!("{name}-{}.tmp", std::process::id()));
     let written = fs::OpenOptions::new()
         .write(true)
         .create(true)
         .truncate(true)
         .mode(0o700)
         .open(&temporary)
-        .and_then(|mut file| file.write_all(RUNTIME))
+        .and_then(|mut file| file.write_all(bytes))
         .and_then(|()| fs::rename(&temporary, &path));
     if written.is_err() {
         let _ = fs::remove_file(&temporary);

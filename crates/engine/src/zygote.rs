@@ -7,10 +7,11 @@
 use crate::capture::Capture;
 use crate::error::{Error, Result};
 use crate::program::Program;
+use crate::scope::Scope;
 use crate::slot::{self, Detail, Job, Run};
 use crate::sys::{self, Mapping};
 use heisen_trace::Faults;
-use heisen_wire::{ENV_FD, MAX_SLOTS, Wire, flag, stop, turn};
+use heisen_wire::{ENV_FD, MAX_SLOTS, Wire, boot, flag, park, stop, turn};
 use serde::{Deserialize, Serialize};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -64,6 +65,8 @@ pub struct Limits {
     pub faults: Faults,
     /// Set when the user wants to stop.
     pub stop: Arc<AtomicBool>,
+    /// Where threads may be preempted; anywhere if none.
+    pub scope: Option<Arc<Scope>>,
 }
 
 impl Default for Limits {
@@ -77,6 +80,7 @@ impl Default for Limits {
             spurious: 0,
             faults: Faults::default(),
             stop: Arc::default(),
+            scope: None,
         }
     }
 }
@@ -127,24 +131,33 @@ impl Zygote {
         let mut zygote = Zygote::spawn(runtime, program, limits, output)?;
         let waited = zygote.wait(turn::BOOTING, None);
         match waited {
-            Waited::Parked => Ok(zygote),
+            Waited::Parked => {
+                if let Some(scope) = &limits.scope {
+                    scope.write(zygote.wire(), zygote.pid())?;
+                }
+                Ok(zygote)
+            }
             Waited::Interrupted => Err(Error::Interrupted),
             Waited::Gone(_) if output == Output::Dropped => {
                 // Once more, to hear what it has to say.
                 drop(zygote);
                 Zygote::start(runtime, program, limits, Output::Kept)?;
                 Err(Error::Uncontrolled(
-                    "the program failed before main once, and the second time did not; run the check again"
+                    "the program failed before it was parked once, and the second time did not; run the check again"
                         .into(),
                 ))
             }
             waited => {
                 let why = match waited {
                     Waited::Gone(status) => describe_early_end(&zygote, status),
-                    _ => format!(
-                        "does not reach main within {} s; if its constructors only take long, raise --hang",
-                        limits.hang.as_secs_f32()
-                    ),
+                    _ => {
+                        let (point, what) = match program.at_ready {
+                            true => ("heisen_ready", "its set-up only takes"),
+                            false => ("main", "its constructors only take"),
+                        };
+                        let seconds = limits.hang.as_secs_f32();
+                        format!("does not reach {point} within {seconds} s; if {what} long, raise --hang")
+                    }
                 };
                 let words = zygote.end_output();
                 let words = words.trim_end();
@@ -158,6 +171,7 @@ impl Zygote {
         let mapping = Mapping::new().map_err(|e| {
             Error::Internal(format!("no shared memory: {e}; raise the limits that ulimit -a shows"))
         })?;
+        mapping.wire().park.store(if program.at_ready { park::READY } else { park::MAIN }, Relaxed);
         let mut command = Command::new(&program.path);
         command.args(&program.args).stdin(Stdio::null());
         let mut capture = None;
@@ -184,6 +198,11 @@ impl Zygote {
     /// Whether the user wants to stop.
     pub(crate) fn interrupted(&self) -> bool {
         self.limits.stop.load(Relaxed)
+    }
+
+    /// The process id of the parked program.
+    pub fn pid(&self) -> i32 {
+        self.child.id() as i32
     }
 
     /// Waits until it is the engine's turn. Stops are shown to the observer on the way.
@@ -395,6 +414,20 @@ pub fn signal_name(signal: i32) -> String {
 
 fn describe_early_end(zygote: &Zygote, status: ExitStatus) -> String {
     let loaded = zygote.wire().zygote.load(Relaxed) != 0;
+    match zygote.wire().boot.load(Relaxed) {
+        boot::MAIN => {
+            return format!(
+                "ended ({}) without calling heisen_ready; call it after the set-up, or leave out --at-ready",
+                describe_status(status)
+            );
+        }
+        boot::THREADS => {
+            return "called heisen_ready while it had more than one thread; call it before the others are created, or \
+                    after they were joined"
+                .to_owned();
+        }
+        _ => {}
+    }
     match (status.code(), status.signal()) {
         (Some(127), _) if !loaded => "could not be loaded (exit status 127)".to_owned(),
         (Some(code), _) if !loaded => {

@@ -27,6 +27,8 @@ pub enum Command {
     Replay(ReplayArgs),
     /// Show a schedule as a table of switches with source lines
     Show(ShowArgs),
+    /// Print heisen.h, for programs that know of Heisen: heisen header > heisen.h
+    Header,
 }
 
 /// `heisen check`
@@ -91,6 +93,18 @@ pub struct CheckArgs {
     #[arg(long, value_name = "CODE", allow_hyphen_values = true, default_value_t = 0, value_parser = clap::value_parser!(i32).range(0..=255))]
     pub expect_exit: i32,
 
+    /// Do not preempt where the caller matches: a module, source file or function; * and ? are wildcards (repeatable)
+    #[arg(long, value_name = "PATTERN")]
+    pub no_preempt: Vec<String>,
+
+    /// Preempt only where the caller matches: a module, source file or function; * and ? are wildcards (repeatable)
+    #[arg(long, value_name = "PATTERN")]
+    pub focus: Vec<String>,
+
+    /// Begin executions where the program calls heisen_ready (see heisen.h) instead of at main
+    #[arg(long)]
+    pub at_ready: bool,
+
     /// Executions at a time [default: one for each core]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
@@ -110,7 +124,7 @@ pub struct CheckArgs {
     /// Continue an interrupted search, with the options it was started with
     #[arg(long, value_name = "FILE", conflicts_with_all = [
         "source", "command", "strategy", "bound", "depth", "steps", "hang", "seed", "keep_going", "expect_exit",
-        "carrier", "spurious", "faults"
+        "carrier", "spurious", "faults", "no_preempt", "focus", "at_ready"
     ])]
     pub resume: Option<PathBuf>,
 

@@ -8,7 +8,7 @@ use heisen_engine::check::{Check, Ended, Kind, Options, Outcome, Progress, Tally
 use heisen_engine::compile::{self, Language};
 use heisen_engine::program::Program;
 use heisen_engine::saved::{Saved, write_whole};
-use heisen_engine::zygote::Limits;
+use heisen_engine::scope::Patterns;
 use heisen_engine::{Error, unpack};
 use heisen_search::Search;
 use heisen_trace::Finding;
@@ -26,8 +26,10 @@ pub fn run(args: &CheckArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
     // A compiler that was interrupted along with us has not failed.
     let interrupted = |error| if stop.load(Relaxed) { Error::Interrupted } else { error };
     let Prepared { program, options, search, tally } = prepare(args).map_err(interrupted)?;
-    let limits = options.limits(stop);
-    let check = Check { runtime: unpack::runtime()?, program: &program, options: &options, limits };
+    let mut limits = options.limits(stop);
+    let runtime = unpack::runtime()?;
+    limits.scope = options.scope.resolve(&runtime, &program, &limits)?;
+    let check = Check { runtime, program: &program, options: &options, limits };
 
     let live = !args.quiet && std::io::stderr().is_terminal();
     let mut tell = |progress: &Progress<'_>| {
@@ -81,7 +83,8 @@ fn prepare(args: &CheckArgs) -> Result<Prepared, Error> {
             args.executions.map(|more| more.saturating_add(tally.executions)).or(options.executions);
         return Ok(Prepared { program, options, search, tally });
     }
-    let program = find_program(args)?;
+    let mut program = find_program(args)?;
+    program.at_ready = args.at_ready;
     let samples = matches!(Kind::from(args.strategy), Kind::Random | Kind::Pct);
     let options = Options {
         strategy: args.strategy.into(),
@@ -94,6 +97,7 @@ fn prepare(args: &CheckArgs) -> Result<Prepared, Error> {
         hang: args.hang,
         keep_going: args.keep_going,
         expect_exit: args.expect_exit,
+        scope: Patterns { no_preempt: args.no_preempt.clone(), focus: args.focus.clone() },
         jobs,
         horizon: std::time::Duration::from_secs(1),
         carrier: args.carrier.into(),
@@ -271,19 +275,21 @@ fn probability(p: f64) -> String {
 fn claim(options: &Options, outcome: &Outcome) -> String {
     let status = &outcome.status;
     let executions = number(outcome.tally.executions);
+    let within = if outcome.scoped { " within the scope" } else { "" };
     if status.whole && outcome.complete() {
-        return format!("no bug in any schedule; all {executions} executions explored");
+        return format!("no bug in any schedule{within}; all {executions} executions explored");
     }
+    let beyond = if outcome.scoped { ", or one outside the scope" } else { "" };
     match options.strategy {
         Kind::Icb => match (outcome.preemption_bound(), outcome.complete()) {
             (Some(bound), true) => format!(
-                "no bug with at most {}, all {executions} executions explored; a remaining bug needs at least {}",
+                "no bug with at most {}, all {executions} executions explored; a remaining bug needs at least {}{beyond}",
                 count(bound.into(), "preemption"),
                 bound + 1
             ),
             (Some(bound), false) => format!(
                 "no bug with at most {}; more were only partly explored ({executions} executions); a remaining bug \
-                 needs at least {}",
+                 needs at least {}{beyond}",
                 count(bound.into(), "preemption"),
                 bound + 1
             ),
@@ -296,8 +302,8 @@ fn claim(options: &Options, outcome: &Outcome) -> String {
         Kind::Random => format!("no bug in {executions} random executions (seed {})", options.seed),
         Kind::Pct => match &status.guarantee {
             Some(g) => format!(
-                "no bug in {executions} executions (seed {}); with {} threads and {} steps, each finds a bug of depth \
-                 {} with probability at least {}, all together {}",
+                "no bug in {executions} executions (seed {}); with {} threads and {} steps, each finds a bug{within} of \
+                 depth {} with probability at least {}, all together {}",
                 options.seed,
                 g.threads,
                 g.steps,

@@ -50,6 +50,7 @@ pub fn result(program: &Program, options: &Options, outcome: &Outcome, schedules
         "steps": tally.steps,
         "seconds": tally.time.as_secs_f64(),
         "findings": findings,
+        "scope": options.scope,
         "not_controlled": outcome.not_controlled,
     })
 }

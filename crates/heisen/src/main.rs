@@ -44,6 +44,10 @@ fn main() -> ExitCode {
         Command::Check(args) => check::run(&args, stop),
         Command::Replay(args) => replay::run(&args, stop),
         Command::Show(args) => show::run(&args),
+        Command::Header => {
+            paint::print(heisen_engine::unpack::HEADER, false);
+            Ok(exit::CLEAN)
+        }
     };
     let code = result.unwrap_or_else(|error| {
         paint::say(&error);

@@ -20,7 +20,8 @@ use std::sync::atomic::AtomicBool;
 
 pub fn run(args: &ReplayArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
     let schedule = show::read(&args.schedule)?;
-    let program = find_program(&schedule)?;
+    let mut program = find_program(&schedule)?;
+    program.at_ready = schedule.at_ready;
     let changed = program.hash != schedule.binary;
     if changed {
         say(format_args!(

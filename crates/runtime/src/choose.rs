@@ -3,7 +3,7 @@
 
 pub use crate::budget::{fault, faults_are_left};
 use crate::sched::{S, candidates, me, next_step, thread, threads, waiters, words};
-use crate::{policy, report};
+use crate::{policy, report, scope};
 use core::hint::unreachable_unchecked;
 use heisen_trace::decision::{Decision, DecisionKind, MAX_OPTIONS};
 use heisen_trace::{Note, Op, hash};
@@ -80,12 +80,24 @@ fn nth(first: usize, options: usize, index: usize) -> usize {
     at
 }
 
+/// Who takes the step where a rule leaves no choice. Nothing is recorded, as the rule alone repeats it.
+#[cold]
+fn without_choice(number: usize, step: u32, able: bool) -> Option<usize> {
+    if step >= S.tail.get() {
+        // A fair tail: everyone in turn.
+        let next = search(number, |word| !S.late.word(word)).or_else(|| after(number));
+        return Some(next.unwrap_or(number));
+    }
+    (able && scope::holds(number)).then_some(number)
+}
+
 /// A decision: which thread takes the step, where there is more than one choice.
 #[inline(never)]
 pub fn decide(number: usize, step: u32, able: bool, options: usize) -> usize {
-    if step >= S.tail.get() {
-        // A fair tail: everyone in turn. Nothing is recorded, as the rule alone repeats it.
-        return search(number, |word| !S.late.word(word)).or_else(|| after(number)).unwrap_or(number);
+    if step >= S.plain_until.get()
+        && let Some(next) = without_choice(number, step, able)
+    {
+        return next;
     }
     let first = default_choice(number, able);
     let options = if options > MAX_OPTIONS {

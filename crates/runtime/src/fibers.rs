@@ -508,7 +508,7 @@ unsafe extern "C" {
 }
 
 global_asm!(
-    // Parks as the zygote; each execution returns from there and runs the program's main, with a buffer for
+    // Parks as the zygote, unless that is to be later; each execution returns from there and runs the program's main, with a buffer for
     // pthread_exit as in heisen_fiber_entry. Unwinding ends here, too.
     ".globl heisen_main",
     ".hidden heisen_main",
@@ -522,7 +522,7 @@ global_asm!(
     "mov [rbp - 8], rdi",
     "mov [rbp - 16], rsi",
     "mov [rbp - 24], rdx",
-    "call {park}",
+    "call {arrived}",
     "mov rdi, rsp",
     "xor esi, esi",
     "call {setjmp}",
@@ -546,7 +546,7 @@ global_asm!(
     ".cfi_endproc",
     ".size heisen_main, . - heisen_main",
     buffer = const UNWIND_BUFFER,
-    park = sym crate::zygote::park,
+    arrived = sym crate::zygote::arrived,
     setjmp = sym shim::signal::jump::__sigsetjmp,
     register = sym __pthread_register_cancel,
     main = sym MAIN,

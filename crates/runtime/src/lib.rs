@@ -9,6 +9,7 @@
 //! | [`sched`], [`choose`] | threads, who is enabled, scheduling points; decisions |
 //! | [`budget`] | spurious wake-ups and faults, and how many of them there may be |
 //! | [`policy`], [`fair`] | the choice where the plan leaves one; fairness to threads that wait for a yielding one |
+//! | [`scope`] | where a thread that could go on is not preempted |
 //! | [`fibers`] | the usual carrier: stacks, thread-local storage, the switch |
 //! | [`kernel`], [`debugger`] | the other carrier, kernel threads; what a debugger asks of it |
 //! | [`zygote`] | parks the program before `main`, one fork an execution |
@@ -36,6 +37,7 @@ mod kernel;
 mod policy;
 mod report;
 mod sched;
+mod scope;
 mod shim;
 mod sys;
 mod zygote;

@@ -1,7 +1,7 @@
 //! The runtime's side of the wire: takes the plan, keeps the log, pauses for the engine to look.
 
 use crate::sched::{NONE, S, me, needs, thread, threads};
-use crate::{budget, debugger, fibers, kernel, policy, shim, sys};
+use crate::{budget, debugger, fibers, kernel, policy, scope, shim, sys};
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst, compiler_fence};
 use heisen_trace::decision::{Decision, DecisionKind};
@@ -67,6 +67,7 @@ pub fn begin(number: usize) {
     S.limit.set(limit);
     S.tail.set(limit / 2);
     S.horizon.set(plan.horizon.load(Relaxed));
+    scope::begin();
     R.flags.set(plan.flags.load(Relaxed));
     R.next.set(plan.first_override.load(Relaxed));
     R.overrides.set(R.next.get() + plan.overrides.load(Relaxed));
@@ -343,8 +344,8 @@ pub fn finish(how: u32, code: i32, pc: usize) -> ! {
 #[cold]
 pub fn deadlock() -> ! {
     if !S.running.get() {
-        // Before `main` there is no execution to report on: stand still, and let the engine's watchdog say where.
-        sys::write(2, b"heisen: deadlock before main\n");
+        // Before the program is parked there is no execution to report on: stand still, and let the engine's watchdog say where.
+        sys::write(2, b"heisen: deadlock before the first execution\n");
         sys::kill(sys::getpid(), sys::SIGKILL);
     }
     finish(end::DEADLOCK, 0, thread(me()).pc.get())

@@ -11,7 +11,7 @@
 
 use crate::bits::Bits;
 use crate::shim::signal::{self, Delivered};
-use crate::{budget, choose, fair, fibers, policy, report};
+use crate::{budget, choose, fair, fibers, policy, report, scope};
 use core::cell::Cell;
 use core::sync::atomic::AtomicU32;
 use heisen_trace::{Op, hash};
@@ -100,6 +100,8 @@ pub struct Thread {
     pub yielded_at: Cell<u32>,
     pub disabled_at: Cell<u32>,
     pub disabled_by: Cell<u16>,
+    /// For `scope`: how many regions without preemption it is in.
+    pub no_preempt: Cell<u32>,
     /// For `policy`: PCT priority, higher runs first.
     pub priority: Cell<u64>,
 }
@@ -150,6 +152,7 @@ impl Thread {
             yielded_at: Cell::new(0),
             disabled_at: Cell::new(0),
             disabled_by: Cell::new(0),
+            no_preempt: Cell::new(0),
             priority: Cell::new(0),
         }
     }
@@ -189,6 +192,8 @@ pub struct Sched {
     pub alarm: Cell<u32>,
     /// Step from which the schedule is a fair round-robin.
     pub tail: Cell<u32>,
+    /// Step up to which every point with more than one candidate is a decision: `tail`, or 0 if there is a scope.
+    pub plain_until: Cell<u32>,
     /// Step at which the execution is ended.
     pub limit: Cell<u32>,
     /// Running hash of the steps.
@@ -238,6 +243,7 @@ pub static S: Sched = Sched {
     step: Cell::new(0),
     alarm: Cell::new(0),
     tail: Cell::new(0),
+    plain_until: Cell::new(0),
     limit: Cell::new(0),
     hash: Cell::new(0),
     enabled: Bits::new(),
@@ -256,7 +262,7 @@ pub static S: Sched = Sched {
 
 /// The main thread exists, and no limit is near.
 pub fn init() {
-    for never in [&S.alarm, &S.tail, &S.limit] {
+    for never in [&S.alarm, &S.tail, &S.plain_until, &S.limit] {
         never.set(u32::MAX);
     }
     S.hash.set(hash::EMPTY);
@@ -886,7 +892,7 @@ pub fn reschedule(gives: Gives) {
         approach_earliest();
         options = count_candidates();
     }
-    let able = gives == Gives::Able && !S.barred.has(number);
+    let able = gives == Gives::Able && (!S.barred.has(number) || scope::in_region(number));
     let next = if options > 1 {
         choose::decide(number, step, able, options)
     } else if able {

@@ -1,15 +1,16 @@
-//! The zygote: the program, started once, parked before `main`; every execution is a fork of it.
+//! The zygote: the program, started once, parked before `main` or where it says that it is ready; every execution is a
+//! fork of it.
 //!
 //! So every execution begins with the same memory, and a crash costs nothing. The engine and the zygote take turns by
 //! one word of shared memory; no descriptor is needed, so a program may close them all.
 
 use crate::glibc::{self, real};
 use crate::sched::S;
-use crate::{fibers, report, shim, sys};
+use crate::{fibers, report, scope, shim, sys};
 use core::ffi::c_int;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use heisen_trace::Note;
-use heisen_wire::{ENV_FD, MAGIC, MAX_DECISIONS, SIZE, Wire, turn};
+use heisen_wire::{ENV_FD, MAGIC, MAX_DECISIONS, SIZE, Wire, boot, park, turn};
 
 /// Runs before the program's own constructors, when the dynamic loader initialises this library.
 #[unsafe(link_section = ".init_array")]
@@ -64,8 +65,32 @@ pub unsafe extern "C" fn __libc_start_main(
     ) -> c_int)
 }
 
+/// The program has come to `main`.
+pub extern "C" fn arrived() {
+    scope::main_begins();
+    report::wire().boot.store(boot::MAIN, Relaxed);
+    if report::wire().park.load(Relaxed) == park::MAIN {
+        park();
+    }
+}
+
+/// The program says that it is ready: it parks here if it was told to.
+pub fn ready() {
+    let wire = report::wire();
+    if S.running.get() {
+        report::note(Note::Ready);
+    } else if wire.park.load(Relaxed) != park::READY {
+        // A constructor, before `main`, where it will be parked.
+    } else if S.live.get() != 1 {
+        wire.boot.store(boot::THREADS, Relaxed);
+        sys::exit_group(3);
+    } else {
+        park();
+    }
+}
+
 /// Waits for plans and forks an execution for each; returns only in the executions.
-pub extern "C" fn park() {
+fn park() {
     let wire = report::wire();
     let zygote = sys::getpid();
     sys::become_subreaper();

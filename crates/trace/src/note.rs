@@ -60,6 +60,10 @@ notes! {
     TooManySignals = 40, "more pending signals than Heisen has room for: sigqueue returned EAGAIN";
     /// More timers than the runtime has room for.
     TooManyTimers = 41, "more timers than Heisen has room for: timer_create returned EAGAIN";
+    /// `heisen_no_preempt_begin`.
+    NoPreempt = 20, "preemptions between heisen_no_preempt_begin and heisen_no_preempt_end: not searched";
+    /// `heisen_ready` in a program that was parked already.
+    Ready = 21, "heisen_ready: did nothing, as the program was parked already (--at-ready parks it at the first call)";
 }
 
 impl Note {

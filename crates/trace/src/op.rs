@@ -124,6 +124,8 @@ ops! {
     Alloc = 47, "alloc";
     /// Stop waiting though nobody has woken the thread.
     Spurious = 48, "spurious";
+    /// A scheduling point that the program asked for by `heisen_point`.
+    Point = 51, "point";
 }
 
 impl Op {

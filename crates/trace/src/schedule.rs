@@ -76,6 +76,9 @@ pub struct Schedule {
     pub source: Option<Vec<u8>>,
     /// Hash of the executable.
     pub binary: String,
+    /// Whether its steps count from `heisen_ready`, rather than from `main`.
+    #[serde(default)]
+    pub at_ready: bool,
     /// The step limit the finding was made under.
     pub steps_limit: u32,
     /// The exit status that counts as success.
@@ -136,6 +139,9 @@ impl Schedule {
             writeln!(out, "source {}", quote(source))?;
         }
         writeln!(out, "binary {}", self.binary)?;
+        if self.at_ready {
+            out.push_str("at-ready\n");
+        }
         writeln!(out, "steps-limit {}", self.steps_limit)?;
         writeln!(out, "expect-exit {}", self.expect_exit)?;
         if self.spurious > 0 {
@@ -210,6 +216,7 @@ impl Schedule {
                 }
                 "source" => schedule.source = Some(words.string("the source file")?),
                 "binary" => schedule.binary = words.word("a hash")?.to_owned(),
+                "at-ready" => schedule.at_ready = true,
                 "steps-limit" => schedule.steps_limit = words.number("a number of steps")?,
                 "expect-exit" => schedule.expect_exit = words.number("an exit status")?,
                 "spurious" => schedule.spurious = words.number("a number of spurious wake-ups")?,
@@ -472,6 +479,7 @@ mod tests {
             args: vec![b"".to_vec(), b"x\ny\t\x01".to_vec(), "ä→".as_bytes().to_vec()],
             source: Some(b"examples/c/account.c".to_vec()),
             binary: "00ff".into(),
+            at_ready: true,
             steps_limit: 10,
             expect_exit: -3,
             spurious: 0,

@@ -25,6 +25,8 @@ pub const MAX_DECISIONS: usize = 1 << 20;
 pub const MAX_EVENTS: usize = 1 << 20;
 /// Most executions that the zygote runs in one turn.
 pub const MAX_SLOTS: usize = 32;
+/// Most ranges of code that a scope may have.
+pub const MAX_SCOPE: usize = 1 << 16;
 /// Room for the text of a failed assertion.
 pub const MAX_TEXT: usize = 1024;
 
@@ -117,6 +119,8 @@ pub mod misuse {
     pub const WAIT_UNLOCKED: u32 = 6;
     /// A thread was detached twice.
     pub const DOUBLE_DETACH: u32 = 7;
+    /// `heisen_no_preempt_end` without a `heisen_no_preempt_begin` before it.
+    pub const NO_PREEMPT_END: u32 = 40;
 }
 
 /// Values of [`Report::diverged`].
@@ -170,6 +174,49 @@ pub mod state {
     pub const TIMED: u32 = 4;
     /// Ended.
     pub const ENDED: u32 = 5;
+}
+
+/// Values of [`Wire::park`].
+pub mod park {
+    /// The program parks before `main`.
+    pub const MAIN: u32 = 0;
+    /// It parks where it calls `heisen_ready`.
+    pub const READY: u32 = 1;
+}
+
+/// Values of [`Wire::boot`].
+pub mod boot {
+    /// The program has not reached `main`.
+    pub const START: u32 = 0;
+    /// It has reached `main`.
+    pub const MAIN: u32 = 1;
+    /// It has called `heisen_ready` while it had more than one thread, and was ended.
+    pub const THREADS: u32 = 2;
+}
+
+/// Values of [`Wire::scope_default`] and [`ScopeRange::kind`]: what a thread that could go on does at a scheduling point
+/// that is called from there.
+pub mod scope {
+    /// There is no scope: every point is a decision.
+    pub const NONE: u32 = 0;
+    /// It may be preempted.
+    pub const FREE: u32 = 1;
+    /// It goes on.
+    pub const HELD: u32 = 2;
+    /// It depends on who called this code: the wrapper of a language's library around the intercepted function.
+    pub const GLUE: u32 = 3;
+}
+
+/// A range of code addresses of the scope.
+#[derive(Debug)]
+#[repr(C)]
+pub struct ScopeRange {
+    /// The first address.
+    pub start: AtomicU64,
+    /// The address after the last.
+    pub end: AtomicU64,
+    /// One of [`scope`].
+    pub kind: AtomicU64,
 }
 
 /// What the engine asks of an execution.
@@ -420,6 +467,16 @@ pub struct Wire {
     pub decisions: [[AtomicU64; 2]; MAX_DECISIONS],
     /// Events.
     pub events: [Event; MAX_EVENTS],
+    /// Where the program parks, one of [`park`]; set before it starts.
+    pub park: AtomicU32,
+    /// How far a program has come that has not parked yet: one of [`boot`].
+    pub boot: AtomicU32,
+    /// What holds for code that is in no range of [`Wire::scope`]: one of [`scope`].
+    pub scope_default: AtomicU32,
+    /// How many ranges there are.
+    pub scope_ranges: AtomicU32,
+    /// Ranges of code, sorted, that do not overlap.
+    pub scope: [ScopeRange; MAX_SCOPE],
 }
 
 /// Size of the mapping in bytes.

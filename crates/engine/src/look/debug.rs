@@ -69,6 +69,13 @@ impl DebugInfo {
         out
     }
 
+    /// Where, between two code addresses, one line of the source ends or another begins.
+    pub fn line_bounds(&self, start: u64, end: u64) -> Vec<u64> {
+        let lines = self.lines.get_or_init(|| Context::from_dwarf(share(&self.sections)).ok());
+        let rows = lines.as_ref().and_then(|lines| lines.find_location_range(start, end).ok());
+        rows.into_iter().flatten().flat_map(|(at, size, _)| [at, at.saturating_add(size)]).collect()
+    }
+
     fn function(&self, lines: &Context<Shared>, address: u64, frame: &Frame<'_, Shared>) -> Option<String> {
         let function = frame.function.as_ref()?;
         let name = function.raw_name().ok()?.into_owned();

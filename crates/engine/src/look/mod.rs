@@ -81,6 +81,11 @@ impl Symbols {
         Symbols { modules: Vec::new(), numbers: HashMap::new(), hidden: Vec::new(), here: place::here() }
     }
 
+    /// Shows the paths of source files in full, wherever they are.
+    pub fn full_paths(&mut self) {
+        self.here.clear();
+    }
+
     /// Leaves the frames of this program or library out of all stacks. The file may be gone by the time of a look: it
     /// is known by its path, which is `/memfd:NAME` for one that is only in memory.
     pub fn hide(&mut self, path: &Path) {
@@ -130,6 +135,25 @@ struct Image {
     end: u64,
     /// Whether it is the main executable.
     main: bool,
+}
+
+/// A piece of the code of a process that is one place, as far as is known.
+#[derive(Clone, Debug)]
+pub struct Piece {
+    /// Its first address.
+    pub start: u64,
+    /// The address after its last.
+    pub end: u64,
+    /// The file it was loaded from.
+    pub module: String,
+    /// Whether that is a library of the system.
+    pub system: bool,
+    /// Whether that has debug information.
+    pub has_lines: bool,
+    /// Whether that is the main executable.
+    pub main: bool,
+    /// The function, preceded by those that are inlined there.
+    pub frames: Vec<Frame>,
 }
 
 /// A look into a process, which must stay paused while it lasts.
@@ -251,6 +275,31 @@ impl View<'_> {
             }
         };
         spots.into_iter().map(frame).collect()
+    }
+
+    /// All code of the process but that of hidden modules, in small pieces, by their addresses.
+    pub fn code(&mut self) -> Vec<Piece> {
+        let mut out = Vec::new();
+        for image in &self.images {
+            let Some(module) = self.module(image) else { continue };
+            if self.symbols.hidden.iter().any(|hidden| hidden == module.path()) {
+                continue;
+            }
+            out.extend(module.pieces().into_iter().map(|(start, end)| Piece {
+                start: start.wrapping_add(image.bias),
+                end: end.wrapping_add(image.bias),
+                module: module.path().to_string_lossy().into_owned(),
+                system: module.system,
+                has_lines: module.debug().is_some(),
+                main: image.main,
+                frames: Vec::new(),
+            }));
+        }
+        for piece in &mut out {
+            piece.frames = self.frame_at(piece.start, false);
+        }
+        out.sort_by_key(|piece| piece.start);
+        out
     }
 
     /// The name of the global or static variable that holds this address, with the way to it inside of the variable

@@ -63,6 +63,27 @@ impl Module {
         (start < end).then_some((start, end))
     }
 
+    /// The code, before loading, in pieces: each from one line or function to the next, start and end.
+    pub fn pieces(&self) -> Vec<(u64, u64)> {
+        let mut out = Vec::new();
+        for segment in self.segments.iter().filter(|s| s.executable) {
+            let (start, end) = (segment.address, segment.address.saturating_add(segment.size));
+            let mut bounds: Vec<u64> = vec![start, end];
+            bounds.extend(self.symbols().function_bounds());
+            bounds.extend(self.debug().map_or_else(Vec::new, |debug| debug.line_bounds(start, end)));
+            bounds.retain(|bound| (start..=end).contains(bound));
+            bounds.sort_unstable();
+            bounds.dedup();
+            out.extend(bounds.windows(2).map(|pair| (pair[0], pair[1])));
+        }
+        out
+    }
+
+    /// The path of the file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// How to unwind.
     pub fn unwind(&self) -> Option<&UnwindTables> {
         self.unwind.get_or_init(|| self.source.with(UnwindTables::new)).as_ref()

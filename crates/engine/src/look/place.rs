@@ -26,8 +26,20 @@ const RUST: [&str; 5] =
 const RUST_LIBRARY: [&str; 7] =
     ["std::", "core::", "alloc::", "__rust", "rust_begin_unwind", "rust_panic", "rust_eh_personality"];
 
+/// What is in front of the names of C++'s standard library that are not in `std`.
+const CPP_LIBRARY: [&str; 2] = ["__gthread", "__gnu_cxx::"];
+
 /// What the compiler's start-up files put into every program.
-const STARTUP: [&str; 2] = ["_start", "__libc_csu_init"];
+const STARTUP: [&str; 8] = [
+    "_start",
+    "_init",
+    "_fini",
+    "__libc_csu_init",
+    "register_tm_clones",
+    "deregister_tm_clones",
+    "__do_global_dtors_aux",
+    "frame_dummy",
+];
 
 /// Whether a file, of source or of code, belongs to the system or to a language rather than to someone's program.
 pub fn is_system(path: &str) -> bool {
@@ -37,17 +49,19 @@ pub fn is_system(path: &str) -> bool {
 }
 
 /// Whether code belongs to the program: by its source file where one is known, else by being in the main executable
-/// and not of Rust's standard library. `system` says that it lies in a library of the system, `main` that it lies in
+/// and not of a language's standard library. `system` says that it lies in a library of the system, `main` that it lies in
 /// the main executable.
 pub fn is_own(file: Option<&str>, function: &str, system: bool, main: bool) -> bool {
-    if system {
+    // Heisen's own crate, which a program calls, is no more its own than the standard library.
+    if system || function.starts_with("heisen::") || function.contains(" as heisen::") {
         return false;
     }
     match file {
         Some(file) => !is_system(file),
         None => {
             let name = function.trim_start_matches(['<', '&', '*', '[', '(']).trim_start_matches("dyn ");
-            main && !RUST_LIBRARY.iter().any(|prefix| name.starts_with(prefix)) && !STARTUP.contains(&name)
+            let mut library = RUST_LIBRARY.iter().chain(&CPP_LIBRARY);
+            main && !library.any(|prefix| name.starts_with(prefix)) && !STARTUP.contains(&name)
         }
     }
 }
@@ -120,6 +134,9 @@ mod tests {
         assert!(!own("<alloc::sync::Arc<T> as core::ops::Drop>::drop"));
         assert!(!own("__rust_try"));
         assert!(!own("_start"));
+        assert!(!own("__gthread_mutex_lock"));
+        assert!(!own("heisen::point"));
+        assert!(!own("<core::result::Result<T,E> as heisen::testing::Outcome>::check"));
         assert!(!is_own(None, "helper", false, false));
         assert!(!is_own(None, "raise", true, false));
     }

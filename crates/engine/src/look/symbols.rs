@@ -86,6 +86,11 @@ impl SymbolTable {
         sized.or_else(|| before.clone().next().filter(|s| s.size == 0))
     }
 
+    /// Where functions begin and end.
+    pub fn function_bounds(&self) -> impl Iterator<Item = u64> {
+        self.functions.iter().flat_map(|s| [s.address, s.address.saturating_add(s.size)])
+    }
+
     /// All symbols.
     #[cfg(test)]
     pub fn all(&self) -> impl Iterator<Item = &Symbol> {

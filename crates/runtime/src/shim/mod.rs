@@ -6,6 +6,7 @@
 //! controlled (before start-up, in a forked child), the real function is called.
 
 pub mod alloc;
+pub mod api;
 pub mod barrier;
 pub mod choice;
 pub mod cond;

@@ -80,9 +80,13 @@ pub unsafe extern "C" fn __assert_fail(
     line: u32,
     function: *const c_char,
 ) -> ! {
-    let pc = caller!();
+    assertion_failed([expression, file, function], line, caller!())
+}
+
+/// An assertion failed: notes it, and lets glibc say so and abort. The texts are the expression, the file and the function.
+pub fn assertion_failed(texts: [*const c_char; 3], line: u32, pc: usize) -> ! {
     if S.active.get() && S.running.get() {
-        for string in [expression, file, function] {
+        for string in texts {
             let mut bytes: &[u8] = b"";
             if !string.is_null() {
                 // SAFETY: the compiler passes C strings, or null for the function.
@@ -93,6 +97,7 @@ pub unsafe extern "C" fn __assert_fail(
         report::event(Op::Assert, line as usize, pc);
         report::ending(end::ASSERT, line as c_int, pc);
     }
+    let [expression, file, function] = texts;
     real!(__assert_fail, fn(
         expression => *const c_char, file => *const c_char, line => u32, function => *const c_char
     ) -> ());

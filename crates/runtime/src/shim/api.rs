@@ -1,0 +1,73 @@
+//! What a program that knows of Heisen calls: the functions of `heisen.h`. Without the runtime the header finds none of
+//! them and does nothing.
+
+use super::caller;
+use super::process::assertion_failed;
+use crate::sched::{self, S, me, thread};
+use crate::{report, scope, zygote};
+use core::ffi::{c_char, c_int, c_ulong};
+use heisen_trace::{Note, Op};
+use heisen_wire::misuse;
+
+/// Whether the process is controlled; no scheduling point.
+#[unsafe(no_mangle)]
+pub extern "C" fn heisen_running() -> c_int {
+    S.active.get() as c_int
+}
+
+/// A scheduling point that never blocks.
+#[unsafe(no_mangle)]
+pub extern "C" fn heisen_point() {
+    if S.active.get() {
+        sched::point(Op::Point, 0, caller!());
+    }
+}
+
+/// A scheduling point that never blocks; the number is shown with it.
+#[unsafe(no_mangle)]
+pub extern "C" fn heisen_point_at(number: c_ulong) {
+    if S.active.get() {
+        sched::point(Op::Point, number as usize, caller!());
+    }
+}
+
+/// Until the `heisen_no_preempt_end` that belongs to it the calling thread goes on wherever it can: its points are no
+/// decisions. They nest. No scheduling point itself.
+#[unsafe(no_mangle)]
+pub extern "C" fn heisen_no_preempt_begin() {
+    if S.active.get() {
+        scope::enter(thread(me()));
+        report::note(Note::NoPreempt);
+    }
+}
+
+/// Ends what `heisen_no_preempt_begin` began; a misuse if nothing was. No scheduling point itself.
+#[unsafe(no_mangle)]
+pub extern "C" fn heisen_no_preempt_end() {
+    let pc = caller!();
+    if S.active.get() && !scope::leave(thread(me())) {
+        report::misused(misuse::NO_PREEMPT_END, 0, pc);
+    }
+}
+
+/// With `--at-ready`, executions begin here; no scheduling point.
+#[unsafe(no_mangle)]
+pub extern "C" fn heisen_ready() {
+    if S.active.get() {
+        zygote::ready();
+    }
+}
+
+/// Ends the execution as a failed `assert` does.
+///
+/// # Safety
+/// The strings are C strings or null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn heisen_assert_fail(
+    expression: *const c_char,
+    file: *const c_char,
+    line: u32,
+    function: *const c_char,
+) -> ! {
+    assertion_failed([expression, file, function], line, caller!())
+}
