@@ -4,6 +4,7 @@
 //! so the same program, strategy and seed give the same result on any number of cores.
 
 use crate::confirm::{Camera, registers};
+use crate::diverge::{self, Parting, Place};
 use crate::error::{Error, Result};
 use crate::judge::{self, Verdict};
 use crate::look::{Symbols, View};
@@ -13,7 +14,7 @@ use crate::slot::{Detail, Job, Run};
 use crate::sys;
 use crate::zygote::{Carrier, Limits, Observer, Output, Zygote};
 use heisen_search::{Dfs, Icb, Pct, Random, Search, Status, Strategy};
-use heisen_trace::{End, Faults, Finding, Note, Plan, Stack};
+use heisen_trace::{End, Faults, Finding, Note, Plan, Policy, Stack, World};
 use heisen_wire::{MAX_SLOTS, Wire};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashSet};
@@ -73,8 +74,6 @@ pub struct Options {
     pub scope: Patterns,
     /// Workers.
     pub jobs: usize,
-    /// How far away the deadline of a wait may be for it to time out while other threads can go on.
-    pub horizon: Duration,
     /// What carries the threads.
     #[serde(default)]
     pub carrier: Carrier,
@@ -84,6 +83,10 @@ pub struct Options {
     /// Faults of one execution.
     #[serde(default)]
     pub faults: Faults,
+    /// What surrounds the executions.
+    pub world: World,
+    /// Executions that are run first and do not count.
+    pub warm_up: u64,
 }
 
 impl Options {
@@ -92,10 +95,10 @@ impl Options {
         Limits {
             steps: self.steps,
             hang: self.hang,
-            horizon: self.horizon,
             carrier: self.carrier,
             spurious: self.spurious,
             faults: self.faults,
+            world: self.world.clone(),
             stop,
             ..Limits::default()
         }
@@ -130,6 +133,8 @@ pub struct Tally {
     pub unconfirmed: u64,
     /// Bits of notes.
     notes: u64,
+    /// Where the first execution that did not follow its plan, or did not fail again, went another way.
+    pub diverged_at: Option<String>,
 }
 
 /// Why a search ended.
@@ -245,10 +250,12 @@ impl Shared {
 impl Check<'_> {
     /// Runs the search until it ends. `tell` is called now and then.
     pub fn run(&self, search: Search, tally: Tally, tell: &mut dyn FnMut(&Progress<'_>)) -> Result<Outcome> {
+        self.warm_up()?;
         let shared = Shared { batch: Mutex::default(), work: Condvar::new(), done: Condvar::new() };
         std::thread::scope(|scope| {
             for number in 0..self.options.jobs.max(1) {
-                match std::thread::Builder::new().spawn_scoped(scope, || self.work(&shared)) {
+                let shared = &shared;
+                match std::thread::Builder::new().spawn_scoped(scope, move || self.work(shared, number)) {
                     Ok(_) => {}
                     Err(error) if number == 0 => return Err(sys::no_thread(error)),
                     // The result is the same with fewer.
@@ -263,8 +270,24 @@ impl Check<'_> {
         })
     }
 
+    /// Runs the default schedule as often as asked for, without counting it.
+    fn warm_up(&self) -> Result<()> {
+        if self.options.warm_up == 0 {
+            return Ok(());
+        }
+        let plan = Plan::new(Policy::Default);
+        let mut zygote = Zygote::start(&self.runtime, self.program, &self.limits, Output::Dropped)?;
+        for _ in 0..self.options.warm_up {
+            if zygote.run(Job::Plan(&plan), Detail::End, None)?.execution.end == End::Stuck {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
     /// What one worker does.
-    fn work(&self, shared: &Shared) {
+    fn work(&self, shared: &Shared, number: usize) {
+        let limits = Limits { worker: number, ..self.limits.clone() };
         let mut zygote: Option<Zygote> = None;
         let mut batch = shared.lock();
         loop {
@@ -283,7 +306,7 @@ impl Check<'_> {
             batch.running += 1;
             let plans = batch.plans[first..first + share].to_vec();
             drop(batch);
-            let results = self.execute(&mut zygote, &plans);
+            let results = self.execute(&limits, &mut zygote, &plans);
             if results.iter().any(Result::is_err) {
                 zygote = None;
             }
@@ -306,10 +329,10 @@ impl Check<'_> {
     }
 
     /// Runs plans in order. Ends early, with fewer results than plans, after an error or a stuck execution.
-    fn execute(&self, slot: &mut Option<Zygote>, plans: &[Plan]) -> Vec<Executed> {
+    fn execute(&self, limits: &Limits, slot: &mut Option<Zygote>, plans: &[Plan]) -> Vec<Executed> {
         let mut results = Vec::new();
         while results.len() < plans.len() {
-            let more = self.execute_some(slot, &plans[results.len()..], &mut results);
+            let more = self.execute_some(limits, slot, &plans[results.len()..], &mut results);
             if let Err(error) = more {
                 results.push(Err(error));
                 break;
@@ -323,13 +346,14 @@ impl Check<'_> {
 
     fn execute_some(
         &self,
+        limits: &Limits,
         zygote: &mut Option<Zygote>,
         plans: &[Plan],
         out: &mut Vec<Executed>,
     ) -> Result<()> {
         let zygote = match zygote {
             Some(zygote) => zygote,
-            None => zygote.insert(Zygote::start(&self.runtime, self.program, &self.limits, Output::Dropped)?),
+            None => zygote.insert(Zygote::start(&self.runtime, self.program, limits, Output::Dropped)?),
         };
         let detail = match self.options.strategy {
             Kind::Icb | Kind::Dfs => Detail::Decisions,
@@ -484,6 +508,9 @@ impl Driver<'_> {
                 self.tally.notes |= 1 << (note as u8);
             }
             self.search.done(&plan, &run.execution);
+            if run.execution.diverged.is_some() {
+                self.locate(&plan, run.tail.diverged);
+            }
             if let Some(stuck) = stuck {
                 if self.tally.findings.is_empty() {
                     return Err(self.describe_stuck(&stuck));
@@ -514,6 +541,7 @@ impl Driver<'_> {
         let closeup = camera.shoot(Job::Plan(plan))?;
         if closeup.verdict.as_ref().is_none_or(|v| v.kind != verdict.kind) {
             self.tally.unconfirmed += 1;
+            self.locate(plan, closeup.run.tail.diverged);
             return Ok(false);
         }
         let Some(mut finding) = closeup.into_finding(&camera, self.tally.executions) else {
@@ -523,6 +551,7 @@ impl Driver<'_> {
         let again = camera.shoot(Job::Schedule(&finding.schedule))?;
         if again.run.execution.diverged.is_some() || again.signature() != finding.signature {
             self.tally.unconfirmed += 1;
+            self.locate(plan, again.run.tail.diverged);
             return Ok(false);
         }
         self.tally.keys.insert(verdict.key);
@@ -531,6 +560,20 @@ impl Driver<'_> {
             self.tally.findings.push(finding);
         }
         Ok(true)
+    }
+
+    /// Finds out, the first time, where the executions of a plan go different ways. What can't be found out is left open.
+    fn locate(&mut self, plan: &Plan, noticed: Option<Place>) {
+        if self.tally.diverged_at.is_some() {
+            return;
+        }
+        let check = self.check;
+        let parting = diverge::part(&check.runtime, check.program, &check.limits, plan, noticed);
+        let Parting { at, notes } = parting.unwrap_or_default();
+        self.tally.diverged_at = Some(at);
+        for note in notes {
+            self.tally.notes |= 1 << (note as u8);
+        }
     }
 
     fn describe_stuck(&self, stuck: &Stuck) -> Error {
@@ -565,15 +608,21 @@ impl Driver<'_> {
             );
         }
         not_controlled.extend(Note::in_word(self.tally.notes).map(|n| n.text().to_owned()));
+        let why = diverge::explain(
+            self.tally.diverged_at.as_deref().unwrap_or_default(),
+            Note::in_word(self.tally.notes),
+        );
         for (count, what) in [
+            (status.diverged, format!("diverged from their plan{why}")),
             (
-                status.diverged,
-                "did not follow their plan: something that Heisen does not control differs between runs",
+                self.tally.unconfirmed,
+                format!("failed but did not fail again when replayed, and are not reported{why}"),
             ),
-            (self.tally.unconfirmed, "failed but did not fail again when replayed, and are not reported"),
         ] {
-            if count > 0 {
-                not_controlled.push(format!("{count} executions {what}"));
+            match count {
+                0 => {}
+                1 => not_controlled.push(format!("1 execution {}", what.replace("their plan", "its plan"))),
+                _ => not_controlled.push(format!("{count} executions {what}")),
             }
         }
         let regions = self.tally.notes & 1 << (Note::NoPreempt as u8) != 0;

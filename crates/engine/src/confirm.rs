@@ -1,11 +1,12 @@
 //! The close look: one execution of one schedule with everything on. What the search only knows as "it went wrong" gets
 //! its stacks, names and source lines here; what does not go wrong again is no finding.
 
+use crate::diverge;
 use crate::error::Result;
 use crate::judge::{self, Verdict};
 use crate::look::{Registers, Symbols, View};
 use crate::program::{self, Program};
-use crate::slot::{Detail, Event, Job, Run, read_events, report_of};
+use crate::slot::{Detail, Event, Job, Run, diverged_place, read_events, report_of};
 use crate::zygote::{Limits, Observer, Output, Zygote};
 use heisen_trace::finding::{Held, Switch, SwitchKind, ThreadEnd};
 use heisen_trace::schedule::{Entry, ThreadLine};
@@ -38,6 +39,8 @@ pub struct Closeup {
     pub lines: Vec<ThreadLine>,
     /// Every event with its place and object, if a trace was asked for.
     pub trace: Vec<TraceLine>,
+    /// The operation before which it was noticed that it does not follow its plan; empty if it does.
+    pub diverged: String,
     /// What the program wrote, if it was kept.
     pub output: String,
 }
@@ -88,6 +91,7 @@ impl Camera<'_> {
             threads: watcher.threads,
             lines: watcher.lines,
             trace: watcher.trace,
+            diverged: watcher.diverged,
             output,
             run,
         };
@@ -168,6 +172,7 @@ impl Closeup {
             expect_exit: camera.expect_exit,
             spurious: camera.limits.spurious,
             faults: camera.limits.faults,
+            world: camera.limits.world.clone(),
             outcome: self.verdict.as_ref().map(|v| (v.kind, v.message.clone())),
             signature: self.signature(),
             threads: self.lines.clone(),
@@ -206,6 +211,7 @@ struct Watcher {
     threads: Vec<ThreadEnd>,
     lines: Vec<ThreadLine>,
     trace: Vec<TraceLine>,
+    diverged: String,
     thrown: Option<(ThreadId, Stack)>,
     misused: Option<(ThreadId, Stack)>,
 }
@@ -297,6 +303,9 @@ impl Watcher {
                 continue;
             }
             self.threads.push(describe_thread(view, wire, number, stack, &events));
+        }
+        if let Some(place) = diverged_place(report_of(wire)) {
+            self.diverged = diverge::describe(view, place);
         }
         if self.trace_wanted {
             self.trace = describe_events(view, wire, events);

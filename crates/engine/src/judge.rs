@@ -50,6 +50,11 @@ pub fn judge(run: &Run, expected: i32) -> Option<Verdict> {
             FindingKind::ExitStatus,
             format!("the program ended with exit status {code}, not {expected}"),
         ),
+        End::Exit(_) if tail.misuse.is_none() => {
+            let message = tail.after.clone()?;
+            let key = format!("after {message}");
+            Some(Verdict { kind: FindingKind::ExitStatus, message, key })
+        }
         End::Exit(_) => {
             let (what, thread, pc, _) = tail.misuse?;
             let message = misuse_text(what).to_owned();

@@ -8,19 +8,23 @@
 //! | [`zygote`] | one parked program and the executions forked from it |
 //! | `capture` | what a program writes |
 //! | [`scope`] | patterns for code, as ranges of addresses |
+//! | `around` | commands and directories around each execution |
 //! | [`slot`] | jobs for executions and what came of them, as the wire holds them |
 //! | [`judge`] | whether an execution is a bug |
 //! | [`check`] | the search: batches of plans over all workers |
 //! | [`confirm`] | one close look at a schedule, which makes a finding of it |
 //! | [`debug`] | executions for a debugger |
+//! | [`diverge`] | where executions of one plan part ways |
 //! | [`look`] | stacks and names from a paused process |
 //! | [`saved`] | searches that were interrupted |
 
+mod around;
 mod capture;
 pub mod check;
 pub mod compile;
 pub mod confirm;
 pub mod debug;
+pub mod diverge;
 pub mod error;
 pub mod judge;
 pub mod look;

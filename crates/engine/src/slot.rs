@@ -1,5 +1,6 @@
 //! The slots of the wire, from the engine's side: jobs are written into them, runs are read from them.
 
+use crate::diverge::Place;
 use crate::error::{Error, Result};
 use crate::zygote::Limits;
 use heisen_trace::finding::SwitchKind;
@@ -21,6 +22,8 @@ pub enum Detail {
     End,
     /// Its decisions, too.
     Decisions,
+    /// Its decisions and events.
+    Events,
     /// Everything, with pauses for a close look.
     All,
 }
@@ -77,6 +80,10 @@ pub struct Tail {
     pub misuse: Option<(u32, u16, u64, u64)>,
     /// The thread of the last Rust panic.
     pub panic: Option<u16>,
+    /// What the command after the execution had to say, if it failed.
+    pub after: Option<String>,
+    /// Where it was noticed that the execution did not follow its plan.
+    pub diverged: Option<Place>,
 }
 
 /// A finished execution with its end.
@@ -100,6 +107,7 @@ pub(crate) fn write_plans(
         | match detail {
             Detail::End => 0,
             Detail::Decisions => flag::DECISIONS,
+            Detail::Events => flag::DECISIONS | flag::EVENTS,
             Detail::All => flag::DECISIONS | flag::EVENTS | flag::STOPS,
         };
     let mut first = 0;
@@ -139,7 +147,7 @@ fn write_plan(wire: &Wire, slot: &Slot, job: Job<'_>, first: usize, flags: u32, 
     plan.depth.store(depth, Relaxed);
     plan.pct_steps.store(steps, Relaxed);
     plan.step_limit.store(limits.steps, Relaxed);
-    plan.horizon.store(limits.horizon.as_nanos().try_into().unwrap_or(u64::MAX), Relaxed);
+    plan.horizon.store(limits.world.timeouts.as_nanos().try_into().unwrap_or(u64::MAX), Relaxed);
     // A part of what the engine waits for a program that does not move, so that the program is the first to tell.
     plan.patience.store((limits.hang.as_millis() / 4).try_into().unwrap_or(u32::MAX), Relaxed);
     plan.spurious.store(limits.spurious, Relaxed);
@@ -208,6 +216,8 @@ pub(crate) fn read_run(wire: &Wire, number: usize, stuck: bool) -> Result<Run> {
             )),
         },
         panic: report.panic_thread.load(Relaxed).checked_sub(1).map(|t| t as u16),
+        after: None,
+        diverged: diverged_place(report),
     };
     let end = match tail.end {
         _ if stuck => End::Stuck,
@@ -235,6 +245,16 @@ pub(crate) fn read_run(wire: &Wire, number: usize, stuck: bool) -> Result<Run> {
             diverged: read_divergence(wire, slot).filter(|_| !stuck),
         },
         tail,
+    })
+}
+
+/// Where it was noticed that an execution does not follow its plan, if it was.
+pub(crate) fn diverged_place(report: &Report) -> Option<Place> {
+    (report.diverged.load(Relaxed) != diverged::NO).then(|| Place {
+        thread: ThreadId(report.diverged_thread.load(Relaxed) as u16),
+        op: Op::from_code(report.diverged_op.load(Relaxed) as u8).unwrap_or(Op::Start),
+        object: report.diverged_object.load(Relaxed),
+        pc: report.diverged_pc.load(Relaxed),
     })
 }
 
@@ -304,7 +324,14 @@ fn clear(report: &Report) {
     ] {
         word.store(0, Relaxed);
     }
-    for word in [&report.notes, &report.end_pc, &report.misuse_pc, &report.misuse_object] {
+    for word in [
+        &report.notes,
+        &report.end_pc,
+        &report.misuse_pc,
+        &report.misuse_object,
+        &report.diverged_object,
+        &report.diverged_pc,
+    ] {
         word.store(0, Relaxed);
     }
 }

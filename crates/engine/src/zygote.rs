@@ -4,14 +4,15 @@
 //! engine sleeps on the bell, wakes now and then to see whether the program still moves, and asks it where it is if it
 //! does not.
 
+use crate::around::Around;
 use crate::capture::Capture;
 use crate::error::{Error, Result};
 use crate::program::Program;
 use crate::scope::Scope;
-use crate::slot::{self, Detail, Job, Run};
+use crate::slot::{self, Detail, Event, Job, Run};
 use crate::sys::{self, Mapping};
-use heisen_trace::Faults;
-use heisen_wire::{ENV_FD, MAX_SLOTS, Wire, boot, flag, park, stop, turn};
+use heisen_trace::{Faults, World};
+use heisen_wire::{ENV_DIR, ENV_FD, MAX_SLOTS, Wire, boot, flag, park, stop, turn, world};
 use serde::{Deserialize, Serialize};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -55,14 +56,16 @@ pub struct Limits {
     pub steps: u32,
     /// How long a program may run without a scheduling point.
     pub hang: Duration,
-    /// How far away the deadline of a wait may be for it to time out while other threads can go on.
-    pub horizon: Duration,
     /// Bytes of data a program may have.
     pub memory: u64,
     /// Spurious wake-ups of one execution.
     pub spurious: u32,
     /// Faults of one execution.
     pub faults: Faults,
+    /// What surrounds the executions.
+    pub world: World,
+    /// The number of the worker, by which those that run at the same time are kept apart.
+    pub worker: usize,
     /// Set when the user wants to stop.
     pub stop: Arc<AtomicBool>,
     /// Where threads may be preempted; anywhere if none.
@@ -75,10 +78,11 @@ impl Default for Limits {
             carrier: Carrier::default(),
             steps: 1_000_000,
             hang: Duration::from_secs(10),
-            horizon: Duration::from_secs(1),
             memory: sys::total_memory() / 5 * 4,
             spurious: 0,
             faults: Faults::default(),
+            world: World::default(),
+            worker: 0,
             stop: Arc::default(),
             scope: None,
         }
@@ -109,6 +113,7 @@ pub struct Zygote {
     mapping: Mapping,
     limits: Limits,
     capture: Option<Capture>,
+    around: Option<Around>,
     spinning: bool,
     ended: bool,
 }
@@ -172,7 +177,14 @@ impl Zygote {
             Error::Internal(format!("no shared memory: {e}; raise the limits that ulimit -a shows"))
         })?;
         mapping.wire().park.store(if program.at_ready { park::READY } else { park::MAIN }, Relaxed);
+        let around = Around::new(limits);
+        let directory = around.as_ref().and_then(Around::directory);
+        write_world(mapping.wire(), &limits.world);
         let mut command = Command::new(&program.path);
+        match directory {
+            Some(directory) => command.env(ENV_DIR, directory),
+            None => command.env_remove(ENV_DIR),
+        };
         command.args(&program.args).stdin(Stdio::null());
         let mut capture = None;
         match output {
@@ -188,7 +200,7 @@ impl Zygote {
         let child = command
             .spawn()
             .map_err(|e| Error::Input(format!("{} cannot be started: {e}", program.path.display())))?;
-        Ok(Zygote { child, mapping, limits: limits.clone(), capture, spinning: false, ended: false })
+        Ok(Zygote { child, mapping, limits: limits.clone(), capture, around, spinning: false, ended: false })
     }
 
     pub(crate) fn wire(&self) -> &Wire {
@@ -240,7 +252,8 @@ impl Zygote {
                 return Waited::Gone(status);
             }
             let number = wire.slot.load(SeqCst) as usize % MAX_SLOTS;
-            let now = (number, wire.slots[number].report.steps.load(Relaxed));
+            let moves = wire.slots[number].report.steps.load(Relaxed);
+            let now = (number, moves.wrapping_add(wire.heartbeat.load(Relaxed)));
             if now != steps {
                 steps = now;
                 moved = Instant::now();
@@ -274,6 +287,11 @@ impl Zygote {
         detail: Detail,
         observer: Option<&mut dyn Observer>,
     ) -> Result<Vec<Run>> {
+        // What is done around an execution is done by us, so it is our turn after each.
+        let jobs = if self.around.is_some() { &jobs[..jobs.len().min(1)] } else { jobs };
+        if let Some(around) = &mut self.around {
+            around.before()?;
+        }
         let wanted = self.begin(jobs, detail, 0)?;
         let waited = self.wait(turn::ZYGOTE, observer);
         let stuck = match waited {
@@ -294,7 +312,21 @@ impl Zygote {
             self.kill_execution();
         }
         let ran = (self.wire().slots_run.load(Relaxed) as usize).min(wanted);
-        (0..ran).map(|number| slot::read_run(self.wire(), number, stuck == Some(number))).collect()
+        let mut runs = (0..ran)
+            .map(|number| slot::read_run(self.wire(), number, stuck == Some(number)))
+            .collect::<Result<Vec<Run>>>()?;
+        if let Some(around) = &mut self.around {
+            let failed = around.after()?;
+            if let Some(run) = runs.last_mut() {
+                run.tail.after = failed;
+            }
+        }
+        Ok(runs)
+    }
+
+    /// The events of the last execution, if it was the only one of its turn and they were logged.
+    pub fn events(&self) -> Vec<Event> {
+        slot::read_events(self.wire())
     }
 
     /// Passes the turn to the zygote, with plans that have these flags besides the usual ones; how many.
@@ -366,6 +398,19 @@ fn spins(pid: i32) -> bool {
     stats.any(|stat| stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('R')))
 }
 
+fn write_world(wire: &Wire, from: &World) {
+    let mut flags = 0;
+    if from.real_time {
+        flags |= world::REAL_TIME;
+    }
+    if from.dir.is_some() {
+        flags |= world::DIR;
+    }
+    wire.world.seed.store(from.seed, Relaxed);
+    wire.world.cpus.store(from.cpus.unwrap_or(0), Relaxed);
+    wire.world.flags.store(flags, Relaxed);
+}
+
 fn preload(runtime: &Path) -> PathBuf {
     match std::env::var_os("LD_PRELOAD").filter(|v| !v.is_empty()) {
         None => runtime.to_owned(),
@@ -378,7 +423,7 @@ fn preload(runtime: &Path) -> PathBuf {
     }
 }
 
-fn describe_status(status: ExitStatus) -> String {
+pub(crate) fn describe_status(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit status {code}"),
         (_, Some(signal)) => format!("killed by {}", signal_name(signal)),

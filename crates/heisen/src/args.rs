@@ -73,7 +73,7 @@ pub struct CheckArgs {
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "10s", value_parser = duration)]
     pub hang: Duration,
 
-    /// Seed of random and pct; the same seed gives the same search
+    /// Seed of random and pct, and of what the program takes for random; the same seed gives the same search
     #[arg(long, value_name = "S", allow_hyphen_values = true, default_value_t = 0)]
     pub seed: u64,
 
@@ -113,6 +113,34 @@ pub struct CheckArgs {
     #[arg(long, value_enum, default_value = "fibers")]
     pub carrier: Carrier,
 
+    /// How many processors the program sees [default: those it may really use]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub cpus: Option<u32>,
+
+    /// Let time be real rather than virtual: sleeps and time-outs take as long as they say
+    #[arg(long)]
+    pub real_time: bool,
+
+    /// A wait may time out though other threads could go on if its time ends within this much of now
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "1s", value_parser = duration)]
+    pub timeouts: Duration,
+
+    /// Run this shell command before each execution; if it fails, the check ends
+    #[arg(long, value_name = "CMD")]
+    pub before: Option<String>,
+
+    /// Run this shell command after each execution; if it fails, so has the execution
+    #[arg(long, value_name = "CMD")]
+    pub after: Option<String>,
+
+    /// Run each execution in an empty directory of its own below DIR, named by HEISEN_DIR and removed afterwards
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+
+    /// Run this many executions first that do not count
+    #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
+    pub warm_up: u64,
+
     /// Where schedules and other files go
     #[arg(short, long, value_name = "DIR", default_value = ".heisen")]
     pub output: PathBuf,
@@ -124,7 +152,8 @@ pub struct CheckArgs {
     /// Continue an interrupted search, with the options it was started with
     #[arg(long, value_name = "FILE", conflicts_with_all = [
         "source", "command", "strategy", "bound", "depth", "steps", "hang", "seed", "keep_going", "expect_exit",
-        "carrier", "spurious", "faults", "no_preempt", "focus", "at_ready"
+        "carrier", "spurious", "faults", "no_preempt", "focus", "at_ready", "cpus", "real_time", "timeouts", "before",
+        "after", "dir", "warm_up"
     ])]
     pub resume: Option<PathBuf>,
 

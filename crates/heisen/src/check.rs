@@ -11,9 +11,10 @@ use heisen_engine::saved::{Saved, write_whole};
 use heisen_engine::scope::Patterns;
 use heisen_engine::{Error, unpack};
 use heisen_search::Search;
-use heisen_trace::Finding;
+use heisen_trace::{Finding, World};
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -99,12 +100,30 @@ fn prepare(args: &CheckArgs) -> Result<Prepared, Error> {
         expect_exit: args.expect_exit,
         scope: Patterns { no_preempt: args.no_preempt.clone(), focus: args.focus.clone() },
         jobs,
-        horizon: std::time::Duration::from_secs(1),
         carrier: args.carrier.into(),
         spurious: args.spurious,
         faults: args.faults,
+        world: world(args)?,
+        warm_up: args.warm_up,
     };
     Ok(Prepared { search: options.search(), program, options, tally: Tally::default() })
+}
+
+/// What surrounds the executions.
+fn world(args: &CheckArgs) -> Result<World, Error> {
+    let absolute = |dir: &PathBuf| {
+        std::path::absolute(dir).map_err(|e| Error::Input(format!("--dir {}: {e}", dir.display())))
+    };
+    let dir = args.dir.as_ref().map(absolute).transpose()?;
+    Ok(World {
+        seed: args.seed,
+        cpus: args.cpus,
+        real_time: args.real_time,
+        timeouts: args.timeouts,
+        before: args.before.clone(),
+        after: args.after.clone(),
+        dir: dir.map(|dir| dir.into_os_string().into_vec()),
+    })
 }
 
 fn find_program(args: &CheckArgs) -> Result<Program, Error> {

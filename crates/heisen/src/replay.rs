@@ -9,7 +9,7 @@ use heisen_engine::confirm::{Camera, Closeup};
 use heisen_engine::program::Program;
 use heisen_engine::slot::Job;
 use heisen_engine::zygote::{Limits, Output};
-use heisen_engine::{Error, compile, unpack};
+use heisen_engine::{Error, compile, diverge, unpack};
 use heisen_trace::{End, Schedule};
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
@@ -36,6 +36,7 @@ pub fn run(args: &ReplayArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
         carrier: args.carrier.into(),
         spurious: schedule.spurious,
         faults: schedule.faults,
+        world: schedule.world.clone(),
         ..Limits::default()
     };
     let runtime = unpack::runtime()?;
@@ -64,8 +65,11 @@ pub fn run(args: &ReplayArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
                 let then = if e.kind.is_value() { value(e.kind, e.options) } else { e.to.to_string() };
                 format!("{} about to {} at {}, then {then}", e.from, operation(e.op, &e.object), e.place)
             });
+        let at = if closeup.diverged.is_empty() { String::new() } else { format!(": {}", closeup.diverged) };
+        let notes = closeup.run.execution.notes.iter().copied();
+        let why = diverge::causes(notes).map_or(String::new(), |why| format!("; {why}"));
         say(format_args!(
-            "diverged at step {}: expected {expected}; found {}; check the program anew for a schedule that fits",
+            "diverged at step {}: expected {expected}; found {}{at}{why}; check the program anew for a schedule that fits",
             divergence.step, divergence.found
         ));
         return Ok(exit::DIVERGED);

@@ -326,13 +326,13 @@ fn fails_but_not_again_at_first() {
     sandbox.write("log", "");
     let json = sandbox.heisen(&check).expect(1).json();
     assert_eq!(json["findings"][0]["kind"], "exit-status", "{json:#}");
-    assert_not_controlled(&json, "1 executions failed but did not fail again");
+    assert_not_controlled(&json, "1 execution failed but did not fail again");
     // Nor is it reported.
     let sandbox = program(&body.replace("|| runs > 100", ""));
     sandbox.write("log", "");
     let json = sandbox.clean(&["--strategy", "random", "--executions", "300", "--jobs", "1", "--", "./prog"]);
     assert_eq!(json["findings"].as_array().map(Vec::len), Some(0));
-    assert_not_controlled(&json, "1 executions failed but did not fail again");
+    assert_not_controlled(&json, "1 execution failed but did not fail again");
 }
 
 // The user who has seen enough.

@@ -1,6 +1,8 @@
 //! Virtual time: starts at the same moment in every execution, moves a little with every step and every look at it,
 //! and jumps to a deadline when a wait times out. So a sleep costs nothing, and what a program computes from the time
 //! is the same each time a schedule is run.
+//!
+//! With `--real-time` clocks show the real time instead, and deadlines are those of the real monotonic clock.
 
 use crate::sched::{self, S};
 use core::cell::Cell;
@@ -24,12 +26,25 @@ const CLOCK_TAI: i32 = 11;
 struct Clock {
     /// What was added to the steps.
     extra: Cell<u64>,
+    /// Whether time is real.
+    real: Cell<bool>,
 }
 
 // SAFETY: as for `sched::S`.
 unsafe impl Sync for Clock {}
 
-static C: Clock = Clock { extra: Cell::new(0) };
+static C: Clock = Clock { extra: Cell::new(0), real: Cell::new(false) };
+
+/// Takes over whether time is real.
+pub fn init(real: bool) {
+    C.real.set(real);
+}
+
+/// Whether time is real.
+#[inline]
+pub fn is_real() -> bool {
+    C.real.get()
+}
 
 /// `struct timespec`.
 #[repr(C)]
@@ -70,13 +85,26 @@ fn offset(clock: i32) -> u64 {
     if matches!(clock, CLOCK_REALTIME | CLOCK_REALTIME_COARSE | CLOCK_TAI) { REALTIME } else { 0 }
 }
 
-/// Virtual nanoseconds on the monotonic clock.
+/// What a clock really shows.
+fn real(clock: i32) -> Timespec {
+    let mut time = Timespec { seconds: 0, nanoseconds: 0 };
+    crate::glibc::real!(clock_gettime, fn(clock => i32, &raw mut time => *mut Timespec) -> i32);
+    time
+}
+
+/// Nanoseconds on the monotonic clock.
 pub fn now() -> u64 {
+    if is_real() {
+        return real(CLOCK_MONOTONIC).nanos().unwrap_or(0);
+    }
     START + S.step.get() as u64 * STEP + C.extra.get()
 }
 
 /// What the given clock shows; looking takes time.
 pub fn look(clock: i32) -> Timespec {
+    if is_real() {
+        return real(clock);
+    }
     C.extra.set(C.extra.get() + LOOK);
     Timespec::of(now() + offset(clock))
 }
@@ -98,11 +126,18 @@ pub fn deadline_in(nanos: u64) -> u64 {
 
 /// The deadline of a wait until `nanos` on the given clock.
 pub fn deadline_at(clock: i32, nanos: u64) -> u64 {
+    if is_real() && offset(clock) != 0 {
+        let left = nanos.saturating_sub(real(clock).nanos().unwrap_or(0));
+        return deadline_in(left);
+    }
     nanos.saturating_sub(offset(clock)).min(u64::MAX - 1)
 }
 
 /// Time passes until `deadline`, if it has not come yet.
 pub fn reach(deadline: u64) {
+    if is_real() {
+        return;
+    }
     let now = now();
     if deadline > now && deadline != u64::MAX {
         C.extra.set(C.extra.get().saturating_add(deadline - now));

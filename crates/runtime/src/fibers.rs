@@ -567,7 +567,7 @@ pub fn stack_of(t: &Thread) -> Option<(usize, usize, usize)> {
 
 /// The process id that a mutex recorded, as a thread's number.
 pub fn thread_of_tid(tid: i32) -> Option<usize> {
-    usize::try_from(tid - TID_BASE).ok().filter(|&n| n < S.count.get())
+    usize::try_from(tid.wrapping_sub(TID_BASE)).ok().filter(|&n| n < S.count.get())
 }
 
 /// Calls `ask` with the id of the kernel thread in the control block of a thread, for functions that hand it on to the

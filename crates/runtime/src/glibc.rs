@@ -203,6 +203,11 @@ pub fn strip_env_first(prefix: &[u8]) {
     }
 }
 
+/// The address of the value of an environment variable, a C string; 0 if it is not set.
+pub fn env_value(prefix: &[u8]) -> usize {
+    find_env(prefix).map_or(0, |(_, value)| value.as_ptr() as usize)
+}
+
 fn find_env(prefix: &[u8]) -> Option<(usize, &'static mut [u8])> {
     // SAFETY: `environ` is a null-terminated array of C strings, and before `main` only this thread exists.
     unsafe {

@@ -226,7 +226,8 @@ pub fn errands(able: bool) {
         }
         let may_jump = next != u64::MAX;
         let most = if aside::is_out() { LONGEST_MOMENT / 10 } else { LONGEST_MOMENT };
-        let moment = IO.moment.get().min(most);
+        let left = if clock::is_real() { clock::until(next) / 1_000 } else { u64::MAX };
+        let moment = IO.moment.get().min(most).min(left);
         if wait_for_outside(moment) || signal::look_outside() {
             IO.moment.set(FIRST_MOMENT);
             look();
@@ -234,7 +235,13 @@ pub fn errands(able: bool) {
         }
         IO.moment.set((moment * 2).min(LONGEST_MOMENT));
         waited += moment;
-        if may_jump {
+        if clock::is_real() {
+            report::heartbeat();
+            sched::time_passed();
+            if may_jump {
+                continue;
+            }
+        } else if may_jump {
             return;
         }
         if waited / 1000 > IO.patience.get() {
@@ -244,9 +251,10 @@ pub fn errands(able: bool) {
     }
 }
 
-/// Whether a thread can take its step without timing out, or has a signal to take.
+/// Whether a thread can take its step without timing out, or has a signal to take. Real time has run out where it has.
 fn anyone_is_ready() -> bool {
-    (0..words()).any(|word| S.enabled.word(word) & (!S.late.word(word) | S.signalled.word(word)) != 0)
+    let able = |word| !S.late.word(word) | S.signalled.word(word) | if clock::is_real() { u64::MAX } else { 0 };
+    (0..words()).any(|word| S.enabled.word(word) & able(word) != 0)
 }
 
 fn anyone_waits_for_outside() -> bool {

@@ -20,6 +20,9 @@ struct Report {
     /// The next override of the plan, and the end of them.
     next: Cell<u32>,
     overrides: Cell<u32>,
+    /// When the program was started and the execution began, in real nanoseconds; kept only where events are logged.
+    started: Cell<u64>,
+    begun: Cell<u64>,
 }
 
 // SAFETY: as for `sched::S`.
@@ -31,11 +34,21 @@ static R: Report = Report {
     slot: Cell::new(0),
     next: Cell::new(0),
     overrides: Cell::new(0),
+    started: Cell::new(0),
+    begun: Cell::new(0),
 };
 
 /// Attaches the mapping.
 pub fn attach(at: usize) {
     R.wire.set(at);
+    R.started.set(coarse_now());
+}
+
+/// The clock by which the kernel stamps files.
+fn coarse_now() -> u64 {
+    const CLOCK_REALTIME_COARSE: i32 = 5;
+    let [seconds, nanos] = sys::clock(CLOCK_REALTIME_COARSE);
+    seconds as u64 * 1_000_000_000 + nanos as u64
 }
 
 /// The mapping. Only to be called in a controlled process.
@@ -66,7 +79,8 @@ pub fn begin(number: usize) {
     S.hash.set(heisen_trace::hash::EMPTY);
     S.limit.set(limit);
     S.tail.set(limit / 2);
-    S.horizon.set(plan.horizon.load(Relaxed));
+    // In real time a wait times out when its time is over, and not before.
+    S.horizon.set(if crate::clock::is_real() { 0 } else { plan.horizon.load(Relaxed) });
     scope::begin();
     R.flags.set(plan.flags.load(Relaxed));
     R.next.set(plan.first_override.load(Relaxed));
@@ -93,6 +107,12 @@ pub fn begin(number: usize) {
     set_alarm();
     crate::io::begin(u64::from(plan.patience.load(Relaxed)));
     S.running.set(true);
+    if R.flags.get() & flag::EVENTS != 0 {
+        R.begun.set(coarse_now());
+    }
+    if crate::clock::is_real() {
+        note(Note::RealTime);
+    }
     if stops() {
         shim::signal::catch_crashes();
     }
@@ -145,6 +165,22 @@ pub fn note(note: Note) {
 /// Whether the program has started other processes.
 pub fn started_others() -> bool {
     slot().report.notes.load(Relaxed) & ((1 << (Note::Fork as u8)) | (1 << (Note::Spawn as u8))) != 0
+}
+
+/// The program has opened a file. Where events are logged, which is when a reason for a divergence may be looked for,
+/// notes one that was written between the start of the program and that of the execution.
+pub fn opened(fd: i32) {
+    if S.active.get() && R.flags.get() & flag::EVENTS != 0 {
+        let written = sys::last_written(fd);
+        if written.is_some_and(|at| (R.started.get()..=R.begun.get()).contains(&at)) {
+            note(Note::ChangedFile);
+        }
+    }
+}
+
+/// The program waits for time to pass, and has not got stuck.
+pub fn heartbeat() {
+    wire().heartbeat.fetch_add(1, Relaxed);
 }
 
 /// The running thread does an operation.
@@ -247,7 +283,9 @@ pub fn alarm(step: u32) {
     }
     if step >= S.tail.get() {
         note(Note::FairTail);
-        S.horizon.set(u64::MAX);
+        if !crate::clock::is_real() {
+            S.horizon.set(u64::MAX);
+        }
         crate::sched::time_passed();
     }
     set_alarm();
@@ -317,6 +355,8 @@ fn diverge(why: u32, step: u32, options: usize) {
     report.diverged_thread.store(me() as u32, Relaxed);
     report.diverged_op.store(thread(me()).op() as u32, Relaxed);
     report.diverged_options.store(options as u32, Relaxed);
+    put(&report.diverged_object, thread(me()).object.get());
+    put(&report.diverged_pc, thread(me()).pc.get());
     R.next.set(R.overrides.get());
     set_alarm();
 }

@@ -11,7 +11,7 @@
 
 use crate::bits::Bits;
 use crate::shim::signal::{self, Delivered};
-use crate::{budget, choose, fair, fibers, policy, report, scope};
+use crate::{budget, choose, clock, fair, fibers, policy, report, scope};
 use core::cell::Cell;
 use core::sync::atomic::AtomicU32;
 use heisen_trace::{Op, hash};
@@ -221,7 +221,7 @@ pub struct Sched {
     needs: [Cell<usize>; MAX_THREADS],
     /// How many there are that [`look_again`] has to look at in each step: threads that wait for a `pthread_once` in
     /// progress (see `shim::once`), timers that would end the program (see `shim::timer`), waits for descriptors
-    /// and calls that are out (see `io`).
+    /// and calls that are out (see `io`), real time.
     look_again: Cell<usize>,
     /// Source of [`Thread::ticket`].
     tickets: Cell<u64>,
@@ -366,7 +366,7 @@ pub fn point(op: Op, object: usize, pc: usize) {
 pub fn yield_point(op: Op, pc: usize) {
     let t = thread(me());
     t.about_to(op, 0, pc);
-    crate::clock::yielded();
+    clock::yielded();
     fair::yielded(me());
     reschedule(Gives::Yields);
     report::event(op, 0, pc);
@@ -662,7 +662,7 @@ fn settle(number: usize) -> Woken {
     }
     S.late.remove(number);
     if deadline != u64::MAX {
-        crate::clock::reach(deadline);
+        clock::reach(deadline);
         fair::yielded(number);
     }
     Woken::TimedOut
@@ -731,7 +731,7 @@ fn disable(number: usize) {
 /// Whether a wait with this deadline may time out while others can go on.
 fn is_near(deadline: u64) -> bool {
     // One that may end spuriously has no deadline, and is near at all times.
-    deadline == u64::MAX || deadline <= crate::clock::now().saturating_add(S.horizon.get())
+    deadline == u64::MAX || deadline <= clock::now().saturating_add(S.horizon.get())
 }
 
 #[inline]
@@ -757,15 +757,26 @@ fn approach(until: u64) {
 #[inline]
 pub fn time_passed() {
     if S.fars.get() != 0 {
-        approach(crate::clock::now().saturating_add(S.horizon.get()));
+        approach(clock::now().saturating_add(S.horizon.get()));
     }
 }
 
-/// Nobody can go on, or everyone shall have a turn: all deadlines count as near up to the earliest, and so much more.
+/// Nobody can go on: all deadlines count as near up to the earliest, and so much more. Real time is waited for.
 #[cold]
-pub fn approach_earliest() {
-    if S.fars.get() != 0 {
-        approach(next_deadline().saturating_add(S.horizon.get()));
+fn let_time_pass() {
+    /// So often the engine is told that we have not got stuck.
+    const BEAT: u64 = 500_000_000;
+    if !clock::is_real() {
+        if S.fars.get() != 0 {
+            approach(next_deadline().saturating_add(S.horizon.get()));
+        }
+        return;
+    }
+    while S.fars.get() != 0 && count_candidates() == 0 {
+        crate::sys::sleep_until(next_deadline().min(clock::now() + BEAT));
+        report::heartbeat();
+        time_passed();
+        fair::bar();
     }
 }
 
@@ -856,6 +867,9 @@ fn alarm_at_point(step: u32) -> u32 {
 fn look_again(able: bool) {
     crate::shim::once::recheck();
     crate::shim::timer::recheck();
+    if clock::is_real() {
+        time_passed();
+    }
     crate::io::errands(able);
 }
 
@@ -889,7 +903,7 @@ pub fn reschedule(gives: Gives) {
     fair::bar();
     let mut options = count_candidates();
     if options == 0 {
-        approach_earliest();
+        let_time_pass();
         options = count_candidates();
     }
     let able = gives == Gives::Able && (!S.barred.has(number) || scope::in_region(number));

@@ -41,12 +41,23 @@ const SYS_NANOSLEEP: usize = 35;
 const SYS_CLOSE: usize = 3;
 const SYS_OPEN: usize = 2;
 pub const SYS_READ: usize = 0;
-const SYS_GETPID: usize = 39;
+const SYS_FSTAT: usize = 5;
+const SYS_FTRUNCATE: usize = 77;
+const SYS_CHDIR: usize = 80;
+const SYS_CLOCK_GETTIME: usize = 228;
+const SYS_CLOCK_NANOSLEEP: usize = 230;
+const SYS_MEMFD_CREATE: usize = 319;
+pub const SYS_GETPID: usize = 39;
 const SYS_FORK: usize = 57;
-const SYS_WAIT4: usize = 61;
+pub const SYS_WAIT4: usize = 61;
 pub const SYS_KILL: usize = 62;
-const SYS_SETPGID: usize = 109;
-const SYS_GETPPID: usize = 110;
+pub const SYS_SETPGID: usize = 109;
+pub const SYS_GETPPID: usize = 110;
+pub const SYS_GETPGRP: usize = 111;
+pub const SYS_SETSID: usize = 112;
+pub const SYS_GETPGID: usize = 121;
+pub const SYS_GETSID: usize = 124;
+pub const SYS_RT_SIGQUEUEINFO: usize = 129;
 const SYS_SIGALTSTACK: usize = 131;
 const SYS_PRCTL: usize = 157;
 pub const SYS_GETTID: usize = 186;
@@ -54,14 +65,22 @@ pub const SYS_GETPRIORITY: usize = 140;
 pub const SYS_SETPRIORITY: usize = 141;
 pub const SYS_SCHED_SETPARAM: usize = 142;
 pub const SYS_SCHED_GETSCHEDULER: usize = 145;
+pub const SYS_SCHED_RR_GET_INTERVAL: usize = 148;
 pub const SYS_TKILL: usize = 200;
 pub const SYS_SCHED_SETAFFINITY: usize = 203;
 pub const SYS_SCHED_GETAFFINITY: usize = 204;
 pub const SYS_TGKILL: usize = 234;
 pub const SYS_FUTEX: usize = 202;
+pub const SYS_WAITID: usize = 247;
+pub const SYS_RT_TGSIGQUEUEINFO: usize = 297;
+pub const SYS_PRLIMIT64: usize = 302;
+pub const SYS_GETCPU: usize = 309;
+pub const SYS_PROCESS_VM_READV: usize = 310;
+pub const SYS_PROCESS_VM_WRITEV: usize = 311;
+pub const SYS_GETRANDOM: usize = 318;
+pub const SYS_PIDFD_OPEN: usize = 434;
 const SYS_EXIT_GROUP: usize = 231;
 const SYS_EXIT: usize = 60;
-const SYS_FSTAT: usize = 5;
 const SYS_POLL: usize = 7;
 const SYS_GETSOCKOPT: usize = 55;
 const SYS_PPOLL: usize = 271;
@@ -191,6 +210,46 @@ pub fn unmap(at: usize, size: usize) {
 
 pub fn protect_none(at: usize, size: usize) {
     call(SYS_MPROTECT, [at, size, 0, 0, 0, 0]);
+}
+
+/// A file in memory, of that size; a negative error if there is none.
+pub fn memory_file(name: &core::ffi::CStr, close_on_exec: bool, size: usize) -> i32 {
+    let fd = call(SYS_MEMFD_CREATE, [name.as_ptr() as usize, close_on_exec as usize, 0, 0, 0, 0]);
+    if fd >= 0 {
+        call(SYS_FTRUNCATE, [fd as usize, size, 0, 0, 0, 0]);
+    }
+    fd as i32
+}
+
+/// Changes the current directory; the path ends in a zero byte. Whether that was possible.
+pub fn change_directory(path: *const u8) -> bool {
+    call(SYS_CHDIR, [path as usize, 0, 0, 0, 0, 0]) == 0
+}
+
+/// When a file was last written, in nanoseconds of the real-time clock; none if it is not a regular file.
+pub fn last_written(fd: i32) -> Option<u64> {
+    const MODE: usize = 3;
+    const MODIFIED: usize = 11;
+    const KIND: u64 = 0o170_000;
+    const REGULAR: u64 = 0o100_000;
+    let mut stat = [0u64; 18];
+    let result = call(SYS_FSTAT, [fd as usize, stat.as_mut_ptr() as usize, 0, 0, 0, 0]);
+    (result == 0 && stat[MODE] & KIND == REGULAR).then(|| stat[MODIFIED] * 1_000_000_000 + stat[MODIFIED + 1])
+}
+
+/// What a clock of the kernel shows: seconds and nanoseconds.
+pub fn clock(clock: i32) -> [i64; 2] {
+    let mut time = [0; 2];
+    call(SYS_CLOCK_GETTIME, [clock as usize, time.as_mut_ptr() as usize, 0, 0, 0, 0]);
+    time
+}
+
+/// Sleeps until the monotonic clock shows that many nanoseconds, or a signal comes.
+pub fn sleep_until(nanos: u64) {
+    const CLOCK_MONOTONIC: usize = 1;
+    const TIMER_ABSTIME: usize = 1;
+    let time = [nanos / 1_000_000_000, nanos % 1_000_000_000];
+    call(SYS_CLOCK_NANOSLEEP, [CLOCK_MONOTONIC, TIMER_ABSTIME, time.as_ptr() as usize, 0, 0, 0]);
 }
 
 /// Dies with its parent.

@@ -6,16 +6,20 @@
 
 use crate::glibc::{self, real};
 use crate::sched::S;
-use crate::{fibers, report, scope, shim, sys};
+use crate::{clock, fibers, report, scope, shim, sys};
 use core::ffi::c_int;
+use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use heisen_trace::Note;
-use heisen_wire::{ENV_FD, MAGIC, MAX_DECISIONS, SIZE, Wire, boot, park, turn};
+use heisen_wire::{ENV_DIR, ENV_FD, MAGIC, MAX_DECISIONS, SIZE, Wire, boot, park, turn, world};
 
 /// Runs before the program's own constructors, when the dynamic loader initialises this library.
 #[unsafe(link_section = ".init_array")]
 #[used]
 static INIT: extern "C" fn() = init;
+
+/// Address of the path, ended by a zero byte, of the directory in which executions begin; 0 if that is left as it is.
+static DIR: AtomicUsize = AtomicUsize::new(0);
 
 extern "C" fn init() {
     let mut name = [0u8; 16];
@@ -32,6 +36,20 @@ extern "C" fn init() {
     }
     wire.zygote.store(sys::getpid() as u32, Relaxed);
     report::attach(at);
+    shim::pid::init();
+    shim::random::init(wire.world.seed.load(Relaxed));
+    shim::cpu::init(wire.world.cpus.load(Relaxed));
+    let flags = wire.world.flags.load(Relaxed);
+    if flags & world::REAL_TIME != 0 {
+        clock::init(true);
+        crate::sched::add_errand();
+    }
+    if flags & world::DIR != 0 {
+        let mut name = [0u8; 16];
+        name[..ENV_DIR.len()].copy_from_slice(ENV_DIR.as_bytes());
+        name[ENV_DIR.len()] = b'=';
+        DIR.store(glibc::env_value(&name[..=ENV_DIR.len()]), Relaxed);
+    }
     if let Err(message) = fibers::init() {
         sys::write(2, message);
         sys::exit_group(3);
@@ -129,6 +147,12 @@ fn execute(wire: &Wire, zygote: i32, number: usize) -> bool {
         }
         // The zygote says so, too, but perhaps not before the engine is asked to look.
         wire.child.store(sys::getpid() as u32, SeqCst);
+        shim::pid::init();
+        let dir = DIR.load(Relaxed);
+        if dir != 0 && !sys::change_directory(dir as *const u8) {
+            sys::write(2, b"heisen: the directory of this execution is gone\n");
+            sys::exit_group(5);
+        }
         report::begin(number);
         return false;
     }

@@ -21,6 +21,8 @@ pub mod plan;
 pub mod schedule;
 #[cfg(feature = "std")]
 pub mod thread;
+#[cfg(feature = "std")]
+pub mod world;
 
 pub use decision::{Decision, DecisionKind};
 pub use fault::Fault;
@@ -39,3 +41,5 @@ pub use plan::{Override, Plan, Policy};
 pub use schedule::Schedule;
 #[cfg(feature = "std")]
 pub use thread::ThreadId;
+#[cfg(feature = "std")]
+pub use world::World;

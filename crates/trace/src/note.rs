@@ -64,6 +64,12 @@ notes! {
     NoPreempt = 20, "preemptions between heisen_no_preempt_begin and heisen_no_preempt_end: not searched";
     /// `heisen_ready` in a program that was parked already.
     Ready = 21, "heisen_ready: did nothing, as the program was parked already (--at-ready parks it at the first call)";
+    /// A clock of processor time was read: `clock`, `times`, `getrusage`, CLOCK_PROCESS_CPUTIME_ID and the like.
+    CpuClock = 24, "processor time: the program reads a clock of it, which differs from run to run";
+    /// `--real-time`.
+    RealTime = 25, "time: real, as --real-time asks for; what depends on it differs from run to run";
+    /// A file was opened that had been written while the check ran. Seen only in a close look.
+    ChangedFile = 26, "files: the program reads a file that was written while the check ran";
 }
 
 impl Note {

@@ -7,6 +7,7 @@
 //! binary 5f0c…                          hash of the executable
 //! steps-limit 1000000
 //! expect-exit 0
+//! seed 0                                of what the program takes for random
 //! spurious 1                            the budgets, where they are not 0
 //! faults 1:malloc
 //! outcome assertion "balance == 200"
@@ -27,8 +28,10 @@ use crate::fault::{Fault, Faults};
 use crate::finding::{FindingKind, SwitchKind};
 use crate::op::Op;
 use crate::thread::ThreadId;
+use crate::world::{TIMEOUTS, World};
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Write};
+use std::time::Duration;
 
 /// The version of the format that this crate writes, and the only one it reads.
 pub const VERSION: u32 = 1;
@@ -89,6 +92,8 @@ pub struct Schedule {
     /// Faults that it may meet.
     #[serde(default)]
     pub faults: Faults,
+    /// What surrounds the execution.
+    pub world: World,
     /// The outcome it leads to: kind and message.
     pub outcome: Option<(FindingKind, String)>,
     /// The signature of that outcome.
@@ -144,6 +149,7 @@ impl Schedule {
         }
         writeln!(out, "steps-limit {}", self.steps_limit)?;
         writeln!(out, "expect-exit {}", self.expect_exit)?;
+        self.write_world(out)?;
         if self.spurious > 0 {
             writeln!(out, "spurious {}", self.spurious)?;
         }
@@ -185,6 +191,29 @@ impl Schedule {
         writeln!(out, "end {}", self.entries.len())
     }
 
+    fn write_world(&self, out: &mut String) -> fmt::Result {
+        let world = &self.world;
+        writeln!(out, "seed {}", world.seed)?;
+        if let Some(cpus) = world.cpus {
+            writeln!(out, "cpus {cpus}")?;
+        }
+        if world.real_time {
+            out.push_str("real-time\n");
+        }
+        if world.timeouts != TIMEOUTS {
+            writeln!(out, "timeouts {}", world.timeouts.as_nanos().min(u64::MAX.into()))?;
+        }
+        for (keyword, command) in [("before", &world.before), ("after", &world.after)] {
+            if let Some(command) = command {
+                writeln!(out, "{keyword} {}", quote(command.as_bytes()))?;
+            }
+        }
+        if let Some(dir) = &world.dir {
+            writeln!(out, "dir {}", quote(dir))?;
+        }
+        Ok(())
+    }
+
     /// Reads a schedule from text.
     pub fn parse(text: &str) -> Result<Schedule, ParseError> {
         let mut schedule = Schedule::default();
@@ -219,6 +248,15 @@ impl Schedule {
                 "at-ready" => schedule.at_ready = true,
                 "steps-limit" => schedule.steps_limit = words.number("a number of steps")?,
                 "expect-exit" => schedule.expect_exit = words.number("an exit status")?,
+                "seed" => schedule.world.seed = words.number("a seed")?,
+                "cpus" => schedule.world.cpus = Some(words.number("a number of processors")?),
+                "real-time" => schedule.world.real_time = true,
+                "timeouts" => {
+                    schedule.world.timeouts = Duration::from_nanos(words.number("a number of nanoseconds")?);
+                }
+                "before" => schedule.world.before = Some(words.text("the command before")?),
+                "after" => schedule.world.after = Some(words.text("the command after")?),
+                "dir" => schedule.world.dir = Some(words.string("the directory")?),
                 "spurious" => schedule.spurious = words.number("a number of spurious wake-ups")?,
                 "faults" => {
                     let text = words.word("a number of faults")?;
@@ -484,6 +522,15 @@ mod tests {
             expect_exit: -3,
             spurious: 0,
             faults: Faults::default(),
+            world: World {
+                seed: u64::MAX,
+                cpus: Some(3),
+                real_time: true,
+                timeouts: Duration::from_millis(1500),
+                before: Some("echo \"$HEISEN_DIR\"".into()),
+                after: Some("true".into()),
+                dir: Some(b"/tmp/\xff".to_vec()),
+            },
             outcome: Some((FindingKind::ExitStatus, "exit \\ \"1\"".into())),
             signature: "abc".into(),
             threads: vec![ThreadLine { thread: ThreadId(1), path: "0.1".into(), start: "worker".into() }],
@@ -623,6 +670,9 @@ mod tests {
             ("signature abc", "signature abc def", "unexpected"),
             ("outcome exit-status", "outcome sad", "no kind of finding"),
             ("signature abc", "hello", "unknown keyword"),
+            ("seed 1", "seed x1", "is not a seed"),
+            ("cpus 3", "cpus -3", "is not a number of processors"),
+            ("real-time", "real-time yes", "unexpected"),
             ("program ", "# program ", "no program is named"),
         ] {
             assert!(text.contains(old), "{old}");

@@ -15,6 +15,9 @@ pub const MAGIC: u64 = 0x4845_4953_454e_0002;
 /// The environment variable that names the file descriptor of the mapping.
 pub const ENV_FD: &str = "HEISEN_WIRE";
 
+/// The environment variable that names the directory of an execution.
+pub const ENV_DIR: &str = "HEISEN_DIR";
+
 /// Most threads that one execution may create.
 pub const MAX_THREADS: usize = 1 << 14;
 /// Most overrides a plan may have.
@@ -83,6 +86,14 @@ pub mod want {
     pub const MISUSE: u32 = 16;
     /// A step: not a wish but the reason of a stop at the step that was asked for.
     pub const STEP: u32 = 32;
+}
+
+/// Bits of [`World::flags`].
+pub mod world {
+    /// Time is real.
+    pub const REAL_TIME: u32 = 1;
+    /// Each execution begins in the directory that the environment variable [`DIR`](super::ENV_DIR) names.
+    pub const DIR: u32 = 2;
 }
 
 /// Values of [`Report::end`].
@@ -219,6 +230,18 @@ pub struct ScopeRange {
     pub kind: AtomicU64,
 }
 
+/// What the engine asks of all executions; written before the program is started.
+#[derive(Debug)]
+#[repr(C)]
+pub struct World {
+    /// Seed of what the program takes for random.
+    pub seed: AtomicU64,
+    /// How many processors it sees; 0: the real ones.
+    pub cpus: AtomicU32,
+    /// Bits of [`world`].
+    pub flags: AtomicU32,
+}
+
 /// What the engine asks of an execution.
 #[derive(Debug)]
 #[repr(C)]
@@ -318,6 +341,10 @@ pub struct Report {
     pub diverged_op: AtomicU32,
     /// How many choices there were.
     pub diverged_options: AtomicU32,
+    /// Its object.
+    pub diverged_object: AtomicU64,
+    /// Where it was called.
+    pub diverged_pc: AtomicU64,
     /// Length of [`Slot::text`].
     pub text: AtomicU32,
     /// Overrides that were followed.
@@ -403,8 +430,9 @@ pub struct Thread {
 /// Where a mutex keeps the thread that holds it: offset of a 32-bit word, which is [`TID_BASE`] plus its number.
 pub const MUTEX_OWNER: usize = 8;
 
-/// Thread ids as the C library sees them: this plus the thread's number.
-pub const TID_BASE: i32 = 1000;
+/// Thread ids as the program sees them: this plus the thread's number. The main thread's is also the process id. The
+/// kernel never gives out ids above 4194304, so one of these that goes astray hits nobody.
+pub const TID_BASE: i32 = 5_000_000;
 
 /// What lies on the stack of a thread that is switched out: offsets in words from its saved stack pointer.
 pub mod saved {
@@ -453,8 +481,10 @@ pub struct Wire {
     pub slots_run: AtomicU32,
     /// Set by the engine if no further slot shall be run in this turn.
     pub enough: AtomicU32,
-    /// Unused.
-    pub pad: AtomicU32,
+    /// Counts while the program waits for time to pass, so that the engine does not take it for stuck.
+    pub heartbeat: AtomicU32,
+    /// What surrounds the executions.
+    pub world: World,
     /// The pause.
     pub stop: Stop,
     /// The executions of this turn.

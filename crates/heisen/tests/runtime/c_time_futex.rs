@@ -5,10 +5,17 @@ use std::time::{Duration, Instant};
 
 /// Cases that take long natively, and what they expect holds for the default schedule only.
 const SLOW: [&str; 3] = ["sleepers_in_order", "timeouts_in_order", "a_thousand_seconds"];
+/// Reads a clock that is not controlled.
+const REAL: &str = "processor_time";
 
 #[test]
 fn clocks_sleeps_and_yields() {
-    Suite::new("times.c", &[]).conform_but(11, &SLOW);
+    Suite::new("times.c", &[]).conform_but(11, &[&SLOW[..], &[REAL]].concat());
+}
+
+#[test]
+fn processor_time_is_noted() {
+    Suite::new("times.c", &[]).with_note("processor time: ").ends_with(REAL, 0);
 }
 
 #[test]

@@ -10,6 +10,7 @@ pub mod api;
 pub mod barrier;
 pub mod choice;
 pub mod cond;
+pub mod cpu;
 pub mod futex;
 pub mod io;
 pub mod kernel;
@@ -17,7 +18,9 @@ pub mod key;
 pub mod loader;
 pub mod mutex;
 pub mod once;
+pub mod pid;
 pub mod process;
+pub mod random;
 pub mod rwlock;
 pub mod sem;
 pub mod signal;
@@ -39,16 +42,17 @@ macro_rules! caller {
 }
 pub(crate) use caller;
 
-/// Exports functions that take the place of glibc's: outside a controlled process they call the real one.
+/// Exports functions that take the place of glibc's: outside a controlled process, or where the condition that may stand
+/// before them does not hold, they call the real one.
 macro_rules! shims {
-    ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $ty:ty),*) -> $ret:ty = $pc:ident $body:block)*) => {$(
+    (if $when:expr; $($(#[$doc:meta])* fn $name:ident($($arg:ident: $ty:ty),*) -> $ret:ty = $pc:ident $body:block)*) => {$(
         $(#[$doc])*
         ///
         /// # Safety
         /// The program calls it with what the function of that name in glibc takes.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
-            if !$crate::sched::S.active.get() {
+            if !$when {
                 return $crate::glibc::real!($name, fn($($arg => $ty),*) -> $ret);
             }
             let $pc = $crate::shim::caller!();
@@ -56,6 +60,7 @@ macro_rules! shims {
             $body
         }
     )*};
+    ($($all:tt)*) => { $crate::shim::shims! { if $crate::sched::S.active.get(); $($all)* } };
 }
 pub(crate) use shims;
 

@@ -1,7 +1,7 @@
 //! The ends of a process, and the ways to start another.
 
 use super::signal::{self, mask};
-use super::{caller, detours, shims};
+use super::{caller, detours, pid, shims};
 use crate::glibc::{self, Real, real};
 use crate::sched::{S, me, thread};
 use crate::{report, sys};
@@ -12,7 +12,8 @@ use heisen_wire::end;
 
 /// The process is about to exit with this status: its handlers still run, and threads may, too.
 pub fn exiting(status: c_int, pc: usize) {
-    if S.active.get() && S.running.get() {
+    // A child of `vfork` has our memory, but its end is not ours.
+    if S.active.get() && S.running.get() && pid::is_own() {
         report::event(Op::Exit, 0, pc);
         report::ending(end::EXIT, status, pc);
     }
@@ -132,19 +133,25 @@ pub unsafe extern "C" fn __register_atfork(
 }
 
 shims! {
+    if pid::known();
+
     /// No scheduling point. The child has the calling thread only and runs on uncontrolled, which the verdict says;
     /// it ends with its execution.
     fn fork() -> c_int = pc {
         note(Note::Fork, true);
         mask::for_child(|| {
+            let controlled = S.active.get();
             let child = real!(fork, fn() -> c_int);
             if child == 0 {
                 in_child();
-            } else if child > 0 && S.kernel.get() {
+                pid::forked(controlled);
+                return 0;
+            }
+            if child > 0 && S.kernel.get() {
                 // The parent, in this sense, is the kernel thread that forked.
                 thread(me()).stays.set(true);
             }
-            child
+            pid::started(child)
         })
     }
 
@@ -153,38 +160,40 @@ shims! {
     fn vfork() -> c_int = pc {
         note(Note::Fork, true);
         mask::for_child(|| {
+            let controlled = S.active.get();
             let child = sys::fork_and_wait_for_exec();
             match child {
-                0 => in_child(),
-                ..0 => glibc::set_errno(-child),
-                _ => {}
+                0 => {
+                    in_child();
+                    pid::forked(controlled);
+                    0
+                }
+                ..0 => glibc::result(-child),
+                _ => pid::started(child),
             }
-            child.max(-1)
         })
     }
 
     /// Starts a process that runs uncontrolled.
     fn posix_spawn(
-        pid: usize, path: usize, actions: usize, attributes: usize, arguments: usize, environment: usize
+        out: *mut c_int, path: usize, actions: usize, attributes: usize, argv: usize, envp: usize
     ) -> c_int = pc {
-        note(Note::Spawn, true);
-        mask::for_child(|| real!(posix_spawn, fn(
-            pid => usize, path => usize, actions => usize, attributes => usize, arguments => usize,
-            environment => usize
+        spawn(out, |out| real!(posix_spawn, fn(
+            out => *mut c_int, path => usize, actions => usize, attributes => usize, argv => usize, envp => usize
         ) -> c_int))
     }
 
     /// As `posix_spawn`.
     fn posix_spawnp(
-        pid: usize, path: usize, actions: usize, attributes: usize, arguments: usize, environment: usize
+        out: *mut c_int, file: usize, actions: usize, attributes: usize, argv: usize, envp: usize
     ) -> c_int = pc {
-        note(Note::Spawn, true);
-        mask::for_child(|| real!(posix_spawnp, fn(
-            pid => usize, path => usize, actions => usize, attributes => usize, arguments => usize,
-            environment => usize
+        spawn(out, |out| real!(posix_spawnp, fn(
+            out => *mut c_int, file => usize, actions => usize, attributes => usize, argv => usize, envp => usize
         ) -> c_int))
     }
+}
 
+shims! {
     /// Runs a command uncontrolled; all threads stand still until it ends.
     fn system(command: usize) -> c_int = pc {
         note(Note::Spawn, true);
@@ -196,6 +205,19 @@ shims! {
         note(Note::Spawn, true);
         mask::for_child(|| real!(popen, fn(command => usize, mode => usize) -> usize))
     }
+}
+
+/// Starts a process by `start`, which gets room for its id.
+fn spawn(out: *mut c_int, start: impl FnOnce(*mut c_int) -> c_int) -> c_int {
+    note(Note::Spawn, true);
+    let mut child = 0;
+    let error = mask::for_child(|| start(&raw mut child));
+    let seen = pid::started(child);
+    if error == 0 && !out.is_null() {
+        // SAFETY: the program passes room for an id, or null.
+        unsafe { *out = seen };
+    }
+    error
 }
 
 /// A child goes on without the runtime.

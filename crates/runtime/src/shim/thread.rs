@@ -58,6 +58,7 @@ pub fn make(out: *mut usize, attributes: usize, start: usize, arg: usize) -> c_i
     let t = thread(number);
     t.detached.set(detached);
     copy_name(thread(me()), t);
+    super::cpu::created(number);
     // SAFETY: the program passes room for the handle.
     unsafe { *out = t.fs.get() };
     sched::add(number, Some(me()));

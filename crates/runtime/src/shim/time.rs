@@ -8,7 +8,7 @@ use crate::sched::{self, S, Woken};
 use crate::shim::signal::{self, Delivered};
 use crate::{glibc, report, sys};
 use core::ffi::c_int;
-use heisen_trace::Op;
+use heisen_trace::{Note, Op};
 
 const TIMER_ABSTIME: c_int = 1;
 const CLOCK_REALTIME: c_int = 0;
@@ -116,7 +116,11 @@ shims! {
     /// processor time are real.
     fn clock_gettime(clock: c_int, out: *mut Timespec) -> c_int = pc {
         if !modelled(clock) {
-            return glibc::real!(clock_gettime, fn(clock => c_int, out => *mut Timespec) -> c_int);
+            let result = glibc::real!(clock_gettime, fn(clock => c_int, out => *mut Timespec) -> c_int);
+            if result == 0 {
+                report::note(Note::CpuClock);
+            }
+            return result;
         }
         // SAFETY: the program passes room for a time.
         unsafe { *out = clock::look(clock) };

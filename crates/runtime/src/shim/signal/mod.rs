@@ -63,7 +63,7 @@ pub fn is_valid(signal: i32) -> bool {
 
 /// The program's process id, as it knows it.
 pub fn own_pid() -> i32 {
-    sys::getpid()
+    crate::shim::pid::own()
 }
 
 /// Takes over what the process was started with.

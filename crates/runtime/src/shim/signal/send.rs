@@ -6,7 +6,7 @@ use super::pending::{self, Info, code};
 use super::{LAST, bit, deliver, is_valid, own_pid};
 use crate::glibc::{self, real};
 use crate::sched::{self, S, me, thread};
-use crate::shim::shims;
+use crate::shim::{pid, shims};
 use crate::{choose, fibers, report, sys};
 use core::ffi::c_int;
 use heisen_trace::{Note, Op};
@@ -128,7 +128,7 @@ pub fn send_to_id(id: c_int, signal: c_int, pc: usize) -> Option<c_int> {
 
 /// To the program's own process: none if it is another. An error number.
 pub fn send_to_process(process: c_int, signal: c_int, code: i32, value: usize, pc: usize) -> Option<c_int> {
-    if process != own_pid() {
+    if !S.active.get() || process != own_pid() {
         return None;
     }
     Some(match signal {
@@ -150,14 +150,6 @@ shims! {
         send_to_handle(handle, signal, code::QUEUE, value, pc)
     }
 
-    /// As `pthread_kill`, by the thread's id.
-    fn tgkill(group: c_int, id: c_int, signal: c_int) -> c_int = pc {
-        if group != own_pid() {
-            return real!(tgkill, fn(group => c_int, id => c_int, signal => c_int) -> c_int);
-        }
-        glibc::result(send_to_id(id, signal, pc).unwrap_or(sys::ESRCH))
-    }
-
     /// Sends a signal to the calling thread, which takes it before the call returns; a scheduling point.
     fn raise(signal: c_int) -> c_int = pc {
         glibc::result(send_to_handle(thread(me()).fs.get(), signal, code::TKILL, 0, pc))
@@ -167,13 +159,25 @@ shims! {
     fn gsignal(signal: c_int) -> c_int = pc {
         glibc::result(send_to_handle(thread(me()).fs.get(), signal, code::TKILL, 0, pc))
     }
+}
+
+shims! {
+    if pid::known();
+
+    /// As `pthread_kill`, by the thread's id.
+    fn tgkill(group: c_int, id: c_int, signal: c_int) -> c_int = pc {
+        if S.active.get() && group == own_pid() {
+            return glibc::result(send_to_id(id, signal, pc).unwrap_or(sys::ESRCH));
+        }
+        real!(tgkill, fn(pid::to_real(group) => c_int, pid::to_real(id) => c_int, signal => c_int) -> c_int)
+    }
 
     /// To the program itself: sends a signal to the process; a scheduling point. Which of the threads that do not block
     /// it takes it is a decision. To others: as it is.
     fn kill(process: c_int, signal: c_int) -> c_int = pc {
         match send_to_process(process, signal, code::USER, 0, pc) {
             Some(error) => glibc::result(error),
-            None => real!(kill, fn(process => c_int, signal => c_int) -> c_int),
+            None => real!(kill, fn(pid::to_real_signed(process) => c_int, signal => c_int) -> c_int),
         }
     }
 
@@ -181,7 +185,7 @@ shims! {
     fn sigqueue(process: c_int, signal: c_int, value: usize) -> c_int = pc {
         match send_to_process(process, signal, code::QUEUE, value, pc) {
             Some(error) => glibc::result(error),
-            None => real!(sigqueue, fn(process => c_int, signal => c_int, value => usize) -> c_int),
+            None => real!(sigqueue, fn(pid::to_real(process) => c_int, signal => c_int, value => usize) -> c_int),
         }
     }
 }

@@ -1,0 +1,184 @@
+//! Processors: how many the program sees, and on which it runs. With `--cpus N` they are 0 to N-1, without it those that
+//! it may really use. All threads share one kernel thread, which the kernel moves about as it likes; so that the answer
+//! is the same in every execution, each thread is told a processor by its number.
+//!
+//! Files that tell of processors (/proc/cpuinfo, /sys/devices/system/cpu, cgroup limits) are not touched.
+
+use super::shims;
+use crate::glibc::real;
+use crate::sched::{S, me};
+use crate::{report, sys};
+use core::cell::Cell;
+use core::ffi::{c_int, c_long};
+use heisen_trace::Note;
+use heisen_wire::MAX_THREADS;
+
+/// Words of a `cpu_set_t`.
+const WORDS: usize = 16;
+
+struct Cpus {
+    /// As asked for; 0: the real ones.
+    asked: Cell<u32>,
+    /// Those the process may really use.
+    real: [Cell<u64>; WORDS],
+    /// To which a thread has confined itself, if the number was asked for; 0: to none.
+    confined: [Cell<u64>; MAX_THREADS],
+}
+
+// SAFETY: as for `sched::S`.
+unsafe impl Sync for Cpus {}
+
+static C: Cpus = Cpus {
+    asked: Cell::new(0),
+    real: [const { Cell::new(0) }; WORDS],
+    confined: [const { Cell::new(0) }; MAX_THREADS],
+};
+
+/// Takes over how many were asked for.
+pub fn init(asked: u32) {
+    C.asked.set(asked);
+    let at = C.real.as_ptr() as usize;
+    sys::call(sys::SYS_SCHED_GETAFFINITY, [0, 8 * WORDS, at, 0, 0, 0]);
+}
+
+/// How many were asked for, if the program is to be told.
+fn asked() -> Option<u32> {
+    (S.active.get() && C.asked.get() != 0).then(|| C.asked.get())
+}
+
+/// All that were asked for, as a set.
+fn all(asked: u32) -> u64 {
+    u64::MAX >> (64 - asked.clamp(1, 64))
+}
+
+/// A new thread is confined as its creator is.
+pub fn created(number: usize) {
+    C.confined[number].set(C.confined[me()].get());
+}
+
+/// The processor that the running thread is told.
+fn current() -> u32 {
+    let word = |index: usize| match asked() {
+        None => C.real[index].get(),
+        Some(asked) if index == 0 => match C.confined[me()].get() {
+            0 => all(asked),
+            own => own,
+        },
+        Some(_) => 0,
+    };
+    let count: u32 = (0..WORDS).map(|index| word(index).count_ones()).sum();
+    let mut skip = me() as u32 % count.max(1);
+    for index in 0..WORDS {
+        let mut set = word(index);
+        while set != 0 {
+            if skip == 0 {
+                return index as u32 * 64 + set.trailing_zeros();
+            }
+            skip -= 1;
+            set &= set - 1;
+        }
+    }
+    0
+}
+
+/// The system call `sched_getaffinity` for thread `number`, if how many was asked for: the bytes written, or an error.
+pub fn get_affinity(number: usize, size: usize, set: usize) -> Option<isize> {
+    let asked = asked()?;
+    if size < 8 || !size.is_multiple_of(8) {
+        return Some(-(sys::EINVAL as isize));
+    }
+    let own = match C.confined[number].get() {
+        0 => all(asked),
+        own => own,
+    };
+    // SAFETY: the program passes room for as much as it says, at least a word.
+    unsafe { (set as *mut u64).write_unaligned(own) };
+    Some(8)
+}
+
+/// The system call `sched_setaffinity` for thread `number`, likewise.
+pub fn set_affinity(number: usize, size: usize, set: usize) -> Option<isize> {
+    let asked = asked()?;
+    let mut wanted = 0u64.to_le_bytes();
+    // SAFETY: the program passes as much as it says.
+    unsafe { core::ptr::copy_nonoverlapping(set as *const u8, wanted.as_mut_ptr(), size.min(8)) };
+    let wanted = u64::from_le_bytes(wanted) & all(asked);
+    if wanted == 0 {
+        return Some(-(sys::EINVAL as isize));
+    }
+    C.confined[number].set(wanted);
+    Some(0)
+}
+
+/// As `get_affinity`, for the functions of glibc: an error number; what is not used of the set becomes 0.
+pub fn get_affinity_set(number: usize, size: usize, set: usize) -> Option<c_int> {
+    let written = get_affinity(number, size, set)?;
+    if written < 0 {
+        return Some(-written as c_int);
+    }
+    // SAFETY: as in `get_affinity`.
+    unsafe { core::ptr::write_bytes((set + 8) as *mut u8, 0, size - 8) };
+    Some(0)
+}
+
+/// The system call `getcpu`.
+pub fn get_cpu(cpu: *mut u32, node: *mut u32) {
+    // SAFETY: the program passes room for a number, or null.
+    unsafe {
+        if !cpu.is_null() {
+            *cpu = current();
+        }
+        if !node.is_null() {
+            *node = 0;
+        }
+    }
+}
+
+shims! {
+    /// Tells a processor by the thread's number, the same in every execution; not a scheduling point.
+    fn sched_getcpu() -> c_int = pc { current() as c_int }
+
+    /// As `sched_getcpu`, on node 0.
+    fn getcpu(cpu: *mut u32, node: *mut u32) -> c_int = pc {
+        get_cpu(cpu, node);
+        0
+    }
+
+    /// Gives processor time, which is real and differs from run to run; noted. Not a scheduling point.
+    fn clock() -> c_long = pc {
+        report::note(Note::CpuClock);
+        real!(clock, fn() -> c_long)
+    }
+
+    /// As `clock`.
+    fn times(out: usize) -> c_long = pc {
+        report::note(Note::CpuClock);
+        real!(times, fn(out => usize) -> c_long)
+    }
+
+    /// As `clock`.
+    fn getrusage(who: c_int, out: usize) -> c_int = pc {
+        report::note(Note::CpuClock);
+        real!(getrusage, fn(who => c_int, out => usize) -> c_int)
+    }
+
+    /// Tells the number of processors that `--cpus` asks for; everything else as it is. Not a scheduling point.
+    fn sysconf(name: c_int) -> c_long = pc {
+        const NPROCESSORS_CONF: c_int = 83;
+        const NPROCESSORS_ONLN: c_int = 84;
+        match asked() {
+            Some(asked) if matches!(name, NPROCESSORS_CONF | NPROCESSORS_ONLN) => asked as c_long,
+            _ => real!(sysconf, fn(name => c_int) -> c_long),
+        }
+    }
+
+    /// Tells the number of processors that `--cpus` asks for; not a scheduling point.
+    fn get_nprocs() -> c_int = pc {
+        asked().map_or_else(|| real!(get_nprocs, fn() -> c_int), |asked| asked as c_int)
+    }
+
+    /// Tells the number of processors that `--cpus` asks for; not a scheduling point.
+    fn get_nprocs_conf() -> c_int = pc {
+        asked().map_or_else(|| real!(get_nprocs_conf, fn() -> c_int), |asked| asked as c_int)
+    }
+}

@@ -1,0 +1,441 @@
+//! Process ids. The program sees the same ones in every execution: its own, its parent's, and those of the children it
+//! forks or spawns. They lie above all that the kernel gives out, so that one which goes astray hits nobody. Whatever
+//! takes or gives a process id is translated here, and nowhere else.
+//!
+//! A forked child, which runs uncontrolled, still has the id that its parent knows; its own children have real ones,
+//! and so has what runs after `exec`. Ids in other places are real: paths below /proc, credentials of sockets, who
+//! sent a signal.
+
+use super::shims;
+use crate::glibc::{self, real};
+use crate::sched::{self, S, thread};
+use crate::{aside, fibers, sys};
+use core::cell::Cell;
+use core::ffi::{c_int, c_void};
+use heisen_trace::Op;
+use heisen_wire::{MAX_THREADS, TID_BASE};
+
+/// Ids of children: this plus their number, from 1.
+const CHILD_BASE: i32 = TID_BASE + 1_000_000;
+/// Children that are known at a time.
+const MAX_CHILDREN: usize = 1 << 10;
+
+/// A process: its real id and the one that the program sees.
+#[derive(Clone, Copy)]
+struct Both {
+    real: i32,
+    seen: i32,
+}
+
+struct Pids {
+    own: Cell<Both>,
+    parent: Cell<Both>,
+    /// Real ids of children by their number; 0 if there is none.
+    children: [Cell<i32>; MAX_CHILDREN],
+    /// How many there have been.
+    count: Cell<i32>,
+}
+
+// SAFETY: as for `sched::S`.
+unsafe impl Sync for Pids {}
+
+static P: Pids = Pids {
+    own: Cell::new(Both { real: 0, seen: 0 }),
+    parent: Cell::new(Both { real: 0, seen: 0 }),
+    children: [const { Cell::new(0) }; MAX_CHILDREN],
+    count: Cell::new(0),
+};
+
+/// This process is the program, parked or in an execution.
+pub fn init() {
+    P.own.set(Both { real: sys::getpid(), seen: TID_BASE });
+    P.parent.set(Both { real: sys::getppid(), seen: TID_BASE - 1 });
+}
+
+/// The program's own id, as it sees it.
+pub fn own() -> i32 {
+    P.own.get().seen
+}
+
+/// Whether ids are translated in this process.
+pub fn known() -> bool {
+    P.own.get().seen != 0
+}
+
+/// Whether this is the process that it was when it was forked, and not a child that shares its memory.
+pub fn is_own() -> bool {
+    sys::getpid() == P.own.get().real
+}
+
+/// The running thread's id. That of the main thread is the process's; in a forked child all others are the kernel's.
+pub fn thread_id() -> i32 {
+    if S.active.get() {
+        return TID_BASE + crate::sched::me() as i32;
+    }
+    let (real, own) = (sys::gettid(), P.own.get());
+    if real == own.real && own.seen != 0 { own.seen } else { real }
+}
+
+/// The slot of a child's real id, if the number is one that is known.
+fn child(number: i32) -> Option<&'static Cell<i32>> {
+    let known = number >= 1 && number <= P.count.get() && P.count.get() - number < MAX_CHILDREN as i32;
+    known.then(|| &P.children[number as usize % MAX_CHILDREN])
+}
+
+/// The kernel's id for that of a process or thread as the program sees it. Others are as they are.
+pub fn to_real(id: i32) -> i32 {
+    let (own, parent) = (P.own.get(), P.parent.get());
+    if id == own.seen {
+        own.real
+    } else if id == parent.seen {
+        parent.real
+    } else if S.active.get() && (TID_BASE..TID_BASE + MAX_THREADS as i32).contains(&id) {
+        // Fibers are one kernel thread.
+        match fibers::thread_of_tid(id) {
+            Some(number) if number != 0 && S.kernel.get() => fibers::kernel_id(thread(number)),
+            Some(_) => own.real,
+            None => id,
+        }
+    } else {
+        child(id.wrapping_sub(CHILD_BASE)).map(Cell::get).filter(|&real| real != 0).unwrap_or(id)
+    }
+}
+
+/// As [`to_real`], where a negative number names a process group.
+pub fn to_real_signed(id: i32) -> i32 {
+    if id < -1 { to_real(id.wrapping_neg()).wrapping_neg() } else { to_real(id) }
+}
+
+/// The id that the program sees, for one of the kernel's.
+pub fn to_seen(id: i32) -> i32 {
+    let (own, parent) = (P.own.get(), P.parent.get());
+    if id == own.real {
+        own.seen
+    } else if id == parent.real {
+        parent.seen
+    } else if id > 0
+        && let Some(number) = number_of(id)
+    {
+        CHILD_BASE + number
+    } else {
+        id
+    }
+}
+
+/// The number of the living child with this real id.
+fn number_of(id: i32) -> Option<i32> {
+    let oldest = (P.count.get() - MAX_CHILDREN as i32).max(0);
+    (oldest + 1..=P.count.get()).rev().find(|&number| child(number).is_some_and(|real| real.get() == id))
+}
+
+/// A child with this real id was started; the id that the program sees. In a process that is not controlled, only the
+/// real one would be the same in all processes that may know of it.
+pub fn started(real: i32) -> i32 {
+    if !S.active.get() || real <= 0 {
+        return real;
+    }
+    let number = P.count.get() + 1;
+    P.count.set(number);
+    P.children[number as usize % MAX_CHILDREN].set(real);
+    CHILD_BASE + number
+}
+
+/// This process is a child that has just been forked by a process that was controlled or not.
+pub fn forked(controlled: bool) {
+    let (real, number) = (sys::getpid(), P.count.get() + 1);
+    P.parent.set(P.own.get());
+    P.own.set(Both { real, seen: if controlled { CHILD_BASE + number } else { real } });
+    P.count.set(0);
+    super::random::forked(number as u32);
+}
+
+/// A child was waited for: the id that the program sees. If it has ended, its id is no longer known.
+fn waited(real: i32, ended: bool) -> i32 {
+    let seen = to_seen(real);
+    if ended
+        && real > 0
+        && let Some(slot) = child(seen.wrapping_sub(CHILD_BASE))
+    {
+        slot.set(0);
+    }
+    seen
+}
+
+/// A system call that waits for a child, with its options at `options`: at once, or aside if the child is still running.
+/// With `none` it has found no child that has ended.
+fn wait_aside(number: usize, args: [usize; 6], options: usize, none: impl Fn() -> bool, pc: usize) -> isize {
+    const WNOHANG: usize = 1;
+    if !S.active.get() || args[options] & WNOHANG != 0 {
+        return sys::call(number, args);
+    }
+    sched::point(Op::WaitChild, args[0], pc);
+    let mut now = args;
+    now[options] |= WNOHANG;
+    let got = sys::call(number, now);
+    if got == 0 && none() { aside::call(Op::WaitChild, number, args, pc) } else { got }
+}
+
+/// `wait4`; the result is as the kernel gives it.
+fn wait_for(pid: i32, status: *mut c_int, options: c_int, usage: *mut c_void, pc: usize) -> isize {
+    let mut word: c_int = 0;
+    let child = to_real_signed(pid) as isize as usize;
+    let args = [child, &raw mut word as usize, options as u32 as usize, usage as usize, 0, 0];
+    let got = wait_aside(sys::SYS_WAIT4, args, 2, || true, pc);
+    if got <= 0 {
+        return got;
+    }
+    if !status.is_null() {
+        // SAFETY: the program passes room for a status, or null.
+        unsafe { *status = word };
+    }
+    const STOPPED: c_int = 0x7f;
+    const CONTINUED: c_int = 0xffff;
+    waited(got as i32, word & 0x7f != STOPPED && word != CONTINUED) as isize
+}
+
+fn wait_result(pid: i32, status: *mut c_int, options: c_int, usage: *mut c_void, pc: usize) -> c_int {
+    glibc::kernel_result(wait_for(pid, status, options, usage, pc)) as c_int
+}
+
+/// `waitid`; the result is as the kernel gives it.
+fn wait_id(kind: usize, id: i32, info: *mut [c_int; 32], options: c_int, usage: usize, pc: usize) -> isize {
+    let mut own = [0 as c_int; 32];
+    let at = if info.is_null() { &raw mut own } else { info };
+    let args = [kind, to_real(id) as usize, at as usize, options as usize, usage, 0];
+    // SAFETY: the program passes room for one, or it is our own.
+    unsafe { (*at)[PID] = 0 };
+    // SAFETY: as above.
+    let none = || unsafe { (&raw const (*at)[PID]).read_volatile() } == 0;
+    let result = wait_aside(sys::SYS_WAITID, args, 3, none, pc);
+    if result == 0 {
+        waited_info(info, options);
+    }
+    result
+}
+
+/// Where a `siginfo_t` names a process.
+const PID: usize = 4;
+
+/// After `waitid`: translates who it was.
+fn waited_info(info: *mut [c_int; 32], options: c_int) {
+    const WNOWAIT: c_int = 0x0100_0000;
+    const CLD_DUMPED: c_int = 3;
+    const CODE: usize = 2;
+    if info.is_null() {
+        return;
+    }
+    // SAFETY: the program passes a `siginfo_t`, or null, which the call has filled.
+    let info = unsafe { &mut *info };
+    let ended = info[CODE] <= CLD_DUMPED && options & WNOWAIT == 0;
+    info[PID] = waited(info[PID], ended);
+}
+
+/// Which arguments of a system call, as bits, are ids; and whether a negative one is a group.
+const fn ids_of(number: usize) -> usize {
+    match number {
+        sys::SYS_KILL | sys::SYS_TKILL | sys::SYS_GETPGID | sys::SYS_GETSID => 1,
+        sys::SYS_SCHED_SETPARAM..=sys::SYS_SCHED_GETSCHEDULER | sys::SYS_SCHED_RR_GET_INTERVAL => 1,
+        sys::SYS_SCHED_SETAFFINITY | sys::SYS_SCHED_GETAFFINITY | sys::SYS_PRLIMIT64 => 1,
+        sys::SYS_PROCESS_VM_READV | sys::SYS_PROCESS_VM_WRITEV | sys::SYS_PIDFD_OPEN => 1,
+        sys::SYS_RT_SIGQUEUEINFO => 1,
+        sys::SYS_GETPRIORITY | sys::SYS_SETPRIORITY => 2,
+        sys::SYS_TGKILL | sys::SYS_SETPGID | sys::SYS_RT_TGSIGQUEUEINFO => 3,
+        _ => 0,
+    }
+}
+
+/// A system call that takes or gives ids; none if it does neither.
+pub fn call(number: usize, mut args: [usize; 6], pc: usize) -> Option<isize> {
+    if !known() {
+        return None;
+    }
+    match number {
+        sys::SYS_GETPID => return Some(P.own.get().seen as isize),
+        sys::SYS_GETTID => return Some(thread_id() as isize),
+        sys::SYS_GETPPID => return Some(parent() as isize),
+        sys::SYS_WAIT4 => {
+            let (status, usage) = (args[1] as *mut c_int, args[3] as *mut c_void);
+            return Some(wait_for(args[0] as c_int, status, args[2] as c_int, usage, pc));
+        }
+        sys::SYS_WAITID => {
+            let info = args[2] as *mut [c_int; 32];
+            return Some(wait_id(args[0], args[1] as c_int, info, args[3] as c_int, args[4], pc));
+        }
+        sys::SYS_GETPGRP | sys::SYS_SETSID => {
+            return Some(to_seen(sys::call(number, args) as c_int) as isize);
+        }
+        _ => {}
+    }
+    let ids = ids_of(number);
+    if ids == 0 {
+        return None;
+    }
+    for (at, arg) in args.iter_mut().enumerate() {
+        if ids >> at & 1 != 0 {
+            *arg = to_real_signed(*arg as c_int) as isize as usize;
+        }
+    }
+    let result = sys::call(number, args);
+    let gives = matches!(number, sys::SYS_GETPGID | sys::SYS_GETSID);
+    Some(if gives { to_seen(result as c_int) as isize } else { result })
+}
+
+/// The parent's id. A parent that is gone has been replaced by another process.
+fn parent() -> c_int {
+    to_seen(sys::getppid())
+}
+
+shims! {
+    if known();
+
+    /// Gives the process id, the same in every execution; not a scheduling point.
+    fn getpid() -> c_int = pc { P.own.get().seen }
+
+    /// Gives the parent's id, the same in every execution; not a scheduling point.
+    fn getppid() -> c_int = pc { parent() }
+
+    /// Sends a signal to a process group; not a scheduling point.
+    fn killpg(id: c_int, signal: c_int) -> c_int = pc {
+        real!(killpg, fn(to_real(id) => c_int, signal => c_int) -> c_int)
+    }
+
+    /// Translates process ids; not a scheduling point.
+    fn getpgid(id: c_int) -> c_int = pc { to_seen(real!(getpgid, fn(to_real(id) => c_int) -> c_int)) }
+
+    /// Translates process ids; not a scheduling point.
+    fn getpgrp() -> c_int = pc { to_seen(real!(getpgrp, fn() -> c_int)) }
+
+    /// Translates process ids; not a scheduling point.
+    fn setpgid(id: c_int, group: c_int) -> c_int = pc {
+        real!(setpgid, fn(to_real(id) => c_int, to_real(group) => c_int) -> c_int)
+    }
+
+    /// Translates process ids; not a scheduling point.
+    fn getsid(id: c_int) -> c_int = pc { to_seen(real!(getsid, fn(to_real(id) => c_int) -> c_int)) }
+
+    /// Translates process ids; not a scheduling point.
+    fn setsid() -> c_int = pc { to_seen(real!(setsid, fn() -> c_int)) }
+
+    /// Translates process ids; not a scheduling point.
+    fn tcgetpgrp(fd: c_int) -> c_int = pc { to_seen(real!(tcgetpgrp, fn(fd => c_int) -> c_int)) }
+
+    /// Translates process ids; not a scheduling point.
+    fn tcsetpgrp(fd: c_int, group: c_int) -> c_int = pc {
+        real!(tcsetpgrp, fn(fd => c_int, to_real(group) => c_int) -> c_int)
+    }
+
+    /// Waits until a child has ended, aside, so that other threads go on, and translates its id.
+    fn waitpid(id: c_int, status: *mut c_int, options: c_int) -> c_int = pc {
+        wait_result(id, status, options, core::ptr::null_mut(), pc)
+    }
+
+    /// As `waitpid`.
+    fn wait(status: *mut c_int) -> c_int = pc { wait_result(-1, status, 0, core::ptr::null_mut(), pc) }
+
+    /// As `waitpid`.
+    fn wait3(status: *mut c_int, options: c_int, usage: *mut c_void) -> c_int = pc {
+        wait_result(-1, status, options, usage, pc)
+    }
+
+    /// As `waitpid`.
+    fn wait4(id: c_int, status: *mut c_int, options: c_int, usage: *mut c_void) -> c_int = pc {
+        wait_result(id, status, options, usage, pc)
+    }
+
+    /// As `waitpid`.
+    fn waitid(kind: c_int, id: c_int, info: *mut [c_int; 32], options: c_int) -> c_int = pc {
+        glibc::kernel_result(wait_id(kind as usize, id, info, options, 0, pc)) as c_int
+    }
+
+    /// Translates the process id; not a scheduling point.
+    fn prlimit(id: c_int, what: c_int, new: usize, old: usize) -> c_int = pc {
+        real!(prlimit, fn(to_real(id) => c_int, what => c_int, new => usize, old => usize) -> c_int)
+    }
+
+    /// Translates the process id; not a scheduling point.
+    fn prlimit64(id: c_int, what: c_int, new: usize, old: usize) -> c_int = pc {
+        real!(prlimit64, fn(to_real(id) => c_int, what => c_int, new => usize, old => usize) -> c_int)
+    }
+
+    /// Translates the process id; not a scheduling point.
+    fn process_vm_readv(id: c_int, to: usize, tos: usize, from: usize, froms: usize, flags: usize) -> isize = pc {
+        real!(process_vm_readv, fn(
+            to_real(id) => c_int, to => usize, tos => usize, from => usize, froms => usize, flags => usize
+        ) -> isize)
+    }
+
+    /// Translates the process id; not a scheduling point.
+    fn process_vm_writev(id: c_int, from: usize, froms: usize, to: usize, tos: usize, flags: usize) -> isize = pc {
+        real!(process_vm_writev, fn(
+            to_real(id) => c_int, from => usize, froms => usize, to => usize, tos => usize, flags => usize
+        ) -> isize)
+    }
+
+    /// Translates the process id; not a scheduling point.
+    fn pidfd_open(id: c_int, flags: u32) -> c_int = pc {
+        real!(pidfd_open, fn(to_real(id) => c_int, flags => u32) -> c_int)
+    }
+
+    /// Translates the process id; not a scheduling point.
+    fn clock_getcpuclockid(id: c_int, clock: usize) -> c_int = pc {
+        real!(clock_getcpuclockid, fn(to_real(id) => c_int, clock => usize) -> c_int)
+    }
+
+    /// Translates the thread id; not a scheduling point.
+    fn sched_rr_get_interval(id: c_int, time: usize) -> c_int = pc {
+        real!(sched_rr_get_interval, fn(to_real(id) => c_int, time => usize) -> c_int)
+    }
+
+    /// Gives the thread id, the process id plus the thread's number; not a scheduling point.
+    fn gettid() -> c_int = pc { thread_id() }
+
+    /// Translates the thread id; not a scheduling point.
+    fn sched_getscheduler(id: c_int) -> c_int = pc { real!(sched_getscheduler, fn(to_real(id) => c_int) -> c_int) }
+
+    /// Translates the thread id; not a scheduling point.
+    fn sched_setscheduler(id: c_int, policy: c_int, parameters: usize) -> c_int = pc {
+        real!(sched_setscheduler, fn(to_real(id) => c_int, policy => c_int, parameters => usize) -> c_int)
+    }
+
+    /// Translates the thread id; not a scheduling point.
+    fn sched_getparam(id: c_int, parameters: usize) -> c_int = pc {
+        real!(sched_getparam, fn(to_real(id) => c_int, parameters => usize) -> c_int)
+    }
+
+    /// Translates the thread id; not a scheduling point.
+    fn sched_setparam(id: c_int, parameters: usize) -> c_int = pc {
+        real!(sched_setparam, fn(to_real(id) => c_int, parameters => usize) -> c_int)
+    }
+
+    /// Translates the thread id; not a scheduling point.
+    fn getpriority(which: c_int, id: c_int) -> c_int = pc {
+        real!(getpriority, fn(which => c_int, to_real(id) => c_int) -> c_int)
+    }
+
+    /// Translates the thread id; not a scheduling point.
+    fn setpriority(which: c_int, id: c_int, priority: c_int) -> c_int = pc {
+        real!(setpriority, fn(which => c_int, to_real(id) => c_int, priority => c_int) -> c_int)
+    }
+
+    /// Gives the processors that the thread may use, as `--cpus` asks for; not a scheduling point.
+    fn sched_getaffinity(id: c_int, size: usize, set: usize) -> c_int = pc {
+        let answer = number_of_thread(id).and_then(|number| super::cpu::get_affinity_set(number, size, set));
+        match answer {
+            Some(error) => glibc::result(error),
+            None => real!(sched_getaffinity, fn(to_real(id) => c_int, size => usize, set => usize) -> c_int),
+        }
+    }
+
+    /// Sets the processors that the thread may use: of those of `--cpus`, if it is given. Not a scheduling point.
+    fn sched_setaffinity(id: c_int, size: usize, set: usize) -> c_int = pc {
+        match number_of_thread(id).and_then(|number| super::cpu::set_affinity(number, size, set)) {
+            Some(error) => glibc::result(-error as c_int),
+            None => real!(sched_setaffinity, fn(to_real(id) => c_int, size => usize, set => usize) -> c_int),
+        }
+    }
+}
+
+/// The number of one of the program's own threads by its id; 0 is the running one.
+pub fn number_of_thread(id: c_int) -> Option<usize> {
+    if id == 0 { Some(crate::sched::me()) } else { fibers::thread_of_tid(id) }
+}
