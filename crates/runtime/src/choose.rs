@@ -132,7 +132,7 @@ pub fn decide(number: usize, step: u32, able: bool, options: usize) -> usize {
 fn waiter(queue: usize, mask: u32, index: usize) -> usize {
     let (mut found, mut after) = (0, 0);
     for _ in 0..=index {
-        let waiting = threads().filter(|(_, t)| t.queue.get() == queue && t.mask.get() & mask != 0);
+        let waiting = threads().filter(|(_, t)| t.waits_in(queue) && t.mask.get() & mask != 0);
         let next = waiting.filter(|(_, t)| t.ticket.get() > after).min_by_key(|(_, t)| t.ticket.get());
         if let Some((number, t)) = next {
             (found, after) = (number, t.ticket.get());

@@ -11,11 +11,13 @@ use core::arch::{asm, global_asm};
 use core::cell::Cell;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
-use heisen_wire::{TID_BASE, saved};
+use heisen_wire::{MAX_THREADS, TID_BASE, saved};
 
 /// Stacks are kept and used again; some of the usual size are mapped before the zygote forks.
 const POOL: usize = 64;
 const READY_STACKS: usize = 4;
+/// Twice as many places as there can be threads.
+const HANDLES: usize = 2 * MAX_THREADS;
 
 /// A stack that was mapped here: its lowest address, its size without the guard, and that of the guard below it.
 #[derive(Clone, Copy)]
@@ -35,6 +37,8 @@ struct Fibers {
     guard_size: Cell<usize>,
     pool: [Cell<Stack>; POOL],
     pooled: Cell<usize>,
+    /// Which thread has which control block: a table of thread numbers plus 1, hashed by address, with linear probing.
+    by_handle: [Cell<u16>; HANDLES],
 }
 
 // SAFETY: as for `sched::S`.
@@ -50,6 +54,7 @@ static F: Fibers = Fibers {
     guard_size: Cell::new(0),
     pool: [const { Cell::new(Stack { base: 0, size: 0, guard: 0 }) }; POOL],
     pooled: Cell::new(0),
+    by_handle: [const { Cell::new(0) }; HANDLES],
 };
 
 /// `__pthread_unwind_buf_t` is 104 bytes; rounded up to keep the stack aligned.
@@ -178,6 +183,7 @@ pub fn init() -> Result<(), &'static [u8]> {
 
     let main = thread(0);
     main.fs.set(fs);
+    remember_handle(fs, 0);
     main.begun.set(true);
     write(fs + tcb::TID, TID_BASE);
     sched::init();
@@ -343,7 +349,13 @@ impl Wish {
 }
 
 fn map_stack(size: usize, guard: usize) -> Option<Stack> {
-    let base = sys::map_stack(guard + size)?;
+    // The engine limits the data of the program. Stacks shall not count: natively they hardly do, as only what is
+    // touched of one takes memory.
+    sys::raise_data_limit(size as isize);
+    let Some(base) = sys::map_stack(guard + size) else {
+        sys::raise_data_limit(-(size as isize));
+        return None;
+    };
     sys::protect_none(base, guard);
     Some(Stack { base, size, guard })
 }
@@ -369,6 +381,7 @@ fn give_back(stack: Stack) {
     } else {
         let other = F.pool[0].replace(stack);
         sys::unmap(other.base, other.guard + other.size);
+        sys::raise_data_limit(-(other.size as isize));
     }
 }
 
@@ -406,6 +419,7 @@ pub fn create(number: usize, start: usize, arg: usize, wish: &Wish) -> Result<()
     set_single_threaded(false);
     add_to_list(fs);
     t.fs.set(fs);
+    remember_handle(fs, number);
     t.start.set(start);
     t.arg.set(arg);
 
@@ -469,6 +483,7 @@ extern "C" fn fiber_begin() -> Call {
 
 extern "C" fn fiber_returned(result: usize) -> ! {
     thread(me()).result.set(result);
+    shim::cancel::exiting();
     finish_thread()
 }
 
@@ -486,6 +501,7 @@ pub fn finish_thread() -> ! {
         call();
     }
     shim::key::run_destructors();
+    shim::mutex::abandon();
     if S.live.get() == 1 {
         // As natively: the process ends with its last thread, with status 0.
         shim::process::exit_with(0, 0);
@@ -600,7 +616,25 @@ pub fn kernel_id_at(t: &Thread) -> usize {
 
 /// The thread whose `pthread_t` this is.
 pub fn thread_of_handle(handle: usize) -> Option<usize> {
-    sched::threads().find(|(_, t)| t.fs.get() == handle).map(|(number, _)| number)
+    let found = place_of_handle(handle).get();
+    (found != 0 && handle != 0).then(|| found as usize - 1)
+}
+
+/// Where in the table a control block is, or would be. There is always a free place, as threads are fewer.
+fn place_of_handle(fs: usize) -> &'static Cell<u16> {
+    let mut at = (fs >> 6).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - HANDLES.trailing_zeros());
+    loop {
+        let place = &F.by_handle[at % HANDLES];
+        if place.get() == 0 || thread(place.get() as usize - 1).fs.get() == fs {
+            return place;
+        }
+        at += 1;
+    }
+}
+
+/// A thread's control block is never freed, so what is in the table stays right.
+fn remember_handle(fs: usize, number: usize) {
+    place_of_handle(fs).set(number as u16 + 1);
 }
 
 /// Keeps `sym` operands and relaxed loads of `MAIN` in one place.

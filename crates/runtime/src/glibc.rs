@@ -57,6 +57,9 @@ pub struct Real {
 }
 
 impl Real {
+    /// Where in it the address is, once known; 0 before. For code in assembly.
+    pub const ADDRESS: usize = core::mem::offset_of!(Real, address);
+
     pub const fn new(name: &'static CStr) -> Real {
         Real { name, address: AtomicUsize::new(0) }
     }

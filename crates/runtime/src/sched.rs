@@ -31,6 +31,8 @@ pub struct Thread {
     pub fs: Cell<usize>,
     /// What it is about to do, as a number so that an unused slot is all zeros and costs no space in the library.
     op: Cell<u8>,
+    /// What `shim::cancel` knows of it, as bits.
+    pub cancel: Cell<u8>,
     /// On what.
     pub object: Cell<usize>,
     /// Called from where.
@@ -75,6 +77,11 @@ pub struct Thread {
     pub awaits: Cell<u64>,
     /// Whether it is no thread of the program but a timer (see `shim::timer`).
     pub timer: Cell<bool>,
+    /// The futexes that it waits on if its queue is [`MANY`]: where they are listed, and how many.
+    pub many: Cell<usize>,
+    pub many_count: Cell<usize>,
+    /// The robust mutex that it acquired last and still holds, the head of a list; 0 if none.
+    pub robust: Cell<usize>,
 
     /// Stack, as mapped: lowest address, size without and of the guard; size 0 for the main thread.
     pub stack: Cell<usize>,
@@ -112,6 +119,7 @@ impl Thread {
             sp: Cell::new(0),
             fs: Cell::new(0),
             op: Cell::new(0),
+            cancel: Cell::new(0),
             object: Cell::new(0),
             pc: Cell::new(0),
             start: Cell::new(0),
@@ -135,6 +143,9 @@ impl Thread {
             blocked: Cell::new(0),
             awaits: Cell::new(0),
             timer: Cell::new(false),
+            many: Cell::new(0),
+            many_count: Cell::new(0),
+            robust: Cell::new(0),
             deadline: Cell::new(0),
             stack: Cell::new(0),
             stack_size: Cell::new(0),
@@ -160,6 +171,20 @@ impl Thread {
     /// What it is about to do.
     pub fn op(&self) -> Op {
         Op::from_code(self.op.get()).unwrap_or(Op::Start)
+    }
+
+    /// Whether it waits in that queue, or in several of which that is one.
+    #[inline]
+    pub fn waits_in(&self, queue: usize) -> bool {
+        let own = self.queue.get();
+        own == queue || own == MANY && self.several().iter().any(|one| one.get() == queue)
+    }
+
+    /// The queues it waits in if they are [`MANY`].
+    #[cold]
+    pub fn several(&self) -> &[Cell<usize>] {
+        // SAFETY: set by the thread itself to an array in a frame that it does not leave while it waits.
+        unsafe { core::slice::from_raw_parts(self.many.get() as *const Cell<usize>, self.many_count.get()) }
     }
 
     /// Sets what it is about to do, on what, called from where.
@@ -454,6 +479,9 @@ fn wait_once(op: Op, object: usize, key: usize, pc: usize, free: bool, deadline:
     woken
 }
 
+/// In place of a queue: those that [`Thread::several`] lists. No object can be at this address.
+pub const MANY: usize = 1;
+
 /// Every wake of a queue, and every waiter.
 pub const ANY: u32 = u32::MAX;
 
@@ -697,6 +725,18 @@ pub fn take_off(number: usize, op: Op, then_needs: usize, free: bool) {
     }
 }
 
+/// Ends the wait of a thread, whatever it is for: it goes on at once.
+pub fn release(number: usize) {
+    let t = thread(number);
+    t.queue.set(0);
+    t.deadline.set(u64::MAX);
+    if !S.signalled.has(number) {
+        S.timed.remove(number);
+    }
+    S.needs[number].set(0);
+    enable(number);
+}
+
 /// The thread can take its step from now on.
 #[inline]
 pub fn enable(number: usize) {
@@ -808,7 +848,7 @@ pub fn freed(object: usize) {
 
 /// Whether any thread needs `object`, or waits in its queue.
 pub fn awaited(object: usize) -> bool {
-    threads().any(|(number, t)| S.needs[number].get() == object || t.queue.get() == object)
+    threads().any(|(number, t)| S.needs[number].get() == object || t.waits_in(object))
 }
 
 /// What a thread needs before it can go on; 0 if nothing.
@@ -824,7 +864,7 @@ pub fn cannot(object: usize) {
 
 /// How many threads wait in the queue of `queue`, of those that `mask` selects.
 pub fn waiters(queue: usize, mask: u32) -> usize {
-    threads().filter(|(_, t)| t.queue.get() == queue && t.mask.get() & mask != 0).count()
+    threads().filter(|(_, t)| t.waits_in(queue) && t.mask.get() & mask != 0).count()
 }
 
 /// Counts a step.

@@ -15,6 +15,8 @@ pub const ENOSYS: i32 = 38;
 pub const EOVERFLOW: i32 = 75;
 pub const EOPNOTSUPP: i32 = 95;
 pub const ETIMEDOUT: i32 = 110;
+pub const EOWNERDEAD: i32 = 130;
+pub const ENOTRECOVERABLE: i32 = 131;
 
 pub const SIGILL: i32 = 4;
 pub const SIGTRAP: i32 = 5;
@@ -103,6 +105,7 @@ pub const SYS_EPOLL_PWAIT: usize = 281;
 pub const SYS_ACCEPT4: usize = 288;
 pub const SYS_RECVMMSG: usize = 299;
 pub const SYS_SENDMMSG: usize = 307;
+pub const SYS_FUTEX_WAITV: usize = 449;
 
 /// Any system call; the result is negative on error, as the kernel gives it.
 #[inline]
@@ -202,6 +205,18 @@ pub fn map_stack(size: usize) -> Option<usize> {
     let flags = MAP_PRIVATE_ANON | MAP_STACK_NORESERVE;
     let at = call(SYS_MMAP, [0, size, PROT_READ_WRITE, flags, usize::MAX, 0]);
     (at > 0).then_some(at as usize)
+}
+
+/// Raises the limit on the program's data by so many bytes, or lowers it again; as far as that is allowed.
+pub fn raise_data_limit(bytes: isize) {
+    const RLIMIT_DATA: usize = 2;
+    let mut limit = [0u64; 2];
+    let asked = call(SYS_PRLIMIT64, [0, RLIMIT_DATA, 0, &raw mut limit as usize, 0, 0]);
+    let [soft, hard] = limit;
+    if asked == 0 && soft != u64::MAX {
+        let raised = [soft.saturating_add_signed(bytes as i64).min(hard), hard];
+        call(SYS_PRLIMIT64, [0, RLIMIT_DATA, &raw const raised as usize, 0, 0, 0]);
+    }
 }
 
 pub fn unmap(at: usize, size: usize) {

@@ -55,6 +55,7 @@ extern "C" fn init() {
         sys::exit_group(3);
     }
     shim::signal::init();
+    shim::fork::register_own();
     S.active.set(true);
 }
 

@@ -26,14 +26,10 @@ notes! {
     Exec = 1, "exec: what runs after it is not controlled";
     /// A process was started by `posix_spawn`, `system` or `popen`.
     Spawn = 2, "another process was started and ran uncontrolled";
-    /// A robust mutex.
-    RobustMutex = 3, "robust mutex: treated as a plain one";
     /// A priority-inheriting or -protecting mutex.
     PriorityMutex = 4, "priority mutex: treated as a plain one";
     /// A mutex, semaphore or futex shared with other processes.
     ProcessShared = 5, "process-shared synchronisation: other processes are not scheduled";
-    /// `pthread_cancel`.
-    Cancel = 6, "pthread_cancel: refused with ENOSYS";
     /// A futex operation that is not modelled.
     FutexOp = 7, "an unmodelled futex operation: refused with ENOSYS";
     /// More threads than the runtime has room for.
@@ -70,6 +66,14 @@ notes! {
     RealTime = 25, "time: real, as --real-time asks for; what depends on it differs from run to run";
     /// A file was opened that had been written while the check ran. Seen only in a close look.
     ChangedFile = 26, "files: the program reads a file that was written while the check ran";
+    /// `pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS)`.
+    AsyncCancel = 31, "asynchronous cancellation: refused with ENOTSUP, threads are cancelled at cancellation points only";
+    /// Futex operations on priority-inheriting words.
+    FutexPi = 32, "futex operation LOCK_PI, LOCK_PI2, TRYLOCK_PI or UNLOCK_PI: refused with ENOSYS";
+    /// Those that move waiters to such a word.
+    FutexRequeuePi = 33, "futex operation WAIT_REQUEUE_PI or CMP_REQUEUE_PI: refused with ENOSYS";
+    /// `FUTEX_FD`, which Linux does not have any more either.
+    FutexFd = 34, "futex operation FD: refused with ENOSYS, as Linux does";
 }
 
 impl Note {

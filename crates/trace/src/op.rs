@@ -126,6 +126,18 @@ ops! {
     Spurious = 48, "spurious";
     /// A scheduling point that the program asked for by `heisen_point`.
     Point = 51, "point";
+    /// Ask a thread to end.
+    Cancel = 59, "cancel";
+    /// Look whether one was asked to end.
+    TestCancel = 60, "testcancel";
+    /// Read the value of a semaphore.
+    SemGetValue = 61, "sem_getvalue";
+    /// Acquire a stream of the C library, or wait for it.
+    StreamLock = 62, "flockfile";
+    /// Release a stream.
+    StreamUnlock = 63, "funlockfile";
+    /// Wait for another thread's `fork` to be over.
+    Fork = 64, "fork";
 }
 
 impl Op {

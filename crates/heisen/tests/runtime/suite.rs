@@ -37,10 +37,15 @@ impl Suite {
 
     /// Compiles it in a directory that may hold libraries for it.
     pub fn in_directory(directory: tempfile::TempDir, name: &str, flags: &[&str]) -> Suite {
-        let find = |place: &str| {
-            std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(place).join(name)).ok()
-        };
-        let text = PLACES.iter().find_map(|place| find(place)).expect("the program's text");
+        let find = |place: &&&str| Path::new(env!("CARGO_MANIFEST_DIR")).join(place).join(name).exists();
+        let place = PLACES.iter().find(find).expect("the program's text");
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(place).join(name);
+        Suite::from_text_of(&file, directory, name, flags)
+    }
+
+    /// Compiles any file, under a name of its own.
+    pub fn from_text_of(file: &Path, directory: tempfile::TempDir, name: &str, flags: &[&str]) -> Suite {
+        let text = std::fs::read_to_string(file).expect("the program's text");
         let include = format!("-I{}", programs().display());
         let mut all = if name.ends_with(".rs") { vec![] } else { vec![include.as_str()] };
         all.extend(flags);
@@ -156,25 +161,15 @@ impl Suite {
         assert!(as_expected, "{case}: {json:#}");
     }
 
-    /// Executions at bound 0, 1 and 2 and of dfs.
+    /// The case is clean and has so many executions at bound 0, 1 and 2 and with dfs.
     #[track_caller]
     pub fn counts(&self, case: &str, counts: [u64; 4]) {
-        for (bound, count) in counts[..3].iter().enumerate() {
-            let json = self.check(case, &["--bound", &bound.to_string()]);
-            assert_eq!(
-                (&json["executions"], &json["complete"]),
-                (&(*count).into(), &true.into()),
-                "{case}: {json:#}"
-            );
-            assert_eq!(json["verdict"], "clean", "{case}: {json:#}");
+        let bounds = [&["--bound", "0"], &["--bound", "1"], &["--bound", "2"], &["--strategy", "dfs"]];
+        for (options, count) in bounds.into_iter().zip(counts) {
+            let json = self.check(case, options);
+            let got = (&json["executions"], &json["complete"], &json["verdict"]);
+            assert_eq!(got, (&count.into(), &true.into(), &"clean".into()), "{case} {options:?}: {json:#}");
         }
-        let json = self.check(case, &["--strategy", "dfs"]);
-        assert_eq!(
-            (&json["executions"], &json["complete"]),
-            (&counts[3].into(), &true.into()),
-            "{case}: {json:#}"
-        );
-        assert_eq!(json["verdict"], "clean", "{case}: {json:#}");
     }
 
     /// The case fails under schedules of at most one preemption: with this kind of finding, whose message contains

@@ -3,7 +3,7 @@
 //! is a decision, as POSIX leaves it open; so is, where the user asks for it, whether a wait may end without one.
 
 use super::mutex::Mutex;
-use super::shims;
+use super::{cancel, shims};
 use crate::choose;
 use crate::clock::{self, Timespec};
 use crate::sched::{self, Left};
@@ -23,12 +23,13 @@ fn flags(cond: usize) -> u32 {
     unsafe { *((cond + FLAGS) as *const u32) }
 }
 
-fn wait(cond: usize, mutex: usize, op: Op, pc: usize, deadline: u64) -> c_int {
+pub fn wait(cond: usize, mutex: usize, op: Op, pc: usize, deadline: u64) -> c_int {
     if flags(cond) & SHARED != 0 {
         report::note(Note::ProcessShared);
     }
     let m = Mutex::at(mutex);
     sched::point(op, cond, pc);
+    cancel::point();
     let error = m.check_held(pc);
     if error != 0 {
         return error;
@@ -36,21 +37,24 @@ fn wait(cond: usize, mutex: usize, op: Op, pc: usize, deadline: u64) -> c_int {
     sched::thread(sched::me()).relock.set(mutex);
     m.unlock(pc);
     report::event(Op::Unlock, mutex, pc);
-    let left = sched::sleep_in_queue(op, cond, sched::ANY, pc, deadline);
+    let left = cancel::wait(|| sched::sleep_in_queue(op, cond, sched::ANY, pc, deadline));
     sched::thread(sched::me()).relock.set(0);
     match left {
         Left::TimedOut => report::timed_out(op, cond, pc),
         Left::Spuriously => report::event(Op::Spurious, cond, pc),
         _ => {}
     }
-    m.relock(pc, left == Left::Woken);
+    let locked = m.relock(pc, left == Left::Woken);
     if left == Left::Woken {
         report::event(Op::Relock, mutex, pc);
     }
-    if left == Left::TimedOut { sys::ETIMEDOUT } else { 0 }
+    if cancel::woken() {
+        cancel::act();
+    }
+    if locked == 0 && left == Left::TimedOut { sys::ETIMEDOUT } else { locked }
 }
 
-fn timed_wait(cond: usize, mutex: usize, clock: c_int, until: *const Timespec, pc: usize) -> c_int {
+pub fn timed_wait(cond: usize, mutex: usize, clock: c_int, until: *const Timespec, pc: usize) -> c_int {
     if !clock::can_wait(clock) {
         return sys::EINVAL;
     }
@@ -60,7 +64,7 @@ fn timed_wait(cond: usize, mutex: usize, clock: c_int, until: *const Timespec, p
 }
 
 /// The woken thread goes on as soon as its mutex is free.
-fn wake(number: usize) {
+pub fn wake(number: usize) {
     let mutex = sched::thread(number).relock.get();
     sched::take_off(number, Op::Relock, mutex, Mutex::at(mutex).free_for(number));
 }
@@ -70,9 +74,31 @@ pub fn comes_back_to(mutex: usize) -> bool {
     sched::threads().any(|(_, t)| t.relock.get() == mutex)
 }
 
+pub fn signal(cond: usize, pc: usize) {
+    sched::point(Op::CondSignal, cond, pc);
+    if sched::waiters(cond, sched::ANY) > 0 {
+        wake(choose::choose_waiter(cond, sched::ANY));
+    }
+}
+
+pub fn broadcast(cond: usize, pc: usize) {
+    sched::point(Op::CondBroadcast, cond, pc);
+    for (number, t) in sched::threads() {
+        if t.queue.get() == cond {
+            wake(number);
+        }
+    }
+}
+
+pub fn destroy(cond: usize, pc: usize) {
+    if sched::awaited(cond) {
+        report::misused(misuse::DESTROY_WAITED, cond, pc);
+    }
+}
+
 shims! {
-    /// Gives the mutex up and waits to be woken, then until the mutex is free again: two steps. Refused with
-    /// `EPERM` if a recursive or error-checking mutex is not held.
+    /// Gives the mutex up and waits to be woken, then until the mutex is free again: two steps, and a cancellation
+    /// point. Refused with `EPERM` if a recursive or error-checking mutex is not held.
     fn pthread_cond_wait(cond: usize, mutex: usize) -> c_int = pc { wait(cond, mutex, Op::CondWait, pc, u64::MAX) }
 
     /// As `pthread_cond_wait`; that the time runs out before a signal comes is a decision, and gives `ETIMEDOUT`. A
@@ -90,29 +116,19 @@ shims! {
 
     /// Wakes one waiter, which goes on as soon as its mutex is free; which of several is a decision.
     fn pthread_cond_signal(cond: usize) -> c_int = pc {
-        sched::point(Op::CondSignal, cond, pc);
-        if sched::waiters(cond, sched::ANY) > 0 {
-            wake(choose::choose_waiter(cond, sched::ANY));
-        }
+        signal(cond, pc);
         0
     }
 
     /// Wakes all waiters; each goes on as soon as its mutex is free.
     fn pthread_cond_broadcast(cond: usize) -> c_int = pc {
-        sched::point(Op::CondBroadcast, cond, pc);
-        for (number, t) in sched::threads() {
-            if t.queue.get() == cond {
-                wake(number);
-            }
-        }
+        broadcast(cond, pc);
         0
     }
 
     /// No scheduling point. To destroy a condition variable on which a thread waits is a misuse.
     fn pthread_cond_destroy(cond: usize) -> c_int = pc {
-        if sched::awaited(cond) {
-            report::misused(misuse::DESTROY_WAITED, cond, pc);
-        }
+        destroy(cond, pc);
         0
     }
 }

@@ -4,9 +4,10 @@
 
 use crate::choose;
 use crate::clock::{self, Timespec};
-use crate::sched::{self, ANY, Left, S};
+use crate::sched::{self, ANY, Left, MANY, S, Woken};
 use crate::shim::caller;
 use crate::{glibc, report, sys};
+use core::cell::Cell;
 use core::ffi::c_long;
 use heisen_trace::{Note, Op};
 
@@ -14,8 +15,17 @@ const WAIT: usize = 0;
 const WAKE: usize = 1;
 const REQUEUE: usize = 3;
 const CMP_REQUEUE: usize = 4;
+const WAKE_OP: usize = 5;
 const WAIT_BITSET: usize = 9;
 const WAKE_BITSET: usize = 10;
+/// Operations that are refused: what they are for has no meaning to the scheduler, or ended with Linux 2.6.
+const FD: usize = 2;
+const LOCK_PI: usize = 6;
+const UNLOCK_PI: usize = 7;
+const TRYLOCK_PI: usize = 8;
+const WAIT_REQUEUE_PI: usize = 11;
+const CMP_REQUEUE_PI: usize = 12;
+const LOCK_PI2: usize = 13;
 const OPERATION: usize = 0x7f;
 const CLOCK_REALTIME_FLAG: usize = 256;
 const CLOCK_MONOTONIC: i32 = 1;
@@ -26,7 +36,7 @@ const FIRST_PAGE: usize = 4096;
 
 /// Futex operations are the scheduler's: `WAIT` and `WAIT_BITSET` wait for a wake or, as a decision, until their
 /// time has run out; which waiters `WAKE`, `WAKE_BITSET`, `REQUEUE` and `CMP_REQUEUE` take is a decision if there
-/// are more than asked for; other operations give `ENOSYS`. Any other system call is made as it is, with ids of
+/// are more than asked for, as are those of `WAKE_OP`; operations with priority inheritance give `ENOSYS`. Any other system call is made as it is, with ids of
 /// threads as the kernel knows them.
 ///
 /// # Safety
@@ -44,6 +54,7 @@ pub unsafe extern "C" fn syscall(
     // A C function with a variable number of arguments receives its first seven just as this one does.
     let result = match number {
         sys::SYS_FUTEX if S.active.get() => futex(a, b, c as u32, d, e, f as u32, caller!()),
+        sys::SYS_FUTEX_WAITV if S.active.get() => wait_for_any(a, b, c, d, e, caller!()),
         _ => super::kernel::call(number, [a, b, c, d, e, f], caller!()),
     };
     glibc::kernel_result(result) as c_long
@@ -72,11 +83,17 @@ fn futex(
         WAKE_BITSET => wake_some(word, value, last, pc),
         REQUEUE => requeue(word, value, fourth as u32, second, None, pc),
         CMP_REQUEUE => requeue(word, value, fourth as u32, second, Some(last), pc),
-        _ => {
-            report::note(Note::FutexOp);
-            -(sys::ENOSYS as isize)
-        }
+        WAKE_OP => wake_op(word, value, fourth as u32, second, last, pc),
+        LOCK_PI | UNLOCK_PI | TRYLOCK_PI | LOCK_PI2 => refuse(Note::FutexPi),
+        WAIT_REQUEUE_PI | CMP_REQUEUE_PI => refuse(Note::FutexRequeuePi),
+        FD => refuse(Note::FutexFd),
+        _ => refuse(Note::FutexOp),
     }
+}
+
+fn refuse(note: Note) -> isize {
+    report::note(note);
+    -(sys::ENOSYS as isize)
 }
 
 fn relative(timeout: *const Timespec) -> Option<u64> {
@@ -147,7 +164,7 @@ fn choose_each(word: usize, limit: usize, mask: u32, with: impl Fn(usize)) -> is
     if waiting <= limit {
         // All of them: there is nothing to choose.
         for (number, t) in sched::threads() {
-            if t.queue.get() == word && t.mask.get() & mask != 0 {
+            if t.waits_in(word) && t.mask.get() & mask != 0 {
                 with(number);
             }
         }
@@ -160,7 +177,18 @@ fn choose_each(word: usize, limit: usize, mask: u32, with: impl Fn(usize)) -> is
 }
 
 fn wake(word: usize, limit: usize, mask: u32) -> isize {
-    choose_each(word, limit, mask, |number| sched::take_off(number, Op::FutexWait, 0, true))
+    choose_each(word, limit, mask, |number| {
+        let t = sched::thread(number);
+        if t.queue.get() == MANY {
+            // Which of them it was is what its call returns.
+            t.many_count.set(place_among(t.several(), word));
+        }
+        sched::take_off(number, Op::FutexWait, 0, true);
+    })
+}
+
+fn place_among(words: &[Cell<usize>], word: usize) -> usize {
+    words.iter().position(|one| one.get() == word).unwrap_or(0)
 }
 
 /// The operations that only wake. With a limit below one the kernel still wakes one.
@@ -197,10 +225,101 @@ fn requeue(
     let woken = wake(word, wake_limit as usize, ANY);
     let moved = choose_each(word, move_limit as usize, ANY, |number| {
         let t = sched::thread(number);
-        t.queue.set(to);
+        if t.queue.get() == MANY {
+            let several = t.several();
+            several[place_among(several, word)].set(to);
+        } else {
+            t.queue.set(to);
+        }
         t.object.set(to);
         t.ticket.set(sched::ticket());
     });
     // The kernel counts both, also for REQUEUE, whatever the manual says.
     woken + moved
+}
+
+/// Changes the second word, then wakes waiters of the first, and of the second if its old value compares so.
+fn wake_op(word: usize, limit: u32, second_limit: u32, second: usize, how: u32, pc: usize) -> isize {
+    let signed = |shift: u32| ((how << (20 - shift)) as i32) >> 20;
+    let (operation, comparison, compare_with) = (how >> 28, how >> 24 & 0xf, signed(0));
+    const SHIFT: u32 = 8;
+    let mut argument = signed(12);
+    if operation & SHIFT != 0 {
+        argument = 1i32.wrapping_shl(argument as u32);
+    }
+    sched::point(Op::FutexWake, word, pc);
+    let old = read(second) as i32;
+    let new = match operation & !SHIFT {
+        0 => argument,
+        1 => old.wrapping_add(argument),
+        2 => old | argument,
+        3 => old & !argument,
+        4 => old ^ argument,
+        _ => return -(sys::ENOSYS as isize),
+    };
+    // SAFETY: the program passes the address of a futex word, just read.
+    unsafe { (second as *mut i32).write_volatile(new) };
+    let holds = match comparison {
+        0 => old == compare_with,
+        1 => old != compare_with,
+        2 => old < compare_with,
+        3 => old <= compare_with,
+        4 => old > compare_with,
+        5 => old >= compare_with,
+        _ => return -(sys::ENOSYS as isize),
+    };
+    let woken = wake(word, (limit as i32).max(1) as usize, ANY);
+    woken + if holds { wake(second, (second_limit as i32).max(1) as usize, ANY) } else { 0 }
+}
+
+/// `struct futex_waitv`.
+#[repr(C)]
+struct Waiter {
+    value: u64,
+    word: u64,
+    flags: u32,
+    reserved: u32,
+}
+
+/// The kernel's limit on words that are waited for at once.
+const MOST_WORDS: usize = 128;
+const FLAG_32_BITS: u32 = 2;
+const FLAG_PRIVATE: u32 = 128;
+
+/// `futex_waitv`: waits on several words; the index of the one that was woken.
+fn wait_for_any(list: usize, count: usize, flags: usize, timeout: usize, clock: usize, pc: usize) -> isize {
+    let invalid = -(sys::EINVAL as isize);
+    if flags != 0 || !(1..=MOST_WORDS).contains(&count) || list == 0 {
+        return invalid;
+    }
+    let clock = clock as i32;
+    if timeout != 0 && !matches!(clock, CLOCK_REALTIME | CLOCK_MONOTONIC) {
+        return invalid;
+    }
+    let Some(deadline) = absolute(timeout as *const Timespec, clock) else { return invalid };
+    // SAFETY: the program passes so many of them.
+    let list = unsafe { core::slice::from_raw_parts(list as *const Waiter, count) };
+    let known = |one: &Waiter| one.flags & !FLAG_PRIVATE == FLAG_32_BITS && one.reserved == 0;
+    if !list.iter().all(known) {
+        return invalid;
+    }
+    let words = [const { Cell::new(0) }; MOST_WORDS];
+    for (slot, one) in words.iter().zip(list) {
+        slot.set(one.word as usize);
+    }
+    sched::point(Op::FutexWait, words[0].get(), pc);
+    if list.iter().any(|one| read(one.word as usize) != one.value as u32) {
+        report::failed();
+        return -(sys::EAGAIN as isize);
+    }
+    let t = sched::thread(sched::me());
+    t.many.set(words.as_ptr() as usize);
+    t.many_count.set(count);
+    match sched::wait_in_queue(Op::FutexWait, MANY, ANY, pc, deadline) {
+        Woken::TimedOut => {
+            report::timed_out(Op::FutexWait, words[0].get(), pc);
+            -(sys::ETIMEDOUT as isize)
+        }
+        _ => t.many_count.get() as isize,
+    }
 }

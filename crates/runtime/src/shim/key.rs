@@ -54,12 +54,28 @@ pub unsafe extern "C" fn pthread_key_create(key: *mut u32, destructor: usize) ->
     // From the first key on, also where nothing is controlled yet: libraries make keys in constructors that run before
     // this library's.
     let result = real!(pthread_key_create, fn(key => *mut u32, destructor => usize) -> c_int);
+    remember(result, key, destructor);
+    result
+}
+
+/// The C11 form of `pthread_key_create`.
+///
+/// # Safety
+/// As glibc's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn tss_create(key: *mut u32, destructor: usize) -> c_int {
+    let result = real!(tss_create, fn(key => *mut u32, destructor => usize) -> c_int);
+    remember(result, key, destructor);
+    result
+}
+
+/// Remembers the destructor of a key, if it was made: `result` is then 0.
+fn remember(result: c_int, key: *const u32, destructor: usize) {
     if result == 0 {
         // SAFETY: the real function has just written it.
         let number = unsafe { *key } as usize;
         DESTRUCTORS.0[number].set(destructor);
     }
-    result
 }
 
 shims! {
@@ -70,5 +86,13 @@ shims! {
             DESTRUCTORS.0[key as usize].set(0);
         }
         result
+    }
+
+    /// The C11 form of `pthread_key_delete`.
+    fn tss_delete(key: u32) -> () = pc {
+        if let Some(destructor) = DESTRUCTORS.0.get(key as usize) {
+            destructor.set(0);
+        }
+        real!(tss_delete, fn(key => u32) -> ())
     }
 }

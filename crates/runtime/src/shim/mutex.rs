@@ -1,8 +1,13 @@
-//! Mutexes: normal, recursive, error-checking, adaptive. Robust and priority ones are treated as plain, with a note.
+//! Mutexes: normal, recursive, error-checking, adaptive, robust. Priority ones are treated as plain, with a note.
+//!
+//! The words of the object are glibc's, but for robust ones, where glibc has the kernel at its side: here, too, the lock
+//! word is 1 while held, with a bit above it from the moment on that an owner has ended, until the mutex is consistent
+//! again; and the links are those of the runtime's own list of what each thread holds.
 
 use super::shims;
 use crate::clock::{self, Timespec};
 use crate::fibers::thread_of_tid;
+use crate::glibc::real;
 use crate::sched::{self, Woken, me};
 use crate::{choose, report, sys};
 use core::cell::Cell;
@@ -19,14 +24,29 @@ pub struct Mutex {
     owner: Cell<i32>,
     users: Cell<u32>,
     kind: Cell<i32>,
+    spins: Cell<i32>,
+    /// For robust ones: the mutexes that the same thread acquired after and before; 0 if none.
+    newer: Cell<usize>,
+    older: Cell<usize>,
 }
 
 const KIND_MASK: i32 = 3;
 const RECURSIVE: i32 = 1;
 const ERROR_CHECKING: i32 = 2;
 const ROBUST: i32 = 16;
-const PRIORITY: i32 = 32 | 64;
+const PROTECT: i32 = 64;
+const PRIORITY: i32 = 32 | PROTECT;
 const SHARED: i32 = 128;
+
+/// The bits of the lock word that are not 0 while it is held.
+const HELD: i32 = 0x7ffff;
+/// Above them, the priority ceiling of a priority-protecting mutex.
+const CEILING_SHIFT: u32 = 19;
+const CEILINGS: core::ops::RangeInclusive<c_int> = 1..=99;
+/// The bit of the lock word that says that an owner ended, as the kernel sets it.
+const OWNER_DIED: i32 = 0x4000_0000;
+/// The owner of a mutex that was not made consistent, as in glibc.
+const NOT_RECOVERABLE: i32 = i32::MAX - 1;
 
 impl Mutex {
     /// The mutex at an address that the program passed.
@@ -41,7 +61,15 @@ impl Mutex {
 
     /// Whether nobody holds it.
     pub fn free(&self) -> bool {
-        self.lock.get() == 0
+        self.lock.get() & HELD == 0
+    }
+
+    fn robust(&self) -> bool {
+        self.kind.get() & ROBUST != 0
+    }
+
+    fn recursive(&self) -> bool {
+        self.kind.get() & KIND_MASK == RECURSIVE
     }
 
     /// Whether a thread could acquire it: nobody holds it, or, left from a recursive lock, that thread itself.
@@ -54,17 +82,81 @@ impl Mutex {
     }
 
     fn acquire(&self) {
-        self.lock.set(1);
+        self.lock.set(self.lock.get() | 1);
         self.owner.set(TID_BASE + me() as i32);
         self.users.set(self.users.get().wrapping_add(1));
         sched::taken(self.address());
     }
 
+    /// Acquires it, now that it is free; what the function that does so returns.
+    #[inline(always)]
+    fn acquire_free(&self) -> c_int {
+        if self.robust() {
+            return self.acquire_robust();
+        }
+        self.acquire();
+        if self.recursive() {
+            self.count.set(1);
+        }
+        0
+    }
+
+    #[cold]
+    fn acquire_robust(&self) -> c_int {
+        if self.owner.get() == NOT_RECOVERABLE {
+            report::failed();
+            return sys::ENOTRECOVERABLE;
+        }
+        self.acquire();
+        self.count.set(self.recursive() as u32);
+        let head = &sched::thread(me()).robust;
+        self.newer.set(0);
+        self.older.set(head.replace(self.address()));
+        if self.older.get() != 0 {
+            Mutex::at(self.older.get()).newer.set(self.address());
+        }
+        if self.lock.get() & OWNER_DIED != 0 { sys::EOWNERDEAD } else { 0 }
+    }
+
     fn release(&self) {
         self.owner.set(0);
         self.users.set(self.users.get().wrapping_sub(1));
-        self.lock.set(0);
+        self.lock.set(self.lock.get() & !HELD);
+        if self.robust() {
+            self.release_robust();
+        }
         sched::freed(self.address());
+    }
+
+    #[cold]
+    fn release_robust(&self) {
+        self.take_off_list();
+        if self.lock.get() & OWNER_DIED != 0 {
+            self.lock.set(self.lock.get() & !OWNER_DIED);
+            self.owner.set(NOT_RECOVERABLE);
+        }
+    }
+
+    /// glibc marks all robust mutexes as shared with other processes. The mark is taken off those that are not, which
+    /// changes nothing for glibc.
+    fn forget_shared(&self, attributes: usize) {
+        let mut shared: c_int = 1;
+        real!(pthread_mutexattr_getpshared, fn(attributes => usize, &raw mut shared => *mut c_int) -> c_int);
+        if shared == 0 {
+            self.kind.set(self.kind.get() & !SHARED);
+        }
+    }
+
+    fn take_off_list(&self) {
+        let (newer, older) = (self.newer.replace(0), self.older.replace(0));
+        if newer != 0 {
+            Mutex::at(newer).older.set(older);
+        } else {
+            sched::thread(me()).robust.set(older);
+        }
+        if older != 0 {
+            Mutex::at(older).newer.set(newer);
+        }
     }
 
     /// Locks again without blocking, if the kind allows that.
@@ -85,10 +177,8 @@ impl Mutex {
 
     fn notes(&self) {
         let kind = self.kind.get();
-        if kind & (ROBUST | PRIORITY | SHARED) != 0 {
-            for (bits, note) in
-                [(ROBUST, Note::RobustMutex), (PRIORITY, Note::PriorityMutex), (SHARED, Note::ProcessShared)]
-            {
+        if kind & (PRIORITY | SHARED) != 0 {
+            for (bits, note) in [(PRIORITY, Note::PriorityMutex), (SHARED, Note::ProcessShared)] {
                 if kind & bits != 0 {
                     report::note(note);
                 }
@@ -107,10 +197,7 @@ impl Mutex {
         }
         match sched::wait_for(op, self.address(), pc, || self.free(), deadline) {
             Woken::TimedOut => sys::ETIMEDOUT,
-            _ => {
-                self.acquire();
-                0
-            }
+            _ => self.acquire_free(),
         }
     }
 
@@ -144,7 +231,7 @@ impl Mutex {
     pub fn unlock(&self, pc: usize) -> c_int {
         let kind = self.kind.get() & KIND_MASK;
         if !self.mine() {
-            if kind == RECURSIVE || kind == ERROR_CHECKING {
+            if kind == RECURSIVE || kind == ERROR_CHECKING || self.robust() {
                 return sys::EPERM;
             }
             let what = if self.free() { misuse::UNLOCK_FREE } else { misuse::UNLOCK_NOT_OWNER };
@@ -170,6 +257,7 @@ impl Mutex {
         }
         match self.kind.get() & KIND_MASK {
             RECURSIVE | ERROR_CHECKING => sys::EPERM,
+            _ if self.robust() => sys::EPERM,
             _ => {
                 report::misused(misuse::WAIT_UNLOCKED, self.address(), pc);
                 0
@@ -177,34 +265,44 @@ impl Mutex {
         }
     }
 
-    /// Acquires the mutex after a wait on a condition variable.
-    pub fn relock(&self, pc: usize, waited: bool) {
+    /// Acquires the mutex after a wait on a condition variable; 0, or what a robust one has to tell.
+    pub fn relock(&self, pc: usize, waited: bool) -> c_int {
         if self.mine() {
             self.count.set(self.count.get() + 1);
-            return;
+            return 0;
         }
         // A handler that ran in between may have let others take it.
         if !waited || !self.free() {
             sched::wait_for(Op::Relock, self.address(), pc, || self.free(), u64::MAX);
         }
-        self.acquire();
-        if self.kind.get() & KIND_MASK == RECURSIVE {
-            self.count.set(1);
+        self.acquire_free()
+    }
+}
+
+/// The running thread ends: whoever acquires a robust mutex that it holds is told so.
+pub fn abandon() {
+    let head = &sched::thread(me()).robust;
+    while head.get() != 0 {
+        let mutex = Mutex::at(head.get());
+        if !mutex.robust() || !mutex.mine() {
+            // The program has used its memory for something else: the rest of the list is lost.
+            head.set(0);
+            return;
         }
+        mutex.take_off_list();
+        mutex.owner.set(0);
+        mutex.users.set(mutex.users.get().wrapping_sub(1));
+        mutex.lock.set(mutex.lock.get() & !HELD | OWNER_DIED);
+        sched::freed(mutex.address());
     }
 }
 
 #[inline(always)]
-fn lock(mutex: usize, op: Op, pc: usize, deadline: u64) -> c_int {
-    let mutex = Mutex::at(mutex);
-    let result = mutex.lock(op, pc, deadline);
-    if result == 0 && mutex.kind.get() & KIND_MASK == RECURSIVE && mutex.count.get() == 0 {
-        mutex.count.set(1);
-    }
-    result
+pub fn lock(mutex: usize, op: Op, pc: usize, deadline: u64) -> c_int {
+    Mutex::at(mutex).lock(op, pc, deadline)
 }
 
-fn timed_lock(mutex: usize, clock: c_int, until: *const Timespec, pc: usize) -> c_int {
+pub fn timed_lock(mutex: usize, clock: c_int, until: *const Timespec, pc: usize) -> c_int {
     if !clock::can_wait(clock) {
         return sys::EINVAL;
     }
@@ -220,29 +318,52 @@ fn timed_lock(mutex: usize, clock: c_int, until: *const Timespec, pc: usize) -> 
     }
 }
 
+pub fn try_lock(mutex: usize, pc: usize) -> c_int {
+    let m = Mutex::at(mutex);
+    m.notes();
+    if (m.recursive() || m.robust())
+        && let Some(result) = m.lock_again()
+    {
+        return result;
+    }
+    sched::point(Op::TryLock, mutex, pc);
+    if !m.free() || choose::fault(Fault::TryLock) {
+        report::failed();
+        return sys::EBUSY;
+    }
+    m.acquire_free()
+}
+
+#[inline(always)]
+pub fn unlock(mutex: usize, pc: usize) -> c_int {
+    let m = Mutex::at(mutex);
+    let again = m.recursive() && m.mine() && m.count.get() > 1;
+    if !again {
+        sched::point(Op::Unlock, mutex, pc);
+    }
+    m.unlock(pc)
+}
+
+pub fn destroy(mutex: usize, pc: usize) -> c_int {
+    let m = Mutex::at(mutex);
+    if !m.free() {
+        report::misused(misuse::DESTROY_HELD, mutex, pc);
+        return sys::EBUSY;
+    }
+    if sched::awaited(mutex) || super::cond::comes_back_to(mutex) {
+        report::misused(misuse::DESTROY_WAITED, mutex, pc);
+        return sys::EBUSY;
+    }
+    real!(pthread_mutex_destroy, fn(mutex => usize) -> c_int)
+}
+
 shims! {
     /// Waits until the mutex is free. Locked again by its owner, a recursive one counts without a scheduling point,
-    /// an error-checking one gives `EDEADLK`, any other is a deadlock.
+    /// an error-checking one gives `EDEADLK`, any other is a deadlock. A robust one tells that its owner has ended.
     fn pthread_mutex_lock(mutex: usize) -> c_int = pc { lock(mutex, Op::Lock, pc, u64::MAX) }
 
     /// A scheduling point, never a wait: `EBUSY` if the mutex is held.
-    fn pthread_mutex_trylock(mutex: usize) -> c_int = pc {
-        let m = Mutex::at(mutex);
-        m.notes();
-        if m.kind.get() & KIND_MASK == RECURSIVE && let Some(result) = m.lock_again() {
-            return result;
-        }
-        sched::point(Op::TryLock, mutex, pc);
-        if !m.free() || choose::fault(Fault::TryLock) {
-            report::failed();
-            return sys::EBUSY;
-        }
-        m.acquire();
-        if m.kind.get() & KIND_MASK == RECURSIVE {
-            m.count.set(1);
-        }
-        0
-    }
+    fn pthread_mutex_trylock(mutex: usize) -> c_int = pc { try_lock(mutex, pc) }
 
     /// Waits until the mutex is free; that the time runs out before is a decision, and gives `ETIMEDOUT`. A time
     /// that is none gives `EINVAL` to a thread that would have to wait.
@@ -258,26 +379,50 @@ shims! {
 
     /// Enables the threads that wait for the mutex; which of them gets it is the decision who runs next. By another
     /// than the owner: `EPERM` from recursive and error-checking mutexes, a misuse otherwise.
-    fn pthread_mutex_unlock(mutex: usize) -> c_int = pc {
-        let m = Mutex::at(mutex);
-        let again = m.kind.get() & KIND_MASK == RECURSIVE && m.mine() && m.count.get() > 1;
-        if !again {
-            sched::point(Op::Unlock, mutex, pc);
+    fn pthread_mutex_unlock(mutex: usize) -> c_int = pc { unlock(mutex, pc) }
+
+    /// No scheduling point.
+    fn pthread_mutex_init(mutex: usize, attributes: usize) -> c_int = pc {
+        let result = real!(pthread_mutex_init, fn(mutex => usize, attributes => usize) -> c_int);
+        if result == 0 && Mutex::at(mutex).robust() {
+            Mutex::at(mutex).forget_shared(attributes);
         }
-        m.unlock(pc)
+        result
     }
 
     /// No scheduling point. A mutex that is held or waited for gives `EBUSY` and is a misuse.
-    fn pthread_mutex_destroy(mutex: usize) -> c_int = pc {
+    fn pthread_mutex_destroy(mutex: usize) -> c_int = pc { destroy(mutex, pc) }
+
+    /// Makes a robust mutex usable again whose owner has ended; no scheduling point, as the caller holds it.
+    fn pthread_mutex_consistent(mutex: usize) -> c_int = pc {
         let m = Mutex::at(mutex);
-        if !m.free() {
-            report::misused(misuse::DESTROY_HELD, mutex, pc);
-            return sys::EBUSY;
+        if !m.robust() || m.free() || m.lock.get() & OWNER_DIED == 0 {
+            return sys::EINVAL;
         }
-        if sched::awaited(mutex) || super::cond::comes_back_to(mutex) {
-            report::misused(misuse::DESTROY_WAITED, mutex, pc);
-            return sys::EBUSY;
+        m.lock.set(m.lock.get() & !OWNER_DIED);
+        0
+    }
+
+    /// Waits until the mutex is free, then changes its ceiling; a scheduling point, unless the thread holds it already.
+    fn pthread_mutex_setprioceiling(mutex: usize, ceiling: c_int, old: *mut c_int) -> c_int = pc {
+        let m = Mutex::at(mutex);
+        if m.kind.get() & PROTECT == 0 || !CEILINGS.contains(&ceiling) {
+            return sys::EINVAL;
         }
-        crate::glibc::real!(pthread_mutex_destroy, fn(mutex => usize) -> c_int)
+        m.notes();
+        let held = m.mine() && m.kind.get() & KIND_MASK != 0;
+        if held && m.kind.get() & KIND_MASK == ERROR_CHECKING {
+            return sys::EDEADLK;
+        }
+        if !held {
+            sched::wait_for(Op::Lock, mutex, pc, || m.free(), u64::MAX);
+        }
+        let word = m.lock.get();
+        if !old.is_null() {
+            // SAFETY: the program passes room for the old ceiling, or null.
+            unsafe { *old = word >> CEILING_SHIFT };
+        }
+        m.lock.set(word & HELD | ceiling << CEILING_SHIFT);
+        0
     }
 }

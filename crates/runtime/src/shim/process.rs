@@ -6,7 +6,6 @@ use crate::glibc::{self, Real, real};
 use crate::sched::{S, me, thread};
 use crate::{report, sys};
 use core::ffi::{CStr, c_char, c_int};
-use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use heisen_trace::{Note, Op};
 use heisen_wire::end;
 
@@ -105,33 +104,6 @@ pub fn assertion_failed(texts: [*const c_char; 3], line: u32, pc: usize) -> ! {
     unreachable!()
 }
 
-/// In a forked child, before any other handler: it is not controlled.
-extern "C" fn in_child() {
-    if S.active.get() {
-        on_its_own();
-    }
-}
-
-/// No scheduling point. Handlers run in the parent under the scheduler, in the child uncontrolled.
-///
-/// # Safety
-/// As glibc's.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn __register_atfork(
-    prepare: usize,
-    parent: usize,
-    child: usize,
-    library: usize,
-) -> c_int {
-    // Handlers in the child run in the order in which they were registered, so ours has to be the first.
-    static FIRST: AtomicBool = AtomicBool::new(true);
-    if FIRST.swap(false, Relaxed) {
-        let ours = in_child as *const () as usize;
-        real!(__register_atfork, fn(0 => usize, 0 => usize, ours => usize, 0 => usize) -> c_int);
-    }
-    real!(__register_atfork, fn(prepare => usize, parent => usize, child => usize, library => usize) -> c_int)
-}
-
 shims! {
     if pid::known();
 
@@ -139,38 +111,19 @@ shims! {
     /// it ends with its execution.
     fn fork() -> c_int = pc {
         note(Note::Fork, true);
-        mask::for_child(|| {
-            let controlled = S.active.get();
-            let child = real!(fork, fn() -> c_int);
-            if child == 0 {
-                in_child();
-                pid::forked(controlled);
-                return 0;
-            }
-            if child > 0 && S.kernel.get() {
-                // The parent, in this sense, is the kernel thread that forked.
-                thread(me()).stays.set(true);
-            }
-            pid::started(child)
-        })
+        let controlled = S.active.get();
+        let fork = || super::fork::one_at_a_time(pc, || real!(fork, fn() -> c_int));
+        mask::for_child(|| forked(fork(), controlled))
     }
 
     /// As `fork`, but the caller goes on only when the child has ended or runs another program. The child has memory of
     /// its own, as POSIX allows, since the runtime's state must not change under the caller.
     fn vfork() -> c_int = pc {
         note(Note::Fork, true);
-        mask::for_child(|| {
-            let controlled = S.active.get();
-            let child = sys::fork_and_wait_for_exec();
-            match child {
-                0 => {
-                    in_child();
-                    pid::forked(controlled);
-                    0
-                }
-                ..0 => glibc::result(-child),
-                _ => pid::started(child),
-            }
+        let controlled = S.active.get();
+        mask::for_child(|| match sys::fork_and_wait_for_exec() {
+            error @ ..0 => glibc::result(-error),
+            child => forked(child, controlled),
         })
     }
 
@@ -221,10 +174,26 @@ fn spawn(out: *mut c_int, start: impl FnOnce(*mut c_int) -> c_int) -> c_int {
 }
 
 /// A child goes on without the runtime.
-fn on_its_own() {
+pub fn on_its_own() {
     signal::let_go();
     // Nothing outlives its execution, not even if all of Heisen is killed.
     sys::die_with_parent();
+}
+
+/// After a fork by a process that was controlled or not: the result as the program sees it.
+pub fn forked(child: c_int, controlled: bool) -> c_int {
+    if child == 0 {
+        if S.active.get() {
+            on_its_own();
+        }
+        pid::forked(controlled);
+        return 0;
+    }
+    if child > 0 && S.kernel.get() {
+        // The parent, in this sense, is the kernel thread that forked.
+        thread(me()).stays.set(true);
+    }
+    pid::started(child)
 }
 
 /// Functions that are only noted, then run as they are.
@@ -248,7 +217,7 @@ macro_rules! noted {
 }
 
 /// Notes that the program starts something; in a group of its own if that has to be found and ended later.
-fn note(note: Note, group: bool) {
+pub fn note(note: Note, group: bool) {
     if S.active.get() {
         report::note(note);
         crate::io::share();

@@ -1,12 +1,13 @@
 //! POSIX semaphores. The value is kept where glibc keeps it, in the low half of the first word.
 
-use super::shims;
+use super::{cancel, shims};
 use crate::clock::{self, Timespec};
 use crate::sched::{self, Signals, Woken};
 use crate::{choose, glibc, report, sys};
 use core::cell::Cell;
 use core::ffi::c_int;
 use heisen_trace::{Fault, Note, Op};
+use heisen_wire::misuse;
 
 const MAX: u32 = i32::MAX as u32;
 
@@ -38,7 +39,8 @@ fn wait(semaphore: usize, op: Op, pc: usize, deadline: u64) -> c_int {
     // With a limit the system call is not restarted, whatever the handler says.
     let signals = if deadline == u64::MAX { Signals::Restart } else { Signals::Interrupt };
     let free = || at(semaphore).value.get() > 0;
-    match sched::wait_for_interruptibly(op, semaphore, pc, free, deadline, signals) {
+    let wait = || sched::wait_for_interruptibly(op, semaphore, pc, free, deadline, signals);
+    match cancel::waiting_point(wait) {
         Woken::TimedOut => glibc::result(sys::ETIMEDOUT),
         Woken::Interrupted => glibc::result(sys::EINTR),
         Woken::Ready => {
@@ -92,6 +94,22 @@ shims! {
         }
         value.set(value.get() + 1);
         sched::freed(semaphore);
+        0
+    }
+
+    /// Reads the value; a scheduling point.
+    fn sem_getvalue(semaphore: usize, out: *mut c_int) -> c_int = pc {
+        sched::point(Op::SemGetValue, semaphore, pc);
+        // SAFETY: the program passes room for the value.
+        unsafe { *out = at(semaphore).value.get() as c_int };
+        0
+    }
+
+    /// No scheduling point; a misuse while a thread waits on it.
+    fn sem_destroy(semaphore: usize) -> c_int = pc {
+        if sched::awaited(semaphore) {
+            report::misused(misuse::DESTROY_WAITED, semaphore, pc);
+        }
         0
     }
 }

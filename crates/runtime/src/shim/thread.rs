@@ -1,6 +1,6 @@
 //! Threads: creation, end, joining, and what can be asked of one.
 
-use super::{detours, shims};
+use super::{cancel, detours, shims};
 use crate::clock::{self, Timespec};
 use crate::fibers::{self, Wish};
 use crate::glibc::{Real, real};
@@ -13,6 +13,8 @@ use heisen_wire::{MAX_THREADS, misuse};
 const DETACHED: c_int = 1;
 const ERANGE: c_int = 34;
 const MIN_STACK: usize = 16384;
+/// The deadline of a join that does not wait, and so is no cancellation point.
+const NOW: u64 = 0;
 
 /// What the attributes ask for, and whether the thread is to be detached.
 fn read_attributes(attributes: usize) -> (Wish, bool) {
@@ -36,7 +38,7 @@ fn read_attributes(attributes: usize) -> (Wish, bool) {
     (wish, detached == DETACHED)
 }
 
-fn create(out: *mut usize, attributes: usize, start: usize, arg: usize, pc: usize) -> c_int {
+pub fn create(out: *mut usize, attributes: usize, start: usize, arg: usize, pc: usize) -> c_int {
     sched::point(Op::Create, start, pc);
     make(out, attributes, start, arg)
 }
@@ -72,7 +74,8 @@ fn copy_name(from: &Thread, to: &Thread) {
     }
 }
 
-fn join(handle: usize, result: *mut usize, deadline: u64, pc: usize) -> c_int {
+/// Waits for the end of a thread, unless that has come or the deadline passes.
+pub fn join(handle: usize, result: *mut usize, deadline: u64, pc: usize) -> c_int {
     let Some(number) = fibers::thread_of_handle(handle) else { return sys::ESRCH };
     let t = thread(number);
     if number == me() {
@@ -82,8 +85,17 @@ fn join(handle: usize, result: *mut usize, deadline: u64, pc: usize) -> c_int {
         report::misused(misuse::DOUBLE_JOIN, handle, pc);
         return sys::EINVAL;
     }
+    let ends_now = deadline == NOW;
+    if !ends_now {
+        cancel::point();
+    }
     t.joined.set(true);
-    if sched::wait_for(Op::Join, handle, pc, || t.ended.get(), deadline) == Woken::TimedOut {
+    let woken = cancel::wait(|| sched::wait_for(Op::Join, handle, pc, || t.ended.get(), deadline));
+    if !ends_now && cancel::due() {
+        t.joined.set(false);
+        cancel::act();
+    }
+    if woken == Woken::TimedOut {
         t.joined.set(false);
         return sys::ETIMEDOUT;
     }
@@ -91,6 +103,17 @@ fn join(handle: usize, result: *mut usize, deadline: u64, pc: usize) -> c_int {
         // SAFETY: the program passes room for the result, or null.
         unsafe { *result = t.result.get() };
     }
+    0
+}
+
+pub fn detach(handle: usize, pc: usize) -> c_int {
+    let Some(number) = fibers::thread_of_handle(handle) else { return sys::ESRCH };
+    let t = thread(number);
+    if t.detached.get() || t.joined.get() {
+        report::misused(misuse::DOUBLE_DETACH, handle, pc);
+        return sys::EINVAL;
+    }
+    t.detached.set(true);
     0
 }
 
@@ -117,10 +140,16 @@ detours! {
 /// Keeps the result; the address of the real function, which unwinds the stack, down to the buffer that the carrier
 /// registered.
 extern "C" fn before_exit(result: usize) -> usize {
+    keep_result(result);
+    REAL_EXIT.address()
+}
+
+/// The running thread is about to end with this result.
+pub fn keep_result(result: usize) {
     if S.active.get() {
         thread(me()).result.set(result);
+        cancel::exiting();
     }
-    REAL_EXIT.address()
 }
 
 shims! {
@@ -152,19 +181,12 @@ shims! {
             report::failed();
             return sys::EBUSY;
         }
-        join(handle, result, u64::MAX, pc)
+        join(handle, result, NOW, pc)
     }
 
     /// No scheduling point. A thread that is detached or joined already gives `EINVAL` and is a misuse.
     fn pthread_detach(handle: usize) -> c_int = pc {
-        let Some(number) = fibers::thread_of_handle(handle) else { return sys::ESRCH };
-        let t = thread(number);
-        if t.detached.get() || t.joined.get() {
-            report::misused(misuse::DOUBLE_DETACH, handle, pc);
-            return sys::EINVAL;
-        }
-        t.detached.set(true);
-        0
+        detach(handle, pc)
     }
 
     /// No scheduling point. Describes the stack that the thread really runs on.
@@ -216,12 +238,5 @@ shims! {
             unsafe { *out.add(index) = byte.get() };
         }
         0
-    }
-
-    /// Refused with `ENOSYS` and noted.
-    fn pthread_cancel(handle: usize) -> c_int = pc {
-        let _ = handle;
-        report::note(Note::Cancel);
-        sys::ENOSYS
     }
 }

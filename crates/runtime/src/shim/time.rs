@@ -1,7 +1,7 @@
 //! Time: yielding, sleeping and looking at the clock. A sleep is a wait for nothing with a deadline: by default the
 //! others go first, and when all wait, time jumps to the earliest deadline.
 
-use super::{caller, shims};
+use super::{caller, cancel, shims};
 use crate::clock::{self, Timespec};
 use crate::glibc::real;
 use crate::sched::{self, S, Woken};
@@ -33,7 +33,7 @@ pub fn modelled(clock: c_int) -> bool {
 /// Sleeps; EINTR if a handler of a signal has run.
 fn sleep_until(deadline: u64, pc: usize) -> c_int {
     let woken = loop {
-        let woken = sched::wait_for_signal(Op::Sleep, pc, deadline);
+        let woken = cancel::waiting_point(|| sched::wait_for_signal(Op::Sleep, pc, deadline));
         if woken != Woken::Interrupted || signal::deliver() != Delivered::Nothing {
             break woken;
         }
@@ -47,7 +47,7 @@ fn sleep_until(deadline: u64, pc: usize) -> c_int {
 }
 
 /// Sleeps, and tells what remains if a handler ends it; an error number then, or if the time is not valid.
-fn sleep_for(time: *const Timespec, remaining: *mut Timespec, pc: usize) -> c_int {
+pub fn sleep_for(time: *const Timespec, remaining: *mut Timespec, pc: usize) -> c_int {
     // SAFETY: the program passes a time.
     let Some(nanos) = (unsafe { (*time).nanos_not_negative() }) else { return sys::EINVAL };
     let deadline = clock::deadline_in(nanos);

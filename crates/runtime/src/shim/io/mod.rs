@@ -14,6 +14,7 @@ pub mod timerfd;
 use crate::clock;
 use crate::io::{self, PollFd};
 use crate::sched::{self, Woken};
+use crate::shim::cancel;
 use crate::shim::signal::{self, Delivered};
 use crate::{choose, report, sys};
 use core::ffi::c_int;
@@ -50,6 +51,7 @@ impl Call {
     /// Makes the call: a scheduling point, then `attempt`, which never blocks, again and again until it does not say that
     /// it would have to. It is told how many bytes to ask for.
     pub fn make(&self, mut attempt: impl FnMut(usize) -> isize) -> isize {
+        cancel::point();
         sched::point(self.op, self.fd as usize, self.pc);
         if let Some(error) = self.fault() {
             report::failed();
@@ -96,7 +98,12 @@ impl Call {
         if self.length > 1 && choose::fault(fault) { self.length / 2 } else { self.length }
     }
 
+    /// Waits until the descriptor is ready; a cancellation point.
     fn wait(&self) -> Woken {
+        cancel::waiting_point(|| self.wait_for_it())
+    }
+
+    fn wait_for_it(&self) -> Woken {
         let fds = [PollFd { fd: self.fd, events: self.events, revents: 0 }];
         io::wait(self.op, &fds, self.pc, self.deadline())
     }

@@ -4,7 +4,7 @@ use crate::clock::{self, Timespec};
 use crate::glibc::{self, real};
 use crate::io::{self, Class, POLLIN, POLLOUT, PollFd};
 use crate::sched::{self, Woken};
-use crate::shim::shims;
+use crate::shim::{cancel, shims};
 use crate::shim::signal::{self, Delivered, mask};
 use crate::{report, sys};
 use core::ffi::c_int;
@@ -45,6 +45,7 @@ fn is_zero(time: *const Timespec) -> bool {
 
 /// Asks with `ask`, which never blocks, until something is ready: waits for `fds` in between.
 fn until_ready(fds: &[PollFd], wish: Wish, pc: usize, ask: impl Fn() -> isize) -> c_int {
+    cancel::point();
     sched::point(Op::Poll, fds.first().map_or(0, |fd| fd.fd as usize), pc);
     let wait = |masked| {
         loop {
@@ -57,7 +58,7 @@ fn until_ready(fds: &[PollFd], wish: Wish, pc: usize, ask: impl Fn() -> isize) -
                 return interrupted();
             }
             if !wish.at_once {
-                woken = io::wait(Op::Poll, fds, pc, wish.deadline);
+                woken = cancel::waiting_point(|| io::wait(Op::Poll, fds, pc, wish.deadline));
             }
             match woken {
                 Woken::Ready => {}

@@ -98,7 +98,8 @@ fn connect_to(fd: c_int, to: usize, length: u32, pc: usize) -> c_int {
     io::touched();
     if got == EINPROGRESS {
         let call = Call { op: Op::Connect, fd, events: POLLOUT, at_once: false, length: 0, timeout: SO_SNDTIMEO, pc };
-        if call.wait() == Woken::Ready {
+        // Not to be cancelled in between, as the socket has to be put back.
+        if call.wait_for_it() == Woken::Ready {
             // Asked again, the kernel says how it went, and puts the socket into the state it has natively.
             got = sys::call(sys::SYS_CONNECT, args);
         }

@@ -1,0 +1,117 @@
+//! C11 threads, mutexes and condition variables. In glibc they are the same objects as the POSIX ones, reached by internal
+//! calls; here they go to the same code, and return what C11 calls success, busy, timed out, out of memory or an error.
+
+use super::{cond, detours, mutex, shims, thread, time};
+use crate::clock::Timespec;
+use crate::glibc::Real;
+use crate::{sched, sys};
+use core::ffi::c_int;
+use heisen_trace::Op;
+
+const SUCCESS: c_int = 0;
+const BUSY: c_int = 1;
+const ERROR: c_int = 2;
+const NO_MEMORY: c_int = 3;
+const TIMED_OUT: c_int = 4;
+const ENOMEM: c_int = 12;
+/// What `thrd_sleep` returns when a signal ends it, and for a time that is none.
+const INTERRUPTED: c_int = -1;
+const BAD_TIME: c_int = -2;
+
+/// The C11 name of an error number, as glibc maps it.
+fn code(error: c_int) -> c_int {
+    match error {
+        0 => SUCCESS,
+        sys::EBUSY => BUSY,
+        sys::ETIMEDOUT => TIMED_OUT,
+        ENOMEM => NO_MEMORY,
+        _ => ERROR,
+    }
+}
+
+static REAL_EXIT: Real = Real::new(c"thrd_exit");
+
+detours! {
+    /// Ends the thread; the real one unwinds the stack, as `pthread_exit` does.
+    fn thrd_exit = before_exit;
+}
+
+extern "C" fn before_exit(result: c_int) -> usize {
+    thread::keep_result(result as usize);
+    REAL_EXIT.address()
+}
+
+shims! {
+    /// As `pthread_create`.
+    fn thrd_create(out: *mut usize, start: usize, arg: usize) -> c_int = pc {
+        code(thread::create(out, 0, start, arg, pc))
+    }
+
+    /// As `pthread_join`.
+    fn thrd_join(handle: usize, result: *mut c_int) -> c_int = pc {
+        let mut value = 0;
+        let joined = thread::join(handle, &raw mut value, u64::MAX, pc);
+        if joined == 0 && !result.is_null() {
+            // SAFETY: the program passes room for the result, or null.
+            unsafe { *result = value as c_int };
+        }
+        code(joined)
+    }
+
+    /// As `pthread_detach`.
+    fn thrd_detach(handle: usize) -> c_int = pc { code(thread::detach(handle, pc)) }
+
+    /// As `nanosleep`.
+    fn thrd_sleep(time: *const Timespec, remaining: *mut Timespec) -> c_int = pc {
+        match time::sleep_for(time, remaining, pc) {
+            0 => SUCCESS,
+            sys::EINTR => INTERRUPTED,
+            _ => BAD_TIME,
+        }
+    }
+
+    /// As `sched_yield`.
+    fn thrd_yield() -> () = pc { sched::yield_point(Op::Yield, pc) }
+
+    /// As `pthread_mutex_lock`.
+    fn mtx_lock(mutex: usize) -> c_int = pc { code(mutex::lock(mutex, Op::Lock, pc, u64::MAX)) }
+
+    /// As `pthread_mutex_trylock`.
+    fn mtx_trylock(mutex: usize) -> c_int = pc { code(mutex::try_lock(mutex, pc)) }
+
+    /// As `pthread_mutex_timedlock`.
+    fn mtx_timedlock(mutex: usize, until: *const Timespec) -> c_int = pc {
+        code(mutex::timed_lock(mutex, 0, until, pc))
+    }
+
+    /// As `pthread_mutex_unlock`.
+    fn mtx_unlock(mutex: usize) -> c_int = pc { code(mutex::unlock(mutex, pc)) }
+
+    /// As `pthread_mutex_destroy`.
+    fn mtx_destroy(mutex: usize) -> () = pc {
+        mutex::destroy(mutex, pc);
+    }
+
+    /// As `pthread_cond_wait`.
+    fn cnd_wait(cond: usize, mutex: usize) -> c_int = pc { code(cond::wait(cond, mutex, Op::CondWait, pc, u64::MAX)) }
+
+    /// As `pthread_cond_timedwait`.
+    fn cnd_timedwait(cond: usize, mutex: usize, until: *const Timespec) -> c_int = pc {
+        code(cond::timed_wait(cond, mutex, 0, until, pc))
+    }
+
+    /// As `pthread_cond_signal`.
+    fn cnd_signal(cond: usize) -> c_int = pc {
+        cond::signal(cond, pc);
+        SUCCESS
+    }
+
+    /// As `pthread_cond_broadcast`.
+    fn cnd_broadcast(cond: usize) -> c_int = pc {
+        cond::broadcast(cond, pc);
+        SUCCESS
+    }
+
+    /// As `pthread_cond_destroy`.
+    fn cnd_destroy(cond: usize) -> () = pc { cond::destroy(cond, pc) }
+}

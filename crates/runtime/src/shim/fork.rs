@@ -1,0 +1,76 @@
+//! Handlers around `fork`. The real function runs them. Those of the parent may lock and so switch threads; those of the
+//! child run where nothing is controlled any more, so the runtime's own comes before all others.
+
+use super::{process, shims};
+use crate::glibc::real;
+use crate::sched::{self, S};
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use heisen_trace::{Note, Op};
+
+static FIRST: AtomicBool = AtomicBool::new(false);
+/// Whether a thread is in the middle of a `fork`. glibc may hold a lock of its own then, while handlers run.
+static FORKING: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn in_child() {
+    if S.active.get() {
+        process::on_its_own();
+    }
+}
+
+/// Registers the runtime's own handler, once.
+pub fn register_own() {
+    if !FIRST.swap(true, Relaxed) {
+        let child = in_child as *const () as usize;
+        real!(__register_atfork, fn(0 => usize, 0 => usize, child => usize, 0 => usize) -> c_int);
+    }
+}
+
+/// What a thread needs that waits for another one's `fork` to be over.
+fn key() -> usize {
+    FORKING.as_ptr() as usize
+}
+
+fn wait_for_others(pc: usize) {
+    if S.active.get() && FORKING.load(Relaxed) {
+        sched::wait_for(Op::Fork, key(), pc, false, u64::MAX);
+    }
+}
+
+/// Forks, with handlers, when no other thread is doing so.
+pub fn one_at_a_time(pc: usize, fork: impl FnOnce() -> c_int) -> c_int {
+    wait_for_others(pc);
+    FORKING.store(true, Relaxed);
+    sched::taken(key());
+    let child = fork();
+    FORKING.store(false, Relaxed);
+    if child != 0 {
+        sched::freed(key());
+    }
+    child
+}
+
+/// Adds handlers; waits while another thread is in the middle of a `fork`. What `pthread_atfork` comes to.
+///
+/// # Safety
+/// As glibc's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __register_atfork(
+    prepare: usize,
+    parent: usize,
+    child: usize,
+    library: usize,
+) -> c_int {
+    register_own();
+    wait_for_others(super::caller!());
+    real!(__register_atfork, fn(prepare => usize, parent => usize, child => usize, library => usize) -> c_int)
+}
+
+shims! {
+    /// As `fork`, without handlers.
+    fn _Fork() -> c_int = pc {
+        process::note(Note::Fork, true);
+        let controlled = S.active.get();
+        process::forked(real!(_Fork, fn() -> c_int), controlled)
+    }
+}
