@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 /// A program with its arguments.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// Absolute path of the executable.
+    /// Absolute path of the executable, or of a link to it.
     pub path: PathBuf,
     /// Its arguments, without its name.
     pub args: Vec<OsString>,
@@ -59,17 +59,6 @@ impl Program {
     }
 }
 
-/// The absolute path of a program. A last symbolic link is kept: many a program looks by which name it was called.
-fn absolute(path: &Path) -> std::io::Result<PathBuf> {
-    let whole = fs::canonicalize(path)?;
-    let Some(name) = path.file_name() else { return Ok(whole) };
-    let directory = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    Ok(fs::canonicalize(directory)?.join(name))
-}
-
 fn locate(name: &OsStr) -> Result<PathBuf> {
     let missing = |hint: &str| Error::Input(format!("{}: not found{hint}", Path::new(name).display()));
     if name.as_bytes().contains(&b'/') {
@@ -88,6 +77,17 @@ fn locate(name: &OsStr) -> Result<PathBuf> {
             Path::new(name).display()
         ))),
         None => Err(missing(" in PATH; install it, or write its path")),
+    }
+}
+
+/// The absolute path of something that exists. If its name is a link it stays one: some programs decide by the name
+/// they are started under what they are, as Debian's `redis-server` does.
+fn absolute(path: &Path) -> std::io::Result<PathBuf> {
+    let resolved = fs::canonicalize(path)?;
+    let parent = path.parent().map(|p| if p.as_os_str().is_empty() { Path::new(".") } else { p });
+    match (path.file_name(), parent) {
+        (Some(name), Some(parent)) => Ok(fs::canonicalize(parent)?.join(name)),
+        _ => Ok(resolved),
     }
 }
 

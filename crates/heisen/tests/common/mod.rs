@@ -285,7 +285,8 @@ fn names_below(directory: &Path) -> BTreeSet<String> {
     names
 }
 
-fn all_processes() -> impl Iterator<Item = i32> {
+/// All processes of the machine.
+pub fn all_processes() -> impl Iterator<Item = i32> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str().and_then(|name| name.parse().ok()))
 }

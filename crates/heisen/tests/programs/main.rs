@@ -1,0 +1,270 @@
+//! Programs that nobody here wrote, from Debian and crates.io, run under twenty random schedules each: whatever they
+//! print or answer, and how they exit, must be as natively every time; nothing hangs and nothing is left behind.
+//!
+//! A command of its own, since it needs programs to be installed and takes a while:
+//!
+//! ```sh
+//! scripts/install-programs
+//! cargo test -p heisen-cli --test programs -- --ignored [--require] [PROGRAM...]
+//! ```
+//!
+//! A program that is not installed is skipped, or with `--require` a failure. A program that is known not to run must
+//! still fail in the way that `docs/programs.md` tells.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod cases;
+mod input;
+mod server;
+
+use cases::{CASES, Case, Kind};
+use common::{all_processes, root, run, scratch, soon, zombies_of};
+use serde_json::Value;
+use server::Place;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const EXECUTIONS: usize = 20;
+/// Seconds after which a check is ended from outside.
+const LIMIT: &str = "120";
+
+/// Why a case does not hold.
+type Failure = String;
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let given = |option: &str| args.iter().any(|arg| arg == option);
+    if given("--list") {
+        return;
+    }
+    if !given("--ignored") {
+        println!("ignored; to run: cargo test -p heisen-cli --test programs -- --ignored");
+        return;
+    }
+    let chosen = |case: &&Case| {
+        let mut names = args.iter().filter(|arg| !arg.starts_with('-')).peekable();
+        names.peek().is_none() || names.any(|name| name == case.program)
+    };
+    let mut failed = 0;
+    for case in CASES.iter().filter(chosen) {
+        let Some(program) = find(case.program) else {
+            let word = if given("--require") { "FAILED" } else { "skipped" };
+            failed += usize::from(given("--require"));
+            println!("{:18} {word}: not installed; run scripts/install-programs", case.program);
+            continue;
+        };
+        match Trial::new(case, program).run() {
+            Ok(summary) => println!("{:18} {summary}", case.program),
+            Err(failure) => {
+                failed += 1;
+                println!("{:18} FAILED: {failure}", case.program);
+            }
+        }
+    }
+    if failed > 0 {
+        println!("{failed} failed");
+        std::process::exit(1);
+    }
+}
+
+/// The program of that name: one that `scripts/install-programs` built, else Debian's.
+fn find(name: &str) -> Option<PathBuf> {
+    let built =
+        std::env::var_os("HEISEN_PROGRAMS").map_or_else(|| root().join("target/programs"), PathBuf::from);
+    let directories = [built.join("bin"), "/usr/bin".into(), "/usr/sbin".into()];
+    directories.iter().map(|directory| directory.join(name)).find(|path| path.exists())
+}
+
+/// How a run went.
+#[derive(Debug)]
+struct Outcome {
+    /// Exit code, negative if there is none.
+    code: i32,
+    /// What is compared: all that it printed, or each conversation.
+    said: Vec<Vec<u8>>,
+    /// Its standard error.
+    err: String,
+    took: Duration,
+}
+
+/// A case in a directory of its own.
+struct Trial<'a> {
+    case: &'a Case,
+    program: PathBuf,
+    directory: tempfile::TempDir,
+    port: u16,
+}
+
+impl<'a> Trial<'a> {
+    fn new(case: &'a Case, program: PathBuf) -> Trial<'a> {
+        let trial = Trial { case, program, directory: scratch(), port: server::free_port() };
+        (case.prepare)(&trial.work());
+        for (name, text) in case.files {
+            std::fs::write(trial.work().join(name), trial.with_port(text)).expect("a file is written");
+        }
+        trial
+    }
+
+    /// Where the program runs.
+    fn work(&self) -> PathBuf {
+        self.directory.path().canonicalize().expect("the directory")
+    }
+
+    fn with_port(&self, text: &str) -> String {
+        text.replace("PORT", &self.port.to_string())
+    }
+
+    /// A command that is killed if it takes far too long, with what follows run in the program's environment.
+    fn command(&self, before: &[&str]) -> Command {
+        let mut command = Command::new("timeout");
+        command.args(["-s", "KILL", LIMIT]).args(before).current_dir(self.work());
+        command.env_remove("RUST_BACKTRACE").env_remove("LD_PRELOAD").env("LC_ALL", "C");
+        command.envs(self.case.variables.iter().copied()).stdin(Stdio::null());
+        command
+    }
+
+    fn append_program(&self, command: &mut Command) {
+        command.arg(&self.program).args(self.case.args.iter().map(|arg| self.with_port(arg)));
+    }
+
+    /// Compares; a line about it.
+    fn run(&self) -> Result<String, Failure> {
+        let native = self.native();
+        if native.code < 0 {
+            return Err(format!("natively, it ends with no status of its own: {}", native.err));
+        }
+        let name: String = self.case.program.chars().take(15).collect();
+        let dead = zombies_of(&name);
+        let checked = self.check(native.code);
+        let nothing_left =
+            || self.processes().is_empty() && zombies_of(&name).iter().all(|pid| dead.contains(pid));
+        if !soon(nothing_left) {
+            return Err(format!("left behind: {:?}", self.processes()));
+        }
+        match (self.case.not_yet, self.compare(&native, &checked)) {
+            (None, Ok(notes)) => {
+                let (one, each) = (native.took.as_secs_f64(), checked.took.as_secs_f64() / EXECUTIONS as f64);
+                Ok(format!("as natively, {EXECUTIONS} times; {one:.2} s natively, {each:.2} s each{notes}"))
+            }
+            (None, Err(failure)) => Err(failure),
+            (Some(words), Err(failure)) if failure.contains(words) => {
+                Ok(format!("does not run yet: {words}"))
+            }
+            (Some(words), Err(failure)) => Err(format!("{words:?} was expected: {failure}")),
+            (Some(_), Ok(_)) => Err("runs now: take `not_yet` out, here and in docs/programs.md".into()),
+        }
+    }
+
+    fn native(&self) -> Outcome {
+        let mut command = self.command(&[]);
+        self.append_program(&mut command);
+        let file = self.work().join("native.out");
+        command.stdout(std::fs::File::create(&file).expect("a file"));
+        self.finish(command, &file)
+    }
+
+    /// All executions of a check. What they print is appended to one file. (With a hook after each execution it could
+    /// be compared, and taken away, there.)
+    fn check(&self, status: i32) -> Outcome {
+        let library = self.directory.path().join("redirect.so");
+        let mut compile = Command::new("cc");
+        compile.args(["-shared", "-fPIC", "-o"]).arg(&library);
+        run(compile.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/redirect.c"))).expect(0);
+        let file = self.work().join("checked.out");
+        std::fs::write(&file, "").expect("a file");
+
+        let mut command = self.command(&["env"]);
+        command.arg(format!("LD_PRELOAD={}", library.display()));
+        command.arg(format!("PROGRAM_OUTPUT={}", file.display()));
+        command.arg(env!("CARGO_BIN_EXE_heisen")).args(["check", "--quiet", "--json", "verdict.json"]);
+        command.args(["--strategy", "random", "--seed", "1", "--jobs", "1"]);
+        command.args(["--executions", &EXECUTIONS.to_string(), "--expect-exit", &status.to_string()]);
+        if self.case.not_yet.is_some() {
+            command.args(["--hang", "2s"]);
+        }
+        self.append_program(command.arg("--"));
+        command.stdout(Stdio::null());
+        self.finish(command, &file)
+    }
+
+    /// Runs a command to its end, talking to the server meanwhile if it is one, and reads what is compared.
+    fn finish(&self, mut command: Command, printed: &Path) -> Outcome {
+        let errors = self.work().join("errors");
+        let start = Instant::now();
+        let mut child: Child =
+            command.stderr(std::fs::File::create(&errors).expect("a file")).spawn().expect("a process");
+        let said = match &self.case.kind {
+            Kind::Prints | Kind::PrintsLines => None,
+            Kind::Serves(script) => {
+                let place = Place { program: &self.program, directory: &self.work(), port: self.port };
+                Some(server::talk_until_end(&mut child, place, script))
+            }
+        };
+        let status = child.wait().expect("its status");
+        let took = start.elapsed();
+        let said = said.unwrap_or_else(|| vec![std::fs::read(printed).expect("what it printed")]);
+        let err = std::fs::read(&errors).map(|text| String::from_utf8_lossy(&text).into_owned());
+        Outcome { code: status.code().unwrap_or(-1), said, err: err.unwrap_or_default(), took }
+    }
+
+    /// Whether all executions went as natively; what is worth a remark.
+    fn compare(&self, native: &Outcome, checked: &Outcome) -> Result<String, Failure> {
+        let verdict = std::fs::read_to_string(self.work().join("verdict.json")).unwrap_or_default();
+        let verdict: Value = serde_json::from_str(&verdict).unwrap_or_default();
+        if checked.code != 0 {
+            let found = &verdict["findings"][0]["message"];
+            return Err(format!("heisen ended with {}: {found} {}", checked.code, checked.err.trim_end()));
+        }
+        if verdict["executions"] != EXECUTIONS {
+            return Err(format!("{verdict:#}"));
+        }
+        let [expected] = native.said.as_slice() else {
+            return Err(format!("natively there were {} conversations", native.said.len()));
+        };
+        let all: Vec<&[u8]> = match self.case.kind {
+            // They are all of one size, or there is a difference.
+            Kind::Prints | Kind::PrintsLines => checked.said[0].chunks(expected.len().max(1)).collect(),
+            Kind::Serves(_) => checked.said.iter().map(Vec::as_slice).collect(),
+        };
+        if all.len() != EXECUTIONS {
+            let sizes: Vec<usize> = all.iter().map(|said| said.len()).collect();
+            return Err(format!("natively {} bytes, here {sizes:?}", expected.len()));
+        }
+        let expected = self.comparable(expected);
+        for (number, said) in all.iter().enumerate() {
+            let said = self.comparable(said);
+            if said != expected {
+                let at = said.iter().zip(&expected).take_while(|(a, b)| a == b).count();
+                return Err(format!("execution {number} differs from byte {at}: {}", excerpt(&said, at)));
+            }
+        }
+        let notes = verdict["not_controlled"].as_array().into_iter().flatten().skip(1);
+        Ok(notes.filter_map(Value::as_str).map(|note| format!("; {note}")).collect())
+    }
+
+    /// What must be the same.
+    fn comparable(&self, said: &[u8]) -> Vec<u8> {
+        let mut lines: Vec<&[u8]> = said.split_inclusive(|&byte| byte == b'\n').collect();
+        match self.case.kind {
+            Kind::Prints => {}
+            Kind::PrintsLines => lines.sort_unstable(),
+            // The clock is virtual.
+            Kind::Serves(_) => lines.retain(|line| !line.starts_with(b"Date: ")),
+        }
+        lines.concat()
+    }
+
+    /// What still runs in the program's directory.
+    fn processes(&self) -> Vec<i32> {
+        let here = self.work();
+        let inside = |pid: &i32| std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd == here);
+        all_processes().filter(inside).collect()
+    }
+}
+
+/// A little of what was said around a place.
+fn excerpt(said: &[u8], at: usize) -> String {
+    String::from_utf8_lossy(&said[at.saturating_sub(40)..said.len().min(at + 80)]).escape_debug().to_string()
+}
