@@ -253,7 +253,8 @@ pub fn errands(able: bool) {
 
 /// Whether a thread can take its step without timing out, or has a signal to take. Real time has run out where it has.
 fn anyone_is_ready() -> bool {
-    let able = |word| !S.late.word(word) | S.signalled.word(word) | if clock::is_real() { u64::MAX } else { 0 };
+    let able =
+        |word| !S.late.word(word) | S.signalled.word(word) | if clock::is_real() { u64::MAX } else { 0 };
     (0..words()).any(|word| S.enabled.word(word) & able(word) != 0)
 }
 

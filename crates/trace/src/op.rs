@@ -145,7 +145,14 @@ impl Op {
     pub const fn is_on_descriptor(self) -> bool {
         matches!(
             self,
-            Op::Read | Op::Write | Op::Accept | Op::Connect | Op::Poll | Op::Close | Op::FileLock | Op::TimerFd
+            Op::Read
+                | Op::Write
+                | Op::Accept
+                | Op::Connect
+                | Op::Poll
+                | Op::Close
+                | Op::FileLock
+                | Op::TimerFd
         )
     }
 

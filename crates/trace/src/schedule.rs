@@ -615,7 +615,7 @@ mod tests {
             ("fault malloc", "fault fire", "no fault is called \"fire\""),
             ("fault malloc", "fault", "no fault is called \"alloc\""),
             ("fault malloc", "fault eintr", "\"faults 2:malloc,trylock\" above does not allow eintr"),
-            ("faults 2:", "faults 1:", "line 26: more faults than allowed; raise \"faults 1:"),
+            ("faults 2:", "faults 1:", "line 34: more faults than allowed; raise \"faults 1:"),
             ("faults 2:", "faults many:", "\"many\" is not a number of faults"),
             ("malloc,trylock", "malloc,fire", "no fault is called \"fire\"; there are malloc"),
             ("spurious 1\n", "", "more spurious wake-ups than allowed; raise \"spurious 0\""),

@@ -30,7 +30,15 @@ pub const TIMEOUTS: Duration = Duration::from_secs(1);
 
 impl Default for World {
     fn default() -> World {
-        World { seed: 0, cpus: None, real_time: false, timeouts: TIMEOUTS, before: None, after: None, dir: None }
+        World {
+            seed: 0,
+            cpus: None,
+            real_time: false,
+            timeouts: TIMEOUTS,
+            before: None,
+            after: None,
+            dir: None,
+        }
     }
 }
 

@@ -93,6 +93,10 @@ fn time_and_yields() {
     // A: s p (post), M: w (wait with a limit). M cannot go on but by running out of time, so to run it or A is a free
     // choice: A s p, M w; or M times out, A s p. With a preemption: A s, left before p, M times out, A p.
     expect(&suite, "timeout", [2, 3, 3, 3]);
+    // The same with a limit of an hour: M does not time out while A can go on, and A always can.
+    expect(&suite, "far_timeout", [1, 1, 1, 1]);
+    let json = suite.check("far_timeout", &["--strategy", "dfs", "--timeouts", "2h"]);
+    assert_eq!(json["executions"], 3, "{json:#}");
     // A: s, which raises the flag. M yields: A, or M once more for free; at the second yield in a row M has to give
     // way to A, which could run all the time.
     expect(&suite, "yielding", [2, 2, 2, 2]);

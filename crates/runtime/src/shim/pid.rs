@@ -161,8 +161,8 @@ fn waited(real: i32, ended: bool) -> i32 {
     seen
 }
 
-/// A system call that waits for a child, with its options at `options`: at once, or aside if the child is still running.
-/// With `none` it has found no child that has ended.
+/// A system call that waits for a child, with its options at `options`: here if the child ends soon, else aside. With
+/// `none` it has found no child that has ended.
 fn wait_aside(number: usize, args: [usize; 6], options: usize, none: impl Fn() -> bool, pc: usize) -> isize {
     const WNOHANG: usize = 1;
     if !S.active.get() || args[options] & WNOHANG != 0 {
@@ -171,9 +171,24 @@ fn wait_aside(number: usize, args: [usize; 6], options: usize, none: impl Fn() -
     sched::point(Op::WaitChild, args[0], pc);
     let mut now = args;
     now[options] |= WNOHANG;
-    let got = sys::call(number, now);
-    if got == 0 && none() { aside::call(Op::WaitChild, number, args, pc) } else { got }
+    let (mut waited, mut moment) = (0, 20);
+    loop {
+        let got = sys::call(number, now);
+        if got != 0 || !none() {
+            return got;
+        }
+        if waited > SOON {
+            return aside::call(Op::WaitChild, number, args, pc);
+        }
+        sys::ppoll_micros(0, 0, moment);
+        waited += moment;
+        moment = (moment * 2).min(1_000);
+    }
 }
+
+/// A child that ends within so many microseconds is waited for by the whole program, so that when it ends is not up to
+/// chance; most do.
+const SOON: u64 = 100_000;
 
 /// `wait4`; the result is as the kernel gives it.
 fn wait_for(pid: i32, status: *mut c_int, options: c_int, usage: *mut c_void, pc: usize) -> isize {

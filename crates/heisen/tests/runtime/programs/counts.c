@@ -75,12 +75,22 @@ static void *posts(void *arg)
     return arg;
 }
 
-static void timeout(void)
+static void wait_for(long milliseconds)
 {
     pthread_t t = start(posts, NULL);
-    struct timespec hour = from_now(CLOCK_REALTIME, 3600 * 1000);
-    sem_timedwait(&sem, &hour);
+    struct timespec end = from_now(CLOCK_REALTIME, milliseconds);
+    sem_timedwait(&sem, &end);
     join(t);
+}
+
+static void timeout(void)
+{
+    wait_for(500);
+}
+
+static void far_timeout(void)
+{
+    wait_for(3600 * 1000);
 }
 
 static void *raises_flag(void *arg)
@@ -194,5 +204,5 @@ static void waiters(void)
 }
 
 CASES(CASE(alone), CASE(a_thread_of_no_steps), CASE(two_mutexes), CASE(the_same_mutex), CASE(two_threads),
-      CASE(semaphore), CASE(timeout), CASE(yielding), CASE(condition), CASE(meeting), CASE(initialiser),
+      CASE(semaphore), CASE(timeout), CASE(far_timeout), CASE(yielding), CASE(condition), CASE(meeting), CASE(initialiser),
       CASE(two_readers), CASE(reader_and_writer), CASE(waiters))

@@ -28,9 +28,13 @@ static void listen_on_network(void)
 
 static void listen_on_name(void)
 {
-    /* A name that no file system knows, made of the process's number. */
+    /* A name that no file system knows, made of the process's real number: several executions run at a time. */
     place.file = (struct sockaddr_un){.sun_family = AF_UNIX};
-    int length = snprintf(place.file.sun_path + 1, 50, "heisen-%d-%d", (int)getpid(), (int)getppid());
+    char number[20];
+    ssize_t got = readlink("/proc/self", number, sizeof number - 1);
+    assert(got > 0);
+    number[got] = 0;
+    int length = snprintf(place.file.sun_path + 1, 50, "heisen-%s", number);
     place_size = offsetof(struct sockaddr_un, sun_path) + 1 + length;
     listener = socket(AF_UNIX, SOCK_STREAM, 0);
     assert(bind(listener, &place.any, place_size) == 0 && listen(listener, 5) == 0);

@@ -64,7 +64,8 @@ fn classify(fd: c_int, ports: &Ports) {
 }
 
 fn accept_one(fd: c_int, address: usize, length: usize, flags: c_int, pc: usize) -> c_int {
-    let call = Call { op: Op::Accept, fd, events: POLLIN, at_once: false, length: 0, timeout: SO_RCVTIMEO, pc };
+    let call =
+        Call { op: Op::Accept, fd, events: POLLIN, at_once: false, length: 0, timeout: SO_RCVTIMEO, pc };
     let got = call.make(|_| {
         let ask = PollFd { fd, events: POLLIN, revents: 0 };
         if sys::poll(&raw const ask as usize, 1, 0) == 0 && !sys::is_nonblocking(fd) {
@@ -97,7 +98,15 @@ fn connect_to(fd: c_int, to: usize, length: u32, pc: usize) -> c_int {
     }
     io::touched();
     if got == EINPROGRESS {
-        let call = Call { op: Op::Connect, fd, events: POLLOUT, at_once: false, length: 0, timeout: SO_SNDTIMEO, pc };
+        let call = Call {
+            op: Op::Connect,
+            fd,
+            events: POLLOUT,
+            at_once: false,
+            length: 0,
+            timeout: SO_SNDTIMEO,
+            pc,
+        };
         // Not to be cancelled in between, as the socket has to be put back.
         if call.wait_for_it() == Woken::Ready {
             // Asked again, the kernel says how it went, and puts the socket into the state it has natively.
