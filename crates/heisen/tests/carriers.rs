@@ -29,9 +29,15 @@ fn same_on_both(path: &Path) {
     let file = path.to_str().expect("a plain path");
     let clean = file.contains("_fixed");
     let bound = if clean { "1" } else { "2" };
+    // What its head line says it is to be checked with.
+    let text = std::fs::read_to_string(path).expect("the example");
+    let head = text.lines().find(|line| line.contains("heisen: ")).expect("a statement");
+    let stated: Vec<&str> =
+        head.split_once(" with ").map_or(vec![], |(_, with)| with.split_whitespace().collect());
     let directory = scratch();
     let [fibers, kernel] = CARRIERS.map(|carrier| {
-        let json = check_json(directory.path(), &["--carrier", carrier, "--bound", bound, file]);
+        let options = [&["--carrier", carrier, "--bound", bound], &stated[..], &[file]].concat();
+        let json = check_json(directory.path(), &options);
         let schedule = json["findings"][0]["schedule"].as_str().map(|name| directory.path().join(name));
         (timeless(json), schedule.map(|path| std::fs::read_to_string(path).expect("the schedule")))
     });

@@ -191,10 +191,10 @@ static void one_signal(void)
 static void one_alarm(void)
 {
     handle(SIGALRM, count);
-    alarm(1);
+    ualarm(500000, 0);
     pthread_mutex_lock(&m);
     pthread_mutex_unlock(&m);
-    sleep(10);
+    usleep(900000);
 }
 
 CASES(CASE(taken_by_any), CASE(handled_at_any_step), CASE(alarm_against_work), CASE(handler_that_locks),

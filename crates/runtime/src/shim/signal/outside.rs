@@ -6,6 +6,7 @@ use super::deliver::blocked_in;
 use super::pending::Info;
 use super::{LAST, SIGPIPE, bit, mask, send};
 use crate::sched::{self, S, me, thread};
+use crate::shim::pid;
 use crate::{report, sys};
 use core::cell::UnsafeCell;
 use core::ffi::c_int;
@@ -85,12 +86,15 @@ pub fn collect() {
 }
 
 fn hand_out(info: &Info) {
+    let mut info = *info;
+    // Whoever sent it, or the child that has changed.
+    info.who[0] = pid::to_seen(info.who[0]);
     // A write to a closed pipe is told to the thread that wrote.
     let target = (info.signal == SIGPIPE && !thread(me()).timer.get() && !thread(me()).ended.get()).then(me);
     if info.signal != SIGPIPE {
         report::note(Note::OutsideSignal);
     }
-    send::post_choosing(target, info, 0, send::first_taker);
+    send::post_choosing(target, &info, 0, send::first_taker);
 }
 
 /// Takes what is pending in the kernel as all threads blocked it, of the signals that one no longer does.
