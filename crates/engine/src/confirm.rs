@@ -375,6 +375,10 @@ fn object_name(view: &mut View<'_>, wire: &Wire, op: Op, object: u64) -> String 
         Op::Point => object.to_string(),
         Op::Choose => format!("{} of {}", object & 0xffff, object >> 16),
         Op::Alloc => format!("{object} bytes"),
+        Op::WaitChild => match object as i32 {
+            process @ 1.. => format!("process {process}"),
+            _ => "any process".to_owned(),
+        },
         op if op.is_on_descriptor() => format!("descriptor {object}"),
         Op::Create | Op::Handler => {
             view.frame_at(object, false).last().map_or(String::new(), |f| f.function.clone())

@@ -94,12 +94,12 @@ extern "C" fn run(errand: &Errand) -> ! {
 }
 
 /// Makes a system call that may block for as long as it likes; the result is as the kernel gives it.
-pub fn call(op: Op, number: usize, args: [usize; 6], pc: usize) -> isize {
+pub fn call(op: Op, object: usize, number: usize, args: [usize; 6], pc: usize) -> isize {
     report::note(Note::Aside);
     let Some(errand) = send(number, args) else { return sys::call(number, args) };
     ERRANDS.count.set(ERRANDS.count.get() + 1);
     sched::add_errand();
-    while sched::wait_outside(op, args[0], pc, u64::MAX) == Woken::Interrupted {
+    while sched::wait_outside(op, object, pc, u64::MAX) == Woken::Interrupted {
         // The call cannot be called back: it goes on after the handler.
         signal::deliver();
     }

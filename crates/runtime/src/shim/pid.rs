@@ -163,12 +163,20 @@ fn waited(real: i32, ended: bool) -> i32 {
 
 /// A system call that waits for a child, with its options at `options`: here if the child ends soon, else aside. With
 /// `none` it has found no child that has ended.
-fn wait_aside(number: usize, args: [usize; 6], options: usize, none: impl Fn() -> bool, pc: usize) -> isize {
+fn wait_aside(
+    child: c_int,
+    number: usize,
+    args: [usize; 6],
+    options: usize,
+    none: impl Fn() -> bool,
+    pc: usize,
+) -> isize {
     const WNOHANG: usize = 1;
     if !S.active.get() || args[options] & WNOHANG != 0 {
         return sys::call(number, args);
     }
-    sched::point(Op::WaitChild, args[0], pc);
+    let child = child as u32 as usize;
+    sched::point(Op::WaitChild, child, pc);
     let mut now = args;
     now[options] |= WNOHANG;
     let (mut waited, mut moment) = (0, 20);
@@ -178,7 +186,7 @@ fn wait_aside(number: usize, args: [usize; 6], options: usize, none: impl Fn() -
             return got;
         }
         if waited > SOON {
-            return aside::call(Op::WaitChild, number, args, pc);
+            return aside::call(Op::WaitChild, child, number, args, pc);
         }
         sys::ppoll_micros(0, 0, moment);
         waited += moment;
@@ -195,7 +203,7 @@ fn wait_for(pid: i32, status: *mut c_int, options: c_int, usage: *mut c_void, pc
     let mut word: c_int = 0;
     let child = to_real_signed(pid) as isize as usize;
     let args = [child, &raw mut word as usize, options as u32 as usize, usage as usize, 0, 0];
-    let got = wait_aside(sys::SYS_WAIT4, args, 2, || true, pc);
+    let got = wait_aside(pid, sys::SYS_WAIT4, args, 2, || true, pc);
     if got <= 0 {
         return got;
     }
@@ -221,7 +229,7 @@ fn wait_id(kind: usize, id: i32, info: *mut [c_int; 32], options: c_int, usage: 
     unsafe { (*at)[PID] = 0 };
     // SAFETY: as above.
     let none = || unsafe { (&raw const (*at)[PID]).read_volatile() } == 0;
-    let result = wait_aside(sys::SYS_WAITID, args, 3, none, pc);
+    let result = wait_aside(id, sys::SYS_WAITID, args, 3, none, pc);
     if result == 0 {
         waited_info(info, options);
     }

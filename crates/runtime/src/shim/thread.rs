@@ -38,12 +38,15 @@ fn read_attributes(attributes: usize) -> (Wish, bool) {
     (wish, detached == DETACHED)
 }
 
+/// Creates a thread. Inlined, so that a debugger finds where the intercepted function returns.
+#[inline(always)]
 pub fn create(out: *mut usize, attributes: usize, start: usize, arg: usize, pc: usize) -> c_int {
     sched::point(Op::Create, start, pc);
     make(out, attributes, start, arg)
 }
 
 /// As [`create`], where the scheduling point is the caller's.
+#[inline(always)]
 pub fn make(out: *mut usize, attributes: usize, start: usize, arg: usize) -> c_int {
     let number = S.count.get();
     if number == MAX_THREADS {

@@ -25,7 +25,7 @@ fn take(fd: c_int, now: [usize; 3], later: [usize; 3], number: usize, pc: usize)
     let args = |three: [usize; 3]| [three[0], three[1], three[2], 0, 0, 0];
     let mut got = sys::call(number, args(now));
     if matches!(-got as i32, sys::EAGAIN | sys::EACCES) && now != later {
-        got = aside::call(Op::FileLock, number, args(later), pc);
+        got = aside::call(Op::FileLock, fd as usize, number, args(later), pc);
     }
     glibc::kernel_result(got) as c_int
 }
