@@ -14,7 +14,7 @@ use crate::slot::{Detail, Job, Run};
 use crate::sys;
 use crate::zygote::{Carrier, Limits, Observer, Output, Zygote};
 use heisen_search::{Dfs, Icb, Pct, Random, Search, Status, Strategy};
-use heisen_trace::{End, Faults, Finding, Note, Plan, Policy, Stack, World};
+use heisen_trace::{End, Faults, Finding, Note, Op, Plan, Policy, Stack, World};
 use heisen_wire::{MAX_SLOTS, Wire};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashSet};
@@ -231,6 +231,8 @@ struct Batch {
 struct Stuck {
     stack: Stack,
     spins: bool,
+    /// What the thread was about to do that was scheduled last, if it waits for another process.
+    waits: Option<Op>,
 }
 
 struct Shared {
@@ -403,7 +405,9 @@ impl Observer for StuckWatcher<'_> {
         let mut symbols = Symbols::new();
         symbols.hide(self.runtime);
         if let Ok(mut view) = View::new(&mut symbols, pid) {
-            self.seen = Some(Stuck { stack: view.stack(registers(wire)), spins: false });
+            let op = Op::from_code(wire.stop.op.load(Relaxed) as u8);
+            let waits = op.filter(|op| matches!(op, Op::WaitChild | Op::FileLock));
+            self.seen = Some(Stuck { stack: view.stack(registers(wire)), spins: false, waits });
         }
     }
 }
@@ -580,6 +584,13 @@ impl Driver<'_> {
         let seconds = self.check.limits.hang.as_secs_f32();
         let top = stuck.stack.0.first().map_or("an unknown place".to_owned(), |f| f.function.clone());
         let place = stuck.stack.place().map_or(String::new(), |f| format!(" ({} {})", f.place(), f.function));
+        if let (Some(op), false) = (stuck.waits, stuck.spins) {
+            let what = if op == Op::WaitChild { "a child process to end" } else { "a lock on a file" };
+            return Error::Uncontrolled(format!(
+                "the program waited for {seconds} s for {what}{place}, and no other thread could go on; if it only \
+                 takes long, raise --hang"
+            ));
+        }
         Error::Uncontrolled(if stuck.spins {
             format!(
                 "the program ran for {seconds} s without reaching a scheduling point: it spins in {top}{place}; if it \

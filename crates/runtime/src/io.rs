@@ -244,7 +244,7 @@ pub fn errands(able: bool) {
         } else if may_jump {
             return;
         }
-        if waited / 1000 > IO.patience.get() {
+        if waited / 1000 > IO.patience.get() && !aside::is_out() {
             report::note(Note::OutsideSilent);
             return;
         }
