@@ -19,8 +19,6 @@ pub struct Case {
     pub prepare: fn(&Path),
     /// What is compared.
     pub kind: Kind,
-    /// Words of Heisen's message about a program that does not run yet; `docs/programs.md` says more.
-    pub not_yet: Option<&'static str>,
 }
 
 /// What is compared with the native run, besides the exit status.
@@ -34,15 +32,8 @@ pub enum Kind {
     Serves(Script),
 }
 
-const PLAIN: Case = Case {
-    program: "",
-    args: &[],
-    variables: &[],
-    files: &[],
-    prepare: input::none,
-    kind: Kind::Prints,
-    not_yet: None,
-};
+const PLAIN: Case =
+    Case { program: "", args: &[], variables: &[], files: &[], prepare: input::none, kind: Kind::Prints };
 
 const REDIS: Script = Script {
     lanes: &[
@@ -88,20 +79,8 @@ const MINI_REDIS: Script = Script {
 /// All of them.
 pub const CASES: &[Case] = &[
     Case { program: "pigz", args: &["-p4", "-b128", "-c", "text"], prepare: input::text, ..PLAIN },
-    Case {
-        program: "pbzip2",
-        args: &["-p4", "-b1", "-c", "text"],
-        prepare: input::text,
-        not_yet: Some("sigtimedwait"),
-        ..PLAIN
-    },
-    Case {
-        program: "lbzip2",
-        args: &["-n4", "-1", "-c", "text"],
-        prepare: input::text,
-        not_yet: Some("sigsuspend"),
-        ..PLAIN
-    },
+    Case { program: "pbzip2", args: &["-p4", "-b1", "-c", "text"], prepare: input::text, ..PLAIN },
+    Case { program: "lbzip2", args: &["-n4", "-1", "-c", "text"], prepare: input::text, ..PLAIN },
     Case {
         program: "xz",
         args: &["-T4", "-1", "--block-size=65536", "-c", "text"],
@@ -132,14 +111,12 @@ pub const CASES: &[Case] = &[
         program: "redis-server",
         args: &["--port", "PORT", "--bind", "127.0.0.1", "--save", "", "--io-threads", "4"],
         kind: Kind::Serves(REDIS),
-        not_yet: Some("lost wake-up"),
         ..PLAIN
     },
     Case {
         program: "memcached",
         args: &["-A", "-t", "4", "-p", "PORT", "-U", "0", "-l", "127.0.0.1", "-u", "root"],
         kind: Kind::Serves(MEMCACHED),
-        not_yet: Some("epoll_wait"),
         ..PLAIN
     },
     Case {
@@ -148,7 +125,6 @@ pub const CASES: &[Case] = &[
         files: &[("nginx.conf", include_str!("nginx.conf"))],
         prepare: input::text,
         kind: Kind::Serves(NGINX),
-        not_yet: Some("does not control"),
         ..PLAIN
     },
     Case {
@@ -171,7 +147,6 @@ pub const CASES: &[Case] = &[
         args: &["--port", "PORT"],
         variables: &[("TOKIO_WORKER_THREADS", "4"), ("RUST_LOG", "off")],
         kind: Kind::Serves(MINI_REDIS),
-        not_yet: Some("epoll_wait"),
         ..PLAIN
     },
 ];

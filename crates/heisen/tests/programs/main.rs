@@ -143,18 +143,9 @@ impl<'a> Trial<'a> {
         if !soon(nothing_left) {
             return Err(format!("left behind: {:?}", self.processes()));
         }
-        match (self.case.not_yet, self.compare(&native, &checked)) {
-            (None, Ok(notes)) => {
-                let (one, each) = (native.took.as_secs_f64(), checked.took.as_secs_f64() / EXECUTIONS as f64);
-                Ok(format!("as natively, {EXECUTIONS} times; {one:.2} s natively, {each:.2} s each{notes}"))
-            }
-            (None, Err(failure)) => Err(failure),
-            (Some(words), Err(failure)) if failure.contains(words) => {
-                Ok(format!("does not run yet: {words}"))
-            }
-            (Some(words), Err(failure)) => Err(format!("{words:?} was expected: {failure}")),
-            (Some(_), Ok(_)) => Err("runs now: take `not_yet` out, here and in docs/programs.md".into()),
-        }
+        let notes = self.compare(&native, &checked)?;
+        let (one, each) = (native.took.as_secs_f64(), checked.took.as_secs_f64() / EXECUTIONS as f64);
+        Ok(format!("as natively, {EXECUTIONS} times; {one:.2} s natively, {each:.2} s each{notes}"))
     }
 
     fn native(&self) -> Outcome {
@@ -181,9 +172,6 @@ impl<'a> Trial<'a> {
         command.arg(env!("CARGO_BIN_EXE_heisen")).args(["check", "--quiet", "--json", "verdict.json"]);
         command.args(["--strategy", "random", "--seed", "1", "--jobs", "1"]);
         command.args(["--executions", &EXECUTIONS.to_string(), "--expect-exit", &status.to_string()]);
-        if self.case.not_yet.is_some() {
-            command.args(["--hang", "2s"]);
-        }
         self.append_program(command.arg("--"));
         command.stdout(Stdio::null());
         self.finish(command, &file)
