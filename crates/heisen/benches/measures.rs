@@ -3,6 +3,8 @@
 //! - operations a second on one long execution, against the shuttle crate on the same logic;
 //! - executions a second through the zygote, against fork, exit and wait alone in the same process;
 //! - system calls of a long execution, counted by strace where it is installed;
+//! - compressing 50 MB by `xz -T4`, one random execution, against `xz -T1` natively;
+//! - a thousand sleeps of one second, against the time that they say;
 //! - the engine's memory over a million executions (`cargo bench -- --long`; a tenth of that otherwise).
 
 use serde_json::Value;
@@ -177,6 +179,48 @@ fn engine_memory(directory: &Path, program: &Path, executions: u64) -> (u64, u64
     (seen.get(seen.len() / 10).copied().unwrap_or(0), seen.last().copied().unwrap_or(0))
 }
 
+const SLEEPS: &str = r#"
+#include <unistd.h>
+int main(void) { for (int i = 0; i < 1000; i++) sleep(1); return 0; }
+"#;
+
+/// Words that compress about as well as text does, from a simple generator.
+fn text(bytes: usize) -> Vec<u8> {
+    let mut state = 1u64;
+    let mut out = Vec::with_capacity(bytes + 16);
+    while out.len() < bytes {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        out.extend_from_slice(format!("word{} ", (state >> 33) % 50_000).as_bytes());
+    }
+    out
+}
+
+fn seconds(command: &mut Command) -> f64 {
+    let start = Instant::now();
+    let status = command.stdout(Stdio::null()).stderr(Stdio::null()).status().expect("it starts");
+    assert!(status.success(), "{command:?}: {status}");
+    start.elapsed().as_secs_f64()
+}
+
+/// Seconds to compress a file with four threads under Heisen, once, and with one natively; none without xz.
+fn compress(directory: &Path) -> Option<(f64, f64)> {
+    let file = directory.join("text");
+    std::fs::write(&file, text(50 << 20)).expect("a file");
+    Command::new("xz").arg("--version").stdout(Stdio::null()).status().ok()?;
+    let natively = seconds(Command::new("xz").args(["-T1", "-1", "-c"]).arg(&file));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_heisen"));
+    command.current_dir(directory).args([
+        "check",
+        "--strategy",
+        "random",
+        "--executions",
+        "1",
+        "--jobs",
+        "1",
+    ]);
+    Some((seconds(command.args(["--hang", "5m", "--", "xz", "-T4", "-1", "-c"]).arg(&file)), natively))
+}
+
 fn main() {
     let long = std::env::args().any(|a| a == "--long");
     let directory = tempfile::tempdir().expect("a temporary directory");
@@ -202,6 +246,7 @@ fn main() {
     let newest = std::fs::read_dir(cache.join("heisen"))
         .expect("the cache")
         .flatten()
+        .filter(|e| e.path().extension().is_some_and(|extension| extension == "so"))
         .max_by_key(|e| e.metadata().and_then(|m| m.modified()).ok())
         .expect("the runtime");
     let bare = best(3, || bare_forks(&forks, &newest.path(), 5000));
@@ -221,6 +266,20 @@ fn main() {
         }
         _ => table.push_str("| system calls | strace is not installed | | |\n"),
     }
+
+    match compress(directory.path()) {
+        Some((ours, native)) => {
+            let _ = writeln!(
+                table,
+                "| seconds to compress 50 MB, `xz -T4 -1` | {ours:.1} | natively, `-T1`: {native:.1} | {:.2} |",
+                ours / native
+            );
+        }
+        None => table.push_str("| seconds to compress 50 MB | xz is not installed | | |\n"),
+    }
+    let sleeps = compile(directory.path(), "sleeps", SLEEPS);
+    let slept = check(directory.path(), &sleeps, 1)["seconds"].as_f64().expect("a number");
+    let _ = writeln!(table, "| seconds for 1000 sleeps of a second | {slept:.3} | natively: 1000 | |");
 
     let many = if long { 1_000_000 } else { 100_000 };
     let (early, late) = engine_memory(directory.path(), &forks, many);
