@@ -2,7 +2,7 @@
 //! exports, with its doc comment, which says what the function means for the scheduler. An export without a row, a row
 //! without an export, a row without a program that calls it and a table that is out of date are errors.
 //!
-//! `HEISEN_BLESS=1 cargo test -p heisen --test api` writes the table anew.
+//! `HEISEN_BLESS=1 cargo test -p heisen-cli --test api` writes the table anew.
 
 mod common;
 
@@ -23,8 +23,13 @@ A function *waits* by leaving its thread disabled until what it waits for has co
 more than one can; it is not repeated in the rows. *Noted* is what the verdict lists under `not controlled`. A *misuse* is
 a finding of that kind. All times are those of the virtual clock.
 
-This file is made from the comments in the code: `HEISEN_BLESS=1 cargo test -p heisen --test api` writes it.
+This file is made from the comments in the code: `HEISEN_BLESS=1 cargo test -p heisen-cli --test api` writes it.
 ";
+
+/// What the debugger's script reads and calls lies in this file of the runtime, under names that begin so. No program
+/// calls that, so it has no rows; but the script must use all of it.
+const DEBUGGER: &str = "debugger.rs";
+const FOR_DEBUGGER: &str = "heisen_gdb";
 
 /// An intercepted function.
 #[derive(Debug)]
@@ -128,10 +133,11 @@ fn family(text: &str) -> Option<Family> {
     (!rows.is_empty()).then_some(Family { title, introduction, rows })
 }
 
-/// All families; the start of a process, which lies beside the shim, is among them.
+/// All families but what is for the debugger; the start of a process, which lies beside the shim, is among them.
 fn families() -> Vec<Family> {
     let sources = files(&root().join("crates/runtime/src"), &["rs"]);
-    sources.iter().filter_map(|path| family(&std::fs::read_to_string(path).expect("a source"))).collect()
+    let shown = sources.iter().filter(|path| !path.ends_with(DEBUGGER));
+    shown.filter_map(|path| family(&std::fs::read_to_string(path).expect("a source"))).collect()
 }
 
 fn render(families: &[Family]) -> String {
@@ -163,11 +169,24 @@ fn every_export_has_a_row_and_every_row_an_export() {
     let families = families();
     let rows: BTreeSet<&str> = families.iter().flat_map(|f| &f.rows).map(|row| row.name.as_str()).collect();
     let exports = exports();
-    let without_row: Vec<_> = exports.iter().filter(|name| !rows.contains(name.as_str())).collect();
+    let for_programs = exports.iter().filter(|name| !name.starts_with(FOR_DEBUGGER));
+    let without_row: Vec<_> = for_programs.filter(|name| !rows.contains(name.as_str())).collect();
     assert!(without_row.is_empty(), "exported without a doc comment to make a row of: {without_row:?}");
     let without_export: Vec<_> = rows.iter().filter(|name| !exports.contains(**name)).collect();
     assert!(without_export.is_empty(), "rows of what is not exported: {without_export:?}");
     assert_eq!(rows.len(), families.iter().map(|f| f.rows.len()).sum::<usize>(), "a function has two rows");
+}
+
+#[test]
+fn the_debugger_uses_what_is_exported_for_it() {
+    let script = std::fs::read_to_string(root().join("crates/heisen/src/gdb.py")).expect("the script");
+    let exports = exports();
+    let for_it: Vec<_> = exports.iter().filter(|name| name.starts_with(FOR_DEBUGGER)).collect();
+    assert!(!for_it.is_empty(), "nothing is exported for the debugger");
+    for name in for_it {
+        let used = [format!("(\"{name}\""), format!("('{name}'")].iter().any(|call| script.contains(call));
+        assert!(used, "the debugger's script does not use {name}");
+    }
 }
 
 #[test]
@@ -201,6 +220,8 @@ fn written_as(name: &str) -> &str {
         "__assert_fail" => "assert",
         "__register_atfork" => "pthread_atfork",
         "_Unwind_RaiseException" => "panic!",
+        "_ZNSt13random_device9_M_getvalEv" => "random_device",
+        "heisen_assert_fail" => "heisen_assert",
         name => name,
     }
 }

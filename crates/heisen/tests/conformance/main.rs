@@ -13,7 +13,19 @@ use std::path::Path;
 use suite::{conforms, differences};
 
 /// The macros of `results.h`, and of `results.rs`, that make a case.
-const CASES: [&str; 6] = ["CASE(", "ENDS(", "SAMPLED(", "NATIVELY(", "BECOMES(", "Case("];
+const CASES: [&str; 11] = [
+    "CASE(",
+    "ENDS(",
+    "SAMPLED(",
+    "NATIVELY(",
+    "BECOMES(",
+    "WRITES(",
+    "WRITES_WIDE(",
+    "READS(",
+    "READS_WIDE(",
+    "FOLLOWS(",
+    "Case(",
+];
 
 /// The file whose cases state something wrong.
 const WRONG: &str = "wrong.c";
@@ -54,7 +66,12 @@ fn there_are_enough_programs_and_each_file_is_tested() {
         count +=
             text.lines().filter(|line| CASES.iter().any(|case| line.trim_start().starts_with(case))).count();
     }
+    println!("{count} programs");
     assert!(count >= 150, "only {count} programs");
+    // The guide names a round number, so that not every new program changes it.
+    let guide = std::fs::read_to_string(common::root().join("docs/guide.md")).expect("the guide");
+    let named = format!("more than {} small programs", (count - 1) / 10 * 10);
+    assert!(guide.contains(&named), "{count} programs, but the guide does not say {named:?}");
 }
 
 #[test]
@@ -105,6 +122,32 @@ fn processes() {
 #[test]
 fn bad_calls() {
     conforms("bad_calls.c", &[]);
+}
+
+#[test]
+fn streams() {
+    conforms("streams.c", &[]);
+}
+
+#[test]
+fn descriptors() {
+    conforms("descriptors.c", &[]);
+}
+
+#[test]
+fn obsolete_signals() {
+    conforms("obsolete_signals.c", &[]);
+}
+
+#[test]
+fn ids() {
+    conforms("ids.c", &[]);
+}
+
+#[test]
+fn asks() {
+    let include = format!("-I{}", common::root().join("include").display());
+    conforms("asks.c", &[&include]);
 }
 
 #[test]

@@ -12,6 +12,8 @@ const RUNS: &str = "50";
 const ALL: &str = "6000";
 /// Executions of a case that does natively what it does.
 const AS_NATIVELY: &str = "30";
+/// Time-outs so far away are tried: the cases state results for those that nobody waits for in earnest, too.
+const FAR: &str = "1000h";
 /// Seconds after which a command is ended from outside: nothing here takes long unless it hangs.
 const LIMIT: &str = "60";
 
@@ -119,6 +121,8 @@ impl Suite {
             "--quiet",
             "--json",
             "-",
+            "--timeouts",
+            FAR,
             "--hang",
             "5s",
             "--jobs",

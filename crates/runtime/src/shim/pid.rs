@@ -322,32 +322,32 @@ shims! {
         real!(killpg, fn(to_real(id) => c_int, signal => c_int) -> c_int)
     }
 
-    /// Translates process ids; not a scheduling point.
+    /// Takes and gives ids as the program sees them, the same in every execution; not a scheduling point.
     fn getpgid(id: c_int) -> c_int = pc { to_seen(real!(getpgid, fn(to_real(id) => c_int) -> c_int)) }
 
-    /// Translates process ids; not a scheduling point.
+    /// Takes and gives ids as the program sees them, the same in every execution; not a scheduling point.
     fn getpgrp() -> c_int = pc { to_seen(real!(getpgrp, fn() -> c_int)) }
 
-    /// Translates process ids; not a scheduling point.
+    /// Takes and gives ids as the program sees them, the same in every execution; not a scheduling point.
     fn setpgid(id: c_int, group: c_int) -> c_int = pc {
         real!(setpgid, fn(to_real(id) => c_int, to_real(group) => c_int) -> c_int)
     }
 
-    /// Translates process ids; not a scheduling point.
+    /// Takes and gives ids as the program sees them, the same in every execution; not a scheduling point.
     fn getsid(id: c_int) -> c_int = pc { to_seen(real!(getsid, fn(to_real(id) => c_int) -> c_int)) }
 
-    /// Translates process ids; not a scheduling point.
+    /// Takes and gives ids as the program sees them, the same in every execution; not a scheduling point.
     fn setsid() -> c_int = pc { to_seen(real!(setsid, fn() -> c_int)) }
 
-    /// Translates process ids; not a scheduling point.
+    /// Takes and gives ids as the program sees them, the same in every execution; not a scheduling point.
     fn tcgetpgrp(fd: c_int) -> c_int = pc { to_seen(real!(tcgetpgrp, fn(fd => c_int) -> c_int)) }
 
-    /// Translates process ids; not a scheduling point.
+    /// Takes and gives ids as the program sees them, the same in every execution; not a scheduling point.
     fn tcsetpgrp(fd: c_int, group: c_int) -> c_int = pc {
         real!(tcsetpgrp, fn(fd => c_int, to_real(group) => c_int) -> c_int)
     }
 
-    /// Waits until a child has ended, aside, so that other threads go on, and translates its id.
+    /// Waits until a child has ended, aside, so that other threads go on; gives its id as the program knows it.
     fn waitpid(id: c_int, status: *mut c_int, options: c_int) -> c_int = pc {
         wait_result(id, status, options, core::ptr::null_mut(), pc)
     }
@@ -370,41 +370,41 @@ shims! {
         glibc::kernel_result(wait_id(kind as usize, id, info, options, 0, pc)) as c_int
     }
 
-    /// Translates the process id; not a scheduling point.
+    /// Takes the id of a process as the program sees it; not a scheduling point.
     fn prlimit(id: c_int, what: c_int, new: usize, old: usize) -> c_int = pc {
         real!(prlimit, fn(to_real(id) => c_int, what => c_int, new => usize, old => usize) -> c_int)
     }
 
-    /// Translates the process id; not a scheduling point.
+    /// Takes the id of a process as the program sees it; not a scheduling point.
     fn prlimit64(id: c_int, what: c_int, new: usize, old: usize) -> c_int = pc {
         real!(prlimit64, fn(to_real(id) => c_int, what => c_int, new => usize, old => usize) -> c_int)
     }
 
-    /// Translates the process id; not a scheduling point.
+    /// Takes the id of a process as the program sees it; not a scheduling point.
     fn process_vm_readv(id: c_int, to: usize, tos: usize, from: usize, froms: usize, flags: usize) -> isize = pc {
         real!(process_vm_readv, fn(
             to_real(id) => c_int, to => usize, tos => usize, from => usize, froms => usize, flags => usize
         ) -> isize)
     }
 
-    /// Translates the process id; not a scheduling point.
+    /// Takes the id of a process as the program sees it; not a scheduling point.
     fn process_vm_writev(id: c_int, from: usize, froms: usize, to: usize, tos: usize, flags: usize) -> isize = pc {
         real!(process_vm_writev, fn(
             to_real(id) => c_int, from => usize, froms => usize, to => usize, tos => usize, flags => usize
         ) -> isize)
     }
 
-    /// Translates the process id; not a scheduling point.
+    /// Takes the id of a process as the program sees it; not a scheduling point.
     fn pidfd_open(id: c_int, flags: u32) -> c_int = pc {
         real!(pidfd_open, fn(to_real(id) => c_int, flags => u32) -> c_int)
     }
 
-    /// Translates the process id; not a scheduling point.
+    /// Takes the id of a process as the program sees it; not a scheduling point.
     fn clock_getcpuclockid(id: c_int, clock: usize) -> c_int = pc {
         real!(clock_getcpuclockid, fn(to_real(id) => c_int, clock => usize) -> c_int)
     }
 
-    /// Translates the thread id; not a scheduling point.
+    /// Takes the id of a thread as the program sees it; not a scheduling point.
     fn sched_rr_get_interval(id: c_int, time: usize) -> c_int = pc {
         real!(sched_rr_get_interval, fn(to_real(id) => c_int, time => usize) -> c_int)
     }
@@ -412,30 +412,30 @@ shims! {
     /// Gives the thread id, the process id plus the thread's number; not a scheduling point.
     fn gettid() -> c_int = pc { thread_id() }
 
-    /// Translates the thread id; not a scheduling point.
+    /// Takes the id of a thread as the program sees it; not a scheduling point.
     fn sched_getscheduler(id: c_int) -> c_int = pc { real!(sched_getscheduler, fn(to_real(id) => c_int) -> c_int) }
 
-    /// Translates the thread id; not a scheduling point.
+    /// Takes the id of a thread as the program sees it; not a scheduling point.
     fn sched_setscheduler(id: c_int, policy: c_int, parameters: usize) -> c_int = pc {
         real!(sched_setscheduler, fn(to_real(id) => c_int, policy => c_int, parameters => usize) -> c_int)
     }
 
-    /// Translates the thread id; not a scheduling point.
+    /// Takes the id of a thread as the program sees it; not a scheduling point.
     fn sched_getparam(id: c_int, parameters: usize) -> c_int = pc {
         real!(sched_getparam, fn(to_real(id) => c_int, parameters => usize) -> c_int)
     }
 
-    /// Translates the thread id; not a scheduling point.
+    /// Takes the id of a thread as the program sees it; not a scheduling point.
     fn sched_setparam(id: c_int, parameters: usize) -> c_int = pc {
         real!(sched_setparam, fn(to_real(id) => c_int, parameters => usize) -> c_int)
     }
 
-    /// Translates the thread id; not a scheduling point.
+    /// Takes the id of a thread as the program sees it; not a scheduling point.
     fn getpriority(which: c_int, id: c_int) -> c_int = pc {
         real!(getpriority, fn(which => c_int, to_real(id) => c_int) -> c_int)
     }
 
-    /// Translates the thread id; not a scheduling point.
+    /// Takes the id of a thread as the program sees it; not a scheduling point.
     fn setpriority(which: c_int, id: c_int, priority: c_int) -> c_int = pc {
         real!(setpriority, fn(which => c_int, to_real(id) => c_int, priority => c_int) -> c_int)
     }

@@ -28,6 +28,8 @@ static USED: AtomicU8 = AtomicU8::new(0);
 const FLAGS: usize = 0;
 const USER_LOCK: u32 = 0x8000;
 const LOCK: usize = 136;
+/// Whether the stream is one of bytes or of wide characters; 0 if nothing has been written or read yet.
+const ORIENTATION: usize = 192;
 
 /// The lock of a stream.
 #[repr(C)]
@@ -115,11 +117,18 @@ fn unlock(file: usize, pc: usize) {
     }
 }
 
-/// Comes before a function that locks `file`: a stream, or the number of a standard one. The address of the function.
+/// The stream, or null if it has no orientation.
+fn oriented(file: usize) -> usize {
+    // SAFETY: a stream, or null.
+    if file != 0 && unsafe { *((file + ORIENTATION) as *const c_int) } != 0 { file } else { 0 }
+}
+
+/// Comes before a function that locks `file`: a stream, or the number of a standard one; 4 is for `perror`. The address of
+/// the function.
 extern "C" fn before(file: usize, pc: usize, function: &'static Real) -> usize {
     if S.active.get() && USED.load(Relaxed) != 0 {
         // SAFETY: glibc's variables, which the program may set to other streams.
-        let standard = unsafe { [0, stdin, stdout, stderr] };
+        let standard = unsafe { [0, stdin, stdout, stderr, oriented(stderr)] };
         let file = standard.get(file).copied().unwrap_or(file);
         // SAFETY: the program passes a stream, or null.
         if file != 0 && unsafe { *((file + FLAGS) as *const u32) } & USER_LOCK == 0 {
@@ -255,7 +264,17 @@ streams! {
     /// Waits first if another thread holds its stream by `flockfile`.
     fn vfwprintf = "rdi";
     /// Waits first if another thread holds its stream by `flockfile`.
+    fn __fwprintf_chk = "rdi";
+    /// Waits first if another thread holds its stream by `flockfile`.
+    fn __vfwprintf_chk = "rdi";
+    /// Waits first if another thread holds its stream by `flockfile`.
     fn fwscanf = "rdi";
+    /// Waits first if another thread holds its stream by `flockfile`.
+    fn vfwscanf = "rdi";
+    /// Waits first if another thread holds its stream by `flockfile`.
+    fn __isoc99_fwscanf = "rdi";
+    /// Waits first if another thread holds its stream by `flockfile`.
+    fn __isoc99_vfwscanf = "rdi";
     /// Waits first if another thread holds its stream by `flockfile`.
     fn fputs = "rsi";
     /// Waits first if another thread holds its stream by `flockfile`.
@@ -297,6 +316,8 @@ streams! {
     /// Waits first if another thread holds its stream by `flockfile`.
     fn __fgets_chk = "rcx";
     /// Waits first if another thread holds its stream by `flockfile`.
+    fn __fgetws_chk = "rcx";
+    /// Waits first if another thread holds its stream by `flockfile`.
     fn __fread_chk = "r8";
     /// Waits first if another thread holds standard input by `flockfile`.
     fn getchar = "1";
@@ -312,6 +333,12 @@ streams! {
     fn __isoc99_vscanf = "1";
     /// Waits first if another thread holds standard input by `flockfile`.
     fn wscanf = "1";
+    /// Waits first if another thread holds standard input by `flockfile`.
+    fn vwscanf = "1";
+    /// Waits first if another thread holds standard input by `flockfile`.
+    fn __isoc99_wscanf = "1";
+    /// Waits first if another thread holds standard input by `flockfile`.
+    fn __isoc99_vwscanf = "1";
     /// Waits first if another thread holds standard output by `flockfile`.
     fn printf = "2";
     /// Waits first if another thread holds standard output by `flockfile`.
@@ -330,6 +357,11 @@ streams! {
     fn wprintf = "2";
     /// Waits first if another thread holds standard output by `flockfile`.
     fn vwprintf = "2";
-    /// Waits first if another thread holds standard error by `flockfile`.
-    fn perror = "3";
+    /// Waits first if another thread holds standard output by `flockfile`.
+    fn __wprintf_chk = "2";
+    /// Waits first if another thread holds standard output by `flockfile`.
+    fn __vwprintf_chk = "2";
+    /// Waits first if another thread holds standard error by `flockfile`, unless nothing has been written to that yet:
+    /// then it is written to past the stream.
+    fn perror = "4";
 }

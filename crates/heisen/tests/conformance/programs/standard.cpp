@@ -9,6 +9,7 @@
 #include <future>
 #include <latch>
 #include <mutex>
+#include <random>
 #include <semaphore>
 #include <shared_mutex>
 #include <stop_token>
@@ -454,6 +455,20 @@ CASE(sleeps_last, "1")
     std::this_thread::sleep_for(2ms);
     std::this_thread::sleep_until(before + 3ms);
     say("%d", std::chrono::steady_clock::now() - before >= 3ms);
+}
+
+CASE(random_devices_differ, "1 1")
+{
+    // Twelve numbers of 32 bits: by chance they are all the same in no run that anybody sees.
+    std::random_device device("getentropy");
+    bool differs = false;
+    for (unsigned first = device(), i = 1; i < 12; i++)
+        differs |= device() != first;
+    say("%d ", differs);
+    differs = false;
+    for (unsigned i = 0; i < 12; i++)
+        differs |= std::random_device()() != device();
+    say("%d", differs);
 }
 
 CASE(errors_are_thrown, "deadlock none")

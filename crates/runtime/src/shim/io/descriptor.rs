@@ -34,6 +34,29 @@ fn copied(old: c_int, new: c_int) -> c_int {
     new
 }
 
+/// A way to talk is about to be closed: those at the other end will see that.
+fn closes(fd: c_int, pc: usize) {
+    sched::point(Op::Close, fd as usize, pc);
+    super::timerfd::closed(fd, fd);
+    io::touched();
+}
+
+/// As [`closes`] for what `new` is before it becomes a copy of `old`.
+fn replaces(old: c_int, new: c_int, pc: usize) {
+    if new >= 0 && new != old && io::class(new).talks() {
+        closes(new, pc);
+    }
+}
+
+/// As [`closes`] for a range of descriptors, whatever they are.
+fn closes_range(first: u32, last: u32, pc: usize) {
+    sched::point(Op::Close, first as usize, pc);
+    let number = |fd| c_int::try_from(fd).unwrap_or(c_int::MAX);
+    super::timerfd::closed(number(first), number(last));
+    io::forget(first, last);
+    io::touched();
+}
+
 const F_DUPFD: c_int = 0;
 const F_DUPFD_CLOEXEC: c_int = 1030;
 
@@ -49,41 +72,39 @@ shims! {
     /// A scheduling point if the descriptor is a way to talk: those that wait at the other end see its end.
     fn close(fd: c_int) -> c_int = pc {
         if fd >= 0 && io::class(fd).talks() {
-            sched::point(Op::Close, fd as usize, pc);
-            super::timerfd::closed(fd);
-            io::touched();
+            closes(fd, pc);
         }
         io::set_class(fd, Class::Unknown);
         real!(close, fn(fd => c_int) -> c_int)
     }
 
-    /// As `close`, for all descriptors of a range.
+    /// Closes all descriptors of a range; a scheduling point, as `close` is.
     fn close_range(first: u32, last: u32, flags: c_int) -> c_int = pc {
         const CLOSE_RANGE_CLOEXEC: c_int = 4;
         if flags & CLOSE_RANGE_CLOEXEC == 0 {
-            io::forget(first, last);
-            io::touched();
+            closes_range(first, last, pc);
         }
         real!(close_range, fn(first => u32, last => u32, flags => c_int) -> c_int)
     }
 
-    /// As `close`, for all descriptors from one on.
+    /// Closes all descriptors from one on; a scheduling point, as `close` is.
     fn closefrom(first: c_int) -> () = pc {
-        io::forget(first.max(0) as u32, u32::MAX);
-        io::touched();
+        closes_range(first.max(0) as u32, u32::MAX, pc);
         real!(closefrom, fn(first => c_int) -> ())
     }
 
-    /// The copy is what the original is.
+    /// No scheduling point. The copy is waited for as the original is.
     fn dup(old: c_int) -> c_int = pc { copied(old, real!(dup, fn(old => c_int) -> c_int)) }
 
-    /// The copy is what the original is; what it replaces is closed.
+    /// The copy is waited for as the original is. What it replaces is closed as by `close`.
     fn dup2(old: c_int, new: c_int) -> c_int = pc {
+        replaces(old, new, pc);
         copied(old, real!(dup2, fn(old => c_int, new => c_int) -> c_int))
     }
 
-    /// The copy is what the original is; what it replaces is closed.
+    /// The copy is waited for as the original is. What it replaces is closed as by `close`.
     fn dup3(old: c_int, new: c_int, flags: c_int) -> c_int = pc {
+        replaces(old, new, pc);
         copied(old, real!(dup3, fn(old => c_int, new => c_int, flags => c_int) -> c_int))
     }
 
@@ -101,7 +122,7 @@ shims! {
         })
     }
 
-    /// Both ends are known to be in the program.
+    /// No scheduling point. Both ends are known to be in the program, so a wait that nobody there can end is a deadlock.
     fn pipe(pair: *mut [c_int; 2]) -> c_int = pc {
         made_pair(pair, real!(pipe, fn(pair => *mut [c_int; 2]) -> c_int))
     }
@@ -118,7 +139,7 @@ shims! {
         ) -> c_int))
     }
 
-    /// A counter that threads wait for with `read`, `poll` and `epoll`.
+    /// No scheduling point. Makes a counter that threads wait for with `read`, `poll` and `epoll`.
     fn eventfd(value: u32, flags: c_int) -> c_int = pc {
         made(real!(eventfd, fn(value => u32, flags => c_int) -> c_int), Class::Inside)
     }
@@ -131,7 +152,7 @@ shims! {
         whole(super::stream::write_at(fd, &raw const value as usize, 8, pc))
     }
 
-    /// Its copies of other descriptors are known.
+    /// No scheduling point. What is added to it later is waited for with `epoll_wait`.
     fn epoll_create(size: c_int) -> c_int = pc {
         made(real!(epoll_create, fn(size => c_int) -> c_int), Class::Inside)
     }

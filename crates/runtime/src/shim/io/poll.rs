@@ -29,7 +29,7 @@ fn wish_of_millis(millis: c_int, mask: *const u64) -> Wish {
 }
 
 /// A wait for a time that may be null, for ever then; none if it is not a time.
-fn deadline_in_time(time: *const Timespec) -> Option<u64> {
+pub fn deadline_in_time(time: *const Timespec) -> Option<u64> {
     if time.is_null() {
         return Some(u64::MAX);
     }

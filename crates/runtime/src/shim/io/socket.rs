@@ -2,8 +2,10 @@
 //! waits for it and can never be served is a deadlock, and is not waited for in real time.
 
 use super::descriptor::made;
+use super::poll::deadline_in_time;
 use super::stream;
 use super::{Call, WOULD_BLOCK};
+use crate::clock::{self, Timespec};
 use crate::glibc::{self, real};
 use crate::io::{self, Class, POLLIN, POLLOUT, PollFd};
 use crate::sched::{self, Woken};
@@ -18,6 +20,7 @@ const AF_INET: u16 = 2;
 const AF_INET6: u16 = 10;
 const MSG_DONTWAIT: c_int = 0x40;
 const MSG_WAITALL: c_int = 0x100;
+const MSG_WAITFORONE: c_int = 0x1_0000;
 const SO_RCVTIMEO: c_int = 20;
 const SO_SNDTIMEO: c_int = 21;
 
@@ -165,6 +168,37 @@ fn send_bytes(fd: c_int, at: usize, length: usize, flags: c_int, to: [usize; 2],
     }))
 }
 
+/// The size of a `struct mmsghdr`.
+const MESSAGE: usize = 64;
+
+fn receive_messages(
+    fd: c_int,
+    messages: usize,
+    count: usize,
+    flags: c_int,
+    time: *const Timespec,
+    pc: usize,
+) -> isize {
+    let Some(deadline) = deadline_in_time(time) else {
+        return glibc::result(sys::EINVAL) as isize;
+    };
+    let ask = |done: usize, count: usize| {
+        let flags = (flags | MSG_DONTWAIT) as usize;
+        sys::call(sys::SYS_RECVMMSG, [fd as usize, messages + done * MESSAGE, count - done, flags, 0, 0])
+    };
+    let call = receives(fd, flags, 0, pc);
+    glibc::kernel_result(if flags & MSG_WAITFORONE != 0 {
+        call.make(|_| ask(0, count))
+    } else {
+        call.make_whole(
+            count,
+            |done, count| {
+                if done > 0 && clock::until(deadline) == 0 { 0 } else { ask(done, count) }
+            },
+        )
+    })
+}
+
 /// The pieces of a `struct msghdr`: where they are, and how many.
 fn message_pieces(message: usize) -> (usize, usize) {
     // SAFETY: the program passes a `struct msghdr`, whose third and fourth words these are.
@@ -172,12 +206,12 @@ fn message_pieces(message: usize) -> (usize, usize) {
 }
 
 shims! {
-    /// Someone outside may connect to it, until its peer is known.
+    /// No scheduling point. Until its peer is known to be in the program, someone outside may end a wait for it.
     fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int = pc {
         made(real!(socket, fn(domain => c_int, kind => c_int, protocol => c_int) -> c_int), Class::Outside)
     }
 
-    /// The port is one of the program's own.
+    /// No scheduling point. Connections to its port are from now on known to be between threads of the program.
     fn listen(fd: c_int, backlog: c_int) -> c_int = pc {
         let result = real!(listen, fn(fd => c_int, backlog => c_int) -> c_int);
         if result == 0 {
@@ -238,10 +272,10 @@ shims! {
         receive(fd, sys::SYS_RECVMSG, [fd as usize, message, flags as usize, 0, 0, 0], 2, pc)
     }
 
-    /// As `recv`, for several messages: those that are there.
-    fn recvmmsg(fd: c_int, messages: usize, count: u32, flags: c_int, time: usize) -> c_int = pc {
-        let _ = time;
-        receive(fd, sys::SYS_RECVMMSG, [fd as usize, messages, count as usize, flags as usize, 0, 0], 3, pc) as c_int
+    /// As `recv`, until as many messages as asked for have come, or only those that are there with MSG_WAITFORONE. The
+    /// time is looked at after each message only, as by the kernel.
+    fn recvmmsg(fd: c_int, messages: usize, count: u32, flags: c_int, time: *const Timespec) -> c_int = pc {
+        receive_messages(fd, messages, count as usize, flags, time, pc) as c_int
     }
 
     /// Waits until there is room for what is sent, and wakes those that wait for it.
@@ -266,10 +300,13 @@ shims! {
         }))
     }
 
-    /// As `send`, for several messages: those that there is room for.
+    /// As `send`, for several messages.
     fn sendmmsg(fd: c_int, messages: usize, count: u32, flags: c_int) -> c_int = pc {
-        let args = [fd as usize, messages, count as usize, (flags | MSG_DONTWAIT) as usize, 0, 0];
-        glibc::kernel_result(sends(fd, flags, 0, pc).make(|_| sys::call(sys::SYS_SENDMMSG, args))) as c_int
+        let flags_now = (flags | MSG_DONTWAIT) as usize;
+        glibc::kernel_result(sends(fd, flags, 0, pc).make_whole(count as usize, |done, count| {
+            let rest = [fd as usize, messages + done * MESSAGE, count - done, flags_now, 0, 0];
+            sys::call(sys::SYS_SENDMMSG, rest)
+        })) as c_int
     }
 
     /// A scheduling point: those that wait at the other end see the end of the stream.

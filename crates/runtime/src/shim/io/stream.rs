@@ -123,32 +123,62 @@ shims! {
 
     /// Waits until the one descriptor can take and the other can give, then copies as far as that goes.
     fn sendfile(to: c_int, from: c_int, offset: usize, count: usize) -> isize = pc {
-        copy(to, from, pc, || sys::call(sys::SYS_SENDFILE, [to as usize, from as usize, offset, count, 0, 0]))
+        send_file(to, from, offset, count, pc)
     }
 
     /// As `sendfile`.
     fn sendfile64(to: c_int, from: c_int, offset: usize, count: usize) -> isize = pc {
-        copy(to, from, pc, || sys::call(sys::SYS_SENDFILE, [to as usize, from as usize, offset, count, 0, 0]))
+        send_file(to, from, offset, count, pc)
     }
 
     /// Waits until the one descriptor can take and the other can give, then moves as far as that goes.
     fn splice(from: c_int, at: usize, to: c_int, onto: usize, count: usize, flags: u32) -> isize = pc {
         const SPLICE_F_NONBLOCK: u32 = 2;
+        let at_once = flags & SPLICE_F_NONBLOCK != 0;
         let flags = (flags | SPLICE_F_NONBLOCK) as usize;
-        copy(to, from, pc, || sys::call(sys::SYS_SPLICE, [from as usize, at, to as usize, onto, count, flags]))
+        copy(to, from, at_once, pc, || {
+            sys::call(sys::SYS_SPLICE, [from as usize, at, to as usize, onto, count, flags])
+        })
     }
 }
 
+fn send_file(to: c_int, from: c_int, offset: usize, count: usize, pc: usize) -> isize {
+    let args = [to as usize, from as usize, offset, count, 0, 0];
+    copy(to, from, false, pc, || sys::call(sys::SYS_SENDFILE, args))
+}
+
 /// A copy between two descriptors. The kernel has no form of it that does not block on the one that gives, so that is
-/// waited for first.
-fn copy(to: c_int, from: c_int, pc: usize, attempt: impl Fn() -> isize) -> isize {
-    if io::class(from).talks() && !sys::is_nonblocking(from) && !is_ready(from, POLLIN) {
-        let fds = [PollFd { fd: from, events: POLLIN, revents: 0 }];
-        io::wait(Op::Read, &fds, pc, u64::MAX);
+/// waited for first; and again if others have taken what was there when the other can take.
+fn copy(to: c_int, from: c_int, at_once: bool, pc: usize, attempt: impl Fn() -> isize) -> isize {
+    const TAKEN: isize = isize::MAX;
+    let (from_talks, to_talks) = (io::class(from).talks(), io::class(to).talks());
+    let does_not_wait = |fd, talks| talks && sys::is_nonblocking(fd);
+    let at_once = at_once || does_not_wait(from, from_talks) || does_not_wait(to, to_talks);
+    let gives = || !from_talks || at_once || is_ready(from, POLLIN);
+    let call = |op, fd, events| Call { op, fd, events, at_once, length: 0, timeout: 0, pc };
+    let reads = call(Op::Read, from, POLLIN);
+    if !to_talks {
+        let got = if from_talks {
+            reads.make(|_| if gives() { attempt() } else { WOULD_BLOCK })
+        } else {
+            attempt()
+        };
+        return glibc::kernel_result(got);
     }
-    if !io::class(to).talks() {
-        return glibc::kernel_result(attempt());
+    loop {
+        if !gives() {
+            let got = reads.make(|_| if gives() { 0 } else { WOULD_BLOCK });
+            if got < 0 {
+                return glibc::kernel_result(got);
+            }
+        }
+        let got = call(Op::Write, to, POLLOUT).make(|_| match () {
+            () if !gives() => TAKEN,
+            () if at_once || is_ready(to, POLLOUT) => attempt(),
+            () => WOULD_BLOCK,
+        });
+        if got != TAKEN {
+            return glibc::kernel_result(got);
+        }
     }
-    let call = Call { op: Op::Write, fd: to, events: POLLOUT, at_once: false, length: 0, timeout: 0, pc };
-    glibc::kernel_result(call.make(|_| if is_ready(to, POLLOUT) { attempt() } else { WOULD_BLOCK }))
 }

@@ -97,9 +97,9 @@ pub fn fire_due(now: u64) -> bool {
     true
 }
 
-/// A descriptor is about to be closed.
-pub fn closed(fd: c_int) {
-    if let Some(timer) = find(fd) {
+/// Descriptors are about to be closed.
+pub fn closed(first: c_int, last: c_int) {
+    for timer in TIMERS.all.iter().filter(|timer| (first..=last).contains(&(timer.fd.get() - 1))) {
         arm(timer, u64::MAX);
         timer.fd.set(0);
     }

@@ -189,12 +189,12 @@ shims! {
         change(number, handler, SA_RESETHAND | SA_NODEFER)
     }
 
-    /// Ignores a signal.
+    /// Ignores a signal, as by `sigaction`.
     fn sigignore(number: c_int) -> c_int = pc {
         if change(number, IGNORE, 0) == ERROR { -1 } else { 0 }
     }
 
-    /// Sets what is done for a signal and unblocks it, or, for SIG_HOLD, blocks it.
+    /// Sets what is done for a signal and unblocks it, or, for SIG_HOLD, blocks it. No scheduling point.
     fn sigset(number: c_int, handler: usize) -> usize = pc {
         if !is_valid(number) {
             glibc::set_errno(sys::EINVAL);
@@ -212,7 +212,7 @@ shims! {
         if blocked & bit(number) != 0 { HOLD } else { old }
     }
 
-    /// Whether a handler interrupts calls or lets them go on.
+    /// Sets whether a handler interrupts calls that wait or lets them go on; no scheduling point.
     fn siginterrupt(number: c_int, interrupts: c_int) -> c_int = pc {
         if !is_valid(number) || INTERNAL.contains(&number) {
             return glibc::result(sys::EINVAL);

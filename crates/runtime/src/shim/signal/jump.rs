@@ -18,13 +18,14 @@ pub struct Buffer {
     mask: u64,
 }
 
-/// Saves registers as glibc's does, those that are pointers mangled with the thread's guard; the mask if asked to.
+/// Saves registers as glibc's does and, if asked to, what the thread blocks; no scheduling point.
 ///
 /// # Safety
 /// As glibc's.
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
 pub unsafe extern "C" fn __sigsetjmp() {
+    // Registers that are pointers are mangled with the thread's guard.
     core::arch::naked_asm!(
         ".cfi_startproc",
         "mov [rdi], rbx",

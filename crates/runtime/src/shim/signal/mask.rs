@@ -197,6 +197,6 @@ shims! {
         old
     }
 
-    /// What is blocked.
+    /// Tells what the calling thread blocks; no scheduling point.
     fn siggetmask() -> c_int = pc { of_running() as c_int }
 }
