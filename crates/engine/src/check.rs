@@ -6,6 +6,7 @@
 use crate::confirm::{Camera, registers};
 use crate::diverge::{self, Parting, Place};
 use crate::error::{Error, Result};
+use crate::input;
 use crate::judge::{self, Verdict};
 use crate::look::{Symbols, View};
 use crate::program::Program;
@@ -29,6 +30,8 @@ const BATCH: usize = 64;
 const TELL: Duration = Duration::from_millis(100);
 /// Failures that did not come back, after which no further one is looked at.
 const MAX_UNCONFIRMED: u64 = 20;
+/// Further looks at a failure that depends on input from outside, until it comes back.
+const MORE_LOOKS: usize = 9;
 /// Distinct findings after which even `--keep-going` stops.
 const MAX_FINDINGS: usize = 100;
 
@@ -542,15 +545,31 @@ impl Driver<'_> {
             return Ok(false);
         }
         let camera = self.check.camera();
-        let closeup = camera.shoot(Job::Plan(plan))?;
+        let mut closeup = camera.shoot(Job::Plan(plan))?;
+        for _ in 0..MORE_LOOKS {
+            // With input from outside, it need not go the same way each time, and once is enough, as that is recorded.
+            if !closeup.outside || closeup.verdict.as_ref().is_some_and(|v| v.kind == verdict.kind) {
+                break;
+            }
+            closeup = camera.shoot(Job::Plan(plan))?;
+        }
         if closeup.verdict.as_ref().is_none_or(|v| v.kind != verdict.kind) {
             self.tally.unconfirmed += 1;
             self.locate(plan, closeup.run.tail.diverged);
             return Ok(false);
         }
+        let (outside, input) = (closeup.outside, closeup.input.take());
         let Some(mut finding) = closeup.into_finding(&camera, self.tally.executions) else {
             return Ok(false);
         };
+        if let Some(input) = input
+            && self.leads_there_with(&input, &finding)?
+        {
+            finding.schedule.input = Some(input::beside(&self.check.program.short_name(), &input));
+            finding.input = Some(input);
+            self.keep(verdict, finding);
+            return Ok(true);
+        }
         // The schedule as it will be written must lead there, too.
         let again = camera.shoot(Job::Schedule(&finding.schedule))?;
         if again.run.execution.diverged.is_some() || again.signature() != finding.signature {
@@ -558,12 +577,27 @@ impl Driver<'_> {
             self.locate(plan, again.run.tail.diverged);
             return Ok(false);
         }
+        if outside {
+            self.tally.notes |= 1 << (Note::Unrecorded as u8);
+        }
+        self.keep(verdict, finding);
+        Ok(true)
+    }
+
+    /// Whether the schedule of a finding leads there with what was recorded, and nobody outside.
+    fn leads_there_with(&self, input: &Arc<[u8]>, finding: &Finding) -> Result<bool> {
+        let limits = Limits { input: Some(input.clone()), ..self.check.limits.clone() };
+        let again =
+            Camera { limits: &limits, ..self.check.camera() }.shoot(Job::Schedule(&finding.schedule))?;
+        Ok(again.run.execution.diverged.is_none() && again.signature() == finding.signature)
+    }
+
+    fn keep(&mut self, verdict: Verdict, mut finding: Finding) {
         self.tally.keys.insert(verdict.key);
         finding.executions_to_find = self.tally.executions;
         if self.tally.signatures.insert(finding.signature.clone()) {
             self.tally.findings.push(finding);
         }
-        Ok(true)
     }
 
     /// Finds out, the first time, where the executions of a plan go different ways. What can't be found out is left open.

@@ -3,10 +3,12 @@
 
 use crate::diverge;
 use crate::error::Result;
+use crate::input;
 use crate::judge::{self, Verdict};
 use crate::look::{Registers, Symbols, View};
 use crate::program::{self, Program};
 use crate::slot::{Detail, Event, Job, Run, diverged_place, read_events, report_of};
+use crate::stdin;
 use crate::zygote::{Limits, Observer, Output, Zygote};
 use heisen_trace::finding::{Held, Switch, SwitchKind, ThreadEnd};
 use heisen_trace::schedule::{Entry, ThreadLine};
@@ -15,6 +17,7 @@ use heisen_wire::{MUTEX_OWNER, NO_THREAD, TID_BASE, Thread, Wire, saved, state, 
 use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Switches beyond this many are described by the place of the call alone, without a stack.
@@ -43,6 +46,10 @@ pub struct Closeup {
     pub diverged: String,
     /// What the program wrote, if it was kept.
     pub output: String,
+    /// Whether someone outside took part, and what was recorded of that, if all of it was.
+    pub outside: bool,
+    /// The record.
+    pub input: Option<Arc<[u8]>>,
 }
 
 /// One event, described.
@@ -81,6 +88,8 @@ impl Camera<'_> {
         let mut zygote = Zygote::start(self.runtime, self.program, self.limits, self.output)?;
         let mut watcher = Watcher { symbols, trace_wanted: self.trace, ..Watcher::default() };
         let run = zygote.run(job, Detail::All, Some(&mut watcher))?;
+        let outside = self.limits.input.is_none() && input::took_part(zygote.wire(), &run.execution);
+        let input = outside.then(|| input::recorded(zygote.wire(), &run.execution)).flatten();
         let output = zygote.end_output();
         let verdict = judge::judge(&run, self.expect_exit);
         let mut closeup = Closeup {
@@ -94,6 +103,8 @@ impl Camera<'_> {
             diverged: watcher.diverged,
             output,
             run,
+            outside,
+            input,
         };
         let kind = closeup.verdict.as_ref().map(|v| v.kind);
         let better = match kind {
@@ -172,7 +183,8 @@ impl Closeup {
             expect_exit: camera.expect_exit,
             spurious: camera.limits.spurious,
             faults: camera.limits.faults,
-            world: camera.limits.world.clone(),
+            input: None,
+            world: stdin::recorded(&camera.limits.world, camera.program),
             outcome: self.verdict.as_ref().map(|v| (v.kind, v.message.clone())),
             signature: self.signature(),
             threads: self.lines.clone(),
@@ -195,6 +207,7 @@ impl Closeup {
             switches: self.switches,
             threads: self.threads,
             output: self.output,
+            input: None,
             schedule,
         })
     }

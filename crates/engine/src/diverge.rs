@@ -121,6 +121,7 @@ fn cause(note: Note) -> Option<&'static str> {
         Note::CpuClock => Some("reads the processor-time clock"),
         Note::RealTime => Some("runs in real time"),
         Note::ChangedFile => Some("reads a file that was written while the check ran"),
+        Note::Outside => Some("gets input from outside"),
         Note::Fork | Note::Spawn => Some("starts other processes"),
         _ => None,
     }

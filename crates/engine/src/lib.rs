@@ -16,6 +16,8 @@
 //! | [`debug`] | executions for a debugger |
 //! | [`diverge`] | where executions of one plan part ways |
 //! | [`look`] | stacks and names from a paused process |
+//! | [`input`] | input from outside that was recorded with a finding |
+//! | [`stdin`] | what programs read from their standard input, and where it is kept |
 //! | [`saved`] | searches that were interrupted |
 
 mod around;
@@ -26,12 +28,14 @@ pub mod confirm;
 pub mod debug;
 pub mod diverge;
 pub mod error;
+pub mod input;
 pub mod judge;
 pub mod look;
 pub mod program;
 pub mod saved;
 pub mod scope;
 pub mod slot;
+pub mod stdin;
 mod sys;
 pub mod unpack;
 pub mod zygote;

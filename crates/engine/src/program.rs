@@ -32,6 +32,15 @@ pub fn hash(bytes: &[u8]) -> String {
 }
 
 impl Program {
+    /// The name that files about it begin with.
+    pub fn short_name(&self) -> String {
+        let name = match &self.source {
+            Some(source) => source.file_stem(),
+            None => self.path.file_name(),
+        };
+        name.unwrap_or_default().to_string_lossy().into_owned()
+    }
+
     /// Looks the program up as a shell would and checks that the runtime can take control of it.
     pub fn find(name: &OsStr, args: Vec<OsString>) -> Result<Program> {
         let path = locate(name)?;

@@ -282,6 +282,7 @@ fn read_divergence(wire: &Wire, slot: &Slot) -> Option<Divergence> {
         diverged::NOT_ENABLED => format!("{at}, but the chosen thread cannot run"),
         diverged::HASH => format!("{at}, but the steps before it were others"),
         diverged::OTHER_OP => at,
+        diverged::INPUT => format!("{at}, to which the recorded input does not fit"),
         _ => "something else".to_owned(),
     };
     Some(Divergence { step: report.diverged_step.load(Relaxed), found })

@@ -4,7 +4,7 @@
 use crate::error::Error;
 use heisen_wire::{MAGIC, SIZE, Wire};
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -68,6 +68,25 @@ impl Drop for Mapping {
         // SAFETY: unmaps what `new` mapped; no reference outlives `self`.
         unsafe { libc::munmap(self.at, SIZE) };
     }
+}
+
+/// A file in memory that can be read but not changed.
+pub fn read_only_file(bytes: &[u8]) -> io::Result<File> {
+    // SAFETY: a plain system call; the descriptor that comes back is ours.
+    let mut file = unsafe {
+        let fd = libc::memfd_create(c"stdin".as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING);
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        File::from_raw_fd(fd)
+    };
+    file.write_all(bytes)?;
+    let seals = libc::F_SEAL_WRITE | libc::F_SEAL_GROW | libc::F_SEAL_SHRINK | libc::F_SEAL_SEAL;
+    // SAFETY: a plain system call.
+    if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    File::open(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
 /// Makes a command start its program apart from us: in a session of its own, without address-space randomisation and

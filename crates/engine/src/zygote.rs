@@ -7,9 +7,11 @@
 use crate::around::Around;
 use crate::capture::Capture;
 use crate::error::{Error, Result};
+use crate::input;
 use crate::program::Program;
 use crate::scope::Scope;
 use crate::slot::{self, Detail, Event, Job, Run};
+use crate::stdin;
 use crate::sys::{self, Mapping};
 use heisen_trace::{Faults, World};
 use heisen_wire::{ENV_DIR, ENV_FD, MAX_SLOTS, Wire, boot, flag, park, stop, turn, world};
@@ -70,6 +72,8 @@ pub struct Limits {
     pub stop: Arc<AtomicBool>,
     /// Where threads may be preempted; anywhere if none.
     pub scope: Option<Arc<Scope>>,
+    /// Recorded input, which the executions get instead of what comes from outside.
+    pub input: Option<Arc<[u8]>>,
 }
 
 impl Default for Limits {
@@ -85,6 +89,7 @@ impl Default for Limits {
             worker: 0,
             stop: Arc::default(),
             scope: None,
+            input: None,
         }
     }
 }
@@ -185,7 +190,7 @@ impl Zygote {
             Some(directory) => command.env(ENV_DIR, directory),
             None => command.env_remove(ENV_DIR),
         };
-        command.args(&program.args).stdin(Stdio::null());
+        command.args(&program.args).stdin(stdin::open(&limits.world)?);
         let mut capture = None;
         match output {
             Output::Dropped => {
@@ -331,7 +336,14 @@ impl Zygote {
 
     /// Passes the turn to the zygote, with plans that have these flags besides the usual ones; how many.
     pub(crate) fn begin(&mut self, jobs: &[Job<'_>], detail: Detail, flags: u32) -> Result<usize> {
-        let flags = flags | self.limits.carrier.flags();
+        let input = self.limits.input.as_deref();
+        input::give(self.wire(), input);
+        let input = match detail {
+            _ if input.is_some() => flag::REPLAY_INPUT,
+            Detail::All => flag::RECORD_INPUT,
+            _ => 0,
+        };
+        let flags = flags | input | self.limits.carrier.flags();
         let wanted = slot::write_plans(self.wire(), jobs, detail, flags, &self.limits)?;
         let wire = self.wire();
         wire.slots_wanted.store(wanted as u32, Relaxed);
@@ -405,6 +417,9 @@ fn write_world(wire: &Wire, from: &World) {
     }
     if from.dir.is_some() {
         flags |= world::DIR;
+    }
+    if from.stdin.is_some() {
+        flags |= world::STDIN;
     }
     wire.world.seed.store(from.seed, Relaxed);
     wire.world.cpus.store(from.cpus.unwrap_or(0), Relaxed);

@@ -137,6 +137,10 @@ pub struct CheckArgs {
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
 
+    /// Give each execution the content of this file as its standard input, - for that of heisen itself [default: empty]
+    #[arg(long, value_name = "FILE")]
+    pub stdin: Option<PathBuf>,
+
     /// Run this many executions first that do not count
     #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
     pub warm_up: u64,
@@ -153,7 +157,7 @@ pub struct CheckArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = [
         "source", "command", "strategy", "bound", "depth", "steps", "hang", "seed", "keep_going", "expect_exit",
         "carrier", "spurious", "faults", "no_preempt", "focus", "at_ready", "cpus", "real_time", "timeouts", "before",
-        "after", "dir", "warm_up"
+        "after", "dir", "stdin", "warm_up"
     ])]
     pub resume: Option<PathBuf>,
 

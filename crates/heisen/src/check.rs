@@ -9,15 +9,16 @@ use heisen_engine::compile::{self, Language};
 use heisen_engine::program::Program;
 use heisen_engine::saved::{Saved, write_whole};
 use heisen_engine::scope::Patterns;
-use heisen_engine::{Error, unpack};
+use heisen_engine::{Error, stdin, unpack};
 use heisen_search::Search;
-use heisen_trace::{Finding, World};
+use heisen_trace::{Finding, Stdin, World};
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
 /// Executions of a sampling search without any other limit.
 const SAMPLES: u64 = 10_000;
@@ -26,7 +27,7 @@ pub fn run(args: &CheckArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
     check_places(args)?;
     // A compiler that was interrupted along with us has not failed.
     let interrupted = |error| if stop.load(Relaxed) { Error::Interrupted } else { error };
-    let Prepared { program, options, search, tally } = prepare(args).map_err(interrupted)?;
+    let Prepared { program, options, search, tally } = prepare(args, &stop).map_err(interrupted)?;
     let mut limits = options.limits(stop);
     let runtime = unpack::runtime()?;
     limits.scope = options.scope.resolve(&runtime, &program, &limits)?;
@@ -44,7 +45,7 @@ pub fn run(args: &CheckArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
     }
     let outcome = result?;
 
-    let written = write_schedules(&args.output, &program, &outcome.tally.findings);
+    let written = write_schedules(&args.output, &program, &options.world, &outcome.tally.findings);
     if !args.quiet {
         // First of all, so that what was found is not lost when something cannot be written.
         let schedules = written.as_deref().unwrap_or_default();
@@ -59,7 +60,9 @@ pub fn run(args: &CheckArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
     if outcome.ended == Ended::Interrupted {
         let path = args.output.join("search.json");
         create_directory(&args.output)?;
-        Saved::new(&program, options.clone(), outcome.tally, outcome.search).write(&path)?;
+        let world = stdin::keep(&options.world, &program, &args.output)?;
+        Saved::new(&program, Options { world, ..options.clone() }, outcome.tally, outcome.search)
+            .write(&path)?;
         say(format_args!("interrupted; continue with: {} check --resume {}", own_name(), quoted(&path)));
         return Ok(exit::INTERRUPTED);
     }
@@ -73,11 +76,12 @@ struct Prepared {
     tally: Tally,
 }
 
-fn prepare(args: &CheckArgs) -> Result<Prepared, Error> {
+fn prepare(args: &CheckArgs, stop: &AtomicBool) -> Result<Prepared, Error> {
     let jobs =
         args.jobs.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
     if let Some(path) = &args.resume {
         let (Saved { mut options, search, tally, .. }, program) = Saved::read(path)?;
+        stdin::fetch(&mut options.world, path)?;
         options.jobs = jobs;
         options.time = args.time.map(|more| more.saturating_add(tally.time)).or(options.time);
         options.executions =
@@ -103,14 +107,14 @@ fn prepare(args: &CheckArgs) -> Result<Prepared, Error> {
         carrier: args.carrier.into(),
         spurious: args.spurious,
         faults: args.faults,
-        world: world(args)?,
+        world: world(args, stop)?,
         warm_up: args.warm_up,
     };
     Ok(Prepared { search: options.search(), program, options, tally: Tally::default() })
 }
 
 /// What surrounds the executions.
-fn world(args: &CheckArgs) -> Result<World, Error> {
+fn world(args: &CheckArgs, stop: &AtomicBool) -> Result<World, Error> {
     let absolute = |dir: &PathBuf| {
         std::path::absolute(dir).map_err(|e| Error::Input(format!("--dir {}: {e}", dir.display())))
     };
@@ -123,7 +127,22 @@ fn world(args: &CheckArgs) -> Result<World, Error> {
         before: args.before.clone(),
         after: args.after.clone(),
         dir: dir.map(|dir| dir.into_os_string().into_vec()),
+        stdin: args.stdin.as_deref().map(|path| read_stdin(path, stop)).transpose()?,
     })
+}
+
+/// Reads what is to be the standard input, which may have to be waited for; aside, so that Ctrl-C ends that.
+fn read_stdin(path: &Path, stop: &AtomicBool) -> Result<Stdin, Error> {
+    let (send, receive) = mpsc::channel();
+    let path = path.to_owned();
+    std::thread::spawn(move || send.send(stdin::read(&path)));
+    loop {
+        match receive.recv_timeout(Duration::from_millis(50)) {
+            Ok(read) => return read,
+            Err(mpsc::RecvTimeoutError::Timeout) if !stop.load(Relaxed) => {}
+            Err(_) => return Err(Error::Interrupted),
+        }
+    }
 }
 
 fn find_program(args: &CheckArgs) -> Result<Program, Error> {
@@ -171,16 +190,23 @@ fn create_directory(directory: &Path) -> Result<(), Error> {
     std::fs::create_dir_all(directory).map_err(|e| Error::Input(format!("{}: {e}", directory.display())))
 }
 
-fn write_schedules(directory: &Path, program: &Program, findings: &[Finding]) -> Result<Vec<PathBuf>, Error> {
-    let name = match &program.source {
-        Some(source) => source.file_stem(),
-        None => program.path.file_name(),
-    };
-    let name = name.unwrap_or_default().to_string_lossy().into_owned();
+fn write_schedules(
+    directory: &Path,
+    program: &Program,
+    world: &World,
+    findings: &[Finding],
+) -> Result<Vec<PathBuf>, Error> {
+    let name = program.short_name();
     let mut paths = Vec::new();
-    for finding in findings {
+    if !findings.is_empty() {
         create_directory(directory)?;
+        stdin::keep(world, program, directory)?;
+    }
+    for finding in findings {
         let path = directory.join(format!("{name}-{}.schedule", &finding.signature[..8]));
+        if let (Some(input), Some((name, _))) = (&finding.input, &finding.schedule.input) {
+            write_whole(&directory.join(name), input)?;
+        }
         write_whole(&path, finding.schedule.to_text().as_bytes())?;
         paths.push(path);
     }

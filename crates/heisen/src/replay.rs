@@ -9,7 +9,7 @@ use heisen_engine::confirm::{Camera, Closeup};
 use heisen_engine::program::Program;
 use heisen_engine::slot::Job;
 use heisen_engine::zygote::{Limits, Output};
-use heisen_engine::{Error, compile, diverge, unpack};
+use heisen_engine::{Error, compile, diverge, input, stdin, unpack};
 use heisen_trace::{End, Schedule};
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
@@ -19,7 +19,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 pub fn run(args: &ReplayArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
-    let schedule = show::read(&args.schedule)?;
+    let mut schedule = show::read(&args.schedule)?;
+    stdin::fetch(&mut schedule.world, &args.schedule)?;
     let mut program = find_program(&schedule)?;
     program.at_ready = schedule.at_ready;
     let changed = program.hash != schedule.binary;
@@ -37,6 +38,7 @@ pub fn run(args: &ReplayArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
         spurious: schedule.spurious,
         faults: schedule.faults,
         world: schedule.world.clone(),
+        input: input::fetch(&schedule, &args.schedule)?,
         ..Limits::default()
     };
     let runtime = unpack::runtime()?;
@@ -60,11 +62,13 @@ pub fn run(args: &ReplayArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
         }
     }
     if let Some(divergence) = &closeup.run.execution.diverged {
-        let expected =
-            schedule.entries.iter().find(|e| e.step == divergence.step).map_or(String::new(), |e| {
+        let expected = schedule.entries.iter().find(|e| e.step == divergence.step).map_or(
+            "what was recorded".to_owned(),
+            |e| {
                 let then = if e.kind.is_value() { value(e.kind, e.options) } else { e.to.to_string() };
                 format!("{} about to {} at {}, then {then}", e.from, operation(e.op, &e.object), e.place)
-            });
+            },
+        );
         let at = if closeup.diverged.is_empty() { String::new() } else { format!(": {}", closeup.diverged) };
         let notes = closeup.run.execution.notes.iter().copied();
         let why = diverge::causes(notes).map_or(String::new(), |why| format!("; {why}"));

@@ -11,7 +11,7 @@ use crate::bits::Bits;
 use crate::sched::{self, S, Woken, thread, threads, words};
 use crate::shim::io::timerfd;
 use crate::shim::signal;
-use crate::{aside, clock};
+use crate::{aside, clock, record};
 use crate::{report, sys};
 use core::cell::Cell;
 use heisen_trace::{Note, Op};
@@ -62,6 +62,8 @@ const AT_ONCE: usize = 1024;
 
 struct Io {
     class: [Cell<u8>; KNOWN],
+    /// Sockets that were made by `socket` or `accept`.
+    sockets: [Cell<u64>; KNOWN / 64],
     /// Threads that wait for descriptors.
     waiting: Bits,
     /// How many.
@@ -82,6 +84,7 @@ unsafe impl Sync for Io {}
 
 static IO: Io = Io {
     class: [const { Cell::new(0) }; KNOWN],
+    sockets: [const { Cell::new(0) }; KNOWN / 64],
     waiting: Bits::new(),
     count: Cell::new(0),
     stale: Cell::new(false),
@@ -94,7 +97,8 @@ static IO: Io = Io {
 /// An execution begins: what the program was started with is not a way to talk, and silence from outside ends it after
 /// so many milliseconds.
 pub fn begin(patience: u64) {
-    IO.patience.set(patience);
+    let patience = record::through(record::Kind::Patience, 0, record::Out::default(), || patience as isize);
+    IO.patience.set(patience as u64);
     for fd in 0..3 {
         set_class(fd, inherited(fd));
     }
@@ -118,7 +122,24 @@ fn is_stream(fd: i32) -> bool {
 pub fn set_class(fd: i32, class: Class) {
     if let Some(slot) = usize::try_from(fd).ok().and_then(|fd| IO.class.get(fd)) {
         slot.set(class as u8);
+        if class == Class::Unknown {
+            set_socket(fd, false);
+        }
     }
+}
+
+/// Remembers whether a descriptor is a socket that may lead outside; not so one of a pair.
+pub fn set_socket(fd: i32, is: bool) {
+    if let Some(word) = usize::try_from(fd).ok().and_then(|fd| IO.sockets.get(fd / 64)) {
+        let bit = 1 << (fd % 64);
+        word.set(if is { word.get() | bit } else { word.get() & !bit });
+    }
+}
+
+/// Whether a descriptor is such a socket.
+pub fn is_socket(fd: i32) -> bool {
+    let word = usize::try_from(fd).ok().and_then(|fd| IO.sockets.get(fd / 64));
+    word.is_some_and(|word| word.get() >> (fd % 64) & 1 != 0)
 }
 
 /// What a descriptor is; the kernel is asked the first time.
@@ -139,8 +160,8 @@ pub fn class(fd: i32) -> Class {
 
 /// The descriptors from `first` to `last` are closed.
 pub fn forget(first: u32, last: u32) {
-    for slot in IO.class.iter().take(last.saturating_add(1) as usize).skip(first as usize) {
-        slot.set(Class::Unknown as u8);
+    for fd in first as usize..(last as usize).saturating_add(1).min(KNOWN) {
+        set_class(fd as i32, Class::Unknown);
     }
 }
 
@@ -193,7 +214,9 @@ fn look() {
     for number in waiting() {
         let fds = awaited(number);
         if !fds.is_empty() {
-            sched::set_ready(number, sys::poll(fds.as_ptr() as usize, fds.len(), 0) > 0);
+            let ask = || (sys::poll(fds.as_ptr() as usize, fds.len(), 0) > 0) as isize;
+            let ready = record::through(record::Kind::Look, number as i32, record::Out::default(), ask);
+            sched::set_ready(number, ready > 0);
         }
     }
 }
@@ -268,6 +291,15 @@ fn wait_for_outside(micros: u64) -> bool {
     if aside::came_back() {
         return true;
     }
+    let wait = || wait_for_descriptors(micros) as isize;
+    let ready = record::through(record::Kind::Wait, 0, record::Out::default(), wait) > 0;
+    if ready {
+        report::note(Note::Outside);
+    }
+    aside::came_back() || ready
+}
+
+fn wait_for_descriptors(micros: u64) -> bool {
     let mut count = 0;
     'all: for number in waiting() {
         for fd in awaited(number) {
@@ -278,9 +310,5 @@ fn wait_for_outside(micros: u64) -> bool {
             count += 1;
         }
     }
-    let ready = sys::ppoll_micros(IO.all.as_ptr() as usize, count, micros) > 0;
-    if ready {
-        report::note(Note::Outside);
-    }
-    aside::came_back() || ready
+    sys::ppoll_micros(IO.all.as_ptr() as usize, count, micros) > 0
 }

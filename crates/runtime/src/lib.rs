@@ -15,6 +15,8 @@
 //! | [`zygote`] | parks the program before `main`, one fork an execution |
 //! | [`report`] | what is written to the wire |
 //! | [`clock`] | virtual time |
+//! | [`record`] | input from outside, recorded and given again |
+//! | [`stdin`] | standard input, from its beginning in each execution |
 //! | [`io`], [`aside`] | waiting for descriptors; calls that block in the kernel, on a kernel thread of their own |
 //! | `shim` | what is intercepted, one file a family of functions |
 //!
@@ -35,10 +37,12 @@ mod glibc;
 mod io;
 mod kernel;
 mod policy;
+mod record;
 mod report;
 mod sched;
 mod scope;
 mod shim;
+mod stdin;
 mod sys;
 mod zygote;
 

@@ -105,6 +105,7 @@ pub fn begin(number: usize) {
         debugger::begin();
     }
     set_alarm();
+    crate::record::begin(R.flags.get());
     crate::io::begin(u64::from(plan.patience.load(Relaxed)));
     S.running.set(true);
     if R.flags.get() & flag::EVENTS != 0 {
@@ -359,6 +360,13 @@ fn diverge(why: u32, step: u32, options: usize) {
     put(&report.diverged_pc, thread(me()).pc.get());
     R.next.set(R.overrides.get());
     set_alarm();
+}
+
+/// The program does not ask for what was recorded: it goes another way, and cannot go on without the outside.
+pub fn other_input() -> ! {
+    diverge(diverged::INPUT, S.step.get(), 0);
+    ending(end::EXIT, 0, thread(me()).pc.get());
+    sys::exit_group(0)
 }
 
 /// The execution is about to end in an orderly way: notes how.

@@ -44,6 +44,13 @@ const SYS_CLOSE: usize = 3;
 const SYS_OPEN: usize = 2;
 pub const SYS_READ: usize = 0;
 const SYS_FSTAT: usize = 5;
+const SYS_LSEEK: usize = 8;
+pub const SYS_DUP3: usize = 292;
+pub const SYS_SOCKET: usize = 41;
+pub const SYS_SHUTDOWN: usize = 48;
+pub const SYS_BIND: usize = 49;
+pub const SYS_LISTEN: usize = 50;
+pub const SYS_SETSOCKOPT: usize = 54;
 const SYS_FTRUNCATE: usize = 77;
 const SYS_CHDIR: usize = 80;
 const SYS_CLOCK_GETTIME: usize = 228;
@@ -84,7 +91,7 @@ pub const SYS_PIDFD_OPEN: usize = 434;
 const SYS_EXIT_GROUP: usize = 231;
 const SYS_EXIT: usize = 60;
 const SYS_POLL: usize = 7;
-const SYS_GETSOCKOPT: usize = 55;
+pub const SYS_GETSOCKOPT: usize = 55;
 const SYS_PPOLL: usize = 271;
 const SYS_PREADV2: usize = 327;
 const SYS_PWRITEV2: usize = 328;
@@ -250,6 +257,29 @@ pub fn last_written(fd: i32) -> Option<u64> {
     let mut stat = [0u64; 18];
     let result = call(SYS_FSTAT, [fd as usize, stat.as_mut_ptr() as usize, 0, 0, 0, 0]);
     (result == 0 && stat[MODE] & KIND == REGULAR).then(|| stat[MODIFIED] * 1_000_000_000 + stat[MODIFIED + 1])
+}
+
+/// The number of the file that a descriptor stands for, on its device; none if there is no such descriptor.
+pub fn file_number(fd: i32) -> Option<u64> {
+    const NUMBER: usize = 1;
+    let mut stat = [0u64; 18];
+    (call(SYS_FSTAT, [fd as usize, stat.as_mut_ptr() as usize, 0, 0, 0, 0]) == 0).then(|| stat[NUMBER])
+}
+
+/// Opens for reading, by its path, the file that a descriptor stands for, at the place where that is, and puts it there.
+/// Whether that was possible.
+pub fn open_anew(fd: i32, path: &core::ffi::CStr) -> bool {
+    const SEEK_SET: usize = 0;
+    const SEEK_CUR: usize = 1;
+    let place = call(SYS_LSEEK, [fd as usize, 0, SEEK_CUR, 0, 0, 0]);
+    let new = call(SYS_OPEN, [path.as_ptr() as usize, 0, 0, 0, 0, 0]);
+    if place < 0 || new < 0 {
+        return false;
+    }
+    call(SYS_LSEEK, [new as usize, place as usize, SEEK_SET, 0, 0, 0]);
+    let put = call(SYS_DUP3, [new as usize, fd as usize, 0, 0, 0, 0]);
+    close(new as i32);
+    put == fd as isize
 }
 
 /// What a clock of the kernel shows: seconds and nanoseconds.

@@ -6,7 +6,7 @@
 
 use crate::glibc::{self, real};
 use crate::sched::S;
-use crate::{clock, fibers, report, scope, shim, sys};
+use crate::{clock, fibers, report, scope, shim, stdin, sys};
 use core::ffi::c_int;
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -49,6 +49,9 @@ extern "C" fn init() {
         name[..ENV_DIR.len()].copy_from_slice(ENV_DIR.as_bytes());
         name[ENV_DIR.len()] = b'=';
         DIR.store(glibc::env_value(&name[..=ENV_DIR.len()]), Relaxed);
+    }
+    if flags & world::STDIN != 0 {
+        stdin::init();
     }
     if let Err(message) = fibers::init() {
         sys::write(2, message);
@@ -152,6 +155,10 @@ fn execute(wire: &Wire, zygote: i32, number: usize) -> bool {
         let dir = DIR.load(Relaxed);
         if dir != 0 && !sys::change_directory(dir as *const u8) {
             sys::write(2, b"heisen: the directory of this execution is gone\n");
+            sys::exit_group(5);
+        }
+        if !stdin::renew() {
+            sys::write(2, b"heisen: the standard input of this execution cannot be opened\n");
             sys::exit_group(5);
         }
         report::begin(number);

@@ -217,4 +217,7 @@ pub struct Finding {
     pub signature: String,
     /// How to make it happen again.
     pub schedule: Schedule,
+    /// What came from outside, for the file beside the schedule.
+    #[serde(skip)]
+    pub input: Option<std::sync::Arc<[u8]>>,
 }

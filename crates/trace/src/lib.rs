@@ -20,6 +20,8 @@ pub mod plan;
 #[cfg(feature = "std")]
 pub mod schedule;
 #[cfg(feature = "std")]
+pub mod stdin;
+#[cfg(feature = "std")]
 pub mod thread;
 #[cfg(feature = "std")]
 pub mod world;
@@ -39,6 +41,8 @@ pub use finding::{Finding, FindingKind, Frame, Stack};
 pub use plan::{Override, Plan, Policy};
 #[cfg(feature = "std")]
 pub use schedule::Schedule;
+#[cfg(feature = "std")]
+pub use stdin::Stdin;
 #[cfg(feature = "std")]
 pub use thread::ThreadId;
 #[cfg(feature = "std")]

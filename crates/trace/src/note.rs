@@ -46,6 +46,8 @@ notes! {
     OutsideSilent = 14, "a thread waited for input from outside until Heisen gave up waiting";
     /// A call that blocks was run on a kernel thread of its own.
     Aside = 15, "a call that blocks in the kernel ran aside: when it came back is not up to the schedule";
+    /// Input from outside with a finding that could not be recorded.
+    Unrecorded = 16, "input from outside that could not be recorded: to replay a finding, it has to come again";
     /// A signal that no thread of the program sent.
     OutsideSignal = 37, "a signal from outside the program: when it comes is not controlled";
     /// SIGSTOP and its like, sent by the program to itself.

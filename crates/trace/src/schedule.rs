@@ -27,6 +27,7 @@
 use crate::fault::{Fault, Faults};
 use crate::finding::{FindingKind, SwitchKind};
 use crate::op::Op;
+use crate::stdin::Stdin;
 use crate::thread::ThreadId;
 use crate::world::{TIMEOUTS, World};
 use serde::{Deserialize, Serialize};
@@ -94,6 +95,9 @@ pub struct Schedule {
     pub faults: Faults,
     /// What surrounds the execution.
     pub world: World,
+    /// Name and hash of the file beside it that holds what came from outside.
+    #[serde(default)]
+    pub input: Option<(String, String)>,
     /// The outcome it leads to: kind and message.
     pub outcome: Option<(FindingKind, String)>,
     /// The signature of that outcome.
@@ -150,6 +154,9 @@ impl Schedule {
         writeln!(out, "steps-limit {}", self.steps_limit)?;
         writeln!(out, "expect-exit {}", self.expect_exit)?;
         self.write_world(out)?;
+        if let Some((name, hash)) = &self.input {
+            writeln!(out, "input-file {} {hash}", quote(name.as_bytes()))?;
+        }
         if self.spurious > 0 {
             writeln!(out, "spurious {}", self.spurious)?;
         }
@@ -211,7 +218,13 @@ impl Schedule {
         if let Some(dir) = &world.dir {
             writeln!(out, "dir {}", quote(dir))?;
         }
-        Ok(())
+        match &world.stdin {
+            None => Ok(()),
+            Some(Stdin::Bytes(bytes)) => writeln!(out, "stdin {}", quote(bytes)),
+            Some(Stdin::Beside { name, hash }) => {
+                writeln!(out, "stdin-file {} {hash}", quote(name.as_bytes()))
+            }
+        }
     }
 
     /// Reads a schedule from text.
@@ -257,6 +270,19 @@ impl Schedule {
                 "before" => schedule.world.before = Some(words.text("the command before")?),
                 "after" => schedule.world.after = Some(words.text("the command after")?),
                 "dir" => schedule.world.dir = Some(words.string("the directory")?),
+                "stdin" => {
+                    let bytes = words.string("the standard input")?;
+                    schedule.world.stdin = Some(Stdin::Bytes(bytes.into()));
+                }
+                "stdin-file" => {
+                    let name = words.text("the file of the standard input")?;
+                    let hash = words.word("its hash")?.to_owned();
+                    schedule.world.stdin = Some(Stdin::Beside { name, hash });
+                }
+                "input-file" => {
+                    let name = words.text("the file of the recorded input")?;
+                    schedule.input = Some((name, words.word("its hash")?.to_owned()));
+                }
                 "spurious" => schedule.spurious = words.number("a number of spurious wake-ups")?,
                 "faults" => {
                     let text = words.word("a number of faults")?;
@@ -530,7 +556,9 @@ mod tests {
                 before: Some("echo \"$HEISEN_DIR\"".into()),
                 after: Some("true".into()),
                 dir: Some(b"/tmp/\xff".to_vec()),
+                stdin: Some(Stdin::Bytes((*b"1 # 2\n\0\xff\r\n").into())),
             },
+            input: Some(("a.input".into(), "0a".into())),
             outcome: Some((FindingKind::ExitStatus, "exit \\ \"1\"".into())),
             signature: "abc".into(),
             threads: vec![ThreadLine { thread: ThreadId(1), path: "0.1".into(), start: "worker".into() }],
@@ -605,6 +633,9 @@ mod tests {
     #[test]
     fn nonsense_values_name_their_line() {
         let text = with_values().to_text();
+        let line =
+            text.lines().position(|line| line.contains("fault trylock")).expect("the second fault") + 1;
+        let second = format!("line {line}: more faults than allowed; raise \"faults 1:");
         for (old, new, want) in [
             ("choose 2 of 5", "choose two of 5", "\"two\" is not a value"),
             ("choose 2 of 5", "choose 2 off 5", "\"of\" must stand between"),
@@ -615,7 +646,7 @@ mod tests {
             ("fault malloc", "fault fire", "no fault is called \"fire\""),
             ("fault malloc", "fault", "no fault is called \"alloc\""),
             ("fault malloc", "fault eintr", "\"faults 2:malloc,trylock\" above does not allow eintr"),
-            ("faults 2:", "faults 1:", "line 34: more faults than allowed; raise \"faults 1:"),
+            ("faults 2:", "faults 1:", &second),
             ("faults 2:", "faults many:", "\"many\" is not a number of faults"),
             ("malloc,trylock", "malloc,fire", "no fault is called \"fire\"; there are malloc"),
             ("spurious 1\n", "", "more spurious wake-ups than allowed; raise \"spurious 0\""),
@@ -635,6 +666,17 @@ mod tests {
         let text = sample().to_text();
         assert_eq!(Schedule::parse(&text), Ok(sample()), "{text}");
         assert_eq!(sample().preemptions(), 1);
+    }
+
+    #[test]
+    fn a_standard_input_beside_the_file() {
+        let mut schedule = sample();
+        let (name, hash) = ("a \"b\".stdin".to_owned(), "77aa".to_owned());
+        schedule.world.stdin = Some(Stdin::Beside { name, hash });
+        let text = schedule.to_text();
+        assert_eq!(Schedule::parse(&text), Ok(schedule), "{text}");
+        let error = Schedule::parse(&text.replace(" 77aa", "")).expect_err("no hash");
+        assert!(error.to_string().contains("its hash is missing"), "{error}");
     }
 
     #[test]
@@ -673,6 +715,7 @@ mod tests {
             ("seed 1", "seed x1", "is not a seed"),
             ("cpus 3", "cpus -3", "is not a number of processors"),
             ("real-time", "real-time yes", "unexpected"),
+            ("stdin \"1", "stdin 1", "must be in double quotes"),
             ("program ", "# program ", "no program is named"),
         ] {
             assert!(text.contains(old), "{old}");

@@ -1,7 +1,8 @@
 //! The world that a program is shown besides its schedule: what it takes for random, how many processors it sees, which
-//! time it is, and what is done around each execution. One world belongs to a whole check; the schedule file keeps it,
+//! time it is, what it reads from its standard input, and what is done around each execution. One world belongs to a whole check; the schedule file keeps it,
 //! so that a replay has the same.
 
+use crate::stdin::Stdin;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -23,6 +24,8 @@ pub struct World {
     pub after: Option<String>,
     /// The directory below which each execution has an empty one of its own.
     pub dir: Option<Vec<u8>>,
+    /// What it finds on its standard input; nothing if none.
+    pub stdin: Option<Stdin>,
 }
 
 /// How far away a deadline may be, unless told otherwise: longer delays of the other threads are not believable.
@@ -38,6 +41,7 @@ impl Default for World {
             before: None,
             after: None,
             dir: None,
+            stdin: None,
         }
     }
 }

@@ -10,7 +10,7 @@
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
 /// Identifies a mapping as ours; changes with every change of the layout.
-pub const MAGIC: u64 = 0x4845_4953_454e_0003;
+pub const MAGIC: u64 = 0x4845_4953_454e_0004;
 
 /// The environment variable that names the file descriptor of the mapping.
 pub const ENV_FD: &str = "HEISEN_WIRE";
@@ -30,6 +30,8 @@ pub const MAX_EVENTS: usize = 1 << 20;
 pub const MAX_SLOTS: usize = 32;
 /// Most ranges of code that a scope may have.
 pub const MAX_SCOPE: usize = 1 << 16;
+/// Most bytes of recorded input.
+pub const MAX_INPUT: usize = 4 << 20;
 /// Room for the text of a failed assertion.
 pub const MAX_TEXT: usize = 1024;
 
@@ -70,6 +72,18 @@ pub mod flag {
     pub const KERNEL: u32 = 1 << 16;
     /// Wait at the beginning for a debugger to attach, then stop where it wants. Only with [`KERNEL`].
     pub const DEBUGGER: u32 = 1 << 17;
+    /// Log what comes from outside.
+    pub const RECORD_INPUT: u32 = 1 << 18;
+    /// Take it from the log.
+    pub const REPLAY_INPUT: u32 = 1 << 19;
+}
+
+/// Bits of [`Wire::input_state`].
+pub mod input {
+    /// Someone outside took part.
+    pub const USED: u32 = 1;
+    /// The log does not hold everything.
+    pub const INCOMPLETE: u32 = 2;
 }
 
 /// What a debugger wants to stop at: bits of what it passes to the runtime.
@@ -94,6 +108,8 @@ pub mod world {
     pub const REAL_TIME: u32 = 1;
     /// Each execution begins in the directory that the environment variable [`DIR`](super::ENV_DIR) names.
     pub const DIR: u32 = 2;
+    /// Each execution reads its standard input, a file, from where the parked program has left it.
+    pub const STDIN: u32 = 4;
 }
 
 /// Values of [`Report::end`].
@@ -148,6 +164,8 @@ pub mod diverged {
     pub const HASH: u32 = 4;
     /// Another thread is running, or it is about to do something else.
     pub const OTHER_OP: u32 = 5;
+    /// The recorded input does not fit.
+    pub const INPUT: u32 = 6;
 }
 
 /// Values of [`Stop::state`], a futex word, and of [`Stop::reason`].
@@ -507,6 +525,12 @@ pub struct Wire {
     pub scope_ranges: AtomicU32,
     /// Ranges of code, sorted, that do not overlap.
     pub scope: [ScopeRange; MAX_SCOPE],
+    /// Bytes in use of [`Wire::input`].
+    pub input_length: AtomicU32,
+    /// Bits of [`input`].
+    pub input_state: AtomicU32,
+    /// What came from outside; the runtime knows how it is laid out.
+    pub input: [AtomicU8; MAX_INPUT],
 }
 
 /// Size of the mapping in bytes.

@@ -11,6 +11,7 @@ use heisen_trace::Op;
 /// Remembers a descriptor that was just made; passes an error on.
 pub fn made(fd: c_int, class: Class) -> c_int {
     io::set_class(fd, class);
+    io::set_socket(fd, false);
     fd
 }
 
@@ -19,7 +20,7 @@ fn made_pair(pair: *const [c_int; 2], result: c_int) -> c_int {
     if result == 0 {
         // SAFETY: the real function has just filled it.
         for fd in unsafe { *pair } {
-            io::set_class(fd, Class::Inside);
+            made(fd, Class::Inside);
         }
     }
     result
@@ -29,6 +30,7 @@ fn made_pair(pair: *const [c_int; 2], result: c_int) -> c_int {
 fn copied(old: c_int, new: c_int) -> c_int {
     if new >= 0 && new != old {
         io::set_class(new, io::class(old));
+        io::set_socket(new, io::is_socket(old));
         io::touched();
     }
     new

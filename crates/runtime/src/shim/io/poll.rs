@@ -1,8 +1,10 @@
 //! Waiting for several descriptors: `poll`, `select`, `epoll` and their forms.
 
+use super::Piece;
 use crate::clock::{self, Timespec};
 use crate::glibc::{self, real};
 use crate::io::{self, Class, POLLIN, POLLOUT, PollFd};
+use crate::record::{self, Kind, Out};
 use crate::sched::{self, Woken};
 use crate::shim::signal::{self, Delivered, mask};
 use crate::shim::{cancel, shims};
@@ -92,7 +94,11 @@ fn polls<'a>(fds: usize, count: usize) -> &'a [PollFd] {
 }
 
 fn poll_until(fds: usize, count: usize, wish: Wish, pc: usize) -> c_int {
-    until_ready(polls(fds, count), wish, pc, || sys::poll(fds, count, 0))
+    let whole = [Piece { base: fds, length: count.saturating_mul(size_of::<PollFd>()) }];
+    let out = Out { whole: &whole, ..Out::default() };
+    until_ready(polls(fds, count), wish, pc, || {
+        record::through(Kind::Poll, 0, out, || sys::poll(fds, count, 0))
+    })
 }
 
 fn poll_millis(fds: usize, count: usize, millis: c_int, pc: usize) -> c_int {
@@ -157,7 +163,10 @@ fn select_with(fds: &mut [PollFd], count: c_int, sets: [*mut Set; 3], wish: Wish
         }
         let zero = Timespec { seconds: 0, nanoseconds: 0 };
         let [read, write, except] = sets.map(|set| set as usize);
-        sys::call(sys::SYS_PSELECT6, [count as usize, read, write, except, &raw const zero as usize, 0])
+        let whole = sets.map(|set| Piece { base: set as usize, length: 8 * words });
+        record::through(Kind::Poll, 0, Out { whole: &whole, ..Out::default() }, || {
+            sys::call(sys::SYS_PSELECT6, [count as usize, read, write, except, &raw const zero as usize, 0])
+        })
     };
     until_ready(&fds[..used], wish, pc, ask)
 }
@@ -165,7 +174,11 @@ fn select_with(fds: &mut [PollFd], count: c_int, sets: [*mut Set; 3], wish: Wish
 fn epoll(epoll: c_int, events: usize, most: c_int, wish: Wish, pc: usize) -> c_int {
     let fds = [PollFd { fd: epoll, events: POLLIN, revents: 0 }];
     let args = [epoll as usize, events, most as usize, 0, 0, 8];
-    until_ready(&fds, wish, pc, || sys::call(sys::SYS_EPOLL_PWAIT, args))
+    const EVENT: usize = 12;
+    let counted = [Piece { base: events, length: EVENT * most.max(0) as usize }];
+    let out = Out { counted: &counted, unit: EVENT, ..Out::default() };
+    let ask = || record::through(Kind::Poll, epoll, out, || sys::call(sys::SYS_EPOLL_PWAIT, args));
+    until_ready(&fds, wish, pc, ask)
 }
 
 shims! {

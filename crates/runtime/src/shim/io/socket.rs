@@ -4,10 +4,11 @@
 use super::descriptor::made;
 use super::poll::deadline_in_time;
 use super::stream;
-use super::{Call, WOULD_BLOCK};
+use super::{Call, Piece, WOULD_BLOCK};
 use crate::clock::{self, Timespec};
 use crate::glibc::{self, real};
 use crate::io::{self, Class, POLLIN, POLLOUT, PollFd};
+use crate::record::{self, Kind, Out};
 use crate::sched::{self, Woken};
 use crate::shim::shims;
 use crate::{report, sys};
@@ -63,21 +64,54 @@ fn peer_is_inside(fd: c_int, ports: &Ports) -> bool {
 }
 
 fn classify(fd: c_int, ports: &Ports) {
-    io::set_class(fd, if peer_is_inside(fd, ports) { Class::Inside } else { Class::Outside });
+    let inside = record::call(Kind::Classify, fd, Out::default(), || peer_is_inside(fd, ports) as isize);
+    io::set_class(fd, if inside != 0 { Class::Inside } else { Class::Outside });
+}
+
+/// What a call writes that tells a name, or another value, and how long it is: as much as the program has room for.
+fn name_pieces(at: usize, length: usize) -> [Piece; 2] {
+    if at == 0 || length == 0 || !record::is_on() {
+        return [Piece { base: 0, length: 0 }; 2];
+    }
+    // SAFETY: the program passes how much room there is, or null.
+    let room = unsafe { *(length as *const u32) } as usize;
+    [Piece { base: at, length: room }, Piece { base: length, length: 4 }]
+}
+
+/// A call on a socket that asks or sets something.
+fn ask(fd: c_int, whole: &[Piece], number: usize, args: [usize; 5]) -> c_int {
+    let [a, b, c, d, e] = args;
+    let out = Out { whole, ..Out::default() };
+    let call = || sys::call(number, [a, b, c, d, e, 0]);
+    glibc::kernel_result(record::call(Kind::Other, fd, out, call)) as c_int
+}
+
+/// Asks the kernel to connect.
+fn try_connect(fd: c_int, args: [usize; 6]) -> isize {
+    record::call(Kind::Connect, fd, Out::default(), || sys::call(sys::SYS_CONNECT, args))
 }
 
 fn accept_one(fd: c_int, address: usize, length: usize, flags: c_int, pc: usize) -> c_int {
     let call =
         Call { op: Op::Accept, fd, events: POLLIN, at_once: false, length: 0, timeout: SO_RCVTIMEO, pc };
     let got = call.make(|_| {
-        let ask = PollFd { fd, events: POLLIN, revents: 0 };
-        if sys::poll(&raw const ask as usize, 1, 0) == 0 && !sys::is_nonblocking(fd) {
-            return WOULD_BLOCK;
-        }
-        sys::call(sys::SYS_ACCEPT4, [fd as usize, address, length, flags as usize, 0, 0])
+        record::call(Kind::Accept, fd, Out { whole: &name_pieces(address, length), ..Out::default() }, || {
+            let ask = PollFd { fd, events: POLLIN, revents: 0 };
+            if sys::poll(&raw const ask as usize, 1, 0) == 0 && !sys::is_nonblocking(fd) {
+                return WOULD_BLOCK;
+            }
+            sys::call(sys::SYS_ACCEPT4, [fd as usize, address, length, flags as usize, 0, 0])
+        })
     });
     if got >= 0 {
+        if record::replays() {
+            record::stand_in(fd, got as c_int, flags);
+        }
+        io::set_socket(got as c_int, true);
         classify(got as c_int, &CONNECTED);
+        if io::class(got as c_int) == Class::Outside {
+            record::used();
+        }
     }
     glibc::kernel_result(got) as c_int
 }
@@ -88,16 +122,16 @@ fn connect_to(fd: c_int, to: usize, length: u32, pc: usize) -> c_int {
     let args = [fd as usize, to, length as usize, 0, 0, 0];
     sched::point(Op::Connect, fd as usize, pc);
     if sys::is_nonblocking(fd) {
-        let got = sys::call(sys::SYS_CONNECT, args);
+        let got = try_connect(fd, args);
         connected(fd, got);
         return glibc::kernel_result(got) as c_int;
     }
     sys::set_nonblocking(fd, true);
-    let mut got = sys::call(sys::SYS_CONNECT, args);
+    let mut got = try_connect(fd, args);
     while got == WOULD_BLOCK {
         // A Unix socket whose peer has no room for it; nothing tells when there is.
         sched::yield_point(Op::Connect, pc);
-        got = sys::call(sys::SYS_CONNECT, args);
+        got = try_connect(fd, args);
     }
     io::touched();
     if got == EINPROGRESS {
@@ -113,7 +147,7 @@ fn connect_to(fd: c_int, to: usize, length: u32, pc: usize) -> c_int {
         // Not to be cancelled in between, as the socket has to be put back.
         if call.wait_for_it() == Woken::Ready {
             // Asked again, the kernel says how it went, and puts the socket into the state it has natively.
-            got = sys::call(sys::SYS_CONNECT, args);
+            got = try_connect(fd, args);
         }
     }
     sys::set_nonblocking(fd, false);
@@ -128,6 +162,9 @@ fn connected(fd: c_int, got: isize) {
     }
     CONNECTED.add(address(fd, sys::SYS_GETSOCKNAME).1);
     classify(fd, &LISTENS);
+    if io::class(fd) == Class::Outside {
+        record::used();
+    }
     io::touched();
 }
 
@@ -137,16 +174,20 @@ fn receives(fd: c_int, flags: c_int, length: usize, pc: usize) -> Call {
 }
 
 /// A call that receives: `number` with `args`, whose flags are at `flags`.
-fn receive(fd: c_int, number: usize, mut args: [usize; 6], flags: usize, pc: usize) -> isize {
+fn receive(fd: c_int, number: usize, mut args: [usize; 6], flags: usize, out: Out<'_>, pc: usize) -> isize {
     let asked = args[flags] as c_int;
     args[flags] = (asked | MSG_DONTWAIT) as usize;
-    glibc::kernel_result(receives(fd, asked, 0, pc).make(|_| sys::call(number, args)))
+    let call = || record::call(Kind::Move, fd, out, || sys::call(number, args));
+    glibc::kernel_result(receives(fd, asked, 0, pc).make(|_| call()))
 }
 
 fn receive_bytes(fd: c_int, at: usize, length: usize, flags: c_int, from: [usize; 2], pc: usize) -> isize {
     let ask = |done: usize, most: usize| {
         let flags = (flags | MSG_DONTWAIT) as usize;
-        sys::call(sys::SYS_RECVFROM, [fd as usize, at + done, most - done, flags, from[0], from[1]])
+        let args = [fd as usize, at + done, most - done, flags, from[0], from[1]];
+        let counted = [Piece { base: at + done, length: most - done }];
+        let out = Out { counted: &counted, unit: 1, whole: &name_pieces(from[0], from[1]) };
+        record::call(Kind::Move, fd, out, || sys::call(sys::SYS_RECVFROM, args))
     };
     let call = receives(fd, flags, length, pc);
     glibc::kernel_result(if flags & MSG_WAITALL == 0 || from[0] != 0 {
@@ -164,7 +205,8 @@ fn sends(fd: c_int, flags: c_int, length: usize, pc: usize) -> Call {
 fn send_bytes(fd: c_int, at: usize, length: usize, flags: c_int, to: [usize; 2], pc: usize) -> isize {
     glibc::kernel_result(sends(fd, flags, length, pc).make_whole(length, |done, most| {
         let flags = (flags | MSG_DONTWAIT) as usize;
-        sys::call(sys::SYS_SENDTO, [fd as usize, at + done, most - done, flags, to[0], to[1]])
+        let args = [fd as usize, at + done, most - done, flags, to[0], to[1]];
+        record::call(Kind::Move, fd, Out::default(), || sys::call(sys::SYS_SENDTO, args))
     }))
 }
 
@@ -208,12 +250,15 @@ fn message_pieces(message: usize) -> (usize, usize) {
 shims! {
     /// No scheduling point. Until its peer is known to be in the program, someone outside may end a wait for it.
     fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int = pc {
-        made(real!(socket, fn(domain => c_int, kind => c_int, protocol => c_int) -> c_int), Class::Outside)
+        let fd = real!(socket, fn(domain => c_int, kind => c_int, protocol => c_int) -> c_int);
+        made(fd, Class::Outside);
+        io::set_socket(fd, true);
+        fd
     }
 
     /// No scheduling point. Connections to its port are from now on known to be between threads of the program.
     fn listen(fd: c_int, backlog: c_int) -> c_int = pc {
-        let result = real!(listen, fn(fd => c_int, backlog => c_int) -> c_int);
+        let result = ask(fd, &[], sys::SYS_LISTEN, [fd as usize, backlog as usize, 0, 0, 0]);
         if result == 0 {
             LISTENS.add(address(fd, sys::SYS_GETSOCKNAME).1);
             io::touched();
@@ -269,12 +314,33 @@ shims! {
 
     /// As `recv`. Descriptors that come with it are looked at when they are first used.
     fn recvmsg(fd: c_int, message: usize, flags: c_int) -> isize = pc {
-        receive(fd, sys::SYS_RECVMSG, [fd as usize, message, flags as usize, 0, 0, 0], 2, pc)
+        let args = [fd as usize, message, flags as usize, 0, 0, 0];
+        if !record::is_on() {
+            return receive(fd, sys::SYS_RECVMSG, args, 2, Out::default(), pc);
+        }
+        // SAFETY: the program passes a `struct msghdr`; what is in it is as long as it says.
+        let words = unsafe { *(message as *const [usize; 7]) };
+        let counted = super::pieces(words[2], words[3] as c_int).unwrap_or(&[]);
+        // The name and its length, the length of the ancillary data and the flags. Ancillary data itself is not recorded.
+        let whole = [
+            Piece { base: words[0], length: words[1] as u32 as usize },
+            Piece { base: message + 8, length: 4 },
+            Piece { base: message + 40, length: 8 },
+            Piece { base: message + 48, length: 4 },
+        ];
+        let out = Out { counted, unit: 1, whole: &whole };
+        let got = receive(fd, sys::SYS_RECVMSG, args, 2, out, pc);
+        // SAFETY: as above.
+        if got >= 0 && words[5] != 0 && unsafe { (*(message as *const [usize; 7]))[5] } != 0 {
+            record::cannot(fd);
+        }
+        got
     }
 
     /// As `recv`, until as many messages as asked for have come, or only those that are there with MSG_WAITFORONE. The
     /// time is looked at after each message only, as by the kernel.
     fn recvmmsg(fd: c_int, messages: usize, count: u32, flags: c_int, time: *const Timespec) -> c_int = pc {
+        record::cannot(fd);
         receive_messages(fd, messages, count as usize, flags, time, pc) as c_int
     }
 
@@ -296,12 +362,14 @@ shims! {
             if done > 0 {
                 return stream::write_rest(fd, pieces, done, most);
             }
-            sys::call(sys::SYS_SENDMSG, [fd as usize, message, (flags | MSG_DONTWAIT) as usize, 0, 0, 0])
+            let args = [fd as usize, message, (flags | MSG_DONTWAIT) as usize, 0, 0, 0];
+            record::call(Kind::Move, fd, Out::default(), || sys::call(sys::SYS_SENDMSG, args))
         }))
     }
 
     /// As `send`, for several messages.
     fn sendmmsg(fd: c_int, messages: usize, count: u32, flags: c_int) -> c_int = pc {
+        record::cannot(fd);
         let flags_now = (flags | MSG_DONTWAIT) as usize;
         glibc::kernel_result(sends(fd, flags, 0, pc).make_whole(count as usize, |done, count| {
             let rest = [fd as usize, messages + done * MESSAGE, count - done, flags_now, 0, 0];
@@ -313,6 +381,37 @@ shims! {
     fn shutdown(fd: c_int, how: c_int) -> c_int = pc {
         sched::point(Op::Close, fd as usize, pc);
         io::touched();
-        real!(shutdown, fn(fd => c_int, how => c_int) -> c_int)
+        ask(fd, &[], sys::SYS_SHUTDOWN, [fd as usize, how as usize, 0, 0, 0])
+    }
+
+    /// No scheduling point. In a replay of recorded input, nothing is bound.
+    fn bind(fd: c_int, address: usize, length: u32) -> c_int = pc {
+        ask(fd, &[], sys::SYS_BIND, [fd as usize, address, length as usize, 0, 0])
+    }
+
+    /// No scheduling point; recorded with input from outside.
+    fn getsockname(fd: c_int, address: usize, length: usize) -> c_int = pc {
+        ask(fd, &name_pieces(address, length), sys::SYS_GETSOCKNAME, [fd as usize, address, length, 0, 0])
+    }
+
+    /// No scheduling point; recorded with input from outside.
+    fn getpeername(fd: c_int, address: usize, length: usize) -> c_int = pc {
+        ask(fd, &name_pieces(address, length), sys::SYS_GETPEERNAME, [fd as usize, address, length, 0, 0])
+    }
+
+    /// No scheduling point; recorded with input from outside.
+    fn getsockopt(fd: c_int, level: c_int, option: c_int, value: usize, length: usize) -> c_int = pc {
+        let args = [fd as usize, level as usize, option as usize, value, length];
+        ask(fd, &name_pieces(value, length), sys::SYS_GETSOCKOPT, args)
+    }
+
+    /// No scheduling point; recorded with input from outside.
+    fn setsockopt(fd: c_int, level: c_int, option: c_int, value: usize, length: u32) -> c_int = pc {
+        let args = [fd as usize, level as usize, option as usize, value, length as usize];
+        if record::replays() && io::is_socket(fd) {
+            // How long a call may wait is asked of the socket itself.
+            sys::call(sys::SYS_SETSOCKOPT, [args[0], args[1], args[2], args[3], args[4], 0]);
+        }
+        ask(fd, &[], sys::SYS_SETSOCKOPT, args)
     }
 }

@@ -3,6 +3,7 @@
 use super::{Call, Piece, WOULD_BLOCK, pieces, total};
 use crate::glibc;
 use crate::io::{self, POLLIN, POLLOUT, PollFd};
+use crate::record::{self, Kind, Out};
 use crate::shim::shims;
 use crate::sys;
 use core::ffi::c_int;
@@ -19,6 +20,11 @@ fn is_ready(fd: c_int, events: i16) -> bool {
 }
 
 fn read_pieces(fd: c_int, pieces: &[Piece]) -> isize {
+    let out = Out { counted: pieces, unit: 1, ..Out::default() };
+    record::call(Kind::Move, fd, out, || read_pieces_now(fd, pieces))
+}
+
+fn read_pieces_now(fd: c_int, pieces: &[Piece]) -> isize {
     match sys::read_now(fd, pieces.as_ptr() as usize, pieces.len()) {
         CANNOT_TRY if is_ready(fd, POLLIN) => {
             sys::call(sys::SYS_READV, [fd as usize, pieces.as_ptr() as usize, pieces.len(), 0, 0, 0])
@@ -29,6 +35,10 @@ fn read_pieces(fd: c_int, pieces: &[Piece]) -> isize {
 }
 
 fn write_piece(fd: c_int, piece: Piece) -> isize {
+    record::call(Kind::Move, fd, Out::default(), || write_piece_now(fd, piece))
+}
+
+fn write_piece_now(fd: c_int, piece: Piece) -> isize {
     match sys::write_now(fd, &raw const piece as usize, 1) {
         CANNOT_TRY if is_ready(fd, POLLOUT) => {
             let length = piece.length.min(PIPE_BUF);
@@ -64,7 +74,8 @@ fn write_all(fd: c_int, pieces: &[Piece], pc: usize) -> isize {
     glibc::kernel_result(call.make_whole(total(pieces), |done, most| {
         if done == 0 && pieces.len() > 1 {
             // Small ones go together, as a pipe keeps them together.
-            let got = sys::write_now(fd, pieces.as_ptr() as usize, pieces.len());
+            let write = || sys::write_now(fd, pieces.as_ptr() as usize, pieces.len());
+            let got = record::call(Kind::Move, fd, Out::default(), write);
             if got != CANNOT_TRY {
                 return got;
             }
@@ -151,6 +162,8 @@ fn send_file(to: c_int, from: c_int, offset: usize, count: usize, pc: usize) -> 
 /// waited for first; and again if others have taken what was there when the other can take.
 fn copy(to: c_int, from: c_int, at_once: bool, pc: usize, attempt: impl Fn() -> isize) -> isize {
     const TAKEN: isize = isize::MAX;
+    record::cannot(to);
+    record::cannot(from);
     let (from_talks, to_talks) = (io::class(from).talks(), io::class(to).talks());
     let does_not_wait = |fd, talks| talks && sys::is_nonblocking(fd);
     let at_once = at_once || does_not_wait(from, from_talks) || does_not_wait(to, to_talks);
