@@ -1,7 +1,6 @@
 //! The close look: one execution of one schedule with everything on. What the search only knows as "it went wrong" gets
 //! its stacks, names and source lines here; what does not go wrong again is no finding.
 
-use crate::diverge;
 use crate::error::Result;
 use crate::input;
 use crate::judge::{self, Verdict};
@@ -10,10 +9,12 @@ use crate::program::{self, Program};
 use crate::slot::{Detail, Event, Job, Run, diverged_place, read_events, report_of};
 use crate::stdin;
 use crate::zygote::{Limits, Observer, Output, Zygote};
+use crate::{cycle, diverge};
+use heisen_trace::cycle::{Cycle, Repeated};
 use heisen_trace::finding::{Held, Switch, SwitchKind, ThreadEnd};
 use heisen_trace::schedule::{Entry, ThreadLine};
 use heisen_trace::{DecisionKind, End, Fault, Finding, FindingKind, Op, Schedule, Stack, ThreadId};
-use heisen_wire::{MUTEX_OWNER, NO_THREAD, TID_BASE, Thread, Wire, saved, state, stop};
+use heisen_wire::{MUTEX_OWNER, NO_THREAD, TID_BASE, Thread, Wire, end, saved, state, stop};
 use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -38,6 +39,8 @@ pub struct Closeup {
     pub stack: Stack,
     /// The threads that were alive at the end.
     pub threads: Vec<ThreadEnd>,
+    /// What it repeats, if it did not end.
+    pub cycle: Option<Cycle>,
     /// All threads, for the schedule file.
     pub lines: Vec<ThreadLine>,
     /// Every event with its place and object, if a trace was asked for.
@@ -98,6 +101,7 @@ impl Camera<'_> {
             thread: watcher.thread,
             stack: watcher.stack,
             threads: watcher.threads,
+            cycle: watcher.cycle,
             lines: watcher.lines,
             trace: watcher.trace,
             diverged: watcher.diverged,
@@ -110,6 +114,10 @@ impl Camera<'_> {
         let better = match kind {
             Some(FindingKind::Panic) => watcher.thrown,
             Some(FindingKind::Misuse) => watcher.misused,
+            Some(FindingKind::GoodSamaritan) => {
+                let number = ThreadId((closeup.run.tail.code - 1) as u16);
+                closeup.threads.iter().find(|t| t.thread == number).map(|t| (number, t.stack.clone()))
+            }
             _ => None,
         };
         if let Some((thread, stack)) = better {
@@ -206,6 +214,7 @@ impl Closeup {
             stack: self.stack,
             switches: self.switches,
             threads: self.threads,
+            cycle: self.cycle,
             output: self.output,
             input: None,
             schedule,
@@ -222,6 +231,7 @@ struct Watcher {
     thread: Option<ThreadId>,
     stack: Stack,
     threads: Vec<ThreadEnd>,
+    cycle: Option<Cycle>,
     lines: Vec<ThreadLine>,
     trace: Vec<TraceLine>,
     diverged: String,
@@ -291,7 +301,7 @@ impl Watcher {
     fn end(&mut self, wire: &Wire, view: &mut View<'_>) {
         let running = wire.stop.thread.load(Relaxed) as usize;
         self.thread = Some(ThreadId(running as u16));
-        self.stack = view.stack(registers(wire));
+        self.stack = or_place(view.stack(registers(wire)), view, &wire.threads[running]);
         let events = read_events(wire);
         let count = report_of(wire).threads.load(Relaxed) as usize;
         self.threads.clear();
@@ -302,7 +312,7 @@ impl Watcher {
             let stack = match number {
                 _ if ended => Stack::default(),
                 _ if number == running => self.stack.clone(),
-                _ => paused_stack(view, t),
+                _ => or_place(paused_stack(view, t), view, t),
             };
             // A timer has a place among the threads, but is none of the program's.
             let timer = t.op.load(Relaxed) == Op::Timer as u32 && is_timer(view, t);
@@ -319,6 +329,9 @@ impl Watcher {
         }
         if let Some(place) = diverged_place(report_of(wire)) {
             self.diverged = diverge::describe(view, place);
+        }
+        if report_of(wire).end.load(Relaxed) == end::STEP_LIMIT {
+            self.cycle = cycle::find(&events).map(|found| describe_cycle(view, wire, found));
         }
         if self.trace_wanted {
             self.trace = describe_events(view, wire, events);
@@ -352,6 +365,15 @@ fn paused_stack(view: &mut View<'_>, t: &Thread) -> Stack {
         r14: words[saved::R14],
         r15: words[saved::R15],
     })
+}
+
+/// The stack or, where none can be told, as the thread was made to yield by a signal, the place of its last step.
+fn or_place(stack: Stack, view: &mut View<'_>, t: &Thread) -> Stack {
+    let op = t.op.load(Relaxed);
+    if op != Op::Yield as u32 || stack.place().is_some() {
+        return stack;
+    }
+    Stack(view.frame_at(t.pc.load(Relaxed), true))
 }
 
 /// Whether this is a timer of the program's: it runs nothing but the runtime.
@@ -491,6 +513,19 @@ fn describe_events(view: &mut View<'_>, wire: &Wire, events: Vec<Event>) -> Vec<
             TraceLine { event, object, place }
         })
         .collect()
+}
+
+fn describe_cycle(view: &mut View<'_>, wire: &Wire, found: cycle::Found) -> Cycle {
+    let describe = |(event, times): (Event, u32)| Repeated {
+        thread: event.thread,
+        op: event.op,
+        object: object_name(view, wire, event.op, event.object),
+        ok: event.ok,
+        times,
+        stack: Stack(view.frame_at(event.pc, true)),
+    };
+    let steps = found.events.into_iter().map(describe).collect();
+    Cycle { order: found.order, of: found.of as u32, length: found.length as u32, steps }
 }
 
 /// Says what kind of deadlock it is: a cycle, a lock that went with its thread, a wake-up that nobody is left to give.

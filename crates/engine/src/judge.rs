@@ -28,6 +28,20 @@ pub fn judge(run: &Run, expected: i32) -> Option<Verdict> {
     };
     match run.execution.end {
         End::Deadlock => verdict(FindingKind::Deadlock, "no thread can go on".into()),
+        End::StepLimit if tail.code < 0 => verdict(
+            FindingKind::Livelock,
+            "every thread that can run waits in a loop for memory that nobody changes".into(),
+        ),
+        // The runtime tells of a thread that never gave way while others ran, see `runtime::fair`.
+        End::StepLimit if tail.code > 0 => verdict(
+            FindingKind::GoodSamaritan,
+            format!(
+                "T{} spins without yielding while others could run: the program did not end within {} steps of a fair \
+                 schedule",
+                tail.code - 1,
+                run.execution.steps
+            ),
+        ),
         End::StepLimit => verdict(
             FindingKind::Livelock,
             format!("the program did not end within {} steps of a fair schedule", run.execution.steps),

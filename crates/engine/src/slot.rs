@@ -344,7 +344,7 @@ pub fn report_of(wire: &Wire) -> &Report {
 
 /// The events that an execution run with [`Detail::All`] has logged so far.
 pub fn read_events(wire: &Wire) -> Vec<Event> {
-    let logged = (report_of(wire).events.load(Relaxed) as usize).min(MAX_EVENTS);
+    let logged = report_of(wire).events.load(Relaxed) as usize;
     let read = |[head, object, pc]: &heisen_wire::Event| {
         let word = head.load(Relaxed);
         let (step, thread, op) = heisen_wire::unpack_event(word);
@@ -357,5 +357,8 @@ pub fn read_events(wire: &Wire) -> Vec<Event> {
             pc: pc.load(Relaxed),
         })
     };
-    wire.events[..logged].iter().filter_map(read).collect()
+    // They go round where there were more than fit.
+    (logged.saturating_sub(MAX_EVENTS)..logged)
+        .filter_map(|index| read(&wire.events[index % MAX_EVENTS]))
+        .collect()
 }

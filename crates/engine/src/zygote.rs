@@ -11,6 +11,7 @@ use crate::input;
 use crate::program::Program;
 use crate::scope::Scope;
 use crate::slot::{self, Detail, Event, Job, Run};
+use crate::spin;
 use crate::stdin;
 use crate::sys::{self, Mapping};
 use heisen_trace::{Faults, World};
@@ -25,6 +26,11 @@ use std::time::{Duration, Instant};
 
 /// How often a running program is looked after.
 const LOOK: Duration = Duration::from_millis(50);
+/// How often one is glanced at, by a look at its steps.
+const GLANCE: Duration = Duration::from_millis(4);
+/// A program that has not moved for so long may wait in a loop for memory to change. If it does not, the next such
+/// look is at twice the time, and so on.
+const SUSPECT: Duration = Duration::from_millis(8);
 /// How long a program that does not move has to say where it is.
 const ANSWER: Duration = Duration::from_millis(500);
 
@@ -227,6 +233,7 @@ impl Zygote {
         let mut moved = Instant::now();
         let mut steps = (0, 0);
         let mut asked: Option<Instant> = None;
+        let mut suspect = SUSPECT;
         loop {
             let wire = self.mapping.wire();
             let rung = wire.bell.load(SeqCst);
@@ -246,7 +253,7 @@ impl Zygote {
             if wire.turn.load(SeqCst) == turn::ENGINE {
                 return Waited::Parked;
             }
-            sys::futex_wait(&wire.bell, rung, LOOK);
+            sys::futex_wait(&wire.bell, rung, if since == turn::BOOTING { LOOK } else { GLANCE });
             if wire.bell.load(SeqCst) != rung {
                 continue;
             }
@@ -263,6 +270,9 @@ impl Zygote {
                 steps = now;
                 moved = Instant::now();
                 asked = None;
+                suspect = SUSPECT;
+            } else if since != turn::BOOTING && asked.is_none() && suspect < moved.elapsed() {
+                suspect = if self.yields() { moved.elapsed() + SUSPECT } else { 2 * suspect };
             } else if let Some(since) = asked {
                 if since.elapsed() > ANSWER {
                     return Waited::Stuck;
@@ -272,11 +282,17 @@ impl Zygote {
                 if since == turn::BOOTING || pid == 0 {
                     return Waited::Stuck;
                 }
-                self.spinning = spins(pid);
+                self.spinning = running(pid).is_some();
                 sys::kill(pid, libc::SIGSTKFLT);
                 asked = Some(Instant::now());
             }
         }
+    }
+
+    /// Whether the execution that runs waits in a loop for memory to change, and was made to yield.
+    fn yields(&self) -> bool {
+        let pid = self.wire().child.load(SeqCst) as i32;
+        pid != 0 && running(pid).is_some_and(spin::yields)
     }
 
     /// Runs one execution. With [`Detail::All`] and an observer, every pause is shown to it.
@@ -402,12 +418,15 @@ impl Drop for Zygote {
     }
 }
 
-/// Whether a thread of a process is running on a processor rather than waiting in the kernel.
-fn spins(pid: i32) -> bool {
-    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    let mut stats = tasks.map(|task| std::fs::read_to_string(task.path().join("stat")).unwrap_or_default());
-    // The state follows the name, which may itself hold spaces and parentheses.
-    stats.any(|stat| stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('R')))
+/// The thread of a process that is running on a processor rather than waiting in the kernel, if there is one.
+fn running(pid: i32) -> Option<i32> {
+    let mut tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let runs = tasks.find(|task| {
+        let stat = std::fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+        // The state follows the name, which may itself hold spaces and parentheses.
+        stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('R'))
+    });
+    runs?.file_name().to_str()?.parse().ok()
 }
 
 fn write_world(wire: &Wire, from: &World) {

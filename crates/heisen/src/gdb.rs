@@ -80,7 +80,7 @@ fn describe(schedule: &Schedule, runtime: &Path, process: &Path) -> serde_json::
     let ends: &[u32] = match kind {
         Some(FindingKind::Assertion) => &[end::ASSERT],
         Some(FindingKind::Deadlock) => &[end::DEADLOCK],
-        Some(FindingKind::Livelock) => &[end::STEP_LIMIT],
+        Some(FindingKind::Livelock | FindingKind::GoodSamaritan) => &[end::STEP_LIMIT],
         Some(FindingKind::ExitStatus) => &[end::EXIT],
         Some(FindingKind::Crash) => &[end::ABORT],
         _ => &[],

@@ -5,6 +5,7 @@ use heisen_engine::check::{Ended, Options, Outcome};
 use heisen_engine::program::Program;
 use heisen_engine::{Error, saved};
 use heisen_trace::Finding;
+use heisen_trace::cycle::{Cycle, Repeated};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -33,6 +34,7 @@ pub fn result(program: &Program, options: &Options, outcome: &Outcome, schedules
                 "thread": finding.thread.map(|t| t.to_string()),
                 "place": finding.stack.place().map(|f| f.place()),
                 "choices": choices(finding),
+                "cycle": finding.cycle.as_ref().map(cycle),
             })
         })
         .collect();
@@ -71,6 +73,22 @@ fn choices(finding: &Finding) -> Vec<Value> {
             })
         })
         .collect()
+}
+
+/// What an execution that did not end repeats.
+fn cycle(cycle: &Cycle) -> Value {
+    let step = |s: &Repeated| {
+        json!({
+            "thread": s.thread.to_string(),
+            "op": s.op.name(),
+            "object": s.object,
+            "ok": s.ok,
+            "times": s.times,
+            "place": s.stack.place().map(|f| f.place()),
+        })
+    };
+    let steps: Vec<Value> = cycle.steps.iter().map(step).collect();
+    json!({ "order": cycle.order, "length": cycle.length, "of": cycle.of, "steps": steps })
 }
 
 /// Writes it to a file, or to standard output for `-`.

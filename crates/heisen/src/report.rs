@@ -2,6 +2,7 @@
 
 use crate::paint::{Paint, count, number};
 use crate::source::Sources;
+use heisen_trace::cycle::{Cycle, Order};
 use heisen_trace::finding::{Switch, SwitchKind, ThreadEnd};
 use heisen_trace::{Finding, FindingKind, Op, Stack, ThreadId};
 use std::fmt::Write;
@@ -9,6 +10,8 @@ use std::time::Duration;
 
 /// Switches shown at most; the rest is in the schedule file.
 const MAX_SWITCHES: usize = 6;
+/// Steps of a cycle shown at most.
+const MAX_CYCLE: usize = 8;
 /// Lines of the program's own output shown at most.
 const MAX_OUTPUT: usize = 4;
 /// Characters of such a line shown at most: of its end, which is what was written last.
@@ -41,6 +44,9 @@ impl Screen<'_> {
             self.deadlock(out, finding, sources)?;
         } else {
             self.place(out, finding, sources)?;
+        }
+        if let Some(cycle) = &finding.cycle {
+            self.cycle(out, finding, cycle, sources)?;
         }
         self.switches(out, finding, sources)?;
         let said: Vec<&str> = finding.output.lines().filter(|l| !l.trim().is_empty()).collect();
@@ -106,6 +112,42 @@ impl Screen<'_> {
             for held in &t.holds {
                 writeln!(out, "    holds {} since {}", held.object, held.place)?;
             }
+        }
+        Ok(())
+    }
+
+    /// What is repeated, where the program does not end.
+    fn cycle(
+        &self,
+        out: &mut String,
+        finding: &Finding,
+        cycle: &Cycle,
+        sources: &mut Sources,
+    ) -> std::fmt::Result {
+        let steps = count(cycle.length.into(), "step");
+        match cycle.order {
+            Order::Exact => writeln!(out, "\n  it repeats, {steps}:")?,
+            Order::EachThread => writeln!(out, "\n  each thread repeats its own, {steps}:")?,
+            Order::Frequent => writeln!(
+                out,
+                "\n  no cycle was found; the last {} were mostly:",
+                count(cycle.of.into(), "step")
+            )?,
+        }
+        for step in cycle.steps.iter().take(MAX_CYCLE) {
+            let who = self.who(finding, step.thread);
+            let op = operation(step.op, &step.object);
+            let fails = if step.ok { "" } else { ", which fails" };
+            let place = step.stack.place().map_or(String::new(), |f| format!("  at {}", f.place()));
+            let times = match cycle.order {
+                Order::Frequent => format!(", {} times", number(step.times.into())),
+                _ => String::new(),
+            };
+            writeln!(out, "  {who} {op}{fails}{times}{place}")?;
+            self.line(out, &step.stack, sources)?;
+        }
+        if cycle.length as usize > MAX_CYCLE {
+            writeln!(out, "  … and {} more (the JSON has them)", cycle.length as usize - MAX_CYCLE)?;
         }
         Ok(())
     }
@@ -180,6 +222,7 @@ fn headline(kind: FindingKind) -> &'static str {
         FindingKind::Crash => "crash:",
         FindingKind::Deadlock => "deadlock:",
         FindingKind::Livelock => "livelock:",
+        FindingKind::GoodSamaritan => "good Samaritan:",
         FindingKind::ExitStatus => "exit status:",
         FindingKind::Panic => "panic:",
         FindingKind::Misuse => "misuse:",

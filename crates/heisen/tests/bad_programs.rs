@@ -37,7 +37,9 @@ const HASTY: &[&str] = &["check", "--hang", "1s", "--", "./prog"];
 
 // Programs that hang.
 
-const SPIN: &str = "static volatile int go;\nstatic void *spin(void *arg) { while (!go) {} return arg; }";
+/// It counts its rounds, so that it is not recognised as waiting for memory to change.
+const SPIN: &str =
+    "static volatile long go, n;\nstatic void *spin(void *arg) { while (!go) { n++; } return arg; }";
 
 #[test]
 fn loops_for_ever_in_main() {

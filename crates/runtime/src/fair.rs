@@ -8,8 +8,9 @@
 //! the first yield of all does not matter, as every thread's sets start anew with its own first yield.)
 
 use crate::bits::{Bits, WORDS};
-use crate::sched::{S, thread, threads, words};
+use crate::sched::{S, Thread, thread, threads, words};
 use core::cell::Cell;
+use heisen_trace::Op;
 use heisen_wire::MAX_THREADS;
 
 struct Fair {
@@ -49,12 +50,40 @@ pub fn enabled(number: usize) {
 /// Thread `number` is disabled by the running one.
 #[cold]
 pub fn disabled(number: usize) {
-    thread(number).disabled_at.set(S.step.get());
-    thread(number).disabled_by.set(S.current.get());
+    let t = thread(number);
+    t.disabled_at.set(S.step.get());
+    t.disabled_by.set(S.current.get());
+    // A lock that happens to be held for a moment is not what a good Samaritan waits for.
+    if !matches!(t.op(), Op::Lock | Op::Relock | Op::ReadLock | Op::WriteLock | Op::StreamLock) {
+        t.gave_way_at.set(S.step.get());
+    }
+}
+
+/// Keeps the stamps from now on, though nobody has yielded.
+pub fn watch() {
+    F.in_use.set(true);
+}
+
+/// A thread that is no good Samaritan, at the end of a long fair schedule that began at step `since`: it neither yielded
+/// nor slept nor waited for anything but a lock in all that time, and others ran all the while.
+///
+/// CHESS (OSDI'08) section 5.4.2: each thread either makes progress or yields the processor.
+pub fn bad_samaritan(since: u32) -> Option<usize> {
+    // To be switched to means that another has run before; so late, that it does so for ever.
+    let late = S.step.get() - (S.step.get() - since) / 4;
+    let gave_way = |t: &Thread| t.gave_way_at.get() >= since;
+    let bad = |t: &Thread| !t.ended.get() && !t.timer.get() && t.scheduled_at.get() >= late && !gave_way(t);
+    threads().find(|(_, t)| bad(t)).map(|(number, _)| number)
 }
 
 /// Thread `number` yields, or a wait of it has timed out.
 pub fn yielded(number: usize) {
+    thread(number).gave_way_at.set(S.step.get());
+    spun(number);
+}
+
+/// Thread `number` is treated as one that yields, though it does not.
+pub fn spun(number: usize) {
     F.in_use.set(true);
     let t = thread(number);
     let last = t.yielded_at.replace(S.step.get());

@@ -42,6 +42,7 @@ mod report;
 mod sched;
 mod scope;
 mod shim;
+mod spin;
 mod stdin;
 mod sys;
 mod zygote;

@@ -1,7 +1,7 @@
 //! The runtime's side of the wire: takes the plan, keeps the log, pauses for the engine to look.
 
 use crate::sched::{NONE, S, me, needs, thread, threads};
-use crate::{budget, debugger, fibers, kernel, policy, scope, shim, sys};
+use crate::{budget, debugger, fair, fibers, kernel, policy, scope, shim, sys};
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst, compiler_fence};
 use heisen_trace::decision::{Decision, DecisionKind};
@@ -87,7 +87,7 @@ pub fn begin(number: usize) {
     R.overrides.set(R.next.get() + plan.overrides.load(Relaxed));
     budget::begin(plan.spurious.load(Relaxed), plan.faults.load(Relaxed), plan.fault_kinds.load(Relaxed));
     for (_, t) in threads() {
-        for stamp in [&t.enabled_since, &t.scheduled_at, &t.yielded_at, &t.disabled_at] {
+        for stamp in [&t.enabled_since, &t.scheduled_at, &t.yielded_at, &t.disabled_at, &t.gave_way_at] {
             stamp.set(0);
         }
     }
@@ -196,10 +196,11 @@ pub fn event(op: Op, object: usize, pc: usize) {
 fn log_event(op: Op, object: usize, pc: usize) {
     let report = &slot().report;
     let index = report.events.load(Relaxed) as usize;
-    if index == MAX_EVENTS {
+    if index >= MAX_EVENTS && !stops() {
         return;
     }
-    let event = &wire().events[index];
+    // In a close look the last ones are kept: they tell why an execution does not end.
+    let event = &wire().events[index % MAX_EVENTS];
     event[0].store(pack_event(S.step.get(), S.current.get(), op as u8), Relaxed);
     event[1].store(object as u64, Relaxed);
     event[2].store(pc as u64, Relaxed);
@@ -211,7 +212,7 @@ pub fn failed() {
     if R.flags.get() & flag::EVENTS != 0 {
         let index = slot().report.events.load(Relaxed) as usize;
         if index > 0 {
-            let word = &wire().events[index - 1][0];
+            let word = &wire().events[(index - 1) % MAX_EVENTS][0];
             word.store(word.load(Relaxed) | heisen_wire::EVENT_FAILED, Relaxed);
         }
     }
@@ -280,10 +281,12 @@ pub fn alarm(step: u32) {
         set_alarm();
     }
     if step >= S.limit.get() {
-        finish(end::STEP_LIMIT, 0, 0);
+        let bad = fair::bad_samaritan(S.tail.get());
+        finish(end::STEP_LIMIT, bad.map_or(0, |number| number as i32 + 1), 0);
     }
     if step >= S.tail.get() {
         note(Note::FairTail);
+        fair::watch();
         if !crate::clock::is_real() {
             S.horizon.set(u64::MAX);
         }

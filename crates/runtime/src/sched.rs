@@ -107,6 +107,12 @@ pub struct Thread {
     pub yielded_at: Cell<u32>,
     pub disabled_at: Cell<u32>,
     pub disabled_by: Cell<u16>,
+    /// For `fair`: when it last let others run, 0 if never: it yielded, its time ran out, or it waited for something
+    /// else than a lock. Unlike `yielded_at`, not when it was found to spin.
+    pub gave_way_at: Cell<u32>,
+    /// For `spin`: whether its last attempt failed, and how many in a row did.
+    pub failed: Cell<bool>,
+    pub failures: Cell<u32>,
     /// For `scope`: how many regions without preemption it is in.
     pub no_preempt: Cell<u32>,
     /// For `policy`: PCT priority, higher runs first.
@@ -163,6 +169,9 @@ impl Thread {
             yielded_at: Cell::new(0),
             disabled_at: Cell::new(0),
             disabled_by: Cell::new(0),
+            gave_way_at: Cell::new(0),
+            failed: Cell::new(false),
+            failures: Cell::new(0),
             no_preempt: Cell::new(0),
             priority: Cell::new(0),
         }
@@ -632,6 +641,11 @@ pub fn set_ready(number: usize, ready: bool) {
 /// There is one thing more, or less, that [`look_again`] has to look at.
 pub fn add_errand() {
     S.look_again.set(S.look_again.get() + 1);
+}
+
+/// Whether there is anything for [`look_again`] to look at.
+pub fn has_errands() -> bool {
+    S.look_again.get() != 0
 }
 
 pub fn remove_errand() {

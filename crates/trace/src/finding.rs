@@ -1,5 +1,6 @@
 //! Findings: bugs that were seen, replayed and described.
 
+use crate::cycle::Cycle;
 use crate::fault::Fault;
 use crate::op::Op;
 use crate::schedule::Schedule;
@@ -19,6 +20,8 @@ pub enum FindingKind {
     Deadlock,
     /// The program does not end under a fair schedule.
     Livelock,
+    /// The program does not end, and a thread of it runs on and on without ever giving way to the others.
+    GoodSamaritan,
     /// The process ended with another exit status than expected.
     ExitStatus,
     /// A Rust panic ended the process.
@@ -29,11 +32,12 @@ pub enum FindingKind {
 
 impl FindingKind {
     /// Every kind.
-    pub const ALL: [FindingKind; 7] = [
+    pub const ALL: [FindingKind; 8] = [
         FindingKind::Assertion,
         FindingKind::Crash,
         FindingKind::Deadlock,
         FindingKind::Livelock,
+        FindingKind::GoodSamaritan,
         FindingKind::ExitStatus,
         FindingKind::Panic,
         FindingKind::Misuse,
@@ -46,6 +50,7 @@ impl FindingKind {
             FindingKind::Crash => "crash",
             FindingKind::Deadlock => "deadlock",
             FindingKind::Livelock => "livelock",
+            FindingKind::GoodSamaritan => "good-samaritan",
             FindingKind::ExitStatus => "exit-status",
             FindingKind::Panic => "panic",
             FindingKind::Misuse => "misuse",
@@ -211,6 +216,9 @@ pub struct Finding {
     pub switches: Vec<Switch>,
     /// The live threads at the end.
     pub threads: Vec<ThreadEnd>,
+    /// What is repeated, if the program does not end.
+    #[serde(default)]
+    pub cycle: Option<Cycle>,
     /// The last lines the program wrote to its standard error.
     pub output: String,
     /// Two findings with the same signature are the same bug.

@@ -12,6 +12,8 @@ pub mod note;
 pub mod op;
 
 #[cfg(feature = "std")]
+pub mod cycle;
+#[cfg(feature = "std")]
 pub mod execution;
 #[cfg(feature = "std")]
 pub mod finding;

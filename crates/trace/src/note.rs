@@ -70,6 +70,10 @@ notes! {
     ChangedFile = 26, "files: the program reads a file that was written while the check ran";
     /// `pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS)`.
     AsyncCancel = 31, "asynchronous cancellation: refused with ENOTSUP, threads are cancelled at cancellation points only";
+    /// A loop tried the same call again and again.
+    Spin = 42, "a loop that tries the same call again and again without a yield: treated as one that yields, from its fourth attempt on";
+    /// A loop waited for memory to change.
+    SpinOnMemory = 43, "a loop that waits for memory to change, without a yield: treated as one that yields in each round";
     /// Futex operations on priority-inheriting words.
     FutexPi = 32, "futex operation LOCK_PI, LOCK_PI2, TRYLOCK_PI or UNLOCK_PI: refused with ENOSYS";
     /// Those that move waiters to such a word.

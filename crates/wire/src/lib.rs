@@ -327,13 +327,14 @@ pub struct Report {
     pub decisions: AtomicU32,
     /// The first of them.
     pub first_decision: AtomicU32,
-    /// Entries in use of [`Wire::events`].
+    /// Events logged. They go round in [`Wire::events`] with [`flag::STOPS`], else those that do not fit are left out.
     pub events: AtomicU32,
     /// Bits of `heisen_trace::Note`.
     pub notes: AtomicU64,
     /// One of [`end`].
     pub end: AtomicU32,
-    /// The exit status.
+    /// The exit status. For [`end::STEP_LIMIT`]: the thread that never gave way to others, plus 1; 0 if none; -1 if the
+    /// limit was not reached but every thread that can run waits for memory that nobody changes.
     pub end_code: AtomicU32,
     /// The thread that ended the execution.
     pub end_thread: AtomicU32,
@@ -473,6 +474,10 @@ pub mod saved {
     /// Number of words; the thread's own stack pointer is this far above.
     pub const WORDS: usize = 8;
 }
+
+/// The signal by which the engine tells a thread that it waits in a loop for memory to change, and shall yield. It is the
+/// one by which glibc cancels threads, which Heisen does by itself; programs cannot use it.
+pub const SPINS: i32 = 32;
 
 /// One event: step, thread, operation and flags in the first word, then object and code address.
 pub type Event = [AtomicU64; 3];

@@ -7,7 +7,7 @@
 mod debug;
 mod elf;
 mod maps;
-mod memory;
+pub(crate) mod memory;
 mod module;
 mod origin;
 mod place;

@@ -20,6 +20,7 @@ mod counts;
 mod cpp;
 mod determinism;
 mod ends;
+mod fairness;
 mod misuse;
 mod rust;
 mod suite;

@@ -9,7 +9,7 @@ use crate::clock::{self, Timespec};
 use crate::fibers::thread_of_tid;
 use crate::glibc::real;
 use crate::sched::{self, Woken, me};
-use crate::{choose, report, sys};
+use crate::{choose, report, spin, sys};
 use core::cell::Cell;
 use core::ffi::c_int;
 use heisen_trace::{Fault, Note, Op};
@@ -326,9 +326,9 @@ pub fn try_lock(mutex: usize, pc: usize) -> c_int {
     {
         return result;
     }
-    sched::point(Op::TryLock, mutex, pc);
+    spin::attempt(Op::TryLock, mutex, pc);
     if !m.free() || choose::fault(Fault::TryLock) {
-        report::failed();
+        spin::failed();
         return sys::EBUSY;
     }
     m.acquire_free()

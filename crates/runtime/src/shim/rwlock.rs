@@ -7,7 +7,7 @@
 use super::shims;
 use crate::clock::{self, Timespec};
 use crate::sched::{self, Woken, me};
-use crate::{choose, report, sys};
+use crate::{choose, report, spin, sys};
 use core::cell::Cell;
 use core::ffi::c_int;
 use heisen_trace::{Fault, Note, Op};
@@ -218,9 +218,9 @@ shims! {
 
     /// A scheduling point, never a wait: `EBUSY` where `pthread_rwlock_rdlock` would wait.
     fn pthread_rwlock_tryrdlock(lock: usize) -> c_int = pc {
-        sched::point(Op::ReadLock, lock, pc);
+        spin::attempt(Op::ReadLock, lock, pc);
         if !at(lock).can_read() || choose::fault(Fault::TryLock) {
-            report::failed();
+            spin::failed();
             return sys::EBUSY;
         }
         at(lock).acquire_read();
@@ -229,9 +229,9 @@ shims! {
 
     /// A scheduling point, never a wait: `EBUSY` if anyone has the lock.
     fn pthread_rwlock_trywrlock(lock: usize) -> c_int = pc {
-        sched::point(Op::WriteLock, lock, pc);
+        spin::attempt(Op::WriteLock, lock, pc);
         if !at(lock).can_write() || choose::fault(Fault::TryLock) {
-            report::failed();
+            spin::failed();
             return sys::EBUSY;
         }
         at(lock).acquire_write();

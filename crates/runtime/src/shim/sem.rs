@@ -3,7 +3,7 @@
 use super::{cancel, shims};
 use crate::clock::{self, Timespec};
 use crate::sched::{self, Signals, Woken};
-use crate::{choose, glibc, report, sys};
+use crate::{choose, glibc, report, spin, sys};
 use core::cell::Cell;
 use core::ffi::c_int;
 use heisen_trace::{Fault, Note, Op};
@@ -65,9 +65,9 @@ shims! {
 
     /// A scheduling point, never a wait: fails with `EAGAIN` if the value is zero.
     fn sem_trywait(semaphore: usize) -> c_int = pc {
-        sched::point(Op::SemTryWait, semaphore, pc);
+        spin::attempt(Op::SemTryWait, semaphore, pc);
         if at(semaphore).value.get() == 0 || choose::fault(Fault::TryLock) {
-            report::failed();
+            spin::failed();
             return glibc::result(sys::EAGAIN);
         }
         take(semaphore);

@@ -1,7 +1,7 @@
 //! Spin locks: to the scheduler they are mutexes that nobody owns. A thread that spins is a thread that waits.
 
 use super::shims;
-use crate::{choose, report, sched, sys};
+use crate::{choose, sched, spin, sys};
 use core::cell::Cell;
 use core::ffi::c_int;
 use heisen_trace::{Fault, Op};
@@ -33,9 +33,9 @@ shims! {
 
     /// A scheduling point, never a wait: `EBUSY` if the lock is held.
     fn pthread_spin_trylock(lock: usize) -> c_int = pc {
-        sched::point(Op::TryLock, lock, pc);
+        spin::attempt(Op::TryLock, lock, pc);
         if !is_free(lock) || choose::fault(Fault::TryLock) {
-            report::failed();
+            spin::failed();
             return sys::EBUSY;
         }
         acquire(lock);

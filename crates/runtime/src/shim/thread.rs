@@ -5,7 +5,7 @@ use crate::clock::{self, Timespec};
 use crate::fibers::{self, Wish};
 use crate::glibc::{Real, real};
 use crate::sched::{self, S, Thread, Woken, me, thread};
-use crate::{report, sys};
+use crate::{report, spin, sys};
 use core::ffi::{c_char, c_int};
 use heisen_trace::{Note, Op};
 use heisen_wire::{MAX_THREADS, misuse};
@@ -179,9 +179,9 @@ shims! {
     /// A scheduling point, never a wait: `EBUSY` if the thread has not ended.
     fn pthread_tryjoin_np(handle: usize, result: *mut usize) -> c_int = pc {
         let Some(number) = fibers::thread_of_handle(handle) else { return sys::ESRCH };
-        sched::point(Op::Join, handle, pc);
+        spin::attempt(Op::Join, handle, pc);
         if !thread(number).ended.get() {
-            report::failed();
+            spin::failed();
             return sys::EBUSY;
         }
         join(handle, result, NOW, pc)

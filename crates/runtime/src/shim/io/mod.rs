@@ -13,10 +13,10 @@ pub mod timerfd;
 
 use crate::clock;
 use crate::io::{self, PollFd};
-use crate::sched::{self, Woken};
+use crate::sched::Woken;
 use crate::shim::cancel;
 use crate::shim::signal::{self, Delivered};
-use crate::{choose, report, sys};
+use crate::{choose, report, spin, sys};
 use core::ffi::c_int;
 use heisen_trace::{Fault, Op};
 
@@ -52,7 +52,7 @@ impl Call {
     /// it would have to. It is told how many bytes to ask for.
     pub fn make(&self, mut attempt: impl FnMut(usize) -> isize) -> isize {
         cancel::point();
-        sched::point(self.op, self.fd as usize, self.pc);
+        spin::attempt(self.op, self.fd as usize, self.pc);
         if let Some(error) = self.fault() {
             report::failed();
             return error;
@@ -68,7 +68,7 @@ impl Call {
                 return got;
             }
             if self.at_once || sys::is_nonblocking(self.fd) {
-                report::failed();
+                spin::failed();
                 return got;
             }
             match self.wait() {

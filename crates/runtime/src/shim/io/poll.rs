@@ -5,10 +5,10 @@ use crate::clock::{self, Timespec};
 use crate::glibc::{self, real};
 use crate::io::{self, Class, POLLIN, POLLOUT, PollFd};
 use crate::record::{self, Kind, Out};
-use crate::sched::{self, Woken};
+use crate::sched::Woken;
 use crate::shim::signal::{self, Delivered, mask};
 use crate::shim::{cancel, shims};
-use crate::{report, sys};
+use crate::{report, spin, sys};
 use core::ffi::c_int;
 use heisen_trace::Op;
 
@@ -48,7 +48,7 @@ fn is_zero(time: *const Timespec) -> bool {
 /// Asks with `ask`, which never blocks, until something is ready: waits for `fds` in between.
 fn until_ready(fds: &[PollFd], wish: Wish, pc: usize, ask: impl Fn() -> isize) -> c_int {
     cancel::point();
-    sched::point(Op::Poll, fds.first().map_or(0, |fd| fd.fd as usize), pc);
+    spin::attempt(Op::Poll, fds.first().map_or(0, |fd| fd.fd as usize), pc);
     let wait = |masked| {
         loop {
             let got = ask();
@@ -67,7 +67,7 @@ fn until_ready(fds: &[PollFd], wish: Wish, pc: usize, ask: impl Fn() -> isize) -
                 Woken::Interrupted if signal::deliver() == Delivered::Nothing => {}
                 Woken::Interrupted => return interrupted(),
                 Woken::TimedOut => {
-                    report::failed();
+                    spin::failed();
                     return 0;
                 }
             }

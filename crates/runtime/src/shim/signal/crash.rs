@@ -13,6 +13,7 @@ use heisen_wire::stop;
 pub fn init() {
     stack::give();
     sys::sigaction(sys::SIGSTKFLT, on_question as *const () as usize);
+    crate::spin::init();
 }
 
 /// Signals of faults.

@@ -1,0 +1,113 @@
+//! Loops that try the same thing again and again without a yield, such as `while (pthread_mutex_trylock(&m)) ;`.
+//!
+//! CHESS (OSDI'08) section 4.3 relies on threads that yield when they make no progress. One that does not, but spins, is
+//! seen by its steps: the same call from the same place on the same object fails, and the thread does nothing visible
+//! in between. From then on each further attempt is a yield, to the scheduler, so that others have their turn and the
+//! search does not branch at every round of the loop. It depends on nothing but the steps, so it is the same in every
+//! replay. Only calls that can fail at once ask, and only their failures are remembered: no other scheduling point
+//! pays for it.
+
+use crate::sched::{self, Gives, S, me, thread};
+use crate::{clock, fair, report, sys};
+use core::cell::Cell;
+use core::ffi::c_int;
+use heisen_trace::{Note, Op};
+use heisen_wire::{SPINS, end};
+
+/// So many attempts in a row may fail before the next is a yield. The first yield of a thread bars it from nothing (see
+/// `fair`), so a loop that gives up after one attempt more is searched as if there were no yields.
+pub const PATIENCE: u32 = 3;
+
+/// A scheduling point before an operation that never blocks but may [fail](failed), to be tried again.
+#[inline]
+pub fn attempt(op: Op, object: usize, pc: usize) {
+    let t = thread(me());
+    if !t.failed.replace(false) {
+        t.failures.set(0);
+    } else if t.op() != op || t.object.get() != object || t.pc.get() != pc {
+        // It was something else that failed, or the thread has done something else since.
+        t.failures.set(0);
+    } else if t.failures.get() >= PATIENCE {
+        return spins(op, object, pc);
+    }
+    sched::point(op, object, pc);
+}
+
+#[cold]
+fn spins(op: Op, object: usize, pc: usize) {
+    if S.live.get() > 1 {
+        // Alone, it makes no difference.
+        report::note(Note::Spin);
+    }
+    clock::yielded();
+    fair::spun(me());
+    sched::reschedule(Gives::Yields);
+    report::event(op, object, pc);
+}
+
+/// The [`attempt`] of the running thread has failed.
+#[cold]
+pub fn failed() {
+    let t = thread(me());
+    t.failed.set(true);
+    t.failures.set(t.failures.get().saturating_add(1));
+    report::failed();
+}
+
+/// How often in a row, with no other step in between, threads were found to wait for memory; and the step of the last.
+struct Waiting {
+    times: Cell<usize>,
+    at: Cell<u32>,
+}
+
+// SAFETY: as for `sched::S`.
+unsafe impl Sync for Waiting {}
+
+static W: Waiting = Waiting { times: Cell::new(0), at: Cell::new(0) };
+
+/// Lets the engine tell a thread that it spins. The handler runs on the thread's own stack, where its frame stays while
+/// others run; and it may be told again before it has returned, on another thread.
+pub fn init() {
+    const SA_NODEFER: i32 = 0x4000_0000;
+    sys::set_action(SPINS, on_spinning as *const () as usize, sys::SA_SIGINFO | SA_NODEFER, 0);
+}
+
+/// The engine has found the running thread in a loop that waits for memory to change; see `engine::spin`. It is at the
+/// first instruction of that loop: as good as a call of `sched_yield` there.
+extern "C" fn on_spinning(_signal: c_int, _info: *const usize, context: *mut usize) {
+    // Words of `ucontext_t`.
+    const RIP: usize = 5 + 16;
+    const MASK: usize = 37;
+    if !S.active.get() || !S.running.get() {
+        return;
+    }
+    // SAFETY: the kernel passes a whole `ucontext_t`. Places are told as those that a call returns to.
+    let pc = unsafe { *context.add(RIP) } + 1;
+    waits_for_memory(pc);
+    // SAFETY: as above. Which signals are blocked may have changed while others ran.
+    unsafe { *context.add(MASK) = sys::signal_mask(None) as usize };
+}
+
+fn waits_for_memory(pc: usize) {
+    report::note(Note::SpinOnMemory);
+    let again = W.at.get() == S.step.get() && S.step.get() != 0;
+    W.times.set(if again { W.times.get() + 1 } else { 0 });
+    if W.times.get() > S.live.get() {
+        // Everyone has had a turn, and nobody has done anything. If something may still come from outside, that has
+        // some seconds, as each time takes a few milliseconds.
+        const SECONDS: usize = 1000;
+        let may_come = sched::has_errands() || report::started_others();
+        let most = if may_come { SECONDS } else { 2 * S.live.get() + 2 };
+        match sched::next_deadline() {
+            u64::MAX if W.times.get() > most => report::finish(end::STEP_LIMIT, -1, pc),
+            u64::MAX => {}
+            deadline => clock::reach(deadline),
+        }
+    }
+    thread(me()).about_to(Op::Yield, 0, pc);
+    clock::yielded();
+    fair::spun(me());
+    W.at.set(S.step.get() + 1);
+    sched::reschedule(Gives::Yields);
+    report::event(Op::Yield, 0, pc);
+}
