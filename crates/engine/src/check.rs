@@ -16,7 +16,7 @@ use crate::sys;
 use crate::zygote::{Carrier, Limits, Observer, Output, Zygote};
 use heisen_search::{Dfs, Icb, Pct, Random, Search, Status, Strategy};
 use heisen_trace::{End, Faults, Finding, Note, Op, Plan, Policy, Stack, World};
-use heisen_wire::{MAX_SLOTS, Wire};
+use heisen_wire::{MAX_SLOTS, Wire, state};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
@@ -409,7 +409,11 @@ impl Observer for StuckWatcher<'_> {
         symbols.hide(self.runtime);
         if let Ok(mut view) = View::new(&mut symbols, pid) {
             let op = Op::from_code(wire.stop.op.load(Relaxed) as u8);
-            let waits = op.filter(|op| matches!(op, Op::WaitChild | Op::FileLock));
+            let blocked = wire
+                .threads
+                .get(wire.stop.thread.load(Relaxed) as usize)
+                .is_some_and(|thread| thread.state.load(Relaxed) == state::BLOCKED);
+            let waits = op.filter(|op| blocked && matches!(op, Op::WaitChild | Op::FileLock));
             self.seen = Some(Stuck { stack: view.stack(registers(wire)), spins: false, waits });
         }
     }
@@ -618,7 +622,7 @@ impl Driver<'_> {
         let seconds = self.check.limits.hang.as_secs_f32();
         let top = stuck.stack.0.first().map_or("an unknown place".to_owned(), |f| f.function.clone());
         let place = stuck.stack.place().map_or(String::new(), |f| format!(" ({} {})", f.place(), f.function));
-        if let (Some(op), false) = (stuck.waits, stuck.spins) {
+        if let Some(op) = stuck.waits {
             let what = if op == Op::WaitChild { "a child process to end" } else { "a lock on a file" };
             return Error::Uncontrolled(format!(
                 "the program waited for {seconds} s for {what}{place}, and no other thread could go on; if it only \
