@@ -48,6 +48,8 @@ notes! {
     Aside = 15, "a call that blocks in the kernel ran aside: when it came back is not up to the schedule";
     /// Input from outside with a finding that could not be recorded.
     Unrecorded = 16, "input from outside that could not be recorded: to replay a finding, it has to come again";
+    /// `signalfd`.
+    SignalFd = 17, "signalfd: only signals from outside arrive there, not those that the program sends itself";
     /// A signal that no thread of the program sent.
     OutsideSignal = 37, "a signal from outside the program: when it comes is not controlled";
     /// SIGSTOP and its like, sent by the program to itself.

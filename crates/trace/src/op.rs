@@ -108,6 +108,8 @@ ops! {
     TimerFd = 40, "timerfd";
     /// Wait for another process.
     WaitChild = 41, "wait_child";
+    /// Change a semaphore of System V, send or receive a message of its kind.
+    SystemV = 42, "system_v";
     /// A timer is set, or fires.
     Timer = 54, "timer";
     /// A signal is sent.

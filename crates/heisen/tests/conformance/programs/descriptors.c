@@ -4,9 +4,13 @@
 #include <signal.h>
 #include <stddef.h>
 #include <sys/epoll.h>
+#include <sys/ipc.h>
 #include <sys/mman.h>
+#include <sys/msg.h>
 #include <sys/pidfd.h>
+#include <sys/sem.h>
 #include <sys/sendfile.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -541,7 +545,82 @@ CASE(random_bytes_differ, "1 1 1 1 1")
     say("%d", memcmp(a, b, sizeof a) != 0);
 }
 
+/* ---- what belongs to the kernel ---- */
+
+static int set, queue;
+
+static void *raises(void *by)
+{
+    struct sembuf up = {0, (short)(intptr_t)by, 0};
+    assert(semop(set, &up, 1) == 0);
+    return NULL;
+}
+
+CASE(semaphores_of_system_v, "0 EAGAIN EAGAIN 0")
+{
+    set = semget(IPC_PRIVATE, 1, 0600);
+    assert(set >= 0);
+    pthread_t t = start(raises, (void *)2);
+    struct sembuf down = {0, -1, 0}, never = {0, -9, IPC_NOWAIT};
+    struct timespec soon = {0, 1000000};
+    assert(semop(set, &down, 1) == 0);
+    join(t);
+    say("0 %s ", semop(set, &never, 1) == -1 ? named(errno) : "0");
+    never.sem_flg = 0;
+    say("%s ", semtimedop(set, &never, 1, &soon) == -1 ? named(errno) : "0");
+    say("%d", semctl(set, 0, IPC_RMID));
+}
+
+struct message {
+    long kind;
+    char text[4];
+};
+
+static void *sends_message(void *arg)
+{
+    struct message message = {7, "abc"};
+    assert(msgsnd(queue, &message, sizeof message.text, 0) == 0);
+    return arg;
+}
+
+CASE(messages_of_system_v, "4 abc ENOMSG")
+{
+    queue = msgget(IPC_PRIVATE, 0600);
+    assert(queue >= 0);
+    pthread_t t = start(sends_message, NULL);
+    struct message message;
+    say("%zd %s ", msgrcv(queue, &message, sizeof message.text, 7, 0), message.text);
+    join(t);
+    say("%s", msgrcv(queue, &message, sizeof message.text, 7, IPC_NOWAIT) == -1 ? named(errno) : "0");
+    assert(msgctl(queue, IPC_RMID, NULL) == 0);
+}
+
+CASE(locks_from_here_on, "0 0 0 0")
+{
+    int file = memfd_create("lock", 0);
+    assert(file >= 0);
+    say("%d %d ", lockf(file, F_LOCK, 10), lockf64(file, F_TEST, 10));
+    say("%d %d", lockf64(file, F_LOCK, 0), lockf(file, F_ULOCK, 0));
+}
+
 /* ---- children ---- */
+
+CASE(signals_from_a_descriptor, "1 1")
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    assert(pthread_sigmask(SIG_BLOCK, &set, NULL) == 0);
+    int fd = signalfd(-1, &set, 0);
+    assert(fd >= 0);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(kill(getppid(), SIGUSR1));
+    struct signalfd_siginfo info;
+    assert(read(fd, &info, sizeof info) == sizeof info);
+    int status;
+    say("%d %d", info.ssi_signo == SIGUSR1, waitpid(child, &status, 0) == child);
+}
 
 CASE(a_child_as_a_descriptor, "1 1 4")
 {

@@ -224,6 +224,7 @@ static inline const char *named(int error)
     switch (error) {
     case 0: return "0";
     case EAGAIN: return "EAGAIN";
+    case ENOMSG: return "ENOMSG";
     case EBADF: return "EBADF";
     case EBUSY: return "EBUSY";
     case ECHILD: return "ECHILD";

@@ -4,9 +4,9 @@ use crate::glibc::{self, real};
 use crate::io::{self, Class};
 use crate::sched;
 use crate::shim::shims;
-use crate::sys;
+use crate::{report, sys};
 use core::ffi::c_int;
-use heisen_trace::Op;
+use heisen_trace::{Note, Op};
 
 /// Remembers a descriptor that was just made; passes an error on.
 pub fn made(fd: c_int, class: Class) -> c_int {
@@ -139,6 +139,13 @@ shims! {
         made_pair(pair, real!(socketpair, fn(
             domain => c_int, kind => c_int, protocol => c_int, pair => *mut [c_int; 2]
         ) -> c_int))
+    }
+
+    /// Tells of signals from other processes that all threads block; those that the program sends itself do not arrive
+    /// there, which the verdict says.
+    fn signalfd(fd: c_int, set: usize, flags: c_int) -> c_int = pc {
+        report::note(Note::SignalFd);
+        made(real!(signalfd, fn(fd => c_int, set => usize, flags => c_int) -> c_int), Class::Outside)
     }
 
     /// No scheduling point. Makes a counter that threads wait for with `read`, `poll` and `epoll`.

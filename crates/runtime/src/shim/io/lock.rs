@@ -37,7 +37,34 @@ pub fn lock_range(fd: c_int, command: c_int, range: usize, pc: usize) -> c_int {
     take(fd, [fd_, now, range], [fd_, later, range], sys::SYS_FCNTL, pc)
 }
 
+/// `lockf`: locks so many bytes from where the descriptor stands.
+fn lock_here(fd: c_int, command: c_int, length: i64, pc: usize, real: impl Fn() -> c_int) -> c_int {
+    const F_LOCK: c_int = 1;
+    const F_WRLCK: u64 = 1;
+    const SEEK_CUR: u64 = 1;
+    if command != F_LOCK {
+        return real();
+    }
+    // `struct flock`: type and origin, 16 bits each, then start, length and process.
+    let range = [F_WRLCK | SEEK_CUR << 16, 0, length as u64, 0];
+    lock_range(fd, F_SETLKW, range.as_ptr() as usize, pc)
+}
+
 shims! {
+    /// Waits for the lock aside, so that other threads go on.
+    fn lockf(fd: c_int, command: c_int, length: i64) -> c_int = pc {
+        lock_here(fd, command, length, pc, || {
+            glibc::real!(lockf, fn(fd => c_int, command => c_int, length => i64) -> c_int)
+        })
+    }
+
+    /// As `lockf`.
+    fn lockf64(fd: c_int, command: c_int, length: i64) -> c_int = pc {
+        lock_here(fd, command, length, pc, || {
+            glibc::real!(lockf64, fn(fd => c_int, command => c_int, length => i64) -> c_int)
+        })
+    }
+
     /// Waits for the lock aside, so that other threads go on.
     fn flock(fd: c_int, operation: c_int) -> c_int = pc {
         const LOCK_NB: c_int = 4;

@@ -9,6 +9,7 @@ pub mod lock;
 pub mod poll;
 pub mod socket;
 pub mod stream;
+pub mod sysv;
 pub mod timerfd;
 
 use crate::clock;
