@@ -9,7 +9,7 @@
  * has the lock: the second sender then puts its message first. None is not enough: left alone, the first sender goes on
  * to put its own.
  *
- * heisen: bug=good-samaritan preemptions=1
+ * heisen: bug=good-samaritan preemptions=1 with --steps 20000
  */
 #include <pthread.h>
 #include <sched.h>
