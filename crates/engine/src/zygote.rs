@@ -29,8 +29,10 @@ const LOOK: Duration = Duration::from_millis(50);
 /// How often one is glanced at, by a look at its steps.
 const GLANCE: Duration = Duration::from_millis(4);
 /// A program that has not moved for so long may wait in a loop for memory to change. If it does not, the next such
-/// look is at twice the time, and so on.
+/// look is at twice the time, and so on, also in later executions: the look is slow, and some programs compute.
 const SUSPECT: Duration = Duration::from_millis(8);
+/// The longest such time.
+const RARELY: Duration = Duration::from_secs(1);
 /// How long a program that does not move has to say where it is.
 const ANSWER: Duration = Duration::from_millis(500);
 
@@ -126,6 +128,8 @@ pub struct Zygote {
     capture: Option<Capture>,
     around: Option<Around>,
     spinning: bool,
+    /// For how long the program may not move before it is looked at whether it waits in a loop.
+    suspicion: Duration,
     ended: bool,
 }
 
@@ -211,7 +215,16 @@ impl Zygote {
         let child = command
             .spawn()
             .map_err(|e| Error::Input(format!("{} cannot be started: {e}", program.path.display())))?;
-        Ok(Zygote { child, mapping, limits: limits.clone(), capture, around, spinning: false, ended: false })
+        Ok(Zygote {
+            child,
+            mapping,
+            limits: limits.clone(),
+            capture,
+            around,
+            spinning: false,
+            suspicion: SUSPECT,
+            ended: false,
+        })
     }
 
     pub(crate) fn wire(&self) -> &Wire {
@@ -233,7 +246,7 @@ impl Zygote {
         let mut moved = Instant::now();
         let mut steps = (0, 0);
         let mut asked: Option<Instant> = None;
-        let mut suspect = SUSPECT;
+        let mut suspect = self.suspicion;
         loop {
             let wire = self.mapping.wire();
             let rung = wire.bell.load(SeqCst);
@@ -270,9 +283,15 @@ impl Zygote {
                 steps = now;
                 moved = Instant::now();
                 asked = None;
-                suspect = SUSPECT;
+                suspect = self.suspicion;
             } else if since != turn::BOOTING && asked.is_none() && suspect < moved.elapsed() {
-                suspect = if self.yields() { moved.elapsed() + SUSPECT } else { 2 * suspect };
+                if self.yields() {
+                    self.suspicion = SUSPECT;
+                    suspect = moved.elapsed() + SUSPECT;
+                } else {
+                    self.suspicion = (2 * self.suspicion).min(RARELY);
+                    suspect = (2 * suspect).max(self.suspicion);
+                }
             } else if let Some(since) = asked {
                 if since.elapsed() > ANSWER {
                     return Waited::Stuck;
