@@ -41,6 +41,9 @@ pub enum Class {
     Inside = 2,
     /// Someone outside may be at the other end.
     Outside = 3,
+    /// An `epoll`: outside as soon as something outside was added to any of them. Which copy of which one it was added
+    /// by is not followed: libraries wait by one copy and add by another.
+    Epoll = 4,
 }
 
 impl Class {
@@ -72,6 +75,8 @@ struct Io {
     stale: Cell<bool>,
     /// The program has started another process, which may hold the other end of anything.
     shared: Cell<bool>,
+    /// Something outside was added to an `epoll`.
+    epolls_lead_out: Cell<bool>,
     /// How long the outside was last waited for.
     moment: Cell<u64>,
     /// For how long, in milliseconds, the outside is waited for when nothing else can happen.
@@ -89,6 +94,7 @@ static IO: Io = Io {
     count: Cell::new(0),
     stale: Cell::new(false),
     shared: Cell::new(false),
+    epolls_lead_out: Cell::new(false),
     moment: Cell::new(FIRST_MOMENT),
     patience: Cell::new(u64::MAX),
     all: [const { Cell::new(PollFd { fd: -1, events: 0, revents: 0 }) }; AT_ONCE],
@@ -142,13 +148,14 @@ pub fn is_socket(fd: i32) -> bool {
     word.is_some_and(|word| word.get() >> (fd % 64) & 1 != 0)
 }
 
-/// What a descriptor is; the kernel is asked the first time.
+/// What a descriptor is, [`Class::Epoll`] resolved; the kernel is asked the first time.
 pub fn class(fd: i32) -> Class {
     let slot = usize::try_from(fd).ok().and_then(|fd| IO.class.get(fd));
     match slot.map(Cell::get) {
         Some(1) => Class::Plain,
         Some(2) if IO.shared.get() => Class::Outside,
-        Some(2) => Class::Inside,
+        Some(4) if IO.shared.get() || IO.epolls_lead_out.get() => Class::Outside,
+        Some(2 | 4) => Class::Inside,
         Some(3) => Class::Outside,
         _ => {
             let class = if is_stream(fd) { Class::Outside } else { Class::Plain };
@@ -163,6 +170,20 @@ pub fn forget(first: u32, last: u32) {
     for fd in first as usize..(last as usize).saturating_add(1).min(KNOWN) {
         set_class(fd as i32, Class::Unknown);
     }
+}
+
+/// `new` is a copy of `old`.
+pub fn copy_class(old: i32, new: i32) {
+    let epoll = usize::try_from(old).ok().and_then(|fd| IO.class.get(fd)).map(Cell::get) == Some(4);
+    set_class(new, if epoll { Class::Epoll } else { class(old) });
+}
+
+/// A descriptor was added to an `epoll`.
+pub fn added_to_epoll(fd: i32) {
+    if class(fd) == Class::Outside {
+        IO.epolls_lead_out.set(true);
+    }
+    touched();
 }
 
 /// Another process was started.

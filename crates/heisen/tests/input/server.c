@@ -131,7 +131,9 @@ static void with_workers(const char *mode, int listener) {
     for (int i = 0; i < CLIENTS; i++)
         pthread_create(&threads[i], NULL, worker, NULL);
     fcntl(listener, F_SETFL, O_NONBLOCK);
-    epoll_ctl(epoll, EPOLL_CTL_ADD, listener, &(struct epoll_event){.events = EPOLLIN, .data.u32 = 0});
+    /* By a copy of the descriptor, as some libraries do. */
+    int copy = dup(epoll);
+    epoll_ctl(copy, EPOLL_CTL_ADD, listener, &(struct epoll_event){.events = EPOLLIN, .data.u32 = 0});
     epoll_ctl(epoll, EPOLL_CTL_ADD, wake, &(struct epoll_event){.events = EPOLLIN, .data.u32 = 1});
     while (done < CLIENTS) {
         int bits = which(mode, listener, epoll, clients);

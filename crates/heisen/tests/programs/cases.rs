@@ -66,6 +66,16 @@ const NGINX: Script = Script {
     end: End::Signal("QUIT"),
 };
 
+const MINI_REDIS: Script = Script {
+    lanes: &[
+        "*3\r\n$3\r\nset\r\n$1\r\na\r\n$1\r\n1\r\n*2\r\n$3\r\nget\r\n$1\r\na\r\n",
+        "*3\r\n$3\r\nset\r\n$1\r\nb\r\n$1\r\n2\r\n*2\r\n$3\r\nget\r\n$1\r\nb\r\n",
+        "*2\r\n$3\r\nget\r\n$4\r\nnone\r\n",
+    ],
+    half_close: true,
+    end: End::Signal("INT"),
+};
+
 /// All of them.
 pub const CASES: &[Case] = &[
     Case { program: "pigz", args: &["-p4", "-b128", "-c", "text"], prepare: input::text, ..PLAIN },
@@ -130,6 +140,13 @@ pub const CASES: &[Case] = &[
         args: &[r#""a"|>"s""#, "data.json"],
         variables: &[("TOKIO_WORKER_THREADS", "4")],
         prepare: input::json,
+        ..PLAIN
+    },
+    Case {
+        program: "mini-redis-server",
+        args: &["--port", "PORT"],
+        variables: &[("TOKIO_WORKER_THREADS", "4"), ("RUST_LOG", "off")],
+        kind: Kind::Serves(MINI_REDIS),
         ..PLAIN
     },
 ];

@@ -29,7 +29,7 @@ fn made_pair(pair: *const [c_int; 2], result: c_int) -> c_int {
 /// A copy of `old` was made as `new`, or an error.
 fn copied(old: c_int, new: c_int) -> c_int {
     if new >= 0 && new != old {
-        io::set_class(new, io::class(old));
+        io::copy_class(old, new);
         io::set_socket(new, io::is_socket(old));
         io::touched();
     }
@@ -163,12 +163,12 @@ shims! {
 
     /// No scheduling point. What is added to it later is waited for with `epoll_wait`.
     fn epoll_create(size: c_int) -> c_int = pc {
-        made(real!(epoll_create, fn(size => c_int) -> c_int), Class::Inside)
+        made(real!(epoll_create, fn(size => c_int) -> c_int), Class::Epoll)
     }
 
     /// As `epoll_create`.
     fn epoll_create1(flags: c_int) -> c_int = pc {
-        made(real!(epoll_create1, fn(flags => c_int) -> c_int), Class::Inside)
+        made(real!(epoll_create1, fn(flags => c_int) -> c_int), Class::Epoll)
     }
 }
 

@@ -3,7 +3,7 @@
 use super::Piece;
 use crate::clock::{self, Timespec};
 use crate::glibc::{self, real};
-use crate::io::{self, Class, POLLIN, POLLOUT, PollFd};
+use crate::io::{self, POLLIN, POLLOUT, PollFd};
 use crate::record::{self, Kind, Out};
 use crate::sched::Woken;
 use crate::shim::signal::{self, Delivered, mask};
@@ -279,10 +279,7 @@ shims! {
     fn epoll_ctl(fd: c_int, command: c_int, other: c_int, event: usize) -> c_int = pc {
         let result = real!(epoll_ctl, fn(fd => c_int, command => c_int, other => c_int, event => usize) -> c_int);
         if result == 0 {
-            if io::class(other) == Class::Outside {
-                io::set_class(fd, Class::Outside);
-            }
-            io::touched();
+            io::added_to_epoll(other);
         }
         result
     }
