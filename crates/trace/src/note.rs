@@ -82,6 +82,12 @@ notes! {
     FutexRequeuePi = 33, "futex operation WAIT_REQUEUE_PI or CMP_REQUEUE_PI: refused with ENOSYS";
     /// `FUTEX_FD`, which Linux does not have any more either.
     FutexFd = 34, "futex operation FD: refused with ENOSYS, as Linux does";
+    /// An atomic access with an order below sequential consistency.
+    WeakOrders = 44, "memory orders: executions are sequentially consistent; what relaxed, acquire and release atomics allow beyond that was not explored";
+    /// More conflicts of accesses in one execution than are told.
+    TooManyConflicts = 45, "an execution with more conflicting accesses than Heisen records: not all of them became scheduling points";
+    /// The table of accesses that are scheduling points was full.
+    TooManyPoints = 46, "more conflicting accesses than Heisen has room for: the rest are no scheduling points";
 }
 
 impl Note {

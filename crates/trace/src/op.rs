@@ -140,6 +140,18 @@ ops! {
     StreamUnlock = 63, "funlockfile";
     /// Wait for another thread's `fork` to be over.
     Fork = 64, "fork";
+    /// Read an atomic variable.
+    AtomicLoad = 70, "atomic_load";
+    /// Write an atomic variable.
+    AtomicStore = 71, "atomic_store";
+    /// Read and write an atomic variable at once.
+    AtomicRmw = 72, "atomic_rmw";
+    /// Compare an atomic variable and exchange it.
+    AtomicCas = 73, "atomic_cas";
+    /// Read memory that other threads write.
+    MemRead = 74, "mem_read";
+    /// Write memory that other threads read or write.
+    MemWrite = 75, "mem_write";
 }
 
 impl Op {
@@ -155,6 +167,19 @@ impl Op {
                 | Op::Close
                 | Op::FileLock
                 | Op::TimerFd
+        )
+    }
+
+    /// Whether it is an access of memory, plain or atomic.
+    pub const fn is_access(self) -> bool {
+        matches!(
+            self,
+            Op::AtomicLoad
+                | Op::AtomicStore
+                | Op::AtomicRmw
+                | Op::AtomicCas
+                | Op::MemRead
+                | Op::MemWrite
         )
     }
 

@@ -10,7 +10,7 @@
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
 /// Identifies a mapping as ours; changes with every change of the layout.
-pub const MAGIC: u64 = 0x4845_4953_454e_0004;
+pub const MAGIC: u64 = 0x4845_4953_454e_0005;
 
 /// The environment variable that names the file descriptor of the mapping.
 pub const ENV_FD: &str = "HEISEN_WIRE";
@@ -32,6 +32,12 @@ pub const MAX_SLOTS: usize = 32;
 pub const MAX_SCOPE: usize = 1 << 16;
 /// Most bytes of recorded input.
 pub const MAX_INPUT: usize = 4 << 20;
+/// Most accesses that are scheduling points.
+pub const MAX_POINTS: usize = 1 << 14;
+/// Most places in memory that are known to be raced for.
+pub const MAX_RACY: usize = 1 << 12;
+/// Most conflicts of accesses that are told of one execution.
+pub const MAX_CONFLICTS: usize = 64;
 /// Room for the text of a failed assertion.
 pub const MAX_TEXT: usize = 1024;
 
@@ -112,6 +118,43 @@ pub mod world {
     pub const STDIN: u32 = 4;
 }
 
+/// Bits of [`Wire::access_flags`].
+pub mod access {
+    /// Accesses are checked for conflicts that nothing orders.
+    pub const CHECK: u32 = 1;
+    /// Every access of memory is a scheduling point, not only those at [`Wire::points`](super::Wire::points).
+    pub const ALL: u32 = 2;
+}
+
+/// What an access does: bits in [`Conflict::kinds`].
+pub mod kind {
+    /// It writes.
+    pub const WRITE: u32 = 1;
+    /// It is atomic.
+    pub const ATOMIC: u32 = 2;
+}
+
+/// Two accesses of the same memory by two threads, of which at least one writes, and which nothing orders. A data race,
+/// unless both are atomic.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Conflict {
+    /// The first byte that both touch.
+    pub address: AtomicU64,
+    /// Where the earlier access is, as an address that a call returns to.
+    pub first_pc: AtomicU64,
+    /// Where the later one is.
+    pub second_pc: AtomicU64,
+    /// The thread of the earlier one, and in the high half that of the later.
+    pub threads: AtomicU32,
+    /// Bits of [`kind`] of the earlier one, and in the high half of the later.
+    pub kinds: AtomicU32,
+    /// How many bytes the earlier one has, and in the high half the later.
+    pub sizes: AtomicU32,
+    /// The step at which it was seen.
+    pub step: AtomicU32,
+}
+
 /// Values of [`Report::end`].
 pub mod end {
     /// The runtime did not see the end.
@@ -187,6 +230,10 @@ pub mod stop {
     pub const MISUSE: u32 = 5;
     /// A panic or exception starts to unwind.
     pub const THROW: u32 = 6;
+    /// An access that is watched for.
+    pub const WATCHED: u32 = 20;
+    /// A conflict of an access with one that is watched for.
+    pub const CONFLICT: u32 = 21;
 }
 
 /// Values of [`Thread::state`].
@@ -368,6 +415,8 @@ pub struct Report {
     pub text: AtomicU32,
     /// Overrides that were followed.
     pub followed: AtomicU32,
+    /// How many of [`Slot::conflicts`] there are.
+    pub conflicts: AtomicU32,
 }
 
 /// One execution: what is asked of it, and what came of it.
@@ -380,6 +429,8 @@ pub struct Slot {
     pub report: Report,
     /// Text of a failed assertion: expression, file, function, each ended by a zero byte.
     pub text: [AtomicU8; MAX_TEXT],
+    /// Conflicts of its accesses, each once.
+    pub conflicts: [Conflict; MAX_CONFLICTS],
     /// The wait status of its process; `u32::MAX` if it could not be forked.
     pub status: AtomicU32,
     /// Unused.
@@ -536,6 +587,26 @@ pub struct Wire {
     pub input_state: AtomicU32,
     /// What came from outside; the runtime knows how it is laid out.
     pub input: [AtomicU8; MAX_INPUT],
+    /// Bits of [`access`].
+    pub access_flags: AtomicU32,
+    /// Counts whenever the engine has changed one of the following; it does so while the zygote is parked.
+    pub points_version: AtomicU32,
+    /// How many accesses are scheduling points, and how many places are known to be raced for.
+    pub points_count: AtomicU32,
+    /// See `points_count`.
+    pub racy_count: AtomicU32,
+    /// Accesses that are scheduling points: addresses that a call of theirs returns to.
+    pub points: [AtomicU64; MAX_POINTS],
+    /// Places that were raced for in an execution before, where every access is remembered.
+    pub racy: [AtomicU64; MAX_RACY],
+    /// In a close look: stop at accesses of this byte, 0 if none,
+    pub watch: AtomicU64,
+    /// from this place, by the thread of that number,
+    pub watch_pc: AtomicU64,
+    /// see `watch_pc`,
+    pub watch_thread: AtomicU32,
+    /// and at a conflict of such an access with one of another thread.
+    pub watch_conflicts: AtomicU32,
 }
 
 /// Size of the mapping in bytes.
