@@ -18,6 +18,8 @@
 //! | [`record`] | input from outside, recorded and given again |
 //! | [`stdin`] | standard input, from its beginning in each execution |
 //! | [`io`], [`aside`] | waiting for descriptors; calls that block in the kernel, on a kernel thread of their own |
+//! | [`race`] | happens-before, conflicts of accesses, which accesses are scheduling points |
+//! | [`tsan`] | the callbacks of instrumented code |
 //! | `shim` | what is intercepted, one file a family of functions |
 //!
 //! The engine's build script builds it with `--cfg heisen_embedded`, and only then is it the library that is preloaded.
@@ -37,6 +39,7 @@ mod glibc;
 mod io;
 mod kernel;
 mod policy;
+mod race;
 mod record;
 mod report;
 mod sched;
@@ -45,6 +48,7 @@ mod shim;
 mod spin;
 mod stdin;
 mod sys;
+mod tsan;
 mod zygote;
 
 /// A bug in the runtime itself: nothing sensible can follow, so the process ends with a status of its own and the

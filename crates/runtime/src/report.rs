@@ -110,6 +110,7 @@ pub fn begin(number: usize) {
     set_alarm();
     crate::record::begin(R.flags.get());
     crate::io::begin(u64::from(plan.patience.load(Relaxed)));
+    crate::race::begin();
     S.running.set(true);
     if R.flags.get() & flag::EVENTS != 0 {
         R.begun.set(now(CLOCK_REALTIME));
@@ -139,6 +140,24 @@ fn show(reason: u32, wanted: u32) {
     } else if debugged() {
         debugger::reached(wanted);
     }
+}
+
+/// Stops for the engine to look, in a close look.
+pub fn stop_at(reason: u32) {
+    if stops() {
+        pause(reason);
+    }
+}
+
+/// Where conflicts of accesses are told, and how many have been so far.
+pub fn conflicts() -> (&'static [heisen_wire::Conflict], usize) {
+    let slot = slot();
+    (&slot.conflicts, slot.report.conflicts.load(Relaxed) as usize)
+}
+
+/// So many conflicts have been told.
+pub fn tell_conflicts(count: usize) {
+    slot().report.conflicts.store(count as u32, Relaxed);
 }
 
 /// Whether decisions are logged.

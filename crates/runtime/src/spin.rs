@@ -12,7 +12,7 @@ use crate::{clock, fair, report, sys};
 use core::cell::Cell;
 use core::ffi::c_int;
 use heisen_trace::{Note, Op};
-use heisen_wire::{SPINS, end};
+use heisen_wire::{MAX_THREADS, SPINS, end};
 
 /// So many attempts in a row may fail before the next is a yield. The first yield of a thread bars it from nothing (see
 /// `fair`), so a loop that gives up after one attempt more is searched as if there were no yields.
@@ -52,6 +52,74 @@ pub fn failed() {
     t.failed.set(true);
     t.failures.set(t.failures.get().saturating_add(1));
     report::failed();
+}
+
+/// What a thread has read from memory since it last changed something: by these it is seen to wait for a change there.
+#[derive(Debug)]
+struct Looks {
+    /// Hashes of place, address and value of the last few reads that were all different.
+    seen: [Cell<u64>; LOOKS],
+    count: Cell<u32>,
+    /// How many reads there were since that were among them.
+    again: Cell<u32>,
+}
+
+/// So many reads a loop may consist of to be seen.
+const LOOKS: usize = 8;
+
+struct AllLooks([Looks; MAX_THREADS]);
+
+// SAFETY: as for `sched::S`.
+unsafe impl Sync for AllLooks {}
+
+static L: AllLooks = AllLooks(
+    [const { Looks { seen: [const { Cell::new(0) }; LOOKS], count: Cell::new(0), again: Cell::new(0) } }; MAX_THREADS],
+);
+
+/// Whether the running thread, which reads a value from memory, has only read what it had read before, for long.
+fn looks_in_vain(address: usize, pc: usize, value: u64) -> bool {
+    let looks = &L.0[me()];
+    let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    let hash = mix(mix(mix(1, address as u64), pc as u64), value);
+    let count = looks.count.get() as usize;
+    if looks.seen[..count].iter().any(|seen| seen.get() == hash) {
+        looks.again.set(looks.again.get() + 1);
+        return looks.again.get() >= PATIENCE * count as u32;
+    }
+    looks.again.set(0);
+    if count == LOOKS {
+        looks.count.set(0);
+    }
+    let count = looks.count.get();
+    looks.seen[count as usize].set(hash);
+    looks.count.set(count + 1);
+    false
+}
+
+/// The running thread changes something that others can see.
+#[inline]
+pub fn progress() {
+    let looks = &L.0[me()];
+    looks.count.set(0);
+    looks.again.set(0);
+}
+
+/// A scheduling point before a read of memory, which has that value now.
+pub fn look(op: Op, address: usize, pc: usize, value: u64) {
+    if looks_in_vain(address, pc, value) {
+        thread(me()).about_to(op, address, pc);
+        spins(op, address, pc);
+    } else {
+        sched::point(op, address, pc);
+    }
+}
+
+/// Before a read of memory that is no scheduling point, unless the thread waits there for a change.
+pub fn glance(op: Op, address: usize, pc: usize, value: impl Fn() -> u64) {
+    if S.running.get() && S.live.get() > 1 && looks_in_vain(address, pc, value()) {
+        thread(me()).about_to(op, address, pc);
+        spins(op, address, pc);
+    }
 }
 
 /// How often in a row, with no other step in between, threads were found to wait for memory; and the step of the last.

@@ -217,6 +217,20 @@ pub fn map_stack(size: usize) -> Option<usize> {
     (at > 0).then_some(at as usize)
 }
 
+/// Maps fresh memory at an address where nothing is; the process ends if that is not possible.
+pub fn map_at(at: usize, size: usize) {
+    const FIXED_NOREPLACE: usize = 0x10_0000;
+    const NORESERVE: usize = 0x4000;
+    // The memory is not the program's, and does not count for its limit.
+    raise_data_limit(size as isize);
+    let flags = MAP_PRIVATE_ANON | FIXED_NOREPLACE | NORESERVE;
+    let got = call(SYS_MMAP, [at, size, PROT_READ_WRITE, flags, usize::MAX, 0]);
+    if got as usize != at {
+        write(2, b"heisen: no memory is left for what is remembered of the program's accesses\n");
+        exit_group(3);
+    }
+}
+
 /// Raises the limit on the program's data by so many bytes, or lowers it again; as far as that is allowed.
 pub fn raise_data_limit(bytes: isize) {
     const RLIMIT_DATA: usize = 2;

@@ -125,6 +125,7 @@ fn park() {
         if wire.turn.load(SeqCst) == turn::QUIT {
             sys::exit_group(0);
         }
+        crate::race::points::renew();
         let mut decisions = 0;
         for (number, slot) in wire.slots.iter().enumerate().take(wire.slots_wanted.load(Relaxed) as usize) {
             slot.report.first_decision.store(decisions, Relaxed);

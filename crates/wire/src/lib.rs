@@ -601,12 +601,14 @@ pub struct Wire {
     pub racy: [AtomicU64; MAX_RACY],
     /// In a close look: stop at accesses of this byte, 0 if none,
     pub watch: AtomicU64,
-    /// from this place, by the thread of that number,
+    /// from this place,
     pub watch_pc: AtomicU64,
-    /// see `watch_pc`,
+    /// and at a conflict of such an access with one from this place;
+    pub watch_conflicts: AtomicU64,
+    /// by the thread of that number.
     pub watch_thread: AtomicU32,
-    /// and at a conflict of such an access with one of another thread.
-    pub watch_conflicts: AtomicU32,
+    /// Unused.
+    pub pad: AtomicU32,
 }
 
 /// Size of the mapping in bytes.

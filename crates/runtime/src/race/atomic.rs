@@ -1,0 +1,109 @@
+//! Atomic operations: they conflict with plain accesses, and they order threads as their memory orders say.
+//!
+//! After the standard of C++: an acquire that reads what a release has written, or what a chain of read-modify-writes has made of
+//! it, is after it. A plain store by another thread breaks the chain. Relaxed operations order nothing by themselves,
+//! but fences before and after them do.
+
+use super::access::general;
+use super::shadow::{Node, granule};
+use super::{mode, now, order};
+use crate::report;
+use crate::sched::me;
+use heisen_trace::Note;
+use heisen_wire::kind;
+
+/// `memory_order`, as compilers pass it.
+pub mod memory_order {
+    pub const RELAXED: i32 = 0;
+    pub const CONSUME: i32 = 1;
+    pub const ACQUIRE: i32 = 2;
+    pub const RELEASE: i32 = 3;
+    pub const ACQ_REL: i32 = 4;
+    pub const SEQ_CST: i32 = 5;
+}
+use memory_order::{ACQ_REL, ACQUIRE, CONSUME, RELEASE, SEQ_CST};
+
+fn acquires(order: i32) -> bool {
+    matches!(order, CONSUME | ACQUIRE | ACQ_REL | SEQ_CST)
+}
+
+fn releases(order: i32) -> bool {
+    matches!(order, RELEASE | ACQ_REL | SEQ_CST)
+}
+
+/// What an atomic operation does to the variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Does {
+    /// It reads.
+    Load,
+    /// It writes whatever was there before.
+    Store,
+    /// It reads and writes at once.
+    Update,
+}
+
+/// An atomic operation of so many bytes was done by the running thread.
+pub fn done(does: Does, address: usize, size: usize, order: i32, pc: usize) {
+    if order < SEQ_CST {
+        report::note(Note::WeakOrders);
+    }
+    if !super::is_on(mode::CHECK) {
+        return;
+    }
+    let kind = kind::ATOMIC | if does == Does::Load { 0 } else { kind::WRITE };
+    let mut at = address;
+    let end = address + size;
+    while at < end {
+        let inside = (8 - (at & 7)).min(end - at);
+        let bytes = ((1u64 << inside) - 1) << (at & 7) & 0xff;
+        let granule = granule(at);
+        granule.make_node().exact.set(true);
+        general(granule, now() | bytes, kind, at, pc);
+        at += inside;
+    }
+    synchronise(granule(address).make_node(), does, order);
+}
+
+fn synchronise(node: &Node, does: Does, order: i32) {
+    if does != Does::Store && !node.left.is_empty() {
+        if acquires(order) {
+            order::learn(&node.left);
+        } else {
+            order::fence_acquire().join(&node.left);
+        }
+    }
+    match does {
+        Does::Load => {}
+        // What the thread itself has left may stay: it knows it anyway.
+        Does::Store if node.leaver.get() != me() => node.left.clear(),
+        Does::Store | Does::Update => {}
+    }
+    if does == Does::Load {
+        return;
+    }
+    if releases(order) {
+        node.left.join(order::mine());
+        node.leaver.set(me());
+        order::step();
+    } else if !order::fence_release().is_empty() {
+        node.left.join(order::fence_release());
+        node.leaver.set(me());
+    }
+}
+
+/// A fence.
+pub fn fence(order: i32) {
+    if order < SEQ_CST {
+        report::note(Note::WeakOrders);
+    }
+    if !super::is_on(mode::CHECK) {
+        return;
+    }
+    if acquires(order) {
+        order::learn(order::fence_acquire());
+    }
+    if releases(order) {
+        order::fence_release().join(order::mine());
+        order::step();
+    }
+}

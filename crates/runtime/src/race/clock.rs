@@ -1,0 +1,97 @@
+//! Vector clocks: for each thread, how much of what it did is known. A clock is as long as the largest number in it.
+
+use super::arena;
+use core::cell::Cell;
+
+/// One vector clock. All zeros is one that knows nothing.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Clock {
+    at: Cell<usize>,
+    length: Cell<u32>,
+    /// Room, in entries.
+    room: Cell<u32>,
+}
+
+impl Clock {
+    pub const fn new() -> Clock {
+        Clock { at: Cell::new(0), length: Cell::new(0), room: Cell::new(0) }
+    }
+
+    fn entries(&self) -> &[Cell<u32>] {
+        if self.at.get() == 0 {
+            return &[];
+        }
+        // SAFETY: so many entries are there, in a block that is this clock's alone.
+        unsafe { core::slice::from_raw_parts(self.at.get() as *const Cell<u32>, self.length.get() as usize) }
+    }
+
+    /// How much of that thread is known.
+    #[inline(always)]
+    pub fn of(&self, thread: usize) -> u32 {
+        if thread < self.length.get() as usize {
+            // SAFETY: within the length.
+            unsafe { *(self.at.get() as *const u32).add(thread) }
+        } else {
+            0
+        }
+    }
+
+    /// Whether it knows nothing.
+    pub fn is_empty(&self) -> bool {
+        self.length.get() == 0
+    }
+
+    fn lengthen(&self, length: usize) {
+        let old = self.length.get() as usize;
+        if length <= old {
+            return;
+        }
+        if length > self.room.get() as usize {
+            let room = length.next_power_of_two().max(4);
+            let block = arena::take(room * 4);
+            if self.at.get() != 0 {
+                // SAFETY: both blocks are large enough for the old entries, and are not the same.
+                unsafe {
+                    core::ptr::copy_nonoverlapping(self.at.get() as *const u32, block as *mut u32, old);
+                }
+                arena::give(self.at.get(), self.room.get() as usize * 4);
+            }
+            self.at.set(block);
+            self.room.set(room as u32);
+        }
+        self.length.set(length as u32);
+        for entry in &self.entries()[old..] {
+            entry.set(0);
+        }
+    }
+
+    /// Sets what is known of a thread.
+    pub fn set(&self, thread: usize, to: u32) {
+        self.lengthen(thread + 1);
+        self.entries()[thread].set(to);
+    }
+
+    /// Learns all that the other one knows.
+    pub fn join(&self, other: &Clock) {
+        self.lengthen(other.length.get() as usize);
+        for (mine, theirs) in self.entries().iter().zip(other.entries()) {
+            mine.set(mine.get().max(theirs.get()));
+        }
+    }
+
+    /// Forgets everything.
+    pub fn clear(&self) {
+        self.length.set(0);
+    }
+
+    /// Forgets everything, and gives its memory back.
+    pub fn drop(&self) {
+        if self.at.get() != 0 {
+            arena::give(self.at.get(), self.room.get() as usize * 4);
+        }
+        self.at.set(0);
+        self.length.set(0);
+        self.room.set(0);
+    }
+}

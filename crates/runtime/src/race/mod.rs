@@ -1,0 +1,87 @@
+//! Which accesses of memory conflict, and are ordered by nothing: the race check, and the source of scheduling points at
+//! accesses.
+//!
+//! Musuvathi and Qadeer, "Iterative context bounding" (PLDI'07), sections 3.1 and 4 and appendix A: to schedule at
+//! synchronisation only is sound as long as every explored execution is free of races; where one is not, the accesses
+//! that race are made scheduling points. CHESS (OSDI'08), sections 3.5 and 4.4.1, does the same with volatile accesses, and
+//! leaves out those that other synchronisation always orders. Here plain and atomic accesses are treated alike: one is
+//! a scheduling point if, in some execution, an access from its place in the code conflicted with one of another thread
+//! and nothing ordered the two. The engine gathers these places and gives them to later executions ([`points`]).
+//!
+//! Order is happens-before, by vector clocks ([`clock`], [`order`]), over all synchronisation that the shim knows and the
+//! atomic operations with their memory orders ([`atomic`]). Accesses are remembered in [`shadow`] memory and compared in
+//! [`access`], as in FastTrack (Flanagan and Freund, PLDI'09): an epoch for the last write and one for the last read,
+//! more where that is not enough. Only one thread runs at a time, so nothing here is atomic or locked.
+
+pub mod access;
+mod arena;
+pub mod atomic;
+pub mod clock;
+mod found;
+pub mod order;
+pub mod points;
+pub mod shadow;
+
+use crate::report;
+use crate::sched::{S, threads};
+use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use heisen_wire::access as flags;
+
+/// What is done at an access; 0 if nothing, which is all that an uninteresting access looks at.
+pub static MODE: AtomicU8 = AtomicU8::new(0);
+
+/// Bits of [`MODE`].
+pub mod mode {
+    /// Order is kept and accesses are compared.
+    pub const CHECK: u8 = 1;
+    /// Accesses at some places are scheduling points.
+    pub const POINTS: u8 = 2;
+    /// All accesses are.
+    pub const ALL: u8 = 4;
+    /// The engine watches for some accesses, in a close look.
+    pub const WATCH: u8 = 8;
+    /// All atomic operations are scheduling points: the check is off, so nobody knows which matter.
+    pub const ATOMICS: u8 = 16;
+}
+
+/// Whether any of the bits is set.
+#[inline(always)]
+pub fn is_on(bits: u8) -> bool {
+    MODE.load(Relaxed) & bits != 0
+}
+
+/// An execution begins.
+pub fn begin() {
+    let wire = report::wire();
+    let asked = wire.access_flags.load(Relaxed);
+    let mut bits = 0;
+    if asked & flags::CHECK != 0 {
+        bits |= mode::CHECK;
+        for (number, _) in threads() {
+            order::add(number, None);
+        }
+    } else {
+        bits |= mode::ATOMICS;
+    }
+    if asked & flags::ALL != 0 {
+        bits |= mode::ALL;
+    }
+    if points::any() {
+        bits |= mode::POINTS;
+    }
+    if report::stops() && wire.watch.load(Relaxed) != 0 {
+        bits |= mode::WATCH;
+    }
+    MODE.store(bits, Relaxed);
+}
+
+/// The process is not controlled any more.
+pub fn leave() {
+    MODE.store(0, Relaxed);
+}
+
+/// What the running thread is called here: its epoch, without the bytes.
+#[inline(always)]
+pub fn now() -> u64 {
+    order::epoch(S.current.get() as usize)
+}

@@ -1,0 +1,204 @@
+//! Happens-before between threads: what each thread knows of the others, and what it leaves at objects for those that
+//! come after it.
+//!
+//! The shim calls [`release`] where a thread lets others pass, and [`acquire`] where it passes itself, both with the address of
+//! the object. What is left there is kept with the memory of the object (see `shadow`), so that it is forgotten when the
+//! memory is used for something else. Things that have no address have one made up by [`key`].
+
+use super::clock::Clock;
+use super::{is_on, mode, shadow};
+use crate::sched::{S, me};
+use core::cell::Cell;
+use heisen_wire::MAX_THREADS;
+
+/// Where in an epoch its parts are: the bytes, the thread, whether it is one at all (see `shadow`), the clock.
+pub const THREAD: u32 = 8;
+pub const CLOCK: u32 = 24;
+
+struct Threads {
+    clocks: [Clock; MAX_THREADS],
+    epochs: [Cell<u64>; MAX_THREADS],
+    /// For fences: what was known at the last release fence, what acquire fences will learn.
+    fence_release: [Clock; MAX_THREADS],
+    fence_acquire: [Clock; MAX_THREADS],
+    /// Counts what changes any clock.
+    changes: Cell<u64>,
+    /// For [`settled`]: the thread that was asked for last, at which change, and the answer.
+    settled: Cell<(u32, u64, u32)>,
+}
+
+// SAFETY: as for `sched::S`.
+unsafe impl Sync for Threads {}
+
+static T: Threads = Threads {
+    clocks: [const { Clock::new() }; MAX_THREADS],
+    epochs: [const { Cell::new(0) }; MAX_THREADS],
+    fence_release: [const { Clock::new() }; MAX_THREADS],
+    fence_acquire: [const { Clock::new() }; MAX_THREADS],
+    changes: Cell::new(1),
+    settled: Cell::new((0, 0, 0)),
+};
+
+/// The epoch of a thread, without any bytes.
+#[inline(always)]
+pub fn epoch(thread: usize) -> u64 {
+    T.epochs[thread].get()
+}
+
+/// Whether what happened at an epoch is known to the thread.
+#[inline(always)]
+pub fn knows(thread: usize, epoch: u64) -> bool {
+    T.clocks[thread].of(thread_of(epoch)) >= (epoch >> CLOCK) as u32
+}
+
+/// The thread of an epoch.
+#[inline(always)]
+pub fn thread_of(epoch: u64) -> usize {
+    (epoch >> THREAD) as usize & (MAX_THREADS - 1)
+}
+
+fn changed() {
+    T.changes.set(T.changes.get() + 1);
+}
+
+/// What happened at an epoch is known to every thread that can still do anything, so that nothing can conflict with it.
+pub fn settled(epoch: u64) -> bool {
+    let thread = thread_of(epoch);
+    let (asked, at, answer) = T.settled.get();
+    let answer = if (asked as usize, at) == (thread, T.changes.get()) {
+        answer
+    } else {
+        let live = crate::sched::threads().filter(|(_, t)| !t.ended.get());
+        let least = live.map(|(number, _)| T.clocks[number].of(thread)).min().unwrap_or(u32::MAX);
+        T.settled.set((thread as u32, T.changes.get(), least));
+        least
+    };
+    answer >= (epoch >> CLOCK) as u32
+}
+
+/// The thread's next accesses are later than those it had.
+fn advance(thread: usize) {
+    let clock = T.clocks[thread].of(thread) + 1;
+    T.clocks[thread].set(thread, clock);
+    T.epochs[thread].set(u64::from(clock) << CLOCK | (thread as u64) << THREAD);
+    changed();
+}
+
+/// A thread exists; it knows what its parent knows.
+pub fn add(thread: usize, parent: Option<usize>) {
+    if let Some(parent) = parent {
+        T.clocks[thread].join(&T.clocks[parent]);
+        advance(parent);
+    }
+    advance(thread);
+}
+
+/// The running thread has created one.
+pub fn created(thread: usize) {
+    if is_on(mode::CHECK) {
+        add(thread, Some(me()));
+    }
+}
+
+/// The running thread knows from now on all that the other did, which has ended or hands something over.
+pub fn learn_from(thread: usize) {
+    if is_on(mode::CHECK) {
+        T.clocks[me()].join(&T.clocks[thread]);
+        changed();
+    }
+}
+
+/// Another thread, which waits, knows from now on all that the running one did.
+pub fn teach(thread: usize) {
+    if is_on(mode::CHECK) {
+        T.clocks[thread].join(&T.clocks[me()]);
+        advance(me());
+    }
+}
+
+/// The running thread passes an object: it knows what was left there.
+#[inline]
+pub fn acquire(object: usize) {
+    if is_on(mode::CHECK) {
+        acquire_for(me(), object);
+    }
+}
+
+/// Another thread, which waits, passes an object.
+#[cold]
+pub fn acquire_for(thread: usize, object: usize) {
+    if is_on(mode::CHECK)
+        && let Some(clock) = shadow::left_at(object)
+    {
+        T.clocks[thread].join(clock);
+        changed();
+    }
+}
+
+/// The running thread lets others pass an object: it leaves there what it knows.
+#[inline]
+pub fn release(object: usize) {
+    if is_on(mode::CHECK) {
+        leave(object);
+    }
+}
+
+#[cold]
+fn leave(object: usize) {
+    let thread = me();
+    shadow::leave_at(object, thread).join(&T.clocks[thread]);
+    advance(thread);
+}
+
+/// What the running thread knows.
+pub fn mine() -> &'static Clock {
+    &T.clocks[me()]
+}
+
+/// The running thread learns what a clock knows.
+pub fn learn(clock: &Clock) {
+    T.clocks[me()].join(clock);
+    changed();
+}
+
+/// The running thread's accesses from now on are later than what it has left.
+pub fn step() {
+    advance(me());
+}
+
+/// What the running thread knew at its last release fence.
+pub fn fence_release() -> &'static Clock {
+    &T.fence_release[me()]
+}
+
+/// What its next acquire fence will learn.
+pub fn fence_acquire() -> &'static Clock {
+    &T.fence_acquire[me()]
+}
+
+/// An address for something that has none: a descriptor, say.
+pub fn key(space: usize, number: usize) -> usize {
+    /// Addresses at which no program has anything; see `shadow`.
+    const NOWHERE: usize = 0x08_0000_0000;
+    const SPACE: usize = 1 << 24;
+    NOWHERE + space * SPACE + (number * 8) % SPACE
+}
+
+/// Spaces of [`key`].
+pub mod space {
+    /// Pipes and the like, by their file's number.
+    pub const FILE: usize = 1;
+    /// All sockets.
+    pub const SOCKETS: usize = 2;
+    /// Signals and cancellation, by the thread that they are sent to.
+    pub const SIGNAL: usize = 3;
+    /// Semaphores and queues of System V.
+    pub const SYSTEM_V: usize = 4;
+    /// Timers.
+    pub const TIMER: usize = 5;
+}
+
+/// Whether there is more than one thread, so that order matters at all.
+pub fn matters() -> bool {
+    S.count.get() > 1
+}

@@ -1,0 +1,46 @@
+//! What instrumented code tells besides accesses: where functions begin and end, which is not asked for here, and the
+//! annotations of `sanitizer/tsan_interface.h` and of older headers, of which only those that order threads matter.
+
+macro_rules! nothing {
+    ($name:ident) => {
+        /// Does nothing, and gives 0.
+        ///
+        /// # Safety
+        /// Called by instrumented code.
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name() -> usize {
+            core::arch::naked_asm!(".cfi_startproc", "xor eax, eax", "ret", ".cfi_endproc")
+        }
+    };
+}
+pub(super) use nothing;
+
+macro_rules! order {
+    ($name:ident, $what:ident) => {
+        /// Orders threads by an object: what was before a release there is before a later acquire.
+        ///
+        /// # Safety
+        /// Called by instrumented code.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(object: usize) -> i32 {
+            $crate::race::order::$what(object);
+            0
+        }
+    };
+}
+pub(super) use order;
+
+macro_rules! happens {
+    ($name:ident, $what:ident) => {
+        /// Orders threads by an object: what was before a "happens before" there is before a later "happens after".
+        ///
+        /// # Safety
+        /// Called by instrumented code.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(_file: usize, _line: i32, object: usize) {
+            $crate::race::order::$what(object);
+        }
+    };
+}
+pub(super) use happens;
