@@ -5,6 +5,7 @@
 //! a cancellation buffer registered (so that the real `pthread_exit` unwinds to us), destructors run at the end.
 
 use crate::glibc::{self, real, tcb};
+use crate::race::shadow;
 use crate::sched::{self, S, Thread, me, thread};
 use crate::{budget, kernel, report, shim, sys};
 use core::arch::{asm, global_asm};
@@ -402,6 +403,7 @@ pub fn create(number: usize, start: usize, arg: usize, wish: &Wish) -> Result<()
             .or_else(|| map_stack(wish.size, wish.guard))
             .ok_or(sys::EAGAIN)?,
     };
+    shadow::renew(base + guard, size);
     t.stack.set(base);
     t.stack_size.set(size);
     t.guard_size.set(guard);

@@ -8,6 +8,8 @@
 //! world by unseen: before it jumps, the outside gets a moment of real time.
 
 use crate::bits::Bits;
+use crate::race;
+use crate::race::order::{self, space};
 use crate::sched::{self, S, Woken, thread, threads, words};
 use crate::shim::io::timerfd;
 use crate::shim::signal;
@@ -184,6 +186,32 @@ pub fn added_to_epoll(fd: i32) {
         IO.epolls_lead_out.set(true);
     }
     touched();
+}
+
+/// A descriptor that is none, for [`says`] and [`hears`]: the kernel itself is talked to.
+pub const NOBODY: i32 = -1;
+
+/// What orders threads that talk through a descriptor: both ends of a pipe are one file; for all else, which has two ends
+/// that the kernel alone can match, there is one for all.
+fn channel(fd: i32) -> usize {
+    match sys::pipe_number(fd) {
+        Some(number) => order::key(space::FILE, number as usize),
+        None => order::key(space::KERNEL, 0),
+    }
+}
+
+/// The running thread says something through a descriptor.
+pub fn says(fd: i32) {
+    if race::is_on(race::mode::CHECK) {
+        order::release(channel(fd));
+    }
+}
+
+/// It hears what was said.
+pub fn hears(fd: i32) {
+    if race::is_on(race::mode::CHECK) {
+        order::acquire(channel(fd));
+    }
 }
 
 /// Another process was started.

@@ -10,6 +10,7 @@
 //! only in [`reschedule`], when nothing is borrowed.
 
 use crate::bits::Bits;
+use crate::race::order;
 use crate::shim::signal::{self, Delivered};
 use crate::{budget, choose, clock, fair, fibers, policy, report, scope};
 use core::cell::Cell;
@@ -1016,6 +1017,7 @@ pub fn add(number: usize, parent: Option<usize>) {
     policy::created(t);
     if let Some(parent) = parent {
         t.blocked.set(thread(parent).blocked.get());
+        order::created(number);
     }
     enable(number);
 }

@@ -73,7 +73,8 @@ struct AllLooks([Looks; MAX_THREADS]);
 unsafe impl Sync for AllLooks {}
 
 static L: AllLooks = AllLooks(
-    [const { Looks { seen: [const { Cell::new(0) }; LOOKS], count: Cell::new(0), again: Cell::new(0) } }; MAX_THREADS],
+    [const { Looks { seen: [const { Cell::new(0) }; LOOKS], count: Cell::new(0), again: Cell::new(0) } };
+        MAX_THREADS],
 );
 
 /// Whether the running thread, which reads a value from memory, has only read what it had read before, for long.

@@ -231,6 +231,13 @@ pub fn map_at(at: usize, size: usize) {
     }
 }
 
+/// Forgets the content of whole pages: they are zeros when next touched.
+pub fn drop_pages(at: usize, size: usize) {
+    const SYS_MADVISE: usize = 28;
+    const DONTNEED: usize = 4;
+    call(SYS_MADVISE, [at, size, DONTNEED, 0, 0, 0]);
+}
+
 /// Raises the limit on the program's data by so many bytes, or lowers it again; as far as that is allowed.
 pub fn raise_data_limit(bytes: isize) {
     const RLIMIT_DATA: usize = 2;
@@ -274,6 +281,17 @@ pub fn last_written(fd: i32) -> Option<u64> {
     let mut stat = [0u64; 18];
     let result = call(SYS_FSTAT, [fd as usize, stat.as_mut_ptr() as usize, 0, 0, 0, 0]);
     (result == 0 && stat[MODE] & KIND == REGULAR).then(|| stat[MODIFIED] * 1_000_000_000 + stat[MODIFIED + 1])
+}
+
+/// The number of the pipe that a descriptor stands for; none if it is no pipe.
+pub fn pipe_number(fd: i32) -> Option<u64> {
+    const NUMBER: usize = 1;
+    const MODE: usize = 3;
+    const KIND: u64 = 0o170_000;
+    const PIPE: u64 = 0o010_000;
+    let mut stat = [0u64; 18];
+    let result = call(SYS_FSTAT, [fd as usize, stat.as_mut_ptr() as usize, 0, 0, 0, 0]);
+    (result == 0 && stat[MODE] & KIND == PIPE).then_some(stat[NUMBER])
 }
 
 /// The number of the file that a descriptor stands for, on its device; none if there is no such descriptor.

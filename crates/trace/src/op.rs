@@ -174,12 +174,7 @@ impl Op {
     pub const fn is_access(self) -> bool {
         matches!(
             self,
-            Op::AtomicLoad
-                | Op::AtomicStore
-                | Op::AtomicRmw
-                | Op::AtomicCas
-                | Op::MemRead
-                | Op::MemWrite
+            Op::AtomicLoad | Op::AtomicStore | Op::AtomicRmw | Op::AtomicCas | Op::MemRead | Op::MemWrite
         )
     }
 

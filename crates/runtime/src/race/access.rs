@@ -96,7 +96,8 @@ fn compare(node: &Node, access: &Access, address: usize) {
     for old in node.accesses() {
         let old = old.get();
         let shared = old.bytes() & access.bytes();
-        if shared == 0 || order::thread_of(old.epoch) == me || (old.kind() | access.kind()) & kind::WRITE == 0 {
+        if shared == 0 || order::thread_of(old.epoch) == me || (old.kind() | access.kind()) & kind::WRITE == 0
+        {
             continue;
         }
         if !knows(me, old.epoch) {

@@ -35,7 +35,8 @@ pub fn conflict(old: &Access, new: &Access, address: usize) {
     }
     let (told, count) = report::conflicts();
     let known = told.iter().take(count).any(|conflict| {
-        conflict.first_pc.load(Relaxed) == old.pc() as u64 && conflict.second_pc.load(Relaxed) == new.pc() as u64
+        conflict.first_pc.load(Relaxed) == old.pc() as u64
+            && conflict.second_pc.load(Relaxed) == new.pc() as u64
     });
     if known {
         return;
@@ -67,5 +68,3 @@ fn watched(old: &Access, new: &Access) {
         report::stop_at(stop::CONFLICT);
     }
 }
-
-

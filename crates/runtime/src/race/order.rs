@@ -7,7 +7,7 @@
 
 use super::clock::Clock;
 use super::{is_on, mode, shadow};
-use crate::sched::{S, me};
+use crate::sched::me;
 use core::cell::Cell;
 use heisen_wire::MAX_THREADS;
 
@@ -100,7 +100,7 @@ pub fn created(thread: usize) {
     }
 }
 
-/// The running thread knows from now on all that the other did, which has ended or hands something over.
+/// The running thread knows from now on all that the other did.
 pub fn learn_from(thread: usize) {
     if is_on(mode::CHECK) {
         T.clocks[me()].join(&T.clocks[thread]);
@@ -132,6 +132,25 @@ pub fn acquire_for(thread: usize, object: usize) {
     {
         T.clocks[thread].join(clock);
         changed();
+    }
+}
+
+/// The running thread is the last at an object, to be [learned from](learn_from_last).
+pub fn is_last(object: usize) {
+    if is_on(mode::CHECK) {
+        shadow::leave_at(object, me());
+    }
+}
+
+/// The running thread knows from now on all that the thread has done that was the [last](is_last) at an object.
+pub fn learn_from_last(object: usize) {
+    if is_on(mode::CHECK)
+        && let Some(thread) = shadow::last_at(object)
+        && thread != me()
+    {
+        learn_from(thread);
+        // What it does next is not known any more.
+        advance(thread);
     }
 }
 
@@ -188,17 +207,10 @@ pub fn key(space: usize, number: usize) -> usize {
 pub mod space {
     /// Pipes and the like, by their file's number.
     pub const FILE: usize = 1;
-    /// All sockets.
-    pub const SOCKETS: usize = 2;
-    /// Signals and cancellation, by the thread that they are sent to.
+    /// All other descriptors, and what else the kernel keeps.
+    pub const KERNEL: usize = 2;
+    /// Signals, by their number.
     pub const SIGNAL: usize = 3;
-    /// Semaphores and queues of System V.
-    pub const SYSTEM_V: usize = 4;
-    /// Timers.
-    pub const TIMER: usize = 5;
-}
-
-/// Whether there is more than one thread, so that order matters at all.
-pub fn matters() -> bool {
-    S.count.get() > 1
+    /// Cancellation, by the thread.
+    pub const CANCEL: usize = 4;
 }

@@ -96,7 +96,9 @@ impl Node {
             return &[];
         }
         // SAFETY: so many are there, in a block that is this node's alone.
-        unsafe { core::slice::from_raw_parts(self.at.get() as *const Cell<Access>, self.count.get() as usize) }
+        unsafe {
+            core::slice::from_raw_parts(self.at.get() as *const Cell<Access>, self.count.get() as usize)
+        }
     }
 
     pub fn push(&self, access: Access) {
@@ -157,6 +159,22 @@ unsafe impl Sync for Pieces {}
 
 /// Which pieces are mapped.
 static PIECES_MAPPED: Pieces = Pieces([const { Cell::new(false) }; PIECES]);
+
+struct Count(Cell<usize>);
+
+// SAFETY: as for `sched::S`.
+unsafe impl Sync for Count {}
+
+impl core::ops::Deref for Count {
+    type Target = Cell<usize>;
+
+    fn deref(&self) -> &Cell<usize> {
+        &self.0
+    }
+}
+
+/// How many nodes are known to be raced for.
+static KNOWN: Count = Count(Cell::new(0));
 
 /// The granule of an address.
 #[inline(always)]
@@ -245,27 +263,63 @@ pub fn leave_at(object: usize, thread: usize) -> &'static Clock {
     &node.left
 }
 
+/// The thread that left something at an object last.
+pub fn last_at(object: usize) -> Option<usize> {
+    granule(object).node().map(|node| node.leaver.get())
+}
+
 /// A place is known to be raced for: every access of it is remembered.
 pub fn mark(address: usize) {
     let node = granule(address).make_node();
     node.exact.set(true);
-    node.known.set(true);
+    if !node.known.replace(true) {
+        KNOWN.set(KNOWN.get() + 1);
+    }
 }
 
 /// Memory is used for something new, and what was before is nobody's concern any more.
 pub fn born(start: usize, length: usize) {
+    /// From here on, whole pages of granules are given back to the kernel.
+    const LARGE: usize = 1 << 16;
+    if length >= LARGE && KNOWN.get() == 0 {
+        each_piece(start, length, drop_pages);
+    } else {
+        each_piece(start, length, forget_each);
+    }
+}
+
+/// Calls `with` for the parts of a range that lie in one piece each, if that is mapped.
+fn each_piece(start: usize, length: usize, with: impl Fn(usize, usize)) {
     let mut at = start & !7;
     let end = start + length;
     while at < end {
-        let folded = at & FOLD;
-        let piece_end = at + (1 << PIECE) - (folded & ((1 << PIECE) - 1));
+        let piece_end = (at | ((1 << PIECE) - 1)) + 1;
         let until = piece_end.min(end);
-        if PIECES_MAPPED.0[folded >> PIECE].get() {
-            while at < until {
-                granule(at).forget();
-                at += 8;
-            }
+        if PIECES_MAPPED.0[(at & FOLD) >> PIECE].get() {
+            with(at, until);
         }
         at = until;
+    }
+}
+
+fn forget_each(start: usize, end: usize) {
+    for address in (start..end).step_by(8) {
+        granule(address).forget();
+    }
+}
+
+/// As [`forget_each`]; the nodes are lost to the arena.
+fn drop_pages(start: usize, end: usize) {
+    const PAGE: usize = 4096 / RATIO;
+    let (first, last) = (start.next_multiple_of(PAGE), end & !(PAGE - 1));
+    forget_each(start, first);
+    sys::drop_pages(BASE + (first & FOLD) * RATIO, (last - first) * RATIO);
+    forget_each(last, end);
+}
+
+/// As [`born`], if anything is remembered at all.
+pub fn renew(start: usize, length: usize) {
+    if super::is_on(super::mode::CHECK) {
+        born(start, length);
     }
 }

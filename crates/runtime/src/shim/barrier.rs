@@ -2,6 +2,7 @@
 //! the number of threads is read.
 
 use super::shims;
+use crate::race::order;
 use crate::{report, sched};
 use core::ffi::c_int;
 use heisen_trace::{Note, Op};
@@ -26,6 +27,7 @@ shims! {
             report::note(Note::ProcessShared);
         }
         sched::point(Op::Barrier, barrier, pc);
+        order::release(barrier);
         let arrived = sched::waiters(barrier, sched::ANY) + 1;
         if arrived < read(barrier, COUNT) as usize {
             sched::wait_in_queue(Op::Barrier, barrier, sched::ANY, pc, u64::MAX);
@@ -33,9 +35,11 @@ shims! {
         }
         for (number, t) in sched::threads() {
             if t.queue.get() == barrier {
+                order::acquire_for(number, barrier);
                 sched::take_off(number, Op::Barrier, 0, true);
             }
         }
+        order::acquire(barrier);
         SERIAL
     }
 

@@ -8,6 +8,7 @@
 use super::shims;
 use crate::fibers;
 use crate::glibc::real;
+use crate::race::order::{self, space};
 use crate::sched::{self, me, thread};
 use crate::{report, sys};
 use core::ffi::c_int;
@@ -79,6 +80,7 @@ pub fn exiting() {
 #[cold]
 #[inline(never)]
 pub fn act() -> ! {
+    order::acquire(order::key(space::CANCEL, me()));
     exiting();
     thread(me()).result.set(CANCELED);
     real!(pthread_exit, fn(CANCELED => usize) -> ());
@@ -110,6 +112,7 @@ shims! {
             return 0;
         }
         t.cancel.set(flags | PENDING);
+        order::release(order::key(space::CANCEL, number));
         if flags & (DISABLED | WAITING) == WAITING {
             wake(number);
         }

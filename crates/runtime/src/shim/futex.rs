@@ -4,6 +4,7 @@
 
 use crate::choose;
 use crate::clock::{self, Timespec};
+use crate::race::order;
 use crate::sched::{self, ANY, Left, MANY, S, Woken};
 use crate::shim::caller;
 use crate::{glibc, report, sys};
@@ -136,12 +137,17 @@ fn wait(word: usize, value: u32, mask: u32, deadline: Option<u64>, pc: usize) ->
     }
     loop {
         sched::point(Op::FutexWait, word, pc);
+        // Code that is not instrumented acquires, as a rule, what it waited for, and nobody sees it do so.
+        order::acquire(word);
         if read(word) != value {
             report::failed();
             return -(sys::EAGAIN as isize);
         }
         match sched::sleep_in_queue_interruptibly(Op::FutexWait, word, mask, pc, deadline) {
-            Left::Woken => return 0,
+            Left::Woken => {
+                order::acquire(word);
+                return 0;
+            }
             Left::Spuriously => {
                 report::event(Op::Spurious, word, pc);
                 return 0;
@@ -183,6 +189,7 @@ fn wake(word: usize, limit: usize, mask: u32) -> isize {
             // Which of them it was is what its call returns.
             t.many_count.set(place_among(t.several(), word));
         }
+        order::teach(number);
         sched::take_off(number, Op::FutexWait, 0, true);
     })
 }

@@ -8,6 +8,7 @@ use super::shims;
 use crate::clock::{self, Timespec};
 use crate::fibers::thread_of_tid;
 use crate::glibc::real;
+use crate::race::order;
 use crate::sched::{self, Woken, me};
 use crate::{choose, report, spin, sys};
 use core::cell::Cell;
@@ -86,6 +87,7 @@ impl Mutex {
         self.owner.set(TID_BASE + me() as i32);
         self.users.set(self.users.get().wrapping_add(1));
         sched::taken(self.address());
+        order::acquire(self.address());
     }
 
     /// Acquires it, now that it is free; what the function that does so returns.
@@ -119,6 +121,7 @@ impl Mutex {
     }
 
     fn release(&self) {
+        order::release(self.address());
         self.owner.set(0);
         self.users.set(self.users.get().wrapping_sub(1));
         self.lock.set(self.lock.get() & !HELD);
@@ -289,6 +292,7 @@ pub fn abandon() {
             head.set(0);
             return;
         }
+        order::release(mutex.address());
         mutex.take_off_list();
         mutex.owner.set(0);
         mutex.users.set(mutex.users.get().wrapping_sub(1));

@@ -5,6 +5,7 @@
 
 use super::detours;
 use crate::glibc::Real;
+use crate::race::order;
 use crate::sched::{self, S};
 use heisen_trace::Op;
 
@@ -13,6 +14,8 @@ static REAL_C11: Real = Real::new(c"call_once");
 
 /// glibc sets this bit of the control word while the initialiser runs.
 const IN_PROGRESS: i32 = 1;
+/// And this one when it is done.
+const DONE: i32 = 2;
 
 fn in_progress(control: usize) -> bool {
     // SAFETY: the program passes a `pthread_once_t`.
@@ -26,6 +29,17 @@ detours! {
 
     /// The C11 form of `pthread_once`.
     fn call_once = before_c11;
+
+    /// A static variable of C++ is initialised; to the race check, whoever sees that knows what was done before. No
+    /// scheduling point: threads that wait for it do so by a futex.
+    fn __cxa_guard_release = before_guard_release;
+}
+
+static REAL_GUARD: Real = Real::new(c"__cxa_guard_release");
+
+extern "C" fn before_guard_release(guard: usize) -> usize {
+    order::release(guard);
+    REAL_GUARD.address()
 }
 
 /// Waits for its turn; the address of the real function.
@@ -44,6 +58,13 @@ fn wait(control: usize, pc: usize) {
         sched::add_errand();
         sched::wait_for(Op::Once, control, pc, || !in_progress(control), u64::MAX);
         sched::remove_errand();
+        // Its end is not seen, so those that come later are taken to know all that the thread has done which ran it.
+        // SAFETY: the program passes a `pthread_once_t`.
+        if unsafe { *(control as *const i32) & DONE != 0 } {
+            order::learn_from_last(control);
+        } else {
+            order::is_last(control);
+        }
     }
 }
 

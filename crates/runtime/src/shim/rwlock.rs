@@ -6,6 +6,7 @@
 
 use super::shims;
 use crate::clock::{self, Timespec};
+use crate::race::order;
 use crate::sched::{self, Woken, me};
 use crate::{choose, report, spin, sys};
 use core::cell::Cell;
@@ -87,7 +88,13 @@ impl RwLock {
         self.write_phase.set(0);
     }
 
+    /// Where readers leave what they did, for the next writer; other readers need not know it.
+    fn left_by_readers(&self) -> usize {
+        self.read_key() + 8
+    }
+
     fn acquire_read(&self) {
+        order::acquire(self.read_key());
         let count = self.readers.get() / ONE_READER;
         self.set_readers(count + 1);
         if count == 0 {
@@ -99,6 +106,8 @@ impl RwLock {
     }
 
     fn acquire_write(&self) {
+        order::acquire(self.read_key());
+        order::acquire(self.left_by_readers());
         self.readers.set(WRITE_PHASE | WRITE_LOCKED);
         self.write_phase.set(1);
         self.write_locked.set(1);
@@ -108,6 +117,7 @@ impl RwLock {
     }
 
     fn release_read(&self) {
+        order::release(self.left_by_readers());
         let count = self.readers.get() / ONE_READER;
         self.set_readers(count - 1);
         if count == 1 {
@@ -116,6 +126,7 @@ impl RwLock {
     }
 
     fn release_write(&self) {
+        order::release(self.read_key());
         self.writer.set(0);
         self.write_locked.set(0);
         self.set_readers(0);

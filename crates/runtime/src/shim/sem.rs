@@ -2,6 +2,7 @@
 
 use super::{cancel, shims};
 use crate::clock::{self, Timespec};
+use crate::race::order;
 use crate::sched::{self, Signals, Woken};
 use crate::{choose, glibc, report, spin, sys};
 use core::cell::Cell;
@@ -28,6 +29,7 @@ fn at(address: usize) -> &'static Semaphore {
 }
 
 fn take(semaphore: usize) {
+    order::acquire(semaphore);
     let value = &at(semaphore).value;
     value.set(value.get() - 1);
     if value.get() == 0 {
@@ -93,6 +95,7 @@ shims! {
             return glibc::result(sys::EOVERFLOW);
         }
         value.set(value.get() + 1);
+        order::release(semaphore);
         sched::freed(semaphore);
         0
     }

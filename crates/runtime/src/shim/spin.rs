@@ -1,6 +1,7 @@
 //! Spin locks: to the scheduler they are mutexes that nobody owns. A thread that spins is a thread that waits.
 
 use super::shims;
+use crate::race::order;
 use crate::{choose, sched, spin, sys};
 use core::cell::Cell;
 use core::ffi::c_int;
@@ -20,6 +21,7 @@ fn is_free(lock: usize) -> bool {
 
 fn acquire(lock: usize) {
     word(lock).set(0);
+    order::acquire(lock);
     sched::taken(lock);
 }
 
@@ -45,6 +47,7 @@ shims! {
     /// Enables the threads that wait for the lock; which of them gets it is the decision who runs next.
     fn pthread_spin_unlock(lock: usize) -> c_int = pc {
         sched::point(Op::Unlock, lock, pc);
+        order::release(lock);
         word(lock).set(FREE);
         sched::freed(lock);
         0

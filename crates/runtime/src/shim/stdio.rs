@@ -8,6 +8,7 @@
 
 use super::shims;
 use crate::glibc::{Real, real};
+use crate::race::order;
 use crate::report;
 use crate::sched::{self, S, me, thread};
 use core::cell::Cell;
@@ -86,6 +87,7 @@ fn lock(file: usize, pc: usize) {
         wait(file, pc);
         USED.store(1, Relaxed);
         sched::taken(lock_of(file).address());
+        order::acquire(lock_of(file).address());
     }
     real!(flockfile, fn(file => usize) -> ());
 }
@@ -101,6 +103,7 @@ fn try_lock(file: usize, pc: usize) -> c_int {
     } else if !mine {
         USED.store(1, Relaxed);
         sched::taken(lock_of(file).address());
+        order::acquire(lock_of(file).address());
     }
     result
 }
@@ -113,6 +116,7 @@ fn unlock(file: usize, pc: usize) {
     }
     real!(funlockfile, fn(file => usize) -> ());
     if last {
+        order::release(lock.address());
         sched::freed(lock.address());
     }
 }

@@ -4,6 +4,7 @@ use super::{cancel, detours, shims};
 use crate::clock::{self, Timespec};
 use crate::fibers::{self, Wish};
 use crate::glibc::{Real, real};
+use crate::race::order;
 use crate::sched::{self, S, Thread, Woken, me, thread};
 use crate::{report, spin, sys};
 use core::ffi::{c_char, c_int};
@@ -102,6 +103,7 @@ pub fn join(handle: usize, result: *mut usize, deadline: u64, pc: usize) -> c_in
         t.joined.set(false);
         return sys::ETIMEDOUT;
     }
+    order::learn_from(number);
     if !result.is_null() {
         // SAFETY: the program passes room for the result, or null.
         unsafe { *result = t.result.get() };

@@ -138,6 +138,7 @@ impl Timer {
         self.deadline.set(deadline);
         self.interval.set(interval);
         self.overrun.set(0);
+        crate::race::order::teach(self.task.get());
         sched::set_timer(self.task.get(), 0, pc, deadline);
         S.barred.remove(self.task.get());
         match (armed, self.armed()) {

@@ -315,4 +315,3 @@ macro_rules! fences {
     };
 }
 pub(super) use fences;
-

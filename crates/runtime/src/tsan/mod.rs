@@ -19,48 +19,132 @@ macro_rules! export {
 }
 
 macro_rules! one {
-    (init() $name:ident) => { annotate::nothing!($name); };
-    (enter() $name:ident) => { annotate::nothing!($name); };
-    (leave() $name:ident) => { annotate::nothing!($name); };
-    (read($n:literal) $name:ident) => { plain::accesses!($name, [$n], [false], [false]); };
-    (write($n:literal) $name:ident) => { plain::accesses!($name, [$n], [true], [false]); };
-    (read_write($n:literal) $name:ident) => { plain::both!($name, $n); };
-    (volatile_read($n:literal) $name:ident) => { plain::accesses!($name, [$n], [false], [true]); };
-    (volatile_write($n:literal) $name:ident) => { plain::accesses!($name, [$n], [true], [true]); };
-    (read_pc($n:literal) $name:ident) => { plain::access_pc!($name, $n, false); };
-    (write_pc($n:literal) $name:ident) => { plain::access_pc!($name, $n, true); };
-    (read_range() $name:ident) => { plain::range!($name, false); };
-    (write_range() $name:ident) => { plain::range!($name, true); };
-    (read_range_pc() $name:ident) => { plain::range_pc!($name, false); };
-    (write_range_pc() $name:ident) => { plain::range_pc!($name, true); };
-    (vptr_update() $name:ident) => { plain::vptr_update!($name); };
-    (vptr_read() $name:ident) => { plain::accesses!($name, [8], [false], [false]); };
-    (memcpy() $name:ident) => { memory::copy!($name); };
-    (memmove() $name:ident) => { memory::copy!($name); };
-    (memset() $name:ident) => { memory::set!($name); };
-    (load($ty:ident) $name:ident) => { atomic::loads!($name, $ty); };
-    (store($ty:ident) $name:ident) => { atomic::stores!($name, $ty); };
-    (exchange($ty:ident) $name:ident) => { atomic::updates!($name, $ty, |_old, operand| operand); };
-    (fetch_add($ty:ident) $name:ident) => { atomic::updates!($name, $ty, |old, operand| old.wrapping_add(operand)); };
-    (fetch_sub($ty:ident) $name:ident) => { atomic::updates!($name, $ty, |old, operand| old.wrapping_sub(operand)); };
-    (fetch_and($ty:ident) $name:ident) => { atomic::updates!($name, $ty, |old, operand| old & operand); };
-    (fetch_or($ty:ident) $name:ident) => { atomic::updates!($name, $ty, |old, operand| old | operand); };
-    (fetch_xor($ty:ident) $name:ident) => { atomic::updates!($name, $ty, |old, operand| old ^ operand); };
-    (fetch_nand($ty:ident) $name:ident) => { atomic::updates!($name, $ty, |old, operand| !(old & operand)); };
-    (compare_exchange($ty:ident) $name:ident) => { atomic::compares!($name, $ty); };
-    (compare_exchange_val($ty:ident) $name:ident) => { atomic::compares_val!($name, $ty); };
-    (thread_fence() $name:ident) => { atomic::fences!($name); };
-    (signal_fence() $name:ident) => { annotate::nothing!($name); };
-    (ignore_begin() $name:ident) => { annotate::nothing!($name); };
-    (ignore_end() $name:ident) => { annotate::nothing!($name); };
-    (acquire() $name:ident) => { annotate::order!($name, acquire); };
-    (release() $name:ident) => { annotate::order!($name, release); };
-    (mutex(post_lock) $name:ident) => { annotate::order!($name, acquire); };
-    (mutex(pre_unlock) $name:ident) => { annotate::order!($name, release); };
-    (mutex($what:ident) $name:ident) => { annotate::nothing!($name); };
-    (annotate_happens(before) $name:ident) => { annotate::happens!($name, release); };
-    (annotate_happens(after) $name:ident) => { annotate::happens!($name, acquire); };
-    (told() $name:ident) => { annotate::nothing!($name); };
+    (init() $name:ident) => {
+        annotate::nothing!($name);
+    };
+    (enter() $name:ident) => {
+        annotate::nothing!($name);
+    };
+    (leave() $name:ident) => {
+        annotate::nothing!($name);
+    };
+    (read($n:literal) $name:ident) => {
+        plain::accesses!($name, [$n], [false], [false]);
+    };
+    (write($n:literal) $name:ident) => {
+        plain::accesses!($name, [$n], [true], [false]);
+    };
+    (read_write($n:literal) $name:ident) => {
+        plain::both!($name, $n);
+    };
+    (volatile_read($n:literal) $name:ident) => {
+        plain::accesses!($name, [$n], [false], [true]);
+    };
+    (volatile_write($n:literal) $name:ident) => {
+        plain::accesses!($name, [$n], [true], [true]);
+    };
+    (read_pc($n:literal) $name:ident) => {
+        plain::access_pc!($name, $n, false);
+    };
+    (write_pc($n:literal) $name:ident) => {
+        plain::access_pc!($name, $n, true);
+    };
+    (read_range() $name:ident) => {
+        plain::range!($name, false);
+    };
+    (write_range() $name:ident) => {
+        plain::range!($name, true);
+    };
+    (read_range_pc() $name:ident) => {
+        plain::range_pc!($name, false);
+    };
+    (write_range_pc() $name:ident) => {
+        plain::range_pc!($name, true);
+    };
+    (vptr_update() $name:ident) => {
+        plain::vptr_update!($name);
+    };
+    (vptr_read() $name:ident) => {
+        plain::accesses!($name, [8], [false], [false]);
+    };
+    (memcpy() $name:ident) => {
+        memory::copy!($name);
+    };
+    (memmove() $name:ident) => {
+        memory::copy!($name);
+    };
+    (memset() $name:ident) => {
+        memory::set!($name);
+    };
+    (load($ty:ident) $name:ident) => {
+        atomic::loads!($name, $ty);
+    };
+    (store($ty:ident) $name:ident) => {
+        atomic::stores!($name, $ty);
+    };
+    (exchange($ty:ident) $name:ident) => {
+        atomic::updates!($name, $ty, |_old, operand| operand);
+    };
+    (fetch_add($ty:ident) $name:ident) => {
+        atomic::updates!($name, $ty, |old, operand| old.wrapping_add(operand));
+    };
+    (fetch_sub($ty:ident) $name:ident) => {
+        atomic::updates!($name, $ty, |old, operand| old.wrapping_sub(operand));
+    };
+    (fetch_and($ty:ident) $name:ident) => {
+        atomic::updates!($name, $ty, |old, operand| old & operand);
+    };
+    (fetch_or($ty:ident) $name:ident) => {
+        atomic::updates!($name, $ty, |old, operand| old | operand);
+    };
+    (fetch_xor($ty:ident) $name:ident) => {
+        atomic::updates!($name, $ty, |old, operand| old ^ operand);
+    };
+    (fetch_nand($ty:ident) $name:ident) => {
+        atomic::updates!($name, $ty, |old, operand| !(old & operand));
+    };
+    (compare_exchange($ty:ident) $name:ident) => {
+        atomic::compares!($name, $ty);
+    };
+    (compare_exchange_val($ty:ident) $name:ident) => {
+        atomic::compares_val!($name, $ty);
+    };
+    (thread_fence() $name:ident) => {
+        atomic::fences!($name);
+    };
+    (signal_fence() $name:ident) => {
+        annotate::nothing!($name);
+    };
+    (ignore_begin() $name:ident) => {
+        annotate::nothing!($name);
+    };
+    (ignore_end() $name:ident) => {
+        annotate::nothing!($name);
+    };
+    (acquire() $name:ident) => {
+        annotate::order!($name, acquire);
+    };
+    (release() $name:ident) => {
+        annotate::order!($name, release);
+    };
+    (mutex(post_lock) $name:ident) => {
+        annotate::order!($name, acquire);
+    };
+    (mutex(pre_unlock) $name:ident) => {
+        annotate::order!($name, release);
+    };
+    (mutex($what:ident) $name:ident) => {
+        annotate::nothing!($name);
+    };
+    (annotate_happens(before) $name:ident) => {
+        annotate::happens!($name, release);
+    };
+    (annotate_happens(after) $name:ident) => {
+        annotate::happens!($name, acquire);
+    };
+    (told() $name:ident) => {
+        annotate::nothing!($name);
+    };
 }
 
 /// The exported functions, apart so that their names do not meet others.

@@ -59,10 +59,16 @@ impl Call {
             return error;
         }
         let length = self.shortened();
+        if self.events & io::POLLOUT != 0 {
+            io::says(self.fd);
+        }
         loop {
             let got = attempt(length);
             if got != WOULD_BLOCK {
                 io::touched();
+                if self.events & io::POLLIN != 0 {
+                    io::hears(self.fd);
+                }
                 if got < 0 {
                     report::failed();
                 }

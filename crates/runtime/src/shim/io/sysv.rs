@@ -3,6 +3,7 @@
 
 use crate::aside;
 use crate::glibc;
+use crate::io;
 use crate::sched;
 use crate::shim::shims;
 use crate::sys;
@@ -26,10 +27,12 @@ pub struct Change {
 /// Makes a call: `now`, which does not wait, or, if it would have to, `later` aside.
 fn call(number: usize, now: [usize; 6], later: [usize; 6], pc: usize) -> isize {
     sched::point(Op::SystemV, now[0], pc);
-    let got = sys::call(number, now);
+    io::says(io::NOBODY);
+    let mut got = sys::call(number, now);
     if now != later && matches!(-got as i32, sys::EAGAIN | ENOMSG) {
-        return glibc::kernel_result(aside::call(Op::SystemV, now[0], number, later, pc));
+        got = aside::call(Op::SystemV, now[0], number, later, pc);
     }
+    io::hears(io::NOBODY);
     glibc::kernel_result(got)
 }
 

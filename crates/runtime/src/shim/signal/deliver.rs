@@ -8,6 +8,7 @@
 use super::action::{self, Action, Effect, SA_NODEFER, SA_RESETHAND, SA_RESTART};
 use super::pending::{self, Info};
 use super::{bit, crash, mask, stack};
+use crate::race::order::{self, space};
 use crate::sched::{S, me, thread};
 use crate::{report, sys};
 use core::arch::global_asm;
@@ -78,6 +79,7 @@ pub fn deliver_but(set: u64) -> Delivered {
     S.signalled.remove(number);
     let mut first = Delivered::Nothing;
     while let Some(mut info) = pending::take(number, !t.blocked.get() & !set) {
+        order::acquire(order::key(space::SIGNAL, info.signal as usize));
         match action::effect(info.signal) {
             Effect::Ignore | Effect::Stop => {}
             Effect::Terminate => die(info.signal),

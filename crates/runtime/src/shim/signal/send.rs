@@ -5,6 +5,7 @@ use super::deliver::die;
 use super::pending::{self, Info, code};
 use super::{LAST, bit, deliver, is_valid, own_pid};
 use crate::glibc::{self, real};
+use crate::race::order::{self, space};
 use crate::sched::{self, S, me, thread};
 use crate::shim::{pid, shims};
 use crate::{choose, fibers, report, sys};
@@ -52,6 +53,8 @@ pub fn post_choosing(
 ) -> c_int {
     let signal = info.signal;
     let effect = action::effect(signal);
+    // Whoever handles it knows what was done before it was sent.
+    order::release(order::key(space::SIGNAL, signal as usize));
     if signal == sys::SIGKILL {
         die(signal);
     }
