@@ -4,6 +4,7 @@
 //! | module | what it is |
 //! | --- | --- |
 //! | [`program`], [`compile`] | what is to be run, and whether it can be |
+//! | [`instrument`] | what compilers and linkers are told to instrument a program |
 //! | [`unpack`] | the runtime, out of this executable into a file |
 //! | [`zygote`] | one parked program and the executions forked from it |
 //! | `capture` | what a program writes |
@@ -30,6 +31,7 @@ pub mod debug;
 pub mod diverge;
 pub mod error;
 pub mod input;
+pub mod instrument;
 pub mod judge;
 pub mod look;
 pub mod program;

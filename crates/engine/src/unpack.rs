@@ -1,5 +1,5 @@
-//! The runtime, embedded in this executable, as a file that the dynamic loader can preload; and `heisen.h`, as a file
-//! that a compiler can include.
+//! The runtime, embedded in this executable, as a file that the dynamic loader can preload; the stub, as a file that is
+//! linked to instrumented programs; and `heisen.h`, as a file that a compiler can include.
 //!
 //! Each is kept in a private cache directory under a name made of its hash, so that versions do not meet, and is checked
 //! byte for byte before it is used.
@@ -13,15 +13,27 @@ use std::path::{Path, PathBuf};
 
 static RUNTIME: &[u8] = include_bytes!(env!("HEISEN_RUNTIME"));
 
+static STUB: &[u8] = include_bytes!(env!("HEISEN_STUB"));
+
 /// The header for programs that know of Heisen.
 pub static HEADER: &str = include_str!("../../../include/heisen.h");
 
 /// The runtime's file; written if it is not there yet.
 pub fn runtime() -> Result<PathBuf> {
     let name = format!("runtime-{}.so", &program::hash(RUNTIME)[..16]);
-    unpack("the runtime", |cache| {
+    file("the runtime", &name, RUNTIME)
+}
+
+/// The stub's object file; written if it is not there yet.
+pub fn stub() -> Result<PathBuf> {
+    let name = format!("stub-{}.o", &program::hash(STUB)[..16]);
+    file("the stub of instrumented programs", &name, STUB)
+}
+
+fn file(what: &str, name: &str, bytes: &[u8]) -> Result<PathBuf> {
+    unpack(what, |cache| {
         private(cache)?;
-        place(cache, &name, RUNTIME)
+        place(cache, name, bytes)
     })
 }
 

@@ -1,0 +1,57 @@
+//! The table of callbacks, and how it is filled.
+
+use crate::{atomic, plain};
+use core::arch::asm;
+use heisen_abi::{COUNT, Table, VERSION, callbacks};
+
+/// What the stub itself does at a callback.
+#[rustfmt::skip]
+macro_rules! answer {
+    (init()) => { take };
+    (memcpy()) => { plain::memcpy };
+    (memmove()) => { plain::memmove };
+    (memset()) => { plain::memset };
+    (thread_fence()) => { atomic::thread_fence };
+    (mutex($what:ident)) => { plain::nothing };
+    (annotate_happens($when:ident)) => { plain::nothing };
+    ($operation:ident($word:ident)) => { atomic::$word::$operation };
+    ($other:ident($($bytes:literal)?)) => { plain::nothing };
+}
+
+macro_rules! answers {
+    ($($kind:ident($($argument:tt)?) $name:ident;)*) => {
+        [$(answer!($kind($($argument)?)) as *const ()),*]
+    };
+}
+
+/// Where the callbacks lead, in the order of the list.
+pub static mut TABLE: [*const (); COUNT] = callbacks!(answers);
+
+/// Takes the answers of the runtime, if it is there and means the same list. This is also the stub's `__tsan_init`, as each
+/// unit of code calls that in a constructor, some before ours.
+pub extern "C" fn take() {
+    let theirs: *const Table;
+    // SAFETY: reads a word of the global offset table. The symbol is weak: without a runtime the word is zero. Going
+    // through that table also keeps linkers from settling the question for programs at fixed addresses.
+    unsafe {
+        asm!(
+            ".weak heisen_tsan_table",
+            "mov {}, qword ptr [rip + heisen_tsan_table@GOTPCREL]",
+            out(reg) theirs,
+            options(nostack, readonly, preserves_flags, pure)
+        );
+    }
+    // SAFETY: null, or the runtime's table, of which these two words never change their place.
+    let Some(theirs) = (unsafe { theirs.as_ref() }) else { return };
+    if theirs.version != VERSION || theirs.length as usize != COUNT {
+        return;
+    }
+    // SAFETY: nobody else writes, and who reads at the same time, in a module that starts threads from constructors,
+    // finds either word, which is whole.
+    let ours = unsafe { &mut *(&raw mut TABLE) };
+    for (ours, theirs) in ours.iter_mut().zip(&theirs.callbacks) {
+        // SAFETY: a valid place; not one instruction for several words, and never a call to `memcpy`, which may be
+        // instrumented itself.
+        unsafe { (&raw mut *ours).write_volatile(*theirs) };
+    }
+}
