@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::input;
 use crate::judge::{self, Verdict};
 use crate::look::{Symbols, View};
+use crate::points::Points;
 use crate::program::Program;
 use crate::scope::Patterns;
 use crate::slot::{Detail, Job, Run};
@@ -90,6 +91,24 @@ pub struct Options {
     pub world: World,
     /// Executions that are run first and do not count.
     pub warm_up: u64,
+    /// What becomes of data races.
+    #[serde(default)]
+    pub races: Races,
+}
+
+/// What becomes of data races in an instrumented program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Races {
+    /// They are scheduling points, and only what they lead to is reported.
+    #[default]
+    Quiet,
+    /// They are reported, too.
+    Report,
+    /// The first ends the search.
+    Stop,
+    /// They are not looked for.
+    Off,
 }
 
 impl Options {
@@ -138,6 +157,15 @@ pub struct Tally {
     notes: u64,
     /// Where the first execution that did not follow its plan, or did not fail again, went another way.
     pub diverged_at: Option<String>,
+    /// Accesses of memory that are scheduling points.
+    #[serde(default)]
+    pub points: Arc<Points>,
+    /// How often the search started over, since there were more of them.
+    #[serde(default)]
+    pub restarts: u64,
+    /// Whether the program has instrumented code.
+    #[serde(default)]
+    pub instrumented: bool,
 }
 
 /// Why a search ended.
@@ -178,7 +206,7 @@ impl Outcome {
 
     /// Whether the search is one that only ever samples, and so is never complete.
     pub fn search_samples(&self) -> bool {
-        matches!(self.search, Search::Random(_) | Search::Pct(_))
+        self.search.samples()
     }
 
     /// The largest preemption bound that was explored fully.
@@ -227,6 +255,8 @@ struct Batch {
     results: Vec<Option<Executed>>,
     running: usize,
     closed: bool,
+    /// Accesses that are scheduling points in these executions.
+    points: Arc<Points>,
 }
 
 /// Where an execution that did not move was.
@@ -292,7 +322,7 @@ impl Check<'_> {
 
     /// What one worker does.
     fn work(&self, shared: &Shared, number: usize) {
-        let limits = Limits { worker: number, ..self.limits.clone() };
+        let mut limits = Limits { worker: number, ..self.limits.clone() };
         let mut zygote: Option<Zygote> = None;
         let mut batch = shared.lock();
         loop {
@@ -310,6 +340,7 @@ impl Check<'_> {
             batch.next += share;
             batch.running += 1;
             let plans = batch.plans[first..first + share].to_vec();
+            limits.points = batch.points.clone();
             drop(batch);
             let results = self.execute(&limits, &mut zygote, &plans);
             if results.iter().any(Result::is_err) {
@@ -357,7 +388,10 @@ impl Check<'_> {
         out: &mut Vec<Executed>,
     ) -> Result<()> {
         let zygote = match zygote {
-            Some(zygote) => zygote,
+            Some(zygote) => {
+                zygote.set_points(&limits.points);
+                zygote
+            }
             None => zygote.insert(Zygote::start(&self.runtime, self.program, limits, Output::Dropped)?),
         };
         let detail = match self.options.strategy {
@@ -385,11 +419,11 @@ impl Check<'_> {
     }
 
     /// The camera for a close look.
-    pub fn camera(&self) -> Camera<'_> {
+    pub fn camera<'a>(&'a self, limits: &'a Limits) -> Camera<'a> {
         Camera {
             runtime: &self.runtime,
             program: self.program,
-            limits: &self.limits,
+            limits,
             expect_exit: self.options.expect_exit,
             output: Output::Kept,
             trace: false,
@@ -448,8 +482,14 @@ impl Driver<'_> {
                 return Ok(Ended::Exhausted);
             }
             let (plans, results) = self.run_batch(plans, tell);
+            let known = self.tally.points.len();
             if let Some(ended) = self.take_results(plans, results)? {
                 return Ok(ended);
+            }
+            if self.tally.points.len() != known && !self.search.samples() {
+                // Steps are counted anew.
+                self.search = self.check.options.search();
+                self.tally.restarts += 1;
             }
         }
     }
@@ -473,6 +513,7 @@ impl Driver<'_> {
         batch.cut = plans.len();
         batch.results = plans.iter().map(|_| None).collect();
         batch.plans = plans;
+        batch.points = self.tally.points.clone();
         self.shared.work.notify_all();
         let mut told = Instant::now();
         while batch.running > 0 || batch.next < batch.cut {
@@ -500,6 +541,7 @@ impl Driver<'_> {
     /// Takes the results in order; those after the first that ends the search are as if they had not been run.
     fn take_results(&mut self, plans: Vec<Plan>, results: Vec<Option<Executed>>) -> Result<Option<Ended>> {
         let mut ended = None;
+        let mut points = (*self.tally.points).clone();
         for (plan, result) in plans.into_iter().zip(results) {
             let (run, stuck) = match result {
                 _ if ended.is_some() => {
@@ -519,6 +561,10 @@ impl Driver<'_> {
                 self.tally.notes |= 1 << (note as u8);
             }
             self.search.done(&plan, &run.execution);
+            self.tally.instrumented |= run.instrumented;
+            for conflict in &run.conflicts {
+                points.learn(conflict);
+            }
             if run.execution.diverged.is_some() {
                 self.locate(&plan, run.tail.diverged);
             }
@@ -535,7 +581,15 @@ impl Driver<'_> {
                 }
             }
         }
+        if points != *self.tally.points {
+            self.tally.points = Arc::new(points);
+        }
         Ok(ended)
+    }
+
+    /// The limits of the executions of this batch.
+    fn limits(&self) -> Limits {
+        Limits { points: self.tally.points.clone(), ..self.check.limits.clone() }
     }
 
     /// Looks closely at an execution that went wrong. False if it did not go wrong again.
@@ -548,7 +602,8 @@ impl Driver<'_> {
             self.tally.unconfirmed += 1;
             return Ok(false);
         }
-        let camera = self.check.camera();
+        let limits = self.limits();
+        let camera = self.check.camera(&limits);
         let mut closeup = camera.shoot(Job::Plan(plan))?;
         for _ in 0..MORE_LOOKS {
             // With input from outside, it need not go the same way each time, and once is enough, as that is recorded.
@@ -590,9 +645,8 @@ impl Driver<'_> {
 
     /// Whether the schedule of a finding leads there with what was recorded, and nobody outside.
     fn leads_there_with(&self, input: &Arc<[u8]>, finding: &Finding) -> Result<bool> {
-        let limits = Limits { input: Some(input.clone()), ..self.check.limits.clone() };
-        let again =
-            Camera { limits: &limits, ..self.check.camera() }.shoot(Job::Schedule(&finding.schedule))?;
+        let limits = Limits { input: Some(input.clone()), ..self.limits() };
+        let again = self.check.camera(&limits).shoot(Job::Schedule(&finding.schedule))?;
         Ok(again.run.execution.diverged.is_none() && again.signature() == finding.signature)
     }
 
@@ -610,7 +664,7 @@ impl Driver<'_> {
             return;
         }
         let check = self.check;
-        let parting = diverge::part(&check.runtime, check.program, &check.limits, plan, noticed);
+        let parting = diverge::part(&check.runtime, check.program, &self.limits(), plan, noticed);
         let Parting { at, notes } = parting.unwrap_or_default();
         self.tally.diverged_at = Some(at);
         for note in notes {
@@ -642,14 +696,29 @@ impl Driver<'_> {
         })
     }
 
+    /// What is to be said of accesses of memory.
+    fn about_accesses(&self, ended: Ended) -> Option<String> {
+        let accesses = &self.check.options.world.accesses;
+        let text = if !self.tally.instrumented {
+            "memory accesses: only synchronisation calls are scheduling points, as the program is not instrumented; \
+             races between plain or atomic accesses are not explored"
+        } else if accesses.all {
+            return None;
+        } else if !accesses.check {
+            "plain memory accesses: the check for races is off, so only atomic accesses are scheduling points"
+        } else if self.search.samples() || ended == Ended::Exhausted {
+            return None;
+        } else {
+            "memory accesses: only those that were seen to conflict are scheduling points, and the search did not come \
+             to its end"
+        };
+        Some(text.to_owned())
+    }
+
     fn conclude(mut self, ended: Ended) -> Result<Outcome> {
         self.tally.time = self.time();
         let status = self.search.status();
-        let mut not_controlled = vec![
-            "memory accesses: only synchronisation calls are scheduling points; races between plain or atomic \
-             accesses are not explored"
-                .to_owned(),
-        ];
+        let mut not_controlled: Vec<String> = self.about_accesses(ended).into_iter().collect();
         not_controlled.extend(self.check.options.scope.sentence());
         if self.check.program.at_ready {
             not_controlled.push(

@@ -13,7 +13,9 @@ use crate::{cycle, diverge};
 use heisen_trace::cycle::{Cycle, Repeated};
 use heisen_trace::finding::{Held, Switch, SwitchKind, ThreadEnd};
 use heisen_trace::schedule::{Entry, ThreadLine};
-use heisen_trace::{DecisionKind, End, Fault, Finding, FindingKind, Op, Schedule, Stack, ThreadId};
+use heisen_trace::{
+    CodePlace, DecisionKind, End, Fault, Finding, FindingKind, Op, Schedule, Stack, ThreadId, World,
+};
 use heisen_wire::{MUTEX_OWNER, NO_THREAD, TID_BASE, Thread, Wire, end, saved, state, stop};
 use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt;
@@ -53,6 +55,8 @@ pub struct Closeup {
     pub outside: bool,
     /// The record.
     pub input: Option<Arc<[u8]>>,
+    /// The accesses of memory that are scheduling points.
+    pub points: Vec<CodePlace>,
 }
 
 /// One event, described.
@@ -93,6 +97,7 @@ impl Camera<'_> {
         let run = zygote.run(job, Detail::All, Some(&mut watcher))?;
         let outside = self.limits.input.is_none() && input::took_part(zygote.wire(), &run.execution);
         let input = outside.then(|| input::recorded(zygote.wire(), &run.execution)).flatten();
+        let points = zygote.points(&mut watcher.symbols);
         let output = zygote.end_output();
         let verdict = judge::judge(&run, self.expect_exit);
         let mut closeup = Closeup {
@@ -109,6 +114,7 @@ impl Camera<'_> {
             run,
             outside,
             input,
+            points,
         };
         let kind = closeup.verdict.as_ref().map(|v| v.kind);
         let better = match kind {
@@ -192,12 +198,18 @@ impl Closeup {
             spurious: camera.limits.spurious,
             faults: camera.limits.faults,
             input: None,
-            world: stdin::recorded(&camera.limits.world, camera.program),
+            world: self.world(camera),
             outcome: self.verdict.as_ref().map(|v| (v.kind, v.message.clone())),
             signature: self.signature(),
             threads: self.lines.clone(),
             entries: self.switches.iter().map(entry).collect(),
         }
+    }
+
+    fn world(&self, camera: &Camera<'_>) -> World {
+        let mut world = stdin::recorded(&camera.limits.world, camera.program);
+        world.accesses.points.clone_from(&self.points);
+        world
     }
 
     /// The finding, if the execution went wrong.

@@ -11,6 +11,7 @@
 //! | [`scope`] | patterns for code, as ranges of addresses |
 //! | `around` | commands and directories around each execution |
 //! | [`slot`] | jobs for executions and what came of them, as the wire holds them |
+//! | [`points`] | accesses of memory that conflict, and so are scheduling points |
 //! | [`judge`] | whether an execution is a bug |
 //! | [`check`] | the search: batches of plans over all workers |
 //! | [`confirm`] | one close look at a schedule, which makes a finding of it |
@@ -34,6 +35,7 @@ pub mod input;
 pub mod instrument;
 pub mod judge;
 pub mod look;
+pub mod points;
 pub mod program;
 pub mod saved;
 pub mod scope;

@@ -2,6 +2,7 @@
 
 use crate::diverge::Place;
 use crate::error::{Error, Result};
+use crate::points::{Conflict, read_conflicts};
 use crate::zygote::Limits;
 use heisen_trace::finding::SwitchKind;
 use heisen_trace::{
@@ -93,6 +94,10 @@ pub struct Run {
     pub execution: Execution,
     /// What the judge sees besides.
     pub tail: Tail,
+    /// Accesses of memory that conflicted.
+    pub conflicts: Vec<Conflict>,
+    /// Whether the program has instrumented code.
+    pub instrumented: bool,
 }
 
 /// Writes as many of the jobs as there is room for; how many.
@@ -245,6 +250,8 @@ pub(crate) fn read_run(wire: &Wire, number: usize, stuck: bool) -> Result<Run> {
             diverged: read_divergence(wire, slot).filter(|_| !stuck),
         },
         tail,
+        conflicts: read_conflicts(slot),
+        instrumented: wire.instrumented.load(Relaxed) != 0,
     })
 }
 
@@ -322,6 +329,7 @@ fn clear(report: &Report) {
         &report.diverged_options,
         &report.text,
         &report.followed,
+        &report.conflicts,
     ] {
         word.store(0, Relaxed);
     }

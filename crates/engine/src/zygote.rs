@@ -8,14 +8,16 @@ use crate::around::Around;
 use crate::capture::Capture;
 use crate::error::{Error, Result};
 use crate::input;
+use crate::look::{Symbols, View};
+use crate::points::Points;
 use crate::program::Program;
 use crate::scope::Scope;
 use crate::slot::{self, Detail, Event, Job, Run};
 use crate::spin;
 use crate::stdin;
 use crate::sys::{self, Mapping};
-use heisen_trace::{Faults, World};
-use heisen_wire::{ENV_DIR, ENV_FD, MAX_SLOTS, Wire, boot, flag, park, stop, turn, world};
+use heisen_trace::{CodePlace, Faults, Stack, World};
+use heisen_wire::{ENV_DIR, ENV_FD, MAX_SLOTS, Wire, access, boot, flag, park, stop, turn, world};
 use serde::{Deserialize, Serialize};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -80,6 +82,8 @@ pub struct Limits {
     pub stop: Arc<AtomicBool>,
     /// Where threads may be preempted; anywhere if none.
     pub scope: Option<Arc<Scope>>,
+    /// Accesses of memory that are scheduling points, besides those that the world names.
+    pub points: Arc<Points>,
     /// Recorded input, which the executions get instead of what comes from outside.
     pub input: Option<Arc<[u8]>>,
 }
@@ -97,6 +101,7 @@ impl Default for Limits {
             worker: 0,
             stop: Arc::default(),
             scope: None,
+            points: Arc::default(),
             input: None,
         }
     }
@@ -155,6 +160,9 @@ impl Zygote {
                 if let Some(scope) = &limits.scope {
                     scope.write(zygote.wire(), zygote.pid())?;
                 }
+                let mut points = Points::resolve(&limits.world.accesses.points, zygote.pid());
+                points.extend(&limits.points);
+                points.write(zygote.wire());
                 Ok(zygote)
             }
             Waited::Interrupted => Err(Error::Interrupted),
@@ -234,6 +242,30 @@ impl Zygote {
     /// Whether the user wants to stop.
     pub(crate) fn interrupted(&self) -> bool {
         self.limits.stop.load(Relaxed)
+    }
+
+    /// These accesses are scheduling points from now on.
+    pub fn set_points(&mut self, points: &Arc<Points>) {
+        if !Arc::ptr_eq(points, &self.limits.points) {
+            points.write(self.wire());
+            self.limits.points = points.clone();
+        }
+    }
+
+    /// The accesses that are scheduling points, as they are written down.
+    pub(crate) fn points(&self, symbols: &mut Symbols) -> Vec<CodePlace> {
+        let mut points = Points::resolve(&self.limits.world.accesses.points, self.pid());
+        points.extend(&self.limits.points);
+        let Ok(mut view) = View::new(symbols, self.pid()) else { return Vec::new() };
+        points.places(self.pid(), |pc| {
+            let stack = Stack(view.frame_at(pc, true));
+            stack.place().map_or(String::new(), |f| format!("{} {}", f.place(), f.function))
+        })
+    }
+
+    /// Whether the program is instrumented, as far as it has come.
+    pub fn instrumented(&self) -> bool {
+        self.wire().instrumented.load(Relaxed) != 0
     }
 
     /// The process id of the parked program.
@@ -462,6 +494,14 @@ fn write_world(wire: &Wire, from: &World) {
     wire.world.seed.store(from.seed, Relaxed);
     wire.world.cpus.store(from.cpus.unwrap_or(0), Relaxed);
     wire.world.flags.store(flags, Relaxed);
+    let mut flags = 0;
+    if from.accesses.check {
+        flags |= access::CHECK;
+    }
+    if from.accesses.all {
+        flags |= access::ALL;
+    }
+    wire.access_flags.store(flags, Relaxed);
 }
 
 fn preload(runtime: &Path) -> PathBuf {

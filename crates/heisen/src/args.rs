@@ -85,6 +85,15 @@ pub struct CheckArgs {
     #[arg(long, value_name = "N[:KINDS]", allow_hyphen_values = true, default_value = "0", value_parser = faults)]
     pub faults: Faults,
 
+    /// Data races of an instrumented program: report them, too, stop at the first, or do not even look for them
+    /// [default: only what they lead to is reported]
+    #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "report", value_enum)]
+    pub races: Option<Races>,
+
+    /// Which plain accesses of memory of an instrumented program are scheduling points: those that conflict, or all
+    #[arg(long, value_name = "WHICH", value_enum, default_value = "conflicting")]
+    pub accesses: Accesses,
+
     /// Collect all findings, each once, instead of stopping at the first
     #[arg(long)]
     pub keep_going: bool,
@@ -157,7 +166,7 @@ pub struct CheckArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = [
         "source", "command", "strategy", "bound", "depth", "steps", "hang", "seed", "keep_going", "expect_exit",
         "carrier", "spurious", "faults", "no_preempt", "focus", "at_ready", "cpus", "real_time", "timeouts", "before",
-        "after", "dir", "stdin", "warm_up"
+        "after", "dir", "stdin", "warm_up", "races", "accesses"
     ])]
     pub resume: Option<PathBuf>,
 
@@ -214,6 +223,24 @@ pub struct ShowArgs {
     /// Colours
     #[arg(long, value_enum, default_value = "auto")]
     pub color: Color,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Races {
+    /// Report them, and go on
+    Report,
+    /// The first is a finding, and ends the search
+    Stop,
+    /// Do not look for them; every atomic access is a scheduling point then, and no plain one
+    Off,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Accesses {
+    /// Those that were seen to conflict with another thread's, with nothing to order the two
+    Conflicting,
+    /// All: slow, but nothing is left to chance
+    All,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

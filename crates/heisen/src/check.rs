@@ -3,15 +3,15 @@
 use crate::args::CheckArgs;
 use crate::paint::{Paint, count, number, print, say};
 use crate::report::Screen;
-use crate::{exit, json};
-use heisen_engine::check::{Check, Ended, Kind, Options, Outcome, Progress, Tally};
+use crate::{args, exit, json};
+use heisen_engine::check::{Check, Ended, Kind, Options, Outcome, Progress, Races, Tally};
 use heisen_engine::compile::{self, Language};
 use heisen_engine::program::Program;
 use heisen_engine::saved::{Saved, write_whole};
 use heisen_engine::scope::Patterns;
 use heisen_engine::{Error, stdin, unpack};
 use heisen_search::Search;
-use heisen_trace::{Finding, Stdin, World};
+use heisen_trace::{Accesses, Finding, Stdin, World};
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
 use std::os::unix::ffi::OsStringExt;
@@ -109,6 +109,12 @@ fn prepare(args: &CheckArgs, stop: &AtomicBool) -> Result<Prepared, Error> {
         faults: args.faults,
         world: world(args, stop)?,
         warm_up: args.warm_up,
+        races: match args.races {
+            None => Races::Quiet,
+            Some(args::Races::Report) => Races::Report,
+            Some(args::Races::Stop) => Races::Stop,
+            Some(args::Races::Off) => Races::Off,
+        },
     };
     Ok(Prepared { search: options.search(), program, options, tally: Tally::default() })
 }
@@ -128,6 +134,11 @@ fn world(args: &CheckArgs, stop: &AtomicBool) -> Result<World, Error> {
         after: args.after.clone(),
         dir: dir.map(|dir| dir.into_os_string().into_vec()),
         stdin: args.stdin.as_deref().map(|path| read_stdin(path, stop)).transpose()?,
+        accesses: Accesses {
+            check: args.races != Some(args::Races::Off),
+            all: args.accesses == args::Accesses::All,
+            points: Vec::new(),
+        },
     })
 }
 

@@ -31,6 +31,11 @@ impl Search {
         }
     }
 
+    /// Whether it only ever samples, and so is never complete.
+    pub fn samples(&self) -> bool {
+        matches!(self, Search::Random(_) | Search::Pct(_))
+    }
+
     fn strategy(&self) -> &dyn Strategy {
         match self {
             Search::Dfs(s) => s,

@@ -12,6 +12,8 @@ pub mod note;
 pub mod op;
 
 #[cfg(feature = "std")]
+pub mod access;
+#[cfg(feature = "std")]
 pub mod cycle;
 #[cfg(feature = "std")]
 pub mod execution;
@@ -33,6 +35,8 @@ pub use fault::Fault;
 pub use note::Note;
 pub use op::Op;
 
+#[cfg(feature = "std")]
+pub use access::{Accesses, CodePlace};
 #[cfg(feature = "std")]
 pub use execution::{Divergence, End, Execution};
 #[cfg(feature = "std")]

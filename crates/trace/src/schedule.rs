@@ -10,6 +10,7 @@
 //! seed 0                                of what the program takes for random
 //! spurious 1                            the budgets, where they are not 0
 //! faults 1:malloc
+//! access "account" 0x11d9 "account.c:23 deposit"    an access of memory that is a scheduling point
 //! outcome assertion "balance == 200"
 //! signature 8c1d0f6b2a7e4c55
 //! thread T1 0.1 deposit                 creation path and start function, for the reader
@@ -24,6 +25,7 @@
 //! Only decisions that differ from the default are listed. `end` carries their number, so that a truncated file is
 //! noticed. `#` starts a comment. Strings are quoted with `\"`, `\\`, `\n`, `\t` and `\xHH` as escapes.
 
+use crate::access::CodePlace;
 use crate::fault::{Fault, Faults};
 use crate::finding::{FindingKind, SwitchKind};
 use crate::op::Op;
@@ -218,6 +220,7 @@ impl Schedule {
         if let Some(dir) = &world.dir {
             writeln!(out, "dir {}", quote(dir))?;
         }
+        self.write_accesses(out)?;
         match &world.stdin {
             None => Ok(()),
             Some(Stdin::Bytes(bytes)) => writeln!(out, "stdin {}", quote(bytes)),
@@ -225,6 +228,20 @@ impl Schedule {
                 writeln!(out, "stdin-file {} {hash}", quote(name.as_bytes()))
             }
         }
+    }
+
+    fn write_accesses(&self, out: &mut String) -> fmt::Result {
+        let accesses = &self.world.accesses;
+        if accesses.all {
+            out.push_str("accesses all\n");
+        }
+        if !accesses.check {
+            out.push_str("accesses unchecked\n");
+        }
+        for CodePlace { module, offset, place } in &accesses.points {
+            writeln!(out, "access {} {offset:#x} {}", quote(module.as_bytes()), quote(place.as_bytes()))?;
+        }
+        Ok(())
     }
 
     /// Reads a schedule from text.
@@ -270,6 +287,17 @@ impl Schedule {
                 "before" => schedule.world.before = Some(words.text("the command before")?),
                 "after" => schedule.world.after = Some(words.text("the command after")?),
                 "dir" => schedule.world.dir = Some(words.string("the directory")?),
+                "accesses" => match words.word("all or unchecked")? {
+                    "all" => schedule.world.accesses.all = true,
+                    "unchecked" => schedule.world.accesses.check = false,
+                    other => return error(number, format!("{other:?} is none of all, unchecked")),
+                },
+                "access" => {
+                    let module = words.text("a module")?;
+                    let offset = words.hexadecimal("where in the module it is")?;
+                    let place = words.text("the place")?;
+                    schedule.world.accesses.points.push(CodePlace { module, offset, place });
+                }
                 "stdin" => {
                     let bytes = words.string("the standard input")?;
                     schedule.world.stdin = Some(Stdin::Bytes(bytes.into()));
@@ -405,6 +433,13 @@ impl<'a> Words<'a> {
     fn number<N: std::str::FromStr>(&mut self, what: &str) -> Result<N, ParseError> {
         let word = self.word(what)?;
         word.parse().or_else(|_| error(self.line, format!("{word:?} is not {what}")))
+    }
+
+    fn hexadecimal(&mut self, what: &str) -> Result<u64, ParseError> {
+        let word = self.word(what)?;
+        let digits = word.strip_prefix("0x").unwrap_or_default();
+        u64::from_str_radix(digits, 16)
+            .or_else(|_| error(self.line, format!("{word:?} is not {what}, such as 0x11d9")))
     }
 
     fn thread(&mut self) -> Result<ThreadId, ParseError> {

@@ -2,6 +2,7 @@
 //! time it is, what it reads from its standard input, and what is done around each execution. One world belongs to a whole check; the schedule file keeps it,
 //! so that a replay has the same.
 
+use crate::access::Accesses;
 use crate::stdin::Stdin;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -26,6 +27,8 @@ pub struct World {
     pub dir: Option<Vec<u8>>,
     /// What it finds on its standard input; nothing if none.
     pub stdin: Option<Stdin>,
+    /// What is done about its accesses of memory, if it is instrumented.
+    pub accesses: Accesses,
 }
 
 /// How far away a deadline may be, unless told otherwise: longer delays of the other threads are not believable.
@@ -42,6 +45,7 @@ impl Default for World {
             after: None,
             dir: None,
             stdin: None,
+            accesses: Accesses::default(),
         }
     }
 }

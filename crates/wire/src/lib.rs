@@ -589,6 +589,8 @@ pub struct Wire {
     pub input: [AtomicU8; MAX_INPUT],
     /// Bits of [`access`].
     pub access_flags: AtomicU32,
+    /// Set by the program if it has instrumented code.
+    pub instrumented: AtomicU32,
     /// Counts whenever the engine has changed one of the following; it does so while the zygote is parked.
     pub points_version: AtomicU32,
     /// How many accesses are scheduling points, and how many places are known to be raced for.

@@ -5,7 +5,7 @@ use crate::sys;
 use core::cell::Cell;
 
 /// Where it begins. Below the program and its libraries, above what is not randomised.
-const BASE: usize = 0x0f00_0000_0000;
+pub const BASE: usize = 0x0f00_0000_0000;
 /// So much is mapped at a time.
 const STEP: usize = 1 << 20;
 /// The smallest block.

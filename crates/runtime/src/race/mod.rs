@@ -23,7 +23,7 @@ pub mod points;
 pub mod shadow;
 
 use crate::report;
-use crate::sched::{S, threads};
+use crate::sched::S;
 use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use heisen_wire::access as flags;
 
@@ -50,16 +50,24 @@ pub fn is_on(bits: u8) -> bool {
     MODE.load(Relaxed) & bits != 0
 }
 
-/// An execution begins.
+/// The program has instrumented code: perhaps only now, if it is in a library that was just loaded.
+pub fn instrumented() {
+    if S.active.get() && report::wire().instrumented.swap(1, Relaxed) == 0 && S.running.get() {
+        begin();
+    }
+}
+
+/// An execution begins. One of a program without instrumented code pays nothing.
 pub fn begin() {
     let wire = report::wire();
+    if wire.instrumented.load(Relaxed) == 0 {
+        return;
+    }
     let asked = wire.access_flags.load(Relaxed);
     let mut bits = 0;
     if asked & flags::CHECK != 0 {
         bits |= mode::CHECK;
-        for (number, _) in threads() {
-            order::add(number, None);
-        }
+        order::begin();
     } else {
         bits |= mode::ATOMICS;
     }

@@ -7,7 +7,7 @@
 
 use super::clock::Clock;
 use super::{is_on, mode, shadow};
-use crate::sched::me;
+use crate::sched::{me, threads};
 use core::cell::Cell;
 use heisen_wire::MAX_THREADS;
 
@@ -68,7 +68,7 @@ pub fn settled(epoch: u64) -> bool {
     let answer = if (asked as usize, at) == (thread, T.changes.get()) {
         answer
     } else {
-        let live = crate::sched::threads().filter(|(_, t)| !t.ended.get());
+        let live = threads().filter(|(_, t)| !t.ended.get());
         let least = live.map(|(number, _)| T.clocks[number].of(thread)).min().unwrap_or(u32::MAX);
         T.settled.set((thread as u32, T.changes.get(), least));
         least
@@ -84,19 +84,27 @@ fn advance(thread: usize) {
     changed();
 }
 
-/// A thread exists; it knows what its parent knows.
-pub fn add(thread: usize, parent: Option<usize>) {
-    if let Some(parent) = parent {
-        T.clocks[thread].join(&T.clocks[parent]);
-        advance(parent);
+/// From here on order is kept: everyone knows what anyone has done so far.
+pub fn begin() {
+    for (number, _) in threads() {
+        advance(number);
     }
-    advance(thread);
+    for (number, _) in threads() {
+        for (other, _) in threads() {
+            T.clocks[number].join(&T.clocks[other]);
+        }
+    }
+    for (number, _) in threads() {
+        advance(number);
+    }
 }
 
-/// The running thread has created one.
+/// The running thread has created one, which knows what it knows.
 pub fn created(thread: usize) {
     if is_on(mode::CHECK) {
-        add(thread, Some(me()));
+        T.clocks[thread].join(&T.clocks[me()]);
+        advance(me());
+        advance(thread);
     }
 }
 

@@ -23,8 +23,8 @@ const RATIO: usize = size_of::<Granule>() / 8;
 #[derive(Debug)]
 #[repr(C)]
 pub struct Granule {
-    /// The epoch of the last write, with the bytes it touched as its lowest 8 bits. With [`NODE`] set, the address of a
-    /// node instead, shifted; the other fields mean nothing then.
+    /// The epoch of the last write, with the bytes it touched as its lowest 8 bits. With [`NODE`] set, the place of a
+    /// node in the arena instead, shifted; the other fields mean nothing then.
     pub write: Cell<u64>,
     /// The same of the last read; 0 if none.
     pub read: Cell<u64>,
@@ -199,7 +199,8 @@ impl Granule {
     pub fn node(&self) -> Option<&'static Node> {
         let write = self.write.get();
         // SAFETY: set by `make_node` to the address of a node, which lives as long as the granule refers to it.
-        (write & NODE != 0).then(|| unsafe { &*((write >> order::CLOCK) as *const Node) })
+        (write & NODE != 0)
+            .then(|| unsafe { &*((arena::BASE + (write >> order::CLOCK) as usize) as *const Node) })
     }
 
     /// Its node, made of what it remembers if it has none.
@@ -221,7 +222,7 @@ impl Granule {
                 node.push(Access::new(epoch, kind, pc));
             }
         }
-        self.write.set((block as u64) << order::CLOCK | NODE);
+        self.write.set(((block - arena::BASE) as u64) << order::CLOCK | NODE);
         self.read.set(0);
         node
     }

@@ -16,6 +16,20 @@ macro_rules! nothing {
 }
 pub(super) use nothing;
 
+macro_rules! init {
+    ($name:ident) => {
+        /// Code of the program is instrumented: its accesses are followed from now on.
+        ///
+        /// # Safety
+        /// Called by instrumented code.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name() {
+            $crate::race::instrumented();
+        }
+    };
+}
+pub(super) use init;
+
 macro_rules! order {
     ($name:ident, $what:ident) => {
         /// Orders threads by an object: what was before a release there is before a later acquire.

@@ -20,7 +20,7 @@ macro_rules! export {
 
 macro_rules! one {
     (init() $name:ident) => {
-        annotate::nothing!($name);
+        annotate::init!($name);
     };
     (enter() $name:ident) => {
         annotate::nothing!($name);
