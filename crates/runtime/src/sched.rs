@@ -993,6 +993,7 @@ fn switch_to(from: usize, to: usize) {
     S.current.set(to as u16);
     let t = thread(to);
     t.scheduled_at.set(S.step.get());
+    order::switched(to);
     fair::scheduled(to);
     fibers::switch(thread(from), t);
 }

@@ -1,15 +1,16 @@
 //! The comparison of an access with those before it. The idea of epochs is FastTrack's (PLDI'09).
 
+use super::epoch::Epoch;
+use super::found;
 use super::order::{self, knows, settled};
-use super::shadow::{Access, Granule, Node, granule};
-use super::{found, now};
+use super::shadow::{Access, Granule, Node, Place, granule};
 use crate::sched::me;
 use heisen_wire::kind;
 
 /// The bits of the bytes that an access touches in its first granule.
 #[inline(always)]
-fn bytes(address: usize, size: usize) -> u64 {
-    (((1u64 << size) - 1) << (address & 7)) & 0xff
+fn bytes(address: usize, size: usize) -> u8 {
+    (((1u32 << size) - 1) << (address & 7)) as u8
 }
 
 /// An access of at most 8 bytes that begin in one granule, and may end in the next.
@@ -35,58 +36,95 @@ pub fn range(address: usize, size: usize, write: bool, pc: usize) {
 
 /// Within one granule.
 #[inline(always)]
-fn one(granule: &Granule, bytes: u64, write: bool, address: usize, pc: usize) {
-    let now = now();
+fn one(granule: &Granule, bytes: u8, write: bool, address: usize, pc: usize) {
+    let now = order::now();
     // Within one epoch, only the first access of a kind matters.
     let last = if write { granule.write.get() } else { granule.read.get() };
-    if (last ^ now) & !0xff == 0 && last & bytes == bytes {
+    if last.same(now) && last.bytes() & bytes == bytes {
         return;
     }
-    another(granule, now | bytes, write, address, pc);
+    another(granule, now.with_bytes(bytes), write, address, pc);
 }
 
 #[inline(never)]
-fn another(granule: &Granule, new: u64, write: bool, address: usize, pc: usize) {
+fn another(granule: &Granule, new: Epoch, write: bool, address: usize, pc: usize) {
+    let kind = if write { kind::WRITE } else { 0 };
     if granule.node().is_some() {
-        return general(granule, new, if write { kind::WRITE } else { 0 }, address, pc);
+        return general(granule, new, kind, address, pc);
     }
-    let me = me();
-    let bytes = new & 0xff;
-    let conflicts = |old: u64| old & bytes != 0 && order::thread_of(old) != me && !knows(me, old);
-    let (last_write, last_read) = (granule.write.get(), granule.read.get());
-    if conflicts(last_write) || write && conflicts(last_read) {
+    let places = granule.places();
+    let writes = Both::of(granule.write.get(), &places.write);
+    let reads = Both::of(granule.read.get(), &places.read);
+    if writes.conflict(new) || write && reads.conflict(new) {
         granule.make_node().exact.set(true);
-        return general(granule, new, if write { kind::WRITE } else { 0 }, address, pc);
+        return general(granule, new, kind, address, pc);
     }
-    // What the new access covers need not be remembered; FastTrack's rule. Nor what nobody can conflict with any more.
-    let same = |old: u64| (old ^ new) & !0xff == 0;
-    let gone = |old: u64| old == 0 || old & !bytes & 0xff == 0 && knows(me, old) || settled(old);
-    let (last, at, at_pc) = if write {
-        (last_write, &granule.write, &granule.write_pc)
-    } else {
-        (last_read, &granule.read, &granule.read_pc)
-    };
-    if same(last) {
-        at.set(last | bytes);
-        at_pc.set(pc);
-    } else if gone(last) {
-        at.set(new);
-        at_pc.set(pc);
-        if write && !same(last_read) && gone(last_read) {
-            granule.read.set(0);
+    let (cell, place, old) =
+        if write { (&granule.write, &places.write, writes) } else { (&granule.read, &places.read, reads) };
+    let Some(both) = old.join(new) else { return general(granule, new, kind, address, pc) };
+    if both.older != Epoch::NONE && !both.older.same(old.older) {
+        place.older.set(place.last.get());
+    }
+    place.last.set(pc);
+    place.epoch.set(both.older);
+    cell.set(both.last.with_older_bytes(both.older.bytes()));
+    if write && !reads.last.same(new) && reads.is_over(new) {
+        granule.read.set(Epoch::NONE);
+    }
+}
+
+/// What a granule remembers of writes, or of reads: two accesses of one thread, to different bytes.
+#[derive(Clone, Copy)]
+struct Both {
+    last: Epoch,
+    older: Epoch,
+}
+
+impl Both {
+    fn of(last: Epoch, place: &Place) -> Both {
+        Both { last: last.with_bytes(last.bytes()), older: place.older(last) }
+    }
+
+    /// Whether either conflicts with an access of the running thread.
+    fn conflict(&self, new: Epoch) -> bool {
+        let conflicts = |old: Epoch| old.bytes() & new.bytes() != 0 && !knows(new.thread(), old);
+        self.last.thread() != new.thread() && (conflicts(self.last) || conflicts(self.older))
+    }
+
+    /// Whether they need not be remembered beside a new access of the running thread: it covers them and comes after
+    /// them, which is FastTrack's rule, or nobody can conflict with them any more.
+    fn is_over(&self, new: Epoch) -> bool {
+        let over = |old: Epoch| {
+            old.bytes() & !new.bytes() == 0 && knows(new.thread(), old) || old == Epoch::NONE || settled(old)
+        };
+        over(self.last) && over(self.older)
+    }
+
+    /// Together with a new access; none if that is too much to remember here.
+    fn join(&self, new: Epoch) -> Option<Both> {
+        let bytes = new.bytes();
+        let left = |old: Epoch| old.with_bytes(old.bytes() & !bytes);
+        if self.last.same(new) {
+            return Some(Both { last: new.with_bytes(self.last.bytes() | bytes), older: left(self.older) });
         }
-    } else {
-        general(granule, new, if write { kind::WRITE } else { 0 }, address, pc);
+        if self.last.thread() != new.thread() {
+            return self.is_over(new).then_some(Both { last: new, older: Epoch::NONE });
+        }
+        let left = |old: Epoch| Some(left(old)).filter(|&left| left != Epoch::NONE && !settled(left));
+        match (left(self.last), left(self.older)) {
+            (Some(_), Some(_)) => None,
+            (one, other) => Some(Both { last: new, older: one.or(other).unwrap_or(Epoch::NONE) }),
+        }
     }
 }
 
 /// An access to a granule that has a node, or needs one.
 #[cold]
-pub fn general(granule: &Granule, new: u64, kind: u32, address: usize, pc: usize) {
+pub fn general(granule: &Granule, new: Epoch, kind: u32, address: usize, pc: usize) {
     let node = granule.make_node();
     let access = Access::new(new, kind, pc);
     compare(node, &access, address);
-    remember(node, access);
+    let access = remember(node, access);
     granule.simplify(node, access);
 }
 
@@ -96,8 +134,7 @@ fn compare(node: &Node, access: &Access, address: usize) {
     for old in node.accesses() {
         let old = old.get();
         let shared = old.bytes() & access.bytes();
-        if shared == 0 || order::thread_of(old.epoch) == me || (old.kind() | access.kind()) & kind::WRITE == 0
-        {
+        if shared == 0 || old.epoch.thread() == me || (old.kind() | access.kind()) & kind::WRITE == 0 {
             continue;
         }
         if !knows(me, old.epoch) {
@@ -110,28 +147,31 @@ fn compare(node: &Node, access: &Access, address: usize) {
 }
 
 /// Adds an access, and drops those that are of no use any more.
-fn remember(node: &Node, access: Access) {
+fn remember(node: &Node, mut access: Access) -> Access {
     let me = me();
     let exact = node.exact.get();
-    let covers = |old: &Access| {
-        old.bytes() & !access.bytes() == 0
-            && (access.kind() | !old.kind()) & kind::WRITE != 0
-            && (!access.kind() | old.kind()) & kind::ATOMIC != 0
-    };
     let mut index = 0;
-    while let Some(old) = node.accesses().get(index) {
-        let old = old.get();
-        let mine = order::thread_of(old.epoch) == me;
-        let useless = if exact {
-            mine && old.alike(&access) && old.bytes() & !access.bytes() == 0
+    while let Some(slot) = node.accesses().get(index) {
+        let old = slot.get();
+        let mine = old.epoch.thread() == me;
+        let alike = mine && old.alike(&access);
+        let left = if settled(old.epoch) && !mine {
+            0
+        } else if alike && old.epoch.same(access.epoch) {
+            access.epoch = access.epoch.with_bytes(access.bytes() | old.bytes());
+            0
+        } else if if exact { alike } else { access.covers(&old) && (mine || knows(me, old.epoch)) } {
+            old.bytes() & !access.bytes()
         } else {
-            covers(&old) && (mine || knows(me, old.epoch))
+            old.bytes()
         };
-        if useless || settled(old.epoch) && !mine {
+        if left == 0 {
             node.remove(index);
         } else {
+            slot.set(old.with_bytes(left));
             index += 1;
         }
     }
     node.push(access);
+    access
 }

@@ -6,7 +6,7 @@
 
 use super::access::general;
 use super::shadow::{Node, granule};
-use super::{mode, now, order};
+use super::{mode, order};
 use crate::report;
 use crate::sched::me;
 use heisen_trace::Note;
@@ -54,10 +54,10 @@ pub fn done(does: Does, address: usize, size: usize, order: i32, pc: usize) {
     let end = address + size;
     while at < end {
         let inside = (8 - (at & 7)).min(end - at);
-        let bytes = ((1u64 << inside) - 1) << (at & 7) & 0xff;
+        let bytes = (((1u32 << inside) - 1) << (at & 7)) as u8;
         let granule = granule(at);
         granule.make_node().exact.set(true);
-        general(granule, now() | bytes, kind, at, pc);
+        general(granule, order::now().with_bytes(bytes), kind, at, pc);
         at += inside;
     }
     synchronise(granule(address).make_node(), does, order);

@@ -1,6 +1,5 @@
 //! Tells the engine of conflicts, each pair of places once in an execution.
 
-use super::order::thread_of;
 use super::shadow::Access;
 use super::{is_on, mode};
 use crate::report;
@@ -50,7 +49,7 @@ pub fn conflict(old: &Access, new: &Access, address: usize) {
     conflict.address.store(address as u64, Relaxed);
     conflict.first_pc.store(old.pc() as u64, Relaxed);
     conflict.second_pc.store(new.pc() as u64, Relaxed);
-    conflict.threads.store(both(thread_of(old.epoch), thread_of(new.epoch)), Relaxed);
+    conflict.threads.store(both(old.epoch.thread(), new.epoch.thread()), Relaxed);
     conflict.kinds.store(old.kind() | new.kind() << 16, Relaxed);
     let size = |access: &Access| access.bytes().count_ones() as usize;
     conflict.sizes.store(both(size(old), size(new)), Relaxed);
@@ -62,7 +61,7 @@ pub fn conflict(old: &Access, new: &Access, address: usize) {
 fn watched(old: &Access, new: &Access) {
     let wire = report::wire();
     if old.pc() as u64 == wire.watch_pc.load(Relaxed)
-        && thread_of(old.epoch) as u32 == wire.watch_thread.load(Relaxed)
+        && old.epoch.thread() as u32 == wire.watch_thread.load(Relaxed)
         && new.pc() as u64 == wire.watch_conflicts.load(Relaxed)
     {
         report::stop_at(stop::CONFLICT);

@@ -17,6 +17,7 @@ pub mod access;
 mod arena;
 pub mod atomic;
 pub mod clock;
+pub mod epoch;
 mod found;
 pub mod order;
 pub mod points;
@@ -24,11 +25,14 @@ pub mod shadow;
 
 use crate::report;
 use crate::sched::S;
-use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 use heisen_wire::access as flags;
 
-/// What is done at an access; 0 if nothing, which is all that an uninteresting access looks at.
+/// What is done at a plain access; 0 if nothing, which is all that an uninteresting one looks at.
 pub static MODE: AtomicU8 = AtomicU8::new(0);
+
+/// Whether all atomic operations are scheduling points: the check is off, so nobody knows which matter.
+static ALL_ATOMICS: AtomicBool = AtomicBool::new(false);
 
 /// Bits of [`MODE`].
 pub mod mode {
@@ -40,8 +44,6 @@ pub mod mode {
     pub const ALL: u8 = 4;
     /// The engine watches for some accesses, in a close look.
     pub const WATCH: u8 = 8;
-    /// All atomic operations are scheduling points: the check is off, so nobody knows which matter.
-    pub const ATOMICS: u8 = 16;
 }
 
 /// Whether any of the bits is set.
@@ -68,9 +70,8 @@ pub fn begin() {
     if asked & flags::CHECK != 0 {
         bits |= mode::CHECK;
         order::begin();
-    } else {
-        bits |= mode::ATOMICS;
     }
+    ALL_ATOMICS.store(bits == 0, Relaxed);
     if asked & flags::ALL != 0 {
         bits |= mode::ALL;
     }
@@ -83,13 +84,12 @@ pub fn begin() {
     MODE.store(bits, Relaxed);
 }
 
+/// Whether an atomic operation from there is a scheduling point.
+pub fn is_atomic_point(pc: usize) -> bool {
+    ALL_ATOMICS.load(Relaxed) || is_on(mode::ALL) || is_on(mode::POINTS) && points::has(pc)
+}
+
 /// The process is not controlled any more.
 pub fn leave() {
     MODE.store(0, Relaxed);
-}
-
-/// What the running thread is called here: its epoch, without the bytes.
-#[inline(always)]
-pub fn now() -> u64 {
-    order::epoch(S.current.get() as usize)
 }

@@ -6,21 +6,20 @@
 //! memory is used for something else. Things that have no address have one made up by [`key`].
 
 use super::clock::Clock;
+use super::epoch::Epoch;
 use super::{is_on, mode, shadow};
 use crate::sched::{me, threads};
 use core::cell::Cell;
 use heisen_wire::MAX_THREADS;
 
-/// Where in an epoch its parts are: the bytes, the thread, whether it is one at all (see `shadow`), the clock.
-pub const THREAD: u32 = 8;
-pub const CLOCK: u32 = 24;
-
-struct Threads {
+pub struct Threads {
     clocks: [Clock; MAX_THREADS],
-    epochs: [Cell<u64>; MAX_THREADS],
+    epochs: [Cell<Epoch>; MAX_THREADS],
     /// For fences: what was known at the last release fence, what acquire fences will learn.
     fence_release: [Clock; MAX_THREADS],
     fence_acquire: [Clock; MAX_THREADS],
+    /// The epoch of the running thread.
+    now: Cell<Epoch>,
     /// Counts what changes any clock.
     changes: Cell<u64>,
     /// For [`settled`]: the thread that was asked for last, at which change, and the answer.
@@ -30,31 +29,35 @@ struct Threads {
 // SAFETY: as for `sched::S`.
 unsafe impl Sync for Threads {}
 
-static T: Threads = Threads {
+pub static T: Threads = Threads {
     clocks: [const { Clock::new() }; MAX_THREADS],
-    epochs: [const { Cell::new(0) }; MAX_THREADS],
+    epochs: [const { Cell::new(Epoch::NONE) }; MAX_THREADS],
     fence_release: [const { Clock::new() }; MAX_THREADS],
     fence_acquire: [const { Clock::new() }; MAX_THREADS],
+    now: Cell::new(Epoch::NONE),
     changes: Cell::new(1),
     settled: Cell::new((0, 0, 0)),
 };
 
-/// The epoch of a thread, without any bytes.
+/// The epoch of the running thread, without any bytes.
 #[inline(always)]
-pub fn epoch(thread: usize) -> u64 {
-    T.epochs[thread].get()
+pub fn now() -> Epoch {
+    T.now.get()
+}
+
+/// Where that is kept, for code in assembly.
+pub const NOW: usize = core::mem::offset_of!(Threads, now);
+
+/// Another thread runs.
+#[inline(always)]
+pub fn switched(to: usize) {
+    T.now.set(T.epochs[to].get());
 }
 
 /// Whether what happened at an epoch is known to the thread.
 #[inline(always)]
-pub fn knows(thread: usize, epoch: u64) -> bool {
-    T.clocks[thread].of(thread_of(epoch)) >= (epoch >> CLOCK) as u32
-}
-
-/// The thread of an epoch.
-#[inline(always)]
-pub fn thread_of(epoch: u64) -> usize {
-    (epoch >> THREAD) as usize & (MAX_THREADS - 1)
+pub fn knows(thread: usize, epoch: Epoch) -> bool {
+    T.clocks[thread].of(epoch.thread()) >= epoch.clock()
 }
 
 fn changed() {
@@ -62,8 +65,8 @@ fn changed() {
 }
 
 /// What happened at an epoch is known to every thread that can still do anything, so that nothing can conflict with it.
-pub fn settled(epoch: u64) -> bool {
-    let thread = thread_of(epoch);
+pub fn settled(epoch: Epoch) -> bool {
+    let thread = epoch.thread();
     let (asked, at, answer) = T.settled.get();
     let answer = if (asked as usize, at) == (thread, T.changes.get()) {
         answer
@@ -73,14 +76,15 @@ pub fn settled(epoch: u64) -> bool {
         T.settled.set((thread as u32, T.changes.get(), least));
         least
     };
-    answer >= (epoch >> CLOCK) as u32
+    answer >= epoch.clock()
 }
 
 /// The thread's next accesses are later than those it had.
 fn advance(thread: usize) {
     let clock = T.clocks[thread].of(thread) + 1;
     T.clocks[thread].set(thread, clock);
-    T.epochs[thread].set(u64::from(clock) << CLOCK | (thread as u64) << THREAD);
+    T.epochs[thread].set(Epoch::new(clock, thread));
+    switched(me());
     changed();
 }
 

@@ -1,48 +1,77 @@
 //! Shadow memory: what is remembered of each 8 bytes of the program's memory.
 //!
-//! A [`Granule`] is either simple, with the epoch of the last write and of the last read, each with the bytes it touched and
-//! its place in the code; or it refers to a [`Node`] that has a list of accesses, and what was left there by releases.
+//! A [`Granule`] is either simple, with the last write and the last read, each with the bytes it touched, and
+//! its place in the code beside it; or it refers to a [`Node`] that has a list of accesses, and what was left there by releases.
 //! Granules lie in one linear range, made of pieces that are mapped as they are needed: address bits above the 40th are
 //! dropped, which keeps apart what a program has (its image and `brk` heap from 0x5555..., libraries, stacks and mappings
 //! from 0x7fff... downwards, an image at a fixed low address, `heap`'s own at 0x6010..., and `order::key`).
 
+use super::arena;
 use super::clock::Clock;
-use super::{arena, order};
+use super::epoch::{Epoch, NODE};
 use crate::sys;
 use core::cell::Cell;
 
-const FOLD: usize = (1 << 40) - 1;
-/// Where the granules are: 32 bytes for each 8.
-const BASE: usize = 0x1000_0000_0000;
-const PIECE: u32 = 20;
+/// The bits of an address that count.
+pub const FOLDED: u32 = 40;
+const FOLD: usize = (1 << FOLDED) - 1;
+/// Where the granules are: 16 bytes for each 8.
+pub const BASE: usize = 0x1000_0000_0000;
+/// Where the rest is: 64 bytes for each 8. Apart, as most accesses need not look at them.
+const PLACES: usize = 0x1400_0000_0000;
+/// The logarithm of how much memory one piece is for.
+pub const PIECE: u32 = 20;
 const PIECES: usize = 1 << (40 - PIECE);
 /// Bytes of granules for each byte of memory.
-const RATIO: usize = size_of::<Granule>() / 8;
+pub const RATIO: usize = size_of::<Granule>() / 8;
+
+/// The logarithm of what nodes are aligned to.
+const UNIT: u32 = 4;
 
 /// What is remembered of 8 bytes.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Granule {
-    /// The epoch of the last write, with the bytes it touched as its lowest 8 bits. With [`NODE`] set, the place of a
-    /// node in the arena instead, shifted; the other fields mean nothing then.
-    pub write: Cell<u64>,
-    /// The same of the last read; 0 if none.
-    pub read: Cell<u64>,
-    /// Where the write is.
-    pub write_pc: Cell<usize>,
-    /// Where the read is.
-    pub read_pc: Cell<usize>,
+    /// The last write. With [`NODE`] set, the place of a node in the arena instead; the
+    /// other field means nothing then.
+    pub write: Cell<Epoch>,
+    /// The last read.
+    pub read: Cell<Epoch>,
 }
 
-/// The bit of [`Granule::write`] that says that it is no epoch.
-pub const NODE: u64 = 1 << 22;
+/// What else is remembered of the accesses of a granule, its writes and its reads.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Places {
+    pub write: Place,
+    pub read: Place,
+}
+
+/// Where the last access of a kind is, and the older one.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Place {
+    pub last: Cell<usize>,
+    pub older: Cell<usize>,
+    /// When the older one was; its bytes are with the last.
+    pub epoch: Cell<Epoch>,
+    /// Makes the size a power of two.
+    pad: usize,
+}
+
+impl Place {
+    /// The older access, of which the word of the last one is `last`.
+    pub fn older(&self, last: Epoch) -> Epoch {
+        self.epoch.get().with_bytes(last.older_bytes())
+    }
+}
 
 /// An access that is remembered.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Access {
-    /// Epoch and bytes.
-    pub epoch: u64,
+    /// When, and which bytes: one access.
+    pub epoch: Epoch,
     /// Its place, and above that bits of `heisen_wire::kind`.
     what: u64,
 }
@@ -50,13 +79,17 @@ pub struct Access {
 const KIND: u32 = 56;
 
 impl Access {
-    pub fn new(epoch: u64, kind: u32, pc: usize) -> Access {
+    pub fn new(epoch: Epoch, kind: u32, pc: usize) -> Access {
         Access { epoch, what: pc as u64 | u64::from(kind) << KIND }
     }
 
     /// The bytes it touched.
     pub fn bytes(&self) -> u8 {
-        self.epoch as u8
+        self.epoch.bytes()
+    }
+
+    pub fn with_bytes(&self, bytes: u8) -> Access {
+        Access { epoch: self.epoch.with_bytes(bytes), what: self.what }
     }
 
     pub fn kind(&self) -> u32 {
@@ -65,6 +98,14 @@ impl Access {
 
     pub fn pc(&self) -> usize {
         (self.what & ((1 << KIND) - 1)) as usize
+    }
+
+    /// Whether whatever conflicts with the other, which came before, conflicts with this one, too, as far as they touch
+    /// the same bytes.
+    pub fn covers(&self, other: &Access) -> bool {
+        const WRITE: u32 = heisen_wire::kind::WRITE;
+        const ATOMIC: u32 = heisen_wire::kind::ATOMIC;
+        (self.kind() | !other.kind()) & WRITE != 0 && (!self.kind() | other.kind()) & ATOMIC != 0
     }
 
     /// Whether place and kind are the same.
@@ -152,13 +193,13 @@ impl Node {
     }
 }
 
-struct Pieces([Cell<bool>; PIECES]);
+pub struct Pieces([Cell<bool>; PIECES]);
 
 // SAFETY: as for `sched::S`.
 unsafe impl Sync for Pieces {}
 
 /// Which pieces are mapped.
-static PIECES_MAPPED: Pieces = Pieces([const { Cell::new(false) }; PIECES]);
+pub static PIECES_MAPPED: Pieces = Pieces([const { Cell::new(false) }; PIECES]);
 
 struct Count(Cell<usize>);
 
@@ -189,18 +230,28 @@ pub fn granule(address: usize) -> &'static Granule {
 
 #[cold]
 fn map(piece: usize) {
-    sys::map_at(BASE + (piece << PIECE) * RATIO, RATIO << PIECE);
+    for (base, ratio) in [(BASE, RATIO), (PLACES, 4 * RATIO)] {
+        sys::map_at(base + (piece << PIECE) * ratio, ratio << PIECE);
+    }
     PIECES_MAPPED.0[piece].set(true);
 }
 
 impl Granule {
+    /// The places of what it remembers.
+    #[inline(always)]
+    pub fn places(&self) -> &'static Places {
+        let at = PLACES + (core::ptr::from_ref(self) as usize - BASE) * 4;
+        // SAFETY: mapped together with the granule, and of four times its size.
+        unsafe { &*(at as *const Places) }
+    }
+
     /// Its node, if it has one.
     #[inline(always)]
     pub fn node(&self) -> Option<&'static Node> {
-        let write = self.write.get();
+        let write = self.write.get().0;
         // SAFETY: set by `make_node` to the address of a node, which lives as long as the granule refers to it.
         (write & NODE != 0)
-            .then(|| unsafe { &*((arena::BASE + (write >> order::CLOCK) as usize) as *const Node) })
+            .then(|| unsafe { &*((arena::BASE + ((write & !NODE) << UNIT) as usize) as *const Node) })
     }
 
     /// Its node, made of what it remembers if it has none.
@@ -214,16 +265,21 @@ impl Granule {
             core::ptr::write_bytes(block as *mut u8, 0, size_of::<Node>());
             &*(block as *const Node)
         };
-        for (epoch, kind, pc) in [
-            (self.write.get(), heisen_wire::kind::WRITE, self.write_pc.get()),
-            (self.read.get(), 0, self.read_pc.get()),
-        ] {
-            if epoch != 0 {
-                node.push(Access::new(epoch, kind, pc));
+        let places = self.places();
+        let both =
+            [(self.read.get(), 0, &places.read), (self.write.get(), heisen_wire::kind::WRITE, &places.write)];
+        for (epoch, kind, place) in both {
+            let last = epoch.with_bytes(epoch.bytes());
+            for (one, pc) in [(place.older(epoch), &place.older), (last, &place.last)] {
+                if one != Epoch::NONE {
+                    node.push(Access::new(one, kind, pc.get()));
+                }
             }
         }
-        self.write.set(((block - arena::BASE) as u64) << order::CLOCK | NODE);
-        self.read.set(0);
+        let unit = ((block - arena::BASE) >> UNIT) as u64;
+        assert!(unit < NODE);
+        self.write.set(Epoch(unit | NODE));
+        self.read.set(Epoch::NONE);
         node
     }
 
@@ -237,18 +293,30 @@ impl Granule {
             }
             node.drop();
         }
-        self.write.set(0);
-        self.read.set(0);
+        self.write.set(Epoch::NONE);
+        self.read.set(Epoch::NONE);
     }
 
-    /// Makes it simple again, if it has become so: one access, by which all others are covered.
+    /// Makes it simple again, if it has become so: all that is remembered is of one epoch. `access` is the latest.
     pub fn simplify(&self, node: &Node, access: Access) {
-        if node.is_plain() && node.count.get() == 1 && access.kind() == heisen_wire::kind::WRITE {
-            node.drop();
-            self.write.set(access.epoch);
-            self.write_pc.set(access.pc());
-            self.read.set(0);
+        const WRITE: u32 = heisen_wire::kind::WRITE;
+        let accesses = node.accesses();
+        if !node.is_plain() || accesses.iter().any(|one| !one.get().epoch.same(access.epoch)) {
+            return;
         }
+        let (mut write, mut read) = (0, 0);
+        for one in accesses {
+            let one = one.get();
+            let (bytes, place) = match one.kind() {
+                WRITE => (&mut write, &self.places().write),
+                _ => (&mut read, &self.places().read),
+            };
+            *bytes |= one.bytes();
+            place.last.set(one.pc());
+        }
+        node.drop();
+        self.write.set(access.epoch.with_bytes(write));
+        self.read.set(access.epoch.with_bytes(read));
     }
 }
 

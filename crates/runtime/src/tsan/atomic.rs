@@ -2,7 +2,7 @@
 //! ask for; the order counts for the race check.
 
 use crate::race::atomic::{self, Does};
-use crate::race::{self, mode, points};
+use crate::race::{self, mode};
 use crate::sched::{self, S};
 use crate::tsan::plain;
 use crate::{budget, spin};
@@ -82,15 +82,10 @@ fn replace<T: Word>(at: *mut T, make: impl Fn(T) -> T) -> (T, T) {
     }
 }
 
-/// Whether an atomic operation from there is a scheduling point.
-fn is_point(pc: usize) -> bool {
-    race::is_on(mode::ATOMICS | mode::ALL) || race::is_on(mode::POINTS) && points::has(pc)
-}
-
 /// Before an atomic operation that changes the variable for sure.
 fn before(op: Op, address: usize, pc: usize) {
     spin::progress();
-    if is_point(pc) {
+    if race::is_atomic_point(pc) {
         sched::point(op, address, pc);
     }
 }
@@ -99,7 +94,7 @@ fn before(op: Op, address: usize, pc: usize) {
 fn before_look<T: Word>(op: Op, at: *mut T, pc: usize) {
     // SAFETY: as in `replace`.
     let value = || unsafe { T::load(at) }.low();
-    if is_point(pc) {
+    if race::is_atomic_point(pc) {
         spin::look(op, at as usize, pc, value());
     } else {
         spin::glance(op, at as usize, pc, value);
