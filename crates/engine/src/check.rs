@@ -3,6 +3,7 @@
 //! Batches have the same size whatever the number of workers, and their results are taken in the order of the plans:
 //! so the same program, strategy and seed give the same result on any number of cores.
 
+use crate::blind;
 use crate::confirm::{Camera, registers};
 use crate::diverge::{self, Parting, Place};
 use crate::error::{Error, Result};
@@ -719,6 +720,7 @@ impl Driver<'_> {
         self.tally.time = self.time();
         let status = self.search.status();
         let mut not_controlled: Vec<String> = self.about_accesses(ended).into_iter().collect();
+        not_controlled.extend(blind::blind(self.check.program));
         not_controlled.extend(self.check.options.scope.sentence());
         if self.check.program.at_ready {
             not_controlled.push(

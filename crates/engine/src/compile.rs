@@ -1,6 +1,7 @@
 //! Compiles a single source file, for `heisen check FILE.c`.
 
 use crate::error::{Error, Result};
+use crate::instrument::{self, Compiler};
 use crate::program::{Program, hash};
 use crate::unpack;
 use std::ffi::OsString;
@@ -46,7 +47,7 @@ impl Language {
 }
 
 /// Compiles `source` into a directory below `directory/build` and gives the program.
-pub fn compile(source: &Path, args: Vec<OsString>, directory: &Path) -> Result<Program> {
+pub fn compile(source: &Path, args: Vec<OsString>, directory: &Path, instrument: bool) -> Result<Program> {
     let shown = source.display();
     let language = Language::of(source)
         .ok_or_else(|| Error::Input(format!("{shown}: not a .c, .cc, .cpp or .rs file")))?;
@@ -58,7 +59,11 @@ pub fn compile(source: &Path, args: Vec<OsString>, directory: &Path) -> Result<P
         return Err(Error::Input(format!("{shown} is not a regular file; name a source file")));
     }
     // A directory for each source, by its path, keeps two files of the same name apart.
-    let build = directory.join("build").join(&hash(absolute.as_os_str().as_bytes())[..8]);
+    let mut of = absolute.as_os_str().as_bytes().to_vec();
+    if !instrument {
+        of.extend(b" as it is");
+    }
+    let build = directory.join("build").join(&hash(&of)[..8]);
     let directory_is_new = !directory.exists();
     fs::create_dir_all(&build).map_err(|e| Error::Input(format!("{}: {e}", build.display())))?;
     let target: PathBuf = build.join(source.file_stem().unwrap_or_default());
@@ -66,7 +71,7 @@ pub fn compile(source: &Path, args: Vec<OsString>, directory: &Path) -> Result<P
     // executable is the same when it is built again.
     let here = std::env::current_dir().unwrap_or_default();
     let named = absolute.strip_prefix(&here).unwrap_or(&absolute);
-    if let Err(error) = run_compiler(language, named, &target) {
+    if let Err(error) = run_compiler(language, named, &target, instrument) {
         // Only empty directories can be removed this way: what was there before stays.
         for made in build.ancestors().take(if directory_is_new { 3 } else { 2 }) {
             let _ = fs::remove_dir(made);
@@ -78,22 +83,27 @@ pub fn compile(source: &Path, args: Vec<OsString>, directory: &Path) -> Result<P
     Ok(program)
 }
 
-fn run_compiler(language: Language, source: &Path, target: &Path) -> Result<()> {
+fn run_compiler(language: Language, source: &Path, target: &Path, instrument: bool) -> Result<()> {
     let shown = source.display();
     let (compiler, flags, need) = language.compiler();
     let called = compiler.to_string_lossy().into_owned();
     // As for make, the variable may hold options, too: "ccache gcc", "gcc -O2".
-    let mut words = called.split_whitespace();
-    let mut command = Command::new(words.next().unwrap_or_default());
-    command.args(words).args(flags);
+    let words: Vec<OsString> = called.split_whitespace().map(OsString::from).collect();
+    let mut args: Vec<OsString> = flags.iter().map(OsString::from).collect();
     if language != Language::Rust {
         // After all others, so that a heisen.h of the program's own comes first.
-        command.arg("-idirafter").arg(unpack::include()?);
+        args.extend(["-idirafter".into(), unpack::include()?.into()]);
     }
-    let output = command
-        .arg(source)
-        .arg("-o")
-        .arg(target)
+    args.extend([source.into(), "-o".into(), target.into()]);
+    if instrument && language == Language::Rust {
+        args.extend(instrument::rust_flags()?.into_iter().map(OsString::from));
+    } else if instrument {
+        args = instrument::c_args(Compiler::of(&words), &args)?;
+    }
+    let (compiler, options) = words.split_first().map_or((&compiler, &words[..]), |split| split);
+    let output = Command::new(compiler)
+        .args(options)
+        .args(args)
         .output()
         .map_err(|e| Error::Input(format!("{called}: {e}; compiling {shown} needs {need}")))?;
     if !output.status.success() {

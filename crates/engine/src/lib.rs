@@ -4,7 +4,11 @@
 //! | module | what it is |
 //! | --- | --- |
 //! | [`program`], [`compile`] | what is to be run, and whether it can be |
+//! | `libraries` | what a program is linked with |
+//! | `sanitizer` | programs that another sanitizer has taken over |
+//! | [`blind`] | which code of a program is instrumented |
 //! | [`instrument`] | what compilers and linkers are told to instrument a program |
+//! | `driver` | what a call of a compiler asks for |
 //! | [`unpack`] | the runtime, out of this executable into a file |
 //! | [`zygote`] | one parked program and the executions forked from it |
 //! | `capture` | what a program writes |
@@ -23,6 +27,7 @@
 //! | [`saved`] | searches that were interrupted |
 
 mod around;
+pub mod blind;
 mod capture;
 pub mod check;
 pub mod compile;
@@ -30,13 +35,16 @@ pub mod confirm;
 mod cycle;
 pub mod debug;
 pub mod diverge;
+mod driver;
 pub mod error;
 pub mod input;
 pub mod instrument;
 pub mod judge;
+mod libraries;
 pub mod look;
 pub mod points;
 pub mod program;
+mod sanitizer;
 pub mod saved;
 pub mod scope;
 pub mod slot;

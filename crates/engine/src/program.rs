@@ -1,7 +1,7 @@
 //! The program to be run, and the reasons why one cannot be.
 
 use crate::error::{Error, Result};
-use crate::sys;
+use crate::{blind, sanitizer, sys};
 use object::elf;
 use object::read::elf::{FileHeader, ProgramHeader};
 use sha2::{Digest, Sha256};
@@ -22,6 +22,8 @@ pub struct Program {
     pub source: Option<PathBuf>,
     /// Hash of the executable.
     pub hash: String,
+    /// Whether code of the executable is instrumented.
+    pub instrumented: bool,
     /// Whether its executions begin where it calls `heisen_ready`, rather than at `main`.
     pub at_ready: bool,
 }
@@ -64,7 +66,9 @@ impl Program {
                  these bits"
             )));
         }
-        Ok(Program { hash: hash(&bytes), path, args, source: None, at_ready: false })
+        sanitizer::refuse(&path, &bytes)?;
+        let instrumented = !blind::stubs(&bytes).is_empty();
+        Ok(Program { hash: hash(&bytes), path, args, source: None, instrumented, at_ready: false })
     }
 }
 
@@ -76,10 +80,7 @@ fn locate(name: &OsStr) -> Result<PathBuf> {
             _ => Error::Input(format!("{}: {e}", Path::new(name).display())),
         });
     }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let found =
-        std::env::split_paths(&path).map(|dir| dir.join(name)).find(|p| p.is_file() && sys::executable(p));
-    match found {
+    match find_in_path(name) {
         Some(path) => absolute(&path).map_err(|e| Error::Input(format!("{}: {e}", path.display()))),
         None if Path::new(name).exists() => Err(missing(&format!(
             " in PATH (for the one in this directory write ./{})",
@@ -87,6 +88,17 @@ fn locate(name: &OsStr) -> Result<PathBuf> {
         ))),
         None => Err(missing(" in PATH; install it, or write its path")),
     }
+}
+
+fn find_in_path(name: &OsStr) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).map(|dir| dir.join(name)).find(|p| p.is_file() && sys::executable(p))
+}
+
+/// The file that a shell would start by this name, without any links; none if there is none.
+pub fn in_path(name: &OsStr) -> Option<PathBuf> {
+    let path = if name.as_bytes().contains(&b'/') { Some(name.into()) } else { find_in_path(name) };
+    fs::canonicalize(path?).ok()
 }
 
 /// The absolute path of something that exists. If its name is a link it stays one: some programs decide by the name

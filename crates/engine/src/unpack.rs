@@ -21,30 +21,35 @@ pub static HEADER: &str = include_str!("../../../include/heisen.h");
 /// The runtime's file; written if it is not there yet.
 pub fn runtime() -> Result<PathBuf> {
     let name = format!("runtime-{}.so", &program::hash(RUNTIME)[..16]);
-    file("the runtime", &name, RUNTIME)
-}
-
-/// The stub's object file; written if it is not there yet.
-pub fn stub() -> Result<PathBuf> {
-    let name = format!("stub-{}.o", &program::hash(STUB)[..16]);
-    file("the stub of instrumented programs", &name, STUB)
-}
-
-fn file(what: &str, name: &str, bytes: &[u8]) -> Result<PathBuf> {
-    unpack(what, |cache| {
+    unpack("the runtime", |cache| {
         private(cache)?;
-        place(cache, name, bytes)
+        place(cache, &name, RUNTIME)
     })
+}
+
+/// A directory for the linker: the stub's object file, and libraries in the place of the sanitizer's, without anything in
+/// them; written if it is not there yet.
+pub fn stub() -> Result<PathBuf> {
+    const EMPTY: &[u8] = b"!<arch>\n";
+    let name = format!("stub-{}", &program::hash(STUB)[..16]);
+    directory("the stub", &name, &[("stub.o", STUB), ("libtsan.a", EMPTY), ("libtsan.so", EMPTY)])
 }
 
 /// A directory that holds `heisen.h` and nothing else; written if it is not there yet.
 pub fn include() -> Result<PathBuf> {
     let name = format!("include-{}", &program::hash(HEADER.as_bytes())[..16]);
-    unpack("heisen.h", |cache| {
+    directory("heisen.h", &name, &[("heisen.h", HEADER.as_bytes())])
+}
+
+/// A directory in the cache, with these files.
+fn directory(what: &str, name: &str, files: &[(&str, &[u8])]) -> Result<PathBuf> {
+    unpack(what, |cache| {
         private(cache)?;
-        let directory = cache.join(&name);
+        let directory = cache.join(name);
         private(&directory)?;
-        place(&directory, "heisen.h", HEADER.as_bytes())?;
+        for (file, bytes) in files {
+            place(&directory, file, bytes)?;
+        }
         Ok(directory)
     })
 }

@@ -27,6 +27,20 @@ pub enum Command {
     Replay(ReplayArgs),
     /// Show a schedule as a table of switches with source lines
     Show(ShowArgs),
+    /// Compile and link C as cc does, instrumented: CC="heisen cc" make (HEISEN_CC names the real compiler)
+    #[command(disable_help_flag = true)]
+    Cc {
+        /// What the compiler takes
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGS")]
+        args: Vec<OsString>,
+    },
+    /// Compile and link C++ as c++ does, instrumented: CXX="heisen c++" make (HEISEN_CXX names the real compiler)
+    #[command(name = "c++", disable_help_flag = true)]
+    Cpp {
+        /// What the compiler takes
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGS")]
+        args: Vec<OsString>,
+    },
     /// Print heisen.h, for programs that know of Heisen: heisen header > heisen.h
     Header,
 }
@@ -37,13 +51,17 @@ pub enum Command {
     override_usage = "heisen check [OPTIONS] -- PROG [ARGS]...\n       heisen check [OPTIONS] FILE.c|.cc|.cpp|.rs [-- ARGS...]\n       heisen check --resume FILE"
 )]
 pub struct CheckArgs {
-    /// A source file, compiled first with cc, c++ or rustc (CC, CXX and RUSTC are honoured), -g and -pthread
+    /// A source file, compiled and instrumented first, with cc, c++ or rustc (CC, CXX and RUSTC are honoured), -g and -pthread
     #[arg(value_name = "FILE")]
     pub source: Option<PathBuf>,
 
     /// The program and its arguments; with FILE, the arguments only
     #[arg(last = true, value_name = "PROG ARGS")]
     pub command: Vec<OsString>,
+
+    /// Compile FILE as it is, without calls at memory accesses
+    #[arg(long, requires = "source")]
+    pub no_instrument: bool,
 
     /// How to search: icb explores in order of preemptions, dfs everything depth-first, random and pct sample
     #[arg(long, value_enum, default_value = "icb")]
@@ -164,7 +182,7 @@ pub struct CheckArgs {
 
     /// Continue an interrupted search, with the options it was started with
     #[arg(long, value_name = "FILE", conflicts_with_all = [
-        "source", "command", "strategy", "bound", "depth", "steps", "hang", "seed", "keep_going", "expect_exit",
+        "source", "no_instrument", "command", "strategy", "bound", "depth", "steps", "hang", "seed", "keep_going", "expect_exit",
         "carrier", "spurious", "faults", "no_preempt", "focus", "at_ready", "cpus", "real_time", "timeouts", "before",
         "after", "dir", "stdin", "warm_up", "races", "accesses"
     ])]

@@ -159,7 +159,7 @@ fn read_stdin(path: &Path, stop: &AtomicBool) -> Result<Stdin, Error> {
 fn find_program(args: &CheckArgs) -> Result<Program, Error> {
     match (&args.source, args.command.split_first()) {
         (Some(source), _) if Language::of(source).is_some() => {
-            compile::compile(source, args.command.clone(), &args.output)
+            compile::compile(source, args.command.clone(), &args.output, !args.no_instrument)
         }
         (Some(other), _) => {
             let shown = other.display();

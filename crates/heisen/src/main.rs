@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod cc;
 mod check;
 mod exit;
 mod gdb;
@@ -44,6 +45,8 @@ fn main() -> ExitCode {
         Command::Check(args) => check::run(&args, stop),
         Command::Replay(args) => replay::run(&args, stop),
         Command::Show(args) => show::run(&args),
+        Command::Cc { .. } => cc::run(cc::C),
+        Command::Cpp { .. } => cc::run(cc::CPP),
         Command::Header => {
             paint::print(heisen_engine::unpack::HEADER, false);
             Ok(exit::CLEAN)

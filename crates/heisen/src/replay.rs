@@ -141,7 +141,8 @@ fn find_program(schedule: &Schedule) -> Result<Program, Error> {
     // Below DIR/build/HASH, as `compile` puts it.
     match (&schedule.source, path.ancestors().nth(3)) {
         (Some(source), Some(directory)) if !path.exists() => {
-            compile::compile(&PathBuf::from(OsString::from_vec(source.clone())), args, directory)
+            let source = PathBuf::from(OsString::from_vec(source.clone()));
+            compile::compile(&source, args, directory, schedule.instrumented)
         }
         _ => Program::find(path.as_os_str(), args),
     }

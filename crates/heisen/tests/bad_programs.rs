@@ -419,8 +419,8 @@ fn an_interrupted_compilation_has_not_failed() {
     let sandbox = Sandbox::new();
     sandbox.write("a.c", "");
     let mut command = sandbox.command(&["check", "a.c"]);
-    // As when a terminal interrupts both.
-    let compiler = sandbox.write("compiler", "#!/bin/sh\nkill -s INT $PPID\nkill -s INT $$\n");
+    // As when a terminal interrupts both. By its name it is a known compiler, which is not asked first what it is.
+    let compiler = sandbox.write("gcc", "#!/bin/sh\nkill -s INT $PPID\nkill -s INT $$\n");
     let compiler = format!("sh {}", compiler.display());
     sandbox.run(command.env("CC", compiler)).fails(130, &["heisen: interrupted"]);
 }

@@ -137,6 +137,11 @@ fn the_guide_is_true() {
     run_document("docs/guide.md");
 }
 
+#[test]
+fn the_chapter_on_instrumentation_is_true() {
+    run_document("docs/instrumentation.md");
+}
+
 /// The two commands of the README are the ones that CI and the first session use.
 #[test]
 fn the_two_commands() {

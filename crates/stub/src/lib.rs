@@ -7,7 +7,7 @@
 //!
 //! All names are hidden, so that each module has a stub to itself and none depends on how another was built. They are weak,
 //! so that it does no harm to name the stub twice, and a program may bring annotations of its own. Nothing is needed from
-//! outside but the `memcpy`, `memmove` and `memset` that every compiler takes for granted.
+//! outside.
 #![no_std]
 
 mod atomic;

@@ -80,6 +80,9 @@ pub struct Schedule {
     pub args: Vec<Vec<u8>>,
     /// The source file it was compiled from by `heisen check FILE`.
     pub source: Option<Vec<u8>>,
+    /// Whether it was instrumented then.
+    #[serde(default)]
+    pub instrumented: bool,
     /// Hash of the executable.
     pub binary: String,
     /// Whether its steps count from `heisen_ready`, rather than from `main`.
@@ -148,6 +151,9 @@ impl Schedule {
         }
         if let Some(source) = &self.source {
             writeln!(out, "source {}", quote(source))?;
+        }
+        if self.instrumented {
+            out.push_str("instrumented\n");
         }
         writeln!(out, "binary {}", self.binary)?;
         if self.at_ready {
@@ -274,6 +280,7 @@ impl Schedule {
                     schedule.args.push(arg);
                 }
                 "source" => schedule.source = Some(words.string("the source file")?),
+                "instrumented" => schedule.instrumented = true,
                 "binary" => schedule.binary = words.word("a hash")?.to_owned(),
                 "at-ready" => schedule.at_ready = true,
                 "steps-limit" => schedule.steps_limit = words.number("a number of steps")?,
@@ -577,6 +584,7 @@ mod tests {
             program: b"/tmp/a b/\xff\"prog\"".to_vec(),
             args: vec![b"".to_vec(), b"x\ny\t\x01".to_vec(), "ä→".as_bytes().to_vec()],
             source: Some(b"examples/c/account.c".to_vec()),
+            instrumented: true,
             binary: "00ff".into(),
             at_ready: true,
             steps_limit: 10,

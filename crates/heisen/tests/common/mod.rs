@@ -192,7 +192,7 @@ impl Sandbox {
     }
 
     fn inside(&self, mut command: Command) -> Command {
-        for variable in ["RUST_BACKTRACE", "LD_PRELOAD", "CC", "CXX", "RUSTC"] {
+        for variable in ["RUST_BACKTRACE", "LD_PRELOAD", "CC", "CXX", "RUSTC", "HEISEN_CC", "HEISEN_CXX"] {
             command.env_remove(variable);
         }
         let root = self.root.path();
@@ -258,7 +258,8 @@ impl Sandbox {
         let root = self.root.path();
         assert_eq!(names_below(&root.join("tmp")), BTreeSet::new());
         for name in names_below(&root.join("cache")) {
-            let expected = name == "heisen" || name.ends_with(".so") || name.starts_with("heisen/include-");
+            let unpacked = ["heisen/include-", "heisen/stub-"].iter().any(|start| name.starts_with(start));
+            let expected = name == "heisen" || name.ends_with(".so") || unpacked && !name.ends_with(".tmp");
             assert!(expected, "in the cache: {name}");
         }
         for name in self.listing() {

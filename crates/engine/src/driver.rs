@@ -1,0 +1,239 @@
+//! What a call of a C or C++ compiler asks for: as much of gcc's and clang's command line as one must understand to know
+//! whether it compiles, links, or does neither.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+
+/// Options whose value may be the next argument.
+#[rustfmt::skip]
+const WITH_VALUE: &[&str] = &[
+    "-A", "-B", "-D", "-G", "-I", "-L", "-MF", "-MQ", "-MT", "-T", "-U", "-Xanalyzer", "-Xassembler",
+    "-Xclang", "-Xlinker", "-Xpreprocessor", "-arch", "-aux-info", "-dumpbase", "-dumpbase-ext", "-dumpdir",
+    "-e", "-h", "-idirafter", "-imacros", "-imultilib", "-include", "-include-pch", "-iprefix", "-iquote",
+    "-isysroot", "-isystem", "-iwithprefix", "-iwithprefixbefore", "-l", "-mllvm", "-o", "-rpath", "-target",
+    "-u", "-wrapper", "-x", "-z", "--output", "--param", "--sysroot", "--language", "--include-directory",
+    "--serialize-diagnostics",
+];
+
+/// Options after which nothing is linked.
+#[rustfmt::skip]
+const NO_LINK: &[&str] = &[
+    "-c", "-S", "-E", "-M", "-MM", "-r", "-fsyntax-only", "-emit-ast", "--analyze", "--precompile",
+    "--compile", "--assemble", "--preprocess", "--dependencies", "--user-dependencies", "--relocatable",
+];
+
+/// Endings of files that are compiled; all others go to the linker.
+#[rustfmt::skip]
+const SOURCES: &[&str] = &[
+    "c", "i", "ii", "m", "mi", "mm", "M", "mii", "cc", "cp", "cxx", "cpp", "CPP", "c++", "C", "cppm", "s",
+    "S", "sx", "f", "for", "ftn", "F", "f90", "f95", "f03", "f08", "F90", "bc", "ll",
+];
+
+/// Endings of files that are compiled for later use and never linked.
+const HEADERS: &[&str] = &["h", "H", "hh", "hp", "hxx", "hpp", "HPP", "h++", "tcc"];
+
+/// Sanitizers that bring a runtime which takes the program over, and can't be combined with that of threads.
+#[rustfmt::skip]
+const SANITIZERS: &[&str] = &[
+    "address", "kernel-address", "hwaddress", "kernel-hwaddress", "memory", "kernel-memory", "leak",
+    "dataflow", "fuzzer",
+];
+
+/// How many files with arguments are read; such a file may name itself.
+const MAX_FILES: usize = 2000;
+
+/// What is asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Call {
+    /// Something is compiled.
+    pub compiles: bool,
+    /// An executable or a library is made.
+    pub links: bool,
+    /// Optimisation at link time.
+    pub lto: bool,
+    /// The program is to have no shared libraries.
+    pub is_static: bool,
+    /// Whether the command itself asks for instrumented accesses, or asks for none.
+    pub thread: Option<bool>,
+    /// A sanitizer that is in the way.
+    pub sanitizer: Option<&'static str>,
+}
+
+impl Call {
+    /// Reads a command line.
+    pub fn of(args: &[OsString]) -> Call {
+        // The compiler proper, as its driver calls it.
+        if args.first().is_some_and(|first| first == "-cc1" || first == "-cc1as") {
+            return Call::default();
+        }
+        let mut all = Vec::new();
+        expand(args, &mut { MAX_FILES }, &mut all);
+        let mut call = Call { links: true, ..Call::default() };
+        let mut sanitizers: Vec<&'static str> = Vec::new();
+        let (mut for_linker, mut language) = (false, None::<OsString>);
+        let mut args = all.into_iter();
+        while let Some(arg) = args.next() {
+            let text = arg.to_string_lossy();
+            if NO_LINK.contains(&&*text) {
+                call.links = false;
+            } else if text == "-x" || text == "--language" {
+                language = args.next().filter(|language| language != "none");
+            } else if let Some(joined) = text.strip_prefix("-x") {
+                language = (joined != "none").then(|| joined.into());
+            } else if let Some(list) = text.strip_prefix("-fsanitize=") {
+                if list.split(',').any(|s| s == "thread") {
+                    call.thread = Some(true);
+                }
+                sanitizers
+                    .extend(list.split(',').filter_map(|s| SANITIZERS.iter().find(|known| **known == s)));
+            } else if let Some(list) = text.strip_prefix("-fno-sanitize=") {
+                if list.split(',').any(|s| s == "thread" || s == "all") {
+                    call.thread = Some(false);
+                }
+                sanitizers.retain(|known| !list.split(',').any(|s| s == *known || s == "all"));
+            } else if text.starts_with("-flto") || text == "-fno-lto" {
+                call.lto = text != "-fno-lto";
+            } else if text == "-static" || text == "--static" || text == "-static-pie" {
+                call.is_static = true;
+            } else if let Some(list) = text.strip_prefix("-Wl,") {
+                let partial = |option: &str| ["-r", "-i", "--relocatable"].contains(&option);
+                call.links &= !list.split(',').any(partial);
+            } else if text == "-Xlinker" {
+                let option = args.next();
+                call.links &= !option.is_some_and(|option| option == "-r" || option == "--relocatable");
+            } else if WITH_VALUE.contains(&&*text) {
+                args.next();
+            } else if text == "-" || !text.starts_with('-') {
+                let ending = Path::new(&arg).extension().and_then(OsStr::to_str).unwrap_or_default();
+                let header = match &language {
+                    Some(language) => language.to_string_lossy().ends_with("-header"),
+                    None => HEADERS.contains(&ending),
+                };
+                let source = language.is_some() || SOURCES.contains(&ending) || text == "-";
+                call.compiles |= header || source;
+                for_linker |= !header;
+            }
+        }
+        call.links &= for_linker;
+        call.sanitizer = sanitizers.first().copied();
+        call
+    }
+}
+
+/// Puts the arguments of files (`@FILE`) in their places, as the compiler will.
+fn expand(args: &[OsString], files: &mut usize, out: &mut Vec<OsString>) {
+    for arg in args {
+        let file = arg.as_bytes().strip_prefix(b"@").filter(|_| *files > 0);
+        match file.and_then(|file| fs::read(OsStr::from_bytes(file)).ok()) {
+            Some(text) => {
+                *files -= 1;
+                expand(&words(&text), files, out);
+            }
+            None => out.push(arg.clone()),
+        }
+    }
+}
+
+/// The words of such a file: between spaces; quotes and backslashes keep them together.
+fn words(text: &[u8]) -> Vec<OsString> {
+    let mut out = Vec::new();
+    let mut word: Option<Vec<u8>> = None;
+    let mut quote = None;
+    let mut bytes = text.iter().copied();
+    while let Some(byte) = bytes.next() {
+        match (byte, quote) {
+            (b'\\', _) => word.get_or_insert_default().extend(bytes.next()),
+            (b'"' | b'\'', None) => {
+                quote = Some(byte);
+                word.get_or_insert_default();
+            }
+            (byte, Some(end)) if byte == end => quote = None,
+            (byte, None) if byte.is_ascii_whitespace() => out.extend(word.take().map(OsString::from_vec)),
+            (byte, _) => word.get_or_insert_default().push(byte),
+        }
+    }
+    out.extend(word.map(OsString::from_vec));
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(line: &str) -> Call {
+        Call::of(&words(line.as_bytes()))
+    }
+
+    /// Whether it compiles, and whether it links.
+    fn does(line: &str) -> (bool, bool) {
+        (call(line).compiles, call(line).links)
+    }
+
+    #[test]
+    fn modes() {
+        for line in
+            ["a.c", "a.c -o a", "-x c - -o a", "a.c b.o -lm", "-xc++ a", "-o a a.c -MD -MF a.d", "-v a.c"]
+        {
+            assert_eq!(does(line), (true, true), "{line}");
+        }
+        for line in [
+            "-c a.c",
+            "-S a.cpp -o -",
+            "-E -",
+            "-MM a.c",
+            "-fsyntax-only a.c",
+            "a.h",
+            "-x c++-header a",
+            "a.c -r",
+        ] {
+            assert_eq!(does(line), (true, false), "{line}");
+        }
+        for line in ["a.o", "-shared -o liba.so a.o", "-o a main.o liba.a libb.so.1", "a.o -Wl,-rpath,x"] {
+            assert_eq!(does(line), (false, true), "{line}");
+        }
+        for line in [
+            "",
+            "--version",
+            "-v",
+            "-print-file-name=libc.so",
+            "-dumpmachine",
+            "-o a",
+            "-Wl,--version",
+            "-r -o c.o a.o b.o",
+            "-Wl,-r a.o",
+            "-Xlinker -r a.o",
+            "-cc1 -emit-obj a.c",
+            "-I include -L lib",
+            "-include a.h",
+        ] {
+            assert_eq!(does(line), (false, false), "{line}");
+        }
+        assert_eq!(does("-x c a -x none b.o"), (true, true));
+    }
+
+    #[test]
+    fn sanitizers_in_the_way() {
+        assert_eq!(call("-fsanitize=address a.c").sanitizer, Some("address"));
+        assert_eq!(call("-fsanitize=undefined,leak a.o").sanitizer, Some("leak"));
+        assert_eq!(call("-fsanitize=memory -fno-sanitize=all a.c").sanitizer, None);
+        assert_eq!(call("-fsanitize=thread,undefined a.c").sanitizer, None);
+        assert_eq!(call("-fsanitize=thread,undefined a.c").thread, Some(true));
+        assert_eq!(call("-fsanitize=thread a.c -fno-sanitize=all").thread, Some(false));
+    }
+
+    #[test]
+    fn files_with_arguments() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = directory.path().join("args");
+        fs::write(&file, "-c 'a b.c'\n -DX=\\\"y\\\" \"\"").expect("a file");
+        let line = format!("@{}", file.display());
+        assert_eq!(does(&line), (true, false));
+        assert_eq!(words(b"-c 'a b.c'\n -DX=\\\"y\\\" \"\""), ["-c", "a b.c", "-DX=\"y\"", ""]);
+        // One that names itself, and one that is not there.
+        fs::write(&file, format!("a.c {line}")).expect("a file");
+        assert_eq!(does(&line), (true, true));
+        assert_eq!(does("@missing -c"), (false, false));
+    }
+}
