@@ -7,7 +7,7 @@ use heisen_abi::{COUNT, Table, VERSION, callbacks};
 /// What the stub itself does at a callback.
 #[rustfmt::skip]
 macro_rules! answer {
-    (init()) => { take };
+    (init()) => { init };
     (memcpy()) => { plain::memcpy };
     (memmove()) => { plain::memmove };
     (memset()) => { plain::memset };
@@ -27,8 +27,19 @@ macro_rules! answers {
 /// Where the callbacks lead, in the order of the list.
 pub static mut TABLE: [*const (); COUNT] = callbacks!(answers);
 
-/// Takes the answers of the runtime, if it is there and means the same list. This is also the stub's `__tsan_init`, as each
-/// unit of code calls that in a constructor, some before ours.
+/// The stub's `__tsan_init`. Each unit of code calls that in a constructor, some before ours; the runtime is to hear of it
+/// even if this is the only unit.
+extern "C" fn init() {
+    take();
+    // SAFETY: nobody writes now. It is the first of the list, for good.
+    let theirs = unsafe { TABLE[0] };
+    if theirs != init as *const () {
+        // SAFETY: the runtime's answer to the same callback.
+        unsafe { core::mem::transmute::<*const (), extern "C" fn()>(theirs)() };
+    }
+}
+
+/// Takes the answers of the runtime, if it is there and means the same list.
 pub extern "C" fn take() {
     let theirs: *const Table;
     // SAFETY: reads a word of the global offset table. The symbol is weak: without a runtime the word is zero. Going
