@@ -26,6 +26,10 @@ pub struct Program {
     pub instrumented: bool,
     /// Whether its executions begin where it calls `heisen_ready`, rather than at `main`.
     pub at_ready: bool,
+    /// The directory it is started in, if not the current one.
+    pub directory: Option<PathBuf>,
+    /// Variables of its environment besides those of this process.
+    pub environment: Vec<(OsString, OsString)>,
 }
 
 /// SHA-256 as text.
@@ -68,7 +72,16 @@ impl Program {
         }
         sanitizer::refuse(&path, &bytes)?;
         let instrumented = !blind::stubs(&bytes).is_empty();
-        Ok(Program { hash: hash(&bytes), path, args, source: None, instrumented, at_ready: false })
+        Ok(Program {
+            hash: hash(&bytes),
+            path,
+            args,
+            source: None,
+            instrumented,
+            at_ready: false,
+            directory: None,
+            environment: Vec::new(),
+        })
     }
 }
 

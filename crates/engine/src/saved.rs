@@ -24,6 +24,10 @@ pub struct Saved {
     binary: String,
     #[serde(default)]
     at_ready: bool,
+    #[serde(default)]
+    directory: Option<Vec<u8>>,
+    #[serde(default)]
+    environment: Vec<(Vec<u8>, Vec<u8>)>,
     /// What to do.
     pub options: Options,
     /// What was done.
@@ -35,13 +39,20 @@ pub struct Saved {
 impl Saved {
     /// A search of `program`, to be saved.
     pub fn new(program: &Program, options: Options, tally: Tally, search: Search) -> Saved {
+        let bytes = |text: &OsString| text.as_bytes().to_vec();
         Saved {
             version: VERSION,
             program: program.path.as_os_str().as_bytes().to_vec(),
-            args: program.args.iter().map(|a| a.as_bytes().to_vec()).collect(),
+            args: program.args.iter().map(bytes).collect(),
             source: program.source.as_ref().map(|s| s.as_os_str().as_bytes().to_vec()),
             binary: program.hash.clone(),
             at_ready: program.at_ready,
+            directory: program.directory.as_ref().map(|d| d.as_os_str().as_bytes().to_vec()),
+            environment: program
+                .environment
+                .iter()
+                .map(|(name, value)| (bytes(name), bytes(value)))
+                .collect(),
             options,
             tally,
             search,
@@ -74,6 +85,10 @@ impl Saved {
         let args = saved.args.iter().map(|a| OsString::from_vec(a.clone())).collect();
         let mut program = Program::find(std::ffi::OsStr::from_bytes(&saved.program), args)?;
         program.at_ready = saved.at_ready;
+        let text = |bytes: &Vec<u8>| OsString::from_vec(bytes.clone());
+        program.directory = saved.directory.as_ref().map(|d| text(d).into());
+        program.environment =
+            saved.environment.iter().map(|(name, value)| (text(name), text(value))).collect();
         program.source = saved.source.as_ref().map(|s| OsString::from_vec(s.clone()).into());
         if program.hash != saved.binary {
             let program = program.path.display();

@@ -163,7 +163,7 @@ fn matches_end(pattern: &str, name: &str, separator: &str) -> bool {
 }
 
 /// Whether a pattern fits a text: `*` stands for any characters, `?` for any one.
-fn glob(pattern: &[u8], text: &[u8]) -> bool {
+pub fn glob(pattern: &[u8], text: &[u8]) -> bool {
     let (mut p, mut t) = (0, 0);
     // Where the last star is, and how far the text is that it stands for: with more than that, one tries again.
     let mut star = None;

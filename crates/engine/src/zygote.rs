@@ -204,6 +204,10 @@ impl Zygote {
         let directory = around.as_ref().and_then(Around::directory);
         write_world(mapping.wire(), &limits.world);
         let mut command = Command::new(&program.path);
+        command.envs(program.environment.iter().map(|(name, value)| (name, value)));
+        if let Some(directory) = &program.directory {
+            command.current_dir(directory);
+        }
         match directory {
             Some(directory) => command.env(ENV_DIR, directory),
             None => command.env_remove(ENV_DIR),

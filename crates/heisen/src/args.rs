@@ -63,6 +63,37 @@ pub struct CheckArgs {
     #[arg(long, requires = "source")]
     pub no_instrument: bool,
 
+    #[command(flatten)]
+    pub search: SearchArgs,
+
+    /// Where schedules and other files go
+    #[arg(short, long, value_name = "DIR", default_value = ".heisen")]
+    pub output: PathBuf,
+
+    /// Write the result as JSON to this file, - for standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Continue an interrupted search, with the options it was started with
+    #[arg(long, value_name = "FILE", conflicts_with_all = [
+        "source", "no_instrument", "command", "strategy", "bound", "depth", "steps", "hang", "seed", "keep_going", "expect_exit",
+        "carrier", "spurious", "faults", "no_preempt", "focus", "at_ready", "cpus", "real_time", "timeouts", "before",
+        "after", "dir", "stdin", "warm_up", "races", "accesses"
+    ])]
+    pub resume: Option<PathBuf>,
+
+    /// Print nothing but errors
+    #[arg(short, long)]
+    pub quiet: bool,
+
+    /// Colours
+    #[arg(long, value_enum, default_value = "auto")]
+    pub color: Color,
+}
+
+/// How to search, and what surrounds the executions: what every command that explores has in common.
+#[derive(Debug, clap::Args)]
+pub struct SearchArgs {
     /// How to search: icb explores in order of preemptions, dfs everything depth-first, random and pct sample
     #[arg(long, value_enum, default_value = "icb")]
     pub strategy: Strategy,
@@ -171,30 +202,6 @@ pub struct CheckArgs {
     /// Run this many executions first that do not count
     #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
     pub warm_up: u64,
-
-    /// Where schedules and other files go
-    #[arg(short, long, value_name = "DIR", default_value = ".heisen")]
-    pub output: PathBuf,
-
-    /// Write the result as JSON to this file, - for standard output
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
-
-    /// Continue an interrupted search, with the options it was started with
-    #[arg(long, value_name = "FILE", conflicts_with_all = [
-        "source", "no_instrument", "command", "strategy", "bound", "depth", "steps", "hang", "seed", "keep_going", "expect_exit",
-        "carrier", "spurious", "faults", "no_preempt", "focus", "at_ready", "cpus", "real_time", "timeouts", "before",
-        "after", "dir", "stdin", "warm_up", "races", "accesses"
-    ])]
-    pub resume: Option<PathBuf>,
-
-    /// Print nothing but errors
-    #[arg(short, long)]
-    pub quiet: bool,
-
-    /// Colours
-    #[arg(long, value_enum, default_value = "auto")]
-    pub color: Color,
 }
 
 /// `heisen replay`
@@ -300,6 +307,17 @@ pub enum Color {
     Auto,
     Always,
     Never,
+}
+
+impl Color {
+    /// As other commands take it, too.
+    pub fn word(self) -> &'static str {
+        match self {
+            Color::Auto => "auto",
+            Color::Always => "always",
+            Color::Never => "never",
+        }
+    }
 }
 
 /// A number of faults, perhaps with their kinds.

@@ -1,6 +1,6 @@
 //! `heisen check`.
 
-use crate::args::CheckArgs;
+use crate::args::{CheckArgs, Color, SearchArgs};
 use crate::paint::{Paint, count, number, print, say};
 use crate::report::Screen;
 use crate::{args, exit, json};
@@ -11,7 +11,7 @@ use heisen_engine::saved::{Saved, write_whole};
 use heisen_engine::scope::Patterns;
 use heisen_engine::{Error, stdin, unpack};
 use heisen_search::Search;
-use heisen_trace::{Accesses, Finding, Stdin, World};
+use heisen_trace::{Accesses, Stdin, World};
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
 use std::os::unix::ffi::OsStringExt;
@@ -24,74 +24,165 @@ use std::time::Duration;
 const SAMPLES: u64 = 10_000;
 
 pub fn run(args: &CheckArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
-    check_places(args)?;
+    check_places(&args.output, args.json.as_deref())?;
     // A compiler that was interrupted along with us has not failed.
-    let interrupted = |error| if stop.load(Relaxed) { Error::Interrupted } else { error };
-    let Prepared { program, options, search, tally } = prepare(args, &stop).map_err(interrupted)?;
-    let mut limits = options.limits(stop);
-    let runtime = unpack::runtime()?;
-    limits.scope = options.scope.resolve(&runtime, &program, &limits)?;
-    let check = Check { runtime, program: &program, options: &options, limits };
-
-    let live = !args.quiet && std::io::stderr().is_terminal();
-    let mut tell = |progress: &Progress<'_>| {
-        if live {
-            let _ = write!(std::io::stderr(), "\r\x1b[K{}", progress_line(&options, progress));
-        }
+    let or_interrupted = |error| if stop.load(Relaxed) { Error::Interrupted } else { error };
+    let prepared = prepare(args, &stop).map_err(or_interrupted)?;
+    let name = prepared.program.short_name();
+    let place = Place {
+        directory: &args.output,
+        name: &name,
+        command: &own_name(),
+        replay: &format!("{} replay", own_name()),
+        origin: "",
     };
-    let result = check.run(search, tally, &mut tell);
-    if live {
-        let _ = write!(std::io::stderr(), "\r\x1b[K");
-    }
-    let outcome = result?;
-
-    let written = write_schedules(&args.output, &program, &options.world, &outcome.tally.findings);
-    if !args.quiet {
-        // First of all, so that what was found is not lost when something cannot be written.
-        let schedules = written.as_deref().unwrap_or_default();
-        let json_on_stdout = args.json.as_deref() == Some(Path::new("-"));
-        print(&report(Paint::new(args.color), &options, &outcome, schedules), json_on_stdout);
-    }
-    let schedules = written?;
-    if let Some(path) = &args.json {
-        json::write(&json::result(&program, &options, &outcome, &schedules), path)?;
-    }
-    let found = !outcome.tally.findings.is_empty();
-    if outcome.ended == Ended::Interrupted {
-        let path = args.output.join("search.json");
-        create_directory(&args.output)?;
-        let world = stdin::keep(&options.world, &program, &args.output)?;
-        Saved::new(&program, Options { world, ..options.clone() }, outcome.tally, outcome.search)
-            .write(&path)?;
-        say(format_args!("interrupted; continue with: {} check --resume {}", own_name(), quoted(&path)));
-        return Ok(exit::INTERRUPTED);
-    }
-    Ok(if found { exit::FOUND } else { exit::CLEAN })
+    prepared.explore(stop, !args.quiet)?.conclude(&place, args.json.as_deref(), args.quiet, args.color)
 }
 
-struct Prepared {
-    program: Program,
-    options: Options,
+/// A program, and how far its search is.
+#[derive(Debug)]
+pub struct Prepared {
+    pub program: Program,
+    pub options: Options,
     search: Search,
     tally: Tally,
 }
 
+/// Where results go, and what is said of them.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    pub directory: &'a Path,
+    /// What the names of schedule files begin with.
+    pub name: &'a str,
+    /// The command `heisen`, for going on with a search.
+    pub command: &'a str,
+    /// The command that replays them.
+    pub replay: &'a str,
+    /// A comment at the end of each, which tells how the program was built.
+    pub origin: &'a str,
+}
+
+/// A search that has ended.
+#[derive(Debug)]
+pub struct Explored {
+    pub program: Program,
+    pub options: Options,
+    pub outcome: Outcome,
+}
+
+impl Prepared {
+    pub fn new(program: Program, options: Options) -> Prepared {
+        Prepared { search: options.search(), program, options, tally: Tally::default() }
+    }
+
+    /// Searches, with a line of progress on a terminal.
+    pub fn explore(self, stop: Arc<AtomicBool>, show_progress: bool) -> Result<Explored, Error> {
+        let Prepared { program, options, search, tally } = self;
+        let mut limits = options.limits(stop);
+        let runtime = unpack::runtime()?;
+        limits.scope = options.scope.resolve(&runtime, &program, &limits)?;
+        let check = Check { runtime, program: &program, options: &options, limits };
+
+        let live = show_progress && std::io::stderr().is_terminal();
+        let mut tell = |progress: &Progress<'_>| {
+            if live {
+                let _ = write!(std::io::stderr(), "\r\x1b[K{}", progress_line(&options, progress));
+            }
+        };
+        let result = check.run(search, tally, &mut tell);
+        if live {
+            let _ = write!(std::io::stderr(), "\r\x1b[K");
+        }
+        let outcome = result?;
+        Ok(Explored { program, options, outcome })
+    }
+}
+
+impl Explored {
+    /// Shows and writes everything; the exit code.
+    pub fn conclude(
+        self,
+        place: &Place<'_>,
+        json: Option<&Path>,
+        quiet: bool,
+        color: Color,
+    ) -> Result<u8, Error> {
+        let Explored { program, options, outcome } = &self;
+        let written = self.write_schedules(place);
+        if !quiet {
+            // First of all, so that what was found is not lost when something cannot be written.
+            let schedules = written.as_deref().unwrap_or_default();
+            let json_on_stdout = json == Some(Path::new("-"));
+            print(&report(Paint::new(color), options, outcome, schedules, place.replay), json_on_stdout);
+        }
+        let schedules = written?;
+        if let Some(path) = json {
+            json::write(&json::result(program, options, outcome, &schedules), path)?;
+        }
+        let found = !outcome.tally.findings.is_empty();
+        if outcome.ended == Ended::Interrupted {
+            let path = self.save(place)?;
+            say(interrupted(place.command, &path));
+            return Ok(exit::INTERRUPTED);
+        }
+        Ok(if found { exit::FOUND } else { exit::CLEAN })
+    }
+
+    /// Saves a search that was interrupted; the file.
+    pub fn save(self, place: &Place<'_>) -> Result<PathBuf, Error> {
+        let Explored { program, options, outcome } = self;
+        let path = place.directory.join("search.json");
+        create_directory(place.directory)?;
+        let world = stdin::keep(&options.world, &program, place.directory)?;
+        Saved::new(&program, Options { world, ..options }, outcome.tally, outcome.search).write(&path)?;
+        Ok(path)
+    }
+
+    /// A file for each finding, in their order.
+    pub fn write_schedules(&self, place: &Place<'_>) -> Result<Vec<PathBuf>, Error> {
+        let Place { directory, name, origin, .. } = place;
+        let findings = &self.outcome.tally.findings;
+        let mut paths = Vec::new();
+        if !findings.is_empty() {
+            create_directory(directory)?;
+            stdin::keep(&self.options.world, &self.program, directory)?;
+        }
+        for finding in findings {
+            let path = directory.join(format!("{name}-{}.schedule", &finding.signature[..8]));
+            if let (Some(input), Some((name, _))) = (&finding.input, &finding.schedule.input) {
+                write_whole(&directory.join(name), input)?;
+            }
+            let text = finding.schedule.to_text() + origin;
+            write_whole(&path, text.as_bytes())?;
+            paths.push(path);
+        }
+        Ok(paths)
+    }
+}
+
 fn prepare(args: &CheckArgs, stop: &AtomicBool) -> Result<Prepared, Error> {
-    let jobs =
-        args.jobs.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
     if let Some(path) = &args.resume {
         let (Saved { mut options, search, tally, .. }, program) = Saved::read(path)?;
         stdin::fetch(&mut options.world, path)?;
-        options.jobs = jobs;
-        options.time = args.time.map(|more| more.saturating_add(tally.time)).or(options.time);
+        options.jobs = jobs(&args.search);
+        options.time = args.search.time.map(|more| more.saturating_add(tally.time)).or(options.time);
         options.executions =
-            args.executions.map(|more| more.saturating_add(tally.executions)).or(options.executions);
+            args.search.executions.map(|more| more.saturating_add(tally.executions)).or(options.executions);
         return Ok(Prepared { program, options, search, tally });
     }
     let mut program = find_program(args)?;
-    program.at_ready = args.at_ready;
+    program.at_ready = args.search.at_ready;
+    Ok(Prepared::new(program, options(&args.search, stop)?))
+}
+
+fn jobs(args: &SearchArgs) -> usize {
+    args.jobs.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from)
+}
+
+/// What the engine is to do.
+pub fn options(args: &SearchArgs, stop: &AtomicBool) -> Result<Options, Error> {
     let samples = matches!(Kind::from(args.strategy), Kind::Random | Kind::Pct);
-    let options = Options {
+    Ok(Options {
         strategy: args.strategy.into(),
         bound: args.bound,
         depth: args.depth,
@@ -103,7 +194,7 @@ fn prepare(args: &CheckArgs, stop: &AtomicBool) -> Result<Prepared, Error> {
         keep_going: args.keep_going,
         expect_exit: args.expect_exit,
         scope: Patterns { no_preempt: args.no_preempt.clone(), focus: args.focus.clone() },
-        jobs,
+        jobs: jobs(args),
         carrier: args.carrier.into(),
         spurious: args.spurious,
         faults: args.faults,
@@ -115,12 +206,11 @@ fn prepare(args: &CheckArgs, stop: &AtomicBool) -> Result<Prepared, Error> {
             Some(args::Races::Stop) => Races::Stop,
             Some(args::Races::Off) => Races::Off,
         },
-    };
-    Ok(Prepared { search: options.search(), program, options, tally: Tally::default() })
+    })
 }
 
 /// What surrounds the executions.
-fn world(args: &CheckArgs, stop: &AtomicBool) -> Result<World, Error> {
+fn world(args: &SearchArgs, stop: &AtomicBool) -> Result<World, Error> {
     let absolute = |dir: &PathBuf| {
         std::path::absolute(dir).map_err(|e| Error::Input(format!("--dir {}: {e}", dir.display())))
     };
@@ -178,12 +268,19 @@ fn find_program(args: &CheckArgs) -> Result<Program, Error> {
 }
 
 /// Refuses, before a search that may take long, places where its results cannot be written.
-fn check_places(args: &CheckArgs) -> Result<(), Error> {
-    let there = args.output.ancestors().find(|path| path.exists());
+pub fn check_places(output: &Path, json: Option<&Path>) -> Result<(), Error> {
+    let there = output.ancestors().find(|path| path.exists());
     if let Some(path) = there.filter(|path| !path.is_dir()) {
         return Err(Error::Input(format!("{} is not a directory; choose another with -o", path.display())));
     }
-    let Some(path) = args.json.as_deref().filter(|path| *path != Path::new("-")) else { return Ok(()) };
+    match json.filter(|path| *path != Path::new("-")) {
+        Some(path) => check_file("--json", path),
+        None => Ok(()),
+    }
+}
+
+/// Refuses a file that cannot be written.
+pub fn check_file(option: &str, path: &Path) -> Result<(), Error> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     if let Some(directory) = directory.filter(|directory| !directory.is_dir()) {
         let (path, directory) = (path.display(), directory.display());
@@ -192,7 +289,7 @@ fn check_places(args: &CheckArgs) -> Result<(), Error> {
         )));
     }
     if path.is_dir() {
-        return Err(Error::Input(format!("{} is a directory; name a file for --json", path.display())));
+        return Err(Error::Input(format!("{} is a directory; name a file for {option}", path.display())));
     }
     Ok(())
 }
@@ -201,27 +298,9 @@ fn create_directory(directory: &Path) -> Result<(), Error> {
     std::fs::create_dir_all(directory).map_err(|e| Error::Input(format!("{}: {e}", directory.display())))
 }
 
-fn write_schedules(
-    directory: &Path,
-    program: &Program,
-    world: &World,
-    findings: &[Finding],
-) -> Result<Vec<PathBuf>, Error> {
-    let name = program.short_name();
-    let mut paths = Vec::new();
-    if !findings.is_empty() {
-        create_directory(directory)?;
-        stdin::keep(world, program, directory)?;
-    }
-    for finding in findings {
-        let path = directory.join(format!("{name}-{}.schedule", &finding.signature[..8]));
-        if let (Some(input), Some((name, _))) = (&finding.input, &finding.schedule.input) {
-            write_whole(&directory.join(name), input)?;
-        }
-        write_whole(&path, finding.schedule.to_text().as_bytes())?;
-        paths.push(path);
-    }
-    Ok(paths)
+/// How to go on with a search that was saved.
+pub fn interrupted(command: &str, path: &Path) -> String {
+    format!("interrupted; continue with: {command} check --resume {}", quoted(path))
 }
 
 /// How this very executable was called, so that a command shown can be typed.
@@ -270,16 +349,20 @@ fn progress_line(options: &Options, progress: &Progress<'_>) -> String {
 }
 
 /// The screens of all findings, with the commands that replay those which were written, and the summary.
-fn report(paint: Paint, options: &Options, outcome: &Outcome, schedules: &[PathBuf]) -> String {
+fn report(paint: Paint, options: &Options, outcome: &Outcome, schedules: &[PathBuf], replay: &str) -> String {
+    screens(paint, outcome, schedules, replay) + &summary(paint, options, outcome)
+}
+
+/// The screens of all findings.
+pub fn screens(paint: Paint, outcome: &Outcome, schedules: &[PathBuf], replay: &str) -> String {
     let mut text = String::new();
     for (index, finding) in outcome.tally.findings.iter().enumerate() {
-        let replay = schedules.get(index).map(|path| format!("{} replay {}", own_name(), quoted(path)));
+        let replay = schedules.get(index).map(|path| format!("{replay} {}", quoted(path)));
         let replay = replay.as_deref().unwrap_or_default();
         let screen = Screen { paint, replay, time: Some(outcome.tally.time) };
         text.push_str(&screen.render(finding));
         text.push('\n');
     }
-    text.push_str(&summary(paint, options, outcome));
     text
 }
 

@@ -19,9 +19,19 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 pub fn run(args: &ReplayArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
-    let mut schedule = show::read(&args.schedule)?;
+    let schedule = show::read(&args.schedule)?;
+    let program = find_program(&schedule)?;
+    replay(args, schedule, program, stop)
+}
+
+/// Runs the schedule with this program.
+pub fn replay(
+    args: &ReplayArgs,
+    mut schedule: Schedule,
+    mut program: Program,
+    stop: Arc<AtomicBool>,
+) -> Result<u8, Error> {
     stdin::fetch(&mut schedule.world, &args.schedule)?;
-    let mut program = find_program(&schedule)?;
     program.at_ready = schedule.at_ready;
     let changed = program.hash != schedule.binary;
     if changed {

@@ -1,5 +1,5 @@
 //! What the documents show is true: every command in a `console` block is run, in order, in a directory that holds the
-//! examples, and must print what is shown. `[..]` stands for anything, times are not compared, and a line `? N` gives an
+//! examples, and must print what is shown. `cd` holds for all that follow. `[..]` stands for anything, times are not compared, and a line `? N` gives an
 //! exit code other than what the output alone would let one expect.
 
 mod common;
@@ -54,7 +54,8 @@ fn timeless(line: &str) -> String {
     let mut out = Vec::new();
     let words: Vec<&str> = line.split(' ').collect();
     for (i, word) in words.iter().enumerate() {
-        let seconds = words.get(i + 1).is_some_and(|next| *next == "s" || next.starts_with("s,"));
+        let seconds =
+            words.get(i + 1).is_some_and(|next| *next == "s" || next.starts_with("s,") || *next == "s)");
         out.push(if seconds && word.parse::<f64>().is_ok() { "TIME" } else { word });
     }
     out.join(" ")
@@ -92,18 +93,28 @@ fn run_document(name: &str) {
     let here = directory.path().canonicalize().expect("it exists");
     copy(&root().join("examples"), &here.join("examples"));
     std::fs::create_dir_all(here.join("target/release")).expect("a directory");
-    let executable = here.join("target/release/heisen");
-    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_heisen"), &executable).expect("a link");
+    for (name, built) in
+        [("heisen", env!("CARGO_BIN_EXE_heisen")), ("cargo-heisen", env!("CARGO_BIN_EXE_cargo-heisen"))]
+    {
+        std::os::unix::fs::symlink(built, here.join("target/release").join(name)).expect("a link");
+    }
     let path =
         format!("{}:{}", here.join("target/release").display(), std::env::var("PATH").unwrap_or_default());
     let text = std::fs::read_to_string(root().join(name)).expect("the document");
     let shown: Vec<Shown> = blocks(&text, "console").iter().flat_map(|b| commands(b)).collect();
     assert!(!shown.is_empty(), "{name} shows nothing");
+    let mut at = here.clone();
     for shown in shown {
+        if let Some(directory) = shown.command.strip_prefix("cd ") {
+            at.push(directory);
+            continue;
+        }
         let output = Command::new("sh")
             .args(["-c", &shown.command])
-            .current_dir(&here)
+            .current_dir(&at)
             .env("PATH", &path)
+            .env_remove("CARGO_TARGET_DIR")
+            .env_remove("RUSTFLAGS")
             .env_remove("RUST_BACKTRACE")
             .env("CC", "cc")
             .output()
@@ -140,6 +151,11 @@ fn the_guide_is_true() {
 #[test]
 fn the_chapter_on_instrumentation_is_true() {
     run_document("docs/instrumentation.md");
+}
+
+#[test]
+fn the_page_about_cargo_is_true() {
+    run_document("docs/cargo.md");
 }
 
 /// The two commands of the README are the ones that CI and the first session use.

@@ -158,9 +158,10 @@ impl Sandbox {
         self.root.path().canonicalize().expect("the sandbox").join("work").join(name)
     }
 
-    /// Writes a file.
+    /// Writes a file, and makes the directories it is in.
     pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path(name);
+        std::fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
         std::fs::write(&path, bytes).expect("a file is written");
         path
     }
@@ -182,6 +183,23 @@ impl Sandbox {
         let mut command = Command::new("timeout");
         command.args(["-s", "KILL", "100", env!("CARGO_BIN_EXE_heisen")]).args(args);
         self.inside(command)
+    }
+
+    /// A `cargo heisen`, as cargo starts it, that is killed if it takes far too long.
+    pub fn cargo_command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new("timeout");
+        command.args(["-s", "KILL", "100", env!("CARGO_BIN_EXE_cargo-heisen"), "heisen"]).args(args);
+        let flags = ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_BUILD_RUSTFLAGS", "CARGO_TARGET_DIR"];
+        for variable in flags {
+            command.env_remove(variable);
+        }
+        self.inside(command)
+    }
+
+    /// Runs `cargo heisen` with these arguments.
+    #[track_caller]
+    pub fn cargo_heisen(&self, args: &[&str]) -> Ran {
+        self.run(&mut self.cargo_command(args))
     }
 
     /// A `heisen` under its own process id, for signals.

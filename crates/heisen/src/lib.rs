@@ -1,7 +1,8 @@
-//! `heisen`, the command-line tool: reads the command, asks the engine, shows what came of it.
+//! The two commands, `heisen` and `cargo heisen`: each reads its command line, asks the engine, shows what came of it.
 #![forbid(unsafe_code)]
 
 mod args;
+mod cargo;
 mod cc;
 mod check;
 mod exit;
@@ -19,28 +20,16 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-fn main() -> ExitCode {
-    std::panic::set_hook(Box::new(|info| {
-        let trace = std::backtrace::Backtrace::capture();
-        paint::say(format_args!("internal error: {info}; please report it\n{trace}"));
-        std::process::exit(exit::INTERNAL.into());
-    }));
+pub use cargo::main as cargo_heisen;
+
+/// The command `heisen`.
+pub fn heisen() -> ExitCode {
+    report_panics();
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => return not_understood(&error),
     };
-    let stop = Arc::new(AtomicBool::new(false));
-    let mut signals = vec![signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT];
-    if matches!(&args.command, Command::Replay(args) if args.gdb) {
-        // Ctrl-C is for gdb, and must only not end us.
-        let _ = signal_hook::flag::register(signals.remove(1), Arc::default());
-    }
-    for signal in signals {
-        // A second time means at once.
-        let _ =
-            signal_hook::flag::register_conditional_shutdown(signal, exit::INTERRUPTED.into(), stop.clone());
-        let _ = signal_hook::flag::register(signal, stop.clone());
-    }
+    let stop = stop_flag(matches!(&args.command, Command::Replay(args) if args.gdb));
     let result = match args.command {
         Command::Check(args) => check::run(&args, stop),
         Command::Replay(args) => replay::run(&args, stop),
@@ -57,6 +46,32 @@ fn main() -> ExitCode {
         exit::of(&error)
     });
     ExitCode::from(code)
+}
+
+/// A panic of ours is a message and an exit code, too.
+fn report_panics() {
+    std::panic::set_hook(Box::new(|info| {
+        let trace = std::backtrace::Backtrace::capture();
+        paint::say(format_args!("internal error: {info}; please report it\n{trace}"));
+        std::process::exit(exit::INTERNAL.into());
+    }));
+}
+
+/// Is set by Ctrl-C; with gdb, that is for gdb.
+fn stop_flag(gdb: bool) -> Arc<AtomicBool> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let mut signals = vec![signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT];
+    if gdb {
+        // It must only not end us.
+        let _ = signal_hook::flag::register(signals.remove(1), Arc::default());
+    }
+    for signal in signals {
+        // A second time means at once.
+        let _ =
+            signal_hook::flag::register_conditional_shutdown(signal, exit::INTERRUPTED.into(), stop.clone());
+        let _ = signal_hook::flag::register(signal, stop.clone());
+    }
+    stop
 }
 
 /// The command line was wrong, or asked for help only.

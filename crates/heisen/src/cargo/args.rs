@@ -1,0 +1,389 @@
+//! The command line of `cargo heisen`. Cargo's options have cargo's names and are passed on; those of the search are the
+//! ones of `heisen check`. The former come last, as their heading in the help holds for all that follows.
+
+use crate::args::{Color, ReplayArgs, SearchArgs};
+use crate::exit;
+use clap::{Parser, Subcommand};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Explores the tests and programs of a cargo package under Heisen.
+#[derive(Debug, Parser)]
+#[command(name = "cargo-heisen", bin_name = "cargo heisen", version, after_help = exit::TABLE, max_term_width = 100)]
+pub struct Args {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Explore the schedules of each test, in a process of its own; all tests run, whatever fails
+    #[command(after_help = exit::TABLE)]
+    Test(Box<TestArgs>),
+    /// Build a program of the package and explore its schedules
+    #[command(after_help = exit::TABLE)]
+    Run(Box<RunArgs>),
+    /// Build programs so that Heisen sees their memory accesses, and say where they are
+    Build(Box<BuildArgs>),
+    /// Build anew and run one schedule again: the same outcome, or where it diverged
+    #[command(after_help = exit::TABLE)]
+    Replay(Box<ReplayCommand>),
+}
+
+/// `cargo heisen test`
+#[derive(Debug, clap::Args)]
+#[command(override_usage = "cargo heisen test [OPTIONS] [FILTER]... [-- [OPTIONS OF TESTS]]")]
+pub struct TestArgs {
+    #[command(flatten)]
+    pub filters: FilterArgs,
+
+    /// Only tests that fit this expression, such as 'test(push) & !package(foo)' (repeatable: any of them)
+    #[arg(short = 'E', long = "filter-expr", value_name = "EXPR", allow_hyphen_values = true)]
+    pub expressions: Vec<String>,
+
+    /// What cargo test takes here: filters, --skip, --exact, --ignored, --include-ignored; all of it for a test with a
+    /// main of its own
+    #[arg(last = true, value_name = "OPTIONS OF TESTS")]
+    pub for_tests: Vec<OsString>,
+
+    #[command(flatten)]
+    pub search: SearchArgs,
+
+    /// Write the results as JUnit XML to this file
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub output: Output,
+
+    #[command(flatten)]
+    pub build: Build,
+
+    #[command(flatten)]
+    pub targets: Targets,
+
+    #[command(flatten)]
+    pub cargo: Cargo,
+}
+
+/// Which tests.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct FilterArgs {
+    /// Only tests whose names contain one of these
+    #[arg(value_name = "FILTER")]
+    pub names: Vec<String>,
+
+    /// Leave out tests whose names contain this (repeatable)
+    #[arg(long, value_name = "FILTER")]
+    pub skip: Vec<String>,
+
+    /// Filters are whole names
+    #[arg(long)]
+    pub exact: bool,
+
+    /// Only tests that are ignored otherwise
+    #[arg(long)]
+    pub ignored: bool,
+
+    /// Also tests that are ignored otherwise
+    #[arg(long, conflicts_with = "ignored")]
+    pub include_ignored: bool,
+}
+
+/// What stands after `--`: the options of a test executable that have a meaning here.
+#[derive(Debug, Parser)]
+#[command(name = "cargo heisen test --", no_binary_name = true, disable_help_flag = true)]
+pub struct AfterDashes {
+    #[command(flatten)]
+    pub filters: FilterArgs,
+
+    // Each test runs alone, and what it writes is shown with its failure: taken, and of no effect.
+    #[arg(long, alias = "nocapture", hide = true)]
+    no_capture: bool,
+    #[arg(long, hide = true)]
+    show_output: bool,
+    #[arg(long, hide = true)]
+    test_threads: Option<u32>,
+}
+
+/// `cargo heisen run`
+#[derive(Debug, clap::Args)]
+#[command(override_usage = "cargo heisen run [OPTIONS] [-- ARGS...]")]
+pub struct RunArgs {
+    /// The arguments of the program
+    #[arg(last = true, value_name = "ARGS")]
+    pub args: Vec<OsString>,
+
+    /// Run this binary
+    #[arg(long, value_name = "NAME", conflicts_with = "example")]
+    pub bin: Option<String>,
+
+    /// Run this example
+    #[arg(long, value_name = "NAME")]
+    pub example: Option<String>,
+
+    #[command(flatten)]
+    pub search: SearchArgs,
+
+    #[command(flatten)]
+    pub output: Output,
+
+    #[command(flatten)]
+    pub build: Build,
+
+    #[command(flatten)]
+    pub cargo: Cargo,
+}
+
+/// `cargo heisen build`
+#[derive(Debug, clap::Args)]
+pub struct BuildArgs {
+    /// Print nothing but errors
+    #[arg(short, long)]
+    pub quiet: bool,
+
+    /// Colours
+    #[arg(long, value_enum, default_value = "auto")]
+    pub color: Color,
+
+    #[command(flatten)]
+    pub build: Build,
+
+    #[command(flatten)]
+    pub targets: Targets,
+
+    #[command(flatten)]
+    pub cargo: Cargo,
+}
+
+/// `cargo heisen replay`
+#[derive(Debug, clap::Args)]
+#[command(override_usage = "cargo heisen replay [OPTIONS] SCHEDULE")]
+pub struct ReplayCommand {
+    #[command(flatten)]
+    pub replay: ReplayArgs,
+
+    #[command(flatten)]
+    pub cargo: Cargo,
+}
+
+/// What is shown, and what is written where.
+#[derive(Debug, clap::Args)]
+pub struct Output {
+    /// Where schedules and other files go [default: heisen/schedules in the target directory]
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+
+    /// Write the result as JSON to this file, - for standard output; for tests, one object a line
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Show nothing of tests that pass, nor how cargo gets on
+    #[arg(short, long)]
+    pub quiet: bool,
+
+    /// Colours
+    #[arg(long, value_enum, default_value = "auto")]
+    pub color: Color,
+}
+
+/// What makes one build differ from another. A schedule keeps it, for its replay.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Options of cargo")]
+pub struct Build {
+    /// Packages (repeatable)
+    #[arg(short, long, value_name = "SPEC")]
+    pub package: Vec<String>,
+
+    /// All packages of the workspace
+    #[arg(long, alias = "all")]
+    pub workspace: bool,
+
+    /// With --workspace: all but these packages (repeatable)
+    #[arg(long, value_name = "SPEC", requires = "workspace")]
+    pub exclude: Vec<String>,
+
+    /// Features, separated by spaces or commas (repeatable)
+    #[arg(short = 'F', long, value_name = "FEATURES")]
+    pub features: Vec<String>,
+
+    /// All features
+    #[arg(long)]
+    pub all_features: bool,
+
+    /// Not the default feature
+    #[arg(long)]
+    pub no_default_features: bool,
+
+    /// Optimised, with the release profile
+    #[arg(short, long, conflicts_with = "profile")]
+    pub release: bool,
+
+    /// With this profile
+    #[arg(long, value_name = "NAME")]
+    pub profile: Option<String>,
+}
+
+/// Which targets of the packages.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Options of cargo")]
+pub struct Targets {
+    /// The library
+    #[arg(long)]
+    pub lib: bool,
+
+    /// All binaries
+    #[arg(long)]
+    pub bins: bool,
+
+    /// This binary (repeatable)
+    #[arg(long, value_name = "NAME")]
+    pub bin: Vec<String>,
+
+    /// All targets that are tests by default
+    #[arg(long)]
+    pub tests: bool,
+
+    /// This integration test (repeatable)
+    #[arg(long, value_name = "NAME")]
+    pub test: Vec<String>,
+
+    /// All examples
+    #[arg(long)]
+    pub examples: bool,
+
+    /// This example (repeatable)
+    #[arg(long, value_name = "NAME")]
+    pub example: Vec<String>,
+}
+
+/// Where and how cargo works.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Options of cargo")]
+pub struct Cargo {
+    /// Path of Cargo.toml
+    #[arg(long, value_name = "PATH")]
+    pub manifest_path: Option<PathBuf>,
+
+    /// The target directory; what is built here goes to heisen in it
+    #[arg(long, value_name = "DIR")]
+    pub target_dir: Option<PathBuf>,
+
+    /// Leave Cargo.lock as it is
+    #[arg(long)]
+    pub locked: bool,
+
+    /// Do without the network
+    #[arg(long)]
+    pub offline: bool,
+
+    /// Both --locked and --offline
+    #[arg(long)]
+    pub frozen: bool,
+
+    /// Let cargo say more (twice: still more)
+    #[arg(short, long, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+}
+
+/// Words of a command line, of those options that were given.
+#[derive(Default)]
+struct Words(Vec<OsString>);
+
+impl Words {
+    fn flag(&mut self, name: &str, given: bool) {
+        if given {
+            self.0.push(name.into());
+        }
+    }
+
+    fn each<V: Into<OsString> + Clone>(&mut self, name: &str, values: impl IntoIterator<Item = V>) {
+        for value in values {
+            self.0.extend([name.into(), value.into()]);
+        }
+    }
+}
+
+impl Build {
+    /// As cargo takes them.
+    pub fn words(&self) -> Vec<OsString> {
+        let mut words = Words::default();
+        words.each("--package", &self.package);
+        words.flag("--workspace", self.workspace);
+        words.each("--exclude", &self.exclude);
+        words.each("--features", &self.features);
+        words.flag("--all-features", self.all_features);
+        words.flag("--no-default-features", self.no_default_features);
+        words.flag("--release", self.release);
+        words.each("--profile", &self.profile);
+        words.0
+    }
+}
+
+impl Targets {
+    /// As cargo takes them.
+    pub fn words(&self) -> Vec<OsString> {
+        let mut words = Words::default();
+        words.flag("--lib", self.lib);
+        words.flag("--bins", self.bins);
+        words.each("--bin", &self.bin);
+        words.flag("--tests", self.tests);
+        words.each("--test", &self.test);
+        words.flag("--examples", self.examples);
+        words.each("--example", &self.example);
+        words.0
+    }
+}
+
+impl Cargo {
+    /// As all of cargo's commands take them; the target directory is not among them.
+    pub fn words(&self) -> Vec<OsString> {
+        let mut words = Words::default();
+        words.each("--manifest-path", &self.manifest_path);
+        words.flag("--locked", self.locked);
+        words.flag("--offline", self.offline);
+        words.flag("--frozen", self.frozen);
+        for _ in 0..self.verbose {
+            words.flag("--verbose", true);
+        }
+        words.0
+    }
+}
+
+impl FilterArgs {
+    /// Both of these.
+    pub fn and(mut self, other: FilterArgs) -> FilterArgs {
+        self.names.extend(other.names);
+        self.skip.extend(other.skip);
+        self.exact |= other.exact;
+        self.ignored |= other.ignored;
+        self.include_ignored |= other.include_ignored;
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Args::command().debug_assert();
+        AfterDashes::command().debug_assert();
+    }
+
+    #[test]
+    fn options_of_cargo_are_passed_on() {
+        let words = "cargo-heisen test -p a -p b -F x,y --release --offline -vv --lib --test t --bound 3 name --skip no";
+        let args = Args::parse_from(words.split(' '));
+        let Command::Test(args) = args.command else { panic!("not test") };
+        let joined = |words: Vec<OsString>| words.join(" ".as_ref()).into_string().expect("text");
+        assert_eq!(joined(args.build.words()), "--package a --package b --features x,y --release");
+        assert_eq!(joined(args.targets.words()), "--lib --test t");
+        assert_eq!(joined(args.cargo.words()), "--offline --verbose --verbose");
+        assert_eq!(args.search.bound, 3);
+        assert_eq!(args.filters.names, ["name"]);
+        assert_eq!(args.filters.skip, ["no"]);
+    }
+}

@@ -1,0 +1,214 @@
+//! Builds with cargo, instrumented, in a target directory of its own, so that the normal build is not disturbed.
+//!
+//! A target is named though it is the machine's own: then cargo keeps build scripts and procedural macros, which run in
+//! the compiler, apart from the program, and gives our flags to the program only.
+
+use super::args::{Cargo, Targets};
+use super::workspace::{Workspace, cargo, no_cargo};
+use super::{Failure, flags};
+use crate::args::Color;
+use heisen_engine::{Error, instrument};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The target that Heisen runs on.
+pub const TARGET: &str = "x86_64-unknown-linux-gnu";
+
+/// Which of cargo's commands builds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// `cargo build`: programs.
+    Programs,
+    /// `cargo test --no-run`: executables of tests.
+    Tests,
+}
+
+impl Mode {
+    /// Cargo's command.
+    pub fn command(self) -> &'static str {
+        match self {
+            Mode::Programs => "build",
+            Mode::Tests => "test",
+        }
+    }
+}
+
+/// One build.
+#[derive(Clone, Copy, Debug)]
+pub struct Order<'a> {
+    pub mode: Mode,
+    /// What makes it differ from other builds, in cargo's words.
+    pub words: &'a [OsString],
+    pub cargo: &'a Cargo,
+    pub quiet: bool,
+    pub color: Color,
+}
+
+/// An executable that was built.
+#[derive(Clone, Debug)]
+pub struct Executable {
+    pub path: PathBuf,
+    pub package: String,
+    /// The name of its target.
+    pub name: String,
+    /// `lib`, `bin`, `test`, `example`, `bench` or `proc-macro`.
+    pub kind: String,
+    /// Its source file, named from the package.
+    pub source: PathBuf,
+    /// Whether it has a `main` of its own, where a harness for tests would be expected.
+    pub own_main: bool,
+    /// Whether it is the one that `cargo run` would take.
+    pub default_run: bool,
+    /// Where cargo would run it, if it is one of tests.
+    pub directory: PathBuf,
+    pub environment: Vec<(OsString, OsString)>,
+}
+
+impl Executable {
+    /// Its name among all of a workspace, as cargo-nextest forms it: `queue`, `queue::loopback`, `queue::bin/tool`.
+    pub fn id(&self) -> String {
+        match self.kind.as_str() {
+            "lib" | "proc-macro" => self.package.clone(),
+            "test" => format!("{}::{}", self.package, self.name),
+            kind => format!("{}::{kind}/{}", self.package, self.name),
+        }
+    }
+
+    /// The name of its file without the hash that cargo adds: the same in each build.
+    pub fn stem(path: &Path) -> String {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        match name.rsplit_once('-') {
+            Some((stem, hash)) if hash.len() == 16 && hash.bytes().all(|b| b.is_ascii_hexdigit()) => {
+                stem.into()
+            }
+            _ => name,
+        }
+    }
+}
+
+/// The words for targets; without any, cargo chooses.
+pub fn words(build: Vec<OsString>, targets: &Targets) -> Vec<OsString> {
+    [build, targets.words()].concat()
+}
+
+/// Runs cargo and gives the executables in the order in which they are named: that of their ids.
+pub fn build(workspace: &Workspace, order: &Order<'_>) -> Result<Vec<Executable>, Failure> {
+    let mut command = cargo();
+    command.arg(order.mode.command());
+    if order.mode == Mode::Tests {
+        command.arg("--no-run");
+    }
+    command.args(["--message-format=json-render-diagnostics", "--target", TARGET]);
+    command.arg("--target-dir").arg(&workspace.target).args(order.words).args(order.cargo.words());
+    command.args(["--color", order.color.word()]);
+    if order.quiet {
+        command.arg("--quiet");
+    }
+    // Reports name functions and lines, which a release build would have none of.
+    command.env("CARGO_PROFILE_RELEASE_STRIP", "none");
+    const RELEASE_DEBUG: &str = "CARGO_PROFILE_RELEASE_DEBUG";
+    if !workspace.release_debug && std::env::var_os(RELEASE_DEBUG).is_none() {
+        command.env(RELEASE_DEBUG, "line-tables-only");
+    }
+    flags::add(&mut command, &instrument::rust_flags()?);
+    let mut child = command.stdout(Stdio::piped()).spawn().map_err(|e| no_cargo(&e))?;
+    let mut found = Found::default();
+    for line in BufReader::new(child.stdout.take().expect("a pipe")).lines() {
+        let Ok(line) = line else { break };
+        if let Ok(message) = serde_json::from_str(&line) {
+            found.take(&message, workspace, order.mode);
+        }
+    }
+    let status = child.wait().map_err(|e| Error::Internal(format!("cargo cannot be waited for: {e}")))?;
+    if !status.success() {
+        return Err(Failure::Told);
+    }
+    Ok(found.finish())
+}
+
+/// What cargo has told so far.
+#[derive(Default)]
+struct Found {
+    executables: BTreeMap<(String, PathBuf), Executable>,
+    /// Directories where build scripts have put libraries.
+    libraries: Vec<PathBuf>,
+}
+
+impl Found {
+    fn take(&mut self, message: &Value, workspace: &Workspace, mode: Mode) {
+        let strings = |value: &Value| -> Vec<String> {
+            value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+        };
+        match message["reason"].as_str() {
+            Some("build-script-executed") => {
+                for path in strings(&message["linked_paths"]) {
+                    let path = path.split_once('=').map_or(path.as_str(), |(_, path)| path);
+                    if Path::new(path).starts_with(&workspace.target) {
+                        self.libraries.push(path.into());
+                    }
+                }
+            }
+            Some("compiler-artifact") => {
+                // Tests need the programs of their package, which are built along with them.
+                let wanted = message["profile"]["test"] == (mode == Mode::Tests);
+                let Some(path) = message["executable"].as_str().filter(|_| wanted) else { return };
+                let Some(package) = message["package_id"].as_str().and_then(|id| workspace.package(id))
+                else {
+                    return;
+                };
+                let target = &message["target"];
+                let name = target["name"].as_str().unwrap_or_default().to_owned();
+                let kind = match strings(&target["kind"]).first().map(String::as_str) {
+                    Some(kind @ ("bin" | "test" | "example" | "bench" | "proc-macro")) => kind.to_owned(),
+                    // A library of whichever type.
+                    _ => "lib".to_owned(),
+                };
+                let source = PathBuf::from(target["src_path"].as_str().unwrap_or_default());
+                let table = if kind == "proc-macro" { "lib" } else { &kind };
+                let executable = Executable {
+                    path: path.into(),
+                    package: package.name.clone(),
+                    own_main: package.has_own_main(table, &name),
+                    default_run: package.default_run.as_ref() == Some(&name),
+                    source: source.strip_prefix(package.directory()).unwrap_or(&source).to_owned(),
+                    directory: package.directory().to_owned(),
+                    environment: package.environment(),
+                    name,
+                    kind,
+                };
+                self.executables.insert((executable.id(), executable.path.clone()), executable);
+            }
+            _ => {}
+        }
+    }
+
+    /// Tells each executable where its libraries are.
+    fn finish(self) -> Vec<Executable> {
+        let Found { executables, libraries } = self;
+        let standard = standard_library();
+        let set = |mut executable: Executable| {
+            // Those of the build first, as cargo has it; its own directory is `deps`.
+            let own = executable.path.ancestors().skip(1).take(2).map(Path::to_owned);
+            let inherited = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+            let inherited = std::env::split_paths(&inherited).filter(|path| !path.as_os_str().is_empty());
+            let all = libraries.iter().cloned().chain(own).chain(standard.clone()).chain(inherited);
+            let joined = std::env::join_paths(all).unwrap_or_default();
+            executable.environment.push((OsStr::new("LD_LIBRARY_PATH").into(), joined));
+            executable
+        };
+        executables.into_values().map(set).collect()
+    }
+}
+
+/// Where the standard library is as a shared one, which tests of procedural macros are linked with.
+fn standard_library() -> Option<PathBuf> {
+    let rustc = std::env::var_os("RUSTC").filter(|value| !value.is_empty()).unwrap_or_else(|| "rustc".into());
+    let output =
+        Command::new(rustc).args(["--print", "target-libdir"]).stderr(Stdio::null()).output().ok()?;
+    let path = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| path.trim_end().into())
+}

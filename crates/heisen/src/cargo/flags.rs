@@ -1,0 +1,133 @@
+//! The flags for the Rust compiler: those that the user has set, in any of the places where cargo looks for them, and
+//! those that instrument.
+//!
+//! Cargo takes flags from one place only: the environment, else what its configuration says for the target, else what it
+//! says for all builds. So ours are added to that place. In the configuration, cargo joins what it finds in several
+//! files and on its command line; what is said for all builds has to be repeated beside ours, as cargo would pass it over.
+
+use super::build::TARGET;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Separates flags in the variable that may hold any.
+const SEPARATOR: &str = "\x1f";
+const ENCODED: &str = "CARGO_ENCODED_RUSTFLAGS";
+
+/// Adds flags to what cargo is to give to the compiler.
+pub fn add(command: &mut Command, flags: &[String]) {
+    let variable = |name: &str| std::env::var(name).ok();
+    match from_environment(variable(ENCODED), variable("RUSTFLAGS")) {
+        Some(mut all) => {
+            all.extend_from_slice(flags);
+            command.env(ENCODED, all.join(SEPARATOR));
+        }
+        None => {
+            let for_target = variable(&target_variable()).is_some();
+            let for_all = variable("CARGO_BUILD_RUSTFLAGS").unwrap_or_default();
+            let mut all = if for_target { Vec::new() } else { for_all_builds(&configurations(), &for_all) };
+            all.extend_from_slice(flags);
+            // A list of strings is written in JSON as in TOML.
+            let list = serde_json::json!(all);
+            command.arg("--config").arg(format!("target.{TARGET}.rustflags={list}"));
+        }
+    }
+}
+
+/// The flags of the environment, if it has any say.
+fn from_environment(encoded: Option<String>, plain: Option<String>) -> Option<Vec<String>> {
+    let split = |text: String, at: &str| {
+        text.split(at).map(str::trim).filter(|flag| !flag.is_empty()).map(str::to_owned).collect()
+    };
+    match (encoded, plain) {
+        (Some(encoded), _) => Some(split(encoded, SEPARATOR)),
+        (None, Some(plain)) => Some(split(plain, " ")),
+        (None, None) => None,
+    }
+}
+
+/// The configuration files that cargo reads, the strongest last.
+fn configurations() -> Vec<toml::Table> {
+    let here = std::env::current_dir().unwrap_or_default();
+    let home = std::env::var_os("CARGO_HOME")
+        .filter(|value| !value.is_empty())
+        .map(PathBuf::from)
+        .or_else(|| std::env::home_dir().map(|home| home.join(".cargo")));
+    let mut directories: Vec<PathBuf> = here.ancestors().map(|directory| directory.join(".cargo")).collect();
+    directories.extend(home.filter(|home| !directories.contains(home)));
+    let read = |directory: &PathBuf| {
+        let text = |name: &str| std::fs::read_to_string(Path::new(directory).join(name)).ok();
+        // A file that is not TOML is cargo's to complain about.
+        text("config").or_else(|| text("config.toml"))?.parse().ok()
+    };
+    directories.iter().rev().filter_map(read).collect()
+}
+
+/// The flags for all builds, of the configuration and of the variable that is part of it, if none are for the target.
+fn for_all_builds(configurations: &[toml::Table], variable: &str) -> Vec<String> {
+    let for_target = |table: &toml::Table| {
+        let targets = table.get("target").and_then(toml::Value::as_table);
+        targets.is_some_and(|targets| {
+            targets.iter().any(|(name, target)| means_ours(name) && target.get("rustflags").is_some())
+        })
+    };
+    if configurations.iter().any(for_target) {
+        return Vec::new();
+    }
+    let mut flags = Vec::new();
+    for table in configurations {
+        match table.get("build").and_then(|build| build.get("rustflags")) {
+            Some(toml::Value::String(text)) => flags.extend(text.split_whitespace().map(str::to_owned)),
+            Some(toml::Value::Array(list)) => {
+                flags.extend(list.iter().filter_map(toml::Value::as_str).map(str::to_owned));
+            }
+            _ => {}
+        }
+    }
+    flags.extend(variable.split_whitespace().map(str::to_owned));
+    flags
+}
+
+/// Whether what the configuration says for this target is for ours: by its name, or by a condition that names no other
+/// system. (Conditions are not worked out: a stranger one that does not hold for us counts as one that does.)
+fn means_ours(name: &str) -> bool {
+    const OTHERS: [&str; 5] = ["windows", "macos", "wasm", "aarch64", "musl"];
+    name == TARGET || name.starts_with("cfg(") && !OTHERS.iter().any(|other| name.contains(other))
+}
+
+/// The variable with the flags for the target.
+fn target_variable() -> String {
+    format!("CARGO_TARGET_{}_RUSTFLAGS", TARGET.to_uppercase().replace('-', "_"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_environment_comes_first() {
+        let some = |text: &str| Some(text.to_owned());
+        let flags = |encoded, plain| from_environment(encoded, plain);
+        assert_eq!(flags(None, None), None);
+        assert_eq!(flags(None, some(" -g  -O ")), Some(vec!["-g".into(), "-O".into()]));
+        assert_eq!(
+            flags(some("--cfg\x1fa=\"b c\""), some("-g")),
+            Some(vec!["--cfg".into(), "a=\"b c\"".into()])
+        );
+        // Set and empty means none, not those of the configuration.
+        assert_eq!(flags(some(""), None), Some(vec![]));
+        assert_eq!(flags(None, some("")), Some(vec![]));
+    }
+
+    #[test]
+    fn flags_for_all_builds_count_where_none_are_for_the_target() {
+        let table = |text: &str| text.parse::<toml::Table>().expect("TOML");
+        let outer = table("build.rustflags = '--cfg outer'");
+        let inner =
+            table("[build]\nrustflags = ['--cfg', 'inner']\n[target.'cfg(windows)']\nrustflags = ['-x']");
+        assert_eq!(for_all_builds(&[outer.clone(), inner], "-z"), ["--cfg", "outer", "--cfg", "inner", "-z"]);
+        for target in [TARGET, "'cfg(unix)'"] {
+            let ours = table(&format!("[target.{target}]\nrustflags = ['-y']"));
+            assert_eq!(for_all_builds(&[outer.clone(), ours], "-z"), [""; 0]);
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! What is shown of tests: a line each, as cargo has it, the failures, and a summary.
+
+use super::from_here;
+use super::result::{Tested, Verdict};
+use crate::check::{Explored, screens};
+use crate::paint::{Paint, count, number};
+use heisen_engine::check::Kind;
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The command that goes on with a search.
+pub const COMMAND: &str = "heisen";
+/// The command on the screens of failures.
+pub const REPLAY: &str = "cargo heisen replay";
+
+/// The line of a test.
+pub fn line(paint: Paint, tested: &Tested) -> String {
+    let head = format!("test {} ...", tested.name);
+    match &tested.verdict {
+        Verdict::Ignored => format!("{head} ignored"),
+        Verdict::Interrupted(_) => format!("{head} interrupted"),
+        Verdict::Error(_) => format!("{head} {}", paint.bad("not explored")),
+        Verdict::Explored(explored, schedules) => match explored.outcome.tally.findings.first() {
+            None => format!("{head} {} ({}, {})", paint.good("ok"), extent(explored), cost(explored)),
+            Some(finding) => {
+                let more = match explored.outcome.tally.findings.len() {
+                    1 => String::new(),
+                    n => format!(", {n} findings"),
+                };
+                format!(
+                    "{head} {} ({}, execution {}{more}) schedule: {}",
+                    paint.bad("FAILED"),
+                    count(finding.preemptions.into(), "preemption"),
+                    number(finding.executions_to_find),
+                    schedules.first().map_or(PathBuf::new(), |path| from_here(path)).display()
+                )
+            }
+        },
+    }
+}
+
+/// How far a search that found nothing has come.
+fn extent(explored: &Explored) -> String {
+    let Explored { options, outcome, .. } = explored;
+    if outcome.status.whole && outcome.complete() {
+        return "all schedules".to_owned();
+    }
+    match options.strategy {
+        Kind::Icb => match outcome.preemption_bound() {
+            Some(bound) if outcome.complete() => format!("bound {bound}"),
+            Some(bound) => format!("bound {bound}, the next in part"),
+            None if outcome.status.has_gaps() => "not all could be followed".to_owned(),
+            None => "bound 0 in part".to_owned(),
+        },
+        Kind::Dfs => "not all schedules".to_owned(),
+        Kind::Random => format!("random, seed {}", options.seed),
+        Kind::Pct => format!("pct, seed {}", options.seed),
+    }
+}
+
+fn cost(explored: &Explored) -> String {
+    let tally = &explored.outcome.tally;
+    format!("{}, {:.2} s", count(tally.executions, "execution"), tally.time.as_secs_f64())
+}
+
+/// What is to be said of a test that did not pass; none if it did.
+pub fn details(paint: Paint, tested: &Tested) -> Option<String> {
+    match &tested.verdict {
+        Verdict::Explored(explored, schedules) if tested.failed() => {
+            let schedules: Vec<PathBuf> = schedules.iter().map(|path| from_here(path)).collect();
+            Some(screens(paint, &explored.outcome, &schedules, REPLAY))
+        }
+        Verdict::Error(error) => Some(format!("{error}\n\n")),
+        _ => None,
+    }
+}
+
+/// The details of all that did not pass.
+pub fn failures(paint: Paint, all: &[Tested]) -> String {
+    let mut out = String::new();
+    for tested in all {
+        if let Some(details) = details(paint, tested) {
+            let _ = writeln!(out, "---- {} ({}) ----\n{details}", tested.name, tested.binary);
+        }
+    }
+    if out.is_empty() { out } else { format!("\nfailures:\n\n{}", out.trim_end_matches('\n')) + "\n" }
+}
+
+/// The last lines. `left` tests were wanted but not begun with.
+pub fn summary(paint: Paint, all: &[Tested], filtered: usize, left: usize, time: Duration) -> String {
+    let counted = |which: fn(&Tested) -> bool| all.iter().filter(|tested| which(tested)).count();
+    let failed = counted(Tested::failed);
+    let ignored = counted(|tested| matches!(tested.verdict, Verdict::Ignored));
+    let errors = counted(|tested| matches!(tested.verdict, Verdict::Error(_) | Verdict::Interrupted(_)));
+    let passed = all.len() - failed - ignored - errors;
+    let word = if failed + errors + left == 0 { paint.good("ok") } else { paint.bad("FAILED") };
+    let mut out = format!(
+        "\ntest result: {word}. {passed} passed; {failed} failed; {ignored} ignored; {filtered} filtered out"
+    );
+    for (number, what) in [(errors, "not explored"), (left, "not begun")] {
+        if number > 0 {
+            let _ = write!(out, "; {number} {what}");
+        }
+    }
+    let _ = writeln!(out, "; finished in {:.2} s", time.as_secs_f64());
+    out + &not_controlled(paint, all)
+}
+
+/// What was not controlled in any test, each once.
+fn not_controlled(paint: Paint, all: &[Tested]) -> String {
+    let explored: Vec<&Explored> = all
+        .iter()
+        .filter_map(|tested| match &tested.verdict {
+            Verdict::Explored(explored, _) => Some(&**explored),
+            _ => None,
+        })
+        .collect();
+    let mut sentences: Vec<(&str, usize)> = Vec::new();
+    for sentence in explored.iter().flat_map(|explored| &explored.outcome.not_controlled) {
+        match sentences.iter_mut().find(|(known, _)| known == sentence) {
+            Some((_, times)) => *times += 1,
+            None => sentences.push((sentence, 1)),
+        }
+    }
+    let mut out = String::new();
+    if !sentences.is_empty() {
+        let _ = writeln!(out, "{}", paint.faint("not controlled:"));
+    }
+    for (sentence, times) in sentences {
+        let tests = if times == explored.len() {
+            String::new()
+        } else {
+            format!(" ({})", count(times as u64, "test"))
+        };
+        let _ = writeln!(out, "{}", paint.faint(format!("  {sentence}{tests}")));
+    }
+    out
+}

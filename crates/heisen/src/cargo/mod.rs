@@ -1,0 +1,90 @@
+//! `cargo heisen`: explores the tests and programs of a cargo package.
+//!
+//! | module | what it is |
+//! | --- | --- |
+//! | `args` | the command line |
+//! | `workspace` | what cargo knows of the packages |
+//! | `flags` | flags for the compiler, the user's and ours |
+//! | `build` | executables |
+//! | `selection` | the tests in them, and which are wanted |
+//! | `expr` | filter expressions |
+//! | `test` | `cargo heisen test` |
+//! | `result` | what came of a test |
+//! | `line` | it, as a line, and the summary of all |
+//! | `junit` | all of them, as JUnit XML |
+//! | `program` | `cargo heisen run`, `build` and `replay` |
+
+mod args;
+mod build;
+mod expr;
+mod flags;
+mod junit;
+mod line;
+mod program;
+mod result;
+mod selection;
+mod test;
+mod workspace;
+
+use crate::{exit, not_understood, paint};
+use args::{Args, Command};
+use clap::Parser;
+use heisen_engine::Error;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Why a command ends early.
+#[derive(Debug)]
+enum Failure {
+    Error(Error),
+    /// Cargo has said what is wrong.
+    Told,
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure::Error(error)
+    }
+}
+
+/// The command `cargo heisen`.
+pub fn main() -> ExitCode {
+    crate::report_panics();
+    let mut words: Vec<_> = std::env::args_os().collect();
+    // Cargo gives the name of the command it was asked for.
+    if words.get(1).is_some_and(|word| word == "heisen") {
+        words.remove(1);
+    }
+    let args = match Args::try_parse_from(words) {
+        Ok(args) => args,
+        Err(error) => return not_understood(&error),
+    };
+    let stop = crate::stop_flag(matches!(&args.command, Command::Replay(args) if args.replay.gdb));
+    let result = match args.command {
+        Command::Test(args) => test::run(&args, &stop),
+        Command::Run(args) => program::run(*args, &stop),
+        Command::Build(args) => program::build_only(&args),
+        Command::Replay(args) => program::replay(&args, &stop),
+    };
+    let code = match result {
+        Ok(code) => code,
+        // Cargo was interrupted along with us.
+        Err(Failure::Told) if stop.load(Relaxed) => exit::INTERRUPTED,
+        Err(Failure::Told) => exit::INPUT,
+        Err(Failure::Error(error)) => {
+            paint::say(&error);
+            exit::of(&error)
+        }
+    };
+    ExitCode::from(code)
+}
+
+/// A path as it is shown: from here, if it is below.
+fn from_here(path: &Path) -> PathBuf {
+    let here = std::env::current_dir().unwrap_or_default();
+    match path.strip_prefix(here) {
+        Ok(below) if !below.as_os_str().is_empty() => below.to_owned(),
+        _ => path.to_owned(),
+    }
+}

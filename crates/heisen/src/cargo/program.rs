@@ -1,0 +1,160 @@
+//! `cargo heisen run`, `build` and `replay`.
+
+use super::args::{BuildArgs, Cargo, ReplayCommand, RunArgs, Targets};
+use super::build::{self, Executable, Mode, Order, build};
+use super::line::{COMMAND, REPLAY};
+use super::workspace::Workspace;
+use super::{Failure, from_here};
+use crate::args::Color;
+use crate::check::{self, Place, Prepared};
+use crate::paint::print;
+use crate::{exit, replay as replays, show};
+use heisen_engine::Error;
+use heisen_engine::program::Program;
+use heisen_trace::Schedule;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// Begins the comment in a schedule that tells how the program was built.
+const ORIGIN: &str = "# cargo ";
+
+/// That comment: cargo's command, and its options as a JSON list, whatever is in them.
+pub fn origin(mode: Mode, words: &[OsString]) -> String {
+    let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+    format!("{ORIGIN}{} {}\n", mode.command(), serde_json::json!(words))
+}
+
+/// Reads it. A schedule without one, as `heisen check` writes it, is for a program.
+fn read_origin(text: &str) -> (Mode, Vec<OsString>) {
+    let line = text.lines().rev().find_map(|line| line.strip_prefix(ORIGIN)).unwrap_or_default();
+    let (command, words) = line.split_once(' ').unwrap_or_default();
+    let mode = if command == Mode::Tests.command() { Mode::Tests } else { Mode::Programs };
+    let words: Vec<String> = serde_json::from_str(words).unwrap_or_default();
+    (mode, words.into_iter().map(OsString::from).collect())
+}
+
+pub fn run(args: RunArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
+    let workspace = Workspace::find(&args.cargo)?;
+    let output = args.output;
+    let directory = output.output.unwrap_or_else(|| workspace.schedules());
+    check::check_places(&directory, output.json.as_deref())?;
+    let options = check::options(&args.search, stop)?;
+    let mut targets = Targets {
+        bin: args.bin.into_iter().collect(),
+        example: args.example.into_iter().collect(),
+        ..Targets::default()
+    };
+    targets.bins = targets.bin.is_empty() && targets.example.is_empty();
+    let words = build::words(args.build.words(), &targets);
+    let order = Order {
+        mode: Mode::Programs,
+        words: &words,
+        cargo: &args.cargo,
+        quiet: output.quiet,
+        color: output.color,
+    };
+    let executable = only(build(&workspace, &order)?)?;
+    let mut program = Program::find(executable.path.as_os_str(), args.args)?;
+    program.at_ready = args.search.at_ready;
+    program.environment = executable.environment;
+    let place = Place {
+        directory: &from_here(&directory),
+        name: &program.short_name(),
+        command: COMMAND,
+        replay: REPLAY,
+        origin: &origin(Mode::Programs, &words),
+    };
+    let explored = Prepared::new(program, options).explore(stop.clone(), !output.quiet)?;
+    Ok(explored.conclude(&place, output.json.as_deref(), output.quiet, output.color)?)
+}
+
+/// The program that is meant.
+fn only(executables: Vec<Executable>) -> Result<Executable, Error> {
+    let names: Vec<String> = executables.iter().map(|executable| executable.name.clone()).collect();
+    let several = executables.len() > 1;
+    let mut meant: Vec<Executable> =
+        executables.into_iter().filter(|executable| !several || executable.default_run).collect();
+    match (meant.pop(), meant.is_empty()) {
+        (Some(executable), true) => Ok(executable),
+        _ if several => Err(Error::Input(format!(
+            "there are several programs; choose one with --bin: {}",
+            names.join(", ")
+        ))),
+        _ => Err(Error::Input(
+            "there is no program here, only libraries; to explore tests: cargo heisen test".into(),
+        )),
+    }
+}
+
+pub fn build_only(args: &BuildArgs) -> Result<u8, Failure> {
+    let workspace = Workspace::find(&args.cargo)?;
+    let words = build::words(args.build.words(), &args.targets);
+    let order = Order {
+        mode: Mode::Programs,
+        words: &words,
+        cargo: &args.cargo,
+        quiet: args.quiet,
+        color: args.color,
+    };
+    let built = build(&workspace, &order)?;
+    if !args.quiet {
+        let line = |executable: &Executable| format!("{}\n", from_here(&executable.path).display());
+        print(&built.iter().map(line).collect::<String>(), false);
+    }
+    Ok(exit::CLEAN)
+}
+
+pub fn replay(args: &ReplayCommand, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
+    let schedule = show::read(&args.replay.schedule)?;
+    let (mode, words) = read_origin(&std::fs::read_to_string(&args.replay.schedule).unwrap_or_default());
+    let executable = built_again(&args.cargo, mode, &words, &schedule, args.replay.quiet, args.replay.color)?;
+    let arguments = schedule.args.iter().map(|word| OsString::from_vec(word.clone())).collect();
+    let mut program = Program::find(executable.path.as_os_str(), arguments)?;
+    program.directory = (mode == Mode::Tests).then_some(executable.directory);
+    program.environment = executable.environment;
+    Ok(replays::replay(&args.replay, schedule, program, stop.clone())?)
+}
+
+/// The executable of a schedule, from the code as it is now. Its name need not be the same in all of it: cargo puts a
+/// hash into it, which differs from one machine to the other.
+fn built_again(
+    cargo: &Cargo,
+    mode: Mode,
+    words: &[OsString],
+    schedule: &Schedule,
+    quiet: bool,
+    color: Color,
+) -> Result<Executable, Failure> {
+    let workspace = Workspace::find(cargo)?;
+    let built = build(&workspace, &Order { mode, words, cargo, quiet, color })?;
+    let path = Path::new(OsStr::from_bytes(&schedule.program));
+    let stem = Executable::stem(path);
+    let exact = built.iter().position(|executable| executable.path == path);
+    let named = || built.iter().position(|executable| Executable::stem(&executable.path) == stem);
+    match exact.or_else(named) {
+        Some(index) => Ok(built[index].clone()),
+        None => Err(Error::Input(format!(
+            "{} is not built by this package any more; to replay it as it is: heisen replay",
+            path.display()
+        ))
+        .into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_schedule_tells_how_its_program_was_built() {
+        let words: Vec<OsString> = ["--features", "a b\"c", "--release"].map(OsString::from).into();
+        for mode in [Mode::Tests, Mode::Programs] {
+            let text = format!("heisen schedule 1\nend 0\n{}", origin(mode, &words));
+            assert_eq!(read_origin(&text), (mode, words.clone()));
+        }
+        assert_eq!(read_origin("heisen schedule 1\nend 0\n"), (Mode::Programs, Vec::new()));
+    }
+}

@@ -1,0 +1,206 @@
+//! `cargo heisen test`.
+
+use super::args::TestArgs;
+use super::build::{self, Executable, Mode, Order};
+use super::result::{Tested, Verdict};
+use super::selection::{self, Selection, Test, Wanted};
+use super::workspace::Workspace;
+use super::{Failure, from_here, junit, line};
+use crate::check::{self, Place, Prepared};
+use crate::exit;
+use crate::paint::{Paint, count, print, say};
+use heisen_engine::Error;
+use heisen_engine::check::{Ended, Options};
+use heisen_engine::program::Program;
+use heisen_engine::saved::write_whole;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+pub fn run(args: &TestArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
+    // Mistakes of the command line come before a build that may take long.
+    let selection = Selection::new(args)?;
+    let workspace = Workspace::find(&args.cargo)?;
+    let directory = args.output.output.clone().unwrap_or_else(|| workspace.schedules());
+    check::check_places(&directory, args.output.json.as_deref())?;
+    args.junit.as_deref().map_or(Ok(()), |path| check::check_file("--junit", path))?;
+    let options = check::options(&args.search, stop)?;
+    let words = build::words(args.build.words(), &args.targets);
+    let order = Order {
+        mode: Mode::Tests,
+        words: &words,
+        cargo: &args.cargo,
+        quiet: args.output.quiet,
+        color: args.output.color,
+    };
+    let executables = build::build(&workspace, &order)?;
+    let session = Session {
+        args,
+        options,
+        directory: &directory,
+        origin: super::program::origin(Mode::Tests, &words),
+        json_on_stdout: args.output.json.as_deref() == Some(Path::new("-")),
+        paint: Paint::new(args.output.color),
+        stop,
+    };
+    session.run(&selection, &executables)
+}
+
+/// One run over all tests.
+struct Session<'a> {
+    args: &'a TestArgs,
+    options: Options,
+    /// Where schedules go.
+    directory: &'a Path,
+    /// How the executables were built, for the schedules.
+    origin: String,
+    json_on_stdout: bool,
+    paint: Paint,
+    stop: &'a Arc<AtomicBool>,
+}
+
+impl Session<'_> {
+    fn run(&self, selection: &Selection, executables: &[Executable]) -> Result<u8, Failure> {
+        let began = Instant::now();
+        let mut all = Vec::new();
+        let (mut filtered, mut left) = (0, 0);
+        for executable in executables {
+            let listed = match selection::list(executable) {
+                Ok(listed) => listed,
+                Err(error) => {
+                    let tested =
+                        self.tested(executable, &executable.name, Duration::ZERO, Verdict::Error(error));
+                    self.show(&tested);
+                    all.push(tested);
+                    continue;
+                }
+            };
+            let wanted = listed.iter().map(|test| (test, selection.wants(executable, test)));
+            let (no, wanted): (Vec<_>, Vec<_>) = wanted.partition(|(_, wanted)| *wanted == Wanted::No);
+            filtered += no.len();
+            let shown = !self.args.output.quiet && !self.stop.load(Relaxed);
+            if shown && !wanted.is_empty() {
+                let tests = count(wanted.len() as u64, "test");
+                let source = executable.source.display();
+                self.print(&format!("\nrunning {tests} of {} ({source})\n", executable.id()));
+            }
+            for (test, wanted) in wanted {
+                if self.stop.load(Relaxed) {
+                    left += 1;
+                    continue;
+                }
+                let tested = self.test(executable, test, wanted);
+                self.show(&tested);
+                all.push(tested);
+            }
+        }
+        self.conclude(&all, filtered, left, began.elapsed())
+    }
+
+    /// For people; what is for programs goes first.
+    fn print(&self, text: &str) {
+        print(text, self.json_on_stdout);
+    }
+
+    fn tested(&self, executable: &Executable, name: &str, time: Duration, verdict: Verdict) -> Tested {
+        let (package, binary) = (executable.package.clone(), executable.id());
+        Tested { package, binary, name: name.to_owned(), time, verdict }
+    }
+
+    fn test(&self, executable: &Executable, test: &Test, wanted: Wanted) -> Tested {
+        let began = Instant::now();
+        let verdict = match wanted {
+            Wanted::Yes => self.explore(executable, test).unwrap_or_else(Verdict::Error),
+            Wanted::Ignored | Wanted::No => Verdict::Ignored,
+        };
+        self.tested(executable, &test.name, began.elapsed(), verdict)
+    }
+
+    fn explore(&self, executable: &Executable, test: &Test) -> Result<Verdict, Error> {
+        let arguments = selection::arguments(executable, test, &self.args.for_tests);
+        let mut program = Program::find(executable.path.as_os_str(), arguments)?;
+        program.at_ready = self.args.search.at_ready;
+        program.directory = Some(executable.directory.clone());
+        program.environment = executable.environment.clone();
+        let prepared = Prepared::new(program, self.options.clone());
+        let explored = prepared.explore(self.stop.clone(), !self.args.output.quiet)?;
+        let name = file_name(&executable.id(), &test.name);
+        let place = Place {
+            directory: self.directory,
+            name: &name,
+            command: line::COMMAND,
+            replay: line::REPLAY,
+            origin: &self.origin,
+        };
+        let schedules = explored.write_schedules(&place)?;
+        if explored.outcome.ended == Ended::Interrupted && schedules.is_empty() {
+            let path = explored.save(&place)?;
+            return Ok(Verdict::Interrupted(path));
+        }
+        Ok(Verdict::Explored(Box::new(explored), schedules))
+    }
+
+    fn show(&self, tested: &Tested) {
+        let passed = matches!(tested.verdict, Verdict::Ignored | Verdict::Explored(..)) && !tested.failed();
+        if !passed || !self.args.output.quiet {
+            self.print(&format!("{}\n", line::line(self.paint, tested)));
+        }
+        if self.json_on_stdout {
+            print(&format!("{}\n", tested.json()), false);
+        }
+    }
+
+    fn conclude(&self, all: &[Tested], filtered: usize, left: usize, time: Duration) -> Result<u8, Failure> {
+        self.print(&line::failures(self.paint, all));
+        self.print(&line::summary(self.paint, all, filtered, left, time));
+        if all.is_empty() && left == 0 {
+            say(match filtered {
+                0 => "there are no tests".to_owned(),
+                _ => format!("no test matches; {} filtered out", count(filtered as u64, "test")),
+            });
+        }
+        if let Some(path) = &self.args.junit {
+            write_whole(path, junit::document(all).as_bytes())?;
+        }
+        if let Some(path) = self.args.output.json.as_deref().filter(|_| !self.json_on_stdout) {
+            let lines: String = all.iter().map(|tested| format!("{}\n", tested.json())).collect();
+            write_whole(path, lines.as_bytes())?;
+        }
+        if self.stop.load(Relaxed) {
+            say(match all.last().map(|tested| &tested.verdict) {
+                Some(Verdict::Interrupted(path)) => check::interrupted(line::COMMAND, &from_here(path)),
+                _ => "interrupted".to_owned(),
+            });
+            return Ok(exit::INTERRUPTED);
+        }
+        if all.iter().any(Tested::failed) {
+            return Ok(exit::FOUND);
+        }
+        let error = all.iter().find_map(|tested| match &tested.verdict {
+            Verdict::Error(error) => Some(error),
+            _ => None,
+        });
+        Ok(error.map_or(exit::CLEAN, exit::of))
+    }
+}
+
+/// The name that files about a test begin with. Their ends keep apart what this does not.
+fn file_name(binary: &str, test: &str) -> String {
+    const LONGEST: usize = 150;
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "_-.".contains(c) { c } else { '_' };
+    let name = format!("{binary}-{test}").replace("::", ".");
+    name.chars().map(plain).take(LONGEST).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_files() {
+        assert_eq!(file_name("queue::net", "tests::push_pop"), "queue.net-tests.push_pop");
+        assert_eq!(file_name("queue::bin/tool", "a b"), "queue.bin_tool-a_b");
+        assert_eq!(file_name("queue", &"x".repeat(400)).len(), 150);
+    }
+}
