@@ -21,7 +21,7 @@ use heisen_trace::{End, Faults, Finding, Note, Op, Plan, Policy, Stack, World};
 use heisen_wire::{MAX_SLOTS, Wire, state};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -400,7 +400,7 @@ impl Check<'_> {
             Kind::Random | Kind::Pct => Detail::End,
         };
         let jobs: Vec<Job<'_>> = plans.iter().map(Job::Plan).collect();
-        let mut watcher = StuckWatcher { runtime: &self.runtime, seen: None };
+        let mut watcher = StuckWatcher { check: self, seen: None };
         let runs = zygote.run_all(&jobs, detail, Some(&mut watcher))?;
         for (run, plan) in runs.into_iter().zip(plans) {
             let run = match run.execution.diverged {
@@ -434,14 +434,15 @@ impl Check<'_> {
 
 /// Takes the stack of a program that does not move.
 struct StuckWatcher<'a> {
-    runtime: &'a Path,
+    check: &'a Check<'a>,
     seen: Option<Stuck>,
 }
 
 impl Observer for StuckWatcher<'_> {
     fn stopped(&mut self, wire: &Wire, pid: i32) {
         let mut symbols = Symbols::new();
-        symbols.hide(self.runtime);
+        symbols.hide(&self.check.runtime);
+        symbols.set_moved(self.check.limits.patches.moved());
         if let Ok(mut view) = View::new(&mut symbols, pid) {
             let op = Op::from_code(wire.stop.op.load(Relaxed) as u8);
             let blocked = wire
@@ -700,7 +701,10 @@ impl Driver<'_> {
     /// What is to be said of accesses of memory.
     fn about_accesses(&self, ended: Ended) -> Option<String> {
         let accesses = &self.check.options.world.accesses;
-        let text = if !self.tally.instrumented {
+        let patched = self.check.limits.patches.sentence();
+        let text = if !self.tally.instrumented && patched.is_some() {
+            return patched;
+        } else if !self.tally.instrumented {
             "memory accesses: only synchronisation calls are scheduling points, as the program is not instrumented; \
              races between plain or atomic accesses are not explored"
         } else if accesses.all {

@@ -93,6 +93,7 @@ impl Camera<'_> {
         let mut symbols = Symbols::new();
         symbols.hide(self.runtime);
         let mut zygote = Zygote::start(self.runtime, self.program, self.limits, self.output)?;
+        symbols.set_moved(self.limits.patches.moved());
         let mut watcher = Watcher { symbols, trace_wanted: self.trace, ..Watcher::default() };
         let run = zygote.run(job, Detail::All, Some(&mut watcher))?;
         let outside = self.limits.input.is_none() && input::took_part(zygote.wire(), &run.execution);

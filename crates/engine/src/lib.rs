@@ -13,6 +13,7 @@
 //! | [`zygote`] | one parked program and the executions forked from it |
 //! | `capture` | what a program writes |
 //! | [`scope`] | patterns for code, as ranges of addresses |
+//! | [`patch`] | atomic instructions of code that is not instrumented |
 //! | `around` | commands and directories around each execution |
 //! | [`slot`] | jobs for executions and what came of them, as the wire holds them |
 //! | [`points`] | accesses of memory that conflict, and so are scheduling points |
@@ -42,6 +43,7 @@ pub mod instrument;
 pub mod judge;
 mod libraries;
 pub mod look;
+pub mod patch;
 pub mod points;
 pub mod program;
 mod sanitizer;

@@ -141,7 +141,7 @@ impl Scope {
 }
 
 /// Where a process has the code of which files.
-fn layout(pid: i32) -> String {
+pub(crate) fn layout(pid: i32) -> String {
     let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
     let code = |line: &&str| line.contains(" r-xp ") && line.contains('/');
     maps.lines().filter(code).collect::<Vec<_>>().join("\n")
@@ -157,7 +157,7 @@ fn matches_piece(pattern: &str, piece: &Piece) -> bool {
 }
 
 /// Whether a pattern fits a whole name, or what follows one of its separators.
-fn matches_end(pattern: &str, name: &str, separator: &str) -> bool {
+pub(crate) fn matches_end(pattern: &str, name: &str, separator: &str) -> bool {
     let rests = name.match_indices(separator).map(|(at, _)| &name[at + separator.len()..]);
     std::iter::once(name).chain(rests).any(|rest| glob(pattern.as_bytes(), rest.as_bytes()))
 }

@@ -9,6 +9,7 @@ use crate::capture::Capture;
 use crate::error::{Error, Result};
 use crate::input;
 use crate::look::{Symbols, View};
+use crate::patch::Patches;
 use crate::points::Points;
 use crate::program::Program;
 use crate::scope::Scope;
@@ -80,6 +81,8 @@ pub struct Limits {
     pub worker: usize,
     /// Set when the user wants to stop.
     pub stop: Arc<AtomicBool>,
+    /// What was patched in the program, as `world` asks for; worked out once for all that share it.
+    pub patches: Arc<Patches>,
     /// Where threads may be preempted; anywhere if none.
     pub scope: Option<Arc<Scope>>,
     /// Accesses of memory that are scheduling points, besides those that the world names.
@@ -100,6 +103,7 @@ impl Default for Limits {
             world: World::default(),
             worker: 0,
             stop: Arc::default(),
+            patches: Arc::default(),
             scope: None,
             points: Arc::default(),
             input: None,
@@ -157,6 +161,7 @@ impl Zygote {
         let waited = zygote.wait(turn::BOOTING, None);
         match waited {
             Waited::Parked => {
+                zygote.patch(runtime)?;
                 if let Some(scope) = &limits.scope {
                     scope.write(zygote.wire(), zygote.pid())?;
                 }
@@ -192,6 +197,29 @@ impl Zygote {
                 let said = if words.is_empty() { String::new() } else { format!("; it said:\n{words}") };
                 Err(Error::Uncontrolled(format!("{} {why}{said}", program.path.display())))
             }
+        }
+    }
+
+    /// Patches the parked program, as its world asks for.
+    fn patch(&mut self, runtime: &Path) -> Result<()> {
+        let Limits { world, patches, .. } = self.limits.clone();
+        if world.patch.is_empty() {
+            return Ok(());
+        }
+        let prepared = patches.prepare(&world.patch, runtime, self.wire(), self.pid())?;
+        if prepared.is_empty() {
+            return Ok(());
+        }
+        self.wire().turn.store(turn::PATCH, SeqCst);
+        sys::futex_wake(&self.wire().turn);
+        match self.wait(turn::BOOTING, None) {
+            Waited::Parked => prepared.write(self.wire(), self.pid()),
+            Waited::Interrupted => Err(Error::Interrupted),
+            Waited::Gone(status) => {
+                let how = describe_status(status);
+                Err(Error::Uncontrolled(format!("the parked program is gone ({how}) before it was patched")))
+            }
+            Waited::Stuck => Err(Error::Internal("the parked program does not answer".into())),
         }
     }
 
@@ -265,11 +293,6 @@ impl Zygote {
             let stack = Stack(view.frame_at(pc, true));
             stack.place().map_or(String::new(), |f| format!("{} {}", f.place(), f.function))
         })
-    }
-
-    /// Whether the program is instrumented, as far as it has come.
-    pub fn instrumented(&self) -> bool {
-        self.wire().instrumented.load(Relaxed) != 0
     }
 
     /// The process id of the parked program.

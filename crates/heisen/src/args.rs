@@ -3,7 +3,7 @@
 use crate::exit;
 use clap::{Parser, Subcommand, ValueEnum};
 use heisen_engine::check::Kind;
-use heisen_engine::zygote;
+use heisen_engine::{patch, zygote};
 use heisen_trace::Faults;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -158,6 +158,11 @@ pub struct SearchArgs {
     /// Preempt only where the caller matches: a module, source file or function; * and ? are wildcards (repeatable)
     #[arg(long, value_name = "PATTERN")]
     pub focus: Vec<String>,
+
+    /// Make atomic instructions of these modules scheduling points: file names with commas between, * and ? are wildcards;
+    /// default is the program and its own libraries, none nothing
+    #[arg(long, value_name = "MODULES", default_value = patch::UNLESS_TOLD)]
+    pub patch: String,
 
     /// Begin executions where the program calls heisen_ready (see heisen.h) instead of at main
     #[arg(long)]

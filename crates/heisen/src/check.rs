@@ -9,7 +9,7 @@ use heisen_engine::compile::{self, Language};
 use heisen_engine::program::Program;
 use heisen_engine::saved::{Saved, write_whole};
 use heisen_engine::scope::Patterns;
-use heisen_engine::{Error, stdin, unpack};
+use heisen_engine::{Error, patch, stdin, unpack};
 use heisen_search::Search;
 use heisen_trace::{Accesses, Stdin, World};
 use std::fmt::Write as _;
@@ -229,6 +229,8 @@ fn world(args: &SearchArgs, stop: &AtomicBool) -> Result<World, Error> {
             all: args.accesses == args::Accesses::All,
             points: Vec::new(),
         },
+        patch: patch::parse(&args.patch)
+            .map_err(|why| Error::Input(format!("--patch {:?}: {why}", args.patch)))?,
     })
 }
 

@@ -6,6 +6,7 @@ has come to what the last command asked for. Going back is starting anew: the ex
 one, and that is attached to.
 """
 
+import bisect
 import contextlib
 import json
 import os
@@ -13,6 +14,7 @@ import struct
 import time
 
 import gdb
+from gdb.unwinder import Unwinder, register_unwinder
 
 SESSION = json.load(open(os.environ.pop("HEISEN_SESSION")))
 WANTS = SESSION["wants"]
@@ -195,6 +197,40 @@ class Frames:
                 yield frame
         if not any_shown:
             yield from skipped
+
+
+class Moved(Unwinder):
+    """Leads from a patched instruction, which was moved, to where the program has it."""
+
+    STARTS = [start for start, _, _ in SESSION["moved"]]
+
+    def __init__(self):
+        super().__init__("heisen-moved")
+
+    def __call__(self, pending):
+        pc = int(pending.read_register("rip"))
+        number = bisect.bisect(self.STARTS, pc) - 1
+        if number < 0 or pc >= SESSION["moved_end"]:
+            return None
+        _, instruction, lower = SESSION["moved"][number]
+        if not instruction:
+            return None
+        stack = pending.read_register("rsp")
+        info = pending.create_unwind_info(Frame(stack, pending.read_register("rip")))
+        info.add_saved_register("rsp", stack + lower)
+        # To gdb this is a call, and it looks up the line of what is before the address that one returns to.
+        info.add_saved_register("rip", gdb.Value(instruction + 1))
+        kept = ["rbp", "rbx", "rax", "rcx", "rdx"] + [f"r{number}" for number in range(8, 16)]
+        for name in kept + ([] if lower else ["rdi", "rsi"]):
+            info.add_saved_register(name, pending.read_register(name))
+        return info
+
+
+class Frame:
+    """What gdb tells frames apart by."""
+
+    def __init__(self, sp, pc):
+        self.sp, self.pc = sp, pc
 
 
 class Stop(gdb.Breakpoint):
@@ -390,6 +426,8 @@ def no_argument(argument):
 def main():
     Heisen()
     Frames()
+    if SESSION["moved"]:
+        register_unwinder(None, Moved())
     # So that step goes over the functions that Heisen has taken the place of.
     for files in ["crates/runtime/src/*", "crates/runtime/src/*/*"]:
         gdb.execute(f"skip -gfi {files}", to_string=True)

@@ -30,9 +30,9 @@ pub fn run(
     let directory = Scratch::new()?;
     let (session, script, process) =
         (directory.0.join("session.json"), directory.0.join("heisen.py"), directory.0.join("process"));
-    write_whole(&session, describe(schedule, runtime, &process).to_string().as_bytes())?;
     write_whole(&script, SCRIPT.as_bytes())?;
     let mut zygote = Zygote::start(runtime, program, limits, Output::Shown)?;
+    write_whole(&session, describe(schedule, runtime, &process, limits).to_string().as_bytes())?;
     let mut gdb = Command::new("gdb")
         .arg("-q")
         .arg(&program.path)
@@ -68,7 +68,10 @@ pub fn run(
 }
 
 /// What the script has to know.
-fn describe(schedule: &Schedule, runtime: &Path, process: &Path) -> serde_json::Value {
+fn describe(schedule: &Schedule, runtime: &Path, process: &Path, limits: &Limits) -> serde_json::Value {
+    let moved = limits.patches.moved().unwrap_or_default();
+    let moved_pieces: Vec<_> =
+        moved.pieces.iter().map(|piece| (piece.start, piece.of, piece.lower)).collect();
     let outcome = schedule.outcome.as_ref();
     let kind = outcome.map(|(kind, _)| *kind);
     // A crash is a signal, at which gdb stops by itself, and everything else is the end of the execution.
@@ -99,6 +102,8 @@ fn describe(schedule: &Schedule, runtime: &Path, process: &Path) -> serde_json::
         "states": STATES,
         "ops": ops,
         "threads": threads,
+        "moved": moved_pieces,
+        "moved_end": moved.end,
     })
 }
 

@@ -55,6 +55,7 @@ pub fn result(program: &Program, options: &Options, outcome: &Outcome, schedules
         "diverged_at": tally.diverged_at.as_ref().filter(|at| !at.is_empty()),
         "findings": findings,
         "scope": options.scope,
+        "patch": options.world.patch,
         "not_controlled": outcome.not_controlled,
     })
 }

@@ -365,3 +365,47 @@ fn without_gdb_there_is_one_message() {
     ran.fails(2, &["no Python"]);
     sandbox.heisen(&["replay", &schedule, "--", "-batch"]).fails(2, &["--gdb"]);
 }
+
+/// Patched code: the frames are those of the program, at a crash in a moved instruction and at a scheduling point before one.
+#[test]
+fn patched_code_is_where_the_program_has_it() {
+    if let Some(why) = missing() {
+        eprintln!("skipped, as gdb cannot be used here: {why}");
+        return;
+    }
+    let text = "#include <pthread.h>
+static int *p, z;
+static __attribute__((noinline)) int take(int *q, int n) {
+    __atomic_fetch_add(q, n, __ATOMIC_SEQ_CST);
+    return n + 1;
+}
+static void *clear(void *a) {
+    __atomic_exchange_n(&p, (int *)0, __ATOMIC_SEQ_CST);
+    return a;
+}
+static __attribute__((noinline)) int outer(void) {
+    int *q = __sync_val_compare_and_swap(&p, 0, 0);
+    int r = take(q, 3);
+    return r - 4;
+}
+int main(void) {
+    pthread_t t;
+    __atomic_exchange_n(&p, &z, __ATOMIC_SEQ_CST);
+    pthread_create(&t, 0, clear, 0);
+    int r = outer();
+    pthread_join(t, 0);
+    return r;
+}
+";
+    let sandbox = Sandbox::new();
+    let path = sandbox.compile("crash.c", text, &["-O1"]);
+    let finding = sandbox.finds("crash", &["--patch", "default", "--", path.to_str().expect("a path")]);
+    let schedule = finding["schedule"].as_str().expect("a schedule").to_owned();
+    let ran = Session { sandbox, schedule }.gdb(&["bt", "heisen step 3", "bt"]).expect(0);
+    let (crash, point) = ran.out.split_once("step 3:").unwrap_or_else(|| panic!("{}", ran.out));
+    for (part, inner, line) in [(crash, "in take (", "crash.c:4"), (point, "in outer (", "crash.c:12")] {
+        let frame = part.lines().find(|text| text.contains(inner));
+        assert!(frame.is_some_and(|text| text.contains(line)), "{inner} {line}:\n{}", ran.out);
+        assert!(part.contains("in main ("), "{}", ran.out);
+    }
+}

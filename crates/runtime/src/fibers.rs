@@ -7,7 +7,7 @@
 use crate::glibc::{self, real, tcb};
 use crate::race::shadow;
 use crate::sched::{self, S, Thread, me, thread};
-use crate::{budget, kernel, report, shim, sys};
+use crate::{budget, kernel, patch, report, shim, sys};
 use core::arch::{asm, global_asm};
 use core::cell::Cell;
 use core::ffi::{c_int, c_void};
@@ -391,7 +391,7 @@ pub fn create(number: usize, start: usize, arg: usize, wish: &Wish) -> Result<()
     // SAFETY: glibc's `_dl_allocate_tls(NULL)` gives a fresh, initialised block or null.
     let fs = unsafe {
         let allocate: extern "C" fn(*mut c_void) -> *mut c_void = core::mem::transmute(F.allocate_tls.get());
-        budget::without_faults(|| allocate(core::ptr::null_mut())) as usize
+        budget::without_faults(|| patch::quietly(|| allocate(core::ptr::null_mut()))) as usize
     };
     if fs == 0 {
         return Err(sys::EAGAIN);

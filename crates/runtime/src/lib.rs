@@ -11,6 +11,7 @@
 //! | [`policy`], [`fair`] | the choice where the plan leaves one; fairness to threads that wait for a yielding one |
 //! | [`scope`] | where a thread that could go on is not preempted |
 //! | [`fibers`] | the usual carrier: stacks, thread-local storage, the switch |
+//! | [`patch`], [`extended`] | points at atomic instructions of code that is not instrumented; registers that they keep |
 //! | [`kernel`], [`debugger`] | the other carrier, kernel threads; what a debugger asks of it |
 //! | [`zygote`] | parks the program before `main`, one fork an execution |
 //! | [`report`] | what is written to the wire |
@@ -33,11 +34,13 @@ mod budget;
 mod choose;
 mod clock;
 mod debugger;
+mod extended;
 mod fair;
 mod fibers;
 mod glibc;
 mod io;
 mod kernel;
+mod patch;
 mod policy;
 mod race;
 mod record;

@@ -12,7 +12,7 @@
 use crate::bits::Bits;
 use crate::race::order;
 use crate::shim::signal::{self, Delivered};
-use crate::{budget, choose, clock, fair, fibers, policy, report, scope};
+use crate::{budget, choose, clock, extended, fair, fibers, policy, report, scope};
 use core::cell::Cell;
 use core::sync::atomic::AtomicU32;
 use heisen_trace::{Op, hash};
@@ -34,6 +34,8 @@ pub struct Thread {
     op: Cell<u8>,
     /// What `shim::cancel` knows of it, as bits.
     pub cancel: Cell<u8>,
+    /// Whether it is in the middle of a function of the program's, rather than at a call: see `patch`.
+    pub amid: Cell<bool>,
     /// On what.
     pub object: Cell<usize>,
     /// Called from where.
@@ -114,6 +116,8 @@ pub struct Thread {
     /// For `spin`: whether its last attempt failed, and how many in a row did.
     pub failed: Cell<bool>,
     pub failures: Cell<u32>,
+    /// For `patch`: in how many places it is where atomic instructions are no scheduling points.
+    pub quiet: Cell<u32>,
     /// For `scope`: how many regions without preemption it is in.
     pub no_preempt: Cell<u32>,
     /// For `policy`: PCT priority, higher runs first.
@@ -127,6 +131,7 @@ impl Thread {
             fs: Cell::new(0),
             op: Cell::new(0),
             cancel: Cell::new(0),
+            amid: Cell::new(false),
             object: Cell::new(0),
             pc: Cell::new(0),
             start: Cell::new(0),
@@ -173,6 +178,7 @@ impl Thread {
             gave_way_at: Cell::new(0),
             failed: Cell::new(false),
             failures: Cell::new(0),
+            quiet: Cell::new(0),
             no_preempt: Cell::new(0),
             priority: Cell::new(0),
         }
@@ -995,7 +1001,11 @@ fn switch_to(from: usize, to: usize) {
     t.scheduled_at.set(S.step.get());
     order::switched(to);
     fair::scheduled(to);
-    fibers::switch(thread(from), t);
+    if thread(from).amid.get() {
+        extended::kept(|| fibers::switch(thread(from), t));
+    } else {
+        fibers::switch(thread(from), t);
+    }
 }
 
 /// Adds a thread, enabled and about to start; `parent` is none for the main thread. What the carrier knows of it is

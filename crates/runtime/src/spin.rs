@@ -48,10 +48,16 @@ fn spins(op: Op, object: usize, pc: usize) {
 /// The [`attempt`] of the running thread has failed.
 #[cold]
 pub fn failed() {
+    in_vain();
+    report::failed();
+}
+
+/// The [`attempt`] of the running thread has done what it does, and changed nothing by it.
+#[cold]
+pub fn in_vain() {
     let t = thread(me());
     t.failed.set(true);
     t.failures.set(t.failures.get().saturating_add(1));
-    report::failed();
 }
 
 /// What a thread has read from memory since it last changed something: by these it is seen to wait for a change there.

@@ -254,6 +254,26 @@ pub fn unmap(at: usize, size: usize) {
     call(SYS_MUNMAP, [at, size, 0, 0, 0, 0]);
 }
 
+/// Maps fresh memory for code at exactly this place; whether that was possible.
+pub fn map_code(at: usize, size: usize) -> bool {
+    const MAP_FIXED_NOREPLACE: usize = 0x10_0000;
+    let flags = MAP_PRIVATE_ANON | MAP_FIXED_NOREPLACE;
+    let got = call(SYS_MMAP, [at, size, PROT_READ_EXEC, flags, usize::MAX, 0]);
+    if got > 0 && got as usize != at {
+        // An old kernel, which takes the address for a wish.
+        unmap(got as usize, size);
+    }
+    got as usize == at
+}
+
+const PROT_READ_EXEC: usize = 5;
+
+/// Makes memory with code in it writable, or takes that back; whether that was possible.
+pub fn let_write_code(at: usize, size: usize, writable: bool) -> bool {
+    let protection = if writable { PROT_READ_EXEC | PROT_READ_WRITE } else { PROT_READ_EXEC };
+    call(SYS_MPROTECT, [at, size, protection, 0, 0, 0]) == 0
+}
+
 pub fn protect_none(at: usize, size: usize) {
     call(SYS_MPROTECT, [at, size, 0, 0, 0, 0]);
 }

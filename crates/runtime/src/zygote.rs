@@ -6,7 +6,7 @@
 
 use crate::glibc::{self, real};
 use crate::sched::S;
-use crate::{clock, fibers, report, scope, shim, stdin, sys};
+use crate::{clock, fibers, patch, report, scope, shim, stdin, sys};
 use core::ffi::c_int;
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -58,6 +58,7 @@ extern "C" fn init() {
         sys::exit_group(3);
     }
     shim::signal::init();
+    patch::init(wire);
     shim::fork::register_own();
     S.active.set(true);
 }
@@ -122,8 +123,13 @@ fn park() {
         while wire.turn.load(SeqCst) == turn::ENGINE {
             sys::futex_wait(&wire.turn, turn::ENGINE);
         }
-        if wire.turn.load(SeqCst) == turn::QUIT {
-            sys::exit_group(0);
+        match wire.turn.load(SeqCst) {
+            turn::QUIT => sys::exit_group(0),
+            turn::PATCH => {
+                patch::prepare(wire);
+                continue;
+            }
+            _ => {}
         }
         crate::race::points::renew();
         let mut decisions = 0;

@@ -8,6 +8,7 @@
 //! steps-limit 1000000
 //! expect-exit 0
 //! seed 0                                of what the program takes for random
+//! patch "default"                       modules whose atomic instructions are scheduling points
 //! spurious 1                            the budgets, where they are not 0
 //! faults 1:malloc
 //! access "account" 0x11d9 "account.c:23 deposit"    an access of memory that is a scheduling point
@@ -227,6 +228,9 @@ impl Schedule {
             writeln!(out, "dir {}", quote(dir))?;
         }
         self.write_accesses(out)?;
+        for pattern in &world.patch {
+            writeln!(out, "patch {}", quote(pattern.as_bytes()))?;
+        }
         match &world.stdin {
             None => Ok(()),
             Some(Stdin::Bytes(bytes)) => writeln!(out, "stdin {}", quote(bytes)),
@@ -305,6 +309,7 @@ impl Schedule {
                     let place = words.text("the place")?;
                     schedule.world.accesses.points.push(CodePlace { module, offset, place });
                 }
+                "patch" => schedule.world.patch.push(words.text("the modules to be patched")?),
                 "stdin" => {
                     let bytes = words.string("the standard input")?;
                     schedule.world.stdin = Some(Stdin::Bytes(bytes.into()));
@@ -600,6 +605,7 @@ mod tests {
                 after: Some("true".into()),
                 dir: Some(b"/tmp/\xff".to_vec()),
                 stdin: Some(Stdin::Bytes((*b"1 # 2\n\0\xff\r\n").into())),
+                patch: vec!["default".into(), "lib \"x\"*.so".into()],
             },
             input: Some(("a.input".into(), "0a".into())),
             outcome: Some((FindingKind::ExitStatus, "exit \\ \"1\"".into())),

@@ -1,6 +1,6 @@
 //! The world that a program is shown besides its schedule: what it takes for random, how many processors it sees, which
-//! time it is, what it reads from its standard input, and what is done around each execution. One world belongs to a whole check; the schedule file keeps it,
-//! so that a replay has the same.
+//! time it is, what it reads from its standard input, what is done around each execution, and which of its instructions are
+//! scheduling points. One world belongs to a whole check; the schedule file keeps it, so that a replay has the same.
 
 use crate::access::Accesses;
 use crate::stdin::Stdin;
@@ -29,6 +29,8 @@ pub struct World {
     pub stdin: Option<Stdin>,
     /// What is done about its accesses of memory, if it is instrumented.
     pub accesses: Accesses,
+    /// Modules whose atomic instructions are scheduling points: patterns of their names.
+    pub patch: Vec<String>,
 }
 
 /// How far away a deadline may be, unless told otherwise: longer delays of the other threads are not believable.
@@ -46,6 +48,7 @@ impl Default for World {
             dir: None,
             stdin: None,
             accesses: Accesses::default(),
+            patch: Vec::new(),
         }
     }
 }

@@ -38,6 +38,10 @@ pub const MAX_POINTS: usize = 1 << 14;
 pub const MAX_RACY: usize = 1 << 12;
 /// Most conflicts of accesses that are told of one execution.
 pub const MAX_CONFLICTS: usize = 64;
+/// Most pieces of memory for patched code.
+pub const MAX_AREAS: usize = 64;
+/// Most patched instructions that have no room for a jump.
+pub const MAX_TRAPS: usize = 1 << 14;
 /// Room for the text of a failed assertion.
 pub const MAX_TEXT: usize = 1024;
 
@@ -54,6 +58,9 @@ pub mod turn {
     pub const ZYGOTE: u32 = 2;
     /// The zygote ends, after the last plan.
     pub const QUIT: u32 = 3;
+    /// The zygote maps [`Wire::patch_areas`](super::Wire::patch_areas) and gets ready for
+    /// [`Wire::patch_traps`](super::Wire::patch_traps).
+    pub const PATCH: u32 = 4;
 }
 
 /// Values of [`Plan::policy`].
@@ -126,6 +133,14 @@ pub mod access {
     pub const ALL: u32 = 2;
 }
 
+/// Bits of [`Wire::instrumented`].
+pub mod seen {
+    /// Those of instrumented code.
+    pub const INSTRUMENTED: u32 = 1;
+    /// Atomic instructions of code that was patched.
+    pub const PATCHED: u32 = 2;
+}
+
 /// What an access does: bits in [`Conflict::kinds`].
 pub mod kind {
     /// It writes.
@@ -153,6 +168,66 @@ pub struct Conflict {
     pub sizes: AtomicU32,
     /// The step at which it was seen.
     pub step: AtomicU32,
+}
+
+/// Atomic instructions of code that is not instrumented; see `engine::patch`.
+///
+/// The code of such an instruction was moved to a *trampoline*, which first calls the runtime with the address of the
+/// memory that it is about to access in `rdi` and that of a [`Site`](super::patch::Site) in `rsi`; both registers and the
+/// red zone were put aside.
+pub mod patch {
+    /// Bytes between the stack pointer of the program's code and that of the trampoline at the call: the red zone, and
+    /// two registers.
+    pub const ASIDE: i32 = 128 + 16;
+
+    /// One instruction, as its trampoline describes it.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[repr(C)]
+    pub struct Site {
+        /// The address after it, which is where a call would return to.
+        pub pc: u64,
+        /// One of [`RMW`] and its like.
+        pub kind: u8,
+        /// How many bytes it accesses.
+        pub size: u8,
+        /// The register that it writes, where the kind says so: its number in the order of the processor, plus
+        /// [`HIGH`] for the second byte of one.
+        pub register: u8,
+        /// Which bit it sets, where the kind says so.
+        pub bit: u8,
+        /// Unused.
+        pub pad: u32,
+    }
+
+    /// Reads and writes.
+    pub const RMW: u8 = 0;
+    /// Compares with `rax`, or `rdx` and `rax`, and exchanges.
+    pub const CAS: u8 = 1;
+    /// Exchanges with [`Site::register`].
+    pub const XCHG: u8 = 2;
+    /// Sets [`Site::bit`].
+    pub const SET: u8 = 3;
+    /// As [`SET`], and the number of the bit is in [`Site::register`].
+    pub const SET_BY: u8 = 4;
+
+    /// See [`Site::register`].
+    pub const HIGH: u8 = 16;
+
+    /// Functions by which the C library gets memory, also while it holds a lock of its own.
+    pub const ALLOCATION: [&str; 7] =
+        ["malloc", "calloc", "realloc", "free", "memalign", "aligned_alloc", "posix_memalign"];
+}
+
+/// An instruction whose first byte is a breakpoint.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Trap {
+    /// Where it is.
+    pub at: AtomicU64,
+    /// Its trampoline.
+    pub trampoline: AtomicU64,
+    /// The byte that was there.
+    pub byte: AtomicU64,
 }
 
 /// Values of [`Report::end`].
@@ -589,7 +664,7 @@ pub struct Wire {
     pub input: [AtomicU8; MAX_INPUT],
     /// Bits of [`access`].
     pub access_flags: AtomicU32,
-    /// Set by the program if it has instrumented code.
+    /// Bits of [`seen`]: which accesses the runtime gets to see.
     pub instrumented: AtomicU32,
     /// Counts whenever the engine has changed one of the following; it does so while the zygote is parked.
     pub points_version: AtomicU32,
@@ -611,6 +686,22 @@ pub struct Wire {
     pub watch_thread: AtomicU32,
     /// Unused.
     pub pad: AtomicU32,
+    // Patched code.
+    /// Where trampolines call the runtime; set by the runtime.
+    pub patch_entry: AtomicU64,
+    /// How many pieces of memory the engine wants for trampolines, and after that how many there are.
+    pub patch_areas: AtomicU32,
+    /// How many instructions are breakpoints.
+    pub patch_traps: AtomicU32,
+    /// The allocation functions of the program, if it brings any, in the order of [`patch::ALLOCATION`]; 0 for those that
+    /// it does not.
+    pub patch_own: [AtomicU64; patch::ALLOCATION.len()],
+    /// What the C library shall call instead of them; set by the runtime.
+    pub patch_quiet: [AtomicU64; patch::ALLOCATION.len()],
+    /// Address and size of each piece of memory.
+    pub patch_area: [[AtomicU64; 2]; MAX_AREAS],
+    /// The breakpoints, in order of their addresses.
+    pub patch_trap: [Trap; MAX_TRAPS],
 }
 
 /// Size of the mapping in bytes.

@@ -3,7 +3,10 @@
 
 use object::read::ReadCache;
 use object::read::elf::{ElfFile64, ProgramHeader};
-use object::{Architecture, LittleEndian, Object, ObjectSection, elf};
+use object::{
+    Architecture, LittleEndian, Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, RelocationFlags,
+    RelocationTarget, SectionKind, elf,
+};
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek};
 use std::path::Path;
@@ -83,4 +86,51 @@ pub fn segments(elf: &Elf<'_>) -> Vec<Segment> {
             executable: s.p_flags(LittleEndian) & elf::PF_X != Default::default(),
         })
         .collect()
+}
+
+/// Addresses, before loading, and bytes of the parts that hold code.
+pub fn code(elf: &Elf<'_>) -> Vec<(u64, Vec<u8>)> {
+    let loaded = elf.elf_program_headers().iter().filter(|s| s.p_type(LittleEndian) == elf::PT_LOAD);
+    let code = loaded.filter(|s| s.p_flags(LittleEndian) & elf::PF_X != Default::default());
+    code.filter_map(|s| Some((s.p_vaddr(LittleEndian), s.data(LittleEndian, elf.data()).ok()?.to_vec())))
+        .collect()
+}
+
+/// First address, before loading, and end of the sections that hold code.
+pub fn code_sections(elf: &Elf<'_>) -> Vec<(u64, u64)> {
+    let code = elf.sections().filter(|section| section.kind() == SectionKind::Text);
+    let mut out: Vec<_> = code.map(|s| (s.address(), s.address().saturating_add(s.size()))).collect();
+    out.sort_unstable();
+    out
+}
+
+/// Where, before loading, the file keeps the addresses of functions that others may define, of those that are named here;
+/// with their number among the names.
+pub fn imports(elf: &Elf<'_>, names: &[&str]) -> Vec<(usize, u64)> {
+    let Some(symbols) = elf.dynamic_symbol_table() else { return Vec::new() };
+    let number = |target| match target {
+        RelocationTarget::Symbol(index) => {
+            let symbol = symbols.symbol_by_index(index).ok()?;
+            let name = symbol.name().ok()?;
+            names.iter().position(|wanted| *wanted == name)
+        }
+        _ => None,
+    };
+    let whole = |flags| matches!(flags, RelocationFlags::Elf { r_type } if r_type == elf::R_X86_64_JUMP_SLOT || r_type == elf::R_X86_64_GLOB_DAT);
+    let relocations = elf.dynamic_relocations().into_iter().flatten();
+    relocations
+        .filter(|(_, relocation)| whole(relocation.flags()))
+        .filter_map(|(address, relocation)| Some((number(relocation.target())?, address)))
+        .collect()
+}
+
+/// The addresses, before loading, of the functions of these names that the file defines for others; 0 for those it does not.
+pub fn exports(elf: &Elf<'_>, names: &[&str]) -> Vec<u64> {
+    let mut out = vec![0; names.len()];
+    for symbol in elf.dynamic_symbols().filter(|symbol| symbol.is_definition()) {
+        if let Some(number) = symbol.name().ok().and_then(|name| names.iter().position(|n| *n == name)) {
+            out[number] = symbol.address();
+        }
+    }
+    out
 }

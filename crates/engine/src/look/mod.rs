@@ -6,7 +6,7 @@
 
 mod debug;
 mod elf;
-mod maps;
+pub(crate) mod maps;
 pub(crate) mod memory;
 mod module;
 mod origin;
@@ -27,6 +27,7 @@ use module::Module;
 use origin::{Identity, Origin};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::{fmt, fs, io};
 use symbols::{demangle, demangle_object, is_mangled};
 use unwind::{Cpu, Step};
@@ -73,12 +74,51 @@ pub struct Symbols {
     numbers: HashMap<Identity, usize>,
     hidden: Vec<PathBuf>,
     here: Vec<PathBuf>,
+    moved: Option<Arc<Moved>>,
+}
+
+/// Instructions that were moved elsewhere (see `patch`), and where they come from.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Moved {
+    /// In order of their addresses.
+    pub pieces: Vec<MovedPiece>,
+    /// The address after the last.
+    pub end: u64,
+}
+
+/// Code that stands for one instruction of the program, up to the next piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MovedPiece {
+    /// Its first address.
+    pub start: u64,
+    /// The instruction; 0 if there is none.
+    pub of: u64,
+    /// By how much the stack pointer is lower than the program has it.
+    pub lower: u64,
+}
+
+impl Moved {
+    fn find(&self, address: u64) -> Option<&MovedPiece> {
+        let before = self.pieces.partition_point(|piece| piece.start <= address);
+        self.pieces[..before].last().filter(|piece| address < self.end && piece.of != 0)
+    }
 }
 
 impl Symbols {
     /// With nothing parsed yet. Source files below the current directory will be shown relative to it.
     pub fn new() -> Symbols {
-        Symbols { modules: Vec::new(), numbers: HashMap::new(), hidden: Vec::new(), here: place::here() }
+        Symbols {
+            modules: Vec::new(),
+            numbers: HashMap::new(),
+            hidden: Vec::new(),
+            here: place::here(),
+            moved: None,
+        }
+    }
+
+    /// Takes these for the instructions that they stand for.
+    pub fn set_moved(&mut self, moved: Option<Arc<Moved>>) {
+        self.moved = moved;
     }
 
     /// Shows the paths of source files in full, wherever they are.
@@ -156,6 +196,27 @@ pub struct Piece {
     pub frames: Vec<Frame>,
 }
 
+/// A module where one process has it.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// The file it was loaded from.
+    pub path: PathBuf,
+    /// Whether that is a library of the system.
+    pub system: bool,
+    /// Whether that is the main executable.
+    pub main: bool,
+    /// Its number here.
+    image: usize,
+}
+
+impl Loaded {
+    /// One that no process has.
+    #[cfg(test)]
+    pub(crate) fn of(path: &str, system: bool, main: bool) -> Loaded {
+        Loaded { path: path.into(), system, main, image: 0 }
+    }
+}
+
 /// A look into a process, which must stay paused while it lasts.
 pub struct View<'a> {
     symbols: &'a mut Symbols,
@@ -208,7 +269,12 @@ impl View<'_> {
         let mut after_call = false;
         let mut frames = Vec::new();
         for depth in 0..LONGEST_UNWOUND {
-            let Some(pc) = cpu.pc() else { break };
+            let Some(mut pc) = cpu.pc() else { break };
+            if let Some(moved) = self.symbols.moved.as_ref().and_then(|moved| moved.find(pc)) {
+                pc = moved.of;
+                cpu.be_at(moved.of, moved.lower);
+                after_call = false;
+            }
             let call = call_of(pc, after_call);
             if depth > 0 && !self.is_code(call) {
                 break;
@@ -275,6 +341,51 @@ impl View<'_> {
             }
         };
         spots.into_iter().map(frame).collect()
+    }
+
+    /// The modules of the process, but hidden ones.
+    pub fn modules(&self) -> Vec<Loaded> {
+        let loaded = |(number, image): (usize, &Image)| {
+            let module = self.module(image)?;
+            let hidden = self.symbols.hidden.iter().any(|hidden| hidden == module.path());
+            (!hidden).then(|| Loaded {
+                path: module.path().to_owned(),
+                system: module.system,
+                main: image.main,
+                image: number,
+            })
+        };
+        self.images.iter().enumerate().filter_map(loaded).collect()
+    }
+
+    /// The code of a module as its file has it, by the addresses where it was loaded.
+    pub fn code_of(&self, loaded: &Loaded) -> Vec<(u64, Vec<u8>)> {
+        let image = &self.images[loaded.image];
+        let code = self.module(image).map_or_else(Vec::new, Module::code);
+        code.into_iter().map(|(address, bytes)| (address.wrapping_add(image.bias), bytes)).collect()
+    }
+
+    /// Where a module keeps the addresses of functions that others may define, of those that are named here; with their
+    /// number among the names.
+    pub fn imports_of(&self, loaded: &Loaded, names: &[&str]) -> Vec<(usize, u64)> {
+        let image = &self.images[loaded.image];
+        let imports = self.module(image).map_or_else(Vec::new, |module| module.imports(names));
+        imports.into_iter().map(|(number, at)| (number, at.wrapping_add(image.bias))).collect()
+    }
+
+    /// The functions of these names that a module defines for others; 0 for those it does not.
+    pub fn exports_of(&self, loaded: &Loaded, names: &[&str]) -> Vec<u64> {
+        let image = &self.images[loaded.image];
+        let exports = self.module(image).map_or_else(Vec::new, |module| module.exports(names));
+        exports.into_iter().map(|at| if at == 0 { 0 } else { at.wrapping_add(image.bias) }).collect()
+    }
+
+    /// First address and end of its functions, where they were loaded, in order.
+    pub fn functions_of(&self, loaded: &Loaded) -> Vec<(u64, u64)> {
+        let image = &self.images[loaded.image];
+        let functions = self.module(image).map_or_else(Vec::new, Module::functions);
+        let moved = |address: u64| address.wrapping_add(image.bias);
+        functions.into_iter().map(|(start, end)| (moved(start), moved(end))).collect()
     }
 
     /// All code of the process but that of hidden modules, in small pieces, by their addresses.

@@ -1,7 +1,7 @@
 //! A program or library of the process: its file, and what has been parsed of it so far.
 
 use super::debug::DebugInfo;
-use super::elf::{Segment, Source, segments};
+use super::elf::{self, Segment, Source, segments};
 use super::symbols::SymbolTable;
 use super::unwind::UnwindTables;
 use object::Object;
@@ -79,6 +79,39 @@ impl Module {
         out
     }
 
+    /// The code as it is in the file, by its addresses before loading.
+    pub fn code(&self) -> Vec<(u64, Vec<u8>)> {
+        self.source.with(elf::code).unwrap_or_default()
+    }
+
+    /// See [`elf::imports`].
+    pub fn imports(&self, names: &[&str]) -> Vec<(usize, u64)> {
+        self.source.with(|elf| elf::imports(elf, names)).unwrap_or_default()
+    }
+
+    /// See [`elf::exports`].
+    pub fn exports(&self, names: &[&str]) -> Vec<u64> {
+        self.source.with(|elf| elf::exports(elf, names)).unwrap_or_else(|| vec![0; names.len()])
+    }
+
+    /// First address and end of its functions, before loading, in order and apart from each other: by the tables for
+    /// unwinding, which stripped files have, too, and by symbols for what those leave out. In a section
+    /// of which both together tell less than half, what is between is taken for functions, too.
+    pub fn functions(&self) -> Vec<(u64, u64)> {
+        let mut out = apart(self.unwind().into_iter().flat_map(UnwindTables::functions).collect());
+        let mut named = apart(self.symbols().functions().collect());
+        named.retain(|&(start, end)| {
+            let after = out.partition_point(|f| f.1 <= start);
+            out.get(after).is_none_or(|f| end <= f.0)
+        });
+        out.extend(named);
+        out.sort_unstable();
+        for (start, end) in self.source.with(elf::code_sections).unwrap_or_default() {
+            fill(&mut out, start, end);
+        }
+        out
+    }
+
     /// The path of the file.
     pub fn path(&self) -> &Path {
         &self.path
@@ -135,5 +168,56 @@ impl Module {
             let its = source.with(|elf| elf.build_id().ok().flatten().map(<[u8]>::to_vec))?;
             (its.is_some() && its == id).then_some(source)
         })
+    }
+}
+
+/// Ranges in order, without those that overlap one before.
+fn apart(mut ranges: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+    ranges.sort_unstable();
+    let mut last = 0;
+    ranges.retain(|&(start, end)| {
+        let keep = last <= start && start < end;
+        last = if keep { end } else { last };
+        keep
+    });
+    ranges
+}
+
+/// Adds the gaps between the functions of a section to them if they are most of it: otherwise they are padding or data.
+fn fill(functions: &mut Vec<(u64, u64)>, start: u64, end: u64) {
+    let within = functions.iter().filter(|f| start <= f.0 && f.1 <= end);
+    let known: u64 = within.clone().map(|f| f.1 - f.0).sum();
+    if start >= end || known * 2 >= end - start {
+        return;
+    }
+    let starts = within.clone().map(|f| f.0).chain([end]);
+    let ends = [start].into_iter().chain(within.clone().map(|f| f.1));
+    let gaps: Vec<(u64, u64)> = ends.zip(starts).filter(|(from, to)| from < to).collect();
+    functions.extend(gaps);
+    functions.sort_unstable();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{apart, fill};
+
+    #[test]
+    fn overlapping_ranges() {
+        assert_eq!(apart(vec![(5, 9), (1, 3), (2, 6), (9, 9), (9, 10)]), [(1, 3), (5, 9), (9, 10)]);
+    }
+
+    #[test]
+    fn gaps_are_functions_only_if_hardly_any_is_known() {
+        let filled = |known: &[(u64, u64)]| {
+            let mut functions = known.to_vec();
+            fill(&mut functions, 100, 200);
+            functions
+        };
+        assert_eq!(filled(&[(100, 160)]), [(100, 160)]);
+        assert_eq!(filled(&[]), [(100, 200)]);
+        assert_eq!(
+            filled(&[(20, 90), (110, 120), (150, 160)]),
+            [(20, 90), (100, 110), (110, 120), (120, 150), (150, 160), (160, 200)]
+        );
     }
 }

@@ -86,6 +86,12 @@ impl SymbolTable {
         sized.or_else(|| before.clone().next().filter(|s| s.size == 0))
     }
 
+    /// First address and end of the functions whose size is known.
+    pub fn functions(&self) -> impl Iterator<Item = (u64, u64)> {
+        let sized = self.functions.iter().filter(|s| s.size > 0);
+        sized.map(|s| (s.address, s.address.saturating_add(s.size)))
+    }
+
     /// Where functions begin and end.
     pub fn function_bounds(&self) -> impl Iterator<Item = u64> {
         self.functions.iter().flat_map(|s| [s.address, s.address.saturating_add(s.size)])

@@ -55,6 +55,12 @@ impl Cpu {
         }
     }
 
+    /// Goes on as if it were at another instruction, with the stack pointer higher by so much.
+    pub fn be_at(&mut self, pc: u64, higher: u64) {
+        self.set(X86_64::RA, Some(pc));
+        self.set(X86_64::RSP, self.get(X86_64::RSP).map(|rsp| rsp.wrapping_add(higher)));
+    }
+
     /// The instruction that runs, or to which a called function returns.
     pub fn pc(&self) -> Option<u64> {
         self.get(X86_64::RA)
@@ -106,6 +112,11 @@ impl UnwindTables {
         let eh_index = index(&as_eh_frame(&eh_frame), &bases);
         let debug_index = index(&as_debug_frame(&debug_frame), &bases);
         UnwindTables { eh_frame, eh_index, debug_frame, debug_index, bases }
+    }
+
+    /// The pieces of code that the tables are about, first address and end of each; mostly functions.
+    pub fn functions(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.eh_index.iter().chain(&self.debug_index).map(|&(start, end, _)| (start, end))
     }
 
     /// One step outwards from the frame whose code is at `address` (before loading; of the call, not behind it).

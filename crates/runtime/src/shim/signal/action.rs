@@ -4,7 +4,7 @@
 
 use super::{INTERNAL, SIGSTOP, bit, crash, is_valid, outside, pending};
 use crate::shim::shims;
-use crate::{glibc, sys};
+use crate::{glibc, patch, sys};
 use core::cell::Cell;
 use core::ffi::c_int;
 
@@ -68,6 +68,11 @@ pub fn of(signal: c_int) -> Action {
     ACTIONS.0[signal as usize].get()
 }
 
+/// Whether the program ignores it.
+pub fn is_ignored(signal: c_int) -> bool {
+    of(signal).handler == IGNORE
+}
+
 /// What comes of a signal.
 pub fn effect(signal: c_int) -> Effect {
     const IGNORED: u64 = bit(17) | bit(18) | bit(23) | bit(28);
@@ -111,10 +116,16 @@ pub fn install(signal: c_int) {
             0 => sys::set_action(signal, DEFAULT, kept, 0),
             handler => sys::sigaction(signal, handler),
         },
+        IGNORE if signal == sys::SIGTRAP && patch::has_traps() => {
+            sys::sigaction(signal, crash::default_handler(signal));
+        }
         IGNORE => sys::set_action(signal, IGNORE, kept, 0),
         _ if RAISED.contains(&signal) => {
             let flags = kept | action.flags & (sys::SA_ONSTACK | SA_NODEFER) | sys::SA_SIGINFO;
-            sys::set_action(signal, outside::on_raised as *const () as usize, flags, action.mask);
+            // The handler may itself come to a breakpoint of ours.
+            let flags = if signal == sys::SIGTRAP && patch::has_traps() { flags | SA_NODEFER } else { flags };
+            let mask = patch::passable(action.mask);
+            sys::set_action(signal, outside::on_raised as *const () as usize, flags, mask);
         }
         _ => {
             let flags = kept | sys::SA_ONSTACK | sys::SA_SIGINFO;
@@ -127,7 +138,8 @@ pub fn install(signal: c_int) {
 pub fn hand_over(signal: c_int) {
     let action = of(signal);
     // What is ignored or left alone is so in the kernel already, but for crashes that the engine wants to see.
-    if action.handler > IGNORE || crash::CRASHES.contains(&signal) {
+    let trapped = signal == sys::SIGTRAP && patch::has_traps();
+    if !trapped && (action.handler > IGNORE || crash::CRASHES.contains(&signal)) {
         sys::set_action(signal, action.handler, action.flags, action.mask);
     }
 }

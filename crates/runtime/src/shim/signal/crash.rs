@@ -2,16 +2,15 @@
 //! replay that looks closely, the crashes.
 
 use super::{action, stack};
-use crate::report;
 use crate::sched::S;
-use crate::sys;
+use crate::{patch, report, sys};
 use core::ffi::c_int;
 use core::sync::atomic::Ordering::Relaxed;
 use heisen_wire::stop;
 
 /// Sets up the runtime's alternate stack and the engine's question.
 pub fn init() {
-    stack::give();
+    stack::give_first();
     sys::sigaction(sys::SIGSTKFLT, on_question as *const () as usize);
     crate::spin::init();
 }
@@ -26,10 +25,12 @@ pub fn catch_crashes() {
     }
 }
 
-/// The handler of a signal for which the program has none: ours, if it is a crash that the engine wants to see.
+/// The handler of a signal for which the program has none: ours, if it is a crash that the engine wants to see, or may
+/// be a breakpoint of ours.
 pub fn default_handler(signal: c_int) -> usize {
     let seen = S.active.get() && S.running.get() && report::stops();
-    if seen && CRASHES.contains(&signal) { on_crash as *const () as usize } else { 0 }
+    let trap = signal == sys::SIGTRAP && patch::has_traps();
+    if trap || seen && CRASHES.contains(&signal) { on_crash as *const () as usize } else { 0 }
 }
 
 /// Registers out of the context that the kernel hands to a handler, in the order of `Stop::registers`.
@@ -51,12 +52,18 @@ extern "C" fn on_question(_signal: c_int, _info: *const usize, context: *const u
     report::pause_with(stop::STUCK);
 }
 
-extern "C" fn on_crash(signal: c_int, info: *const usize, context: *const usize) {
+extern "C" fn on_crash(signal: c_int, info: *const usize, context: *mut usize) {
+    // SAFETY: the kernel passes a whole `siginfo_t`; the code is the third 32-bit word. Codes of 0 and below are sent,
+    // not raised by a fault.
+    let sent = unsafe { *info.cast::<i32>().add(2) } <= 0;
+    if signal == sys::SIGTRAP && patch::leads_on(context) || sent && action::is_ignored(signal) {
+        return;
+    }
     // The default action from here on: returning runs into the same fault again.
     for signal in CRASHES {
         sys::sigaction(signal, 0);
     }
-    if S.active.get() {
+    if S.active.get() && report::stops() {
         take_registers(context);
         let stop = &report::wire().stop;
         stop.signal.store(signal as u64, Relaxed);
@@ -64,8 +71,8 @@ extern "C" fn on_crash(signal: c_int, info: *const usize, context: *const usize)
         stop.address.store(unsafe { *info.add(2) } as u64, Relaxed);
         report::pause_with(stop::CRASH);
     }
-    // SAFETY: as above; the code is the third 32-bit word. Codes of 0 and below are sent, not raised by a fault.
-    if unsafe { *info.cast::<i32>().add(2) } <= 0 {
+    // A breakpoint is no fault: what follows it would run.
+    if sent || signal == sys::SIGTRAP {
         sys::kill(sys::getpid(), signal);
     }
 }

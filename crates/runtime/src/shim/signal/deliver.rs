@@ -10,7 +10,7 @@ use super::pending::{self, Info};
 use super::{bit, crash, mask, stack};
 use crate::race::order::{self, space};
 use crate::sched::{S, me, thread};
-use crate::{report, sys};
+use crate::{extended, report, sys};
 use core::arch::global_asm;
 use core::ffi::c_int;
 use heisen_trace::Op;
@@ -113,7 +113,15 @@ fn call(info: &mut Info, action: Action) {
     let on = if action.flags & sys::SA_ONSTACK != 0 { stack::unused_end(t) } else { None };
     report::event(Op::Handler, action.handler, before.2);
     // SAFETY: the program installed this function for this signal; the stack is its own, or this one.
-    unsafe { heisen_call_on(on.unwrap_or(0), action.handler, signal, info, &raw mut context) };
+    let mut run = || unsafe {
+        heisen_call_on(on.unwrap_or(0), action.handler, signal, info, &raw mut context);
+    };
+    if t.amid.replace(false) {
+        extended::kept(run);
+        t.amid.set(true);
+    } else {
+        run();
+    }
     t.blocked.set(mask::blockable(context.words[CONTEXT_MASK]));
     if mask::of_kernel() != 0 {
         mask::tell_kernel();

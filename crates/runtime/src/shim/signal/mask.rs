@@ -6,7 +6,7 @@ use super::{INTERNAL, SIGSTOP, bit, deliver, outside, pending};
 use crate::glibc::{self, Real};
 use crate::sched::{self, S, Thread, me, thread};
 use crate::shim::shims;
-use crate::sys;
+use crate::{patch, sys};
 use core::cell::Cell;
 use core::ffi::c_int;
 use heisen_trace::Op;
@@ -43,7 +43,8 @@ pub fn of_running() -> u64 {
 /// What every thread blocks.
 pub fn common() -> u64 {
     let program = sched::threads().filter(|(_, t)| !t.ended.get() && !t.timer.get());
-    program.fold(u64::MAX, |all, (_, t)| all & t.blocked.get()) & !bit(sys::SIGSTKFLT)
+    let all = program.fold(u64::MAX, |all, (_, t)| all & t.blocked.get());
+    patch::passable(all) & !bit(sys::SIGSTKFLT)
 }
 
 fn set_kernel(mask: u64) {
@@ -70,7 +71,8 @@ pub fn of_kernel() -> u64 {
 
 /// Calls `start`, which starts another process, with the mask of the running thread in the kernel.
 pub fn for_child<R>(start: impl FnOnce() -> R) -> R {
-    set_kernel(of_running());
+    // Handlers around `fork` are the program's code.
+    set_kernel(patch::passable(of_running()));
     let result = start();
     if S.active.get() {
         tell_kernel();

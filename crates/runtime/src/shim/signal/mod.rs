@@ -77,6 +77,7 @@ pub fn init() {
 pub fn let_go() {
     S.active.set(false);
     crate::race::leave();
+    crate::patch::remove_traps();
     for signal in (1..=LAST).filter(|&signal| is_valid(signal)) {
         action::hand_over(signal);
     }

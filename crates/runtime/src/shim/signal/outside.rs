@@ -7,7 +7,7 @@ use super::pending::Info;
 use super::{LAST, SIGPIPE, bit, mask, send};
 use crate::sched::{self, S, me, thread};
 use crate::shim::pid;
-use crate::{report, sys};
+use crate::{patch, report, sys};
 use core::cell::UnsafeCell;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU64, Ordering::SeqCst, compiler_fence};
@@ -44,6 +44,9 @@ pub extern "C" fn on_outside(signal: c_int, info: *const Info, _context: *const 
 
 /// The kernel's handler of faults and `abort`: calls the program's.
 pub extern "C" fn on_raised(signal: c_int, info: *mut Info, context: *mut usize) {
+    if signal == sys::SIGTRAP && patch::leads_on(context) {
+        return;
+    }
     let action = action::of(signal);
     if action.handler <= 1 {
         return;

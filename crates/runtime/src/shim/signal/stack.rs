@@ -7,6 +7,7 @@ use crate::sched::{self, Thread};
 use crate::shim::shims;
 use crate::sys::{self, SignalStack};
 use core::ffi::c_int;
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 const SS_ONSTACK: i32 = 1;
 const SS_DISABLE: i32 = 2;
@@ -22,6 +23,20 @@ pub fn give() -> usize {
     let Some(base) = sys::map_stack(SIZE) else { return 0 };
     sys::sigaltstack(&SignalStack { base, flags: 0, size: SIZE });
     base
+}
+
+/// As [`give`], for the kernel thread that the process was started with.
+pub fn give_first() {
+    FIRST.store(give(), Relaxed);
+}
+
+static FIRST: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether the running thread is in a handler that the kernel has called on such a stack.
+pub fn is_on_given() -> bool {
+    let here = stack_pointer();
+    let own = sched::thread(sched::me()).handler_stack.get();
+    here.wrapping_sub(FIRST.load(Relaxed)) < SIZE || own != 0 && here.wrapping_sub(own) < SIZE
 }
 
 /// Frees such a stack, before the kernel thread ends and with all signals blocked.

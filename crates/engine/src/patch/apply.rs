@@ -1,0 +1,342 @@
+//! Patches the parked program. What is to be written is worked out once for a check, as the code is at the same addresses
+//! in every process of the program; then each parked program gets it, through its memory file, which may write to code.
+
+use super::find::{self, Found, JUMP, Piece, Text};
+use super::{modules, room, trampoline};
+use crate::error::{Error, Result};
+use crate::look::maps::{self, Mapping};
+use crate::look::{Loaded, Moved, MovedPiece, Symbols, View, memory};
+use crate::scope::layout;
+use heisen_wire::patch::{ALLOCATION, Site};
+use heisen_wire::{MAX_AREAS, MAX_TRAPS, Wire};
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Patches are written page by page.
+const PAGE: u64 = 4096;
+/// The byte of a breakpoint.
+const BREAKPOINT: u8 = 0xcc;
+
+/// What is patched in the programs of a check.
+#[derive(Debug, Default)]
+pub struct Patches {
+    made: Mutex<Option<Arc<Made>>>,
+}
+
+/// All that is to be written.
+#[derive(Debug, Default)]
+struct Made {
+    /// Which code was where; this holds only for that.
+    layout: String,
+    /// Where the runtime is called.
+    entry: u64,
+    /// Memory for trampolines: address and size.
+    areas: Vec<(u64, u64)>,
+    /// Breakpoints: address, trampoline, byte that was there.
+    traps: Vec<(u64, u64, u8)>,
+    /// Bytes by their addresses: trampolines, and pages of code.
+    writes: Vec<(u64, Vec<u8>)>,
+    /// The allocation functions of the program; 0 for those that it does not bring.
+    own: [u64; ALLOCATION.len()],
+    moved: Arc<Moved>,
+    told: Vec<Told>,
+}
+
+/// What was done with one module.
+#[derive(Debug)]
+struct Told {
+    name: String,
+    sites: usize,
+    odd: usize,
+}
+
+impl Patches {
+    /// Works out, the first time, what is to be patched in a parked program. Returns what the runtime has to be asked for.
+    pub(crate) fn prepare(
+        &self,
+        patterns: &[String],
+        runtime: &Path,
+        wire: &Wire,
+        pid: i32,
+    ) -> Result<Prepared> {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = match &*made {
+            Some(made) => made.clone(),
+            None => made.insert(Arc::new(make(patterns, runtime, wire, pid)?)).clone(),
+        };
+        if layout(pid) != made.layout || wire.patch_entry.load(Relaxed) != made.entry {
+            return Err(Error::Uncontrolled(
+                "the program's code is not at the same addresses each time it is started, so --patch cannot be used; \
+                 does this machine forbid to switch off address-space randomisation (personality)?"
+                    .into(),
+            ));
+        }
+        made.ask(wire);
+        Ok(Prepared(made))
+    }
+
+    /// The instructions that were moved, for those who look at stacks.
+    pub fn moved(&self) -> Option<Arc<Moved>> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|made| made.moved.clone())
+    }
+
+    /// What was patched, in words; none if nothing was asked for.
+    pub(crate) fn sentence(&self) -> Option<String> {
+        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
+        let told = made.told.iter().map(|told| {
+            let odd = match told.odd {
+                0 => String::new(),
+                1 => ", and 1 function that Heisen does not understand".to_owned(),
+                odd => format!(", and {odd} functions that Heisen does not understand"),
+            };
+            format!("{} in {}{odd}", told.sites, told.name)
+        });
+        let told: Vec<String> = told.collect();
+        Some(format!(
+            "memory accesses: besides synchronisation calls, only atomic read-modify-write instructions of patched \
+             modules are scheduling points ({}); plain and atomic loads and stores are not explored",
+            told.join("; ")
+        ))
+    }
+}
+
+/// What the runtime was asked to make ready for.
+#[derive(Debug)]
+pub(crate) struct Prepared(Arc<Made>);
+
+impl Prepared {
+    /// Whether there is anything to be written.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.areas.is_empty()
+    }
+
+    /// Writes it, when the runtime has mapped the memory.
+    pub(crate) fn write(&self, wire: &Wire, pid: i32) -> Result<()> {
+        let mapped = wire.patch_areas.load(Relaxed) as usize;
+        if let Some((at, size)) = self.0.areas.get(mapped) {
+            return Err(Error::Uncontrolled(format!(
+                "the program could not map {size} bytes at {at:#x} for --patch; raise the limits that ulimit -a shows"
+            )));
+        }
+        let refused = |error| {
+            Error::Uncontrolled(format!(
+                "the program's code cannot be written through /proc/{pid}/mem ({error}), so --patch cannot be used; \
+                 does the kernel forbid it (proc_mem.force_override)?"
+            ))
+        };
+        let memory = OpenOptions::new().write(true).open(format!("/proc/{pid}/mem")).map_err(refused)?;
+        for (at, bytes) in &self.0.writes {
+            memory.write_all_at(bytes, *at).map_err(refused)?;
+        }
+        Ok(())
+    }
+}
+
+impl Made {
+    /// Tells the runtime what memory is needed, and of the breakpoints.
+    fn ask(&self, wire: &Wire) {
+        for (slot, &(at, size)) in wire.patch_area.iter().zip(&self.areas) {
+            slot[0].store(at, Relaxed);
+            slot[1].store(size, Relaxed);
+        }
+        for (slot, &(at, trampoline, byte)) in wire.patch_trap.iter().zip(&self.traps) {
+            slot.at.store(at, Relaxed);
+            slot.trampoline.store(trampoline, Relaxed);
+            slot.byte.store(byte.into(), Relaxed);
+        }
+        for (slot, &own) in wire.patch_own.iter().zip(&self.own) {
+            slot.store(own, Relaxed);
+        }
+        wire.patch_areas.store(self.areas.len() as u32, Relaxed);
+        wire.patch_traps.store(self.traps.len() as u32, Relaxed);
+    }
+}
+
+/// Finds everything out, on the first parked program.
+fn make(patterns: &[String], runtime: &Path, wire: &Wire, pid: i32) -> Result<Made> {
+    let internal = |e| Error::Internal(format!("the parked program cannot be looked at: {e}"));
+    let mut symbols = Symbols::new();
+    symbols.hide(runtime);
+    let view = View::new(&mut symbols, pid).map_err(internal)?;
+    let mappings = maps::read(pid).map_err(internal)?;
+    let all = view.modules();
+    let chosen = modules::choose(patterns, &all)?;
+    let mut made = Made { layout: layout(pid), entry: wire.patch_entry.load(Relaxed), ..Made::default() };
+    let mut moved = Vec::new();
+    for module in chosen {
+        made.add_allocator(&view, &module, &all, wire);
+        let texts = unchanged(pid, view.code_of(&module));
+        let functions = view.functions_of(&module);
+        let found = find::find(&texts, &functions, &|address, length| read(pid, address, length));
+        made.add(&module, &texts, &found, &mappings, &mut moved)?;
+    }
+    made.traps.sort_unstable();
+    moved.sort_unstable_by_key(|piece: &MovedPiece| piece.start);
+    let end = made.areas.iter().map(|(at, size)| at + size).max().unwrap_or(0);
+    made.moved = Arc::new(Moved { pieces: moved, end });
+    if made.traps.len() > MAX_TRAPS || made.areas.len() > MAX_AREAS {
+        return Err(Error::Input(format!(
+            "--patch means {} modules and {} short atomic instructions, and {MAX_AREAS} and {MAX_TRAPS} are the most; \
+             name fewer modules",
+            made.areas.len(),
+            made.traps.len()
+        )));
+    }
+    Ok(made)
+}
+
+/// The memory of the process, up to the first byte that can't be read.
+fn read(pid: i32, address: u64, length: usize) -> Vec<u8> {
+    let mut bytes = vec![0; length];
+    // In case there is a page that is not there.
+    let first_page = (PAGE - address % PAGE) as usize;
+    for length in [length, first_page.min(length)] {
+        if memory::read_bytes(pid, address, &mut bytes[..length]).is_ok() {
+            bytes.truncate(length);
+            return bytes;
+        }
+    }
+    Vec::new()
+}
+
+/// The code as the process has it, cut where it is not as in the file: such code is not what its tables say.
+fn unchanged(pid: i32, file: Vec<(u64, Vec<u8>)>) -> Vec<Text> {
+    let mut texts = Vec::new();
+    for (start, bytes) in file {
+        let pages = bytes.chunks(PAGE as usize);
+        for (page, expected) in (start..).step_by(PAGE as usize).zip(pages) {
+            if read(pid, page, expected.len()) != expected {
+                continue;
+            }
+            match texts.last_mut() {
+                Some(Text { start, bytes }) if *start + bytes.len() as u64 == page => {
+                    bytes.extend_from_slice(expected);
+                }
+                _ => texts.push(Text { start: page, bytes: expected.to_vec() }),
+            }
+        }
+    }
+    texts
+}
+
+impl Made {
+    /// If a module brings an allocator along, the C library, which may hold a lock when it calls that, shall call it
+    /// through the runtime.
+    fn add_allocator(&mut self, view: &View<'_>, module: &Loaded, all: &[Loaded], wire: &Wire) {
+        for (own, defined) in self.own.iter_mut().zip(view.exports_of(module, &ALLOCATION)) {
+            if *own == 0 {
+                *own = defined;
+            }
+        }
+        let Some(library) = all.iter().find(|module| modules::is_c_library(module)) else { return };
+        for (number, at) in view.imports_of(library, &ALLOCATION) {
+            if self.own[number] != 0 {
+                let quiet = wire.patch_quiet[number].load(Relaxed);
+                self.writes.push((at, quiet.to_le_bytes().to_vec()));
+            }
+        }
+    }
+
+    /// Adds what was found in a module.
+    fn add(
+        &mut self,
+        module: &Loaded,
+        texts: &[Text],
+        found: &Found,
+        mappings: &[Mapping],
+        moved: &mut Vec<MovedPiece>,
+    ) -> Result<()> {
+        let name = module.path.file_name().unwrap_or(module.path.as_os_str()).to_string_lossy().into_owned();
+        self.told.push(Told { name, sites: found.sites, odd: found.odd });
+        let (Some(first), Some(last)) = (found.pieces.first(), found.pieces.last()) else { return Ok(()) };
+        let instructions: usize = found.pieces.iter().map(|piece| piece.instructions.len()).sum();
+        let sites = 8 + found.sites * size_of::<Site>();
+        let most = sites + (instructions + found.pieces.len()) * trampoline::MOST_BYTES;
+        let taken = &self.areas;
+        let at = room::near(mappings, taken, first.start(), last.end(), most as u64).ok_or_else(|| {
+            Error::Uncontrolled(format!(
+                "there is no room for {most} bytes of code near to {}, so --patch cannot be used for it",
+                module.path.display()
+            ))
+        })?;
+        let mut area = self.entry.to_le_bytes().to_vec();
+        let mut code = Vec::new();
+        let mut changed = BTreeMap::new();
+        for piece in &found.pieces {
+            let target = at + (sites + code.len()) as u64;
+            let made = trampoline::write(piece, target, at, |instruction, atomic| {
+                let site = at + area.len() as u64;
+                area.extend(describe(instruction.next_ip(), atomic));
+                site
+            });
+            let made = made.map_err(|e| Error::Internal(format!("at {:#x}: {e}", piece.start())))?;
+            moved.extend(made.moved);
+            code.extend(made.code);
+            // What stands between two trampolines stands for nothing.
+            moved.push(MovedPiece { start: at + (sites + code.len()) as u64, of: 0, lower: 0 });
+            code.resize(code.len().next_multiple_of(16), BREAKPOINT);
+            changed.extend(self.replace(piece, target, texts));
+        }
+        area.resize(sites, 0);
+        area.extend(code);
+        self.areas.push((at, (most as u64).next_multiple_of(PAGE)));
+        self.writes.push((at, area));
+        self.writes.extend(by_page(&changed, texts));
+        Ok(())
+    }
+
+    /// What is put in the place of a piece, by its address: a jump to `target`, or a breakpoint.
+    fn replace(
+        &mut self,
+        piece: &Piece,
+        target: u64,
+        texts: &[Text],
+    ) -> impl Iterator<Item = (u64, u8)> + use<> {
+        let start = piece.start();
+        let mut bytes = Vec::new();
+        if piece.trap {
+            let byte = texts.iter().find_map(|text| text.byte(start)).unwrap_or(0);
+            self.traps.push((start, target, byte));
+            bytes.push(BREAKPOINT);
+        } else {
+            bytes.push(0xe9);
+            bytes.extend((target.wrapping_sub(start + JUMP) as i32).to_le_bytes());
+            // Nobody comes here; who does shall be noticed.
+            bytes.resize((piece.end() - start) as usize, BREAKPOINT);
+        }
+        (start..).zip(bytes)
+    }
+}
+
+/// Bytes as they are to be written: one piece for each page, with what stays the same in between.
+fn by_page(changed: &BTreeMap<u64, u8>, texts: &[Text]) -> Vec<(u64, Vec<u8>)> {
+    let mut out: Vec<(u64, Vec<u8>)> = Vec::new();
+    for (&address, &byte) in changed {
+        if let Some((start, bytes)) = out.last_mut()
+            && *start / PAGE == address / PAGE
+        {
+            let end = *start + bytes.len() as u64;
+            let known = |at| texts.iter().find_map(|text| text.byte(at));
+            if let Some(between) = (end..address).map(known).collect::<Option<Vec<u8>>>() {
+                bytes.extend(between);
+                bytes.push(byte);
+                continue;
+            }
+        }
+        out.push((address, vec![byte]));
+    }
+    out
+}
+
+/// A description for the runtime, as it lies in memory.
+fn describe(pc: u64, atomic: find::Atomic) -> [u8; size_of::<Site>()] {
+    let find::Atomic { kind, size, register, bit } = atomic;
+    let mut bytes = [0; size_of::<Site>()];
+    bytes[..8].copy_from_slice(&pc.to_le_bytes());
+    bytes[8..12].copy_from_slice(&[kind, size, register, bit]);
+    bytes
+}

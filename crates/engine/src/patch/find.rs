@@ -1,0 +1,473 @@
+//! Finds atomic instructions in machine code, and for each the piece of code that has to be moved so that a jump fits in
+//! its place.
+//!
+//! To take something else for an instruction would destroy the program, so this is careful. Code is decoded from the
+//! beginnings of functions on, which the tables for unwinding tell; a function in which anything does not fit (an unknown
+//! instruction, a jump into the middle of one, bytes that differ from the file) is left alone as a whole. A piece of several
+//! instructions is moved only if nothing jumps into it; as the targets of a jump through a table are not known for sure,
+//! in functions that have one a piece is never more than one instruction.
+
+use heisen_wire::patch::{CAS, HIGH, RMW, SET, SET_BY, XCHG};
+use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
+
+/// The length of a jump.
+pub const JUMP: u64 = 5;
+/// How many instructions before and after an atomic one may be moved with it: the shortest have one byte.
+const NEIGHBOURS: usize = 4;
+/// Entries of a table of jumps that are believed.
+const MOST_ENTRIES: usize = 1 << 16;
+
+/// Some code where it is loaded.
+#[derive(Debug)]
+pub struct Text {
+    /// Its first address.
+    pub start: u64,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+impl Text {
+    fn slice(&self, start: u64, end: u64) -> Option<&[u8]> {
+        let from = usize::try_from(start.checked_sub(self.start)?).ok()?;
+        let to = usize::try_from(end.checked_sub(self.start)?).ok()?;
+        self.bytes.get(from..to)
+    }
+
+    /// The byte at an address.
+    pub fn byte(&self, address: u64) -> Option<u8> {
+        self.bytes.get(usize::try_from(address.checked_sub(self.start)?).ok()?).copied()
+    }
+
+    fn holds(&self, address: u64) -> bool {
+        address >= self.start && address - self.start < self.bytes.len() as u64
+    }
+}
+
+/// An atomic instruction, as it will be told to the runtime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Atomic {
+    /// Of `heisen_wire::patch`.
+    pub kind: u8,
+    /// Bytes that it accesses.
+    pub size: u8,
+    /// See `heisen_wire::patch::Site`.
+    pub register: u8,
+    /// See there.
+    pub bit: u8,
+}
+
+/// Instructions that are moved together.
+#[derive(Debug)]
+pub struct Piece {
+    /// The instructions, each with what it is if it is atomic.
+    pub instructions: Vec<(Instruction, Option<Atomic>)>,
+    /// Whether there is no room for a jump: a breakpoint will stand there.
+    pub trap: bool,
+}
+
+impl Piece {
+    /// Its first address.
+    pub fn start(&self) -> u64 {
+        self.instructions.first().map_or(0, |(instruction, _)| instruction.ip())
+    }
+
+    /// The address after it.
+    pub fn end(&self) -> u64 {
+        self.instructions.last().map_or(0, |(instruction, _)| instruction.next_ip())
+    }
+}
+
+/// What was found in a module.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// What is to be moved, in order of the addresses.
+    pub pieces: Vec<Piece>,
+    /// Atomic instructions in there.
+    pub sites: usize,
+    /// Functions that may have atomic instructions, but in which something does not fit.
+    pub odd: usize,
+}
+
+/// Reads words of four or eight bytes from the memory of the process; fewer than asked for, if need be.
+pub type Read<'a> = dyn Fn(u64, usize) -> Vec<u8> + 'a;
+
+/// Finds what there is to be moved in the code of a module, whose functions are known.
+pub fn find(texts: &[Text], functions: &[(u64, u64)], read: &Read<'_>) -> Found {
+    let mut found = Found::default();
+    let mut targets = Targets::default();
+    let mut with_sites = Vec::new();
+    let mut survey = Survey::default();
+    for &(start, end) in functions {
+        let Some(bytes) = texts.iter().find_map(|text| text.slice(start, end)) else { continue };
+        survey.look(bytes, start, texts, &mut targets);
+        if survey.is_indirect {
+            for &(table, size) in &survey.tables {
+                add_table(table, size, texts, read, &mut targets.guessed);
+            }
+        }
+        if survey.may_have_sites {
+            if survey.fits {
+                with_sites.push((start, end, survey.is_indirect));
+            } else {
+                found.odd += 1;
+            }
+        }
+    }
+    targets.sort();
+    for (start, end, indirect) in with_sites {
+        let Some(bytes) = texts.iter().find_map(|text| text.slice(start, end)) else { continue };
+        let instructions: Vec<Instruction> =
+            Decoder::with_ip(64, bytes, start, DecoderOptions::NONE).into_iter().collect();
+        // A jump from elsewhere into the middle of an instruction: this is not what it seems.
+        let begins = |t: &u64| instructions.binary_search_by_key(t, Instruction::ip).is_ok();
+        if between(&targets.known, start, end).iter().all(begins) {
+            cut(&instructions, &targets, indirect, &mut found);
+        } else {
+            found.odd += 1;
+        }
+    }
+    found
+}
+
+/// Addresses that something may jump to.
+#[derive(Default)]
+struct Targets {
+    /// Where a jump or call says so.
+    known: Vec<u64>,
+    /// Where an address is computed, or a table may say so.
+    guessed: Vec<u64>,
+}
+
+impl Targets {
+    fn sort(&mut self) {
+        for list in [&mut self.known, &mut self.guessed] {
+            list.sort_unstable();
+            list.dedup();
+        }
+    }
+
+    /// Whether there is one from `start` to before `end`.
+    fn any_in(&self, start: u64, end: u64) -> bool {
+        [&self.known, &self.guessed].iter().any(|list| !between(list, start, end).is_empty())
+    }
+}
+
+/// Those of the sorted numbers that are at least `start` and below `end`.
+fn between(sorted: &[u64], start: u64, end: u64) -> &[u64] {
+    let from = sorted.partition_point(|&n| n < start);
+    let to = sorted.partition_point(|&n| n < end);
+    &sorted[from..to.max(from)]
+}
+
+/// What a first look at a function tells.
+#[derive(Default)]
+struct Survey {
+    /// Whether there is an atomic instruction, as far as it can be decoded.
+    may_have_sites: bool,
+    /// Whether all of it makes sense.
+    fits: bool,
+    /// Whether it has a jump whose target is computed.
+    is_indirect: bool,
+    /// Where tables of such jumps may be, and the size of an entry.
+    tables: Vec<(u64, usize)>,
+    /// First addresses of its instructions, and what it jumps to itself; kept here to be used again.
+    starts: Vec<u64>,
+    own: Vec<u64>,
+}
+
+impl Survey {
+    /// Looks at one function; adds to `targets` what it jumps to, or takes the address of, besides its beginning.
+    fn look(&mut self, bytes: &[u8], start: u64, texts: &[Text], targets: &mut Targets) {
+        let end = start + bytes.len() as u64;
+        (self.may_have_sites, self.fits, self.is_indirect) = (false, true, false);
+        self.tables.clear();
+        self.starts.clear();
+        self.own.clear();
+        let mut decoder = Decoder::with_ip(64, bytes, start, DecoderOptions::NONE);
+        let mut instruction = Instruction::default();
+        while decoder.can_decode() {
+            decoder.decode_out(&mut instruction);
+            if instruction.is_invalid() {
+                self.fits = false;
+                // What follows may be anything; that it holds the byte of the prefix is reason enough to say so.
+                self.may_have_sites |= bytes.contains(&0xf0);
+                break;
+            }
+            self.starts.push(instruction.ip());
+            self.may_have_sites |= atomic(&instruction).is_some();
+            match instruction.flow_control() {
+                FlowControl::Next => {}
+                FlowControl::IndirectBranch => {
+                    let one_word = instruction.is_ip_rel_memory_operand();
+                    self.is_indirect |= !one_word;
+                    if instruction.op0_kind() == OpKind::Memory && !one_word {
+                        self.tables.push((instruction.memory_displacement64(), 8));
+                    }
+                    continue;
+                }
+                _ => {
+                    if matches!(
+                        instruction.op0_kind(),
+                        OpKind::NearBranch64 | OpKind::NearBranch32 | OpKind::NearBranch16
+                    ) {
+                        let target = instruction.near_branch_target();
+                        if (start..end).contains(&target) {
+                            self.own.push(target);
+                        } else {
+                            targets.known.push(target);
+                        }
+                    }
+                    continue;
+                }
+            }
+            if instruction.is_ip_rel_memory_operand() {
+                let address = instruction.ip_rel_memory_address();
+                if instruction.mnemonic() == Mnemonic::Lea {
+                    self.tables.push((address, 4));
+                    if texts.iter().any(|text| text.holds(address)) {
+                        targets.guessed.push(address);
+                    }
+                }
+            } else if instruction.memory_index_scale() == 8 && instruction.memory_base() == Register::None {
+                self.tables.push((instruction.memory_displacement64(), 8));
+            } else if matches!(
+                instruction.code(),
+                Code::Mov_r32_imm32 | Code::Mov_r64_imm64 | Code::Mov_rm64_imm32
+            ) {
+                let address = instruction.immediate(1);
+                if texts.iter().any(|text| text.holds(address)) {
+                    targets.guessed.push(address);
+                }
+            }
+        }
+        if self.may_have_sites {
+            self.fits &= self.own.iter().all(|target| self.starts.binary_search(target).is_ok());
+            targets.known.extend(&self.own);
+        }
+    }
+}
+
+/// Adds what may be the entries of a table: numbers relative to it, or addresses, as long as they lead into code.
+fn add_table(table: u64, size: usize, texts: &[Text], read: &Read<'_>, guessed: &mut Vec<u64>) {
+    const AT_ONCE: usize = 4096;
+    for part in 0..MOST_ENTRIES * size / AT_ONCE {
+        let bytes = read(table.wrapping_add((part * AT_ONCE) as u64), AT_ONCE);
+        for entry in bytes.chunks_exact(size) {
+            let number = entry.iter().rev().fold(0u64, |number, &byte| number << 8 | u64::from(byte));
+            let target = if size == 4 { table.wrapping_add(number as u32 as i32 as u64) } else { number };
+            if !texts.iter().any(|text| text.holds(target)) {
+                return;
+            }
+            guessed.push(target);
+        }
+        if bytes.len() < AT_ONCE {
+            return;
+        }
+    }
+}
+
+/// What an instruction is if it accesses memory atomically that other threads may use.
+pub fn atomic(instruction: &Instruction) -> Option<Atomic> {
+    let exchanges = instruction.mnemonic() == Mnemonic::Xchg;
+    if !instruction.has_lock_prefix() && !exchanges {
+        return None;
+    }
+    let memory = (0..instruction.op_count()).find(|&n| instruction.op_kind(n) == OpKind::Memory)?;
+    // These segments belong to the thread.
+    if matches!(instruction.memory_segment(), Register::FS | Register::GS) || is_fence(instruction) {
+        return None;
+    }
+    // Addresses of 32 bits that are relative: nobody writes them, and they are hard to move.
+    if instruction.memory_base() == Register::EIP || instruction.memory_base() == Register::ESP {
+        return None;
+    }
+    let size = u8::try_from(instruction.memory_size().size()).ok().filter(|size| *size > 0)?;
+    let other = instruction.op_count() == 2 && instruction.op_kind(1 - memory) == OpKind::Register;
+    let register = if other { instruction.op_register(1 - memory) } else { Register::None };
+    let mut atomic = Atomic { kind: RMW, size, register: number_of(register), bit: 0 };
+    match instruction.mnemonic() {
+        Mnemonic::Cmpxchg | Mnemonic::Cmpxchg16b => {
+            (atomic.kind, atomic.register) = (CAS, 0);
+        }
+        Mnemonic::Cmpxchg8b => (atomic.kind, atomic.register) = (CAS, HIGH),
+        Mnemonic::Xchg => atomic.kind = XCHG,
+        Mnemonic::Bts if other => atomic.kind = SET_BY,
+        Mnemonic::Bts => {
+            atomic.kind = SET;
+            atomic.bit = instruction.immediate8();
+        }
+        _ => {}
+    }
+    Some(atomic)
+}
+
+/// Whether this changes nothing on the thread's own stack: the way compilers write a fence.
+fn is_fence(instruction: &Instruction) -> bool {
+    let immediate =
+        instruction.op_count() == 2 && !matches!(instruction.op1_kind(), OpKind::Register | OpKind::Memory);
+    let nothing = match instruction.mnemonic() {
+        Mnemonic::Or | Mnemonic::Add | Mnemonic::Xor | Mnemonic::Sub => {
+            immediate && instruction.immediate(1) == 0
+        }
+        _ => false,
+    };
+    nothing && instruction.memory_base() == Register::RSP
+}
+
+/// See `heisen_wire::patch::Site::register`.
+fn number_of(register: Register) -> u8 {
+    match register {
+        Register::None => 0,
+        Register::AH | Register::CH | Register::DH | Register::BH => {
+            HIGH + (register as u8 - Register::AH as u8)
+        }
+        register if register.is_gpr() => register.full_register().number() as u8,
+        _ => 0,
+    }
+}
+
+/// Whether an instruction may be moved along with another, and whether it may be followed by one that is.
+fn is_movable(instruction: &Instruction) -> (bool, bool) {
+    match instruction.flow_control() {
+        // Where a jump through a table may lead, and what tells the program where it is.
+        FlowControl::Next => (
+            !matches!(instruction.mnemonic(), Mnemonic::Endbr64 | Mnemonic::Syscall | Mnemonic::Rdtscp),
+            true,
+        ),
+        FlowControl::ConditionalBranch => (true, true),
+        FlowControl::UnconditionalBranch => (instruction.op0_kind() == OpKind::NearBranch64, false),
+        FlowControl::Return => (true, false),
+        _ => (false, false),
+    }
+}
+
+/// Cuts the pieces of a function.
+fn cut(instructions: &[Instruction], targets: &Targets, indirect: bool, found: &mut Found) {
+    let mut free = 0;
+    for at in 0..instructions.len() {
+        if at < free || atomic(&instructions[at]).is_none() {
+            continue;
+        }
+        let (first, last, trap) = match surroundings(instructions, at, free, targets, indirect) {
+            Some((first, last)) => (first, last, false),
+            None => (at, at, true),
+        };
+        let pieces = instructions[first..=last].iter().map(|&i| (i, atomic(&i)));
+        let piece = Piece { instructions: pieces.collect(), trap };
+        found.sites += piece.instructions.iter().filter(|(_, atomic)| atomic.is_some()).count();
+        found.pieces.push(piece);
+        free = last + 1;
+    }
+}
+
+/// The fewest instructions around one, from `free` on, that make room for a jump and can be moved.
+fn surroundings(
+    instructions: &[Instruction],
+    at: usize,
+    free: usize,
+    targets: &Targets,
+    indirect: bool,
+) -> Option<(usize, usize)> {
+    if instructions[at].len() as u64 >= JUMP {
+        return Some((at, at));
+    }
+    if indirect {
+        return None;
+    }
+    let mut best: Option<(usize, usize)> = None;
+    for first in (free.max(at.saturating_sub(NEIGHBOURS))..=at).rev() {
+        let start = instructions[first].ip();
+        let wide = |last: &usize| instructions[*last].next_ip() - start >= JUMP;
+        let Some(last) = (at..instructions.len().min(at + NEIGHBOURS + 1)).find(wide) else { continue };
+        let end = instructions[last].next_ip();
+        let movable = (first..=last).all(|i| {
+            let (itself, goes_on) = is_movable(&instructions[i]);
+            i == at || itself && (goes_on || i == last)
+        });
+        if movable && !targets.any_in(start + 1, end) && best.is_none_or(|(a, b)| last - first < b - a) {
+            best = Some((first, last));
+        }
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Code at 0x1000, as one function: where its pieces begin and end, and whether they are breakpoints.
+    fn pieces(bytes: &[u8]) -> Vec<(u64, u64, bool)> {
+        let texts = [Text { start: 0x1000, bytes: bytes.to_vec() }];
+        let functions = [(0x1000, 0x1000 + bytes.len() as u64)];
+        let found = find(&texts, &functions, &|_, _| Vec::new());
+        found.pieces.iter().map(|p| (p.start() - 0x1000, p.end() - 0x1000, p.trap)).collect()
+    }
+
+    #[test]
+    fn room_for_a_jump() {
+        // lock inc dword [rip+0]; ret
+        assert_eq!(pieces(&[0xf0, 0xff, 0x05, 0, 0, 0, 0, 0xc3]), [(0, 7, false)]);
+        // lock inc [rdi]; mov eax, esi; ret
+        assert_eq!(pieces(&[0xf0, 0xff, 0x07, 0x89, 0xf0, 0xc3]), [(0, 5, false)]);
+        // lock inc [rdi]; ret: too short
+        assert_eq!(pieces(&[0xf0, 0xff, 0x07, 0xc3]), [(0, 3, true)]);
+        // push rbx; lock inc [rdi]; ret
+        assert_eq!(pieces(&[0x53, 0xf0, 0xff, 0x07, 0xc3]), [(0, 5, false)]);
+        // nop; lock inc [rdi]; lock inc [rdi]; ret: both in one
+        assert_eq!(pieces(&[0x90, 0xf0, 0xff, 0x07, 0xf0, 0xff, 0x07, 0xc3]), [(1, 7, false)]);
+        // lock inc [rdi]; call rax; ret
+        assert_eq!(pieces(&[0xf0, 0xff, 0x07, 0xff, 0xd0, 0xc3]), [(0, 3, true)]);
+    }
+
+    #[test]
+    fn nothing_is_moved_that_is_jumped_into() {
+        // lock dec [rdi]; jz -> the mov; mov eax, esi; ret
+        assert_eq!(pieces(&[0xf0, 0xff, 0x0f, 0x74, 0x00, 0x89, 0xf0, 0xc3]), [(0, 5, false)]);
+        // mov eax, 1; xchg [rdi], eax; test eax, eax; jnz -> the xchg; ret
+        let spin = [0xb8, 1, 0, 0, 0, 0x87, 0x07, 0x85, 0xc0, 0x75, 0xfa, 0xc3];
+        assert_eq!(pieces(&spin), [(5, 11, false)]);
+        // lock inc [rdi]; mov eax, esi; jmp -> the mov
+        assert_eq!(pieces(&[0xf0, 0xff, 0x07, 0x89, 0xf0, 0xeb, 0xfc]), [(0, 3, true)]);
+        // The same with a computed jump: it may lead anywhere.
+        assert_eq!(pieces(&[0xf0, 0xff, 0x07, 0x89, 0xf0, 0xff, 0xe0]), [(0, 3, true)]);
+        // But a function that is called last, through the linkage table, is elsewhere.
+        assert_eq!(pieces(&[0xf0, 0xff, 0x07, 0x89, 0xf0, 0xff, 0x25, 0, 0, 0, 0]), [(0, 5, false)]);
+    }
+
+    #[test]
+    fn what_is_no_function_is_left_alone() {
+        let odd = |bytes: &[u8]| {
+            let texts = [Text { start: 0x1000, bytes: bytes.to_vec() }];
+            let found = find(&texts, &[(0x1000, 0x1000 + bytes.len() as u64)], &|_, _| Vec::new());
+            (found.sites, found.odd)
+        };
+        // A jump into the middle of an instruction.
+        assert_eq!(odd(&[0xf0, 0xff, 0x05, 0, 0, 0, 0, 0xeb, 0xfa]), (0, 1));
+        // An unknown instruction.
+        assert_eq!(odd(&[0xf0, 0xff, 0x05, 0, 0, 0, 0, 0x06]), (0, 1));
+        // The last one is cut off.
+        assert_eq!(odd(&[0xf0, 0xff, 0x05, 0, 0, 0, 0, 0xe8, 0, 0]), (0, 1));
+    }
+
+    #[test]
+    fn what_is_atomic() {
+        let of = |bytes: &[u8]| {
+            let mut decoder = Decoder::with_ip(64, bytes, 0x1000, DecoderOptions::NONE);
+            atomic(&decoder.decode())
+        };
+        let kind = |kind, size, register, bit| Some(Atomic { kind, size, register, bit });
+        assert_eq!(of(&[0xf0, 0x48, 0x0f, 0xc7, 0x0f]), kind(CAS, 16, 0, 0));
+        assert_eq!(of(&[0xf0, 0x0f, 0xc7, 0x0f]), kind(CAS, 8, HIGH, 0));
+        assert_eq!(of(&[0xf0, 0x0f, 0xb1, 0x17]), kind(CAS, 4, 0, 0));
+        assert_eq!(of(&[0x86, 0x27]), kind(XCHG, 1, HIGH, 0));
+        assert_eq!(of(&[0x4d, 0x87, 0x0f]), kind(XCHG, 8, 9, 0));
+        assert_eq!(of(&[0xf0, 0x0f, 0xba, 0x2f, 7]), kind(SET, 4, 0, 7));
+        assert_eq!(of(&[0xf0, 0x0f, 0xab, 0x37]), kind(SET_BY, 4, 6, 0));
+        assert_eq!(of(&[0xf0, 0x66, 0x01, 0x07]), kind(RMW, 2, 0, 0));
+        // xchg of registers; lock or [rsp], 0; lock inc fs:[0]; mov
+        assert_eq!(of(&[0x87, 0xc7]), None);
+        assert_eq!(of(&[0xf0, 0x83, 0x0c, 0x24, 0]), None);
+        assert_eq!(of(&[0x64, 0xf0, 0xff, 0x04, 0x25, 0, 0, 0, 0]), None);
+        assert_eq!(of(&[0x89, 0x07]), None);
+    }
+}

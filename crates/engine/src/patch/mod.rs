@@ -1,0 +1,22 @@
+//! Atomic instructions of code that is not instrumented become scheduling points: `lock`-prefixed ones, and `xchg` with
+//! memory. The program is patched while it is parked, so every execution is; see docs/patching.md.
+//!
+//! | module | what it is |
+//! | --- | --- |
+//! | `modules` | which programs and libraries |
+//! | [`find`] | the instructions, and what has to be moved so that a jump fits |
+//! | [`trampoline`] | where they are moved to |
+//! | `room` | free memory near to a module |
+//! | `apply` | all of it, worked out once and written into each parked program |
+//!
+//! CHESS (OSDI'08, section 3.1) controls a program at the calls that it makes; what it does with atomic instructions of its
+//! own it leaves to compilers that instrument them.
+
+mod apply;
+mod find;
+mod modules;
+mod room;
+mod trampoline;
+
+pub use apply::Patches;
+pub use modules::{DEFAULT, NONE, UNLESS_TOLD, parse};

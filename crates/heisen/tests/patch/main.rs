@@ -1,0 +1,11 @@
+//! Programs that are explored at their atomic instructions, though nobody instrumented them (`--patch`).
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod bad;
+mod bugs;
+mod counts;
+mod generated;
+mod places;
+mod signals;
