@@ -10,7 +10,7 @@ use heisen_trace::{
 };
 use heisen_wire::{
     MAX_DECISIONS, MAX_EVENTS, MAX_OVERRIDES, MAX_SLOTS, MAX_TEXT, NO_THREAD, Report, Slot, Wire, diverged,
-    end, flag, policy, seen,
+    end, flag, policy,
 };
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -251,7 +251,7 @@ pub(crate) fn read_run(wire: &Wire, number: usize, stuck: bool) -> Result<Run> {
         },
         tail,
         conflicts: read_conflicts(slot),
-        instrumented: wire.instrumented.load(Relaxed) & seen::INSTRUMENTED != 0,
+        instrumented: wire.instrumented.load(Relaxed) != 0,
     })
 }
 

@@ -158,7 +158,6 @@ pub fn init(wire: &Wire) {
 /// The engine is about to patch the program: maps the memory that it wants and gets ready for breakpoints.
 pub fn prepare(wire: &Wire) {
     extended::init();
-    race::patched();
     let wanted = (wire.patch_areas.load(Relaxed) as usize).min(MAX_AREAS);
     let mapped = wire.patch_area[..wanted].iter().take_while(|area| {
         let [at, size] = area;
@@ -289,7 +288,7 @@ extern "C" fn arrived(address: usize, site: &Site, registers: &[u64; 16]) {
     }
     let pc = site.pc as usize;
     let op = if site.kind == CAS { Op::AtomicCas } else { Op::AtomicRmw };
-    let is_point = race::is_atomic_point(pc);
+    let is_point = race::is_patched_point(pc);
     t.amid.set(true);
     if is_point {
         spin::attempt(op, address, pc);

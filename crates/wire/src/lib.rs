@@ -10,7 +10,7 @@
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
 /// Identifies a mapping as ours; changes with every change of the layout.
-pub const MAGIC: u64 = 0x4845_4953_454e_0005;
+pub const MAGIC: u64 = 0x4845_4953_454e_0006;
 
 /// The environment variable that names the file descriptor of the mapping.
 pub const ENV_FD: &str = "HEISEN_WIRE";
@@ -131,14 +131,6 @@ pub mod access {
     pub const CHECK: u32 = 1;
     /// Every access of memory is a scheduling point, not only those at [`Wire::points`](super::Wire::points).
     pub const ALL: u32 = 2;
-}
-
-/// Bits of [`Wire::instrumented`].
-pub mod seen {
-    /// Those of instrumented code.
-    pub const INSTRUMENTED: u32 = 1;
-    /// Atomic instructions of code that was patched.
-    pub const PATCHED: u32 = 2;
 }
 
 /// What an access does: bits in [`Conflict::kinds`].
@@ -664,7 +656,7 @@ pub struct Wire {
     pub input: [AtomicU8; MAX_INPUT],
     /// Bits of [`access`].
     pub access_flags: AtomicU32,
-    /// Bits of [`seen`]: which accesses the runtime gets to see.
+    /// Set by the program if it has instrumented code.
     pub instrumented: AtomicU32,
     /// Counts whenever the engine has changed one of the following; it does so while the zygote is parked.
     pub points_version: AtomicU32,

@@ -9,7 +9,7 @@ pub const DEFAULT: &str = "default";
 /// Stands for no module.
 pub const NONE: &str = "none";
 /// What is patched unless the user says something.
-pub const UNLESS_TOLD: &str = NONE;
+pub const UNLESS_TOLD: &str = DEFAULT;
 
 /// What is never patched, by the name up to `.so`: the C library and the loader, whose locks the scheduler does not know,
 /// and what languages put between them and the program.

@@ -29,7 +29,7 @@ fn finds(name: &str, text: &str, flags: &[&str], preemptions: u64) -> Value {
     let sandbox = Sandbox::new();
     let path = sandbox.compile(name, text, &[flags, &["-s"]].concat());
     let path = path.to_str().unwrap();
-    sandbox.clean(&["--strategy", "dfs", "--", path]);
+    sandbox.clean(&["--patch", "none", "--strategy", "dfs", "--", path]);
     let finding = sandbox.finds("assertion", &["--patch", "default", "--", path]);
     assert_eq!(finding["preemptions"], preemptions, "{finding:#}");
     let schedule = finding["schedule"].as_str().unwrap();

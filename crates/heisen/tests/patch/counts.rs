@@ -131,7 +131,7 @@ fn the_example_of_the_documentation() {
     let sandbox = Sandbox::new();
     let program = sandbox.compile("once.c", source, &["-O2", "-s"]);
     let program = program.to_str().unwrap();
-    assert_eq!(sandbox.clean(&["--", program])["complete"], true);
+    assert_eq!(sandbox.clean(&["--patch", "none", "--", program])["complete"], true);
     let finding = sandbox.finds("assertion", &["--patch", "default", "--", program]);
     assert_eq!(finding["preemptions"], 1);
 }

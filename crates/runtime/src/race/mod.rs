@@ -26,7 +26,7 @@ pub mod shadow;
 use crate::report;
 use crate::sched::S;
 use core::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
-use heisen_wire::{access as flags, seen};
+use heisen_wire::access as flags;
 
 /// What is done at a plain access; 0 if nothing, which is all that an uninteresting one looks at.
 pub static MODE: AtomicU8 = AtomicU8::new(0);
@@ -54,17 +54,9 @@ pub fn is_on(bits: u8) -> bool {
 
 /// The program has instrumented code: perhaps only now, if it is in a library that was just loaded.
 pub fn instrumented() {
-    if S.active.get()
-        && report::wire().instrumented.fetch_or(seen::INSTRUMENTED, Relaxed) == 0
-        && S.running.get()
-    {
+    if S.active.get() && report::wire().instrumented.swap(1, Relaxed) == 0 && S.running.get() {
         begin();
     }
-}
-
-/// The program has code whose atomic instructions come here.
-pub fn patched() {
-    report::wire().instrumented.fetch_or(seen::PATCHED, Relaxed);
 }
 
 /// An execution begins. One of a program without instrumented code pays nothing.
@@ -95,6 +87,12 @@ pub fn begin() {
 /// Whether an atomic operation from there is a scheduling point.
 pub fn is_atomic_point(pc: usize) -> bool {
     ALL_ATOMICS.load(Relaxed) || is_on(mode::ALL) || is_on(mode::POINTS) && points::has(pc)
+}
+
+/// Whether an atomic instruction of patched code is a scheduling point. Where nothing is instrumented it always is: that it
+/// conflicts may show only by loads and stores, which nobody sees.
+pub fn is_patched_point(pc: usize) -> bool {
+    report::wire().instrumented.load(Relaxed) == 0 || is_atomic_point(pc)
 }
 
 /// The process is not controlled any more.
