@@ -3,6 +3,8 @@
 //! Batches have the same size whatever the number of workers, and their results are taken in the order of the plans:
 //! so the same program, strategy and seed give the same result on any number of cores.
 
+mod races;
+
 use crate::blind;
 use crate::confirm::{Camera, registers};
 use crate::diverge::{self, Parting, Place};
@@ -12,12 +14,14 @@ use crate::judge::{self, Verdict};
 use crate::look::{Symbols, View};
 use crate::points::Points;
 use crate::program::Program;
+use crate::raced::Raced;
 use crate::scope::Patterns;
 use crate::slot::{Detail, Job, Run};
+use crate::suppress::Suppressions;
 use crate::sys;
 use crate::zygote::{Carrier, Limits, Observer, Output, Zygote};
 use heisen_search::{Dfs, Icb, Pct, Random, Search, Status, Strategy};
-use heisen_trace::{End, Faults, Finding, Note, Op, Plan, Policy, Stack, World};
+use heisen_trace::{CodePlace, End, Faults, Finding, Note, Op, Plan, Policy, Stack, World};
 use heisen_wire::{MAX_SLOTS, Wire, state};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashSet};
@@ -95,6 +99,9 @@ pub struct Options {
     /// What becomes of data races.
     #[serde(default)]
     pub races: Races,
+    /// Races that are not to be reported.
+    #[serde(default)]
+    pub suppressions: Suppressions,
 }
 
 /// What becomes of data races in an instrumented program.
@@ -167,6 +174,9 @@ pub struct Tally {
     /// Whether the program has instrumented code.
     #[serde(default)]
     pub instrumented: bool,
+    /// Data races.
+    #[serde(default)]
+    pub races: Raced,
 }
 
 /// Why a search ended.
@@ -195,6 +205,8 @@ pub struct Outcome {
     pub not_controlled: Vec<String>,
     /// Whether preemptions were searched at some places only.
     pub scoped: bool,
+    /// Whether all accesses of memory that conflict were scheduling points.
+    pub sound: bool,
     /// The search itself, to be saved.
     pub search: Search,
 }
@@ -203,6 +215,11 @@ impl Outcome {
     /// Whether everything within the bound was explored.
     pub fn complete(&self) -> bool {
         self.status.exhausted && !self.status.has_gaps() && self.tally.unconfirmed == 0
+    }
+
+    /// What was found: what went wrong, and then the races that are reported, each in the order it was found.
+    pub fn findings(&self) -> impl Iterator<Item = &Finding> {
+        self.tally.findings.iter().chain(self.tally.races.reports())
     }
 
     /// Whether the search is one that only ever samples, and so is never complete.
@@ -419,6 +436,19 @@ impl Check<'_> {
         judge::judge(run, self.options.expect_exit)
     }
 
+    /// The accesses at these places, as the program has them.
+    pub fn points_at(&self, places: &[CodePlace]) -> Result<Points> {
+        let zygote = Zygote::start(&self.runtime, self.program, &self.limits, Output::Dropped)?;
+        Ok(Points::resolve(places, zygote.pid()))
+    }
+
+    /// The places of accesses, as they are written down.
+    pub fn places_of(&self, points: &Arc<Points>) -> Result<Vec<CodePlace>> {
+        let limits = Limits { points: points.clone(), ..self.limits.clone() };
+        let mut symbols = Symbols::new();
+        Ok(Zygote::start(&self.runtime, self.program, &limits, Output::Dropped)?.points(&mut symbols))
+    }
+
     /// The camera for a close look.
     pub fn camera<'a>(&'a self, limits: &'a Limits) -> Camera<'a> {
         Camera {
@@ -533,7 +563,7 @@ impl Driver<'_> {
                     executions: self.tally.executions + done,
                     time: self.time(),
                     status: &status,
-                    findings: self.tally.findings.len(),
+                    findings: self.tally.findings.len() + self.tally.races.reports().len(),
                 });
             }
         }
@@ -567,20 +597,30 @@ impl Driver<'_> {
             for conflict in &run.conflicts {
                 points.learn(conflict);
             }
+            if points.is_full() {
+                self.tally.notes |= 1 << (Note::TooManyPoints as u8);
+            }
             if run.execution.diverged.is_some() {
                 self.locate(&plan, run.tail.diverged);
             }
+            let mut failed = false;
             if let Some(stuck) = stuck {
                 if self.tally.findings.is_empty() {
                     return Err(self.describe_stuck(&stuck));
                 }
                 ended = Some(Ended::Found);
             } else if let Some(verdict) = self.check.judge(&run) {
+                failed = true;
                 let found = self.found(&plan, verdict)?;
                 let enough = !self.check.options.keep_going || self.tally.findings.len() >= MAX_FINDINGS;
                 if found && enough {
                     ended = Some(Ended::Found);
                 }
+            }
+            // What went wrong comes first; where the search stops at either, that is enough.
+            let enough = failed && ended.is_some() && self.check.options.races == Races::Stop;
+            if !enough && self.take_races(&plan, &run)? {
+                ended = Some(Ended::Found);
             }
         }
         if points != *self.tally.points {
@@ -698,33 +738,15 @@ impl Driver<'_> {
         })
     }
 
-    /// What is to be said of accesses of memory.
-    fn about_accesses(&self, ended: Ended) -> Option<String> {
-        let accesses = &self.check.options.world.accesses;
-        let patched = self.check.limits.patches.sentence();
-        let text = if !self.tally.instrumented && patched.is_some() {
-            return patched;
-        } else if !self.tally.instrumented {
-            "memory accesses: only synchronisation calls are scheduling points, as the program is not instrumented; \
-             races between plain or atomic accesses are not explored"
-        } else if accesses.all {
-            return None;
-        } else if !accesses.check {
-            "plain memory accesses: the check for races is off, so only atomic accesses are scheduling points"
-        } else if self.search.samples() || ended == Ended::Exhausted {
-            return None;
-        } else {
-            "memory accesses: only those that were seen to conflict are scheduling points, and the search did not come \
-             to its end"
-        };
-        Some(text.to_owned())
-    }
-
     fn conclude(mut self, ended: Ended) -> Result<Outcome> {
         self.tally.time = self.time();
         let status = self.search.status();
+        let blind = blind::blind(self.check.program);
+        let all_followed = !status.has_gaps() && self.tally.unconfirmed == 0;
+        let sound = self.is_sound(ended) && all_followed && blind.is_none();
         let mut not_controlled: Vec<String> = self.about_accesses(ended).into_iter().collect();
-        not_controlled.extend(blind::blind(self.check.program));
+        not_controlled.extend(self.about_races());
+        not_controlled.extend(blind);
         not_controlled.extend(self.check.options.scope.sentence());
         if self.check.program.at_ready {
             not_controlled.push(
@@ -751,6 +773,6 @@ impl Driver<'_> {
         }
         let regions = self.tally.notes & 1 << (Note::NoPreempt as u8) != 0;
         let scoped = regions || !self.check.options.scope.is_empty();
-        Ok(Outcome { ended, tally: self.tally, status, not_controlled, scoped, search: self.search })
+        Ok(Outcome { ended, tally: self.tally, status, not_controlled, scoped, sound, search: self.search })
     }
 }

@@ -5,7 +5,9 @@ use crate::error::Result;
 use crate::input;
 use crate::judge::{self, Verdict};
 use crate::look::{Registers, Symbols, View};
+use crate::points::Conflict;
 use crate::program::{self, Program};
+use crate::race::{self, Sight};
 use crate::slot::{Detail, Event, Job, Run, diverged_place, read_events, report_of};
 use crate::stdin;
 use crate::zygote::{Limits, Observer, Output, Zygote};
@@ -14,7 +16,7 @@ use heisen_trace::cycle::{Cycle, Repeated};
 use heisen_trace::finding::{Held, Switch, SwitchKind, ThreadEnd};
 use heisen_trace::schedule::{Entry, ThreadLine};
 use heisen_trace::{
-    CodePlace, DecisionKind, End, Fault, Finding, FindingKind, Op, Schedule, Stack, ThreadId, World,
+    CodePlace, DecisionKind, End, Fault, Finding, FindingKind, Op, Race, Schedule, Stack, ThreadId, World,
 };
 use heisen_wire::{MUTEX_OWNER, NO_THREAD, TID_BASE, Thread, Wire, end, saved, state, stop};
 use std::collections::HashMap;
@@ -57,6 +59,8 @@ pub struct Closeup {
     pub input: Option<Arc<[u8]>>,
     /// The accesses of memory that are scheduling points.
     pub points: Vec<CodePlace>,
+    /// The race that was looked for.
+    pub race: Option<Race>,
 }
 
 /// One event, described.
@@ -90,17 +94,24 @@ pub struct Camera<'a> {
 impl Camera<'_> {
     /// Runs the job once and looks closely.
     pub fn shoot(&self, job: Job<'_>) -> Result<Closeup> {
+        self.shoot_at(job, None)
+    }
+
+    /// The same. If a race is looked for and comes up, that is the verdict, whatever the execution came to in the end.
+    pub(crate) fn shoot_at(&self, job: Job<'_>, race: Option<&Conflict>) -> Result<Closeup> {
         let mut symbols = Symbols::new();
         symbols.hide(self.runtime);
         let mut zygote = Zygote::start(self.runtime, self.program, self.limits, self.output)?;
         symbols.set_moved(self.limits.patches.moved());
-        let mut watcher = Watcher { symbols, trace_wanted: self.trace, ..Watcher::default() };
+        let sight = race.map(|conflict| Sight::of(conflict, zygote.wire())).unwrap_or_default();
+        let mut watcher = Watcher { symbols, sight, trace_wanted: self.trace, ..Watcher::default() };
         let run = zygote.run(job, Detail::All, Some(&mut watcher))?;
         let outside = self.limits.input.is_none() && input::took_part(zygote.wire(), &run.execution);
         let input = outside.then(|| input::recorded(zygote.wire(), &run.execution)).flatten();
         let points = zygote.points(&mut watcher.symbols);
         let output = zygote.end_output();
-        let verdict = judge::judge(&run, self.expect_exit);
+        let race = watcher.sight.race;
+        let verdict = race.as_ref().map(race::verdict).or_else(|| judge::judge(&run, self.expect_exit));
         let mut closeup = Closeup {
             verdict,
             switches: watcher.switches,
@@ -116,11 +127,15 @@ impl Camera<'_> {
             outside,
             input,
             points,
+            race,
         };
         let kind = closeup.verdict.as_ref().map(|v| v.kind);
         let better = match kind {
             Some(FindingKind::Panic) => watcher.thrown,
             Some(FindingKind::Misuse) => watcher.misused,
+            Some(FindingKind::DataRace) => {
+                closeup.race.as_ref().map(|race| (race.second.thread, race.second.stack.clone()))
+            }
             Some(FindingKind::GoodSamaritan) => {
                 let number = ThreadId((closeup.run.tail.code - 1) as u16);
                 closeup.threads.iter().find(|t| t.thread == number).map(|t| (number, t.stack.clone()))
@@ -165,7 +180,9 @@ impl Closeup {
         };
         let place =
             |stack: &Stack| stack.place().map_or(String::new(), |f| format!("{} {}", f.function, f.place()));
-        if self.verdict.as_ref().is_some_and(|v| v.kind == FindingKind::Deadlock) {
+        if let Some(race) = &self.race {
+            text.push_str(&race.identity());
+        } else if self.verdict.as_ref().is_some_and(|v| v.kind == FindingKind::Deadlock) {
             let mut places: Vec<String> =
                 self.threads.iter().filter(|t| t.blocked).map(|t| place(&t.stack)).collect();
             places.sort();
@@ -229,6 +246,7 @@ impl Closeup {
             switches: self.switches,
             threads: self.threads,
             cycle: self.cycle,
+            race: self.race,
             output: self.output,
             input: None,
             schedule,
@@ -240,6 +258,7 @@ impl Closeup {
 #[derive(Debug, Default)]
 struct Watcher {
     symbols: Symbols,
+    sight: Sight,
     trace_wanted: bool,
     switches: Vec<Switch>,
     thread: Option<ThreadId>,
@@ -255,10 +274,14 @@ struct Watcher {
 
 impl Observer for Watcher {
     fn stopped(&mut self, wire: &Wire, pid: i32) {
+        if self.sight.watched(wire, pid) {
+            return;
+        }
         let mut symbols = std::mem::take(&mut self.symbols);
         if let Ok(mut view) = View::new(&mut symbols, pid) {
             let thread = ThreadId(wire.stop.thread.load(Relaxed) as u16);
             match wire.stop.reason.load(Relaxed) {
+                stop::CONFLICT => self.sight.conflict(wire, &mut view),
                 stop::DECISION => self.decision(wire, &mut view),
                 stop::THROW => {
                     // The first panic is the cause; those after it are mostly about the first.
@@ -487,13 +510,15 @@ fn holder_of(view: &View<'_>, mutex: u64) -> Option<ThreadId> {
     u16::try_from(number).ok().map(ThreadId)
 }
 
-/// The mutexes that a thread holds, by the log.
-fn held_by(view: &mut View<'_>, wire: &Wire, thread: ThreadId, events: &[Event]) -> Vec<Held> {
+/// The locks that a thread holds, by the log.
+pub(crate) fn held_by(view: &mut View<'_>, wire: &Wire, thread: ThreadId, events: &[Event]) -> Vec<Held> {
     let mut held: Vec<(u64, u64)> = Vec::new();
     for event in events.iter().filter(|e| e.thread == thread && e.ok) {
         match event.op {
-            Op::Lock | Op::TryLock | Op::TimedLock | Op::Relock => held.push((event.object, event.pc)),
-            Op::Unlock => {
+            Op::Lock | Op::TryLock | Op::TimedLock | Op::Relock | Op::ReadLock | Op::WriteLock => {
+                held.push((event.object, event.pc));
+            }
+            Op::Unlock | Op::RwUnlock => {
                 if let Some(at) = held.iter().rposition(|(object, _)| *object == event.object) {
                     held.remove(at);
                 }

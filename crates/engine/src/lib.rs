@@ -17,6 +17,8 @@
 //! | `around` | commands and directories around each execution |
 //! | [`slot`] | jobs for executions and what came of them, as the wire holds them |
 //! | [`points`] | accesses of memory that conflict, and so are scheduling points |
+//! | [`kept`] | those places, kept from check to check |
+//! | `race`, [`raced`], [`suppress`] | a close look at a data race; all those of a check; those not to be reported |
 //! | [`judge`] | whether an execution is a bug |
 //! | [`check`] | the search: batches of plans over all workers |
 //! | [`confirm`] | one close look at a schedule, which makes a finding of it |
@@ -41,17 +43,21 @@ pub mod error;
 pub mod input;
 pub mod instrument;
 pub mod judge;
+pub mod kept;
 mod libraries;
 pub mod look;
 pub mod patch;
 pub mod points;
 pub mod program;
+mod race;
+pub mod raced;
 mod sanitizer;
 pub mod saved;
 pub mod scope;
 pub mod slot;
 mod spin;
 pub mod stdin;
+pub mod suppress;
 mod sys;
 pub mod unpack;
 pub mod zygote;

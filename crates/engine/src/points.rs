@@ -43,6 +43,13 @@ impl Conflict {
     pub fn is_race(&self) -> bool {
         !(self.first.atomic && self.second.atomic)
     }
+
+    /// The two places in the code and what is done there, in no order: equal for the same two accesses.
+    pub fn pair(&self) -> [(u64, bool, bool); 2] {
+        let mut pair = [self.first, self.second].map(|side| (side.pc, side.write, side.atomic));
+        pair.sort_unstable();
+        pair
+    }
 }
 
 /// The conflicts that an execution told of.
@@ -103,10 +110,20 @@ impl Points {
         for pc in [conflict.first.pc, conflict.second.pc] {
             new |= !self.is_full() && self.pcs.insert(pc);
         }
+        self.remember(conflict);
+        new
+    }
+
+    /// Adds the place in memory that a race is about: there, every access is remembered from now on.
+    pub fn remember(&mut self, conflict: &Conflict) {
         if conflict.is_race() && self.racy.len() < MAX_RACY {
             self.racy.insert(conflict.address & !7);
         }
-        new
+    }
+
+    /// Whether a place in memory was raced for.
+    pub fn is_racy(&self, address: u64) -> bool {
+        self.racy.contains(&(address & !7))
     }
 
     /// Tells the runtime of a parked program.

@@ -242,7 +242,8 @@ mod tests {
     }
 
     fn piece(start: u64, end: u64, function: &str, own: bool) -> Piece {
-        let frames = vec![Frame { function: function.into(), file: None, line: None, own }];
+        let frames =
+            vec![Frame { function: function.into(), file: None, line: None, own, ..Frame::default() }];
         Piece { start, end, module: "/bin/p".into(), system: false, has_lines: true, main: true, frames }
     }
 

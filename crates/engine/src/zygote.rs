@@ -165,9 +165,7 @@ impl Zygote {
                 if let Some(scope) = &limits.scope {
                     scope.write(zygote.wire(), zygote.pid())?;
                 }
-                let mut points = Points::resolve(&limits.world.accesses.points, zygote.pid());
-                points.extend(&limits.points);
-                points.write(zygote.wire());
+                zygote.all_points().write(zygote.wire());
                 Ok(zygote)
             }
             Waited::Interrupted => Err(Error::Interrupted),
@@ -279,15 +277,20 @@ impl Zygote {
     /// These accesses are scheduling points from now on.
     pub fn set_points(&mut self, points: &Arc<Points>) {
         if !Arc::ptr_eq(points, &self.limits.points) {
-            points.write(self.wire());
             self.limits.points = points.clone();
+            self.all_points().write(self.wire());
         }
+    }
+
+    fn all_points(&self) -> Points {
+        let mut points = Points::resolve(&self.limits.world.accesses.points, self.pid());
+        points.extend(&self.limits.points);
+        points
     }
 
     /// The accesses that are scheduling points, as they are written down.
     pub(crate) fn points(&self, symbols: &mut Symbols) -> Vec<CodePlace> {
-        let mut points = Points::resolve(&self.limits.world.accesses.points, self.pid());
-        points.extend(&self.limits.points);
+        let points = self.all_points();
         let Ok(mut view) = View::new(symbols, self.pid()) else { return Vec::new() };
         points.places(self.pid(), |pc| {
             let stack = Stack(view.frame_at(pc, true));

@@ -78,7 +78,8 @@ pub struct CheckArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = [
         "source", "no_instrument", "command", "strategy", "bound", "depth", "steps", "hang", "seed", "keep_going", "expect_exit",
         "carrier", "spurious", "faults", "no_preempt", "focus", "at_ready", "cpus", "real_time", "timeouts", "before",
-        "after", "dir", "stdin", "warm_up", "races", "accesses"
+        "after", "dir", "stdin", "warm_up", "races", "accesses",
+        "suppressions"
     ])]
     pub resume: Option<PathBuf>,
 
@@ -138,6 +139,10 @@ pub struct SearchArgs {
     /// [default: only what they lead to is reported]
     #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "report", value_enum)]
     pub races: Option<Races>,
+
+    /// Do not report the races that this file names, in the format of ThreadSanitizer's suppressions
+    #[arg(long, value_name = "FILE", requires = "races")]
+    pub suppressions: Option<PathBuf>,
 
     /// Which plain accesses of memory of an instrumented program are scheduling points: those that conflict, or all
     #[arg(long, value_name = "WHICH", value_enum, default_value = "conflicting")]

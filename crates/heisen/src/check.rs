@@ -9,7 +9,8 @@ use heisen_engine::compile::{self, Language};
 use heisen_engine::program::Program;
 use heisen_engine::saved::{Saved, write_whole};
 use heisen_engine::scope::Patterns;
-use heisen_engine::{Error, patch, stdin, unpack};
+use heisen_engine::suppress::Suppressions;
+use heisen_engine::{Error, kept, patch, stdin, unpack};
 use heisen_search::Search;
 use heisen_trace::{Accesses, Stdin, World};
 use std::fmt::Write as _;
@@ -36,7 +37,12 @@ pub fn run(args: &CheckArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
         replay: &format!("{} replay", own_name()),
         origin: "",
     };
-    prepared.explore(stop, !args.quiet)?.conclude(&place, args.json.as_deref(), args.quiet, args.color)
+    prepared.explore(stop, !args.quiet, &args.output)?.conclude(
+        &place,
+        args.json.as_deref(),
+        args.quiet,
+        args.color,
+    )
 }
 
 /// A program, and how far its search is.
@@ -75,13 +81,22 @@ impl Prepared {
         Prepared { search: options.search(), program, options, tally: Tally::default() }
     }
 
-    /// Searches, with a line of progress on a terminal.
-    pub fn explore(self, stop: Arc<AtomicBool>, show_progress: bool) -> Result<Explored, Error> {
-        let Prepared { program, options, search, tally } = self;
+    /// Searches, with a line of progress on a terminal. What is kept from check to check is below `directory`.
+    pub fn explore(
+        self,
+        stop: Arc<AtomicBool>,
+        show_progress: bool,
+        directory: &Path,
+    ) -> Result<Explored, Error> {
+        let Prepared { program, options, search, mut tally } = self;
         let mut limits = options.limits(stop);
         let runtime = unpack::runtime()?;
         limits.scope = options.scope.resolve(&runtime, &program, &limits)?;
         let check = Check { runtime, program: &program, options: &options, limits };
+
+        let kept = kept::path(directory, &program);
+        recall_points(&check, &kept, &mut tally)?;
+        let points_before = tally.points.len();
 
         let live = show_progress && std::io::stderr().is_terminal();
         let mut tell = |progress: &Progress<'_>| {
@@ -94,6 +109,9 @@ impl Prepared {
             let _ = write!(std::io::stderr(), "\r\x1b[K");
         }
         let outcome = result?;
+        if points_before < outcome.tally.points.len() {
+            keep_points(&check, &kept, &outcome.tally);
+        }
         Ok(Explored { program, options, outcome })
     }
 }
@@ -119,11 +137,14 @@ impl Explored {
         if let Some(path) = json {
             json::write(&json::result(program, options, outcome, &schedules), path)?;
         }
-        let found = !outcome.tally.findings.is_empty();
+        let found = outcome.findings().next().is_some();
         if outcome.ended == Ended::Interrupted {
             let path = self.save(place)?;
             say(interrupted(place.command, &path));
             return Ok(exit::INTERRUPTED);
+        }
+        for line in options.suppressions.others(|line| outcome.tally.races.has_used(line)) {
+            say(format_args!("note: {line}: fits no race of this check"));
         }
         Ok(if found { exit::FOUND } else { exit::CLEAN })
     }
@@ -141,13 +162,12 @@ impl Explored {
     /// A file for each finding, in their order.
     pub fn write_schedules(&self, place: &Place<'_>) -> Result<Vec<PathBuf>, Error> {
         let Place { directory, name, origin, .. } = place;
-        let findings = &self.outcome.tally.findings;
         let mut paths = Vec::new();
-        if !findings.is_empty() {
+        if self.outcome.findings().next().is_some() {
             create_directory(directory)?;
             stdin::keep(&self.options.world, &self.program, directory)?;
         }
-        for finding in findings {
+        for finding in self.outcome.findings() {
             let path = directory.join(format!("{name}-{}.schedule", &finding.signature[..8]));
             if let (Some(input), Some((name, _))) = (&finding.input, &finding.schedule.input) {
                 write_whole(&directory.join(name), input)?;
@@ -157,6 +177,30 @@ impl Explored {
             paths.push(path);
         }
         Ok(paths)
+    }
+}
+
+/// Starts with the scheduling points that an earlier check has kept. A file that is no use is as good as none.
+fn recall_points(check: &Check<'_>, path: &Path, tally: &mut Tally) -> Result<(), Error> {
+    let accesses = &check.options.world.accesses;
+    if !accesses.check || accesses.all || !tally.points.is_empty() {
+        return Ok(());
+    }
+    match kept::read(path, check.program) {
+        Ok(places) if places.is_empty() => {}
+        Ok(places) => tally.points = Arc::new(check.points_at(&places)?),
+        Err(error) => {
+            say(format_args!("note: no scheduling points are taken from an earlier check: {error}"));
+        }
+    }
+    Ok(())
+}
+
+/// Keeps them for the next. If that fails, nothing is lost but time.
+fn keep_points(check: &Check<'_>, path: &Path, tally: &Tally) {
+    let kept = check.places_of(&tally.points).and_then(|places| kept::write(path, check.program, places));
+    if let Err(error) = kept {
+        say(format_args!("note: the scheduling points are not kept for the next check: {error}"));
     }
 }
 
@@ -206,6 +250,7 @@ pub fn options(args: &SearchArgs, stop: &AtomicBool) -> Result<Options, Error> {
             Some(args::Races::Stop) => Races::Stop,
             Some(args::Races::Off) => Races::Off,
         },
+        suppressions: args.suppressions.as_deref().map(Suppressions::read).transpose()?.unwrap_or_default(),
     })
 }
 
@@ -358,7 +403,7 @@ fn report(paint: Paint, options: &Options, outcome: &Outcome, schedules: &[PathB
 /// The screens of all findings.
 pub fn screens(paint: Paint, outcome: &Outcome, schedules: &[PathBuf], replay: &str) -> String {
     let mut text = String::new();
-    for (index, finding) in outcome.tally.findings.iter().enumerate() {
+    for (index, finding) in outcome.findings().enumerate() {
         let replay = schedules.get(index).map(|path| format!("{replay} {}", quoted(path)));
         let replay = replay.as_deref().unwrap_or_default();
         let screen = Screen { paint, replay, time: Some(outcome.tally.time) };
@@ -372,11 +417,12 @@ pub fn screens(paint: Paint, outcome: &Outcome, schedules: &[PathBuf], replay: &
 fn summary(paint: Paint, options: &Options, outcome: &Outcome) -> String {
     let tally = &outcome.tally;
     let mut out = String::new();
-    if tally.findings.is_empty() {
+    let findings = outcome.findings().count();
+    if findings == 0 {
         let head = if outcome.complete() { paint.good("ok:") } else { paint.strong("nothing found:") };
         let _ = writeln!(out, "{head} {}{}", claim(options, outcome), allowance(options));
-    } else if tally.findings.len() > 1 || options.keep_going {
-        let _ = writeln!(out, "{} in all", count(tally.findings.len() as u64, "distinct finding"));
+    } else if findings > 1 || options.keep_going {
+        let _ = writeln!(out, "{} in all", count(findings as u64, "distinct finding"));
     }
     let _ = writeln!(
         out,
@@ -385,9 +431,37 @@ fn summary(paint: Paint, options: &Options, outcome: &Outcome) -> String {
         count(tally.steps, "scheduling point"),
         tally.time.as_secs_f64()
     );
+    out.push_str(&about_races(options, outcome));
     let _ = writeln!(out, "{}", paint.faint("not controlled:"));
     for line in &outcome.not_controlled {
         let _ = writeln!(out, "{}", paint.faint(format!("  {line}")));
+    }
+    out
+}
+
+/// What is to be said of races and accesses besides the findings.
+fn about_races(options: &Options, outcome: &Outcome) -> String {
+    let races = &outcome.tally.races;
+    let mut out = String::new();
+    if races.suppressed() > 0 {
+        let _ = writeln!(out, "{} suppressed", count(races.suppressed() as u64, "race"));
+    }
+    if options.races == Races::Quiet && races.any() {
+        let what = match races.unlisted() {
+            0 => "accesses race".to_owned(),
+            1 => "1 pair of accesses races".to_owned(),
+            some => format!("{} of accesses race", count(some as u64, "pair")),
+        };
+        let _ = writeln!(out, "{what} (--races lists them)");
+    }
+    if outcome.sound {
+        let _ = match outcome.tally.points.len() {
+            0 => writeln!(out, "no accesses of memory conflict"),
+            points => {
+                let points = count(points as u64, "place");
+                writeln!(out, "all accesses that conflict are scheduling points, at {points} in the code")
+            }
+        };
     }
     out
 }

@@ -1,5 +1,6 @@
 //! The result as JSON. This is a contract with scripts: fields are added, never changed or taken away.
 
+use crate::race;
 use crate::report::value;
 use heisen_engine::check::{Ended, Options, Outcome};
 use heisen_engine::program::Program;
@@ -12,16 +13,17 @@ use std::path::{Path, PathBuf};
 /// The result of a check; `schedules` are the files of its findings, in their order.
 pub fn result(program: &Program, options: &Options, outcome: &Outcome, schedules: &[PathBuf]) -> Value {
     let tally = &outcome.tally;
-    let verdict = if !tally.findings.is_empty() {
+    let verdict = if outcome.findings().next().is_some() {
         "bug"
     } else if outcome.complete() || outcome.ended == Ended::Limit && outcome.search_samples() {
         "clean"
     } else {
         "incomplete"
     };
-    let findings: Vec<Value> = tally
-        .findings
-        .iter()
+    let races: Vec<Value> =
+        outcome.findings().zip(schedules).filter_map(|(finding, path)| race::json(finding, path)).collect();
+    let findings: Vec<Value> = outcome
+        .findings()
         .zip(schedules)
         .map(|(finding, schedule)| {
             json!({
@@ -54,6 +56,12 @@ pub fn result(program: &Program, options: &Options, outcome: &Outcome, schedules
         "diverged": outcome.status.diverged,
         "diverged_at": tally.diverged_at.as_ref().filter(|at| !at.is_empty()),
         "findings": findings,
+        "races": races,
+        "races_suppressed": tally.races.suppressed(),
+        "races_unlisted": tally.races.unlisted(),
+        "access_points": tally.points.len(),
+        "restarts": tally.restarts,
+        "sound": outcome.sound,
         "scope": options.scope,
         "patch": options.world.patch,
         "not_controlled": outcome.not_controlled,

@@ -9,6 +9,7 @@ mod exit;
 mod gdb;
 mod json;
 mod paint;
+mod race;
 mod replay;
 mod report;
 mod show;

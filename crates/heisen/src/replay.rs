@@ -10,7 +10,7 @@ use heisen_engine::program::Program;
 use heisen_engine::slot::Job;
 use heisen_engine::zygote::{Limits, Output};
 use heisen_engine::{Error, compile, diverge, input, stdin, unpack};
-use heisen_trace::{End, Schedule};
+use heisen_trace::{End, FindingKind, Schedule};
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -64,7 +64,7 @@ pub fn replay(
         output: Output::Kept,
         trace: args.trace,
     };
-    let closeup = camera.shoot(Job::Schedule(&schedule))?;
+    let mut closeup = camera.shoot(Job::Schedule(&schedule))?;
     if !args.quiet {
         print(&closeup.output, true);
         if args.trace {
@@ -95,6 +95,13 @@ pub fn replay(
             "the program ran for {} s without reaching a scheduling point{place}; if it only takes long, raise --hang",
             args.hang.as_secs_f32()
         )));
+    }
+    // A race is looked for only where one is expected: the execution may end as well as any other.
+    if schedule.outcome.as_ref().is_some_and(|(kind, _)| *kind == FindingKind::DataRace) {
+        let same = |closeup: &Closeup| closeup.signature() == schedule.signature;
+        if let Some(race) = camera.race(Job::Schedule(&schedule), &|_| true, &same)? {
+            closeup = race;
+        }
     }
     conclude(args, &schedule, &camera, closeup, changed)
 }

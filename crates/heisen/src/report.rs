@@ -42,6 +42,8 @@ impl Screen<'_> {
         writeln!(out, "{} {}", paint.bad(headline(finding.kind)), paint.strong(&finding.message))?;
         if finding.kind == FindingKind::Deadlock {
             self.deadlock(out, finding, sources)?;
+        } else if let Some(race) = &finding.race {
+            self.race(out, finding, race, sources)?;
         } else {
             self.place(out, finding, sources)?;
         }
@@ -57,10 +59,13 @@ impl Screen<'_> {
                 writeln!(out, "    {}", paint.faint(end_of(line)))?;
             }
         }
-        let found = match finding.executions_to_find {
+        let mut found = match finding.executions_to_find {
             0 => String::new(),
             n => format!("found in execution {}", number(n)),
         };
+        if let Some(race) = finding.race.as_ref().filter(|race| race.executions > 1) {
+            let _ = write!(found, " and {} more", number(race.executions - 1));
+        }
         match self.time {
             Some(time) if !found.is_empty() => {
                 writeln!(out, "\n  {found}, after {:.2} s", time.as_secs_f64())?
@@ -98,7 +103,7 @@ impl Screen<'_> {
         writeln!(out, "    {}", self.paint.faint(format!("called from {}", own.join(" ← "))))
     }
 
-    fn line(&self, out: &mut String, stack: &Stack, sources: &mut Sources) -> std::fmt::Result {
+    pub fn line(&self, out: &mut String, stack: &Stack, sources: &mut Sources) -> std::fmt::Result {
         let Some((line, text)) = stack.place().and_then(|f| sources.of(f)) else { return Ok(()) };
         writeln!(out, "    {} {text}", self.paint.faint(format!("{line} |")))
     }
@@ -153,7 +158,7 @@ impl Screen<'_> {
     }
 
     /// `T1 (deposit)`.
-    fn who(&self, finding: &Finding, thread: ThreadId) -> String {
+    pub fn who(&self, finding: &Finding, thread: ThreadId) -> String {
         let line = finding.schedule.threads.iter().find(|t| t.thread == thread);
         match line.filter(|l| !l.start.is_empty()) {
             Some(line) => self.paint.thread(format!("{thread} ({})", line.start)),
@@ -226,6 +231,7 @@ fn headline(kind: FindingKind) -> &'static str {
         FindingKind::ExitStatus => "exit status:",
         FindingKind::Panic => "panic:",
         FindingKind::Misuse => "misuse:",
+        FindingKind::DataRace => "data race:",
     }
 }
 

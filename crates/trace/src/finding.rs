@@ -3,6 +3,7 @@
 use crate::cycle::Cycle;
 use crate::fault::Fault;
 use crate::op::Op;
+use crate::race::Race;
 use crate::schedule::Schedule;
 use crate::thread::ThreadId;
 use serde::{Deserialize, Serialize};
@@ -28,11 +29,13 @@ pub enum FindingKind {
     Panic,
     /// A synchronisation object was used in a way that its specification leaves undefined.
     Misuse,
+    /// Two accesses of the same memory that nothing orders.
+    DataRace,
 }
 
 impl FindingKind {
     /// Every kind.
-    pub const ALL: [FindingKind; 8] = [
+    pub const ALL: [FindingKind; 9] = [
         FindingKind::Assertion,
         FindingKind::Crash,
         FindingKind::Deadlock,
@@ -41,6 +44,7 @@ impl FindingKind {
         FindingKind::ExitStatus,
         FindingKind::Panic,
         FindingKind::Misuse,
+        FindingKind::DataRace,
     ];
 
     /// How the kind is written in files.
@@ -54,6 +58,7 @@ impl FindingKind {
             FindingKind::ExitStatus => "exit-status",
             FindingKind::Panic => "panic",
             FindingKind::Misuse => "misuse",
+            FindingKind::DataRace => "data-race",
         }
     }
 
@@ -80,6 +85,9 @@ pub struct Frame {
     pub line: Option<u32>,
     /// Whether the code belongs to the program rather than to a language's library.
     pub own: bool,
+    /// The file that the code is in, by its name.
+    #[serde(default)]
+    pub module: String,
 }
 
 impl Frame {
@@ -219,6 +227,9 @@ pub struct Finding {
     /// What is repeated, if the program does not end.
     #[serde(default)]
     pub cycle: Option<Cycle>,
+    /// The two accesses, if it is a data race.
+    #[serde(default)]
+    pub race: Option<Race>,
     /// The last lines the program wrote to its standard error.
     pub output: String,
     /// Two findings with the same signature are the same bug.

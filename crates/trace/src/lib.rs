@@ -22,6 +22,8 @@ pub mod finding;
 #[cfg(feature = "std")]
 pub mod plan;
 #[cfg(feature = "std")]
+pub mod race;
+#[cfg(feature = "std")]
 pub mod schedule;
 #[cfg(feature = "std")]
 pub mod stdin;
@@ -45,6 +47,8 @@ pub use fault::Faults;
 pub use finding::{Finding, FindingKind, Frame, Stack};
 #[cfg(feature = "std")]
 pub use plan::{Override, Plan, Policy};
+#[cfg(feature = "std")]
+pub use race::Race;
 #[cfg(feature = "std")]
 pub use schedule::Schedule;
 #[cfg(feature = "std")]

@@ -58,6 +58,7 @@ unsafe fn transfer(pid: i32, into: &libc::iovec, from: &[libc::iovec]) -> io::Re
 }
 
 /// The stack of a paused thread, fetched in blocks. Good for one look: what was fetched is not fetched again.
+#[derive(Debug)]
 pub struct StackMemory {
     pid: i32,
     pages: HashMap<u64, Option<Box<[u8]>>>,
@@ -67,6 +68,13 @@ impl StackMemory {
     /// A stack of this process, of which nothing is fetched yet.
     pub fn new(pid: i32) -> StackMemory {
         StackMemory { pid, pages: HashMap::new() }
+    }
+
+    /// The same, with what is at an address, mostly the top of the stack, fetched now: for a look when the thread has gone on.
+    pub fn taken_at(pid: i32, address: u64) -> StackMemory {
+        let mut memory = StackMemory::new(pid);
+        memory.fetch(address / PAGE);
+        memory
     }
 
     /// The word at `address`, which need not be aligned.

@@ -262,7 +262,11 @@ impl View<'_> {
     /// The stack of a thread, innermost frame first, with inlined functions as frames of their own and without the
     /// frames of hidden modules; at most 64 frames.
     pub fn stack(&mut self, registers: Registers) -> Stack {
-        let mut memory = StackMemory::new(self.pid);
+        self.stack_in(registers, StackMemory::new(self.pid))
+    }
+
+    /// The same, of a thread whose registers and memory were taken before.
+    pub(crate) fn stack_in(&mut self, registers: Registers, mut memory: StackMemory) -> Stack {
         let mut cpu = Cpu::new(registers);
         // Only the innermost frame, and one that a signal interrupted, is at its next instruction. All others are
         // behind a call, which may be the last instruction of a function or line.
@@ -338,6 +342,7 @@ impl View<'_> {
                 file: file.map(|file| place::shown(&file, &self.symbols.here)),
                 line: spot.line,
                 own,
+                module: module.name.clone(),
             }
         };
         spots.into_iter().map(frame).collect()
@@ -441,6 +446,11 @@ impl View<'_> {
     fn mapping(&self, address: u64) -> Option<&Mapping> {
         let end = self.mappings.partition_point(|mapping| mapping.start <= address);
         self.mappings[..end].last().filter(|mapping| address < mapping.end)
+    }
+
+    /// Whether two addresses are in the same mapping of memory.
+    pub fn in_one_mapping(&self, one: u64, other: u64) -> bool {
+        self.mapping(one).is_some_and(|mapping| (mapping.start..mapping.end).contains(&other))
     }
 
     /// Whether an address is in memory with code in it.

@@ -54,7 +54,7 @@ fn case(out: &mut String, tested: &Tested) {
         tested.time.as_secs_f64()
     );
     let inner = match &tested.verdict {
-        Verdict::Explored(explored, _) => explored.outcome.tally.findings.first().map(|finding| {
+        Verdict::Explored(explored, _) => explored.outcome.findings().next().map(|finding| {
             let text = details(Paint::new(Color::Never), tested).unwrap_or_default();
             format!(
                 "<failure type=\"{}\" message=\"{}\">{}</failure>",

@@ -21,10 +21,10 @@ pub fn line(paint: Paint, tested: &Tested) -> String {
         Verdict::Ignored => format!("{head} ignored"),
         Verdict::Interrupted(_) => format!("{head} interrupted"),
         Verdict::Error(_) => format!("{head} {}", paint.bad("not explored")),
-        Verdict::Explored(explored, schedules) => match explored.outcome.tally.findings.first() {
+        Verdict::Explored(explored, schedules) => match explored.outcome.findings().next() {
             None => format!("{head} {} ({}, {})", paint.good("ok"), extent(explored), cost(explored)),
             Some(finding) => {
-                let more = match explored.outcome.tally.findings.len() {
+                let more = match explored.outcome.findings().count() {
                     1 => String::new(),
                     n => format!(", {n} findings"),
                 };

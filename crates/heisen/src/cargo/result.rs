@@ -33,7 +33,7 @@ pub enum Verdict {
 impl Tested {
     /// Whether a bug was found.
     pub fn failed(&self) -> bool {
-        matches!(&self.verdict, Verdict::Explored(explored, _) if !explored.outcome.tally.findings.is_empty())
+        matches!(&self.verdict, Verdict::Explored(explored, _) if explored.outcome.findings().next().is_some())
     }
 
     /// One JSON object: that of `heisen check`, if it was explored, with the names of the test.

@@ -124,7 +124,7 @@ impl Session<'_> {
         program.directory = Some(executable.directory.clone());
         program.environment = executable.environment.clone();
         let prepared = Prepared::new(program, self.options.clone());
-        let explored = prepared.explore(self.stop.clone(), !self.args.output.quiet)?;
+        let explored = prepared.explore(self.stop.clone(), !self.args.output.quiet, self.directory)?;
         let name = file_name(&executable.id(), &test.name);
         let place = Place {
             directory: self.directory,

@@ -1,5 +1,6 @@
 //! The comparison of an access with those before it. The idea of epochs is FastTrack's (PLDI'09).
 
+use super::clock::Clock;
 use super::epoch::Epoch;
 use super::found;
 use super::order::{self, knows, settled};
@@ -121,23 +122,33 @@ impl Both {
 /// An access to a granule that has a node, or needs one.
 #[cold]
 pub fn general(granule: &Granule, new: Epoch, kind: u32, address: usize, pc: usize) {
+    passing(granule, new, kind, address, pc, None);
+}
+
+/// The same of an atomic access, with what was left there for it, if it acquires that. Plain accesses which that knows of
+/// do not race with it. Atomic ones still conflict, as it might have come before them.
+pub fn passing(granule: &Granule, new: Epoch, kind: u32, address: usize, pc: usize, left: Option<&Clock>) {
     let node = granule.make_node();
     let access = Access::new(new, kind, pc);
-    compare(node, &access, address);
+    compare(node, &access, address, left);
     let access = remember(node, access);
     granule.simplify(node, access);
 }
 
 /// Looks for accesses of other threads that conflict.
-fn compare(node: &Node, access: &Access, address: usize) {
+fn compare(node: &Node, access: &Access, address: usize, left: Option<&Clock>) {
     let me = me();
+    let passes = |old: &Access| {
+        old.kind() & kind::ATOMIC == 0
+            && left.is_some_and(|left| left.of(old.epoch.thread()) >= old.epoch.clock())
+    };
     for old in node.accesses() {
         let old = old.get();
         let shared = old.bytes() & access.bytes();
         if shared == 0 || old.epoch.thread() == me || (old.kind() | access.kind()) & kind::WRITE == 0 {
             continue;
         }
-        if !knows(me, old.epoch) {
+        if !knows(me, old.epoch) && !passes(&old) {
             if old.kind() & access.kind() & kind::ATOMIC == 0 {
                 node.exact.set(true);
             }

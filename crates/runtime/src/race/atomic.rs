@@ -4,7 +4,7 @@
 //! it, is after it. A plain store by another thread breaks the chain. Relaxed operations order nothing by themselves,
 //! but fences before and after them do.
 
-use super::access::general;
+use super::access::passing;
 use super::shadow::{Node, granule};
 use super::{mode, order};
 use crate::report;
@@ -50,6 +50,8 @@ pub fn done(does: Does, address: usize, size: usize, order: i32, pc: usize) {
         return;
     }
     let kind = kind::ATOMIC | if does == Does::Load { 0 } else { kind::WRITE };
+    let left = &granule(address).make_node().left;
+    let left = Some(left).filter(|_| does != Does::Store && acquires(order));
     let mut at = address;
     let end = address + size;
     while at < end {
@@ -57,7 +59,7 @@ pub fn done(does: Does, address: usize, size: usize, order: i32, pc: usize) {
         let bytes = (((1u32 << inside) - 1) << (at & 7)) as u8;
         let granule = granule(at);
         granule.make_node().exact.set(true);
-        general(granule, order::now().with_bytes(bytes), kind, at, pc);
+        passing(granule, order::now().with_bytes(bytes), kind, at, pc, left);
         at += inside;
     }
     synchronise(granule(address).make_node(), does, order);

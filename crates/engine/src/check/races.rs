@@ -1,0 +1,178 @@
+//! What a search does about data races besides making scheduling points of them: the first of each pair of places is
+//! looked at closely, and reported unless it is suppressed.
+
+use super::{Driver, Ended, MAX_FINDINGS, MAX_UNCONFIRMED, Races};
+use crate::confirm::Closeup;
+use crate::error::Result;
+use crate::points::Conflict;
+use crate::race::Scene;
+use crate::raced::Fate;
+use crate::slot::{Job, Run};
+use crate::zygote::Limits;
+use heisen_trace::{Note, Plan};
+use std::collections::BTreeSet;
+
+impl Driver<'_> {
+    /// Takes the races of an execution; whether they end the search.
+    pub(super) fn take_races(&mut self, plan: &Plan, run: &Run) -> Result<bool> {
+        let races: Vec<Conflict> = run.conflicts.iter().copied().filter(Conflict::is_race).collect();
+        let mut reports = BTreeSet::new();
+        if self.races_asked_for() && races.iter().any(|race| !self.is_known(race)) {
+            self.look_at_races(plan, &races, &mut reports)?;
+        }
+        for race in &races {
+            match self.tally.races.fate(race) {
+                Some(Fate::Reported(number)) => {
+                    reports.insert(number);
+                }
+                None | Some(Fate::Told) if !self.races_asked_for() => {
+                    let exact = self.tally.points.is_racy(race.address);
+                    self.tally.races.settle(race, if exact { Fate::Unlisted } else { Fate::Told });
+                }
+                _ => {}
+            }
+        }
+        self.tally.races.count(&reports);
+        Ok(self.one_race_is_enough() && !reports.is_empty())
+    }
+
+    fn races_asked_for(&self) -> bool {
+        matches!(self.check.options.races, Races::Report | Races::Stop)
+    }
+
+    fn one_race_is_enough(&self) -> bool {
+        self.check.options.races == Races::Stop && !self.check.options.keep_going
+    }
+
+    /// Whether nothing new can be learned of a race that an execution told of.
+    fn is_known(&self, race: &Conflict) -> bool {
+        match self.tally.races.fate(race) {
+            None => false,
+            Some(Fate::Told) => !self.tally.points.is_racy(race.address),
+            Some(_) => true,
+        }
+    }
+
+    /// Looks closely at the races of an execution that are not known yet; `told` is what it said of them itself. The
+    /// numbers of all that are reported are added to `reports`.
+    fn look_at_races(&mut self, plan: &Plan, told: &[Conflict], reports: &mut BTreeSet<usize>) -> Result<()> {
+        if self.tally.unconfirmed >= MAX_UNCONFIRMED {
+            return Ok(());
+        }
+        let limits = self.limits();
+        let scene = self.check.camera(&limits).scene(Job::Plan(plan))?;
+        for race in &scene.races {
+            let full = self.tally.races.reports().len() >= MAX_FINDINGS;
+            let fate = match self.tally.races.fate(race) {
+                Some(fate) if fate != Fate::Told => Some(fate),
+                _ if full => Some(Fate::Unlisted),
+                _ => self.look_at_race(plan, &limits, &scene, race)?,
+            };
+            // What did not come up again may do so in another execution.
+            let Some(fate) = fate else { continue };
+            self.tally.races.settle(race, fate);
+            if let Fate::Reported(number) = fate {
+                reports.insert(number);
+                if self.one_race_is_enough() {
+                    return Ok(());
+                }
+            }
+        }
+        for race in told {
+            if self.tally.races.fate(race).is_some() {
+                continue;
+            }
+            let near = |other: &Conflict| other.address / 8 == race.address / 8;
+            if scene.races.iter().any(near) {
+                self.tally.races.settle(race, Fate::Told);
+            } else {
+                self.unconfirmed(plan);
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks closely at one race. None if it did not come up again.
+    fn look_at_race(
+        &mut self,
+        plan: &Plan,
+        limits: &Limits,
+        scene: &Scene,
+        race: &Conflict,
+    ) -> Result<Option<Fate>> {
+        let camera = self.check.camera(limits);
+        let closeup = camera.race_in(scene, Job::Plan(plan), race)?;
+        let seen = closeup.as_ref().and_then(|closeup| closeup.race.clone());
+        let (Some(closeup), Some(seen)) = (closeup, seen) else { return Ok(self.unconfirmed(plan)) };
+        let signature = closeup.signature();
+        if let Some(line) = self.check.options.suppressions.fits(&seen) {
+            self.tally.races.suppress(signature);
+            return Ok(Some(Fate::Suppressed(line)));
+        }
+        if let Some(number) = self.tally.races.number_of(&signature) {
+            return Ok(Some(Fate::Reported(number)));
+        }
+        let outside = closeup.outside;
+        let Some(finding) = closeup.into_finding(&camera, self.tally.executions) else { return Ok(None) };
+        // The schedule as it will be written must lead there, too.
+        let same = |other: &Conflict| other.pair() == race.pair();
+        let is_it = |again: &Closeup| again.signature() == signature;
+        let again = camera.race(Job::Schedule(&finding.schedule), &same, &is_it)?;
+        if again.is_none_or(|again| again.run.execution.diverged.is_some() || !is_it(&again)) {
+            return Ok(self.unconfirmed(plan));
+        }
+        if outside {
+            self.tally.notes |= 1 << (Note::Unrecorded as u8);
+        }
+        Ok(Some(Fate::Reported(self.tally.races.report(finding))))
+    }
+
+    /// A race did not come up again.
+    fn unconfirmed(&mut self, plan: &Plan) -> Option<Fate> {
+        self.tally.unconfirmed += 1;
+        self.locate(plan, None);
+        None
+    }
+
+    /// Whether every access that conflicts in any execution within the bound is a scheduling point, so that the bound was
+    /// explored soundly (ICB, PLDI'07, theorem 2).
+    pub(super) fn is_sound(&self, ended: Ended) -> bool {
+        let accesses = &self.check.options.world.accesses;
+        let partly = [Note::TooManyConflicts, Note::TooManyPoints];
+        self.tally.instrumented
+            && (accesses.check || accesses.all)
+            && ended == Ended::Exhausted
+            && !self.search.samples()
+            && partly.iter().all(|&note| self.tally.notes & 1 << (note as u8) == 0)
+    }
+
+    /// What is to be said of accesses of memory.
+    pub(super) fn about_accesses(&self, ended: Ended) -> Option<String> {
+        let accesses = &self.check.options.world.accesses;
+        let patched = self.check.limits.patches.sentence();
+        let text = if !self.tally.instrumented && patched.is_some() {
+            return patched;
+        } else if !self.tally.instrumented {
+            "memory accesses: only synchronisation calls are scheduling points, as the program is not instrumented; \
+             races between plain or atomic accesses are not explored"
+        } else if accesses.all {
+            return None;
+        } else if !accesses.check {
+            "plain memory accesses: the check for races is off, so only atomic accesses are scheduling points"
+        } else if self.search.samples() || ended == Ended::Exhausted {
+            return None;
+        } else {
+            "memory accesses: only those that were seen to conflict are scheduling points, and the search did not come \
+             to its end"
+        };
+        Some(text.to_owned())
+    }
+
+    /// What is to be said of races that were not listed, though that was asked for.
+    pub(super) fn about_races(&self) -> Option<String> {
+        let unlisted = self.tally.races.unlisted();
+        (self.races_asked_for() && unlisted > 0).then(|| {
+            format!("data races: only {MAX_FINDINGS} are listed; {unlisted} more pairs of accesses race")
+        })
+    }
+}

@@ -1,0 +1,28 @@
+// Rust: what `unsafe` allows, and what std does to order threads.
+// race: read count | write count
+// race: write count | write count
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+#[cfg(not(clean))]
+static mut COUNTER: u32 = 0;
+
+fn main() {
+    let lock = Arc::new(Mutex::new(0u32));
+    let threads: Vec<_> = (0..2)
+        .map(|_| {
+            let lock = lock.clone();
+            thread::spawn(move || {
+                *lock.lock().unwrap() += 1;
+                #[cfg(not(clean))]
+                unsafe {
+                    COUNTER += 1; // @count
+                }
+            })
+        })
+        .collect();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    assert_eq!(*lock.lock().unwrap(), 2);
+}

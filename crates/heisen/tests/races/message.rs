@@ -1,0 +1,28 @@
+// Rust: a message by a flag, with and without the orders that it needs.
+// race: write data | read data_seen
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+struct Slot(UnsafeCell<u64>);
+unsafe impl Sync for Slot {}
+
+static DATA: Slot = Slot(UnsafeCell::new(0));
+static FLAG: AtomicBool = AtomicBool::new(false);
+
+#[cfg(clean)]
+const ORDERS: (Ordering, Ordering) = (Ordering::Release, Ordering::Acquire);
+#[cfg(not(clean))]
+const ORDERS: (Ordering, Ordering) = (Ordering::Relaxed, Ordering::Relaxed);
+
+fn main() {
+    let thread = thread::spawn(|| {
+        unsafe { *DATA.0.get() = 1 }; // @data
+        FLAG.store(true, ORDERS.0);
+    });
+    if FLAG.load(ORDERS.1) {
+        let seen = unsafe { *DATA.0.get() }; // @data_seen
+        assert_eq!(seen, 1);
+    }
+    thread.join().unwrap();
+}
