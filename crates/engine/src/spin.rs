@@ -30,6 +30,7 @@ struct State {
 
 /// Words of `user_regs_struct`, and the places of those that are needed by name.
 const GENERAL: usize = size_of::<libc::user_regs_struct>() / 8;
+const ORIG_RAX: usize = 15;
 const RIP: usize = 16;
 
 /// A byte that was written: where, and what was there before.
@@ -109,6 +110,10 @@ pub(crate) fn yields(tid: i32) -> bool {
 
 fn try_yield(tid: i32) -> io::Result<bool> {
     let traced = Traced::stop(tid)?;
+    if traced.state()?.general[ORIG_RAX] as i64 >= 0 {
+        // It is in a system call, which a step would only begin anew: perhaps it has just stopped for us, and waits.
+        return Ok(false);
+    }
     let mut factory = InstructionInfoFactory::new();
     let mut states: Vec<u64> = Vec::new();
     let mut seen: HashMap<State, usize> = HashMap::new();

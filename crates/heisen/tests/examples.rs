@@ -1,6 +1,7 @@
 //! Every example does what its head comment says: the stated bug at exactly the stated number of preemptions, or clean
-//! and complete; and every schedule found replays a hundred times with the same outcome. `with` names options that it is
-//! checked with; without them, a bug is not there.
+//! and complete; and every schedule found replays a hundred times with the same outcome. `with` names options that it
+//! is checked with; without those that let waits and calls fail, a bug is not there. The tables of `docs/examples.md`
+//! hold.
 
 mod common;
 
@@ -43,6 +44,7 @@ fn examples(language: &str) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = std::fs::read_dir(root().join("examples").join(language))
         .expect("the examples")
         .map(|e| e.expect("an entry").path())
+        .filter(|path| path.extension().is_none_or(|e| e != "h"))
         .collect();
     all.sort();
     assert!(all.len() >= 2);
@@ -60,9 +62,11 @@ fn check_example(path: &Path) {
     match stated {
         Stated::Clean => {
             let json = check(&[file]);
+            let bound = options.iter().skip_while(|option| *option != "--bound").nth(1);
+            let bound: u64 = bound.map_or(2, |bound| bound.parse().expect("a number"));
             assert_eq!(json["verdict"], "clean", "{file}: {json:#}");
             assert_eq!(json["complete"], true, "{file}: {json:#}");
-            assert_eq!(json["preemption_bound"], 2, "{file}: {json:#}");
+            assert_eq!(json["preemption_bound"], bound, "{file}: {json:#}");
             assert!(json["findings"].as_array().is_some_and(Vec::is_empty));
         }
         Stated::Bug { kind, preemptions } => {
@@ -121,4 +125,58 @@ fn cpp_examples() {
 #[test]
 fn rust_examples() {
     check_examples("rust");
+}
+
+/// The rows of the table in `docs/examples.md` that begins with that word, without the head.
+fn table(first: &str) -> Vec<Vec<String>> {
+    let text = std::fs::read_to_string(root().join("docs/examples.md")).expect("the document");
+    let cells = |line: &str| line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect();
+    let mut lines = text.lines().skip_while(|line| !line.starts_with(first)).skip(2);
+    lines.by_ref().take_while(|line| line.starts_with('|')).map(cells).collect()
+}
+
+/// What a cell has between backquotes.
+fn names(cell: &str) -> impl Iterator<Item = &str> {
+    cell.split('`').skip(1).step_by(2)
+}
+
+#[test]
+fn the_document_tells_of_every_bug() {
+    let told: Vec<(String, Stated)> = table("| program | what")
+        .iter()
+        .map(|row| {
+            let preemptions = row[3].parse().expect("a number");
+            (row[0].trim_matches('`').to_owned(), Stated::Bug { kind: row[2].clone(), preemptions })
+        })
+        .collect();
+    let name = |path: &PathBuf| path.file_name().expect("a name").to_string_lossy().into_owned();
+    let there: Vec<(String, Stated)> = ["c", "cpp", "rust"]
+        .into_iter()
+        .flat_map(examples)
+        .map(|path| (name(&path), stated(&path).0))
+        .filter(|(_, stated)| *stated != Stated::Clean)
+        .collect();
+    assert_eq!(told, there);
+}
+
+/// "Iterative context bounding" (PLDI'07), table 2.
+#[test]
+fn bugs_per_bound() {
+    let rows = table("| program | here");
+    assert_eq!(rows.len(), 4);
+    for row in rows {
+        let mut found = [0; 3];
+        for name in names(&row[1]) {
+            let directory = scratch();
+            let file = root().join("examples/c").join(name);
+            let file = file.to_str().expect("a plain path");
+            let json = check_json(directory.path(), &["--keep-going", "--bound", "2", file]);
+            assert_eq!(json["complete"], true, "{file}: {json:#}");
+            for finding in json["findings"].as_array().expect("a list") {
+                found[finding["preemptions"].as_u64().expect("a number") as usize] += 1;
+            }
+        }
+        let told: Vec<u64> = row[2..5].iter().map(|cell| cell.parse().expect("a number")).collect();
+        assert_eq!(found[..], told, "{}", row[0]);
+    }
 }

@@ -68,10 +68,15 @@ struct Looks {
     count: Cell<u32>,
     /// How many reads there were since that were among them.
     again: Cell<u32>,
+    /// How many there were in all.
+    all: Cell<u32>,
 }
 
-/// So many reads a loop may consist of to be seen.
-const LOOKS: usize = 8;
+/// So many reads a loop may consist of to be seen at once.
+const LOOKS: usize = 32;
+
+/// After so many reads a thread is taken to wait, whatever it has read.
+const MANY: u32 = 10_000;
 
 struct AllLooks([Looks; MAX_THREADS]);
 
@@ -79,13 +84,24 @@ struct AllLooks([Looks; MAX_THREADS]);
 unsafe impl Sync for AllLooks {}
 
 static L: AllLooks = AllLooks(
-    [const { Looks { seen: [const { Cell::new(0) }; LOOKS], count: Cell::new(0), again: Cell::new(0) } };
-        MAX_THREADS],
+    [const {
+        Looks {
+            seen: [const { Cell::new(0) }; LOOKS],
+            count: Cell::new(0),
+            again: Cell::new(0),
+            all: Cell::new(0),
+        }
+    }; MAX_THREADS],
 );
 
 /// Whether the running thread, which reads a value from memory, has only read what it had read before, for long.
 fn looks_in_vain(address: usize, pc: usize, value: u64) -> bool {
     let looks = &L.0[me()];
+    looks.all.set(looks.all.get() + 1);
+    if looks.all.get() >= MANY {
+        looks.all.set(0);
+        return true;
+    }
     let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
     let hash = mix(mix(mix(1, address as u64), pc as u64), value);
     let count = looks.count.get() as usize;
@@ -109,6 +125,7 @@ pub fn progress() {
     let looks = &L.0[me()];
     looks.count.set(0);
     looks.again.set(0);
+    looks.all.set(0);
 }
 
 /// A scheduling point before a read of memory, which has that value now.

@@ -5,7 +5,7 @@
 //! but fences before and after them do.
 
 use super::access::passing;
-use super::shadow::{Node, granule};
+use super::shadow::{Left, granule};
 use super::{mode, order};
 use crate::report;
 use crate::sched::me;
@@ -50,7 +50,7 @@ pub fn done(does: Does, address: usize, size: usize, order: i32, pc: usize) {
         return;
     }
     let kind = kind::ATOMIC | if does == Does::Load { 0 } else { kind::WRITE };
-    let left = &granule(address).make_node().left;
+    let left = &granule(address).make_node().left(address).clock;
     let left = Some(left).filter(|_| does != Does::Store && acquires(order));
     let mut at = address;
     let end = address + size;
@@ -62,33 +62,33 @@ pub fn done(does: Does, address: usize, size: usize, order: i32, pc: usize) {
         passing(granule, order::now().with_bytes(bytes), kind, at, pc, left);
         at += inside;
     }
-    synchronise(granule(address).make_node(), does, order);
+    synchronise(granule(address).make_node().left(address), does, order);
 }
 
-fn synchronise(node: &Node, does: Does, order: i32) {
-    if does != Does::Store && !node.left.is_empty() {
+fn synchronise(left: &Left, does: Does, order: i32) {
+    if does != Does::Store && !left.clock.is_empty() {
         if acquires(order) {
-            order::learn(&node.left);
+            order::learn(&left.clock);
         } else {
-            order::fence_acquire().join(&node.left);
+            order::fence_acquire().join(&left.clock);
         }
     }
     match does {
         Does::Load => {}
         // What the thread itself has left may stay: it knows it anyway.
-        Does::Store if node.leaver.get() != me() => node.left.clear(),
+        Does::Store if left.leaver.get() != me() => left.clock.clear(),
         Does::Store | Does::Update => {}
     }
     if does == Does::Load {
         return;
     }
     if releases(order) {
-        node.left.join(order::mine());
-        node.leaver.set(me());
+        left.clock.join(order::mine());
+        left.leaver.set(me());
         order::step();
     } else if !order::fence_release().is_empty() {
-        node.left.join(order::fence_release());
-        node.leaver.set(me());
+        left.clock.join(order::fence_release());
+        left.leaver.set(me());
     }
 }
 

@@ -114,14 +114,32 @@ impl Access {
     }
 }
 
+/// What was left at a variable or object for those that pass. All zeros is nothing, at the first byte.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Left {
+    pub clock: Clock,
+    /// The thread that left it last.
+    pub leaver: Cell<usize>,
+    /// Which of the 8 bytes the variable begins with.
+    byte: Cell<usize>,
+    /// The address of what was left at another variable in the same 8 bytes, or 0.
+    next: Cell<usize>,
+}
+
+impl Left {
+    fn next(&self) -> Option<&'static Left> {
+        // SAFETY: only ever set by `Node::left`, to a block that holds one as long as the node lives.
+        (self.next.get() != 0).then(|| unsafe { &*(self.next.get() as *const Left) })
+    }
+}
+
 /// What is remembered where a granule is not enough.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Node {
-    /// What was left here for those that pass.
-    pub left: Clock,
-    /// The thread that left it last.
-    pub leaver: Cell<usize>,
+    /// What was left at the variable that begins here, and then at others; see [`left`](Node::left).
+    first: Left,
     /// Every place in the code that touches it is remembered: it has been raced for, or is atomic.
     pub exact: Cell<bool>,
     /// It was raced for in an execution before, and stays exact when the memory is used for something else.
@@ -179,17 +197,52 @@ impl Node {
         self.count.set(self.count.get() - 1);
     }
 
+    /// What was left at the variable that begins at that address. Small ones share the 8 bytes, and order threads each for
+    /// itself.
+    pub fn left(&self, address: usize) -> &Left {
+        let mut left = &self.first;
+        while left.byte.get() != address & 7 {
+            left = left.next().unwrap_or_else(|| {
+                let block: &Left = zeroed();
+                block.byte.set(address & 7);
+                left.next.set(core::ptr::from_ref(block) as usize);
+                block
+            });
+        }
+        left
+    }
+
+    fn all_left(&self) -> impl Iterator<Item = &Left> {
+        core::iter::successors(Some(&self.first), |left| left.next())
+    }
+
     /// Whether nothing but accesses is remembered, and not all of them are.
     fn is_plain(&self) -> bool {
-        !self.exact.get() && self.left.is_empty()
+        !self.exact.get() && self.all_left().all(|left| left.clock.is_empty())
     }
 
     fn drop(&self) {
         if self.at.get() != 0 {
             arena::give(self.at.get(), self.room.get() as usize * size_of::<Access>());
         }
-        self.left.drop();
+        self.first.clock.drop();
+        let mut next = self.first.next();
+        while let Some(left) = next {
+            next = left.next();
+            left.clock.drop();
+            arena::give(core::ptr::from_ref(left) as usize, size_of::<Left>());
+        }
         arena::give(core::ptr::from_ref(self) as usize, size_of::<Node>());
+    }
+}
+
+/// A block of the arena that holds a value of all zeros, which must be a good one.
+fn zeroed<T>() -> &'static T {
+    let block = arena::take(size_of::<T>());
+    // SAFETY: a block of that size, which nobody else has.
+    unsafe {
+        core::ptr::write_bytes(block as *mut u8, 0, size_of::<T>());
+        &*(block as *const T)
     }
 }
 
@@ -259,12 +312,7 @@ impl Granule {
         if let Some(node) = self.node() {
             return node;
         }
-        let block = arena::take(size_of::<Node>());
-        // SAFETY: a block of that size, which all zeros make a node of.
-        let node = unsafe {
-            core::ptr::write_bytes(block as *mut u8, 0, size_of::<Node>());
-            &*(block as *const Node)
-        };
+        let node: &'static Node = zeroed();
         let places = self.places();
         let both =
             [(self.read.get(), 0, &places.read), (self.write.get(), heisen_wire::kind::WRITE, &places.write)];
@@ -276,7 +324,7 @@ impl Granule {
                 }
             }
         }
-        let unit = ((block - arena::BASE) >> UNIT) as u64;
+        let unit = ((core::ptr::from_ref(node) as usize - arena::BASE) >> UNIT) as u64;
         assert!(unit < NODE);
         self.write.set(Epoch(unit | NODE));
         self.read.set(Epoch::NONE);
@@ -288,7 +336,7 @@ impl Granule {
         if let Some(node) = self.node() {
             if node.known.get() {
                 node.count.set(0);
-                node.left.clear();
+                node.all_left().for_each(|left| left.clock.clear());
                 return;
             }
             node.drop();
@@ -322,19 +370,19 @@ impl Granule {
 
 /// What was left at an object, if anything.
 pub fn left_at(object: usize) -> Option<&'static Clock> {
-    granule(object).node().map(|node| &node.left)
+    granule(object).node().map(|node| &node.left(object).clock)
 }
 
 /// Where a thread leaves something at an object.
 pub fn leave_at(object: usize, thread: usize) -> &'static Clock {
-    let node = granule(object).make_node();
-    node.leaver.set(thread);
-    &node.left
+    let left = granule(object).make_node().left(object);
+    left.leaver.set(thread);
+    &left.clock
 }
 
 /// The thread that left something at an object last.
 pub fn last_at(object: usize) -> Option<usize> {
-    granule(object).node().map(|node| node.leaver.get())
+    granule(object).node().map(|node| node.left(object).leaver.get())
 }
 
 /// A place is known to be raced for: every access of it is remembered.

@@ -1,0 +1,37 @@
+/*
+ * The program of figure1.c, put right: the other thread takes the lock, too.
+ *
+ * heisen: clean
+ */
+#include <assert.h>
+#include <pthread.h>
+#include <stddef.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int x;
+
+static void *t1(void *unused) {
+    (void)unused;
+    pthread_mutex_lock(&lock);
+    x++;           /* 1 */
+    assert(x > 0); /* 2 */
+    pthread_mutex_unlock(&lock);
+    return NULL;
+}
+
+static void *t2(void *unused) {
+    (void)unused;
+    pthread_mutex_lock(&lock);
+    x = 0; /* 3 */
+    pthread_mutex_unlock(&lock);
+    return NULL;
+}
+
+int main(void) {
+    pthread_t threads[2];
+    pthread_create(&threads[0], NULL, t1, NULL);
+    pthread_create(&threads[1], NULL, t2, NULL);
+    pthread_join(threads[0], NULL);
+    pthread_join(threads[1], NULL);
+    return 0;
+}

@@ -1,0 +1,82 @@
+// The event of lite_event.cpp, put right: what wait() waits on is what was made with the lock.
+//
+// heisen: clean
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+// What the kernel would provide.
+class KernelEvent {
+public:
+    void set() {
+        std::lock_guard<std::mutex> guard(mutex);
+        is_set = true;
+        changed.notify_all();
+    }
+
+    void wait() {
+        std::unique_lock<std::mutex> guard(mutex);
+        changed.wait(guard, [this] { return is_set; });
+    }
+
+private:
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool is_set = false;
+};
+
+static KernelEvent kernel_event;
+
+class LiteEvent {
+public:
+    void set() {
+        signalled = true;
+        if (kevent.load() != nullptr) {
+            std::lock_guard<std::mutex> guard(lock);
+            if (KernelEvent *event = kevent.load()) {
+                event->set();
+            }
+        }
+    }
+
+    void wait() {
+        if (signalled) {
+            return;
+        }
+        KernelEvent *event = alloc_kevent();
+        event->wait();
+    }
+
+    void dispose() {
+        std::lock_guard<std::mutex> guard(lock);
+        if (KernelEvent *event = kevent.exchange(nullptr)) {
+            // A set() that was stopped on its way here will not find it any more.
+            event->set();
+        }
+    }
+
+private:
+    KernelEvent *alloc_kevent() {
+        std::lock_guard<std::mutex> guard(lock);
+        kevent = &kernel_event;
+        if (signalled) {
+            kernel_event.set();
+        }
+        return &kernel_event;
+    }
+
+    std::mutex lock;
+    std::atomic<bool> signalled{false};
+    std::atomic<KernelEvent *> kevent{nullptr};
+};
+
+int main() {
+    LiteEvent event;
+    std::thread setter([&] { event.set(); });
+    std::thread waiter([&] { event.wait(); });
+    event.wait();
+    event.dispose();
+    setter.join();
+    waiter.join();
+}
