@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::input;
 use crate::judge::{self, Verdict};
 use crate::look::{Registers, Symbols, View};
+use crate::memory;
 use crate::points::Conflict;
 use crate::program::{self, Program};
 use crate::race::{self, Sight};
@@ -13,12 +14,12 @@ use crate::stdin;
 use crate::zygote::{Limits, Observer, Output, Zygote};
 use crate::{cycle, diverge};
 use heisen_trace::cycle::{Cycle, Repeated};
-use heisen_trace::finding::{Held, Switch, SwitchKind, ThreadEnd};
+use heisen_trace::finding::{Block, Held, Switch, SwitchKind, ThreadEnd};
 use heisen_trace::schedule::{Entry, ThreadLine};
 use heisen_trace::{
     CodePlace, DecisionKind, End, Fault, Finding, FindingKind, Op, Race, Schedule, Stack, ThreadId, World,
 };
-use heisen_wire::{MUTEX_OWNER, NO_THREAD, TID_BASE, Thread, Wire, end, saved, state, stop};
+use heisen_wire::{MUTEX_OWNER, NO_THREAD, TID_BASE, Thread, Wire, end, misuse, saved, state, stop};
 use std::collections::HashMap;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -45,6 +46,8 @@ pub struct Closeup {
     pub threads: Vec<ThreadEnd>,
     /// What it repeats, if it did not end.
     pub cycle: Option<Cycle>,
+    /// The block of memory that it failed with, if it did with one.
+    pub block: Option<Block>,
     /// All threads, for the schedule file.
     pub lines: Vec<ThreadLine>,
     /// Every event with its place and object, if a trace was asked for.
@@ -119,6 +122,7 @@ impl Camera<'_> {
             stack: watcher.stack,
             threads: watcher.threads,
             cycle: watcher.cycle,
+            block: None,
             lines: watcher.lines,
             trace: watcher.trace,
             diverged: watcher.diverged,
@@ -136,6 +140,7 @@ impl Camera<'_> {
             Some(FindingKind::DataRace) => {
                 closeup.race.as_ref().map(|race| (race.second.thread, race.second.stack.clone()))
             }
+            Some(kind) if kind.is_of_memory() => watcher.misused,
             Some(FindingKind::GoodSamaritan) => {
                 let number = ThreadId((closeup.run.tail.code - 1) as u16);
                 closeup.threads.iter().find(|t| t.thread == number).map(|t| (number, t.stack.clone()))
@@ -147,6 +152,18 @@ impl Camera<'_> {
             closeup.stack = stack;
         }
         closeup.refine();
+        if let (Some(error), Some(verdict)) = (watcher.memory, &mut closeup.verdict) {
+            verdict.message = error.message();
+            closeup.block = error.block;
+        }
+        if let Some(block) = &mut closeup.block {
+            memory::complete(self, job, &mut watcher.symbols, block)?;
+        }
+        // A leak fails where it was allocated, and nowhere else.
+        if let Some(block) = closeup.block.take_if(|_| kind == Some(FindingKind::Leak)) {
+            closeup.thread = Some(block.allocated.thread);
+            closeup.stack = block.allocated.stack;
+        }
         Ok(closeup)
     }
 }
@@ -247,6 +264,7 @@ impl Closeup {
             threads: self.threads,
             cycle: self.cycle,
             race: self.race,
+            block: self.block,
             output: self.output,
             input: None,
             schedule,
@@ -270,6 +288,7 @@ struct Watcher {
     diverged: String,
     thrown: Option<(ThreadId, Stack)>,
     misused: Option<(ThreadId, Stack)>,
+    memory: Option<memory::Error>,
 }
 
 impl Observer for Watcher {
@@ -288,7 +307,15 @@ impl Observer for Watcher {
                     let stack = view.stack(registers(wire));
                     self.thrown.get_or_insert((thread, stack));
                 }
-                stop::MISUSE => self.misused = Some((thread, view.stack(registers(wire)))),
+                stop::MISUSE => {
+                    self.misused = Some((thread, view.stack(registers(wire))));
+                    let report = report_of(wire);
+                    let what = report.misuse.load(Relaxed);
+                    if (misuse::HEAP..=misuse::HEAP_LAST).contains(&what) {
+                        let address = report.misuse_object.load(Relaxed);
+                        self.memory = Some(memory::Error::read(wire, &mut view, what, thread, address));
+                    }
+                }
                 _ => self.end(wire, &mut view),
             }
         }

@@ -26,6 +26,11 @@ pub fn judge(run: &Run, expected: i32) -> Option<Verdict> {
         let key = format!("{kind} {message} {:x} {}", tail.pc, tail.thread);
         Some(Verdict { kind, message, key })
     };
+    if let Some((what @ misuse::HEAP..=misuse::HEAP_LAST, thread, pc, _)) = tail.misuse {
+        let (kind, message) = memory_error(what);
+        let key = format!("{kind} {what} {thread} {pc:x}");
+        return Some(Verdict { kind, message: message.to_owned(), key });
+    }
     match run.execution.end {
         End::Deadlock => verdict(FindingKind::Deadlock, "no thread can go on".into()),
         End::StepLimit if tail.code < 0 => verdict(
@@ -75,6 +80,23 @@ pub fn judge(run: &Run, expected: i32) -> Option<Verdict> {
             let key = format!("misuse {what} {thread} {pc:x}");
             Some(Verdict { kind: FindingKind::Misuse, message, key })
         }
+    }
+}
+
+/// The kind of an error in the use of the heap, and what can be said of it without knowing the block.
+fn memory_error(what: u32) -> (FindingKind, &'static str) {
+    match what {
+        misuse::USE_AFTER_FREE_READ => (FindingKind::UseAfterFree, "memory was read after it was freed"),
+        misuse::USE_AFTER_FREE_WRITE => (FindingKind::UseAfterFree, "memory was written after it was freed"),
+        misuse::REALLOC_FREED => (FindingKind::UseAfterFree, "realloc was called with memory that was freed"),
+        misuse::DOUBLE_FREE => (FindingKind::DoubleFree, "memory was freed that was freed before"),
+        misuse::INVALID_FREE => (FindingKind::InvalidFree, "an address was freed that was never allocated"),
+        misuse::HEAP_OVERFLOW_READ => (FindingKind::HeapOverflow, "memory beside a block was read"),
+        misuse::HEAP_TRAMPLED => {
+            (FindingKind::HeapOverflow, "when a block was freed, memory beside it had been overwritten")
+        }
+        misuse::LEAK => (FindingKind::Leak, "memory was left at the end that nothing leads to"),
+        _ => (FindingKind::HeapOverflow, "memory beside a block was written"),
     }
 }
 

@@ -22,6 +22,7 @@
 //! | [`judge`] | whether an execution is a bug |
 //! | [`check`] | the search: batches of plans over all workers |
 //! | [`confirm`] | one close look at a schedule, which makes a finding of it |
+//! | `memory` | which block a memory error is about |
 //! | [`debug`] | executions for a debugger |
 //! | [`diverge`] | where executions of one plan part ways |
 //! | [`look`] | stacks and names from a paused process |
@@ -46,6 +47,7 @@ pub mod judge;
 pub mod kept;
 mod libraries;
 pub mod look;
+mod memory;
 pub mod patch;
 pub mod points;
 pub mod program;

@@ -18,7 +18,7 @@ use crate::spin;
 use crate::stdin;
 use crate::sys::{self, Mapping};
 use heisen_trace::{CodePlace, Faults, Stack, World};
-use heisen_wire::{ENV_DIR, ENV_FD, MAX_SLOTS, Wire, access, boot, flag, park, stop, turn, world};
+use heisen_wire::{ENV_DIR, ENV_FD, MAX_SLOTS, Wire, access, boot, flag, heap, park, stop, turn, world};
 use serde::{Deserialize, Serialize};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -229,6 +229,7 @@ impl Zygote {
         let around = Around::new(limits);
         let directory = around.as_ref().and_then(Around::directory);
         write_world(mapping.wire(), &limits.world);
+        write_heap(mapping.wire(), &limits.world, program);
         let mut command = Command::new(&program.path);
         command.envs(program.environment.iter().map(|(name, value)| (name, value)));
         if let Some(directory) = &program.directory {
@@ -532,6 +533,13 @@ fn write_world(wire: &Wire, from: &World) {
         flags |= access::ALL;
     }
     wire.access_flags.store(flags, Relaxed);
+}
+
+/// Leaks can only be told by the heap, so whoever asks for them asks for it.
+fn write_heap(wire: &Wire, from: &World, program: &Program) {
+    let on = from.heap.unwrap_or(program.instrumented || from.leaks);
+    let leaks = if from.leaks { heap::LEAKS } else { 0 };
+    wire.heap.flags.store(if on { heap::ON | leaks } else { 0 }, Relaxed);
 }
 
 fn preload(runtime: &Path) -> PathBuf {

@@ -78,7 +78,7 @@ pub struct CheckArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = [
         "source", "no_instrument", "command", "strategy", "bound", "depth", "steps", "hang", "seed", "keep_going", "expect_exit",
         "carrier", "spurious", "faults", "no_preempt", "focus", "at_ready", "cpus", "real_time", "timeouts", "before",
-        "after", "dir", "stdin", "warm_up", "races", "accesses",
+        "after", "dir", "stdin", "heap", "leaks", "patch", "warm_up", "races", "accesses",
         "suppressions"
     ])]
     pub resume: Option<PathBuf>,
@@ -209,6 +209,15 @@ pub struct SearchArgs {
     #[arg(long, value_name = "FILE")]
     pub stdin: Option<PathBuf>,
 
+    /// Take the program's memory from a heap that finds use after free, double and invalid frees and overflows [default:
+    /// on for instrumented programs]
+    #[arg(long, value_name = "WHEN", value_enum)]
+    pub heap: Option<Switch>,
+
+    /// Report memory that nothing leads to any more when the program ends; turns --heap on
+    #[arg(long)]
+    pub leaks: bool,
+
     /// Run this many executions first that do not count
     #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
     pub warm_up: u64,
@@ -310,6 +319,12 @@ impl From<Strategy> for Kind {
             Strategy::Pct => Kind::Pct,
         }
     }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Switch {
+    On,
+    Off,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

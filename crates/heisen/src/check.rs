@@ -26,6 +26,9 @@ const SAMPLES: u64 = 10_000;
 
 pub fn run(args: &CheckArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
     check_places(&args.output, args.json.as_deref())?;
+    if args.search.leaks && args.search.heap == Some(args::Switch::Off) {
+        return Err(Error::Input("--leaks needs the heap; leave out --heap off".into()));
+    }
     // A compiler that was interrupted along with us has not failed.
     let or_interrupted = |error| if stop.load(Relaxed) { Error::Interrupted } else { error };
     let prepared = prepare(args, &stop).map_err(or_interrupted)?;
@@ -269,6 +272,8 @@ fn world(args: &SearchArgs, stop: &AtomicBool) -> Result<World, Error> {
         after: args.after.clone(),
         dir: dir.map(|dir| dir.into_os_string().into_vec()),
         stdin: args.stdin.as_deref().map(|path| read_stdin(path, stop)).transpose()?,
+        heap: args.heap.map(|heap| heap == args::Switch::On),
+        leaks: args.leaks,
         accesses: Accesses {
             check: args.races != Some(args::Races::Off),
             all: args.accesses == args::Accesses::All,

@@ -7,6 +7,7 @@ use heisen_engine::program::Program;
 use heisen_engine::{Error, saved};
 use heisen_trace::Finding;
 use heisen_trace::cycle::{Cycle, Repeated};
+use heisen_trace::finding::{Block, BlockEvent};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
@@ -37,6 +38,7 @@ pub fn result(program: &Program, options: &Options, outcome: &Outcome, schedules
                 "place": finding.stack.place().map(|f| f.place()),
                 "choices": choices(finding),
                 "cycle": finding.cycle.as_ref().map(cycle),
+                "block": finding.block.as_ref().map(block),
             })
         })
         .collect();
@@ -98,6 +100,18 @@ fn cycle(cycle: &Cycle) -> Value {
     };
     let steps: Vec<Value> = cycle.steps.iter().map(step).collect();
     json!({ "order": cycle.order, "length": cycle.length, "of": cycle.of, "steps": steps })
+}
+
+/// The block of a memory error.
+fn block(block: &Block) -> Value {
+    let event = |e: &BlockEvent| json!({ "thread": e.thread.to_string(), "place": e.stack.place().map(|f| f.place()) });
+    json!({
+        "size": block.size,
+        "number": block.number,
+        "offset": block.offset,
+        "allocated": event(&block.allocated),
+        "freed": block.freed.as_ref().map(event),
+    })
 }
 
 /// Writes it to a file, or to standard output for `-`.

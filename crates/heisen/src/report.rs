@@ -3,7 +3,7 @@
 use crate::paint::{Paint, count, number};
 use crate::source::Sources;
 use heisen_trace::cycle::{Cycle, Order};
-use heisen_trace::finding::{Switch, SwitchKind, ThreadEnd};
+use heisen_trace::finding::{Block, Switch, SwitchKind, ThreadEnd};
 use heisen_trace::{Finding, FindingKind, Op, Stack, ThreadId};
 use std::fmt::Write;
 use std::time::Duration;
@@ -46,6 +46,9 @@ impl Screen<'_> {
             self.race(out, finding, race, sources)?;
         } else {
             self.place(out, finding, sources)?;
+        }
+        if let Some(block) = &finding.block {
+            self.block(out, finding, block, sources)?;
         }
         if let Some(cycle) = &finding.cycle {
             self.cycle(out, finding, cycle, sources)?;
@@ -117,6 +120,30 @@ impl Screen<'_> {
             for held in &t.holds {
                 writeln!(out, "    holds {} since {}", held.object, held.place)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Where the block of a memory error came from, and where it went.
+    fn block(
+        &self,
+        out: &mut String,
+        finding: &Finding,
+        block: &Block,
+        sources: &mut Sources,
+    ) -> std::fmt::Result {
+        let events = [("allocated", Some(&block.allocated)), ("freed", block.freed.as_ref())];
+        for (what, event) in events.into_iter().filter_map(|(what, event)| Some((what, event?))) {
+            let who = self.who(finding, event.thread);
+            let place =
+                event.stack.place().map_or(String::new(), |f| format!(", {} at {}", f.function, f.place()));
+            let which = match finding.kind {
+                FindingKind::Leak => "the first of them",
+                _ => "the block",
+            };
+            writeln!(out, "\n  {which} was {what} by {who}{place}")?;
+            self.line(out, &event.stack, sources)?;
+            self.callers(out, &event.stack)?;
         }
         Ok(())
     }
@@ -232,6 +259,11 @@ fn headline(kind: FindingKind) -> &'static str {
         FindingKind::Panic => "panic:",
         FindingKind::Misuse => "misuse:",
         FindingKind::DataRace => "data race:",
+        FindingKind::UseAfterFree => "use after free:",
+        FindingKind::DoubleFree => "double free:",
+        FindingKind::InvalidFree => "invalid free:",
+        FindingKind::HeapOverflow => "heap overflow:",
+        FindingKind::Leak => "leak:",
     }
 }
 

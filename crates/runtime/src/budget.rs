@@ -4,7 +4,7 @@
 use crate::choose;
 use crate::sched::{S, me, thread};
 use core::cell::Cell;
-use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use heisen_trace::{DecisionKind, Fault, Op};
 
 struct Budget {
@@ -20,8 +20,25 @@ unsafe impl Sync for Budget {}
 
 static B: Budget = Budget { spurious: Cell::new(0), faults: Cell::new(0), kinds: Cell::new(0) };
 
-/// Whether allocations have to ask [`fault`]. A word of its own, as it is all that one looks at which need not.
-pub static MALLOC_MAY_FAIL: AtomicBool = AtomicBool::new(false);
+/// What an allocation has to look at: [`MAY_FAIL`], [`HEAP`]. A byte of its own, as it is all that one looks at which has
+/// to do neither.
+pub static ALLOCATION: AtomicU8 = AtomicU8::new(0);
+/// It has to ask [`fault`].
+pub const MAY_FAIL: u8 = 1;
+/// It is served by [`crate::heap`].
+pub const HEAP: u8 = 2;
+
+/// From now on, memory comes from [`crate::heap`].
+pub fn serve_heap() {
+    ALLOCATION.store(ALLOCATION.load(Relaxed) | HEAP, Relaxed);
+}
+
+/// Sets whether allocations have to ask; whether they had to.
+fn set_may_fail(may: bool) -> bool {
+    let before = ALLOCATION.load(Relaxed);
+    ALLOCATION.store(if may { before | MAY_FAIL } else { before & !MAY_FAIL }, Relaxed);
+    before & MAY_FAIL != 0
+}
 
 /// An execution begins, with these budgets.
 pub fn begin(spurious: u32, faults: u32, kinds: u32) {
@@ -33,7 +50,7 @@ pub fn begin(spurious: u32, faults: u32, kinds: u32) {
 
 fn arm() {
     let may = B.faults.get() > 0 && B.kinds.get() & Fault::Malloc.bit() != 0;
-    MALLOC_MAY_FAIL.store(may, Relaxed);
+    set_may_fail(may);
 }
 
 /// Whether there may be faults at all.
@@ -84,8 +101,8 @@ fn decide_spurious(op: Op, queue: usize, pc: usize) -> bool {
 
 /// Does something for the runtime itself: what it allocates does not fail on purpose.
 pub fn without_faults<T>(work: impl FnOnce() -> T) -> T {
-    let may = MALLOC_MAY_FAIL.swap(false, Relaxed);
+    let may = set_may_fail(false);
     let done = work();
-    MALLOC_MAY_FAIL.store(may, Relaxed);
+    set_may_fail(may);
     done
 }

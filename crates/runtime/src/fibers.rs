@@ -373,6 +373,12 @@ fn take_from_pool(size: usize, guard: usize) -> Option<Stack> {
     Some(stack)
 }
 
+/// The stacks that nobody uses: where they begin and end.
+pub fn spare_stacks() -> impl Iterator<Item = (usize, usize)> {
+    let ends = |Stack { base, size, guard }: Stack| (base, base + guard + size);
+    F.pool[..F.pooled.get()].iter().map(move |stack| ends(stack.get()))
+}
+
 /// Puts a stack into the pool. If that is full another one is unmapped, or a program that makes threads one after the
 /// other would run out of memory.
 fn give_back(stack: Stack) {

@@ -16,6 +16,7 @@
 //! | [`zygote`] | parks the program before `main`, one fork an execution |
 //! | [`report`] | what is written to the wire |
 //! | [`clock`] | virtual time |
+//! | [`heap`] | the heap of instrumented programs |
 //! | [`record`] | input from outside, recorded and given again |
 //! | [`stdin`] | standard input, from its beginning in each execution |
 //! | [`io`], [`aside`] | waiting for descriptors; calls that block in the kernel, on a kernel thread of their own |
@@ -38,6 +39,7 @@ mod extended;
 mod fair;
 mod fibers;
 mod glibc;
+mod heap;
 mod io;
 mod kernel;
 mod patch;

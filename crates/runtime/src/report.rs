@@ -1,7 +1,7 @@
 //! The runtime's side of the wire: takes the plan, keeps the log, pauses for the engine to look.
 
 use crate::sched::{NONE, S, me, needs, thread, threads};
-use crate::{budget, debugger, fair, fibers, kernel, policy, scope, shim, sys};
+use crate::{budget, debugger, fair, fibers, heap, kernel, policy, scope, shim, sys};
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst, compiler_fence};
 use heisen_trace::decision::{Decision, DecisionKind};
@@ -86,6 +86,7 @@ pub fn begin(number: usize) {
     S.horizon.set(if crate::clock::is_real() { 0 } else { plan.horizon.load(Relaxed) });
     scope::begin();
     R.flags.set(plan.flags.load(Relaxed));
+    heap::begin();
     R.next.set(plan.first_override.load(Relaxed));
     R.overrides.set(R.next.get() + plan.overrides.load(Relaxed));
     budget::begin(plan.spurious.load(Relaxed), plan.faults.load(Relaxed), plan.fault_kinds.load(Relaxed));
@@ -435,6 +436,12 @@ pub fn misused(what: u32, object: usize, pc: usize) {
     report.misuse_object.store(object as u64, Relaxed);
     report.misuse_pc.store(pc as u64, Relaxed);
     show(stop::MISUSE, want::MISUSE);
+}
+
+/// The heap was used in a way that is undefined, or leaks. Whatever was misused before, this is what ends the execution.
+pub fn memory_error(what: u32, object: usize, pc: usize) {
+    slot().report.misuse.store(misuse::NONE, Relaxed);
+    misused(what, object, pc);
 }
 
 /// A panic or exception starts to unwind in the running thread.

@@ -6,7 +6,7 @@
 
 use crate::glibc::{self, real};
 use crate::sched::S;
-use crate::{clock, fibers, patch, report, scope, shim, stdin, sys};
+use crate::{budget, clock, fibers, heap, patch, report, scope, shim, stdin, sys};
 use core::ffi::c_int;
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -61,6 +61,9 @@ extern "C" fn init() {
     patch::init(wire);
     shim::fork::register_own();
     S.active.set(true);
+    if heap::init() {
+        budget::serve_heap();
+    }
 }
 
 /// Before `main`, the process parks; each execution is a fork of it that goes on here.

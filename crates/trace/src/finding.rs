@@ -31,11 +31,21 @@ pub enum FindingKind {
     Misuse,
     /// Two accesses of the same memory that nothing orders.
     DataRace,
+    /// Memory was used after it was freed.
+    UseAfterFree,
+    /// A block of memory was freed twice.
+    DoubleFree,
+    /// What was freed is no block of memory.
+    InvalidFree,
+    /// Memory before or behind a block was used.
+    HeapOverflow,
+    /// Blocks were left at the end that nothing leads to.
+    Leak,
 }
 
 impl FindingKind {
     /// Every kind.
-    pub const ALL: [FindingKind; 9] = [
+    pub const ALL: [FindingKind; 14] = [
         FindingKind::Assertion,
         FindingKind::Crash,
         FindingKind::Deadlock,
@@ -45,6 +55,11 @@ impl FindingKind {
         FindingKind::Panic,
         FindingKind::Misuse,
         FindingKind::DataRace,
+        FindingKind::UseAfterFree,
+        FindingKind::DoubleFree,
+        FindingKind::InvalidFree,
+        FindingKind::HeapOverflow,
+        FindingKind::Leak,
     ];
 
     /// How the kind is written in files.
@@ -59,7 +74,24 @@ impl FindingKind {
             FindingKind::Panic => "panic",
             FindingKind::Misuse => "misuse",
             FindingKind::DataRace => "data-race",
+            FindingKind::UseAfterFree => "use-after-free",
+            FindingKind::DoubleFree => "double-free",
+            FindingKind::InvalidFree => "invalid-free",
+            FindingKind::HeapOverflow => "heap-overflow",
+            FindingKind::Leak => "leak",
         }
+    }
+
+    /// Whether it is an error in the use of the heap.
+    pub const fn is_of_memory(self) -> bool {
+        matches!(
+            self,
+            FindingKind::UseAfterFree
+                | FindingKind::DoubleFree
+                | FindingKind::InvalidFree
+                | FindingKind::HeapOverflow
+                | FindingKind::Leak
+        )
     }
 
     /// The kind with this name.
@@ -205,6 +237,30 @@ pub struct ThreadEnd {
     pub stack: Stack,
 }
 
+/// What a thread did with a block of memory, and where.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct BlockEvent {
+    /// The thread.
+    pub thread: ThreadId,
+    /// Where it was.
+    pub stack: Stack,
+}
+
+/// The block of memory that an error is about.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Block {
+    /// Its bytes.
+    pub size: u64,
+    /// Its number, in the order in which blocks were allocated.
+    pub number: u64,
+    /// Where in it the error is: beyond its size is behind it, negative is before it.
+    pub offset: i64,
+    /// Who allocated it.
+    pub allocated: BlockEvent,
+    /// Who freed it.
+    pub freed: Option<BlockEvent>,
+}
+
 /// A bug that was found and replayed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Finding {
@@ -230,6 +286,9 @@ pub struct Finding {
     /// The two accesses, if it is a data race.
     #[serde(default)]
     pub race: Option<Race>,
+    /// The block of memory that it is about, if it is about one.
+    #[serde(default)]
+    pub block: Option<Block>,
     /// The last lines the program wrote to its standard error.
     pub output: String,
     /// Two findings with the same signature are the same bug.

@@ -76,6 +76,8 @@ notes! {
     Spin = 42, "a loop that tries the same call again and again without a yield: treated as one that yields, from its fourth attempt on";
     /// A loop waited for memory to change.
     SpinOnMemory = 43, "a loop that waits for memory to change, without a yield: treated as one that yields in each round";
+    /// Something else is where the heap belongs.
+    NoHeap = 50, "the heap: its addresses are taken or cannot be reserved, so memory errors are not looked for (is there a limit on virtual memory, ulimit -v?)";
     /// Futex operations on priority-inheriting words.
     FutexPi = 32, "futex operation LOCK_PI, LOCK_PI2, TRYLOCK_PI or UNLOCK_PI: refused with ENOSYS";
     /// Those that move waiters to such a word.

@@ -227,6 +227,12 @@ impl Schedule {
         if let Some(dir) = &world.dir {
             writeln!(out, "dir {}", quote(dir))?;
         }
+        if let Some(heap) = world.heap {
+            writeln!(out, "heap {}", if heap { "on" } else { "off" })?;
+        }
+        if world.leaks {
+            out.push_str("leaks\n");
+        }
         self.write_accesses(out)?;
         for pattern in &world.patch {
             writeln!(out, "patch {}", quote(pattern.as_bytes()))?;
@@ -298,6 +304,12 @@ impl Schedule {
                 "before" => schedule.world.before = Some(words.text("the command before")?),
                 "after" => schedule.world.after = Some(words.text("the command after")?),
                 "dir" => schedule.world.dir = Some(words.string("the directory")?),
+                "heap" => match words.word("on or off")? {
+                    "on" => schedule.world.heap = Some(true),
+                    "off" => schedule.world.heap = Some(false),
+                    other => return error(number, format!("the heap is on or off, not {other:?}")),
+                },
+                "leaks" => schedule.world.leaks = true,
                 "accesses" => match words.word("all or unchecked")? {
                     "all" => schedule.world.accesses.all = true,
                     "unchecked" => schedule.world.accesses.check = false,
@@ -583,6 +595,7 @@ impl<'a> Words<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::access::Accesses;
 
     fn sample() -> Schedule {
         Schedule {
@@ -606,6 +619,13 @@ mod tests {
                 dir: Some(b"/tmp/\xff".to_vec()),
                 stdin: Some(Stdin::Bytes((*b"1 # 2\n\0\xff\r\n").into())),
                 patch: vec!["default".into(), "lib \"x\"*.so".into()],
+                heap: Some(false),
+                leaks: true,
+                accesses: Accesses {
+                    check: false,
+                    all: true,
+                    points: vec![CodePlace { module: "a b".into(), offset: 0x11d9, place: "x.c:3 f".into() }],
+                },
             },
             input: Some(("a.input".into(), "0a".into())),
             outcome: Some((FindingKind::ExitStatus, "exit \\ \"1\"".into())),

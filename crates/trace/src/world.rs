@@ -27,6 +27,10 @@ pub struct World {
     pub dir: Option<Vec<u8>>,
     /// What it finds on its standard input; nothing if none.
     pub stdin: Option<Stdin>,
+    /// Whether its memory comes from the heap that finds memory errors; if none, when it is instrumented.
+    pub heap: Option<bool>,
+    /// Whether leaks are looked for at the end.
+    pub leaks: bool,
     /// What is done about its accesses of memory, if it is instrumented.
     pub accesses: Accesses,
     /// Modules whose atomic instructions are scheduling points: patterns of their names.
@@ -47,6 +51,8 @@ impl Default for World {
             after: None,
             dir: None,
             stdin: None,
+            heap: None,
+            leaks: false,
             accesses: Accesses::default(),
             patch: Vec::new(),
         }

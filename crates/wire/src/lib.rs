@@ -256,6 +256,28 @@ pub mod misuse {
     pub const WAIT_UNLOCKED: u32 = 6;
     /// A thread was detached twice.
     pub const DOUBLE_DETACH: u32 = 7;
+    /// The first of those that concern the heap; see [`super::Heap`].
+    pub const HEAP: u32 = 50;
+    /// Freed memory was read.
+    pub const USE_AFTER_FREE_READ: u32 = 50;
+    /// Freed memory was written.
+    pub const USE_AFTER_FREE_WRITE: u32 = 51;
+    /// A block was freed twice.
+    pub const DOUBLE_FREE: u32 = 52;
+    /// What was freed is no block.
+    pub const INVALID_FREE: u32 = 53;
+    /// Memory beside a block was read.
+    pub const HEAP_OVERFLOW_READ: u32 = 54;
+    /// Memory beside a block was written.
+    pub const HEAP_OVERFLOW_WRITE: u32 = 55;
+    /// Memory beside a block had been written when the block was freed.
+    pub const HEAP_TRAMPLED: u32 = 56;
+    /// A freed block was to get another size.
+    pub const REALLOC_FREED: u32 = 57;
+    /// Blocks that nothing leads to were left at the end.
+    pub const LEAK: u32 = 58;
+    /// The last of those that concern the heap.
+    pub const HEAP_LAST: u32 = 59;
     /// `heisen_no_preempt_end` without a `heisen_no_preempt_begin` before it.
     pub const NO_PREEMPT_END: u32 = 40;
 }
@@ -297,6 +319,10 @@ pub mod stop {
     pub const MISUSE: u32 = 5;
     /// A panic or exception starts to unwind.
     pub const THROW: u32 = 6;
+    /// The block of [`Heap::stop_at_alloc`](super::Heap::stop_at_alloc) was allocated.
+    pub const ALLOCATED: u32 = 30;
+    /// The block of [`Heap::stop_at_free`](super::Heap::stop_at_free) is freed.
+    pub const FREED: u32 = 31;
     /// An access that is watched for.
     pub const WATCHED: u32 = 20;
     /// A conflict of an access with one that is watched for.
@@ -597,6 +623,49 @@ pub mod saved {
 /// one by which glibc cancels threads, which Heisen does by itself; programs cannot use it.
 pub const SPINS: i32 = 32;
 
+/// Bits of [`Heap::flags`].
+pub mod heap {
+    /// The program's memory comes from the runtime's own heap.
+    pub const ON: u32 = 1;
+    /// Leaks are looked for at the end.
+    pub const LEAKS: u32 = 2;
+}
+
+/// The heap: what the engine asks of it and, where an execution ends by a misuse of it, which block that is about.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Heap {
+    /// Bits of [`heap`]; written before the program is started.
+    pub flags: AtomicU32,
+    /// The thread that allocated the block.
+    pub alloc_thread: AtomicU32,
+    /// The thread that freed it; [`NO_THREAD`] if none did.
+    pub free_thread: AtomicU32,
+    /// Unused.
+    pub pad: AtomicU32,
+    /// The number of a block at whose allocation an execution with [`flag::STOPS`] stops; 0 if none. Blocks are numbered
+    /// from 1 in the order of their allocation, those before `main` included.
+    pub stop_at_alloc: AtomicU64,
+    /// The number of a block that it stops at before it is freed; 0 if none.
+    pub stop_at_free: AtomicU64,
+    /// The number of the block; 0 if there is none that it is about.
+    pub serial: AtomicU64,
+    /// Bytes of the block.
+    pub size: AtomicU64,
+    /// Where it was allocated.
+    pub alloc_pc: AtomicU64,
+    /// Where it was freed.
+    pub free_pc: AtomicU64,
+    /// Bytes of the access; 0 if it is none.
+    pub access: AtomicU64,
+    /// Where in the block the error is: beyond its size is behind it, a negative number before it.
+    pub offset: AtomicU64,
+    /// Blocks that were leaked; the block is the first of them.
+    pub leaked_blocks: AtomicU64,
+    /// Their bytes.
+    pub leaked_bytes: AtomicU64,
+}
+
 /// One event: step, thread, operation and flags in the first word, then object and code address.
 pub type Event = [AtomicU64; 3];
 
@@ -654,6 +723,9 @@ pub struct Wire {
     pub input_state: AtomicU32,
     /// What came from outside; the runtime knows how it is laid out.
     pub input: [AtomicU8; MAX_INPUT],
+    // The heap.
+    /// What is asked of the heap, and what it tells.
+    pub heap: Heap,
     /// Bits of [`access`].
     pub access_flags: AtomicU32,
     /// Set by the program if it has instrumented code.

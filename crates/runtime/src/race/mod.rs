@@ -99,3 +99,8 @@ pub fn is_patched_point(pc: usize) -> bool {
 pub fn leave() {
     MODE.store(0, Relaxed);
 }
+
+/// Whether an address is of what is remembered here, rather than of the program.
+pub fn owns(address: usize) -> bool {
+    (arena::BASE..shadow::END).contains(&address)
+}

@@ -24,6 +24,8 @@ pub const PIECE: u32 = 20;
 const PIECES: usize = 1 << (40 - PIECE);
 /// Bytes of granules for each byte of memory.
 pub const RATIO: usize = size_of::<Granule>() / 8;
+/// Where they end.
+pub const END: usize = PLACES + (4 << FOLDED) * RATIO;
 
 /// The logarithm of what nodes are aligned to.
 const UNIT: u32 = 4;

@@ -1,14 +1,15 @@
-//! Memory allocation, only so that it can fail. Where no such fault is asked for, each function is a test and a jump to the
-//! next one of its name: the C library's, or that of another allocator the program brings along.
+//! Memory allocation: so that it can fail, and so that the memory of instrumented programs comes from [`crate::heap`]. Where
+//! neither is asked for, each function is a test and a jump to the next one of its name: the C library's, or that of
+//! another allocator the program brings along.
 //!
 //! The dynamic loader allocates through these functions long before this library is initialised, and looking up the real
 //! ones may itself allocate; such calls get memory from glibc by its private names.
 
 use super::caller;
-use crate::budget::MALLOC_MAY_FAIL;
+use crate::budget::{ALLOCATION, HEAP, MAY_FAIL};
 use crate::glibc::{self, Real};
 use crate::sched::{me, thread};
-use crate::{choose, report, sys};
+use crate::{choose, heap, report, sys};
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use heisen_trace::{Fault, Op};
@@ -18,6 +19,7 @@ static LOOKING: AtomicBool = AtomicBool::new(false);
 
 /// The address of a real function; none while one is being looked up.
 fn find(real: &Real) -> Option<usize> {
+    heap::glibc_begins();
     if LOOKING.swap(true, Relaxed) {
         return None;
     }
@@ -30,7 +32,7 @@ fn find(real: &Real) -> Option<usize> {
 /// Whether this allocation of so many bytes fails on purpose.
 fn fails(bytes: usize, pc: usize) -> bool {
     // Of nothing there is always enough; and `realloc` to nothing is `free`.
-    if bytes == 0 || !MALLOC_MAY_FAIL.load(Relaxed) {
+    if bytes == 0 || ALLOCATION.load(Relaxed) & MAY_FAIL == 0 {
         return false;
     }
     thread(me()).about_to(Op::Alloc, bytes, pc);
@@ -48,18 +50,80 @@ fn no_memory() -> usize {
     0
 }
 
+/// What the heap gave: an address or, for want of memory, 0.
+fn given(address: usize) -> usize {
+    if address == 0 { no_memory() } else { address }
+}
+
+/// What `memalign` and its like return. The alignment is rounded up to a power of two, as glibc does.
+fn aligned(alignment: usize, bytes: usize, pc: usize) -> usize {
+    match alignment.checked_next_power_of_two() {
+        Some(alignment) => given(heap::allocate(bytes, alignment, pc)),
+        None => {
+            glibc::set_errno(sys::EINVAL);
+            0
+        }
+    }
+}
+
+/// The real `malloc`, for a child that goes on by itself.
+fn real_malloc(bytes: usize) -> usize {
+    // SAFETY: both take any number, and the real function has this type.
+    unsafe {
+        match find(&MALLOC) {
+            None => __libc_malloc(bytes),
+            Some(at) => core::mem::transmute::<usize, extern "C" fn(usize) -> usize>(at)(bytes),
+        }
+    }
+}
+
+/// What `realloc` returns for a block that may be the heap's; none if it is glibc's.
+fn resized(block: usize, bytes: usize, pc: usize) -> Option<usize> {
+    match (block, bytes) {
+        (0, _) => heap::serves().then(|| given(heap::allocate(bytes, 1, pc))),
+        (block, 0) if heap::contains(block) => {
+            heap::free(block, pc);
+            Some(0)
+        }
+        (block, _) if heap::contains(block) => Some(given(heap::reallocate(block, bytes, pc, real_malloc))),
+        (block, _) => {
+            heap::foreign(block, pc);
+            None
+        }
+    }
+}
+
+/// Frees a block of the heap; none if it is glibc's.
+fn freed(block: usize, pc: usize) -> Option<()> {
+    match block {
+        0 => Some(()),
+        block if heap::contains(block) => {
+            heap::free(block, pc);
+            Some(())
+        }
+        block => {
+            heap::foreign(block, pc);
+            None
+        }
+    }
+}
+
+const PAGE: usize = 4096;
+
 unsafe extern "C" {
     fn __libc_malloc(bytes: usize) -> usize;
     fn __libc_calloc(count: usize, bytes: usize) -> usize;
     fn __libc_realloc(block: usize, bytes: usize) -> usize;
     fn __libc_memalign(alignment: usize, bytes: usize) -> usize;
+    fn __libc_free(block: usize);
 }
 
-/// Exports functions that jump to the real one if that is known and nothing can fail, else to `slow`, with everything as
-/// the caller left it.
+/// Exports functions that jump to the real one if that is known and nothing else is to be done, else to `slow`, with
+/// everything as the caller left it. There, first comes how many bytes are asked for, which may fail, and what it returns
+/// then; next what the heap returns, none if it does not serve this; last what is done while real functions are looked up.
 macro_rules! thin {
     ($($(#[$doc:meta])* fn $name:ident, $real:ident = $slow:ident($($arg:ident: $ty:ty),*) -> $ret:ty,
-        $bytes:expr => $failed:expr, $early:expr;)*) => {$(
+        $bytes:expr => $failed:expr, |$pc:ident| $heap:expr, $early:expr;)*) => {$(
         static $real: Real = Real::new(glibc::name_of!($name));
 
         $(#[$doc])*
@@ -71,22 +135,29 @@ macro_rules! thin {
         pub unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
             core::arch::naked_asm!(
                 ".cfi_startproc",
-                "cmp byte ptr [rip + {may_fail}], 0",
+                "cmp byte ptr [rip + {what}], 0",
                 "jne {slow}",
                 "mov rax, qword ptr [rip + {real}]",
                 "test rax, rax",
                 "je {slow}",
                 "jmp rax",
                 ".cfi_endproc",
-                may_fail = sym MALLOC_MAY_FAIL,
+                what = sym ALLOCATION,
                 real = sym $real,
                 slow = sym $slow,
             )
         }
 
+        #[allow(clippy::unused_unit, reason = "what fails may return nothing")]
         unsafe extern "C" fn $slow($($arg: $ty),*) -> $ret {
-            if fails($bytes, caller!()) {
+            let $pc = caller!();
+            if fails($bytes, $pc) {
                 return $failed;
+            }
+            if ALLOCATION.load(Relaxed) & HEAP != 0
+                && let Some(result) = $heap
+            {
+                return result;
             }
             // SAFETY: the arguments are the caller's own, and the real function has this type.
             unsafe {
@@ -104,25 +175,64 @@ macro_rules! thin {
 
 thin! {
     /// With `--faults`: whether it returns `NULL` with `ENOMEM` is a decision while the budget lasts. No scheduling point.
-    fn malloc, MALLOC = malloc_slow(bytes: usize) -> usize, bytes => no_memory(), __libc_malloc(bytes);
+    fn malloc, MALLOC = malloc_slow(bytes: usize) -> usize, bytes => no_memory(),
+        |pc| heap::serves().then(|| given(heap::allocate(bytes, 1, pc))), __libc_malloc(bytes);
 
     /// With `--faults`: whether it returns `NULL` with `ENOMEM` is a decision while the budget lasts. No scheduling point.
     fn calloc, CALLOC = calloc_slow(count: usize, bytes: usize) -> usize,
-        count.saturating_mul(bytes) => no_memory(), __libc_calloc(count, bytes);
+        count.saturating_mul(bytes) => no_memory(),
+        |pc| heap::serves().then(|| given(heap::allocate_zeroed(count, bytes, pc))), __libc_calloc(count, bytes);
 
     /// With `--faults`: whether it returns `NULL` with `ENOMEM`, and leaves the block as it is, is a decision while the
     /// budget lasts. No scheduling point.
     fn realloc, REALLOC = realloc_slow(block: usize, bytes: usize) -> usize,
-        bytes => no_memory(), __libc_realloc(block, bytes);
+        bytes => no_memory(), |pc| resized(block, bytes, pc), __libc_realloc(block, bytes);
+
+    /// No scheduling point. In an instrumented program, a block that was freed before or is none is a finding.
+    fn free, FREE = free_slow(block: usize) -> (), 0 => (), |pc| freed(block, pc), __libc_free(block);
 
     /// With `--faults`: whether it returns `NULL` with `ENOMEM` is a decision while the budget lasts. No scheduling point.
     fn aligned_alloc, ALIGNED_ALLOC = aligned_alloc_slow(alignment: usize, bytes: usize) -> usize,
-        bytes => no_memory(), __libc_memalign(alignment, bytes);
+        bytes => no_memory(), |pc| heap::serves().then(|| aligned(alignment, bytes, pc)),
+        __libc_memalign(alignment, bytes);
+
+    /// As `aligned_alloc`.
+    fn memalign, MEMALIGN = memalign_slow(alignment: usize, bytes: usize) -> usize,
+        bytes => no_memory(), |pc| heap::serves().then(|| aligned(alignment, bytes, pc)),
+        __libc_memalign(alignment, bytes);
+
+    /// As `aligned_alloc`, at a page.
+    fn valloc, VALLOC = valloc_slow(bytes: usize) -> usize, bytes => no_memory(),
+        |pc| heap::serves().then(|| aligned(PAGE, bytes, pc)), __libc_memalign(PAGE, bytes);
+
+    /// As `aligned_alloc`, whole pages.
+    fn pvalloc, PVALLOC = pvalloc_slow(bytes: usize) -> usize, bytes => no_memory(),
+        |pc| heap::serves().then(|| match bytes.checked_next_multiple_of(PAGE) {
+            Some(bytes) => aligned(PAGE, bytes, pc),
+            None => no_memory(),
+        }), __libc_memalign(PAGE, bytes.next_multiple_of(PAGE));
 
     /// With `--faults`: whether it returns `ENOMEM` is a decision while the budget lasts. No scheduling point.
     fn posix_memalign, POSIX_MEMALIGN = posix_memalign_slow(out: *mut usize, alignment: usize, bytes: usize) -> c_int,
-        bytes => sys::ENOMEM, {
+        bytes => sys::ENOMEM,
+        |pc| heap::serves().then(|| {
+            if !alignment.is_power_of_two() || alignment < size_of::<usize>() {
+                return sys::EINVAL;
+            }
+            match heap::allocate(bytes, alignment, pc) {
+                0 => sys::ENOMEM,
+                address => {
+                    // SAFETY: the program passes room for a pointer.
+                    unsafe { *out = address };
+                    0
+                }
+            }
+        }), {
             *out = __libc_memalign(alignment, bytes);
             if *out == 0 { sys::ENOMEM } else { 0 }
         };
+
+    /// No scheduling point. In an instrumented program, as many bytes as were asked for.
+    fn malloc_usable_size, USABLE = usable_slow(block: usize) -> usize, 0 => 0,
+        |pc| heap::contains(block).then(|| heap::usable(block, pc)), 0;
 }

@@ -4,7 +4,7 @@ use super::signal::{self, mask};
 use super::{caller, detours, pid, shims};
 use crate::glibc::{self, Real, real};
 use crate::sched::{S, me, thread};
-use crate::{report, sys};
+use crate::{heap, report, sys};
 use core::ffi::{CStr, c_char, c_int};
 use heisen_trace::{Note, Op};
 use heisen_wire::end;
@@ -14,6 +14,7 @@ pub fn exiting(status: c_int, pc: usize) {
     // A child of `vfork` has our memory, but its end is not ours.
     if S.active.get() && S.running.get() && pid::is_own() {
         report::event(Op::Exit, 0, pc);
+        heap::look_for_leaks(pc);
         report::ending(end::EXIT, status, pc);
     }
 }

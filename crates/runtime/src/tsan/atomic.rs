@@ -5,7 +5,7 @@ use crate::race::atomic::{self, Does};
 use crate::race::{self, mode};
 use crate::sched::{self, S};
 use crate::tsan::plain;
-use crate::{budget, spin};
+use crate::{budget, heap, spin};
 use core::sync::atomic::Ordering::SeqCst;
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 use heisen_trace::Op;
@@ -83,12 +83,13 @@ fn replace<T: Word>(at: *mut T, make: impl Fn(T) -> T) -> (T, T) {
 }
 
 /// Before an atomic operation that changes the variable for sure.
-fn before(op: Op, address: usize, pc: usize) {
+fn before(op: Op, address: usize, size: usize, pc: usize) {
     if race::is_atomic_point(pc) {
         // What nobody else looks at is no progress to them: a loop that waits may count its rounds.
         spin::progress();
         sched::point(op, address, pc);
     }
+    heap::touch(address, size, true, pc);
 }
 
 /// Before an atomic operation that may only look at the variable.
@@ -100,6 +101,7 @@ fn before_look<T: Word>(op: Op, at: *mut T, pc: usize) {
     } else {
         spin::glance(op, at as usize, pc, value);
     }
+    heap::touch(at as usize, size_of::<T>(), op != Op::AtomicLoad, pc);
 }
 
 /// After it.
@@ -132,7 +134,7 @@ pub fn load<T: Word>(at: *mut T, order: i32, pc: usize) -> T {
 /// `store`.
 pub fn store<T: Word>(at: *mut T, value: T, order: i32, pc: usize) {
     if on() {
-        before(Op::AtomicStore, at as usize, pc);
+        before(Op::AtomicStore, at as usize, size_of::<T>(), pc);
     }
     replace(at, |_| value);
     if on() {
@@ -151,7 +153,7 @@ pub fn update<T: Word>(at: *mut T, order: i32, pc: usize, make: impl Fn(T) -> T)
         // A lock that is held already is set once more, say.
         before_look(Op::AtomicRmw, at, pc);
     } else {
-        before(Op::AtomicRmw, at as usize, pc);
+        before(Op::AtomicRmw, at as usize, size_of::<T>(), pc);
     }
     let (old, _) = replace(at, make);
     after(Does::Update, at, order, pc);
@@ -170,7 +172,7 @@ pub fn compare_exchange<T: Word>(
     if on() {
         // SAFETY: as in `replace`.
         if unsafe { T::load(at) } == expected && new != expected {
-            before(Op::AtomicCas, at as usize, pc);
+            before(Op::AtomicCas, at as usize, size_of::<T>(), pc);
         } else {
             before_look(Op::AtomicCas, at, pc);
         }

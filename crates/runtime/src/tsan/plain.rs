@@ -1,7 +1,7 @@
 //! Plain accesses of memory. One that is of no interest costs a load and a branch.
 
 use crate::race::{self, access, mode, points};
-use crate::{report, sched, spin};
+use crate::{heap, report, sched, spin};
 use core::sync::atomic::Ordering::Relaxed;
 use heisen_trace::Op;
 use heisen_wire::stop;
@@ -18,6 +18,7 @@ pub fn accessed(address: usize, size: usize, write: bool, pc: usize) {
     if bits & !mode::CHECK != 0 {
         interesting(address, size, write, pc, bits);
     }
+    heap::touch(address, size, write, pc);
     if bits & mode::CHECK != 0 {
         if size <= 8 {
             access::plain(address, size, write, pc);
@@ -66,6 +67,7 @@ pub fn watch(address: usize, size: usize, pc: usize) {
         && sched::me() as u32 == wire.watch_thread.load(Relaxed)
         && (address..address + size).contains(&byte)
     {
+        heap::tell_block(byte);
         report::stop_at(stop::WATCHED);
     }
 }
