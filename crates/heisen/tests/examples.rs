@@ -180,3 +180,9 @@ fn bugs_per_bound() {
         assert_eq!(found[..], told, "{}", row[0]);
     }
 }
+
+/// Extracts of bugs that were published; docs/published.md has the table.
+#[test]
+fn published_examples() {
+    check_examples("published");
+}
