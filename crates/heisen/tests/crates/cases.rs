@@ -1,0 +1,63 @@
+//! What is tested of each crate. The tests themselves are in the packages beside.
+
+/// A use of a crate in its current version.
+#[derive(Debug)]
+pub struct Smoke {
+    /// The test in the package `smoke`, which bears the name of the crate.
+    pub test: &'static str,
+    /// What its threads do.
+    pub operations: &'static str,
+    /// How many executions are enough, where bound 2 has too many.
+    pub executions: Option<u64>,
+}
+
+const fn smoke(test: &'static str, operations: &'static str) -> Smoke {
+    Smoke { test, operations, executions: None }
+}
+
+pub const SMOKE: &[Smoke] = &[
+    smoke("std_mpsc", "two sends, receives, the end of the channel"),
+    smoke("crossbeam_channel", "a channel with room for one: a send, receives, the end of the channel"),
+    smoke("crossbeam_deque", "the owner of two tasks pops them, a thief steals"),
+    Smoke {
+        executions: Some(1000),
+        ..smoke("crossbeam_epoch", "a writer replaces a value and has the old one destroyed, a reader")
+    },
+    smoke("parking_lot", "`Mutex` and `Condvar`: one waits for a count, one counts"),
+    smoke("dashmap", "an entry that both change, an insertion and a removal of another"),
+    smoke("flume", "a channel with room for one: two sends, receives, the end of the channel"),
+    smoke("once_cell", "both initialise a cell"),
+    smoke("arc_swap", "a store, two loads"),
+    Smoke { executions: Some(1000), ..smoke("rayon", "a pool of two, `join`") },
+    Smoke {
+        executions: Some(1000),
+        ..smoke("tokio", "a runtime of two workers, two tasks, a oneshot channel")
+    },
+    smoke("async_channel", "a channel with room for one: a send, receives, the end of the channel"),
+    smoke("event_listener", "one listens for an event, one notifies"),
+];
+
+/// A bug of an old version that was published and fixed.
+#[derive(Debug)]
+pub struct Bug {
+    /// The test in the packages `old` and `fixed`, which bears the name of the crate.
+    pub test: &'static str,
+    /// Where it was published.
+    pub published: &'static str,
+    /// What the message of the finding has in it.
+    pub message: &'static str,
+    /// How many executions are enough of the fixed version, where bound 2 has too many.
+    pub executions: Option<u64>,
+}
+
+const fn bug(test: &'static str, published: &'static str, message: &'static str) -> Bug {
+    Bug { test, published, message, executions: None }
+}
+
+pub const BUGS: &[Bug] = &[
+    Bug { executions: Some(3000), ..bug("crossbeam_channel", "RUSTSEC-2025-0024", "double free") },
+    bug("flume", "flume's issue 78", "assertion `left == right` failed"),
+    bug("spin", "RUSTSEC-2023-0031", "Encountered INCOMPLETE when polling Once"),
+    bug("thread_local", "RUSTSEC-2022-0006", "nothing orders the two"),
+    bug("tokio", "RUSTSEC-2021-0124", "assertion `left == right` failed"),
+];
