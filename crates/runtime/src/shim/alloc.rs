@@ -29,6 +29,17 @@ fn find(real: &Real) -> Option<usize> {
     Some(at)
 }
 
+/// Looks all of them up. Not a moment too late: in the middle of a `dlsym` that fails the loader allocates for its message,
+/// and a look-up there would end in the one that fails.
+pub fn look_up() {
+    static DONE: AtomicBool = AtomicBool::new(false);
+    if !DONE.swap(true, Relaxed) {
+        for real in REALS {
+            find(real);
+        }
+    }
+}
+
 /// Whether this allocation of so many bytes fails on purpose.
 fn fails(bytes: usize, pc: usize) -> bool {
     // Of nothing there is always enough; and `realloc` to nothing is `free`.
@@ -123,7 +134,11 @@ unsafe extern "C" {
 /// then; next what the heap returns, none if it does not serve this; last what is done while real functions are looked up.
 macro_rules! thin {
     ($($(#[$doc:meta])* fn $name:ident, $real:ident = $slow:ident($($arg:ident: $ty:ty),*) -> $ret:ty,
-        $bytes:expr => $failed:expr, |$pc:ident| $heap:expr, $early:expr;)*) => {$(
+        $bytes:expr => $failed:expr, |$pc:ident| $heap:expr, $early:expr;)*) => {
+    /// The real functions.
+    static REALS: &[&Real] = &[$(&$real),*];
+
+    $(
         static $real: Real = Real::new(glibc::name_of!($name));
 
         $(#[$doc])*

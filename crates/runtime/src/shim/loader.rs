@@ -16,6 +16,7 @@ detours! {
 
 /// The function to go on with: glibc's, or one that gives ours.
 extern "C" fn before(handle: *mut c_void, name: *const c_char) -> usize {
+    super::alloc::look_up();
     if S.active.get() && handle == RTLD_NEXT && !name.is_null() {
         // SAFETY: the program passes a C string.
         let name = unsafe { CStr::from_ptr(name) };
