@@ -19,6 +19,9 @@ use std::path::Path;
 /// Files of one module that are named; of more, the number is told.
 const SHOWN: usize = 3;
 
+/// The standard library and what it is made of.
+const STD: &str = "Rust's own libraries";
+
 /// What the verdict says of code that is not instrumented, if other code of the program is.
 pub fn blind(program: &Program) -> Option<String> {
     let name = program.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -86,7 +89,7 @@ fn look(bytes: &[u8]) -> Seen {
     let Ok(sections) = sections else { return Seen::Unknown };
     let dwarf = sections.borrow(|section| EndianSlice::new(section, gimli::LittleEndian));
     let mut files = BTreeSet::new();
-    let mut known = false;
+    let (mut known, mut with_std) = (false, false);
     let mut headers = dwarf.units();
     while let Ok(Some(header)) = headers.next() {
         let Ok(unit) = dwarf.unit(header) else { continue };
@@ -107,12 +110,19 @@ fn look(bytes: &[u8]) -> Seen {
             let first = calls.partition_point(|&at| at < range.start);
             calls.get(first).is_some_and(|&at| at < range.end)
         };
-        if !ranges.iter().any(called) && ranges.iter().any(|range| code.accesses(range)) {
-            let text = |part: Option<EndianSlice<'_, _>>| {
-                part.map_or_else(String::new, |part| part.to_string_lossy().into_owned())
-            };
-            files.insert(named(text(unit.name), &text(unit.comp_dir)));
+        let text = |part: Option<EndianSlice<'_, _>>| {
+            part.map_or_else(String::new, |part| part.to_string_lossy().into_owned())
+        };
+        let file = || named(text(unit.name), &text(unit.comp_dir));
+        if ranges.iter().any(called) {
+            with_std |= file() == STD;
+        } else if ranges.iter().any(|range| code.accesses(range)) {
+            files.insert(file());
         }
+    }
+    if with_std {
+        // As a whole, but for compiler_builtins, which shares nothing between threads.
+        files.remove(STD);
     }
     if known { Seen::Files(files) } else { Seen::Unknown }
 }
@@ -121,7 +131,7 @@ fn look(bytes: &[u8]) -> Seen {
 fn named(name: String, directory: &str) -> String {
     // Those and what they are made of, as they come with the compiler.
     if ["/rustc/", "/rust/deps/"].iter().any(|root| directory.starts_with(root) || name.starts_with(root)) {
-        return "Rust's own libraries".to_owned();
+        return STD.to_owned();
     }
     // A crate is one source file to Rust, in several units.
     let name = name.split("/@/").next().unwrap_or_default();

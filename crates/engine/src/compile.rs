@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 use crate::instrument::{self, Compiler};
 use crate::program::{Program, hash};
 use crate::unpack;
+use crate::whole::Whole;
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -46,8 +47,19 @@ impl Language {
     }
 }
 
+/// How much of a program is instrumented.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// Nothing.
+    AsItIs,
+    /// What is compiled.
+    Program,
+    /// Rust's standard library as well.
+    WithStd,
+}
+
 /// Compiles `source` into a directory below `directory/build` and gives the program.
-pub fn compile(source: &Path, args: Vec<OsString>, directory: &Path, instrument: bool) -> Result<Program> {
+pub fn compile(source: &Path, args: Vec<OsString>, directory: &Path, extent: Extent) -> Result<Program> {
     let shown = source.display();
     let language = Language::of(source)
         .ok_or_else(|| Error::Input(format!("{shown}: not a .c, .cc, .cpp or .rs file")))?;
@@ -60,8 +72,13 @@ pub fn compile(source: &Path, args: Vec<OsString>, directory: &Path, instrument:
     }
     // A directory for each source, by its path, keeps two files of the same name apart.
     let mut of = absolute.as_os_str().as_bytes().to_vec();
-    if !instrument {
-        of.extend(b" as it is");
+    match extent {
+        Extent::AsItIs => of.extend(b" as it is"),
+        Extent::Program => {}
+        Extent::WithStd if language == Language::Rust => of.extend(b" with std"),
+        Extent::WithStd => {
+            return Err(Error::Input(format!("{shown} is not a .rs file; --with-std is for Rust only")));
+        }
     }
     let build = directory.join("build").join(&hash(&of)[..8]);
     let directory_is_new = !directory.exists();
@@ -71,7 +88,7 @@ pub fn compile(source: &Path, args: Vec<OsString>, directory: &Path, instrument:
     // executable is the same when it is built again.
     let here = std::env::current_dir().unwrap_or_default();
     let named = absolute.strip_prefix(&here).unwrap_or(&absolute);
-    if let Err(error) = run_compiler(language, named, &target, instrument) {
+    if let Err(error) = run_compiler(language, named, &target, extent) {
         // Only empty directories can be removed this way: what was there before stays.
         for made in build.ancestors().take(if directory_is_new { 3 } else { 2 }) {
             let _ = fs::remove_dir(made);
@@ -80,10 +97,11 @@ pub fn compile(source: &Path, args: Vec<OsString>, directory: &Path, instrument:
     }
     let mut program = Program::find(target.as_os_str(), args)?;
     program.source = Some(absolute);
+    program.with_std = extent == Extent::WithStd;
     Ok(program)
 }
 
-fn run_compiler(language: Language, source: &Path, target: &Path, instrument: bool) -> Result<()> {
+fn run_compiler(language: Language, source: &Path, target: &Path, extent: Extent) -> Result<()> {
     let shown = source.display();
     let (compiler, flags, need) = language.compiler();
     let called = compiler.to_string_lossy().into_owned();
@@ -95,15 +113,26 @@ fn run_compiler(language: Language, source: &Path, target: &Path, instrument: bo
         args.extend(["-idirafter".into(), unpack::include()?.into()]);
     }
     args.extend([source.into(), "-o".into(), target.into()]);
-    if instrument && language == Language::Rust {
-        args.extend(instrument::rust_flags()?.into_iter().map(OsString::from));
-    } else if instrument {
-        args = instrument::c_args(Compiler::of(&words), &args)?;
-    }
     let (compiler, options) = words.split_first().map_or((&compiler, &words[..]), |split| split);
+    let mut environment = Vec::new();
+    match (extent, language) {
+        (Extent::AsItIs, _) => {}
+        (Extent::WithStd, _) => {
+            let whole = Whole::new(compiler, "cc".into())?;
+            // What is to be linked is named by itself: the bitcode is another output of the same name.
+            args.extend(["--emit=link".into(), "-Clto=fat".into()]);
+            args.extend(whole.flags.into_iter().map(OsString::from));
+            environment.extend(whole.environment);
+        }
+        (Extent::Program, Language::Rust) => {
+            args.extend(instrument::rust_flags()?.into_iter().map(OsString::from));
+        }
+        (Extent::Program, _) => args = instrument::c_args(Compiler::of(&words), &args)?,
+    }
     let output = Command::new(compiler)
         .args(options)
         .args(args)
+        .envs(environment)
         .output()
         .map_err(|e| Error::Input(format!("{called}: {e}; compiling {shown} needs {need}")))?;
     if !output.status.success() {

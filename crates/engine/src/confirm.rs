@@ -227,6 +227,7 @@ impl Closeup {
             args: camera.program.args.iter().map(|a| a.as_bytes().to_vec()).collect(),
             source: camera.program.source.as_ref().map(|s| s.as_os_str().as_bytes().to_vec()),
             instrumented: camera.program.source.is_some() && camera.program.instrumented,
+            with_std: camera.program.with_std,
             binary: camera.program.hash.clone(),
             at_ready: camera.program.at_ready,
             steps_limit: camera.limits.steps,

@@ -8,6 +8,7 @@
 //! | `sanitizer` | programs that another sanitizer has taken over |
 //! | [`blind`] | which code of a program is instrumented |
 //! | [`instrument`] | what compilers and linkers are told to instrument a program |
+//! | [`whole`] | Rust programs that are instrumented with the standard library |
 //! | `driver` | what a call of a compiler asks for |
 //! | [`unpack`] | the runtime, out of this executable into a file |
 //! | [`zygote`] | one parked program and the executions forked from it |
@@ -62,6 +63,7 @@ pub mod stdin;
 pub mod suppress;
 mod sys;
 pub mod unpack;
+pub mod whole;
 pub mod zygote;
 
 pub use error::Error;

@@ -24,6 +24,8 @@ pub struct Program {
     pub hash: String,
     /// Whether code of the executable is instrumented.
     pub instrumented: bool,
+    /// Whether Rust's standard library was to be instrumented, too, if we compiled it.
+    pub with_std: bool,
     /// Whether its executions begin where it calls `heisen_ready`, rather than at `main`.
     pub at_ready: bool,
     /// The directory it is started in, if not the current one.
@@ -78,6 +80,7 @@ impl Program {
             args,
             source: None,
             instrumented,
+            with_std: false,
             at_ready: false,
             directory: None,
             environment: Vec::new(),

@@ -21,6 +21,8 @@ pub struct Saved {
     program: Vec<u8>,
     args: Vec<Vec<u8>>,
     source: Option<Vec<u8>>,
+    #[serde(default)]
+    with_std: bool,
     binary: String,
     #[serde(default)]
     at_ready: bool,
@@ -45,6 +47,7 @@ impl Saved {
             program: program.path.as_os_str().as_bytes().to_vec(),
             args: program.args.iter().map(bytes).collect(),
             source: program.source.as_ref().map(|s| s.as_os_str().as_bytes().to_vec()),
+            with_std: program.with_std,
             binary: program.hash.clone(),
             at_ready: program.at_ready,
             directory: program.directory.as_ref().map(|d| d.as_os_str().as_bytes().to_vec()),
@@ -89,6 +92,7 @@ impl Saved {
         program.directory = saved.directory.as_ref().map(|d| text(d).into());
         program.environment =
             saved.environment.iter().map(|(name, value)| (text(name), text(value))).collect();
+        program.with_std = saved.with_std;
         program.source = saved.source.as_ref().map(|s| OsString::from_vec(s.clone()).into());
         if program.hash != saved.binary {
             let program = program.path.display();

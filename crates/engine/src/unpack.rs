@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::{program, sys};
 use std::fs::{self, DirBuilder};
 use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 static RUNTIME: &[u8] = include_bytes!(env!("HEISEN_RUNTIME"));
@@ -39,6 +39,28 @@ pub fn stub() -> Result<PathBuf> {
 pub fn include() -> Result<PathBuf> {
     let name = format!("include-{}", &program::hash(HEADER.as_bytes())[..16]);
     directory("heisen.h", &name, &[("heisen.h", HEADER.as_bytes())])
+}
+
+/// This executable under another name: a link to it. The directory's name tells versions apart, so that cargo builds anew
+/// with another one.
+pub fn linker(name: &str) -> Result<PathBuf> {
+    let strange = |e: std::io::Error| Error::Internal(format!("this executable cannot be found: {e}"));
+    let this = std::env::current_exe().map_err(strange)?;
+    let meta = fs::metadata(&this).map_err(strange)?;
+    let version = format!("{} {} {}.{}", this.display(), meta.len(), meta.mtime(), meta.mtime_nsec());
+    let directory = format!("link-{}", &program::hash(version.as_bytes())[..16]);
+    unpack("a link", |cache| {
+        private(cache)?;
+        let directory = cache.join(&directory);
+        private(&directory)?;
+        let path = directory.join(name);
+        if fs::read_link(&path).is_ok_and(|there| there == this) {
+            return Ok(path);
+        }
+        let temporary = directory.join(format!("{name}-{}.tmp", std::process::id()));
+        symlink(&this, &temporary).and_then(|()| fs::rename(&temporary, &path))?;
+        Ok(path)
+    })
 }
 
 /// A directory in the cache, with these files.

@@ -63,6 +63,10 @@ pub struct CheckArgs {
     #[arg(long, requires = "source")]
     pub no_instrument: bool,
 
+    /// Instrument Rust's standard library as well as FILE.rs
+    #[arg(long, requires = "source", conflicts_with = "no_instrument")]
+    pub with_std: bool,
+
     #[command(flatten)]
     pub search: SearchArgs,
 
@@ -76,7 +80,7 @@ pub struct CheckArgs {
 
     /// Continue an interrupted search, with the options it was started with
     #[arg(long, value_name = "FILE", conflicts_with_all = [
-        "source", "no_instrument", "command", "strategy", "bound", "depth", "steps", "hang", "seed", "keep_going", "expect_exit",
+        "source", "no_instrument", "with_std", "command", "strategy", "bound", "depth", "steps", "hang", "seed", "keep_going", "expect_exit",
         "carrier", "spurious", "faults", "no_preempt", "focus", "at_ready", "cpus", "real_time", "timeouts", "before",
         "after", "dir", "stdin", "heap", "leaks", "patch", "warm_up", "races", "accesses",
         "suppressions"

@@ -5,7 +5,7 @@ use crate::paint::{Paint, count, number, print, say};
 use crate::report::Screen;
 use crate::{args, exit, json};
 use heisen_engine::check::{Check, Ended, Kind, Options, Outcome, Progress, Races, Tally};
-use heisen_engine::compile::{self, Language};
+use heisen_engine::compile::{self, Extent, Language};
 use heisen_engine::program::Program;
 use heisen_engine::saved::{Saved, write_whole};
 use heisen_engine::scope::Patterns;
@@ -301,7 +301,12 @@ fn read_stdin(path: &Path, stop: &AtomicBool) -> Result<Stdin, Error> {
 fn find_program(args: &CheckArgs) -> Result<Program, Error> {
     match (&args.source, args.command.split_first()) {
         (Some(source), _) if Language::of(source).is_some() => {
-            compile::compile(source, args.command.clone(), &args.output, !args.no_instrument)
+            let extent = match (args.no_instrument, args.with_std) {
+                (true, _) => Extent::AsItIs,
+                (false, true) => Extent::WithStd,
+                (false, false) => Extent::Program,
+            };
+            compile::compile(source, args.command.clone(), &args.output, extent)
         }
         (Some(other), _) => {
             let shown = other.display();

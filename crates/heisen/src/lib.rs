@@ -17,6 +17,8 @@ mod source;
 
 use args::{Args, Command};
 use clap::Parser;
+use heisen_engine::whole;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -26,6 +28,9 @@ pub use cargo::main as cargo_heisen;
 /// The command `heisen`.
 pub fn heisen() -> ExitCode {
     report_panics();
+    if let Some(code) = linked() {
+        return code;
+    }
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => return not_understood(&error),
@@ -47,6 +52,17 @@ pub fn heisen() -> ExitCode {
         exit::of(&error)
     });
     ExitCode::from(code)
+}
+
+/// What came of it if this executable was called under its name as a linker.
+fn linked() -> Option<ExitCode> {
+    let mut words = std::env::args_os();
+    let name = words.next()?;
+    if Path::new(&name).file_name()? != whole::LINKER {
+        return None;
+    }
+    paint::say(whole::link(&words.collect::<Vec<_>>()));
+    Some(ExitCode::from(exit::INPUT))
 }
 
 /// A panic of ours is a message and an exit code, too.

@@ -5,11 +5,12 @@ use crate::paint::{Paint, print, say};
 use crate::report::{Screen, operation, value};
 use crate::show;
 use crate::{exit, gdb};
+use heisen_engine::compile::{self, Extent};
 use heisen_engine::confirm::{Camera, Closeup};
 use heisen_engine::program::Program;
 use heisen_engine::slot::Job;
 use heisen_engine::zygote::{Limits, Output};
-use heisen_engine::{Error, compile, diverge, input, stdin, unpack};
+use heisen_engine::{Error, diverge, input, stdin, unpack};
 use heisen_trace::{End, FindingKind, Schedule};
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
@@ -159,7 +160,12 @@ fn find_program(schedule: &Schedule) -> Result<Program, Error> {
     match (&schedule.source, path.ancestors().nth(3)) {
         (Some(source), Some(directory)) if !path.exists() => {
             let source = PathBuf::from(OsString::from_vec(source.clone()));
-            compile::compile(&source, args, directory, schedule.instrumented)
+            let extent = match (schedule.instrumented, schedule.with_std) {
+                (_, true) => Extent::WithStd,
+                (true, false) => Extent::Program,
+                (false, false) => Extent::AsItIs,
+            };
+            compile::compile(&source, args, directory, extent)
         }
         _ => Program::find(path.as_os_str(), args),
     }

@@ -84,6 +84,9 @@ pub struct Schedule {
     /// Whether it was instrumented then.
     #[serde(default)]
     pub instrumented: bool,
+    /// Whether Rust's standard library was, too.
+    #[serde(default)]
+    pub with_std: bool,
     /// Hash of the executable.
     pub binary: String,
     /// Whether its steps count from `heisen_ready`, rather than from `main`.
@@ -155,6 +158,9 @@ impl Schedule {
         }
         if self.instrumented {
             out.push_str("instrumented\n");
+        }
+        if self.with_std {
+            out.push_str("with-std\n");
         }
         writeln!(out, "binary {}", self.binary)?;
         if self.at_ready {
@@ -291,6 +297,7 @@ impl Schedule {
                 }
                 "source" => schedule.source = Some(words.string("the source file")?),
                 "instrumented" => schedule.instrumented = true,
+                "with-std" => schedule.with_std = true,
                 "binary" => schedule.binary = words.word("a hash")?.to_owned(),
                 "at-ready" => schedule.at_ready = true,
                 "steps-limit" => schedule.steps_limit = words.number("a number of steps")?,
@@ -603,6 +610,7 @@ mod tests {
             args: vec![b"".to_vec(), b"x\ny\t\x01".to_vec(), "ä→".as_bytes().to_vec()],
             source: Some(b"examples/c/account.c".to_vec()),
             instrumented: true,
+            with_std: true,
             binary: "00ff".into(),
             at_ready: true,
             steps_limit: 10,

@@ -187,6 +187,9 @@ pub struct Output {
     pub color: Color,
 }
 
+/// The one option of a build that is not cargo's.
+pub const WITH_STD: &str = "--with-std";
+
 /// What makes one build differ from another. A schedule keeps it, for its replay.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Options of cargo")]
@@ -222,6 +225,10 @@ pub struct Build {
     /// With this profile
     #[arg(long, value_name = "NAME")]
     pub profile: Option<String>,
+
+    /// Instrument Rust's standard library, too
+    #[arg(long, help_heading = "Options")]
+    pub with_std: bool,
 }
 
 /// Which targets of the packages.
@@ -316,6 +323,7 @@ impl Build {
         words.flag("--no-default-features", self.no_default_features);
         words.flag("--release", self.release);
         words.each("--profile", &self.profile);
+        words.flag(WITH_STD, self.with_std);
         words.0
     }
 }

@@ -3,10 +3,11 @@
 //! A target is named though it is the machine's own: then cargo keeps build scripts and procedural macros, which run in
 //! the compiler, apart from the program, and gives our flags to the program only.
 
-use super::args::{Cargo, Targets};
+use super::args::{Cargo, Targets, WITH_STD};
 use super::workspace::{Workspace, cargo, no_cargo};
 use super::{Failure, flags};
 use crate::args::Color;
+use heisen_engine::whole::Whole;
 use heisen_engine::{Error, instrument};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -41,7 +42,7 @@ impl Mode {
 #[derive(Clone, Copy, Debug)]
 pub struct Order<'a> {
     pub mode: Mode,
-    /// What makes it differ from other builds, in cargo's words.
+    /// What makes it differ from other builds, in cargo's words, and `--with-std`.
     pub words: &'a [OsString],
     pub cargo: &'a Cargo,
     pub quiet: bool,
@@ -103,7 +104,8 @@ pub fn build(workspace: &Workspace, order: &Order<'_>) -> Result<Vec<Executable>
         command.arg("--no-run");
     }
     command.args(["--message-format=json-render-diagnostics", "--target", TARGET]);
-    command.arg("--target-dir").arg(&workspace.target).args(order.words).args(order.cargo.words());
+    let (ours, cargos): (Vec<_>, Vec<_>) = order.words.iter().partition(|word| *word == WITH_STD);
+    command.arg("--target-dir").arg(&workspace.target).args(cargos).args(order.cargo.words());
     command.args(["--color", order.color.word()]);
     if order.quiet {
         command.arg("--quiet");
@@ -114,7 +116,13 @@ pub fn build(workspace: &Workspace, order: &Order<'_>) -> Result<Vec<Executable>
     if !workspace.release_debug && std::env::var_os(RELEASE_DEBUG).is_none() {
         command.env(RELEASE_DEBUG, "line-tables-only");
     }
-    flags::add(&mut command, &instrument::rust_flags()?);
+    if ours.is_empty() {
+        flags::add(&mut command, &instrument::rust_flags()?);
+    } else {
+        let whole = Whole::new(&rustc(), flags::linker().unwrap_or_else(|| "cc".into()))?;
+        flags::add(&mut command, &whole.flags);
+        command.envs(whole.environment).envs(across_crates(order.words));
+    }
     let mut child = command.stdout(Stdio::piped()).spawn().map_err(|e| no_cargo(&e))?;
     let mut found = Found::default();
     for line in BufReader::new(child.stdout.take().expect("a pipe")).lines() {
@@ -128,6 +136,21 @@ pub fn build(workspace: &Workspace, order: &Order<'_>) -> Result<Vec<Executable>
         return Err(Failure::Told);
     }
     Ok(found.finish())
+}
+
+/// Variables that tell cargo to optimise across crates, whichever profile it uses.
+fn across_crates(words: &[OsString]) -> impl Iterator<Item = (String, &'static str)> {
+    let named = words.windows(2).filter(|pair| pair[0] == "--profile").map(|pair| pair[1].to_string_lossy());
+    let named: Vec<String> = named.map(|name| name.to_uppercase().replace('-', "_")).collect();
+    let all = ["DEV", "TEST", "RELEASE", "BENCH"].map(str::to_owned).into_iter().chain(named);
+    let lto = all.map(|profile| (format!("CARGO_PROFILE_{profile}_LTO"), "fat"));
+    // The compiler does not do both.
+    lto.chain([("CARGO_INCREMENTAL".to_owned(), "0")])
+}
+
+/// The compiler.
+fn rustc() -> OsString {
+    std::env::var_os("RUSTC").filter(|value| !value.is_empty()).unwrap_or_else(|| "rustc".into())
 }
 
 /// What cargo has told so far.
@@ -206,9 +229,8 @@ impl Found {
 
 /// Where the standard library is as a shared one, which tests of procedural macros are linked with.
 fn standard_library() -> Option<PathBuf> {
-    let rustc = std::env::var_os("RUSTC").filter(|value| !value.is_empty()).unwrap_or_else(|| "rustc".into());
     let output =
-        Command::new(rustc).args(["--print", "target-libdir"]).stderr(Stdio::null()).output().ok()?;
+        Command::new(rustc()).args(["--print", "target-libdir"]).stderr(Stdio::null()).output().ok()?;
     let path = String::from_utf8(output.stdout).ok()?;
     output.status.success().then(|| path.trim_end().into())
 }

@@ -6,6 +6,7 @@
 //! files and on its command line; what is said for all builds has to be repeated beside ours, as cargo would pass it over.
 
 use super::build::TARGET;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -31,6 +32,37 @@ pub fn add(command: &mut Command, flags: &[String]) {
             command.arg("--config").arg(format!("target.{TARGET}.rustflags={list}"));
         }
     }
+}
+
+/// The linker that the user has chosen, by a flag, for the target in the environment, or for it in the configuration.
+pub fn linker() -> Option<OsString> {
+    let variable = |name: &str| std::env::var(name).ok();
+    let configurations = configurations();
+    let ours = |key: &'static str| {
+        configurations.iter().filter_map(move |table| table.get("target")?.get(TARGET)?.get(key))
+    };
+    let flags = from_environment(variable(ENCODED), variable("RUSTFLAGS")).unwrap_or_else(|| {
+        let all = variable(&target_variable()).unwrap_or_default();
+        let mut flags =
+            for_all_builds(&configurations, &variable("CARGO_BUILD_RUSTFLAGS").unwrap_or_default());
+        flags.extend(ours("rustflags").flat_map(listed));
+        flags.extend(all.split_whitespace().map(str::to_owned));
+        flags
+    });
+    let set = format!("CARGO_TARGET_{}_LINKER", target_word());
+    let by_flag = chosen(&flags).map(OsString::from);
+    by_flag
+        .or_else(|| std::env::var_os(set).filter(|value| !value.is_empty()))
+        .or_else(|| ours("linker").filter_map(toml::Value::as_str).next_back().map(OsString::from))
+}
+
+/// The linker that flags name.
+fn chosen(flags: &[String]) -> Option<&str> {
+    let option = |at: usize| {
+        let joined = flags[at].strip_prefix("-Clinker=");
+        joined.or_else(|| flags.get(at + 1).filter(|_| flags[at] == "-C")?.strip_prefix("linker="))
+    };
+    (0..flags.len()).rev().find_map(option)
 }
 
 /// The flags of the environment, if it has any say.
@@ -75,16 +107,20 @@ fn for_all_builds(configurations: &[toml::Table], variable: &str) -> Vec<String>
     }
     let mut flags = Vec::new();
     for table in configurations {
-        match table.get("build").and_then(|build| build.get("rustflags")) {
-            Some(toml::Value::String(text)) => flags.extend(text.split_whitespace().map(str::to_owned)),
-            Some(toml::Value::Array(list)) => {
-                flags.extend(list.iter().filter_map(toml::Value::as_str).map(str::to_owned));
-            }
-            _ => {}
-        }
+        flags
+            .extend(table.get("build").and_then(|build| build.get("rustflags")).into_iter().flat_map(listed));
     }
     flags.extend(variable.split_whitespace().map(str::to_owned));
     flags
+}
+
+/// Flags in the configuration: a text or a list.
+fn listed(value: &toml::Value) -> Vec<String> {
+    match value {
+        toml::Value::String(text) => text.split_whitespace().map(str::to_owned).collect(),
+        toml::Value::Array(list) => list.iter().filter_map(toml::Value::as_str).map(str::to_owned).collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// Whether what the configuration says for this target is for ours: by its name, or by a condition that names no other
@@ -96,7 +132,12 @@ fn means_ours(name: &str) -> bool {
 
 /// The variable with the flags for the target.
 fn target_variable() -> String {
-    format!("CARGO_TARGET_{}_RUSTFLAGS", TARGET.to_uppercase().replace('-', "_"))
+    format!("CARGO_TARGET_{}_RUSTFLAGS", target_word())
+}
+
+/// The target as it is in the names of variables.
+fn target_word() -> String {
+    TARGET.to_uppercase().replace('-', "_")
 }
 
 #[cfg(test)]
@@ -116,6 +157,17 @@ mod tests {
         // Set and empty means none, not those of the configuration.
         assert_eq!(flags(some(""), None), Some(vec![]));
         assert_eq!(flags(None, some("")), Some(vec![]));
+    }
+
+    #[test]
+    fn the_last_linker_counts() {
+        let chosen = |words: &str| {
+            let flags: Vec<String> = words.split(' ').map(str::to_owned).collect();
+            super::chosen(&flags).map(str::to_owned)
+        };
+        assert_eq!(chosen("-g -Clink-arg=-s"), None);
+        assert_eq!(chosen("-Clinker=gcc -C opt-level=1 -C linker=clang"), Some("clang".into()));
+        assert_eq!(chosen("-C linker=clang -Clinker=gcc"), Some("gcc".into()));
     }
 
     #[test]

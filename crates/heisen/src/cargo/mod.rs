@@ -51,6 +51,9 @@ impl From<Error> for Failure {
 /// The command `cargo heisen`.
 pub fn main() -> ExitCode {
     crate::report_panics();
+    if let Some(code) = crate::linked() {
+        return code;
+    }
     let mut words: Vec<_> = std::env::args_os().collect();
     // Cargo gives the name of the command it was asked for.
     if words.get(1).is_some_and(|word| word == "heisen") {

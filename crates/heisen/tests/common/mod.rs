@@ -276,7 +276,9 @@ impl Sandbox {
         let root = self.root.path();
         assert_eq!(names_below(&root.join("tmp")), BTreeSet::new());
         for name in names_below(&root.join("cache")) {
-            let unpacked = ["heisen/include-", "heisen/stub-"].iter().any(|start| name.starts_with(start));
+            let unpacked = ["heisen/include-", "heisen/stub-", "heisen/link-"]
+                .iter()
+                .any(|start| name.starts_with(start));
             let expected = name == "heisen" || name.ends_with(".so") || unpacked && !name.ends_with(".tmp");
             assert!(expected, "in the cache: {name}");
         }

@@ -1,0 +1,25 @@
+//! LLVM, as it comes with rustc: found, loaded and used at run time, so that nothing of it has to be installed or linked.
+//!
+//! | module | what it is |
+//! | --- | --- |
+//! | [`library`] | where the library is, and its functions |
+//! | [`module`] | a module of bitcode |
+//! | [`instrument`] | puts calls before the accesses of a module, and makes an object file of it |
+
+pub mod instrument;
+pub mod library;
+pub mod module;
+
+use std::fmt;
+
+/// What went wrong, and what to do next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error(pub String);
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,264 @@
+//! Where rustc has its LLVM, and the functions of its C interface that are used here.
+//!
+//! The compiler reads and writes bitcode of its own version, which other LLVMs of the machine, usually older, cannot
+//! read. Its own library can, and exports the whole C interface. The signatures are those of LLVM's `llvm-c` headers;
+//! functions are looked up once, all of them, so that one that is missing is noticed at once.
+
+use crate::Error;
+use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_uint, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The version whose interface and options this is written for and tested with.
+pub const VERSION: u32 = 22;
+
+/// Something of LLVM's, of which only the address is known here.
+macro_rules! opaque {
+    ($($(#[$meta:meta])* $name:ident)*) => {$(
+        $(#[$meta])*
+        #[repr(C)]
+        #[derive(Debug)]
+        pub struct $name {
+            _private: [u8; 0],
+        }
+    )*};
+}
+
+opaque! {
+    /// What modules have in common: types and constants.
+    RawContext
+    /// A module.
+    RawModule
+    /// Bytes of a file.
+    RawBuffer
+    /// A function, or anything else that has a value.
+    RawValue
+    /// An attribute of a function.
+    RawAttribute
+    /// A kind of processor.
+    RawTarget
+    /// What makes code for it.
+    RawMachine
+    /// Options of passes.
+    RawOptions
+    /// What a pass found wrong.
+    RawError
+    /// A message about a module.
+    RawDiagnostic
+}
+
+/// Declares the table of functions, and what fills it.
+macro_rules! functions {
+    ($(fn $name:ident($($argument:ty),*) $(-> $result:ty)?;)*) => {
+        /// LLVM's functions, under their own names.
+        #[allow(non_snake_case, missing_docs)]
+        #[derive(Debug)]
+        pub struct Functions {
+            $(pub $name: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*
+        }
+
+        impl Functions {
+            /// Looks all of them up with `find`.
+            fn new(find: impl Fn(&CStr) -> Result<*mut c_void, Error>) -> Result<Functions, Error> {
+                Ok(Functions {
+                    $($name: {
+                        const NAME: &CStr = match CStr::from_bytes_with_nul(
+                            concat!(stringify!($name), "\0").as_bytes(),
+                        ) {
+                            Ok(name) => name,
+                            Err(_) => panic!("a name without zeros"),
+                        };
+                        let address = find(NAME)?;
+                        // SAFETY: it is a function of LLVM's C interface with this name, whose signature is as declared.
+                        unsafe {
+                            std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($argument),*) $(-> $result)?>(
+                                address,
+                            )
+                        }
+                    },)*
+                })
+            }
+        }
+    };
+}
+
+/// What LLVM calls with a message.
+pub type DiagnosticHandler = extern "C" fn(*mut RawDiagnostic, *mut c_void);
+
+functions! {
+    fn LLVMAddAttributeAtIndex(*mut RawValue, c_uint, *mut RawAttribute);
+    fn LLVMAppendModuleInlineAsm(*mut RawModule, *const c_char, usize);
+    fn LLVMContextCreate() -> *mut RawContext;
+    fn LLVMContextDispose(*mut RawContext);
+    fn LLVMContextSetDiagnosticHandler(*mut RawContext, DiagnosticHandler, *mut c_void);
+    fn LLVMCreateEnumAttribute(*mut RawContext, c_uint, u64) -> *mut RawAttribute;
+    fn LLVMCreateMemoryBufferWithContentsOfFile(*const c_char, *mut *mut RawBuffer, *mut *mut c_char) -> c_int;
+    fn LLVMCreatePassBuilderOptions() -> *mut RawOptions;
+    fn LLVMCreateTargetMachine(*mut RawTarget, *const c_char, *const c_char, *const c_char, c_uint, c_uint, c_uint) -> *mut RawMachine;
+    fn LLVMDisposeErrorMessage(*mut c_char);
+    fn LLVMDisposeMemoryBuffer(*mut RawBuffer);
+    fn LLVMDisposeMessage(*mut c_char);
+    fn LLVMDisposeModule(*mut RawModule);
+    fn LLVMDisposePassBuilderOptions(*mut RawOptions);
+    fn LLVMDisposeTargetMachine(*mut RawMachine);
+    fn LLVMGetDiagInfoDescription(*mut RawDiagnostic) -> *mut c_char;
+    fn LLVMGetDiagInfoSeverity(*mut RawDiagnostic) -> c_uint;
+    fn LLVMGetEnumAttributeKindForName(*const c_char, usize) -> c_uint;
+    fn LLVMGetErrorMessage(*mut RawError) -> *mut c_char;
+    fn LLVMGetFirstFunction(*mut RawModule) -> *mut RawValue;
+    fn LLVMGetNextFunction(*mut RawValue) -> *mut RawValue;
+    fn LLVMGetTarget(*mut RawModule) -> *const c_char;
+    fn LLVMGetTargetFromTriple(*const c_char, *mut *mut RawTarget, *mut *mut c_char) -> c_int;
+    fn LLVMGetVersion(*mut c_uint, *mut c_uint, *mut c_uint);
+    fn LLVMInitializeX86AsmParser();
+    fn LLVMInitializeX86AsmPrinter();
+    fn LLVMInitializeX86Target();
+    fn LLVMInitializeX86TargetInfo();
+    fn LLVMInitializeX86TargetMC();
+    fn LLVMIsDeclaration(*mut RawValue) -> c_int;
+    fn LLVMParseBitcodeInContext2(*mut RawContext, *mut RawBuffer, *mut *mut RawModule) -> c_int;
+    fn LLVMParseCommandLineOptions(c_int, *const *const c_char, *const c_char);
+    fn LLVMRunPasses(*mut RawModule, *const c_char, *mut RawMachine, *mut RawOptions) -> *mut RawError;
+    fn LLVMTargetMachineEmitToFile(*mut RawMachine, *mut RawModule, *const c_char, c_uint, *mut *mut c_char) -> c_int;
+}
+
+/// LLVM, loaded. It stays loaded for good: it keeps things of its own for when the process ends.
+#[derive(Debug)]
+pub struct Library {
+    /// Its functions.
+    pub functions: Functions,
+}
+
+/// The library of the compiler that `rustc` calls.
+pub fn find(rustc: &OsStr) -> Result<PathBuf, Error> {
+    let shown = rustc.display();
+    let output = Command::new(rustc)
+        .args(["--print", "sysroot"])
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|e| Error(format!("{shown}: {e}; install Rust, or set RUSTC to its compiler")))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(Error(format!("{shown} does not say where it is installed: {}", said.trim_end())));
+    }
+    let sysroot = Path::new(OsStr::from_bytes(output.stdout.trim_ascii_end()));
+    in_directory(&sysroot.join("lib"))
+}
+
+/// The library in the directory of a compiler's libraries. (What is named `libLLVM-22-rust-….so` beside it is a script for
+/// linkers.)
+fn in_directory(directory: &Path) -> Result<PathBuf, Error> {
+    let named =
+        |path: &PathBuf| path.file_name().is_some_and(|name| name.as_bytes().starts_with(b"libLLVM.so."));
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(named).collect();
+    found.sort();
+    found.pop().ok_or_else(|| {
+        Error(format!(
+            "{} has no libLLVM.so; a compiler that has its LLVM built in cannot be used, one from rustup can",
+            directory.display()
+        ))
+    })
+}
+
+impl Library {
+    /// Loads it.
+    pub fn open(path: &Path) -> Result<Library, Error> {
+        let shown = path.display();
+        let name = CString::new(path.as_os_str().as_bytes())
+            .map_err(|_| Error(format!("{shown} is no path: it contains a zero")))?;
+        // SAFETY: the name ends with a zero. Code of the library that runs at once is LLVM's, which is to be trusted as
+        // much as the compiler that it comes with.
+        let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+        if handle.is_null() {
+            return Err(Error(format!("LLVM cannot be loaded: {}", last_error())));
+        }
+        let functions = Functions::new(|function| {
+            // SAFETY: the handle is of a library that stays loaded; the name ends with a zero.
+            let address = unsafe { libc::dlsym(handle, function.as_ptr()) };
+            if address.is_null() {
+                let function = function.to_string_lossy();
+                return Err(Error(format!(
+                    "{shown} has no {function}; Heisen needs the LLVM {VERSION} of rustc"
+                )));
+            }
+            Ok(address)
+        })?;
+        let library = Library { functions };
+        let [major, minor, patch] = library.version();
+        if major != VERSION {
+            return Err(Error(format!(
+                "{shown} is LLVM {major}.{minor}.{patch}; Heisen needs LLVM {VERSION}, as in Rust 1.95: choose such a \
+                 toolchain, with rustup or RUSTC"
+            )));
+        }
+        Ok(library)
+    }
+
+    /// Its version.
+    pub fn version(&self) -> [u32; 3] {
+        let [mut major, mut minor, mut patch] = [0; 3];
+        // SAFETY: it writes to three places, which are there.
+        unsafe { (self.functions.LLVMGetVersion)(&mut major, &mut minor, &mut patch) };
+        [major, minor, patch]
+    }
+
+    /// Sets options of passes, as LLVM's own tools take them. They hold for the process and can be set once only; a wrong
+    /// one ends the process with a message.
+    pub fn set_options(&self, options: &[&CStr]) {
+        let words: Vec<*const c_char> =
+            [c"heisen"].iter().chain(options).map(|option| option.as_ptr()).collect();
+        // SAFETY: as many words as counted, each ending with a zero.
+        unsafe {
+            (self.functions.LLVMParseCommandLineOptions)(words.len() as c_int, words.as_ptr(), c"".as_ptr());
+        }
+    }
+
+    /// A message that LLVM has made, which is disposed of.
+    ///
+    /// # Safety
+    /// It is null or such a message, and not used afterwards.
+    pub(crate) unsafe fn message(&self, text: *mut c_char) -> String {
+        if text.is_null() {
+            return "no reason given".to_owned();
+        }
+        // SAFETY: it is a string that ends with a zero, by the contract of this function.
+        let message = unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned();
+        // SAFETY: it was made by LLVM and has been copied.
+        unsafe { (self.functions.LLVMDisposeMessage)(text) };
+        message
+    }
+}
+
+/// Why a library was not loaded.
+fn last_error() -> String {
+    // SAFETY: it has no arguments; what it returns is null or a string that stays until the next call in this thread.
+    let text = unsafe { libc::dlerror() };
+    if text.is_null() {
+        return "no reason given".to_owned();
+    }
+    // SAFETY: see above.
+    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_llvm_is_told() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let missing = in_directory(directory.path()).expect_err("empty");
+        assert!(missing.0.contains("has no libLLVM.so"), "{missing}");
+        let script = directory.path().join("libLLVM.so.22");
+        std::fs::write(&script, "INPUT(libLLVM.so)").expect("a file");
+        assert_eq!(in_directory(directory.path()), Ok(script.clone()));
+        let bad = Library::open(&script).expect_err("no library");
+        assert!(bad.0.starts_with("LLVM cannot be loaded: ") && bad.0.contains("libLLVM.so.22"), "{bad}");
+        let other = Library::open(Path::new("libc.so.6")).expect_err("another library");
+        assert!(other.0.starts_with("libc.so.6 has no LLVM"), "{other}");
+        assert!(find(OsStr::new("/nowhere/rustc")).is_err_and(|e| e.0.contains("install Rust")));
+        assert!(find(OsStr::new("false")).is_err_and(|e| e.0.contains("does not say")));
+    }
+}
