@@ -36,6 +36,8 @@ fn same_on_both(path: &Path) {
         head.split_once(" with ").map_or(vec![], |(_, with)| with.split_whitespace().collect());
     let directory = scratch();
     let [fibers, kernel] = CARRIERS.map(|carrier| {
+        // The second check shall not know what the first has found out about accesses.
+        let _ = std::fs::remove_dir_all(directory.path().join(".heisen/points"));
         let options = [&["--carrier", carrier, "--bound", bound], &stated[..], &[file]].concat();
         let json = check_json(directory.path(), &options);
         let schedule = json["findings"][0]["schedule"].as_str().map(|name| directory.path().join(name));
@@ -43,7 +45,12 @@ fn same_on_both(path: &Path) {
     });
     assert_eq!(fibers, kernel, "{file}");
     let found = fibers.0["findings"][0]["schedule"].as_str();
-    assert_eq!(found.is_none(), clean || file.ends_with("filesystem.c"), "{file}: {:#}", fibers.0);
+    assert_eq!(
+        found.is_none(),
+        clean || file.ends_with("filesystem.c") || file.ends_with("dekker.c"),
+        "{file}: {:#}",
+        fibers.0
+    );
     let Some(schedule) = found else { return };
     let [fibers, kernel] = CARRIERS.map(|carrier| {
         let replay = ["replay", "--trace", "--carrier", carrier, schedule];

@@ -81,7 +81,9 @@ fn a_check_gives_the_same_bytes_each_time() {
         let path = program(&sandbox, name);
         let path = path.to_str().expect("a path");
         for strategy in [&["icb"][..], &["random", "--seed", "3"], &["pct", "--seed", "3"]] {
-            let command = [&["--executions", "300", "--strategy"], strategy, &["--", path], args].concat();
+            let command =
+                [&["--patch", "none", "--executions", "300", "--strategy"], strategy, &["--", path], args]
+                    .concat();
             let first = everything(&sandbox, &command);
             assert_eq!(first.0["verdict"], "bug", "{name} {strategy:?}: {:#}", first.0);
             for jobs in ["1", "2"] {

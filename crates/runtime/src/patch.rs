@@ -288,7 +288,7 @@ extern "C" fn arrived(address: usize, site: &Site, registers: &[u64; 16]) {
     }
     let pc = site.pc as usize;
     let op = if site.kind == CAS { Op::AtomicCas } else { Op::AtomicRmw };
-    let is_point = race::is_patched_point(pc);
+    let is_point = site.only_orders == 0 && race::is_patched_point(pc);
     t.amid.set(true);
     if is_point {
         spin::attempt(op, address, pc);

@@ -187,8 +187,8 @@ pub mod patch {
         pub register: u8,
         /// Which bit it sets, where the kind says so.
         pub bit: u8,
-        /// Unused.
-        pub pad: u32,
+        /// Not 0 if it is never a scheduling point, and only orders threads: it lies among instrumented code.
+        pub only_orders: u32,
     }
 
     /// Reads and writes.

@@ -3,6 +3,7 @@
 
 use super::find::{self, Found, JUMP, Piece, Text};
 use super::{modules, room, trampoline};
+use crate::blind;
 use crate::error::{Error, Result};
 use crate::look::maps::{self, Mapping};
 use crate::look::{Loaded, Moved, MovedPiece, Symbols, View, memory};
@@ -252,6 +253,9 @@ impl Made {
     ) -> Result<()> {
         let name = module.path.file_name().unwrap_or(module.path.as_os_str()).to_string_lossy().into_owned();
         self.told.push(Told { name, sites: found.sites, odd: found.odd });
+        // What is left of an instrumented module is, as a rule, the library of its language. Its atomics order threads, and
+        // the race check must know of them; but whether they are preempted in there is nobody's concern.
+        let only_orders = std::fs::read(&module.path).is_ok_and(|bytes| !blind::stubs(&bytes).is_empty());
         let (Some(first), Some(last)) = (found.pieces.first(), found.pieces.last()) else { return Ok(()) };
         let instructions: usize = found.pieces.iter().map(|piece| piece.instructions.len()).sum();
         let sites = 8 + found.sites * size_of::<Site>();
@@ -270,7 +274,7 @@ impl Made {
             let target = at + (sites + code.len()) as u64;
             let made = trampoline::write(piece, target, at, |instruction, atomic| {
                 let site = at + area.len() as u64;
-                area.extend(describe(instruction.next_ip(), atomic));
+                area.extend(describe(instruction.next_ip(), atomic, only_orders));
                 site
             });
             let made = made.map_err(|e| Error::Internal(format!("at {:#x}: {e}", piece.start())))?;
@@ -333,10 +337,11 @@ fn by_page(changed: &BTreeMap<u64, u8>, texts: &[Text]) -> Vec<(u64, Vec<u8>)> {
 }
 
 /// A description for the runtime, as it lies in memory.
-fn describe(pc: u64, atomic: find::Atomic) -> [u8; size_of::<Site>()] {
+fn describe(pc: u64, atomic: find::Atomic, only_orders: bool) -> [u8; size_of::<Site>()] {
     let find::Atomic { kind, size, register, bit } = atomic;
     let mut bytes = [0; size_of::<Site>()];
     bytes[..8].copy_from_slice(&pc.to_le_bytes());
     bytes[8..12].copy_from_slice(&[kind, size, register, bit]);
+    bytes[12..].copy_from_slice(&u32::from(only_orders).to_le_bytes());
     bytes
 }

@@ -118,6 +118,9 @@ impl Suite {
         command.arg(LIMIT).arg(inner.get_program());
         command.args([
             "check",
+            // Calls are what it is about, not atomics.
+            "--patch",
+            "none",
             "--quiet",
             "--json",
             "-",
