@@ -1,4 +1,4 @@
-//! Bugs of lock-free code that show only if threads are preempted at atomic instructions. Without `--patch` there is no bug
+//! Bugs of lock-free code that show only if threads are preempted at atomic instructions. With `--patch none` there is no bug
 //! in any schedule; with it, it is found in the stripped program, and replays on both carriers.
 
 use crate::common::Sandbox;
@@ -206,7 +206,7 @@ fn main() {{
         let sandbox = Sandbox::new();
         let path = sandbox.compile("total.rs", &text(wrong), flags);
         let path = path.to_str().unwrap();
-        sandbox.clean(&["--bound", "1", "--", path]);
+        sandbox.clean(&["--patch", "none", "--bound", "1", "--", path]);
         let finding = sandbox.finds("exit-status", &["--patch", "default", "--bound", "1", "--", path]);
         assert_eq!(finding["preemptions"], 1, "{finding:#}");
         let path = sandbox.compile("total.rs", &text("TOTAL.fetch_add(1, SeqCst);"), flags);
