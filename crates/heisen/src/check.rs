@@ -442,7 +442,9 @@ fn summary(paint: Paint, options: &Options, outcome: &Outcome) -> String {
         tally.time.as_secs_f64()
     );
     out.push_str(&about_races(options, outcome));
-    let _ = writeln!(out, "{}", paint.faint("not controlled:"));
+    if !outcome.not_controlled.is_empty() {
+        let _ = writeln!(out, "{}", paint.faint("not controlled:"));
+    }
     for line in &outcome.not_controlled {
         let _ = writeln!(out, "{}", paint.faint(format!("  {line}")));
     }

@@ -207,10 +207,7 @@ fn line(row: &Row) -> String {
 }
 
 /// Holds the tables of the document against what was seen, or writes them.
-fn document<R: Iterator<Item = Row>>(tables: &[(&str, R)])
-where
-    R: Clone,
-{
+fn document<R: Iterator<Item = Row> + Clone>(tables: &[(&str, R)]) {
     let path = root().join("docs/crates.md");
     let old = std::fs::read_to_string(&path).expect("docs/crates.md");
     let mut new = old.clone();
