@@ -152,10 +152,25 @@ fn access(
     }
 }
 
+/// The block of the heap that the watched access touched, in words.
+fn block(view: &mut View<'_>, wire: &Wire) -> Option<String> {
+    let heap = &wire.heap;
+    (heap.serial.load(Relaxed) != 0).then(|| {
+        let (offset, size) = (heap.offset.load(Relaxed), heap.size.load(Relaxed));
+        let thread = ThreadId(heap.alloc_thread.load(Relaxed) as u16);
+        let stack = Stack(view.frame_at(heap.alloc_pc.load(Relaxed), true));
+        let place = stack.place().map_or(String::new(), |f| format!(" at {}", f.place()));
+        format!("byte {offset} of a block of {size} bytes that {thread} allocated{place}")
+    })
+}
+
 /// What is at an address, in words: a variable, the stack of a thread, or the heap.
 fn touched(view: &mut View<'_>, wire: &Wire, address: u64) -> String {
     if let Some(name) = view.object_name(address) {
         return name;
+    }
+    if let Some(block) = block(view, wire) {
+        return block;
     }
     let count = report_of(wire).threads.load(Relaxed) as usize;
     let running = wire.stop.thread.load(Relaxed) as usize;

@@ -332,6 +332,24 @@ fn a_report_has_both_accesses_with_all_that_is_known() {
 }
 
 #[test]
+fn a_race_for_a_block_of_the_heap_tells_of_the_block() {
+    let sandbox = Sandbox::new();
+    let text = "#include <pthread.h>\n#include <stdlib.h>\nstruct pair { long a, b; };\n\
+                static void *worker(void *p) { ((struct pair *)p)->b++; return 0; }\n\
+                int main(void) {\n    struct pair *p = calloc(1, sizeof *p);\n    pthread_t t[2];\n\
+                for (int i = 0; i < 2; i++) pthread_create(&t[i], 0, worker, p);\n\
+                for (int i = 0; i < 2; i++) pthread_join(t[i], 0);\n    free(p);\n    return 0;\n}\n";
+    let source = sandbox.write("block.c", text);
+    let program = instrument(&sandbox.path("."), &source, "block", &[]);
+    let (_, json) = check(&sandbox, &program, &[]);
+    let races = json["races"].as_array().expect("races");
+    assert_eq!(races.len(), 2, "{json:#}");
+    for race in races {
+        assert_eq!(race["object"], "byte 8 of a block of 16 bytes that T0 allocated at block.c:6");
+    }
+}
+
+#[test]
 fn races_are_quiet_unless_they_are_asked_for() {
     let sandbox = Sandbox::new();
     two(&sandbox, "two", false);
