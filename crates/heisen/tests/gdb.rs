@@ -274,7 +274,7 @@ fn stops_at_a_panic() {
             "[the failing event, panic: panicked at order.rs:",
             "order::main () at order.rs:",
             "order::main () at order.rs:",
-            "step 2: T0 (main) about to create(",
+            "step 2: T0 (main) about to ",
             "order::main",
         ],
     );

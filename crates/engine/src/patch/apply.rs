@@ -3,7 +3,6 @@
 
 use super::find::{self, Found, JUMP, Piece, Text};
 use super::{modules, room, trampoline};
-use crate::blind;
 use crate::error::{Error, Result};
 use crate::look::maps::{self, Mapping};
 use crate::look::{Loaded, Moved, MovedPiece, Symbols, View, memory};
@@ -88,6 +87,9 @@ impl Patches {
     /// What was patched, in words; none if nothing was asked for.
     pub(crate) fn sentence(&self) -> Option<String> {
         let made = self.made.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
+        if made.told.is_empty() {
+            return None;
+        }
         let told = made.told.iter().map(|told| {
             let odd = match told.odd {
                 0 => String::new(),
@@ -255,7 +257,7 @@ impl Made {
         self.told.push(Told { name, sites: found.sites, odd: found.odd });
         // What is left of an instrumented module is, as a rule, the library of its language. Its atomics order threads, and
         // the race check must know of them; but whether they are preempted in there is nobody's concern.
-        let only_orders = std::fs::read(&module.path).is_ok_and(|bytes| !blind::stubs(&bytes).is_empty());
+        let only_orders = modules::is_instrumented(module);
         let (Some(first), Some(last)) = (found.pieces.first(), found.pieces.last()) else { return Ok(()) };
         let instructions: usize = found.pieces.iter().map(|piece| piece.instructions.len()).sum();
         let sites = 8 + found.sites * size_of::<Site>();

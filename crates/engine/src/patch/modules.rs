@@ -1,5 +1,6 @@
 //! Which modules are patched.
 
+use crate::blind;
 use crate::error::{Error, Result};
 use crate::look::Loaded;
 use crate::scope::matches_end;
@@ -8,8 +9,11 @@ use crate::scope::matches_end;
 pub const DEFAULT: &str = "default";
 /// Stands for no module.
 pub const NONE: &str = "none";
+/// Stands for those of them that are instrumented: what is left in there, the library of a language as a rule, only orders
+/// threads.
+pub const AUTO: &str = "auto";
 /// What is patched unless the user says something.
-pub const UNLESS_TOLD: &str = DEFAULT;
+pub const UNLESS_TOLD: &str = AUTO;
 
 /// What is never patched, by the name up to `.so`: the C library and the loader, whose locks the scheduler does not know,
 /// and what languages put between them and the program.
@@ -70,17 +74,23 @@ fn is_never(module: &Loaded) -> bool {
     is_kernels || !module.main && stem(module).is_some_and(|stem| NEVER.contains(&stem.as_str()))
 }
 
+/// Whether code of a module is instrumented.
+pub fn is_instrumented(module: &Loaded) -> bool {
+    std::fs::read(&module.path).is_ok_and(|bytes| !blind::stubs(&bytes).is_empty())
+}
+
 /// Whether a pattern means this module.
 fn is_meant(pattern: &str, module: &Loaded) -> bool {
     match pattern {
         DEFAULT => module.main || !module.system,
+        AUTO => (module.main || !module.system) && is_instrumented(module),
         pattern => matches_end(pattern, &module.path.to_string_lossy(), "/"),
     }
 }
 
 /// Those of the modules of a process that the patterns mean. A pattern that means none is an error.
 pub fn choose(patterns: &[String], modules: &[Loaded]) -> Result<Vec<Loaded>> {
-    for pattern in patterns {
+    for pattern in patterns.iter().filter(|pattern| *pattern != AUTO) {
         let mut meant = modules.iter().filter(|module| is_meant(pattern, module)).peekable();
         if meant.peek().is_none() {
             return Err(Error::Input(format!(
