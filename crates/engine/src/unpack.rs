@@ -10,6 +10,7 @@ use std::fs::{self, DirBuilder};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 static RUNTIME: &[u8] = include_bytes!(env!("HEISEN_RUNTIME"));
 
@@ -111,24 +112,62 @@ fn private(directory: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// A file with these bytes.
+/// A file with these bytes. One that is there stays, also if somebody else wrote it just now: programs that are running have
+/// it mapped, and whoever compares two of them must find the same file in both.
 fn place(directory: &Path, name: &str, bytes: &[u8]) -> std::io::Result<PathBuf> {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
     let path = directory.join(name);
-    if fs::read(&path).is_ok_and(|there| there == bytes) {
+    let is_there = || fs::read(&path).is_ok_and(|there| there == bytes);
+    if is_there() {
         return Ok(path);
     }
     // Under another name first, so that nobody ever sees half a file.
-    let temporary = directory.join(format!("{name}-{}.tmp", std::process::id()));
+    let mine = format!("{name}-{}-{}.tmp", std::process::id(), COUNT.fetch_add(1, Relaxed));
+    let temporary = directory.join(mine);
     let written = fs::OpenOptions::new()
         .write(true)
         .create(true)
         .truncate(true)
         .mode(0o700)
         .open(&temporary)
-        .and_then(|mut file| file.write_all(bytes))
-        .and_then(|()| fs::rename(&temporary, &path));
-    if written.is_err() {
+        .and_then(|mut file| file.write_all(bytes));
+    // A link is refused where there is a file; a damaged one is replaced, and so it is where links are not known.
+    let placed = written.and_then(|()| match fs::hard_link(&temporary, &path) {
+        Err(_) if !is_there() => fs::rename(&temporary, &path),
+        _ => fs::remove_file(&temporary),
+    });
+    if placed.is_err() {
         let _ = fs::remove_file(&temporary);
     }
-    written.map(|()| path)
+    placed.map(|()| path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Barrier;
+
+    #[test]
+    fn whoever_comes_first_writes_the_file() {
+        let directory = std::env::temp_dir().join(format!("heisen-unpack-{}", std::process::id()));
+        private(&directory).unwrap();
+        let bytes = vec![7; 1 << 20];
+        for round in 0..20 {
+            let name = format!("file-{round}");
+            let barrier = Barrier::new(4);
+            let place_it = || {
+                barrier.wait();
+                fs::metadata(place(&directory, &name, &bytes).unwrap()).unwrap().ino()
+            };
+            let inodes: Vec<u64> = std::thread::scope(|scope| {
+                let all: Vec<_> = (0..4).map(|_| scope.spawn(place_it)).collect();
+                all.into_iter().map(|one| one.join().unwrap()).collect()
+            });
+            assert!(inodes.iter().all(|&inode| inode == inodes[0]), "{inodes:?}");
+        }
+        fs::write(directory.join("file-0"), "damaged").unwrap();
+        assert_eq!(fs::read(place(&directory, "file-0", &bytes).unwrap()).unwrap(), bytes);
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), 20, "something was left behind");
+        fs::remove_dir_all(&directory).unwrap();
+    }
 }
