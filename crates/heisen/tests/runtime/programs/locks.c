@@ -3,7 +3,9 @@
 
 static pthread_rwlock_t rw = PTHREAD_RWLOCK_INITIALIZER;
 static sem_t is_held, let_go;
-static volatile int readers, writers;
+/* Those who read count themselves at the same time. */
+static _Atomic int readers;
+static volatile int writers;
 
 static void *holds_read(void *lock)
 {

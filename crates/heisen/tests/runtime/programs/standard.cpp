@@ -139,7 +139,8 @@ static void timed_mutexes()
 static void shared_mutexes()
 {
     std::shared_timed_mutex mutex;
-    int readers = 0, writers = 0;
+    std::atomic<int> readers{0};
+    int writers = 0;
     auto read = [&] {
         std::shared_lock<std::shared_timed_mutex> lock(mutex);
         readers++;

@@ -207,7 +207,7 @@ static void a_thousand_seconds(void)
 
 /* ---- yielding ---- */
 
-static volatile int flag;
+static _Atomic int flag;
 
 static void *raises_flag(void *arg)
 {
