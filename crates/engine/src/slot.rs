@@ -245,6 +245,7 @@ pub(crate) fn read_run(wire: &Wire, number: usize, stuck: bool) -> Result<Run> {
             steps: report.steps.load(Relaxed),
             threads: report.threads.load(Relaxed),
             decisions,
+            touches: vec![],
             end,
             notes: Note::in_word(report.notes.load(Relaxed)).collect(),
             diverged: read_divergence(wire, slot).filter(|_| !stuck),

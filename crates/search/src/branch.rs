@@ -78,7 +78,15 @@ mod tests {
     }
 
     fn execution(decisions: Vec<Decision>) -> Execution {
-        Execution { steps: 20, threads: 3, decisions, end: End::Exit(0), notes: vec![], diverged: None }
+        Execution {
+            steps: 20,
+            threads: 3,
+            decisions,
+            touches: vec![],
+            end: End::Exit(0),
+            notes: vec![],
+            diverged: None,
+        }
     }
 
     fn plan(fixed: &[(u32, u16)]) -> Plan {

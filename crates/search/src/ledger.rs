@@ -130,7 +130,15 @@ mod tests {
     }
 
     fn finished(end: End) -> Execution {
-        Execution { steps: 1, threads: 1, decisions: vec![], end, notes: vec![], diverged: None }
+        Execution {
+            steps: 1,
+            threads: 1,
+            decisions: vec![],
+            touches: vec![],
+            end,
+            notes: vec![],
+            diverged: None,
+        }
     }
 
     #[test]

@@ -25,6 +25,17 @@ pub use status::{Guarantee, Status};
 
 use heisen_trace::{Execution, Plan};
 
+/// Which records of touches a strategy needs; see [`heisen_trace::touch`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Touches {
+    /// None.
+    None,
+    /// At each decision the candidates and the hash of the state: `Choices` and `State`.
+    States,
+    /// All.
+    All,
+}
+
 /// A search for schedules.
 ///
 /// The engine asks for plans with [`next`](Strategy::next), as many at a time as it can run, and gives each one back
@@ -53,6 +64,11 @@ pub trait Strategy {
 
     /// Whether this strategy needs the decisions of executions.
     fn needs_decisions(&self) -> bool;
+
+    /// Which touches of executions this strategy needs; none unless it says so.
+    fn needs_touches(&self) -> Touches {
+        Touches::None
+    }
 
     /// Where the search stands.
     fn status(&self) -> Status;

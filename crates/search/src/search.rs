@@ -1,6 +1,6 @@
 //! Any of the strategies, as one value that can be saved and resumed.
 
-use crate::{Dfs, Icb, Pct, Random, Status, Strategy};
+use crate::{Dfs, Icb, Pct, Random, Status, Strategy, Touches};
 use heisen_trace::{Execution, Plan};
 use serde::{Deserialize, Serialize};
 
@@ -70,6 +70,10 @@ impl Strategy for Search {
 
     fn needs_decisions(&self) -> bool {
         self.strategy().needs_decisions()
+    }
+
+    fn needs_touches(&self) -> Touches {
+        self.strategy().needs_touches()
     }
 
     fn status(&self) -> Status {

@@ -2,6 +2,7 @@
 
 use crate::decision::Decision;
 use crate::note::Note;
+use crate::touch::Touch;
 
 /// How an execution ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +37,8 @@ pub struct Execution {
     pub threads: u32,
     /// The decisions, where the plan had them recorded.
     pub decisions: Vec<Decision>,
+    /// What its steps touched, in order, where the plan had that recorded.
+    pub touches: Vec<Touch>,
     /// How it ended.
     pub end: End,
     /// What it did that is not controlled.

@@ -1,6 +1,6 @@
 //! The vocabulary of Heisen: plain data and pure functions on it, no I/O and no unsafe code.
 //!
-//! The part without `std` ([`op`], [`decision`]'s codes, [`fault`], [`hash`]) is shared with the runtime, which lives inside
+//! The part without `std` ([`op`], [`decision`]'s codes, [`touch`], [`fault`], [`hash`]) is shared with the runtime, which lives inside
 //! the program under test and cannot allocate.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![forbid(unsafe_code)]
@@ -10,6 +10,7 @@ pub mod fault;
 pub mod hash;
 pub mod note;
 pub mod op;
+pub mod touch;
 
 #[cfg(feature = "std")]
 pub mod access;
@@ -36,6 +37,7 @@ pub use decision::{Decision, DecisionKind};
 pub use fault::Fault;
 pub use note::Note;
 pub use op::Op;
+pub use touch::{Touch, TouchKind};
 
 #[cfg(feature = "std")]
 pub use access::{Accesses, CodePlace};

@@ -5,7 +5,15 @@ use heisen_trace::{End, Execution, Plan, Policy};
 use std::collections::{HashSet, VecDeque};
 
 fn execution(steps: u32, threads: u32) -> Execution {
-    Execution { steps, threads, decisions: vec![], end: End::Exit(0), notes: vec![], diverged: None }
+    Execution {
+        steps,
+        threads,
+        decisions: vec![],
+        touches: vec![],
+        end: End::Exit(0),
+        notes: vec![],
+        diverged: None,
+    }
 }
 
 /// Runs `count` plans with `room` out at a time, each execution as long as `steps` says, and returns them.

@@ -95,9 +95,9 @@ fn a_search_interrupted_again_and_again_loses_and_repeats_nothing() {
 fn a_search_by_chance_goes_on_with_the_same_plans() {
     let steps = |plan: &Plan| 10 + serde_json::to_string(plan).unwrap().len() as u32 % 7;
     let finish = |search: &mut Search, plan: &Plan| {
-        let (end, decisions, notes) = (End::Exit(0), vec![], vec![]);
-        search
-            .done(plan, &Execution { steps: steps(plan), threads: 2, decisions, end, notes, diverged: None });
+        let (end, decisions, touches, notes) = (End::Exit(0), vec![], vec![], vec![]);
+        let steps = steps(plan);
+        search.done(plan, &Execution { steps, threads: 2, decisions, touches, end, notes, diverged: None });
     };
     let run = |search: &mut Search, count: usize| -> Vec<Plan> {
         let mut plans = Vec::new();

@@ -88,6 +88,14 @@ pub fn run(program: &Program, plan: &Plan) -> Run {
     whole.deadlock = !state.all_ended();
     let end = if whole.deadlock { End::Deadlock } else { End::Exit(0) };
     let (steps, decisions, diverged) = (r.step, r.decisions, r.diverged);
-    let execution = Execution { steps, threads: threads as u32, decisions, end, notes: vec![], diverged };
+    let execution = Execution {
+        steps,
+        threads: threads as u32,
+        decisions,
+        touches: vec![],
+        end,
+        notes: vec![],
+        diverged,
+    };
     Run { execution, whole }
 }

@@ -1,0 +1,135 @@
+//! Touches: what each step of an execution depends on, where a search asks for it.
+//!
+//! A step is everything that a thread does from one scheduling point to the next. Two steps are *dependent* if they are
+//! of the same thread, if they touch the same object and at least one of them writes, or if one enables the thread of
+//! the other; all others may be swapped without any difference. Reductions of the search stand on that (Godefroid:
+//! Partial-Order Methods for the Verification of Concurrent Systems, 1996; CHESS, OSDI 2008, section 4.4).
+
+/// What a record of a touch tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
+#[repr(u8)]
+pub enum TouchKind {
+    /// The thread has read the object `word`.
+    Read = 0,
+    /// The thread has changed the object `word`, as taking and freeing a mutex does.
+    Write = 1,
+    /// The thread has made the thread `word` able to go on: it has created it, woken it, or was the one that it joins.
+    /// Freeing a mutex is no such thing: lock and unlock both write the mutex.
+    Enables = 2,
+    /// From this step on the thread runs, until the next such record.
+    Switch = 3,
+    /// The candidates of the thread decision at this step are the threads in the set `word`. Choice 0 is `thread`; the
+    /// others follow in cyclic order of thread number after it. Where there are more than 64 threads there are several
+    /// records, and `op` counts the words of the set.
+    Choices = 4,
+    /// `word` is the hash of the happens-before graph of all steps before this one: equal for equivalent prefixes.
+    State = 5,
+}
+
+impl TouchKind {
+    /// Every kind, in the order of its number.
+    pub const ALL: [TouchKind; 6] = [
+        TouchKind::Read,
+        TouchKind::Write,
+        TouchKind::Enables,
+        TouchKind::Switch,
+        TouchKind::Choices,
+        TouchKind::State,
+    ];
+
+    /// The kind with this number.
+    pub const fn from_code(code: u8) -> Option<TouchKind> {
+        match code {
+            0 => Some(TouchKind::Read),
+            1 => Some(TouchKind::Write),
+            2 => Some(TouchKind::Enables),
+            3 => Some(TouchKind::Switch),
+            4 => Some(TouchKind::Choices),
+            5 => Some(TouchKind::State),
+            _ => None,
+        }
+    }
+}
+
+/// One record of what a step touches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
+pub struct Touch {
+    /// The step.
+    pub step: u32,
+    /// The thread that takes it, less than 4096; of [`TouchKind::Choices`], the one that choice 0 stands for.
+    pub thread: u16,
+    /// What `word` is.
+    pub kind: TouchKind,
+    /// The operation, as [`Op`](crate::Op)'s number; of [`TouchKind::Choices`], the number of the word.
+    pub op: u8,
+    /// The object, the other thread, 64 candidates, or the hash.
+    pub word: u64,
+}
+
+/// What is added to the number of a [`TouchKind`], so that no kind of decision has the same.
+const CODE: u64 = 8;
+
+impl Touch {
+    /// The record as two words of the wire's log, where it lies among decisions.
+    pub const fn pack(&self) -> [u64; 2] {
+        let word = (self.step as u64)
+            | ((self.thread as u64 & 0xfff) << 32)
+            | ((self.op as u64) << 44)
+            | ((CODE + self.kind as u64) << 56);
+        [word, self.word]
+    }
+
+    /// The record in two words of the wire's log, if they hold one.
+    pub const fn unpack(words: [u64; 2]) -> Option<Touch> {
+        let word = words[0];
+        let code = (word >> 56) & 0xf;
+        if code < CODE {
+            return None;
+        }
+        let Some(kind) = TouchKind::from_code((code - CODE) as u8) else { return None };
+        Some(Touch {
+            step: word as u32,
+            thread: (word >> 32) as u16 & 0xfff,
+            kind,
+            op: (word >> 44) as u8,
+            word: words[1],
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Decision, DecisionKind};
+
+    #[test]
+    fn packing_round_trips_and_is_no_decision() {
+        for kind in TouchKind::ALL {
+            for (step, thread, op) in [(0, 0, 0), (u32::MAX, 4095, 255), (7, 64, 70)] {
+                let t = Touch { step, thread, kind, op, word: 0xdead_beef_0bad_cafe };
+                assert_eq!(Touch::unpack(t.pack()), Some(t));
+                assert_eq!(Decision::unpack(t.pack()), None);
+            }
+        }
+    }
+
+    #[test]
+    fn a_decision_is_no_touch() {
+        for kind in DecisionKind::ALL {
+            for preemptive in [false, true] {
+                let d = Decision {
+                    step: u32::MAX,
+                    kind,
+                    options: 4095,
+                    chosen: 4094,
+                    preemptive,
+                    hash: u64::MAX,
+                };
+                assert_eq!(Touch::unpack(d.pack()), None);
+            }
+        }
+        assert_eq!(Touch::unpack([0xf << 56, 0]), None);
+    }
+}
