@@ -6,7 +6,7 @@ use crate::points::{Conflict, read_conflicts};
 use crate::zygote::Limits;
 use heisen_trace::finding::SwitchKind;
 use heisen_trace::{
-    Decision, DecisionKind, Divergence, End, Execution, Note, Op, Plan, Policy, Schedule, ThreadId,
+    Decision, DecisionKind, Divergence, End, Execution, Note, Op, Plan, Policy, Schedule, ThreadId, Touch,
 };
 use heisen_wire::{
     MAX_DECISIONS, MAX_EVENTS, MAX_OVERRIDES, MAX_SLOTS, MAX_TEXT, NO_THREAD, Report, Slot, Wire, diverged,
@@ -23,6 +23,10 @@ pub enum Detail {
     End,
     /// Its decisions, too.
     Decisions,
+    /// Its decisions and the state at each.
+    States,
+    /// Its decisions and all that its steps touch.
+    Touches,
     /// Its decisions and events.
     Events,
     /// Everything, with pauses for a close look.
@@ -112,6 +116,8 @@ pub(crate) fn write_plans(
         | match detail {
             Detail::End => 0,
             Detail::Decisions => flag::DECISIONS,
+            Detail::States => flag::DECISIONS | flag::STATES,
+            Detail::Touches => flag::DECISIONS | flag::TOUCHES,
             Detail::Events => flag::DECISIONS | flag::EVENTS,
             Detail::All => flag::DECISIONS | flag::EVENTS | flag::STOPS,
         };
@@ -235,17 +241,20 @@ pub(crate) fn read_run(wire: &Wire, number: usize, stuck: bool) -> Result<Run> {
     };
     let first = (report.first_decision.load(Relaxed) as usize).min(MAX_DECISIONS);
     let logged = report.decisions.load(Relaxed) as usize;
-    let decisions = wire.decisions[first..]
-        .iter()
-        .take(logged)
-        .filter_map(|[a, b]| Decision::unpack([a.load(Relaxed), b.load(Relaxed)]))
-        .collect();
+    let (mut decisions, mut touches) = (Vec::new(), Vec::new());
+    for [first, second] in wire.decisions[first..].iter().take(logged) {
+        let words = [first.load(Relaxed), second.load(Relaxed)];
+        match Decision::unpack(words) {
+            Some(decision) => decisions.push(decision),
+            None => touches.extend(Touch::unpack(words)),
+        }
+    }
     Ok(Run {
         execution: Execution {
             steps: report.steps.load(Relaxed),
             threads: report.threads.load(Relaxed),
             decisions,
-            touches: vec![],
+            touches,
             end,
             notes: Note::in_word(report.notes.load(Relaxed)).collect(),
             diverged: read_divergence(wire, slot).filter(|_| !stuck),
@@ -336,6 +345,7 @@ fn clear(report: &Report) {
     }
     for word in [
         &report.notes,
+        &report.graph,
         &report.end_pc,
         &report.misuse_pc,
         &report.misuse_object,

@@ -3,7 +3,7 @@
 
 pub use crate::budget::{fault, faults_are_left};
 use crate::sched::{S, candidates, me, next_step, thread, threads, waiters, words};
-use crate::{policy, report, scope};
+use crate::{policy, report, scope, touch};
 use core::hint::unreachable_unchecked;
 use heisen_trace::decision::{Decision, DecisionKind, MAX_OPTIONS};
 use heisen_trace::{Note, Op, hash};
@@ -123,6 +123,9 @@ pub fn decide(number: usize, step: u32, able: bool, options: usize) -> usize {
             preemptive: able,
             hash: S.hash.get(),
         };
+        if touch::wanted() {
+            touch::choices(first);
+        }
         report::decision(&decision, next as u16);
     }
     next
@@ -171,6 +174,7 @@ pub fn choose_woken(count: usize, nth: impl Fn(usize) -> usize) -> usize {
         hash: S.hash.get(),
     };
     S.hash.set(hash::fold(S.hash.get(), me() as u16, Op::Wake as u8, options as u16));
+    touch::outcome(1 + chosen as u64);
     let woken = nth(chosen);
     report::decision(&decision, woken as u16);
     woken
@@ -205,6 +209,7 @@ pub fn choose_value(
     // Beyond the numbers of operations. The value belongs to it, as nothing else need show which one it was.
     let mark = 0x80 | kind as u8;
     S.hash.set(hash::fold(S.hash.get(), chosen as u16, mark, options as u16));
+    touch::outcome(1 + chosen as u64);
     report::decision(&decision, name(chosen) as u16);
     chosen
 }

@@ -5,6 +5,7 @@
 //! With `--real-time` clocks show the real time instead, and deadlines are those of the real monotonic clock.
 
 use crate::sched::{self, S};
+use crate::touch;
 use core::cell::Cell;
 
 /// Nanoseconds of one step.
@@ -105,6 +106,7 @@ pub fn look(clock: i32) -> Timespec {
     if is_real() {
         return real(clock);
     }
+    touch::time(false);
     C.extra.set(C.extra.get() + LOOK);
     Timespec::of(now() + offset(clock))
 }
@@ -140,6 +142,7 @@ pub fn reach(deadline: u64) {
     }
     let now = now();
     if deadline > now && deadline != u64::MAX {
+        touch::time(true);
         C.extra.set(C.extra.get().saturating_add(deadline - now));
         sched::time_passed();
     }

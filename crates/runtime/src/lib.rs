@@ -53,6 +53,7 @@ mod shim;
 mod spin;
 mod stdin;
 mod sys;
+mod touch;
 mod tsan;
 mod zygote;
 

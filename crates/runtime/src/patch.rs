@@ -16,7 +16,7 @@ use crate::race::atomic::{Does, memory_order};
 use crate::sched::{S, me, thread};
 use crate::shim::signal::{self, action, bit, mask};
 use crate::spin;
-use crate::{extended, race, report, sys};
+use crate::{extended, race, report, sys, touch};
 use core::arch::global_asm;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use heisen_trace::Op;
@@ -292,6 +292,7 @@ extern "C" fn arrived(address: usize, site: &Site, registers: &[u64; 16]) {
     t.amid.set(true);
     if is_point {
         spin::attempt(op, address, pc);
+        touch::memory(address, site.size.into(), true);
     } else if is_futile(address, site, registers) {
         spin::glance(op, address, pc, || read(address, site.size));
     } else {

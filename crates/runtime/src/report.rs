@@ -1,7 +1,7 @@
 //! The runtime's side of the wire: takes the plan, keeps the log, pauses for the engine to look.
 
 use crate::sched::{NONE, S, me, needs, thread, threads};
-use crate::{budget, debugger, fair, fibers, heap, kernel, policy, scope, shim, sys};
+use crate::{budget, debugger, fair, fibers, heap, kernel, policy, scope, shim, sys, touch};
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst, compiler_fence};
 use heisen_trace::decision::{Decision, DecisionKind};
@@ -86,6 +86,7 @@ pub fn begin(number: usize) {
     S.horizon.set(if crate::clock::is_real() { 0 } else { plan.horizon.load(Relaxed) });
     scope::begin();
     R.flags.set(plan.flags.load(Relaxed));
+    touch::begin(R.flags.get());
     heap::begin();
     R.next.set(plan.first_override.load(Relaxed));
     R.overrides.set(R.next.get() + plan.overrides.load(Relaxed));
@@ -210,13 +211,19 @@ pub fn heartbeat() {
 /// The running thread does an operation.
 #[inline]
 pub fn event(op: Op, object: usize, pc: usize) {
-    if R.flags.get() & flag::EVENTS != 0 {
+    if R.flags.get() & (flag::EVENTS | flag::STATES | flag::TOUCHES) != 0 {
         log_event(op, object, pc);
     }
 }
 
 #[cold]
 fn log_event(op: Op, object: usize, pc: usize) {
+    if touch::wanted() {
+        touch::reported(op, object);
+    }
+    if R.flags.get() & flag::EVENTS == 0 {
+        return;
+    }
     let report = &slot().report;
     let index = report.events.load(Relaxed) as usize;
     if index >= MAX_EVENTS && !stops() {
@@ -232,6 +239,7 @@ fn log_event(op: Op, object: usize, pc: usize) {
 
 /// The last event did not succeed: a lock was not acquired, a wait timed out.
 pub fn failed() {
+    touch::outcome(0);
     if R.flags.get() & flag::EVENTS != 0 {
         let index = slot().report.events.load(Relaxed) as usize;
         if index > 0 {
@@ -247,19 +255,28 @@ pub fn timed_out(op: Op, object: usize, pc: usize) {
     failed();
 }
 
+/// Adds to the log of decisions and touches.
+pub fn log(words: [u64; 2]) {
+    let report = &slot().report;
+    let count = report.decisions.load(Relaxed);
+    if let Some(entry) = wire().decisions.get((report.first_decision.load(Relaxed) + count) as usize) {
+        entry[0].store(words[0], Relaxed);
+        entry[1].store(words[1], Relaxed);
+        report.decisions.store(count + 1, Relaxed);
+    } else {
+        note(Note::LogFull);
+    }
+}
+
+/// The hash of all that was done so far, for those who want to tell executions apart.
+pub fn tell_graph(hash: u64) {
+    slot().report.graph.store(hash, Relaxed);
+}
+
 /// A decision was taken, for `to`: the thread that runs or is woken, the value, the fault.
 pub fn decision(decision: &Decision, to: u16) {
     if logs_decisions() {
-        let report = &slot().report;
-        let count = report.decisions.load(Relaxed);
-        if let Some(entry) = wire().decisions.get((report.first_decision.load(Relaxed) + count) as usize) {
-            let [first, second] = decision.pack();
-            entry[0].store(first, Relaxed);
-            entry[1].store(second, Relaxed);
-            report.decisions.store(count + 1, Relaxed);
-        } else {
-            note(Note::LogFull);
-        }
+        log(decision.pack());
     }
     if debugged() {
         debugger::decided(decision, to);

@@ -12,7 +12,7 @@
 use crate::bits::Bits;
 use crate::race::order;
 use crate::shim::signal::{self, Delivered};
-use crate::{budget, choose, clock, extended, fair, fibers, policy, report, scope};
+use crate::{budget, choose, clock, extended, fair, fibers, policy, report, scope, touch};
 use core::cell::Cell;
 use core::sync::atomic::AtomicU32;
 use heisen_trace::{Op, hash};
@@ -604,6 +604,7 @@ pub fn leave_waits() {
 /// The thread has a signal to take. If it waits it can go on to run the handler; else it is told by the result that
 /// it has to be diverted there, unless it is already.
 pub fn interrupt(number: usize) -> bool {
+    touch::enables(number);
     let already = S.signalled.has(number);
     S.signalled.add(number);
     let t = thread(number);
@@ -725,6 +726,7 @@ pub fn take_off(number: usize, op: Op, then_needs: usize, free: bool) {
         // It runs a handler, and will see that it was taken off when that is done.
         return;
     }
+    touch::enables(number);
     t.op.set(op as u8);
     t.deadline.set(u64::MAX);
     not_far(number);
@@ -755,6 +757,7 @@ pub fn release(number: usize) {
         S.timed.remove(number);
     }
     S.needs[number].set(0);
+    touch::enables(number);
     enable(number);
 }
 
@@ -1000,6 +1003,7 @@ fn switch_to(from: usize, to: usize) {
     let t = thread(to);
     t.scheduled_at.set(S.step.get());
     order::switched(to);
+    touch::switched(to);
     fair::scheduled(to);
     if thread(from).amid.get() {
         extended::kept(|| fibers::switch(thread(from), t));
@@ -1029,6 +1033,7 @@ pub fn add(number: usize, parent: Option<usize>) {
     if let Some(parent) = parent {
         t.blocked.set(thread(parent).blocked.get());
         order::created(number);
+        touch::enables(number);
     }
     enable(number);
 }
@@ -1074,6 +1079,7 @@ pub fn end() -> ! {
     S.enabled.remove(number);
     S.signalled.remove(number);
     signal::thread_ended(number);
+    touch::write(t.fs.get());
     freed(t.fs.get());
     reschedule(Gives::Blocks);
     unreachable!()

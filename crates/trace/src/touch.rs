@@ -58,7 +58,7 @@ impl TouchKind {
 pub struct Touch {
     /// The step.
     pub step: u32,
-    /// The thread that takes it, less than 4096; of [`TouchKind::Choices`], the one that choice 0 stands for.
+    /// The thread that takes it, less than 16384; of [`TouchKind::Choices`], the one that choice 0 stands for.
     pub thread: u16,
     /// What `word` is.
     pub kind: TouchKind,
@@ -75,8 +75,8 @@ impl Touch {
     /// The record as two words of the wire's log, where it lies among decisions.
     pub const fn pack(&self) -> [u64; 2] {
         let word = (self.step as u64)
-            | ((self.thread as u64 & 0xfff) << 32)
-            | ((self.op as u64) << 44)
+            | ((self.thread as u64 & 0x3fff) << 32)
+            | ((self.op as u64) << 46)
             | ((CODE + self.kind as u64) << 56);
         [word, self.word]
     }
@@ -91,9 +91,9 @@ impl Touch {
         let Some(kind) = TouchKind::from_code((code - CODE) as u8) else { return None };
         Some(Touch {
             step: word as u32,
-            thread: (word >> 32) as u16 & 0xfff,
+            thread: (word >> 32) as u16 & 0x3fff,
             kind,
-            op: (word >> 44) as u8,
+            op: (word >> 46) as u8,
             word: words[1],
         })
     }
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn packing_round_trips_and_is_no_decision() {
         for kind in TouchKind::ALL {
-            for (step, thread, op) in [(0, 0, 0), (u32::MAX, 4095, 255), (7, 64, 70)] {
+            for (step, thread, op) in [(0, 0, 0), (u32::MAX, 16383, 255), (7, 64, 70)] {
                 let t = Touch { step, thread, kind, op, word: 0xdead_beef_0bad_cafe };
                 assert_eq!(Touch::unpack(t.pack()), Some(t));
                 assert_eq!(Decision::unpack(t.pack()), None);

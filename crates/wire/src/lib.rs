@@ -10,7 +10,7 @@
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
 /// Identifies a mapping as ours; changes with every change of the layout.
-pub const MAGIC: u64 = 0x4845_4953_454e_0006;
+pub const MAGIC: u64 = 0x4845_4953_454e_0007;
 
 /// The environment variable that names the file descriptor of the mapping.
 pub const ENV_FD: &str = "HEISEN_WIRE";
@@ -89,6 +89,10 @@ pub mod flag {
     pub const RECORD_INPUT: u32 = 1 << 18;
     /// Take it from the log.
     pub const REPLAY_INPUT: u32 = 1 << 19;
+    /// Log the state and the candidates at each decision, see `heisen_trace::Touch`. Only with [`DECISIONS`].
+    pub const STATES: u32 = 1 << 20;
+    /// Log all of `heisen_trace::Touch`. Only with [`DECISIONS`].
+    pub const TOUCHES: u32 = 1 << 21;
 }
 
 /// Bits of [`Wire::input_state`].
@@ -471,6 +475,9 @@ pub struct Report {
     pub events: AtomicU32,
     /// Bits of `heisen_trace::Note`.
     pub notes: AtomicU64,
+    /// Where [`flag::STATES`] or [`flag::TOUCHES`] is asked for: the hash of all that was done so far, the same for equivalent
+    /// executions.
+    pub graph: AtomicU64,
     /// One of [`end`].
     pub end: AtomicU32,
     /// The exit status. For [`end::STEP_LIMIT`]: the thread that never gave way to others, plus 1; 0 if none; -1 if the

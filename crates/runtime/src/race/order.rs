@@ -225,4 +225,8 @@ pub mod space {
     pub const SIGNAL: usize = 3;
     /// Cancellation, by the thread.
     pub const CANCEL: usize = 4;
+    /// The table of threads.
+    pub const THREADS: usize = 5;
+    /// The time.
+    pub const TIME: usize = 6;
 }

@@ -10,7 +10,7 @@ use crate::fibers::thread_of_tid;
 use crate::glibc::real;
 use crate::race::order;
 use crate::sched::{self, Woken, me};
-use crate::{choose, report, spin, sys};
+use crate::{choose, report, spin, sys, touch};
 use core::cell::Cell;
 use core::ffi::c_int;
 use heisen_trace::{Fault, Note, Op};
@@ -122,6 +122,7 @@ impl Mutex {
 
     fn release(&self) {
         order::release(self.address());
+        touch::write(self.address());
         self.owner.set(0);
         self.users.set(self.users.get().wrapping_sub(1));
         self.lock.set(self.lock.get() & !HELD);
@@ -293,6 +294,7 @@ pub fn abandon() {
             return;
         }
         order::release(mutex.address());
+        touch::write(mutex.address());
         mutex.take_off_list();
         mutex.owner.set(0);
         mutex.users.set(mutex.users.get().wrapping_sub(1));

@@ -8,7 +8,7 @@ use super::shims;
 use crate::clock::{self, Timespec};
 use crate::race::order;
 use crate::sched::{self, Woken, me};
-use crate::{choose, report, spin, sys};
+use crate::{choose, report, spin, sys, touch};
 use core::cell::Cell;
 use core::ffi::c_int;
 use heisen_trace::{Fault, Note, Op};
@@ -121,12 +121,16 @@ impl RwLock {
         let count = self.readers.get() / ONE_READER;
         self.set_readers(count - 1);
         if count == 1 {
+            touch::write(self.read_key());
             self.freed();
+        } else {
+            touch::read(self.read_key());
         }
     }
 
     fn release_write(&self) {
         order::release(self.read_key());
+        touch::write(self.read_key());
         self.writer.set(0);
         self.write_locked.set(0);
         self.set_readers(0);

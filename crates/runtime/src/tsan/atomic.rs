@@ -5,7 +5,7 @@ use crate::race::atomic::{self, Does};
 use crate::race::{self, mode};
 use crate::sched::{self, S};
 use crate::tsan::plain;
-use crate::{budget, heap, spin};
+use crate::{budget, heap, spin, touch};
 use core::sync::atomic::Ordering::SeqCst;
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 use heisen_trace::Op;
@@ -88,6 +88,7 @@ fn before(op: Op, address: usize, size: usize, pc: usize) {
         // What nobody else looks at is no progress to them: a loop that waits may count its rounds.
         spin::progress();
         sched::point(op, address, pc);
+        touch::memory(address, size, true);
     }
     heap::touch(address, size, true, pc);
 }
@@ -98,6 +99,7 @@ fn before_look<T: Word>(op: Op, at: *mut T, pc: usize) {
     let value = || unsafe { T::load(at) }.low();
     if race::is_atomic_point(pc) {
         spin::look(op, at as usize, pc, value());
+        touch::memory(at as usize, size_of::<T>(), op != Op::AtomicLoad);
     } else {
         spin::glance(op, at as usize, pc, value);
     }

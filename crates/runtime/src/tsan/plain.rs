@@ -1,7 +1,7 @@
 //! Plain accesses of memory. One that is of no interest costs a load and a branch.
 
 use crate::race::{self, access, mode, points};
-use crate::{heap, report, sched, spin};
+use crate::{heap, report, sched, spin, touch};
 use core::sync::atomic::Ordering::Relaxed;
 use heisen_trace::Op;
 use heisen_wire::stop;
@@ -48,6 +48,7 @@ fn point(address: usize, size: usize, write: bool, pc: usize) {
     } else {
         spin::look(op(write), address, pc, peek(address, size));
     }
+    touch::memory(address, size, write);
 }
 
 /// What a thread is about to read, as far as it fits a word.

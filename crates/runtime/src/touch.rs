@@ -1,0 +1,266 @@
+//! What each step touches: the dependencies of an execution, for searches that leave out equivalent ones.
+//!
+//! Two steps are dependent if they are of the same thread, if they touch the same object and one of them changes it, or if
+//! one makes the thread of the other able to go on. What lies between two scheduling points is one step; what is no
+//! scheduling point and touches something that others see all the same (the release of a mutex) says so here. CHESS (OSDI'08),
+//! section 4.4, calls this the happens-before graph of an execution, and two executions with the same graph equivalent.
+//!
+//! If asked for all, every touch is logged among the decisions ([`Touch`]). If asked for states, only a hash of the graph so
+//! far is logged at each decision: each event is hashed with the one before it in its thread and with those before it at its
+//! object, and the hashes of all events are added up, so that the order of independent events makes no difference. That is
+//! also the fingerprint of the whole execution.
+//!
+//! Reading a clock depends on what makes time jump, but not on the little by which each step moves it.
+
+use crate::race::order::{key, space};
+use crate::report;
+use crate::sched::{S, me, words};
+use core::cell::Cell;
+use heisen_trace::{Op, Touch, TouchKind};
+use heisen_wire::{MAX_THREADS, flag};
+
+/// Most objects that are told apart. Beyond them several share one place, so that steps look dependent that are not.
+const OBJECTS: usize = 1 << 12;
+/// Size of the index, a power of two of which at most half is in use.
+const INDEX: usize = 2 * OBJECTS;
+
+/// What happened at an object, as hashes.
+#[derive(Debug)]
+struct Object {
+    name: Cell<u64>,
+    /// The last event that changed it.
+    written: Cell<u64>,
+    /// The sum of those that read it since.
+    read: Cell<u64>,
+}
+
+struct Touches {
+    /// [`flag::STATES`] and [`flag::TOUCHES`], as the plan has them.
+    wanted: Cell<u32>,
+    /// The hashes of all events, added up.
+    total: Cell<u64>,
+    /// The last event of each thread.
+    threads: [Cell<u64>; MAX_THREADS],
+    /// Objects in the order in which they were touched first, so that few pages are written.
+    objects: [Object; OBJECTS],
+    count: Cell<usize>,
+    /// One more than the place among `objects`; 0 if there is none.
+    index: [Cell<u16>; INDEX],
+}
+
+// SAFETY: as for `sched::S`.
+unsafe impl Sync for Touches {}
+
+static T: Touches = Touches {
+    wanted: Cell::new(0),
+    total: Cell::new(0),
+    threads: [const { Cell::new(0) }; MAX_THREADS],
+    objects: [const { Object { name: Cell::new(0), written: Cell::new(0), read: Cell::new(0) } }; OBJECTS],
+    count: Cell::new(0),
+    index: [const { Cell::new(0) }; INDEX],
+};
+
+/// An execution begins.
+pub fn begin(flags: u32) {
+    T.wanted.set(flags & (flag::STATES | flag::TOUCHES));
+}
+
+/// Whether anyone wants to know.
+#[inline(always)]
+pub fn wanted() -> bool {
+    T.wanted.get() != 0
+}
+
+fn logs() -> bool {
+    T.wanted.get() & flag::TOUCHES != 0
+}
+
+fn mix(a: u64, b: u64) -> u64 {
+    let mut z = (a.rotate_left(25) ^ b).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// The place where an object is remembered.
+fn object(name: u64) -> &'static Object {
+    let mut at = mix(name, 0) as usize;
+    loop {
+        let slot = &T.index[at % INDEX];
+        let count = T.count.get();
+        if slot.get() != 0 {
+            let found = &T.objects[usize::from(slot.get()) - 1];
+            if found.name.get() == name {
+                return found;
+            }
+        } else if count < OBJECTS {
+            slot.set(count as u16 + 1);
+            T.count.set(count + 1);
+            T.objects[count].name.set(name);
+            return &T.objects[count];
+        } else {
+            return &T.objects[mix(name, 1) as usize % OBJECTS];
+        }
+        at += 1;
+    }
+}
+
+/// The running thread does something that follows its last event and what `before` stands for; the hash of it.
+fn event(what: u64, before: u64) -> u64 {
+    let last = &T.threads[me()];
+    // The number of the thread, for the first event of each.
+    let hash = mix(mix(last.get() ^ me() as u64, what), before);
+    last.set(hash);
+    T.total.set(T.total.get().wrapping_add(hash));
+    report::tell_graph(T.total.get());
+    hash
+}
+
+#[cold]
+fn touch(name: u64, write: bool, op: u8) {
+    if !S.running.get() {
+        return;
+    }
+    let object = object(name);
+    if write {
+        let hash = event(u64::from(op), mix(object.written.get(), object.read.get()));
+        object.written.set(hash);
+        object.read.set(0);
+    } else {
+        let hash = event(u64::from(op), object.written.get());
+        object.read.set(object.read.get().wrapping_add(hash));
+    }
+    if logs() {
+        log(if write { TouchKind::Write } else { TouchKind::Read }, me(), op, name);
+    }
+}
+
+fn log(kind: TouchKind, thread: usize, op: u8, word: u64) {
+    report::log(Touch { step: S.step.get(), thread: thread as u16, kind, op, word }.pack());
+}
+
+/// The running thread changes an object, other than by an event that is reported.
+#[inline(always)]
+pub fn write(object: usize) {
+    if wanted() {
+        touch(object as u64, true, 0);
+    }
+}
+
+/// The running thread reads an object, other than by an event that is reported.
+#[inline(always)]
+pub fn read(object: usize) {
+    if wanted() {
+        touch(object as u64, false, 0);
+    }
+}
+
+/// What [`memory`](memory()) is told apart by: a power of two.
+const WORD: usize = 4;
+
+/// The running thread accesses memory, at a scheduling point.
+#[inline]
+pub fn memory(address: usize, size: usize, write: bool) {
+    if wanted() {
+        let mut at = address & !(WORD - 1);
+        while at < address + size.max(1) {
+            touch(at as u64, write, 0);
+            at += WORD;
+        }
+    }
+}
+
+/// The running thread does what is reported as an event: see [`report::event`].
+#[cold]
+pub fn reported(op: Op, object: usize) {
+    match op {
+        // Nothing that others see, or told apart by those who do it.
+        Op::Start
+        | Op::End
+        | Op::Exit
+        | Op::Abort
+        | Op::Assert
+        | Op::Throw
+        | Op::Wake
+        | Op::Choose
+        | Op::Alloc
+        | Op::Spurious
+        | Op::Point
+        | Op::Yield
+        | Op::Sleep
+        | Op::TestCancel
+        | Op::AtomicLoad
+        | Op::AtomicStore
+        | Op::AtomicRmw
+        | Op::AtomicCas
+        | Op::MemRead
+        | Op::MemWrite => {}
+        // Threads are numbered in the order of their creation.
+        Op::Create => touch(key(space::THREADS, 0) as u64, true, op as u8),
+        Op::ReadLock | Op::SemGetValue => touch(object as u64, false, op as u8),
+        Op::Read
+        | Op::Write
+        | Op::Accept
+        | Op::Connect
+        | Op::Poll
+        | Op::Close
+        | Op::FileLock
+        | Op::TimerFd
+        | Op::WaitChild
+        | Op::SystemV => touch(key(space::KERNEL, 0) as u64, true, op as u8),
+        Op::Timer | Op::Kill | Op::SigWait | Op::SigMask | Op::Handler => {
+            touch(key(space::SIGNAL, 0) as u64, true, op as u8);
+        }
+        _ if object == 0 => {}
+        _ => touch(object as u64, true, op as u8),
+    }
+}
+
+/// What the running thread does turned out so: it failed, or this was chosen.
+#[inline(always)]
+pub fn outcome(what: u64) {
+    if wanted() && S.running.get() {
+        event(!what, 0);
+    }
+}
+
+/// The running thread looks at the time, or makes it pass.
+pub fn time(passes: bool) {
+    if wanted() {
+        touch(key(space::TIME, 0) as u64, passes, 0);
+    }
+}
+
+/// The running thread makes another one able to go on.
+#[inline]
+pub fn enables(other: usize) {
+    if wanted() && other != me() && S.running.get() {
+        let last = &T.threads[other];
+        last.set(mix(last.get() ^ other as u64, T.threads[me()].get()));
+        if logs() {
+            log(TouchKind::Enables, me(), 0, other as u64);
+        }
+    }
+}
+
+/// Another thread runs, from this step on.
+#[inline(always)]
+pub fn switched(to: usize) {
+    if logs() {
+        log(TouchKind::Switch, to, 0, 0);
+    }
+}
+
+/// There is a choice of threads at this step, of which `first` is number 0.
+#[cold]
+pub fn choices(first: usize) {
+    for word in 0..words() {
+        log(TouchKind::Choices, first, word as u8, crate::sched::candidates(word));
+    }
+    log(TouchKind::State, me(), 0, state());
+}
+
+/// The hash of all that was done so far. Who has to give way to whom is a part of the state, too.
+pub fn state() -> u64 {
+    (0..words()).fold(T.total.get(), |hash, word| mix(hash, S.barred.word(word)))
+}
