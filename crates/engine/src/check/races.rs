@@ -1,7 +1,8 @@
 //! What a search does about data races besides making scheduling points of them: the first of each pair of places is
 //! looked at closely, and reported unless it is suppressed.
 
-use super::{Driver, Ended, MAX_FINDINGS, MAX_UNCONFIRMED, Races};
+use super::driver::Driver;
+use super::{Ended, MAX_FINDINGS, MAX_UNCONFIRMED, Races};
 use crate::confirm::Closeup;
 use crate::error::Result;
 use crate::points::Conflict;

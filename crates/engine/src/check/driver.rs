@@ -1,0 +1,172 @@
+//! The driver: takes plans from the search in batches, gives them to the workers, and takes their results in the order of
+//! the plans.
+//!
+//! Batches have the same size whatever the number of workers, and what comes after the first result that ends the search
+//! is as if it had not been run: so the same program, strategy and seed give the same result on any number of cores.
+
+use super::worker::{Executed, Shared};
+use super::{Check, Ended, MAX_FINDINGS, Progress, Races, Tally};
+use crate::error::{Error, Result};
+use crate::zygote::Limits;
+use heisen_search::{Search, Strategy};
+use heisen_trace::{Note, Plan};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Plans that are out at a time.
+const BATCH: usize = 64;
+/// How often progress is told.
+const TELL: Duration = Duration::from_millis(100);
+
+/// The search, what it has done so far, and those who do the work.
+pub(super) struct Driver<'a> {
+    pub(super) check: &'a Check<'a>,
+    pub(super) shared: &'a Shared,
+    pub(super) search: Search,
+    pub(super) tally: Tally,
+    pub(super) began: Instant,
+}
+
+impl Driver<'_> {
+    /// Runs batches until the search ends.
+    pub(super) fn drive(&mut self, tell: &mut dyn FnMut(&Progress<'_>)) -> Result<Ended> {
+        loop {
+            if self.check.limits.stop.load(Relaxed) {
+                return Ok(Ended::Interrupted);
+            }
+            if self.time_left().is_some_and(|left| left.is_zero()) {
+                return Ok(Ended::Limit);
+            }
+            let room = match self.check.options.executions {
+                Some(most) => (most.saturating_sub(self.tally.executions)).min(BATCH as u64) as usize,
+                None => BATCH,
+            };
+            if room == 0 {
+                return Ok(Ended::Limit);
+            }
+            let plans: Vec<Plan> = std::iter::from_fn(|| self.search.next()).take(room).collect();
+            if plans.is_empty() {
+                return Ok(Ended::Exhausted);
+            }
+            let (plans, results) = self.run_batch(plans, tell);
+            let known = self.tally.points.len();
+            if let Some(ended) = self.take_results(plans, results)? {
+                return Ok(ended);
+            }
+            if self.tally.points.len() != known && !self.search.samples() {
+                // Steps are counted anew.
+                self.search = self.check.options.search();
+                self.tally.restarts += 1;
+            }
+        }
+    }
+
+    pub(super) fn time(&self) -> Duration {
+        self.tally.time + self.began.elapsed()
+    }
+
+    fn time_left(&self) -> Option<Duration> {
+        self.check.options.time.map(|limit| limit.saturating_sub(self.time()))
+    }
+
+    fn run_batch(
+        &mut self,
+        plans: Vec<Plan>,
+        tell: &mut dyn FnMut(&Progress<'_>),
+    ) -> (Vec<Plan>, Vec<Option<Executed>>) {
+        let status = self.search.status();
+        let mut batch = self.shared.lock();
+        batch.next = 0;
+        batch.cut = plans.len();
+        batch.results = plans.iter().map(|_| None).collect();
+        batch.plans = plans;
+        batch.points = self.tally.points.clone();
+        self.shared.work.notify_all();
+        let mut told = Instant::now();
+        while batch.running > 0 || batch.next < batch.cut {
+            let wait = self.shared.done.wait_timeout(batch, TELL);
+            batch = wait.unwrap_or_else(PoisonError::into_inner).0;
+            let over =
+                self.check.limits.stop.load(Relaxed) || self.time_left().is_some_and(|left| left.is_zero());
+            if over {
+                batch.cut = batch.cut.min(batch.next);
+            }
+            if told.elapsed() >= TELL {
+                told = Instant::now();
+                let done = batch.results.iter().filter(|r| r.is_some()).count() as u64;
+                tell(&Progress {
+                    executions: self.tally.executions + done,
+                    time: self.time(),
+                    status: &status,
+                    findings: self.tally.findings.len() + self.tally.races.reports().len(),
+                });
+            }
+        }
+        (std::mem::take(&mut batch.plans), std::mem::take(&mut batch.results))
+    }
+
+    /// Takes the results in order; those after the first that ends the search are as if they had not been run.
+    fn take_results(&mut self, plans: Vec<Plan>, results: Vec<Option<Executed>>) -> Result<Option<Ended>> {
+        let mut ended = None;
+        let mut points = (*self.tally.points).clone();
+        for (plan, result) in plans.into_iter().zip(results) {
+            let (run, stuck) = match result {
+                _ if ended.is_some() => {
+                    self.search.give_back_unrun(&plan);
+                    continue;
+                }
+                None | Some(Err(Error::Interrupted)) => {
+                    self.search.give_back_unrun(&plan);
+                    continue;
+                }
+                Some(Err(error)) => return Err(error),
+                Some(Ok(pair)) => pair,
+            };
+            self.tally.executions += 1;
+            self.tally.steps += u64::from(run.execution.steps);
+            for &note in &run.execution.notes {
+                self.tally.notes |= 1 << (note as u8);
+            }
+            self.search.done(&plan, &run.execution);
+            self.tally.instrumented |= run.instrumented;
+            for conflict in &run.conflicts {
+                points.learn(conflict);
+            }
+            if points.is_full() {
+                self.tally.notes |= 1 << (Note::TooManyPoints as u8);
+            }
+            if run.execution.diverged.is_some() {
+                self.locate(&plan, run.tail.diverged);
+            }
+            let mut failed = false;
+            if let Some(stuck) = stuck {
+                if self.tally.findings.is_empty() {
+                    return Err(self.describe_stuck(&stuck));
+                }
+                ended = Some(Ended::Found);
+            } else if let Some(verdict) = self.check.judge(&run) {
+                failed = true;
+                let found = self.found(&plan, verdict)?;
+                let enough = !self.check.options.keep_going || self.tally.findings.len() >= MAX_FINDINGS;
+                if found && enough {
+                    ended = Some(Ended::Found);
+                }
+            }
+            // What went wrong comes first; where the search stops at either, that is enough.
+            let enough = failed && ended.is_some() && self.check.options.races == Races::Stop;
+            if !enough && self.take_races(&plan, &run)? {
+                ended = Some(Ended::Found);
+            }
+        }
+        if points != *self.tally.points {
+            self.tally.points = Arc::new(points);
+        }
+        Ok(ended)
+    }
+
+    /// The limits of the executions of this batch.
+    pub(super) fn limits(&self) -> Limits {
+        Limits { points: self.tally.points.clone(), ..self.check.limits.clone() }
+    }
+}

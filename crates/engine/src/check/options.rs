@@ -1,0 +1,117 @@
+//! What a check is asked to do: the strategy, its bounds and limits, and what is done about races.
+//!
+//! It is saved with a search, so that one that is resumed goes on as it was begun.
+
+use crate::scope::Patterns;
+use crate::suppress::Suppressions;
+use crate::zygote::{Carrier, Limits};
+use heisen_search::{Dfs, Icb, Pct, Random, Search};
+use heisen_trace::{Faults, World};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// Which strategy, as the user names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Iterative context bounding.
+    Icb,
+    /// Depth-first search.
+    Dfs,
+    /// Random walk.
+    Random,
+    /// Probabilistic concurrency testing.
+    Pct,
+}
+
+/// What to do, as far as a search that is resumed keeps it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Options {
+    /// The strategy.
+    pub strategy: Kind,
+    /// Largest preemption bound of icb.
+    pub bound: u32,
+    /// Depth of bugs that pct looks for.
+    pub depth: u32,
+    /// Seed of random and pct.
+    pub seed: u64,
+    /// Most executions.
+    pub executions: Option<u64>,
+    /// Longest time.
+    pub time: Option<Duration>,
+    /// Steps of one execution.
+    pub steps: u32,
+    /// Longest time without a scheduling point.
+    pub hang: Duration,
+    /// Go on after a finding.
+    pub keep_going: bool,
+    /// The exit status that is right.
+    pub expect_exit: i32,
+    /// Where threads are preempted.
+    #[serde(default)]
+    pub scope: Patterns,
+    /// Workers.
+    pub jobs: usize,
+    /// What carries the threads.
+    #[serde(default)]
+    pub carrier: Carrier,
+    /// Spurious wake-ups of one execution.
+    #[serde(default)]
+    pub spurious: u32,
+    /// Faults of one execution.
+    #[serde(default)]
+    pub faults: Faults,
+    /// What surrounds the executions.
+    pub world: World,
+    /// Executions that are run first and do not count.
+    pub warm_up: u64,
+    /// What becomes of data races.
+    #[serde(default)]
+    pub races: Races,
+    /// Races that are not to be reported.
+    #[serde(default)]
+    pub suppressions: Suppressions,
+}
+
+/// What becomes of data races in an instrumented program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Races {
+    /// They are scheduling points, and only what they lead to is reported.
+    #[default]
+    Quiet,
+    /// They are reported, too.
+    Report,
+    /// The first ends the search.
+    Stop,
+    /// They are not looked for.
+    Off,
+}
+
+impl Options {
+    /// The limits of each execution.
+    pub fn limits(&self, stop: Arc<AtomicBool>) -> Limits {
+        Limits {
+            steps: self.steps,
+            hang: self.hang,
+            carrier: self.carrier,
+            spurious: self.spurious,
+            faults: self.faults,
+            world: self.world.clone(),
+            stop,
+            ..Limits::default()
+        }
+    }
+
+    /// A fresh search with the chosen strategy.
+    pub fn search(&self) -> Search {
+        match self.strategy {
+            Kind::Icb => Icb::new(Some(self.bound)).into(),
+            Kind::Dfs => Dfs::new().into(),
+            Kind::Random => Random::new(self.seed).into(),
+            Kind::Pct => Pct::new(self.seed, self.depth).into(),
+        }
+    }
+}

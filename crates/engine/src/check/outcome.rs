@@ -1,0 +1,112 @@
+//! What a check has done and found: the tally that grows with each execution, how it is getting on, and the outcome of the
+//! whole.
+
+use crate::points::Points;
+use crate::raced::Raced;
+use heisen_search::{Search, Status};
+use heisen_trace::Finding;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a search has done so far.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Tally {
+    /// Executions.
+    pub executions: u64,
+    /// Scheduling points passed in all of them.
+    pub steps: u64,
+    /// Time spent.
+    pub time: Duration,
+    /// Bugs found, each once.
+    pub findings: Vec<Finding>,
+    /// Signatures of those, and keys of the executions that led to them.
+    pub(super) signatures: BTreeSet<String>,
+    pub(super) keys: HashSet<String>,
+    /// Executions that went wrong but not again when looked at closely.
+    pub unconfirmed: u64,
+    /// Bits of notes.
+    pub(super) notes: u64,
+    /// Where the first execution that did not follow its plan, or did not fail again, went another way.
+    pub diverged_at: Option<String>,
+    /// Accesses of memory that are scheduling points.
+    #[serde(default)]
+    pub points: Arc<Points>,
+    /// How often the search started over, since there were more of them.
+    #[serde(default)]
+    pub restarts: u64,
+    /// Whether the program has instrumented code.
+    #[serde(default)]
+    pub instrumented: bool,
+    /// Data races.
+    #[serde(default)]
+    pub races: Raced,
+}
+
+/// Why a search ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// Nothing is left to explore.
+    Exhausted,
+    /// A bug was found, and that is enough.
+    Found,
+    /// The limit of executions or of time was reached.
+    Limit,
+    /// The user interrupted.
+    Interrupted,
+}
+
+/// The verdict of a whole check.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Why it ended.
+    pub ended: Ended,
+    /// What was done.
+    pub tally: Tally,
+    /// Where the search stands.
+    pub status: Status,
+    /// What was not controlled, in sentences.
+    pub not_controlled: Vec<String>,
+    /// Whether preemptions were searched at some places only.
+    pub scoped: bool,
+    /// Whether all accesses of memory that conflict were scheduling points.
+    pub sound: bool,
+    /// The search itself, to be saved.
+    pub search: Search,
+}
+
+impl Outcome {
+    /// Whether everything within the bound was explored.
+    pub fn complete(&self) -> bool {
+        self.status.exhausted && !self.status.has_gaps() && self.tally.unconfirmed == 0
+    }
+
+    /// What was found: what went wrong, and then the races that are reported, each in the order it was found.
+    pub fn findings(&self) -> impl Iterator<Item = &Finding> {
+        self.tally.findings.iter().chain(self.tally.races.reports())
+    }
+
+    /// Whether the search is one that only ever samples, and so is never complete.
+    pub fn search_samples(&self) -> bool {
+        self.search.samples()
+    }
+
+    /// The largest preemption bound that was explored fully.
+    pub fn preemption_bound(&self) -> Option<u32> {
+        self.status.explored_bound.filter(|_| !self.status.has_gaps() && self.tally.unconfirmed == 0)
+    }
+}
+
+/// How a search is getting on.
+#[derive(Debug)]
+pub struct Progress<'a> {
+    /// Executions so far.
+    pub executions: u64,
+    /// Time so far.
+    pub time: Duration,
+    /// Where the search stood at the last batch.
+    pub status: &'a Status,
+    /// Findings so far.
+    pub findings: usize,
+}

@@ -1,0 +1,70 @@
+//! An execution that does not move ends the check: nothing else can run meanwhile. Where it was, and what the user can do
+//! about it.
+
+use super::Check;
+use super::driver::Driver;
+use crate::confirm::registers;
+use crate::error::Error;
+use crate::look::{Symbols, View};
+use crate::zygote::Observer;
+use heisen_trace::{Op, Stack};
+use heisen_wire::{Wire, state};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Where an execution that did not move was.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Stuck {
+    pub(super) stack: Stack,
+    pub(super) spins: bool,
+    /// What the thread was about to do that was scheduled last, if it waits for another process.
+    pub(super) waits: Option<Op>,
+}
+
+/// Takes the stack of a program that does not move.
+pub(super) struct StuckWatcher<'a> {
+    pub(super) check: &'a Check<'a>,
+    pub(super) seen: Option<Stuck>,
+}
+
+impl Observer for StuckWatcher<'_> {
+    fn stopped(&mut self, wire: &Wire, pid: i32) {
+        let mut symbols = Symbols::new();
+        symbols.hide(&self.check.runtime);
+        symbols.set_moved(self.check.limits.patches.moved());
+        if let Ok(mut view) = View::new(&mut symbols, pid) {
+            let op = Op::from_code(wire.stop.op.load(Relaxed) as u8);
+            let blocked = wire
+                .threads
+                .get(wire.stop.thread.load(Relaxed) as usize)
+                .is_some_and(|thread| thread.state.load(Relaxed) == state::BLOCKED);
+            let waits = op.filter(|op| blocked && matches!(op, Op::WaitChild | Op::FileLock));
+            self.seen = Some(Stuck { stack: view.stack(registers(wire)), spins: false, waits });
+        }
+    }
+}
+
+impl Driver<'_> {
+    pub(super) fn describe_stuck(&self, stuck: &Stuck) -> Error {
+        let seconds = self.check.limits.hang.as_secs_f32();
+        let top = stuck.stack.0.first().map_or("an unknown place".to_owned(), |f| f.function.clone());
+        let place = stuck.stack.place().map_or(String::new(), |f| format!(" ({} {})", f.place(), f.function));
+        if let Some(op) = stuck.waits {
+            let what = if op == Op::WaitChild { "a child process to end" } else { "a lock on a file" };
+            return Error::Uncontrolled(format!(
+                "the program waited for {seconds} s for {what}{place}, and no other thread could go on; if it only \
+                 takes long, raise --hang"
+            ));
+        }
+        Error::Uncontrolled(if stuck.spins {
+            format!(
+                "the program ran for {seconds} s without reaching a scheduling point: it spins in {top}{place}; if it \
+                 computes for so long, raise --hang, if it waits in a loop for another thread, let the loop yield"
+            )
+        } else {
+            format!(
+                "the program blocks in {top}{place}, a call that Heisen does not control; nothing else can run \
+                 meanwhile; if it only takes long, raise --hang"
+            )
+        })
+    }
+}

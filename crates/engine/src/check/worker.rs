@@ -1,0 +1,144 @@
+//! A worker: takes plans off the batch, has its zygote run them, and puts the results where they belong.
+//!
+//! Workers share nothing but the batch. One that fails, or whose zygote is stuck, only cuts the batch short: what comes of
+//! that is decided by who takes the results, in the order of the plans.
+
+use super::stuck::{Stuck, StuckWatcher};
+use super::{Check, Kind};
+use crate::error::Result;
+use crate::points::Points;
+use crate::slot::{Detail, Job, Run};
+use crate::zygote::{Limits, Output, Zygote};
+use heisen_trace::{End, Plan};
+use heisen_wire::MAX_SLOTS;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// An execution, and where it was if it did not move.
+pub(super) type Executed = Result<(Run, Option<Stuck>)>;
+
+/// A batch at work.
+#[derive(Default)]
+pub(super) struct Batch {
+    pub(super) plans: Vec<Plan>,
+    /// The next plan to be taken.
+    pub(super) next: usize,
+    /// Plans from here on need not be run: one before has failed, or time is over.
+    pub(super) cut: usize,
+    pub(super) results: Vec<Option<Executed>>,
+    pub(super) running: usize,
+    pub(super) closed: bool,
+    /// Accesses that are scheduling points in these executions.
+    pub(super) points: Arc<Points>,
+}
+
+/// What the workers and the driver share.
+#[derive(Default)]
+pub(super) struct Shared {
+    batch: Mutex<Batch>,
+    /// There is work, or no more.
+    pub(super) work: Condvar,
+    /// A plan is done.
+    pub(super) done: Condvar,
+}
+
+impl Shared {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Batch> {
+        self.batch.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Check<'_> {
+    /// What one worker does.
+    pub(super) fn work(&self, shared: &Shared, number: usize) {
+        let mut limits = Limits { worker: number, ..self.limits.clone() };
+        let mut zygote: Option<Zygote> = None;
+        let mut batch = shared.lock();
+        loop {
+            if batch.closed {
+                return;
+            }
+            if batch.next >= batch.cut {
+                batch = shared.work.wait(batch).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            // A share of what is left, so that the workers end at about the same time.
+            let left = batch.cut - batch.next;
+            let share = left.div_ceil(2 * self.options.jobs.max(1)).clamp(1, MAX_SLOTS);
+            let first = batch.next;
+            batch.next += share;
+            batch.running += 1;
+            let plans = batch.plans[first..first + share].to_vec();
+            limits.points = batch.points.clone();
+            drop(batch);
+            let results = self.execute(&limits, &mut zygote, &plans);
+            if results.iter().any(Result::is_err) {
+                zygote = None;
+            }
+            batch = shared.lock();
+            for (index, result) in (first..).zip(results) {
+                let stop = match &result {
+                    Err(_) => true,
+                    Ok((run, stuck)) => {
+                        stuck.is_some() || !self.options.keep_going && self.judge(run).is_some()
+                    }
+                };
+                if stop {
+                    batch.cut = batch.cut.min(index + 1);
+                }
+                batch.results[index] = Some(result);
+            }
+            batch.running -= 1;
+            shared.done.notify_all();
+        }
+    }
+
+    /// Runs plans in order. Ends early, with fewer results than plans, after an error or a stuck execution.
+    fn execute(&self, limits: &Limits, slot: &mut Option<Zygote>, plans: &[Plan]) -> Vec<Executed> {
+        let mut results = Vec::new();
+        while results.len() < plans.len() {
+            let more = self.execute_some(limits, slot, &plans[results.len()..], &mut results);
+            if let Err(error) = more {
+                results.push(Err(error));
+                break;
+            }
+            if results.iter().any(|r| matches!(r, Ok((_, Some(_))))) {
+                break;
+            }
+        }
+        results
+    }
+
+    fn execute_some(
+        &self,
+        limits: &Limits,
+        zygote: &mut Option<Zygote>,
+        plans: &[Plan],
+        out: &mut Vec<Executed>,
+    ) -> Result<()> {
+        let zygote = match zygote {
+            Some(zygote) => {
+                zygote.set_points(&limits.points);
+                zygote
+            }
+            None => zygote.insert(Zygote::start(&self.runtime, self.program, limits, Output::Dropped)?),
+        };
+        let detail = match self.options.strategy {
+            Kind::Icb | Kind::Dfs => Detail::Decisions,
+            Kind::Random | Kind::Pct => Detail::End,
+        };
+        let jobs: Vec<Job<'_>> = plans.iter().map(Job::Plan).collect();
+        let mut watcher = StuckWatcher { check: self, seen: None };
+        let runs = zygote.run_all(&jobs, detail, Some(&mut watcher))?;
+        for (run, plan) in runs.into_iter().zip(plans) {
+            let run = match run.execution.diverged {
+                // Once more, as that may pass (CHESS, OSDI'08, section 4.2).
+                Some(_) => zygote.run(Job::Plan(plan), detail, Some(&mut watcher))?,
+                None => run,
+            };
+            let stuck = (run.execution.end == End::Stuck)
+                .then(|| Stuck { spins: zygote.was_spinning(), ..watcher.seen.take().unwrap_or_default() });
+            out.push(Ok((run, stuck)));
+        }
+        Ok(())
+    }
+}

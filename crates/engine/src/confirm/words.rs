@@ -1,0 +1,153 @@
+//! The words of a verdict that only a close look can find: what kind of deadlock it is, why a library aborted, what a panic
+//! said.
+
+use heisen_trace::finding::ThreadEnd;
+use heisen_trace::{Op, ThreadId};
+
+/// Says what kind of deadlock it is: a cycle, a lock that went with its thread, a wake-up that nobody is left to give.
+pub(super) fn describe_deadlock(threads: &[ThreadEnd]) -> String {
+    let find = |id: ThreadId| threads.iter().find(|t| t.thread == id);
+    for start in threads {
+        let mut path = vec![start];
+        while let Some(next) = path.last().and_then(|t| t.holder).and_then(find) {
+            if next.thread == start.thread {
+                if path.len() == 1 {
+                    return format!("{} locks {}, which it holds already", start.thread, start.object);
+                }
+                let links: Vec<String> = path
+                    .iter()
+                    .map(|t| {
+                        let holder = t.holder.map_or(String::new(), |h| h.to_string());
+                        format!("{} waits for {}, held by {holder}", t.thread, t.object)
+                    })
+                    .collect();
+                return links.join("; ");
+            }
+            if path.iter().any(|t| t.thread == next.thread) {
+                break;
+            }
+            path.push(next);
+        }
+    }
+    if let Some(t) = threads.iter().find(|t| t.holder_ended) {
+        let holder = t.holder.map_or(String::new(), |h| h.to_string());
+        return format!("{} waits for {}, which {holder} still held when it ended", t.thread, t.object);
+    }
+    let waits = |t: &&ThreadEnd| {
+        matches!(t.op, Op::CondWait | Op::FutexWait | Op::SemWait | Op::Once | Op::Barrier | Op::SigWait)
+            || t.op.is_on_descriptor()
+    };
+    if let Some(t) = threads.iter().find(waits) {
+        let what = match t.op {
+            Op::CondWait => {
+                "lost wake-up: {T} waits on condition variable {O}, and no thread is left to signal it"
+            }
+            Op::FutexWait => "lost wake-up: {T} is asleep (futex {O}), and no thread is left to wake it",
+            Op::SigWait => "{T} waits for a signal, and no thread or timer is left to send it",
+            Op::SemWait => "{T} waits for semaphore {O}, and no thread is left to post it",
+            Op::Read => "{T} waits to read from {O}, and no thread is left to write to it",
+            Op::Write => "{T} waits to write to {O}, and no thread is left to read from it",
+            Op::Accept => "{T} waits on {O} for a connection, and nobody is left to connect",
+            Op::Poll => "{T} waits for {O} to be ready, and no thread is left to make it so",
+            Op::Once => "{T} waits for the initialiser of pthread_once {O}, which cannot go on",
+            _ => "{T} waits at {O}, and no thread is left to release it",
+        };
+        return what.replace("{T}", &t.thread.to_string()).replace("{O}", &t.object);
+    }
+    match threads.first() {
+        Some(t) => format!("{} waits ({} {}), and no thread can go on", t.thread, t.op.name(), t.object),
+        None => "no thread can go on".to_owned(),
+    }
+}
+
+/// What a library wrote before it aborted: what C++'s `terminate` says, that Rust had no memory, or the last line. Cut to
+/// a sensible length.
+pub(super) fn abort_words(output: &str) -> Option<String> {
+    const LONGEST: usize = 200;
+    let lines: Vec<&str> = output.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
+    if let Some(memory) = lines.iter().find(|l| l.starts_with("memory allocation of ")) {
+        return Some(memory.chars().take(LONGEST).collect());
+    }
+    let first =
+        lines.iter().rposition(|l| l.starts_with("terminate called")).unwrap_or(lines.len().checked_sub(1)?);
+    Some(lines[first..].join("; ").chars().take(LONGEST).collect())
+}
+
+/// What Rust wrote about the first panic: place and message.
+pub(super) fn panic_words(output: &str) -> Option<String> {
+    let mut lines = output.lines().skip_while(|l| !l.contains("panicked at "));
+    let first = lines.next()?;
+    let place = first[first.find("panicked at ")?..].trim_end_matches(':');
+    match lines.next().map(str::trim) {
+        Some(message) if !message.is_empty() && !message.starts_with("note: ") => {
+            Some(format!("{place}: {message}"))
+        }
+        _ => Some(place.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use heisen_trace::Stack;
+
+    fn waiting(thread: u16, op: Op, object: &str, holder: Option<u16>) -> ThreadEnd {
+        ThreadEnd {
+            thread: ThreadId(thread),
+            op,
+            object: object.into(),
+            holder: holder.map(ThreadId),
+            holder_ended: false,
+            blocked: true,
+            holds: Vec::new(),
+            stack: Stack::default(),
+        }
+    }
+
+    #[test]
+    fn a_cycle_is_told_from_end_to_end() {
+        let threads = [
+            waiting(0, Op::Join, "T1", None),
+            waiting(1, Op::Lock, "b", Some(2)),
+            waiting(2, Op::Lock, "a", Some(1)),
+        ];
+        assert_eq!(describe_deadlock(&threads), "T1 waits for b, held by T2; T2 waits for a, held by T1");
+        assert_eq!(
+            describe_deadlock(&[waiting(3, Op::Lock, "m", Some(3))]),
+            "T3 locks m, which it holds already"
+        );
+    }
+
+    #[test]
+    fn other_deadlocks_are_named() {
+        let mut ended = waiting(1, Op::Lock, "m", Some(2));
+        ended.holder_ended = true;
+        assert_eq!(describe_deadlock(&[ended]), "T1 waits for m, which T2 still held when it ended");
+        let lost = [waiting(0, Op::Join, "T1", None), waiting(1, Op::CondWait, "ready", None)];
+        assert!(describe_deadlock(&lost).starts_with("lost wake-up: T1 waits on condition variable ready"));
+        assert!(describe_deadlock(&[waiting(0, Op::Join, "T1", None)]).starts_with("T0 waits (join T1)"));
+    }
+
+    #[test]
+    fn what_the_library_said_before_it_aborted() {
+        let thrown = "hello\nterminate called after throwing an instance of 'E'\n  what():  x\n";
+        let words = "terminate called after throwing an instance of 'E'; what():  x";
+        assert_eq!(abort_words(thrown).as_deref(), Some(words));
+        assert_eq!(
+            abort_words("one\nfree(): invalid pointer\n\n").as_deref(),
+            Some("free(): invalid pointer")
+        );
+        assert_eq!(abort_words(&"x".repeat(9999)).map(|w| w.len()), Some(200));
+        let rust = "hello\nmemory allocation of 24 bytes failed\nstack backtrace:\n  0: main\n";
+        assert_eq!(abort_words(rust).as_deref(), Some("memory allocation of 24 bytes failed"));
+        assert_eq!(abort_words("\n"), None);
+    }
+
+    #[test]
+    fn the_first_panic_is_quoted() {
+        let output = "hello\n\nthread 'main' (12) panicked at src/main.rs:3:5:\nindex out of bounds\nnote: run with\n\
+                      thread 'x' panicked at b.rs:1:1:\nother\n";
+        assert_eq!(panic_words(output).as_deref(), Some("panicked at src/main.rs:3:5: index out of bounds"));
+        assert_eq!(panic_words("nothing"), None);
+    }
+}

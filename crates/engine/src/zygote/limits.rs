@@ -1,0 +1,96 @@
+//! What holds for all executions of a parked program: limits, surroundings, what carries the threads, where output goes.
+
+use crate::patch::Patches;
+use crate::points::Points;
+use crate::scope::Scope;
+use crate::sys;
+use heisen_trace::{Faults, World};
+use heisen_wire::flag;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// What carries the threads of a program. Both pass the same scheduling points, so a schedule found with one replays
+/// with the other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Carrier {
+    /// One kernel thread for all: fast.
+    #[default]
+    Fibers,
+    /// A kernel thread for each, of which one runs at a time.
+    Kernel,
+}
+
+impl Carrier {
+    /// Its flags of a plan.
+    pub(super) fn flags(self) -> u32 {
+        match self {
+            Carrier::Fibers => 0,
+            Carrier::Kernel => flag::KERNEL,
+        }
+    }
+}
+
+/// Limits and watchers of executions.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// What carries the threads.
+    pub carrier: Carrier,
+    /// Steps of one execution.
+    pub steps: u32,
+    /// How long a program may run without a scheduling point.
+    pub hang: Duration,
+    /// Bytes of data a program may have.
+    pub memory: u64,
+    /// Spurious wake-ups of one execution.
+    pub spurious: u32,
+    /// Faults of one execution.
+    pub faults: Faults,
+    /// What surrounds the executions.
+    pub world: World,
+    /// The number of the worker, by which those that run at the same time are kept apart.
+    pub worker: usize,
+    /// Set when the user wants to stop.
+    pub stop: Arc<AtomicBool>,
+    /// What was patched in the program, as `world` asks for; worked out once for all that share it.
+    pub patches: Arc<Patches>,
+    /// Where threads may be preempted; anywhere if none.
+    pub scope: Option<Arc<Scope>>,
+    /// Accesses of memory that are scheduling points, besides those that the world names.
+    pub points: Arc<Points>,
+    /// Recorded input, which the executions get instead of what comes from outside.
+    pub input: Option<Arc<[u8]>>,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            carrier: Carrier::default(),
+            steps: 1_000_000,
+            hang: Duration::from_secs(10),
+            memory: sys::total_memory() / 5 * 4,
+            spurious: 0,
+            faults: Faults::default(),
+            world: World::default(),
+            worker: 0,
+            stop: Arc::default(),
+            patches: Arc::default(),
+            scope: None,
+            points: Arc::default(),
+            input: None,
+        }
+    }
+}
+
+/// Where a program's output goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Nowhere.
+    Dropped,
+    /// Kept, up to a limit.
+    Kept,
+    /// To our own.
+    Shown,
+}

@@ -1,0 +1,103 @@
+//! Deadlines: which waits may time out while others can go on, and how time passes when nobody can.
+//!
+//! A deadline is *near* or *far*. A thread that waits with a near one is enabled, and late; with a far one it is not
+//! enabled until time comes near it, or nobody else can go on. Timers are threads that have nothing but a deadline.
+
+use super::wait::settle;
+use super::{Gives, S, count_candidates, disable, enable, me, reschedule, thread, threads};
+use crate::{clock, fair, report};
+use heisen_trace::Op;
+
+pub(super) fn set_deadline(number: usize, deadline: u64) {
+    thread(number).deadline.set(deadline);
+    S.timed.add(number);
+}
+
+/// Whether a wait with this deadline may time out while others can go on.
+pub(super) fn is_near(deadline: u64) -> bool {
+    // One that may end spuriously has no deadline, and is near at all times.
+    deadline == u64::MAX || deadline <= clock::now().saturating_add(S.horizon.get())
+}
+
+#[inline]
+pub(super) fn not_far(number: usize) {
+    if S.fars.get() != 0 && S.far.has(number) {
+        S.far.remove(number);
+        S.fars.set(S.fars.get() - 1);
+    }
+}
+
+/// Lets the waits with a deadline up to `until` time out from now on, whoever else can go on.
+#[cold]
+fn approach(until: u64) {
+    for (number, t) in threads() {
+        if S.far.has(number) && t.deadline.get() <= until {
+            enable(number);
+            S.late.add(number);
+        }
+    }
+}
+
+/// Time has passed, so that deadlines may have come near.
+#[inline]
+pub fn time_passed() {
+    if S.fars.get() != 0 {
+        approach(clock::now().saturating_add(S.horizon.get()));
+    }
+}
+
+/// Nobody can go on: all deadlines count as near up to the earliest, and so much more. Real time is waited for.
+#[cold]
+pub(super) fn let_time_pass() {
+    /// So often the engine is told that we have not got stuck.
+    const BEAT: u64 = 500_000_000;
+    if !clock::is_real() {
+        if S.fars.get() != 0 {
+            approach(next_deadline().saturating_add(S.horizon.get()));
+        }
+        return;
+    }
+    while S.fars.get() != 0 && count_candidates() == 0 {
+        crate::sys::sleep_until(next_deadline().min(clock::now() + BEAT));
+        report::heartbeat();
+        time_passed();
+        fair::bar();
+    }
+}
+
+/// The earliest moment at which a wait times out.
+pub fn next_deadline() -> u64 {
+    let waits = threads().filter(|&(number, _)| S.late.has(number) || S.far.has(number));
+    waits.map(|(_, t)| t.deadline.get()).min().unwrap_or(u64::MAX)
+}
+
+/// Makes a thread that was just added a timer: it counts for nothing but its deadline, if it has one.
+pub fn become_timer(number: usize) {
+    thread(number).timer.set(true);
+    thread(number).blocked.set(0);
+    S.live.set(S.live.get() - 1);
+    S.enabled.remove(number);
+}
+
+/// The timer fires at the deadline, from now on; at `u64::MAX` it never does.
+pub fn set_timer(number: usize, object: usize, pc: usize, deadline: u64) {
+    thread(number).about_to(Op::Timer, object, pc);
+    thread(number).deadline.set(u64::MAX);
+    for set in [&S.timed, &S.late, &S.enabled] {
+        set.remove(number);
+    }
+    if deadline != u64::MAX {
+        set_deadline(number, deadline);
+        disable(number);
+    }
+}
+
+/// The running timer has nothing to do until its deadline comes.
+pub fn timer_waits() {
+    reschedule(Gives::Blocks);
+}
+
+/// The running timer was scheduled: its time has come.
+pub fn timer_fires() {
+    settle(me());
+}

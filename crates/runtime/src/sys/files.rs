@@ -1,0 +1,153 @@
+//! Descriptors and what they stand for: files, pipes, sockets.
+
+use super::call;
+use super::numbers::{
+    SYS_CHDIR, SYS_CLOSE, SYS_DUP3, SYS_FCNTL, SYS_FSTAT, SYS_FTRUNCATE, SYS_GETSOCKOPT, SYS_LSEEK,
+    SYS_MEMFD_CREATE, SYS_OPEN, SYS_POLL, SYS_PPOLL, SYS_PREADV2, SYS_PWRITEV2, SYS_READ, SYS_WRITE,
+};
+
+pub fn write(fd: i32, bytes: &[u8]) {
+    call(SYS_WRITE, [fd as usize, bytes.as_ptr() as usize, bytes.len(), 0, 0, 0]);
+}
+
+pub fn close(fd: i32) {
+    call(SYS_CLOSE, [fd as usize, 0, 0, 0, 0, 0]);
+}
+
+/// Reads the beginning of a file, given by a path that ends in a zero byte.
+pub fn read_file(path: &[u8], buffer: &mut [u8]) -> usize {
+    let fd = call(SYS_OPEN, [path.as_ptr() as usize, 0, 0, 0, 0, 0]);
+    if fd < 0 {
+        return 0;
+    }
+    let got = call(SYS_READ, [fd as usize, buffer.as_mut_ptr() as usize, buffer.len(), 0, 0, 0]);
+    close(fd as i32);
+    got.max(0) as usize
+}
+
+/// A file in memory, of that size; a negative error if there is none.
+pub fn memory_file(name: &core::ffi::CStr, close_on_exec: bool, size: usize) -> i32 {
+    let fd = call(SYS_MEMFD_CREATE, [name.as_ptr() as usize, close_on_exec as usize, 0, 0, 0, 0]);
+    if fd >= 0 {
+        call(SYS_FTRUNCATE, [fd as usize, size, 0, 0, 0, 0]);
+    }
+    fd as i32
+}
+
+/// Changes the current directory; the path ends in a zero byte. Whether that was possible.
+pub fn change_directory(path: *const u8) -> bool {
+    call(SYS_CHDIR, [path as usize, 0, 0, 0, 0, 0]) == 0
+}
+
+/// When a file was last written, in nanoseconds of the real-time clock; none if it is not a regular file.
+pub fn last_written(fd: i32) -> Option<u64> {
+    const MODE: usize = 3;
+    const MODIFIED: usize = 11;
+    const KIND: u64 = 0o170_000;
+    const REGULAR: u64 = 0o100_000;
+    let mut stat = [0u64; 18];
+    let result = call(SYS_FSTAT, [fd as usize, stat.as_mut_ptr() as usize, 0, 0, 0, 0]);
+    (result == 0 && stat[MODE] & KIND == REGULAR).then(|| stat[MODIFIED] * 1_000_000_000 + stat[MODIFIED + 1])
+}
+
+/// The number of the pipe that a descriptor stands for; none if it is no pipe.
+pub fn pipe_number(fd: i32) -> Option<u64> {
+    const NUMBER: usize = 1;
+    const MODE: usize = 3;
+    const KIND: u64 = 0o170_000;
+    const PIPE: u64 = 0o010_000;
+    let mut stat = [0u64; 18];
+    let result = call(SYS_FSTAT, [fd as usize, stat.as_mut_ptr() as usize, 0, 0, 0, 0]);
+    (result == 0 && stat[MODE] & KIND == PIPE).then_some(stat[NUMBER])
+}
+
+/// The number of the file that a descriptor stands for, on its device; none if there is no such descriptor.
+pub fn file_number(fd: i32) -> Option<u64> {
+    const NUMBER: usize = 1;
+    let mut stat = [0u64; 18];
+    (call(SYS_FSTAT, [fd as usize, stat.as_mut_ptr() as usize, 0, 0, 0, 0]) == 0).then(|| stat[NUMBER])
+}
+
+/// Type and permissions of what a descriptor stands for; none if there is no such descriptor.
+pub fn file_mode(fd: i32) -> Option<u32> {
+    const MODE: usize = 6;
+    let mut stat = [0u32; 36];
+    (call(SYS_FSTAT, [fd as usize, stat.as_mut_ptr() as usize, 0, 0, 0, 0]) == 0).then(|| stat[MODE])
+}
+
+/// Opens for reading, by its path, the file that a descriptor stands for, at the place where that is, and puts it there.
+/// Whether that was possible.
+pub fn open_anew(fd: i32, path: &core::ffi::CStr) -> bool {
+    const SEEK_SET: usize = 0;
+    const SEEK_CUR: usize = 1;
+    let place = call(SYS_LSEEK, [fd as usize, 0, SEEK_CUR, 0, 0, 0]);
+    let new = call(SYS_OPEN, [path.as_ptr() as usize, 0, 0, 0, 0, 0]);
+    if place < 0 || new < 0 {
+        return false;
+    }
+    call(SYS_LSEEK, [new as usize, place as usize, SEEK_SET, 0, 0, 0]);
+    let put = call(SYS_DUP3, [new as usize, fd as usize, 0, 0, 0, 0]);
+    close(new as i32);
+    put == fd as isize
+}
+
+/// `poll`, on an array of `count` at an address.
+pub fn poll(fds: usize, count: usize, millis: i32) -> isize {
+    call(SYS_POLL, [fds, count, millis as usize, 0, 0, 0])
+}
+
+/// As [`poll`], with a timeout in microseconds.
+pub fn ppoll_micros(fds: usize, count: usize, micros: u64) -> isize {
+    let time = [micros / 1_000_000, micros % 1_000_000 * 1_000];
+    call(SYS_PPOLL, [fds, count, time.as_ptr() as usize, 0, 0, 0])
+}
+
+const F_GETFL: usize = 3;
+const F_SETFL: usize = 4;
+const O_NONBLOCK: usize = 0o4000;
+
+/// Whether calls on a descriptor do not block, by the program's own wish; an error counts as such, too.
+pub fn is_nonblocking(fd: i32) -> bool {
+    let flags = call(SYS_FCNTL, [fd as usize, F_GETFL, 0, 0, 0, 0]);
+    flags < 0 || flags as usize & O_NONBLOCK != 0
+}
+
+pub fn set_nonblocking(fd: i32, wanted: bool) {
+    let flags = call(SYS_FCNTL, [fd as usize, F_GETFL, 0, 0, 0, 0]);
+    if flags >= 0 {
+        let others = flags as usize & !O_NONBLOCK;
+        let flags = if wanted { others | O_NONBLOCK } else { others };
+        call(SYS_FCNTL, [fd as usize, F_SETFL, flags, 0, 0, 0]);
+    }
+}
+
+const RWF_NOWAIT: usize = 8;
+/// "Where the descriptor stands", for calls that take an offset.
+const HERE: usize = usize::MAX;
+
+/// Reads into pieces if that does not block: EAGAIN if it would, EOPNOTSUPP if the kernel cannot tell.
+pub fn read_now(fd: i32, pieces: usize, count: usize) -> isize {
+    call(SYS_PREADV2, [fd as usize, pieces, count, HERE, HERE, RWF_NOWAIT])
+}
+
+/// Writes pieces, or some of them, if that does not block; errors as of [`read_now`].
+pub fn write_now(fd: i32, pieces: usize, count: usize) -> isize {
+    call(SYS_PWRITEV2, [fd as usize, pieces, count, HERE, HERE, RWF_NOWAIT])
+}
+
+const SOL_SOCKET: usize = 1;
+
+/// Reads an option of a socket; it stays as it is if there is none.
+pub fn socket_option(fd: i32, option: i32, value: &mut [i64; 2]) {
+    let mut length = size_of_val(value) as u32;
+    let at = value.as_mut_ptr() as usize;
+    call(SYS_GETSOCKOPT, [fd as usize, SOL_SOCKET, option as usize, at, &raw mut length as usize, 0]);
+}
+
+/// The process at the other end of a Unix socket, as far as the kernel knows; 0 if it does not.
+pub fn peer_process(fd: i32) -> i32 {
+    const SO_PEERCRED: i32 = 17;
+    let mut credentials = [0; 2];
+    socket_option(fd, SO_PEERCRED, &mut credentials);
+    credentials[0] as i32
+}

@@ -1,0 +1,262 @@
+//! What the numbers in the fields of the wire stand for: one module for each field that holds one of several values, or bits.
+//!
+//! They are plain constants and not enums, since the fields are atomics, in memory that a program gone wrong can write to.
+
+/// Values of [`Wire::turn`](crate::Wire::turn), a futex word.
+pub mod turn {
+    /// The program has not reached `main` yet.
+    pub const BOOTING: u32 = 0;
+    /// The zygote is parked and the engine may write a plan.
+    pub const ENGINE: u32 = 1;
+    /// The zygote runs the plans.
+    pub const ZYGOTE: u32 = 2;
+    /// The zygote ends, after the last plan.
+    pub const QUIT: u32 = 3;
+    /// The zygote maps [`Wire::patch_areas`](crate::Wire::patch_areas) and gets ready for
+    /// [`Wire::patch_traps`](crate::Wire::patch_traps).
+    pub const PATCH: u32 = 4;
+}
+
+/// Values of [`Wire::park`](crate::Wire::park).
+pub mod park {
+    /// The program parks before `main`.
+    pub const MAIN: u32 = 0;
+    /// It parks where it calls `heisen_ready`.
+    pub const READY: u32 = 1;
+}
+
+/// Values of [`Wire::boot`](crate::Wire::boot).
+pub mod boot {
+    /// The program has not reached `main`.
+    pub const START: u32 = 0;
+    /// It has reached `main`.
+    pub const MAIN: u32 = 1;
+    /// It has called `heisen_ready` while it had more than one thread, and was ended.
+    pub const THREADS: u32 = 2;
+}
+
+/// Bits of [`World::flags`](crate::World::flags).
+pub mod world {
+    /// Time is real.
+    pub const REAL_TIME: u32 = 1;
+    /// Each execution begins in the directory that the environment variable [`DIR`](crate::ENV_DIR) names.
+    pub const DIR: u32 = 2;
+    /// Each execution reads its standard input, a file, from where the parked program has left it.
+    pub const STDIN: u32 = 4;
+}
+
+/// Bits of [`Heap::flags`](crate::Heap::flags).
+pub mod heap {
+    /// The program's memory comes from the runtime's own heap.
+    pub const ON: u32 = 1;
+    /// Leaks are looked for at the end.
+    pub const LEAKS: u32 = 2;
+}
+
+/// Bits of [`Wire::access_flags`](crate::Wire::access_flags).
+pub mod access {
+    /// Accesses are checked for conflicts that nothing orders.
+    pub const CHECK: u32 = 1;
+    /// Every access of memory is a scheduling point, not only those at [`Wire::points`](crate::Wire::points).
+    pub const ALL: u32 = 2;
+}
+
+/// Values of [`Wire::scope_default`](crate::Wire::scope_default) and [`ScopeRange::kind`](crate::ScopeRange::kind): what a
+/// thread that could go on does at a scheduling point that is called from there.
+pub mod scope {
+    /// There is no scope: every point is a decision.
+    pub const NONE: u32 = 0;
+    /// It may be preempted.
+    pub const FREE: u32 = 1;
+    /// It goes on.
+    pub const HELD: u32 = 2;
+    /// It depends on who called this code: the wrapper of a language's library around the intercepted function.
+    pub const GLUE: u32 = 3;
+}
+
+/// Values of [`Plan::policy`](crate::Plan::policy).
+pub mod policy {
+    /// Choice 0 everywhere.
+    pub const DEFAULT: u32 = 0;
+    /// Uniformly random choices.
+    pub const RANDOM: u32 = 1;
+    /// Probabilistic concurrency testing.
+    pub const PCT: u32 = 2;
+}
+
+/// Bits of [`Plan::flags`](crate::Plan::flags).
+pub mod flag {
+    /// Log decisions.
+    pub const DECISIONS: u32 = 1;
+    /// Log events.
+    pub const EVENTS: u32 = 2;
+    /// Stop, for the engine to look, at decisions that are not the default, at the end and at a crash.
+    pub const STOPS: u32 = 4;
+    /// Run the threads of the program on kernel threads rather than as fibers.
+    pub const KERNEL: u32 = 1 << 16;
+    /// Wait at the beginning for a debugger to attach, then stop where it wants. Only with [`KERNEL`].
+    pub const DEBUGGER: u32 = 1 << 17;
+    /// Log what comes from outside.
+    pub const RECORD_INPUT: u32 = 1 << 18;
+    /// Take it from the log.
+    pub const REPLAY_INPUT: u32 = 1 << 19;
+    /// Log the state and the candidates at each decision, see `heisen_trace::Touch`. Only with [`DECISIONS`].
+    pub const STATES: u32 = 1 << 20;
+    /// Log all of `heisen_trace::Touch`. Only with [`DECISIONS`].
+    pub const TOUCHES: u32 = 1 << 21;
+}
+
+/// Values of [`Report::end`](crate::Report::end).
+pub mod end {
+    /// The runtime did not see the end.
+    pub const NONE: u32 = 0;
+    /// `exit`, `_exit`, or a return from `main`.
+    pub const EXIT: u32 = 1;
+    /// Nothing was enabled.
+    pub const DEADLOCK: u32 = 2;
+    /// The step limit was reached.
+    pub const STEP_LIMIT: u32 = 3;
+    /// `__assert_fail`.
+    pub const ASSERT: u32 = 4;
+    /// `abort`.
+    pub const ABORT: u32 = 5;
+}
+
+/// Values of [`Report::misuse`](crate::Report::misuse).
+pub mod misuse {
+    /// None was seen.
+    pub const NONE: u32 = 0;
+    /// A mutex was unlocked by a thread that does not hold it.
+    pub const UNLOCK_NOT_OWNER: u32 = 1;
+    /// A mutex was unlocked that nobody holds.
+    pub const UNLOCK_FREE: u32 = 2;
+    /// A mutex was destroyed while held.
+    pub const DESTROY_HELD: u32 = 3;
+    /// A mutex or condition variable was destroyed while a thread waits on it.
+    pub const DESTROY_WAITED: u32 = 4;
+    /// A thread was joined twice, or joined after it was detached.
+    pub const DOUBLE_JOIN: u32 = 5;
+    /// A condition variable was waited on with a mutex that the caller does not hold.
+    pub const WAIT_UNLOCKED: u32 = 6;
+    /// A thread was detached twice.
+    pub const DOUBLE_DETACH: u32 = 7;
+    /// The first of those that concern the heap; see [`crate::Heap`].
+    pub const HEAP: u32 = 50;
+    /// Freed memory was read.
+    pub const USE_AFTER_FREE_READ: u32 = 50;
+    /// Freed memory was written.
+    pub const USE_AFTER_FREE_WRITE: u32 = 51;
+    /// A block was freed twice.
+    pub const DOUBLE_FREE: u32 = 52;
+    /// What was freed is no block.
+    pub const INVALID_FREE: u32 = 53;
+    /// Memory beside a block was read.
+    pub const HEAP_OVERFLOW_READ: u32 = 54;
+    /// Memory beside a block was written.
+    pub const HEAP_OVERFLOW_WRITE: u32 = 55;
+    /// Memory beside a block had been written when the block was freed.
+    pub const HEAP_TRAMPLED: u32 = 56;
+    /// A freed block was to get another size.
+    pub const REALLOC_FREED: u32 = 57;
+    /// Blocks that nothing leads to were left at the end.
+    pub const LEAK: u32 = 58;
+    /// The last of those that concern the heap.
+    pub const HEAP_LAST: u32 = 59;
+    /// `heisen_no_preempt_end` without a `heisen_no_preempt_begin` before it.
+    pub const NO_PREEMPT_END: u32 = 40;
+}
+
+/// Values of [`Report::diverged`](crate::Report::diverged).
+pub mod diverged {
+    /// The plan was followed.
+    pub const NO: u32 = 0;
+    /// The step passed without a decision, or with another kind of decision.
+    pub const NO_DECISION: u32 = 1;
+    /// The number of choices is not the expected one.
+    pub const OPTIONS: u32 = 2;
+    /// The chosen thread is not among the choices.
+    pub const NOT_ENABLED: u32 = 3;
+    /// The steps before differ from the expected ones.
+    pub const HASH: u32 = 4;
+    /// Another thread is running, or it is about to do something else.
+    pub const OTHER_OP: u32 = 5;
+    /// The recorded input does not fit.
+    pub const INPUT: u32 = 6;
+}
+
+/// Bits of [`Wire::input_state`](crate::Wire::input_state).
+pub mod input {
+    /// Someone outside took part.
+    pub const USED: u32 = 1;
+    /// The log does not hold everything.
+    pub const INCOMPLETE: u32 = 2;
+}
+
+/// Values of [`Stop::state`](crate::Stop::state), a futex word, and of [`Stop::reason`](crate::Stop::reason).
+pub mod stop {
+    /// The program runs.
+    pub const RUNNING: u32 = 0;
+    /// The program waits for the engine to set [`RUNNING`].
+    pub const STOPPED: u32 = 1;
+
+    /// A decision other than the default was taken.
+    pub const DECISION: u32 = 1;
+    /// The execution is about to end.
+    pub const END: u32 = 2;
+    /// A signal that will kill the process.
+    pub const CRASH: u32 = 3;
+    /// The engine asked where the program is, as it did not move.
+    pub const STUCK: u32 = 4;
+    /// A misuse was noticed.
+    pub const MISUSE: u32 = 5;
+    /// A panic or exception starts to unwind.
+    pub const THROW: u32 = 6;
+    /// The block of [`Heap::stop_at_alloc`](crate::Heap::stop_at_alloc) was allocated.
+    pub const ALLOCATED: u32 = 30;
+    /// The block of [`Heap::stop_at_free`](crate::Heap::stop_at_free) is freed.
+    pub const FREED: u32 = 31;
+    /// An access that is watched for.
+    pub const WATCHED: u32 = 20;
+    /// A conflict of an access with one that is watched for.
+    pub const CONFLICT: u32 = 21;
+}
+
+/// Values of [`Thread::state`](crate::Thread::state).
+pub mod state {
+    /// The slot was never used.
+    pub const UNUSED: u32 = 0;
+    /// Created, has not run yet.
+    pub const NEW: u32 = 1;
+    /// Can take its step.
+    pub const READY: u32 = 2;
+    /// Cannot take its step.
+    pub const BLOCKED: u32 = 3;
+    /// Blocked, but may time out.
+    pub const TIMED: u32 = 4;
+    /// Ended.
+    pub const ENDED: u32 = 5;
+}
+
+/// What an access does: bits in [`Conflict::kinds`](crate::Conflict::kinds).
+pub mod kind {
+    /// It writes.
+    pub const WRITE: u32 = 1;
+    /// It is atomic.
+    pub const ATOMIC: u32 = 2;
+}
+
+/// What a debugger wants to stop at: bits of what it passes to the runtime.
+pub mod want {
+    /// A switch to another thread.
+    pub const SWITCH: u32 = 1;
+    /// A preemption.
+    pub const PREEMPTION: u32 = 2;
+    /// The end of the execution.
+    pub const END: u32 = 4;
+    /// A panic.
+    pub const THROW: u32 = 8;
+    /// A misuse.
+    pub const MISUSE: u32 = 16;
+    /// A step: not a wish but the reason of a stop at the step that was asked for.
+    pub const STEP: u32 = 32;
+}
