@@ -72,7 +72,8 @@ impl Check<'_> {
                     Err(_) => break,
                 }
             }
-            let mut driver = Driver { check: self, shared: &shared, search, tally, began: Instant::now() };
+            let mut driver =
+                Driver { check: self, shared: &shared, search, tally, began: Instant::now(), batches: 0 };
             let ended = driver.drive(tell);
             shared.lock().closed = true;
             shared.work.notify_all();

@@ -17,9 +17,10 @@ use std::process::ExitStatus;
 use std::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst};
 
 /// What an execution is to log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Detail {
     /// Only how it ended.
+    #[default]
     End,
     /// Its decisions, too.
     Decisions,
@@ -98,6 +99,10 @@ pub struct Run {
     pub execution: Execution,
     /// What the judge sees besides.
     pub tail: Tail,
+    /// If what it changed was not undone but it had a process of its own: why, one of `heisen_wire::runner`.
+    pub forked: Option<u32>,
+    /// Where states or touches were logged: the same for equivalent executions, and only for those.
+    pub graph: u64,
     /// Accesses of memory that conflicted.
     pub conflicts: Vec<Conflict>,
     /// Whether the program has instrumented code.
@@ -197,6 +202,7 @@ fn write_plan(wire: &Wire, slot: &Slot, job: Job<'_>, first: usize, flags: u32, 
             }
         }
     }
+    slot.undone.store(0, Relaxed);
     clear(&slot.report);
 }
 
@@ -260,6 +266,8 @@ pub(crate) fn read_run(wire: &Wire, number: usize, stuck: bool) -> Result<Run> {
             diverged: read_divergence(wire, slot).filter(|_| !stuck),
         },
         tail,
+        forked: (slot.undone.load(Relaxed) == 0).then(|| wire.reset_reason.load(Relaxed)),
+        graph: report.graph.load(Relaxed),
         conflicts: read_conflicts(slot),
         instrumented: wire.instrumented.load(Relaxed) != 0,
     })

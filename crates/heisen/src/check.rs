@@ -243,6 +243,7 @@ pub fn options(args: &SearchArgs, stop: &AtomicBool) -> Result<Options, Error> {
         scope: Patterns { no_preempt: args.no_preempt.clone(), focus: args.focus.clone() },
         jobs: jobs(args),
         carrier: args.carrier.into(),
+        fork: args.fork,
         spurious: args.spurious,
         faults: args.faults,
         world: world(args, stop)?,

@@ -64,6 +64,11 @@ static F: Fibers = Fibers {
     by_handle: [const { Cell::new(0) }; HANDLES],
 };
 
+/// What the kernel keeps up to date in the main thread's control block, if glibc has told it of that.
+pub fn rseq_area() -> Option<usize> {
+    F.rseq_offset.get().map(|offset| thread(0).fs.get().wrapping_add_signed(offset))
+}
+
 /// Finds what the carrier needs of glibc; an error names what is missing.
 pub fn init() -> Result<(), &'static [u8]> {
     const HWCAP2_FSGSBASE: usize = 2;

@@ -47,6 +47,7 @@ mod policy;
 mod race;
 mod record;
 mod report;
+mod reset;
 mod sched;
 mod scope;
 mod shim;

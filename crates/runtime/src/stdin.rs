@@ -22,3 +22,8 @@ pub fn renew() -> bool {
     }
     sys::open_anew(0, c"/proc/self/fd/0")
 }
+
+/// Whether there is such a file.
+pub fn is_renewed() -> bool {
+    FILE.load(Relaxed) != 0
+}

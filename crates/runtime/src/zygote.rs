@@ -6,7 +6,7 @@
 
 use crate::glibc::{self, real};
 use crate::sched::S;
-use crate::{budget, clock, fibers, heap, patch, report, scope, shim, stdin, sys};
+use crate::{budget, clock, fibers, heap, patch, report, reset, scope, shim, stdin, sys};
 use core::ffi::c_int;
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -94,6 +94,9 @@ pub unsafe extern "C" fn __libc_start_main(
 /// The program has come to `main`.
 pub extern "C" fn arrived() {
     scope::main_begins();
+    // The C library's heap gets its first memory here, once for all executions.
+    let block = real!(malloc, fn(1 => usize) -> usize);
+    real!(free, fn(block => usize) -> ());
     report::wire().boot.store(boot::MAIN, Relaxed);
     if report::wire().park.load(Relaxed) == park::MAIN {
         park();
@@ -121,8 +124,10 @@ fn park() {
     let zygote = sys::getpid();
     sys::become_subreaper();
     loop {
-        wire.turn.store(turn::ENGINE, SeqCst);
-        report::ring();
+        if wire.turn.load(SeqCst) == turn::ZYGOTE || wire.turn.load(SeqCst) == turn::BOOTING {
+            wire.turn.store(turn::ENGINE, SeqCst);
+            report::ring();
+        }
         while wire.turn.load(SeqCst) == turn::ENGINE {
             sys::futex_wait(&wire.turn, turn::ENGINE);
         }
@@ -130,25 +135,51 @@ fn park() {
             turn::QUIT => sys::exit_group(0),
             turn::PATCH => {
                 patch::prepare(wire);
+                wire.turn.store(turn::ENGINE, SeqCst);
+                report::ring();
                 continue;
             }
             _ => {}
         }
         crate::race::points::renew();
-        let mut decisions = 0;
-        for (number, slot) in wire.slots.iter().enumerate().take(wire.slots_wanted.load(Relaxed) as usize) {
-            slot.report.first_decision.store(decisions, Relaxed);
-            wire.slot.store(number as u32, SeqCst);
-            if !execute(wire, zygote, number) {
-                return;
-            }
-            decisions += slot.report.decisions.load(Relaxed);
-            wire.slots_run.store(number as u32 + 1, Relaxed);
-            if wire.enough.load(SeqCst) != 0 || decisions as usize > MAX_DECISIONS / 2 {
-                break;
-            }
+        if !run_slots(wire, zygote) {
+            return;
         }
     }
+}
+
+/// Runs the slots of a turn. False in the executions.
+fn run_slots(wire: &Wire, zygote: i32) -> bool {
+    let resets = DIR.load(Relaxed) == 0 && !stdin::is_renewed();
+    let mut decisions = 0;
+    let mut number = 0;
+    while number < wire.slots_wanted.load(Relaxed) as usize {
+        if resets && reset::suits(wire) {
+            if !reset::run(wire, zygote, number, decisions) {
+                return false;
+            }
+            if wire.turn.load(SeqCst) != turn::ZYGOTE {
+                // The runner has given the turn back, perhaps more than once.
+                return true;
+            }
+            // Perhaps it is another turn by now.
+            number = wire.slots_run.load(Relaxed) as usize;
+            crate::race::points::renew();
+        } else {
+            wire.slots[number].report.first_decision.store(decisions, Relaxed);
+            wire.slot.store(number as u32, SeqCst);
+            if !execute(wire, zygote, number) {
+                return false;
+            }
+            number += 1;
+            wire.slots_run.store(number as u32, Relaxed);
+        }
+        decisions = wire.slots[..number].iter().map(|slot| slot.report.decisions.load(Relaxed)).sum();
+        if wire.enough.load(SeqCst) != 0 || decisions as usize > MAX_DECISIONS / 2 {
+            break;
+        }
+    }
+    true
 }
 
 /// Forks one execution and waits for its end. False in the execution itself.
@@ -177,16 +208,22 @@ fn execute(wire: &Wire, zygote: i32, number: usize) -> bool {
     wire.child.store(child.max(0) as u32, SeqCst);
     let status = if child < 0 { u32::MAX } else { wait_for(child) };
     wire.child.store(0, SeqCst);
+    ended(wire, zygote, child, number, status);
+    true
+}
+
+/// The process of an execution has ended with this status.
+pub fn ended(wire: &Wire, zygote: i32, child: i32, number: usize, status: u32) {
     let slot = &wire.slots[number];
     let started_others = (1 << (Note::Fork as u8)) | (1 << (Note::Spawn as u8));
     if slot.report.notes.load(Relaxed) & started_others != 0 {
         sweep(zygote, child);
     }
     slot.status.store(status, Relaxed);
-    true
 }
 
-fn wait_for(child: i32) -> u32 {
+/// Waits for a child to end; its status.
+pub fn wait_for(child: i32) -> u32 {
     loop {
         let (got, status) = sys::wait(child);
         if got == child {

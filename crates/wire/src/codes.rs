@@ -35,6 +35,39 @@ pub mod boot {
     pub const THREADS: u32 = 2;
 }
 
+/// Executions in one process: values of [`Wire::runner`](crate::Wire::runner), [`Wire::reset`](crate::Wire::reset) and
+/// [`Wire::reset_reason`](crate::Wire::reset_reason).
+pub mod runner {
+    /// There is no runner.
+    pub const NONE: u32 = 0;
+    /// It has been forked.
+    pub const BEGINS: u32 = 1;
+    /// It runs an execution.
+    pub const RUNS: u32 = 2;
+    /// It is between two.
+    pub const WAITS: u32 = 3;
+
+    /// Nobody wants one.
+    pub const UNASKED: u32 = 0;
+    /// The engine wants one.
+    pub const ASKED: u32 = 1;
+    /// The runtime has tried, and has given up.
+    pub const REFUSED: u32 = 2;
+
+    /// There is no room for what it saves.
+    pub const NO_MEMORY: u32 = 1;
+    /// The kernel does not hand system calls over.
+    pub const NO_DISPATCH: u32 = 2;
+    /// The program has more memory than is worth saving.
+    pub const TOO_LARGE: u32 = 4;
+    /// An execution crashed.
+    pub const CRASH: u32 = 6;
+    /// Memory was not what it had been.
+    pub const DAMAGED: u32 = 5;
+    /// This plus the number of a system call that cannot be undone.
+    pub const CALL: u32 = 1 << 16;
+}
+
 /// Bits of [`World::flags`](crate::World::flags).
 pub mod world {
     /// Time is real.

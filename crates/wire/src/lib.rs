@@ -32,7 +32,7 @@ pub const MAX_DECISIONS: usize = 1 << 20;
 /// Most events that are logged.
 pub const MAX_EVENTS: usize = 1 << 20;
 /// Most executions that the zygote runs in one turn.
-pub const MAX_SLOTS: usize = 32;
+pub const MAX_SLOTS: usize = 512;
 /// Most ranges of code that a scope may have.
 pub const MAX_SCOPE: usize = 1 << 16;
 /// Most bytes of recorded input.
@@ -239,8 +239,8 @@ pub struct Slot {
     pub conflicts: [Conflict; MAX_CONFLICTS],
     /// The wait status of its process; `u32::MAX` if it could not be forked.
     pub status: AtomicU32,
-    /// Unused.
-    pub pad: AtomicU32,
+    /// Not 0 if all that it changed was undone, in one process with the next.
+    pub undone: AtomicU32,
 }
 
 /// A pause of the program in which the engine may look at it.
@@ -471,6 +471,19 @@ pub struct Wire {
     pub patch_area: [[AtomicU64; 2]; MAX_AREAS],
     /// The breakpoints, in order of their addresses.
     pub patch_trap: [Trap; MAX_TRAPS],
+    // Executions in one process.
+    /// Whether the engine wants them, or the runtime has given up: one of [`runner`].
+    pub reset: AtomicU32,
+    /// Why the last execution could not be undone, if one could not: one of [`runner`].
+    pub reset_reason: AtomicU32,
+    /// What the runner does: one of [`runner`].
+    pub runner: AtomicU32,
+    /// How many executions were undone.
+    pub resets: AtomicU32,
+    /// How many runners ended in an execution.
+    pub runners: AtomicU32,
+    /// Unused.
+    pub reset_pad: AtomicU32,
 }
 
 /// Size of the mapping in bytes.

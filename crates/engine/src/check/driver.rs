@@ -7,15 +7,18 @@
 use super::worker::{Executed, Shared};
 use super::{Check, Ended, MAX_FINDINGS, Progress, Races, Tally};
 use crate::error::{Error, Result};
+use crate::slot::Detail;
 use crate::zygote::Limits;
-use heisen_search::{Search, Strategy};
+use heisen_search::{Search, Strategy, Touches};
 use heisen_trace::{Note, Plan};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Plans that are out at a time.
-const BATCH: usize = 64;
+/// Plans that are out at a time: so many in the first batch, and twice as many in each, up to the other. Early on the search
+/// may have to start over; later on it is a waste to hand out few.
+const FIRST_BATCH: usize = 64;
+const BATCH: usize = 4096;
 /// How often progress is told.
 const TELL: Duration = Duration::from_millis(100);
 
@@ -26,6 +29,8 @@ pub(super) struct Driver<'a> {
     pub(super) search: Search,
     pub(super) tally: Tally,
     pub(super) began: Instant,
+    /// How many batches there were.
+    pub(super) batches: u32,
 }
 
 impl Driver<'_> {
@@ -38,9 +43,11 @@ impl Driver<'_> {
             if self.time_left().is_some_and(|left| left.is_zero()) {
                 return Ok(Ended::Limit);
             }
+            let batch = FIRST_BATCH << self.batches.min(BATCH.ilog2() - FIRST_BATCH.ilog2());
+            self.batches += 1;
             let room = match self.check.options.executions {
-                Some(most) => (most.saturating_sub(self.tally.executions)).min(BATCH as u64) as usize,
-                None => BATCH,
+                Some(most) => (most.saturating_sub(self.tally.executions)).min(batch as u64) as usize,
+                None => batch,
             };
             if room == 0 {
                 return Ok(Ended::Limit);
@@ -58,6 +65,7 @@ impl Driver<'_> {
                 // Steps are counted anew.
                 self.search = self.check.options.search();
                 self.tally.restarts += 1;
+                self.tally.classes.clear();
             }
         }
     }
@@ -82,6 +90,12 @@ impl Driver<'_> {
         batch.results = plans.iter().map(|_| None).collect();
         batch.plans = plans;
         batch.points = self.tally.points.clone();
+        batch.detail = match self.search.needs_touches() {
+            Touches::All => Detail::Touches,
+            Touches::States => Detail::States,
+            Touches::None if self.search.needs_decisions() => Detail::Decisions,
+            Touches::None => Detail::End,
+        };
         self.shared.work.notify_all();
         let mut told = Instant::now();
         while batch.running > 0 || batch.next < batch.cut {
@@ -129,6 +143,13 @@ impl Driver<'_> {
                 self.tally.notes |= 1 << (note as u8);
             }
             self.search.done(&plan, &run.execution);
+            match run.forked {
+                None => self.tally.undone += 1,
+                Some(why) => self.tally.forked = why,
+            }
+            if run.graph != 0 {
+                self.tally.classes.insert(run.graph);
+            }
             self.tally.instrumented |= run.instrumented;
             for conflict in &run.conflicts {
                 points.learn(conflict);

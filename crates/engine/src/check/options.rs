@@ -57,6 +57,9 @@ pub struct Options {
     /// What carries the threads.
     #[serde(default)]
     pub carrier: Carrier,
+    /// Whether each execution has a process of its own.
+    #[serde(default)]
+    pub fork: bool,
     /// Spurious wake-ups of one execution.
     #[serde(default)]
     pub spurious: u32,
@@ -97,6 +100,7 @@ impl Options {
             steps: self.steps,
             hang: self.hang,
             carrier: self.carrier,
+            fork: self.fork,
             spurious: self.spurious,
             faults: self.faults,
             world: self.world.clone(),

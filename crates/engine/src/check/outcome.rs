@@ -5,6 +5,7 @@ use crate::points::Points;
 use crate::raced::Raced;
 use heisen_search::{Search, Status};
 use heisen_trace::Finding;
+use heisen_wire::runner;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
@@ -36,12 +37,36 @@ pub struct Tally {
     /// How often the search started over, since there were more of them.
     #[serde(default)]
     pub restarts: u64,
+    /// Executions whose changes were undone, so that the next could run in the same process.
+    #[serde(default)]
+    pub undone: u64,
+    /// Why that was not so for the last of the others: one of `heisen_wire::runner`, 0 if nobody wanted it.
+    #[serde(default)]
+    pub forked: u32,
+    /// Classes of equivalent executions that were seen, by the hashes of their graphs; empty where nobody asked.
+    #[serde(default)]
+    pub classes: HashSet<u64>,
     /// Whether the program has instrumented code.
     #[serde(default)]
     pub instrumented: bool,
     /// Data races.
     #[serde(default)]
     pub races: Raced,
+}
+
+impl Tally {
+    /// Why executions had processes of their own, in words.
+    pub fn why_forked(&self) -> Option<String> {
+        Some(match self.forked {
+            0 => return None,
+            runner::NO_MEMORY => "there is no room for a copy of the program's memory".into(),
+            runner::NO_DISPATCH => "the kernel does not hand system calls over (Linux 5.11)".into(),
+            runner::TOO_LARGE => "the program has too much memory, or memory of an unusual kind".into(),
+            runner::CRASH => "an execution crashed".into(),
+            runner::DAMAGED => "memory could not be put back as it was".into(),
+            code => format!("the program makes system call {}, which cannot be undone", code - runner::CALL),
+        })
+    }
 }
 
 /// Why a search ended.

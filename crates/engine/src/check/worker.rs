@@ -3,8 +3,8 @@
 //! Workers share nothing but the batch. One that fails, or whose zygote is stuck, only cuts the batch short: what comes of
 //! that is decided by who takes the results, in the order of the plans.
 
+use super::Check;
 use super::stuck::{Stuck, StuckWatcher};
-use super::{Check, Kind};
 use crate::error::Result;
 use crate::points::Points;
 use crate::slot::{Detail, Job, Run};
@@ -12,6 +12,9 @@ use crate::zygote::{Limits, Output, Zygote};
 use heisen_trace::{End, Plan};
 use heisen_wire::MAX_SLOTS;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Fewer plans than these are not handed to a worker, where there are more: to pass the turn costs as much as some executions.
+const FEWEST: usize = 8;
 
 /// An execution, and where it was if it did not move.
 pub(super) type Executed = Result<(Run, Option<Stuck>)>;
@@ -27,6 +30,8 @@ pub(super) struct Batch {
     pub(super) results: Vec<Option<Executed>>,
     pub(super) running: usize,
     pub(super) closed: bool,
+    /// What they are to log.
+    pub(super) detail: Detail,
     /// Accesses that are scheduling points in these executions.
     pub(super) points: Arc<Points>,
 }
@@ -63,14 +68,19 @@ impl Check<'_> {
             }
             // A share of what is left, so that the workers end at about the same time.
             let left = batch.cut - batch.next;
-            let share = left.div_ceil(2 * self.options.jobs.max(1)).clamp(1, MAX_SLOTS);
+            let share = match self.options.jobs {
+                0 | 1 => left,
+                jobs => left.div_ceil(2 * jobs).max(FEWEST.min(left)),
+            };
+            let share = share.min(MAX_SLOTS);
             let first = batch.next;
             batch.next += share;
             batch.running += 1;
             let plans = batch.plans[first..first + share].to_vec();
             limits.points = batch.points.clone();
+            let detail = batch.detail;
             drop(batch);
-            let results = self.execute(&limits, &mut zygote, &plans);
+            let results = self.execute(&limits, &mut zygote, &plans, detail);
             if results.iter().any(Result::is_err) {
                 zygote = None;
             }
@@ -93,10 +103,16 @@ impl Check<'_> {
     }
 
     /// Runs plans in order. Ends early, with fewer results than plans, after an error or a stuck execution.
-    fn execute(&self, limits: &Limits, slot: &mut Option<Zygote>, plans: &[Plan]) -> Vec<Executed> {
+    fn execute(
+        &self,
+        limits: &Limits,
+        slot: &mut Option<Zygote>,
+        plans: &[Plan],
+        detail: Detail,
+    ) -> Vec<Executed> {
         let mut results = Vec::new();
         while results.len() < plans.len() {
-            let more = self.execute_some(limits, slot, &plans[results.len()..], &mut results);
+            let more = self.execute_some(limits, slot, &plans[results.len()..], detail, &mut results);
             if let Err(error) = more {
                 results.push(Err(error));
                 break;
@@ -113,6 +129,7 @@ impl Check<'_> {
         limits: &Limits,
         zygote: &mut Option<Zygote>,
         plans: &[Plan],
+        detail: Detail,
         out: &mut Vec<Executed>,
     ) -> Result<()> {
         let zygote = match zygote {
@@ -121,10 +138,6 @@ impl Check<'_> {
                 zygote
             }
             None => zygote.insert(Zygote::start(&self.runtime, self.program, limits, Output::Dropped)?),
-        };
-        let detail = match self.options.strategy {
-            Kind::Icb | Kind::Dfs => Detail::Decisions,
-            Kind::Random | Kind::Pct => Detail::End,
         };
         let jobs: Vec<Job<'_>> = plans.iter().map(Job::Plan).collect();
         let mut watcher = StuckWatcher { check: self, seen: None };

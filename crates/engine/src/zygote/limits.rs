@@ -38,6 +38,8 @@ impl Carrier {
 pub struct Limits {
     /// What carries the threads.
     pub carrier: Carrier,
+    /// Whether each execution has a process of its own, rather than that what the one before has changed is undone.
+    pub fork: bool,
     /// Steps of one execution.
     pub steps: u32,
     /// How long a program may run without a scheduling point.
@@ -68,6 +70,7 @@ impl Default for Limits {
     fn default() -> Limits {
         Limits {
             carrier: Carrier::default(),
+            fork: false,
             steps: 1_000_000,
             hang: Duration::from_secs(10),
             memory: sys::total_memory() / 5 * 4,

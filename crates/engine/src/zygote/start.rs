@@ -9,7 +9,7 @@ use crate::program::Program;
 use crate::stdin;
 use crate::sys::{self, Mapping};
 use heisen_trace::World;
-use heisen_wire::{ENV_DIR, ENV_FD, Wire, access, boot, heap, park, turn, world};
+use heisen_wire::{ENV_DIR, ENV_FD, Wire, access, boot, heap, park, runner, turn, world};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -91,6 +91,9 @@ impl Zygote {
         let directory = around.as_ref().and_then(Around::directory);
         write_world(mapping.wire(), &limits.world);
         write_heap(mapping.wire(), &limits.world, program);
+        if output == Output::Dropped && around.is_none() && !limits.fork {
+            mapping.wire().reset.store(runner::ASKED, Relaxed);
+        }
         let mut command = Command::new(&program.path);
         command.envs(program.environment.iter().map(|(name, value)| (name, value)));
         if let Some(directory) = &program.directory {

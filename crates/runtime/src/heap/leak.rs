@@ -115,9 +115,9 @@ fn roots(here: usize, pending: &mut Pending) {
         }
     }
     let main = if me() == 0 { here } else { thread(0).sp.get() };
-    sys::each_mapping(|from, to, writable, name| {
+    sys::each_mapping(|from, to, rights, name| {
         let ours = (BASE..quarantine::END).contains(&from) || race::owns(from);
-        if !writable || ours || to - from > HUGE {
+        if rights[1] != b'w' || ours || to - from > HUGE {
             return;
         }
         if name.starts_with(b"[stack]") {

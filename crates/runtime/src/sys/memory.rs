@@ -49,6 +49,12 @@ fn map_fixed(at: usize, size: usize, protection: usize, how: usize) -> bool {
     got == at as isize
 }
 
+/// The same, as memory.
+pub fn reserve_usable(at: usize, size: usize) -> bool {
+    raise_data_limit(size as isize);
+    map_fixed(at, size, PROT_READ_WRITE, MAP_FIXED_NOREPLACE)
+}
+
 /// Makes a part of such a range memory, or memory again. Whether there is any.
 pub fn make_usable(at: usize, size: usize) -> bool {
     call(SYS_MPROTECT, [at, size, PROT_READ_WRITE, 0, 0, 0]) == 0
@@ -93,6 +99,12 @@ pub fn let_write_code(at: usize, size: usize, writable: bool) -> bool {
     call(SYS_MPROTECT, [at, size, protection, 0, 0, 0]) == 0
 }
 
+/// Lets memory that can be read be written, or only read.
+pub fn set_writable(at: usize, size: usize, writable: bool) {
+    let protection = if writable { PROT_READ_WRITE } else { PROT_READ };
+    call(SYS_MPROTECT, [at, size, protection, 0, 0, 0]);
+}
+
 pub fn protect_none(at: usize, size: usize) {
     call(SYS_MPROTECT, [at, size, 0, 0, 0, 0]);
 }
@@ -125,9 +137,9 @@ pub fn program_break() -> usize {
     call(SYS_BRK, [0; 6]) as usize
 }
 
-/// Calls `with` for each private mapping of the process that can be read: where it begins and ends, whether it can be
-/// written, and its name.
-pub fn each_mapping(mut with: impl FnMut(usize, usize, bool, &[u8])) {
+/// Calls `with` for each private mapping of the process that can be read: where it begins and ends, its
+/// rights as four letters, and its name.
+pub fn each_mapping(mut with: impl FnMut(usize, usize, &[u8], &[u8])) {
     let fd = call(SYS_OPEN, [c"/proc/self/maps".as_ptr() as usize, 0, 0, 0, 0, 0]);
     if fd < 0 {
         return;
@@ -156,13 +168,13 @@ pub fn each_mapping(mut with: impl FnMut(usize, usize, bool, &[u8])) {
 }
 
 /// Takes one line of that list apart.
-fn mapping(line: &[u8], with: &mut impl FnMut(usize, usize, bool, &[u8])) {
+fn mapping(line: &[u8], with: &mut impl FnMut(usize, usize, &[u8], &[u8])) {
     let mut words = line.split(|&b| b == b' ').filter(|word| !word.is_empty());
     let (Some(range), Some(rights)) = (words.next(), words.next()) else { return };
     let mut ends = range.split(|&b| b == b'-').map(hexadecimal);
     let (Some(from), Some(to)) = (ends.next(), ends.next()) else { return };
-    if rights.first() == Some(&b'r') && rights.get(3) == Some(&b'p') {
-        with(from, to, rights.get(1) == Some(&b'w'), words.nth(3).unwrap_or_default());
+    if rights.len() == 4 && rights[0] == b'r' && rights[3] == b'p' {
+        with(from, to, rights, words.nth(3).unwrap_or_default());
     }
 }
 

@@ -32,10 +32,24 @@ core::arch::global_asm!(
     "heisen_sigreturn:",
     "mov eax, 15",
     "syscall",
+    "ud2",
 );
 
 unsafe extern "C" {
     fn heisen_sigreturn();
+}
+
+/// The code by which handlers return: where it begins, and its size, with the address after its system call.
+pub fn sigreturn_code() -> (usize, usize) {
+    (heisen_sigreturn as *const () as usize, 9)
+}
+
+/// What the kernel does at a signal, in its own words: handler, flags, restorer, mask. Sets it, if there is a new one.
+pub fn raw_action(signal: i32, new: Option<[usize; 4]>) -> [usize; 4] {
+    let mut old = [0usize; 4];
+    let at = new.as_ref().map_or(0, |new| new.as_ptr() as usize);
+    call(SYS_RT_SIGACTION, [signal as usize, at, old.as_mut_ptr() as usize, 8, 0, 0]);
+    old
 }
 
 pub const SA_SIGINFO: i32 = 4;

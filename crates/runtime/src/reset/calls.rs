@@ -1,0 +1,493 @@
+//! System calls of an execution that is to be undone: each is seen, and told apart by whether what it changes can be changed
+//! back.
+//!
+//! The kernel hands every call over that is not made by the few instructions which return from a handler (`prctl(2)`,
+//! `PR_SET_SYSCALL_USER_DISPATCH`), so nothing is missed: neither what the C library does nor what the runtime does by itself. Most programs make few, as
+//! synchronisation, time and output of small programs need none. A call that only asks is made; one that can be undone is made and
+//! noted; with any other the execution is left to itself.
+
+use super::{HANDLERS, HANDLERS_SIZE, control, finished, leave, snapshot::PAGE};
+use crate::sys;
+use core::cell::Cell;
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use heisen_wire::runner;
+
+/// Values of the selector.
+pub const UNSEEN: u8 = 0;
+pub const SEEN: u8 = 1;
+
+const MAX_RANGES: usize = 64;
+/// Descriptors up to here are told apart.
+const MAX_FDS: usize = 512;
+
+/// Numbers of the calls that are known here, besides those of `sys`.
+mod nr {
+    pub const READ: usize = 0;
+    pub const WRITE: usize = 1;
+    pub const CLOSE: usize = 3;
+    pub const STAT: usize = 4;
+    pub const FSTAT: usize = 5;
+    pub const LSTAT: usize = 6;
+    pub const POLL: usize = 7;
+    pub const LSEEK: usize = 8;
+    pub const MMAP: usize = 9;
+    pub const MPROTECT: usize = 10;
+    pub const MUNMAP: usize = 11;
+    pub const BRK: usize = 12;
+    pub const RT_SIGACTION: usize = 13;
+    pub const RT_SIGPROCMASK: usize = 14;
+    pub const IOCTL: usize = 16;
+    pub const PREAD: usize = 17;
+    pub const READV: usize = 19;
+    pub const WRITEV: usize = 20;
+    pub const ACCESS: usize = 21;
+    pub const SCHED_YIELD: usize = 24;
+    pub const MADVISE: usize = 28;
+    pub const GETPID: usize = 39;
+    pub const UNAME: usize = 63;
+    pub const FCNTL: usize = 72;
+    pub const GETCWD: usize = 79;
+    pub const READLINK: usize = 89;
+    pub const GETTIMEOFDAY: usize = 96;
+    pub const GETRLIMIT: usize = 97;
+    pub const GETRUSAGE: usize = 98;
+    pub const SYSINFO: usize = 99;
+    pub const TIMES: usize = 100;
+    pub const GETUID: usize = 102;
+    pub const GETGID: usize = 104;
+    pub const GETEUID: usize = 107;
+    pub const GETEGID: usize = 108;
+    pub const GETPPID: usize = 110;
+    pub const GETPGRP: usize = 111;
+    pub const RT_SIGPENDING: usize = 127;
+    pub const SIGALTSTACK: usize = 131;
+    pub const GETTID: usize = 186;
+    pub const FUTEX: usize = 202;
+    pub const SCHED_GETAFFINITY: usize = 204;
+    pub const CLOCK_GETTIME: usize = 228;
+    pub const CLOCK_GETRES: usize = 229;
+    pub const EXIT_GROUP: usize = 231;
+    pub const OPENAT: usize = 257;
+    pub const NEWFSTATAT: usize = 262;
+    pub const READLINKAT: usize = 267;
+    pub const FACCESSAT: usize = 269;
+    pub const EVENTFD2: usize = 290;
+    pub const PIPE2: usize = 293;
+    pub const PRLIMIT64: usize = 302;
+    pub const GETCPU: usize = 309;
+    pub const GETRANDOM: usize = 318;
+    pub const STATX: usize = 332;
+    pub const FACCESSAT2: usize = 439;
+}
+
+/// A range of addresses.
+type Range = Cell<(usize, usize)>;
+
+/// What the kernel kept when the program was saved, and what has changed since.
+pub struct Calls {
+    mask: Cell<u64>,
+    mask_changed: Cell<bool>,
+    /// The program's own stack for handlers, which it only believes to be in use.
+    alternate: Cell<[usize; 3]>,
+    alternate_now: Cell<[usize; 3]>,
+    break_: Cell<usize>,
+    break_changed: Cell<bool>,
+    /// Signals whose action has changed, as bits, and what it was.
+    actions_changed: Cell<u64>,
+    actions: [Cell<[usize; 4]>; 65],
+    /// Memory that was mapped since.
+    mapped: [Range; MAX_RANGES],
+    mapped_count: Cell<usize>,
+    /// What the program wants to happen where memory cannot be accessed, at the beginning and now.
+    crash: Cell<[usize; 4]>,
+    crash_now: Cell<[usize; 4]>,
+    /// Descriptors that were opened since, as bits.
+    opened: [Cell<u64>; MAX_FDS / 64],
+    any_opened: Cell<bool>,
+}
+
+/// What becomes of a call.
+enum Fate {
+    /// It is made.
+    Made,
+    /// It has been made, with this result.
+    Done(isize),
+    /// It cannot be undone.
+    Leaves,
+}
+
+impl Calls {
+    /// Notes how things are, and gets ready to see calls.
+    pub fn begin(&self) -> bool {
+        const SA_NODEFER: i32 = 0x4000_0000;
+        let flags = sys::SA_SIGINFO | sys::SA_ONSTACK | SA_NODEFER;
+        self.crash.set(sys::raw_action(sys::SIGSEGV, None));
+        self.crash_now.set(self.crash.get());
+        sys::set_action(sys::SIGSYS, on_call as *const () as usize, flags, 0);
+        sys::set_action(sys::SIGSEGV, on_fault as *const () as usize, flags, 0);
+        for signal in (1..=64).filter(|&signal| signal != sys::SIGSYS && signal != sys::SIGSEGV) {
+            // A call in a handler must be seen, too.
+            let action = sys::raw_action(signal, None);
+            if action[3] & OURS as usize != 0 {
+                sys::raw_action(signal, Some([action[0], action[1], action[2], action[3] & !OURS as usize]));
+            }
+        }
+        let mask = sys::signal_mask(None) & !OURS;
+        sys::signal_mask(Some(mask));
+        self.mask.set(mask);
+        let mut alternate = [0usize; 3];
+        let ours = [HANDLERS, 0, HANDLERS_SIZE];
+        let at = alternate.as_mut_ptr() as usize;
+        if sys::call(nr::SIGALTSTACK, [ours.as_ptr() as usize, at, 0, 0, 0, 0]) != 0 {
+            return false;
+        }
+        self.alternate.set(alternate);
+        self.alternate_now.set(alternate);
+        self.break_.set(sys::program_break());
+        true
+    }
+
+    /// Has the kernel hand over calls, wherever the selector says so.
+    pub fn watch(&self, selector: &AtomicU8) -> bool {
+        const SYS_PRCTL: usize = 157;
+        const SET_SYSCALL_USER_DISPATCH: usize = 59;
+        const ON: usize = 1;
+        let (from, length) = sys::sigreturn_code();
+        let at = core::ptr::from_ref(selector) as usize;
+        sys::call(SYS_PRCTL, [SET_SYSCALL_USER_DISPATCH, ON, from, length, at, 0]) == 0
+    }
+
+    /// Undoes what was noted; whether that was possible.
+    pub fn undo(&self) -> bool {
+        let mut good = true;
+        if self.mask_changed.replace(false) {
+            sys::signal_mask(Some(self.mask.get()));
+        }
+        self.alternate_now.set(self.alternate.get());
+        self.crash_now.set(self.crash.get());
+        let mut changed = self.actions_changed.replace(0);
+        while changed != 0 {
+            let signal = changed.trailing_zeros() as usize + 1;
+            changed &= changed - 1;
+            sys::raw_action(signal as i32, Some(self.actions[signal].get()));
+        }
+        for range in &self.mapped[..self.mapped_count.replace(0)] {
+            let (from, size) = range.get();
+            sys::unmap(from, size);
+        }
+        if self.break_changed.replace(false) {
+            let before = self.break_.get();
+            good &= sys::call(nr::BRK, [before, 0, 0, 0, 0, 0]) as usize == before;
+        }
+        if self.any_opened.replace(false) {
+            for (index, word) in self.opened.iter().enumerate() {
+                let mut bits = word.replace(0);
+                while bits != 0 {
+                    sys::close((index * 64) as i32 + bits.trailing_zeros() as i32);
+                    bits &= bits - 1;
+                }
+            }
+        }
+        good
+    }
+
+    fn has_opened(&self, fd: usize) -> bool {
+        fd < MAX_FDS && self.opened[fd / 64].get() >> (fd % 64) & 1 != 0
+    }
+
+    /// Notes a new descriptor; false if there is no room, so that it cannot be undone.
+    fn open(&self, fd: isize) -> bool {
+        if fd < 0 {
+            return true;
+        }
+        let fd = fd as usize;
+        if fd >= MAX_FDS {
+            return false;
+        }
+        self.opened[fd / 64].set(self.opened[fd / 64].get() | 1 << (fd % 64));
+        self.any_opened.set(true);
+        true
+    }
+
+    fn close(&self, fd: usize) {
+        self.opened[fd / 64].set(self.opened[fd / 64].get() & !(1 << (fd % 64)));
+    }
+
+    /// Whether a range of addresses was mapped since.
+    fn has_mapped(&self, from: usize, size: usize) -> bool {
+        self.mapped[..self.mapped_count.get()].iter().any(|range| {
+            let (at, length) = range.get();
+            from >= at && from + size <= at + length
+        })
+    }
+
+    fn fate(&self, number: usize, args: [usize; 6]) -> Fate {
+        let call = || sys::call(number, args);
+        match number {
+            nr::EXIT_GROUP => finished(args[0] as i32),
+            nr::STAT
+            | nr::FSTAT
+            | nr::LSTAT
+            | nr::POLL
+            | nr::PREAD
+            | nr::ACCESS
+            | nr::SCHED_YIELD
+            | nr::GETPID
+            | nr::UNAME
+            | nr::GETCWD
+            | nr::READLINK
+            | nr::GETTIMEOFDAY
+            | nr::GETRLIMIT
+            | nr::GETRUSAGE
+            | nr::SYSINFO
+            | nr::TIMES
+            | nr::GETUID
+            | nr::GETGID
+            | nr::GETEUID
+            | nr::GETEGID
+            | nr::GETPPID
+            | nr::GETPGRP
+            | nr::RT_SIGPENDING
+            | nr::GETTID
+            | nr::FUTEX
+            | nr::SCHED_GETAFFINITY
+            | nr::CLOCK_GETTIME
+            | nr::CLOCK_GETRES
+            | nr::NEWFSTATAT
+            | nr::READLINKAT
+            | nr::FACCESSAT
+            | nr::FACCESSAT2
+            | nr::GETCPU
+            | nr::GETRANDOM
+            | nr::STATX => Fate::Made,
+            // Output is thrown away, wherever it is.
+            nr::WRITE | nr::WRITEV if matches!(args[0], 1 | 2) => Fate::Made,
+            nr::READ | nr::WRITE | nr::READV | nr::WRITEV | nr::LSEEK if self.has_opened(args[0]) => {
+                Fate::Made
+            }
+            nr::LSEEK if args[1] == 0 && args[2] == 1 => Fate::Made,
+            nr::IOCTL => {
+                const TCGETS: usize = 0x5401;
+                const TIOCGWINSZ: usize = 0x5413;
+                if matches!(args[1], TCGETS | TIOCGWINSZ) { Fate::Made } else { Fate::Leaves }
+            }
+            nr::FCNTL => {
+                const F_GETFD: usize = 1;
+                const F_GETFL: usize = 3;
+                if matches!(args[1], F_GETFD | F_GETFL) { Fate::Made } else { Fate::Leaves }
+            }
+            nr::PRLIMIT64 if args[2] == 0 => Fate::Made,
+            nr::OPENAT => {
+                const WRITES: usize = 3;
+                const CREATES: usize = 0o100 | 0o1000;
+                if args[2] & (WRITES | CREATES) != 0 || (args[2] & 0o20_000_000) != 0 {
+                    return Fate::Leaves;
+                }
+                self.opens(call())
+            }
+            nr::EVENTFD2 => self.opens(call()),
+            nr::PIPE2 => {
+                let result = call();
+                if result < 0 {
+                    return Fate::Done(result);
+                }
+                // SAFETY: the kernel has just written two descriptors there.
+                let fds = unsafe { *(args[0] as *const [i32; 2]) };
+                if fds.iter().all(|&fd| self.open(fd as isize)) {
+                    Fate::Done(result)
+                } else {
+                    self.left(result)
+                }
+            }
+            nr::CLOSE if self.has_opened(args[0]) => {
+                self.close(args[0]);
+                Fate::Made
+            }
+            nr::RT_SIGPROCMASK => self.mask(args),
+            nr::RT_SIGACTION => self.action(args),
+            nr::SIGALTSTACK => self.alternate(args),
+            nr::BRK => {
+                self.break_changed.set(true);
+                Fate::Made
+            }
+            nr::MMAP => self.map(args),
+            nr::MUNMAP | nr::MPROTECT if self.has_mapped(args[0], args[1]) => Fate::Made,
+            nr::MADVISE => self.advise(args),
+            _ => Fate::Leaves,
+        }
+    }
+
+    fn opens(&self, fd: isize) -> Fate {
+        if self.open(fd) { Fate::Done(fd) } else { self.left(fd) }
+    }
+
+    /// The call was made, and cannot be undone after all.
+    fn left(&self, result: isize) -> Fate {
+        leave(control(), runner::CALL);
+        Fate::Done(result)
+    }
+
+    fn mask(&self, args: [usize; 6]) -> Fate {
+        const SIG_UNBLOCK: usize = 1;
+        if args[1] == 0 {
+            return Fate::Made;
+        }
+        self.mask_changed.set(true);
+        if args[0] == SIG_UNBLOCK {
+            return Fate::Made;
+        }
+        // SAFETY: the caller passes a set of signals.
+        let set = unsafe { *(args[1] as *const u64) } & !OURS;
+        let at = &raw const set as usize;
+        Fate::Done(sys::call(nr::RT_SIGPROCMASK, [args[0], at, args[2], args[3], 0, 0]))
+    }
+
+    fn action(&self, args: [usize; 6]) -> Fate {
+        let signal = args[0];
+        if args[1] == 0 {
+            if signal == sys::SIGSEGV as usize && args[2] != 0 {
+                // SAFETY: the caller passes room for an action.
+                unsafe { *(args[2] as *mut [usize; 4]) = self.crash_now.get() };
+                return Fate::Done(0);
+            }
+            return Fate::Made;
+        }
+        if signal == sys::SIGSYS as usize || signal > 64 || signal == 0 {
+            return Fate::Leaves;
+        }
+        // SAFETY: the caller passes an action, and room for the old one or null.
+        let mut action = unsafe { *(args[1] as *const [usize; 4]) };
+        action[3] &= !OURS as usize;
+        if signal == sys::SIGSEGV as usize {
+            let old = self.crash_now.replace(action);
+            if args[2] != 0 {
+                // SAFETY: as above.
+                unsafe { *(args[2] as *mut [usize; 4]) = old };
+            }
+            return Fate::Done(0);
+        }
+        let bit = 1u64 << (signal - 1);
+        if self.actions_changed.get() & bit == 0 {
+            self.actions[signal].set(sys::raw_action(signal as i32, None));
+            self.actions_changed.set(self.actions_changed.get() | bit);
+        }
+        Fate::Done(sys::call(nr::RT_SIGACTION, [signal, action.as_ptr() as usize, args[2], args[3], 0, 0]))
+    }
+
+    /// The program is told that it has the stack for handlers that it wants; the kernel keeps the runner's.
+    fn alternate(&self, args: [usize; 6]) -> Fate {
+        let old = self.alternate_now.get();
+        if args[0] != 0 {
+            // SAFETY: the caller passes such a stack.
+            self.alternate_now.set(unsafe { *(args[0] as *const [usize; 3]) });
+        }
+        if args[1] != 0 {
+            // SAFETY: the caller passes room for it, or null.
+            unsafe { *(args[1] as *mut [usize; 3]) = old };
+        }
+        Fate::Done(0)
+    }
+
+    fn map(&self, args: [usize; 6]) -> Fate {
+        const SHARED: usize = 1;
+        const FIXED: usize = 0x10;
+        let count = self.mapped_count.get();
+        let over = args[3] & FIXED != 0 && !self.has_mapped(args[0], args[1]);
+        if args[3] & SHARED != 0 || over || count == MAX_RANGES {
+            return Fate::Leaves;
+        }
+        let at = sys::call(nr::MMAP, args);
+        if at > 0 {
+            self.mapped[count].set((at as usize, args[1].next_multiple_of(PAGE)));
+            self.mapped_count.set(count + 1);
+        }
+        Fate::Done(at)
+    }
+
+    fn advise(&self, args: [usize; 6]) -> Fate {
+        const DONTNEED: usize = 4;
+        const FREE: usize = 8;
+        /// Beyond this it is not worth while.
+        const MOST: usize = 64 * PAGE;
+        match args[2] {
+            _ if self.has_mapped(args[0], args[1]) => Fate::Made,
+            DONTNEED if args[1] <= MOST => {
+                control().snapshot.dropped(args[0], args[1]);
+                Fate::Made
+            }
+            DONTNEED | FREE => Fate::Leaves,
+            // The others are hints.
+            _ => Fate::Made,
+        }
+    }
+}
+
+/// The signals by which the runner learns what happens, as bits of a mask: nobody may block them.
+const OURS: u64 = 1 << (sys::SIGSYS - 1) | 1 << (sys::SIGSEGV - 1);
+
+/// A system call of the program's, or of the runtime's.
+extern "C" fn on_call(_signal: c_int, _info: *const usize, context: *mut usize) {
+    // Words of `ucontext_t`.
+    const REGISTERS: usize = 5;
+    const RAX: usize = REGISTERS + 13;
+    const RIP: usize = REGISTERS + 16;
+    const ARGUMENTS: [usize; 6] =
+        [REGISTERS + 8, REGISTERS + 9, REGISTERS + 12, REGISTERS + 2, REGISTERS, REGISTERS + 1];
+    const SYSCALL_LENGTH: usize = 2;
+    let c = control();
+    c.selector.store(UNSEEN, Relaxed);
+    // SAFETY: the kernel passes a whole `ucontext_t`.
+    let word = |index: usize| unsafe { &mut *context.add(index) };
+    let number = *word(RAX);
+    let args = ARGUMENTS.map(|index| *word(index));
+    let result = match c.calls.fate(number, args) {
+        Fate::Made => {
+            make_way(args);
+            sys::call(number, args)
+        }
+        Fate::Done(result) => result,
+        Fate::Leaves => {
+            leave(c, runner::CALL + number as u32);
+            // Made by the program itself, as if nothing had been.
+            *word(RIP) -= SYSCALL_LENGTH;
+            return;
+        }
+    };
+    *word(RAX) = result as usize;
+    if crate::report::wire().reset_reason.load(Relaxed) == 0 || super::is_seen() {
+        c.selector.store(SEEN, Relaxed);
+    }
+}
+
+/// The kernel may write where the arguments point to, and is refused where a page is protected. How much it writes is the next
+/// argument, as a rule, or little.
+fn make_way(args: [usize; 6]) {
+    const MOST: usize = 1 << 20;
+    const LITTLE: usize = 512;
+    for (index, &at) in args.iter().enumerate() {
+        // Others are no addresses.
+        if (PAGE..1 << 47).contains(&at) {
+            let size = args.get(index + 1).copied().filter(|&size| size <= MOST).unwrap_or(0).max(LITTLE);
+            control().snapshot.will_write(at, size);
+        }
+    }
+}
+
+/// A thread has touched what it may not: a page that is protected since the program was saved, or it crashes.
+extern "C" fn on_fault(_signal: c_int, info: *const usize, _context: *mut usize) {
+    /// Words of `siginfo_t`: the address.
+    const ADDRESS: usize = 2;
+    let c = control();
+    // SAFETY: the kernel passes a whole `siginfo_t`.
+    let address = unsafe { *info.add(ADDRESS) };
+    let seen = c.selector.load(Relaxed);
+    c.selector.store(UNSEEN, Relaxed);
+    if !c.snapshot.written(address) {
+        // What the program wants to happen then, or the default, when the instruction is tried again.
+        leave(c, runner::CRASH);
+        sys::raw_action(sys::SIGSEGV, Some(c.calls.crash_now.get()));
+        return;
+    }
+    c.selector.store(seen, Relaxed);
+}

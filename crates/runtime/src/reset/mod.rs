@@ -1,0 +1,275 @@
+//! Executions in one process: the memory of the program is saved where an execution begins and put back where it has ended.
+//!
+//! A fork, an exit and a wait cost some hundred microseconds, a hundred times what a small execution takes. So the zygote
+//! forks a *runner*, which runs one slot after the other and takes turns with the engine by itself, while the zygote
+//! waits for its end. What an execution has changed is undone: memory by [`snapshot`], what the kernel keeps by
+//! [`calls`], which sees every system call. An execution that does something that cannot be undone goes on as if it were
+//! a fork of its own, and the runner ends with it; so does one that crashes. The zygote then forks the next runner or,
+//! if that happens again and again, an execution at a time, and says why.
+//!
+//! All that the runner itself keeps lies in memory of its own, at an address where nothing else is.
+
+pub mod calls;
+mod snapshot;
+
+use crate::sched::S;
+use crate::{report, sys};
+use core::arch::{asm, naked_asm};
+use core::cell::Cell;
+use core::sync::atomic::AtomicU8;
+use core::sync::atomic::Ordering::{Relaxed, SeqCst};
+use heisen_wire::{MAX_DECISIONS, Wire, flag, runner, turn};
+
+/// Where the runner's memory is, and how it is laid out.
+const BASE: usize = 0x0e00_0000_0000;
+const STACK: usize = BASE + 0x1_0000;
+const STACK_SIZE: usize = 0x1_0000;
+const PAGES: usize = STACK + STACK_SIZE;
+const SIZE: usize = PAGES - BASE + snapshot::SIZE;
+/// Where signals of the runner's own are handled, so that no page of the program need be writable for that.
+const HANDLERS: usize = BASE + 0xc000_0000;
+const HANDLERS_SIZE: usize = 0x2_0000;
+
+/// What is written at both ends of [`Control`]: a program that writes where it should not may hit them.
+const CANARY: u64 = 0x5afe_c0de_0b5e_55ed;
+
+/// The first of these runs decide whether it is worth while.
+const TRIES: u32 = 4;
+
+/// What the runner keeps.
+struct Control {
+    canary: Cell<u64>,
+    /// Whether system calls are seen by [`calls`]: the kernel reads this.
+    selector: AtomicU8,
+    context: Context,
+    fs: Cell<usize>,
+    /// The slot that runs, and where its log begins.
+    slot: Cell<usize>,
+    decisions: Cell<u32>,
+    /// The version of the points of accesses that the program was saved with.
+    points: Cell<u32>,
+    resets: Cell<u32>,
+    calls: calls::Calls,
+    snapshot: snapshot::Snapshot,
+    other_canary: Cell<u64>,
+}
+
+// SAFETY: as for `sched::S`; there is one runner, with one kernel thread.
+unsafe impl Sync for Control {}
+
+/// Where an execution begins: the registers that a function keeps.
+#[repr(C)]
+struct Context {
+    rsp: Cell<usize>,
+    rbp: Cell<usize>,
+    rbx: Cell<usize>,
+    r12: Cell<usize>,
+    r13: Cell<usize>,
+    r14: Cell<usize>,
+    r15: Cell<usize>,
+    rip: Cell<usize>,
+    control: Cell<u64>,
+}
+
+fn control() -> &'static Control {
+    // SAFETY: only called in a runner, which has mapped that memory, zeroed, before; all of it is cells and atomics.
+    unsafe { &*(BASE as *const Control) }
+}
+
+/// Whether the slots of this turn can be run in a runner.
+pub fn suits(wire: &Wire) -> bool {
+    const PLAIN: u32 = flag::DECISIONS | flag::STATES | flag::TOUCHES;
+    wire.reset.load(Relaxed) == runner::ASKED && wire.slots[0].plan.flags.load(Relaxed) & !PLAIN == 0
+}
+
+/// In the zygote: runs the slots from `first` on in a runner, until that ends. False in the runner, where the execution
+/// begins; else how far it has come is in the wire.
+pub fn run(wire: &Wire, zygote: i32, first: usize, decisions: u32) -> bool {
+    wire.runner.store(runner::BEGINS, SeqCst);
+    let child = sys::fork();
+    if child == 0 {
+        sys::die_with_parent();
+        if sys::getppid() != zygote {
+            sys::exit_group(0);
+        }
+        wire.child.store(sys::getpid() as u32, SeqCst);
+        crate::shim::pid::init();
+        begin(wire, first, decisions);
+        return false;
+    }
+    wire.child.store(child.max(0) as u32, SeqCst);
+    let status = if child < 0 { u32::MAX } else { crate::zygote::wait_for(child) };
+    wire.child.store(0, SeqCst);
+    if wire.runner.swap(runner::NONE, SeqCst) == runner::RUNS {
+        let number = wire.slot.load(SeqCst) as usize;
+        crate::zygote::ended(wire, zygote, child, number, status);
+        wire.slots_run.store(number as u32 + 1, Relaxed);
+        let (runs, resets) = (wire.runners.load(Relaxed) + 1, wire.resets.load(Relaxed));
+        wire.runners.store(runs, Relaxed);
+        if runs >= TRIES && resets < runs / 2 {
+            // Hardly any execution can be undone.
+            wire.reset.store(runner::REFUSED, Relaxed);
+        }
+    } else if status != 0 {
+        // It has not come to an execution, or not from one to the next.
+        wire.reset.store(runner::REFUSED, Relaxed);
+    }
+    true
+}
+
+/// In a new runner: saves the program, and begins the first execution. Returns again at the beginning of each.
+fn begin(wire: &Wire, first: usize, decisions: u32) {
+    if !sys::reserve_usable(BASE, SIZE) {
+        refuse(wire, runner::NO_MEMORY);
+    }
+    if !sys::reserve_usable(HANDLERS, HANDLERS_SIZE) {
+        refuse(wire, runner::NO_MEMORY);
+    }
+    let c = control();
+    c.canary.set(CANARY);
+    c.other_canary.set(CANARY);
+    c.slot.set(first);
+    c.decisions.set(decisions);
+    c.points.set(wire.points_version.load(Relaxed));
+    c.fs.set(crate::sched::thread(0).fs.get());
+    if !c.calls.begin() {
+        refuse(wire, runner::NO_DISPATCH);
+    }
+    // SAFETY: saves the registers of this very frame, which is there whenever it is gone back to, as memory is what it was.
+    if unsafe { save_context(&raw const c.context) } == 0 {
+        if let Err(why) = c.snapshot.take(BASE, HANDLERS + HANDLERS_SIZE - BASE) {
+            refuse(wire, why);
+        }
+        if !c.calls.watch(&c.selector) {
+            refuse(wire, runner::NO_DISPATCH);
+        }
+    }
+    let number = c.slot.get();
+    wire.slots[number].report.first_decision.store(c.decisions.get(), Relaxed);
+    wire.slot.store(number as u32, SeqCst);
+    wire.runner.store(runner::RUNS, SeqCst);
+    report::begin(number);
+    c.selector.store(calls::SEEN, Relaxed);
+}
+
+/// The runner cannot be.
+fn refuse(wire: &Wire, why: u32) -> ! {
+    wire.reset_reason.store(why, Relaxed);
+    sys::exit_group(1)
+}
+
+/// The execution does something that cannot be undone: it goes on, with nobody looking, and the runner ends with it.
+fn leave(c: &Control, why: u32) {
+    c.selector.store(calls::UNSEEN, Relaxed);
+    // Nobody makes way for the kernel any more.
+    c.snapshot.protect(false);
+    report::wire().reset_reason.store(why, Relaxed);
+}
+
+/// The execution has ended with this status: goes on with the next, on a stack of its own.
+fn finished(status: i32) -> ! {
+    // SAFETY: whatever was on the stack is not needed any more.
+    unsafe {
+        asm!(
+            "mov rsp, {stack}",
+            "xor ebp, ebp",
+            "call {next}",
+            "ud2",
+            stack = in(reg) STACK + STACK_SIZE,
+            next = sym next,
+            in("rdi") status as isize,
+            options(noreturn),
+        )
+    }
+}
+
+/// Puts everything back and begins the next execution, in this turn or another.
+extern "C" fn next(status: i32) -> ! {
+    let c = control();
+    let wire = report::wire();
+    let number = c.slot.get();
+    let slot = &wire.slots[number];
+    slot.status.store((status as u32 & 0xff) << 8, Relaxed);
+    slot.undone.store(1, Relaxed);
+    wire.slots_run.store(number as u32 + 1, Relaxed);
+    wire.resets.store(wire.resets.load(Relaxed) + 1, Relaxed);
+    wire.runner.store(runner::WAITS, SeqCst);
+    c.decisions.set(c.decisions.get() + slot.report.decisions.load(Relaxed));
+    c.slot.set(number + 1);
+    let full = c.decisions.get() as usize > MAX_DECISIONS / 2;
+    let ends =
+        full || wire.enough.load(SeqCst) != 0 || c.slot.get() >= wire.slots_wanted.load(Relaxed) as usize;
+    if ends {
+        c.slot.set(0);
+        c.decisions.set(0);
+        wire.turn.store(turn::ENGINE, SeqCst);
+        report::ring();
+    }
+    c.resets.set(c.resets.get() + 1);
+    let whole = c.canary.get() == CANARY && c.other_canary.get() == CANARY;
+    // At the first ones and then ever more rarely, all of the memory is looked at.
+    let thorough = c.resets.get().is_power_of_two();
+    if !whole || !c.calls.undo() || !c.snapshot.put_back(thorough) {
+        wire.reset_reason.store(runner::DAMAGED, Relaxed);
+        wire.reset.store(runner::REFUSED, Relaxed);
+        sys::exit_group(0);
+    }
+    if ends {
+        while wire.turn.load(SeqCst) == turn::ENGINE {
+            sys::futex_wait(&wire.turn, turn::ENGINE);
+        }
+        let other = wire.turn.load(SeqCst) != turn::ZYGOTE;
+        if other || !suits(wire) || wire.points_version.load(Relaxed) != c.points.get() {
+            // The zygote's business.
+            sys::exit_group(0);
+        }
+    }
+    // SAFETY: the thread that began the execution had this base.
+    unsafe { asm!("wrfsbase {}", in(reg) c.fs.get(), options(nostack)) };
+    // SAFETY: the stack is what it was when the context was saved.
+    unsafe { go_back(&raw const c.context) }
+}
+
+/// Saves the registers of the caller; 0. Returns 1 by [`go_back`].
+#[unsafe(naked)]
+unsafe extern "C" fn save_context(at: *const Context) -> usize {
+    naked_asm!(
+        "lea rax, [rsp + 8]",
+        "mov [rdi], rax",
+        "mov [rdi + 8], rbp",
+        "mov [rdi + 16], rbx",
+        "mov [rdi + 24], r12",
+        "mov [rdi + 32], r13",
+        "mov [rdi + 40], r14",
+        "mov [rdi + 48], r15",
+        "mov rax, [rsp]",
+        "mov [rdi + 56], rax",
+        "stmxcsr [rdi + 64]",
+        "fnstcw [rdi + 68]",
+        "xor eax, eax",
+        "ret",
+    )
+}
+
+#[unsafe(naked)]
+unsafe extern "C" fn go_back(at: *const Context) -> ! {
+    naked_asm!(
+        "fninit",
+        "ldmxcsr [rdi + 64]",
+        "fldcw [rdi + 68]",
+        "mov rsp, [rdi]",
+        "mov rbp, [rdi + 8]",
+        "mov rbx, [rdi + 16]",
+        "mov r12, [rdi + 24]",
+        "mov r13, [rdi + 32]",
+        "mov r14, [rdi + 40]",
+        "mov r15, [rdi + 48]",
+        "mov eax, 1",
+        "jmp [rdi + 56]",
+    )
+}
+
+/// Whether an execution runs that can be undone.
+pub fn is_seen() -> bool {
+    S.active.get() && report::wire().runner.load(Relaxed) == runner::RUNS
+}

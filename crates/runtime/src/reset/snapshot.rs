@@ -1,0 +1,261 @@
+//! The memory of the program, saved at one moment and put back at another.
+//!
+//! All of it is write-protected when it is saved. The first write to a page comes to [`Snapshot::written`], by a signal, which
+//! makes the page writable for good and notes it: it is *hot*, and is put back after each execution. So once the pages are known
+//! that a program writes to, nothing has to be asked of the kernel. What the kernel itself writes on behalf of the program it
+//! would refuse to write there: [`calls`](super::calls) sees every call and makes its buffers hot before.
+
+use crate::sys;
+use core::arch::asm;
+use core::cell::Cell;
+use heisen_wire::runner;
+
+pub const PAGE: usize = 4096;
+
+/// Most pages that are saved.
+const MAX_PAGES: usize = 1 << 15;
+/// Size of the table of saved pages, a power of two.
+const TABLE: usize = 2 * MAX_PAGES;
+const MAX_REGIONS: usize = 256;
+/// Most pages that are put back each time; with more it is not worth while.
+const MAX_HOT: usize = 2048;
+/// Regions beyond this size are none of an ordinary program.
+const MAX_REGION: usize = 1 << 34;
+/// So far below its end at that time the stack of the main thread may grow.
+const GROWTH: usize = 8 << 20;
+
+/// Bytes that follow [`PAGES`](super::PAGES): the table, then the pages.
+pub const SIZE: usize = TABLE * size_of::<u64>() + MAX_PAGES * PAGE;
+
+/// A range of memory that can be written.
+struct Region {
+    from: Cell<usize>,
+    to: Cell<usize>,
+}
+
+pub struct Snapshot {
+    regions: [Region; MAX_REGIONS],
+    count: Cell<usize>,
+    /// Where the stack of the main thread begins, which may grow.
+    stack: Cell<usize>,
+    saved: Cell<usize>,
+    /// Pages that were written to, and where they are saved; 0 if they were zeros.
+    hot: [Cell<(usize, usize)>; MAX_HOT],
+    hot_count: Cell<usize>,
+}
+
+/// The entries of the table: the number of a page, and above it one more than the place where it is saved.
+fn table() -> &'static [Cell<u64>; TABLE] {
+    // SAFETY: as for `super::control`.
+    unsafe { &*(super::PAGES as *const [Cell<u64>; TABLE]) }
+}
+
+const NUMBER_BITS: u32 = 36;
+
+fn place(index: usize) -> usize {
+    super::PAGES + TABLE * size_of::<u64>() + index * PAGE
+}
+
+fn slot_of(number: usize) -> usize {
+    (number as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) as usize >> 40
+}
+
+impl Snapshot {
+    /// Saves all that can be written, but for the memory from `own` on, and protects it.
+    pub fn take(&self, own: usize, own_size: usize) -> Result<(), u32> {
+        let mut error = None;
+        sys::each_mapping(|from, to, rights, name| {
+            let ours = from >= own && to <= own + own_size;
+            if rights[1] == b'w' && !ours && error.is_none() {
+                error = self.add(from, to, rights, name).err();
+            }
+        });
+        if let Some(error) = error {
+            return Err(error);
+        }
+        for region in &self.regions[..self.count.get()] {
+            let mut room = true;
+            sys::each_touched_page(region.from.get(), region.to.get(), |from, _| room &= self.save(from));
+            if !room {
+                return Err(runner::TOO_LARGE);
+            }
+        }
+        if let Some(at) = crate::fibers::rseq_area() {
+            // The kernel writes there whenever it likes.
+            self.make_hot(at & !(PAGE - 1), false);
+        }
+        self.protect(true);
+        Ok(())
+    }
+
+    fn add(&self, from: usize, to: usize, rights: &[u8], name: &[u8]) -> Result<(), u32> {
+        let count = self.count.get();
+        if count == MAX_REGIONS || to - from > MAX_REGION || rights[2] == b'x' {
+            return Err(runner::TOO_LARGE);
+        }
+        if name.first() == Some(&b'/') {
+            // Pages of files that nobody has touched yet are read once, so that they are there to be saved.
+            for page in (from..to).step_by(PAGE) {
+                // SAFETY: it is mapped, and can be read.
+                unsafe { (page as *const u8).read_volatile() };
+            }
+        }
+        if name == b"[stack]" {
+            self.stack.set(from);
+        }
+        self.regions[count].from.set(from);
+        self.regions[count].to.set(to);
+        self.count.set(count + 1);
+        Ok(())
+    }
+
+    /// Protects all regions but for the hot pages, or lets everything be written again.
+    pub fn protect(&self, on: bool) {
+        for region in &self.regions[..self.count.get()] {
+            sys::set_writable(region.from.get(), region.to.get() - region.from.get(), !on);
+        }
+        if on {
+            for hot in &self.hot[..self.hot_count.get()] {
+                sys::set_writable(hot.get().0, PAGE, true);
+            }
+        }
+    }
+
+    /// Whether the address lies in memory that was saved, or where the stack of the main thread has grown since.
+    fn covers(&self, address: usize) -> bool {
+        let grown = self.stack.get().saturating_sub(GROWTH)..self.stack.get();
+        let mut regions = self.regions[..self.count.get()].iter();
+        grown.contains(&address)
+            || regions.any(|region| (region.from.get()..region.to.get()).contains(&address))
+    }
+
+    /// A write to this address was refused: whether that was by us, and it may go on.
+    pub fn written(&self, address: usize) -> bool {
+        let page = address & !(PAGE - 1);
+        let known = self.hot[..self.hot_count.get()].iter().any(|hot| hot.get().0 == page);
+        self.covers(address) && !known && self.make_hot(page, true)
+    }
+
+    fn make_hot(&self, page: usize, writable: bool) -> bool {
+        let count = self.hot_count.get();
+        if count == MAX_HOT {
+            return false;
+        }
+        self.hot[count].set((page, self.find(page).unwrap_or(0)));
+        self.hot_count.set(count + 1);
+        if writable {
+            sys::set_writable(page, PAGE, true);
+        }
+        true
+    }
+
+    /// The kernel is going to write there.
+    pub fn will_write(&self, address: usize, size: usize) {
+        let mut page = address & !(PAGE - 1);
+        while page < address.saturating_add(size) {
+            self.written(page.max(address));
+            page += PAGE;
+        }
+    }
+
+    fn save(&self, page: usize) -> bool {
+        let index = self.saved.get();
+        if index == MAX_PAGES {
+            return false;
+        }
+        copy(place(index), page);
+        let number = page / PAGE;
+        let mut slot = slot_of(number);
+        while table()[slot % TABLE].get() != 0 {
+            slot += 1;
+        }
+        table()[slot % TABLE].set((index as u64 + 1) << NUMBER_BITS | number as u64);
+        self.saved.set(index + 1);
+        true
+    }
+
+    /// Where a page is saved; none if it was not there.
+    fn find(&self, page: usize) -> Option<usize> {
+        let number = (page / PAGE) as u64;
+        let mut slot = slot_of(page / PAGE);
+        loop {
+            let entry = table()[slot % TABLE].get();
+            if entry == 0 {
+                return None;
+            }
+            if entry & ((1 << NUMBER_BITS) - 1) == number {
+                return Some(place((entry >> NUMBER_BITS) as usize - 1));
+            }
+            slot += 1;
+        }
+    }
+
+    /// Pages that were given back to the kernel are zeros by now: makes them hot, so that they are put back.
+    pub fn dropped(&self, from: usize, size: usize) {
+        self.will_write(from, size);
+    }
+
+    /// Puts all memory back as it was, and looks whether it is, if wanted; false if it is not, or may not be.
+    pub fn put_back(&self, thorough: bool) -> bool {
+        let rseq = crate::fibers::rseq_area();
+        // The kernel writes there, and does not like others to.
+        let kept = rseq.map(read_words);
+        for hot in &self.hot[..self.hot_count.get()] {
+            match hot.get() {
+                (page, 0) => clear(page),
+                (page, saved) => copy(page, saved),
+            }
+        }
+        if let (Some(at), Some(words)) = (rseq, kept) {
+            write_words(at, words);
+        }
+        self.hot_count.get() < MAX_HOT && (!thorough || self.is_as_it_was(rseq.unwrap_or(0)))
+    }
+
+    /// Compares all memory with what was saved, but for the words at `but`.
+    fn is_as_it_was(&self, but: usize) -> bool {
+        let saved = table().iter().map(Cell::get).filter(|entry| *entry != 0);
+        let mut pages = saved.map(|entry| {
+            let page = (entry & ((1 << NUMBER_BITS) - 1)) as usize * PAGE;
+            (page, place((entry >> NUMBER_BITS) as usize - 1))
+        });
+        pages.all(|(page, saved)| {
+            (0..PAGE).step_by(8).all(|at| {
+                // SAFETY: both are whole pages that can be read.
+                let [is, was] =
+                    [page + at, saved + at].map(|at| unsafe { (at as *const u64).read_volatile() });
+                is == was || (but..but + RSEQ).contains(&(page + at))
+            })
+        })
+    }
+}
+
+/// Bytes that the kernel keeps up to date in `struct rseq`.
+const RSEQ: usize = 32;
+
+fn read_words(at: usize) -> [u64; RSEQ / 8] {
+    // SAFETY: callers pass the area that glibc gave to the kernel.
+    unsafe { (at as *const [u64; RSEQ / 8]).read_volatile() }
+}
+
+fn write_words(at: usize, words: [u64; RSEQ / 8]) {
+    // SAFETY: as above.
+    unsafe { (at as *mut [u64; RSEQ / 8]).write_volatile(words) };
+}
+
+/// Copies a page; not by a function of the C library, which the program may have got its hands on.
+fn copy(to: usize, from: usize) {
+    // SAFETY: both are whole pages, of which callers know that they are mapped.
+    unsafe {
+        asm!("rep movsq", inout("rdi") to => _, inout("rsi") from => _, inout("rcx") PAGE / 8 => _,
+             options(nostack, preserves_flags));
+    }
+}
+
+fn clear(page: usize) {
+    // SAFETY: as above.
+    unsafe {
+        asm!("rep stosq", inout("rdi") page => _, in("rax") 0, inout("rcx") PAGE / 8 => _,
+             options(nostack, preserves_flags));
+    }
+}
