@@ -31,7 +31,7 @@ unsafe impl Sync for Table {}
 ///
 /// | kind | in C |
 /// | --- | --- |
-/// | `init()` | `void f(void)`; for each unit of code, or more often, or never: the stub answers the first itself |
+/// | `init()` | `void f(void)`; for each unit of code, or more often |
 /// | `enter()` | `void f(void *pc)`: a function begins that was called from `pc` |
 /// | `leave()` | `void f(void)` |
 /// | `read(bytes)`, `write(bytes)`, `read_write(bytes)`, `volatile_read(bytes)`, `volatile_write(bytes)` | `void f(void *address)` |

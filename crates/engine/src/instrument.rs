@@ -42,7 +42,22 @@ pub fn c_compile_flags(compiler: Compiler) -> &'static [&'static str] {
     match compiler {
         // Volatile is not told apart (`--param tsan-distinguish-volatile`): it orders nothing between threads, so such an
         // access can race as any other.
-        Compiler::Gcc => &["-fsanitize=thread"],
+        // Copies that it makes itself, instead of a call, it does not instrument. What only reads stays: that may be part of a
+        // constant expression, which a call cannot be.
+        Compiler::Gcc => &[
+            "-fsanitize=thread",
+            "-fno-builtin-memcpy",
+            "-fno-builtin-memmove",
+            "-fno-builtin-mempcpy",
+            "-fno-builtin-memset",
+            "-fno-builtin-bzero",
+            "-fno-builtin-strcpy",
+            "-fno-builtin-stpcpy",
+            "-fno-builtin-strncpy",
+            "-fno-builtin-strcat",
+            "-fno-builtin-strncat",
+            "--param=builtin-string-cmp-inline-length=0",
+        ],
         // A read is left out otherwise if the same place is written to afterwards, though another thread may write in
         // between. What is told to the compiler proper has no effect on linking. Clang warns of options that are of no
         // use, as for an assembler file; not of those between the first and the last.

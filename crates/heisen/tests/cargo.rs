@@ -165,7 +165,9 @@ fn twice(f: fn()) {
 
 #[test]
 fn plain() {
+    // SAFETY: none, it is the race that is wanted.
     twice(|| unsafe { PLAIN += 1 });
+    // SAFETY: the other thread is done.
     assert_eq!(unsafe { PLAIN }, 2, "one is lost");
 }
 
@@ -319,6 +321,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 struct Counting;
 static ALLOCATED: AtomicUsize = AtomicUsize::new(0);
 
+// SAFETY: all is passed on to the allocator of the system.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATED.fetch_add(1, SeqCst);

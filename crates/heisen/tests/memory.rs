@@ -198,6 +198,51 @@ fn each_error_in_words() {
             "use-after-free",
             "T0 asks for the size of a block of 20 bytes that it has freed already",
         ),
+        ("memset-overflow", "heap-overflow", "T0 writes 21 bytes, and so just behind a block of 20 bytes"),
+        (
+            "memset-large",
+            "heap-overflow",
+            "T0 writes 300001 bytes, and so just behind a block of 300000 bytes",
+        ),
+        ("memcpy-overflow", "heap-overflow", "T0 reads 11 bytes, and so just behind a block of 20 bytes"),
+        (
+            "memcpy-after-free",
+            "use-after-free",
+            "T0 reads 20 bytes at the start of a block of 20 bytes that it has freed already",
+        ),
+        (
+            "memcpy-to-freed",
+            "use-after-free",
+            "T0 writes 5 bytes at the start of a block of 20 bytes that it has freed already",
+        ),
+        (
+            "memmove-after-free",
+            "use-after-free",
+            "T0 reads 20 bytes at the start of a block of 20 bytes that it has freed already",
+        ),
+        (
+            "memcmp-after-free",
+            "use-after-free",
+            "T0 reads 1 byte at the start of a block of 20 bytes that it has freed already",
+        ),
+        (
+            "strlen-after-free",
+            "use-after-free",
+            "T0 reads 1 byte at the start of a block of 20 bytes that it has freed already",
+        ),
+        (
+            "strlen-large",
+            "use-after-free",
+            "T0 reads 1 byte at the start of a block of 300000 bytes that it has freed already",
+        ),
+        ("strcpy-overflow", "heap-overflow", "T0 writes 21 bytes, and so just behind a block of 20 bytes"),
+        ("strncpy-overflow", "heap-overflow", "T0 writes 21 bytes, and so just behind a block of 20 bytes"),
+        ("strcat-overflow", "heap-overflow", "T0 writes 11 bytes, and so just behind a block of 20 bytes"),
+        (
+            "strdup-after-free",
+            "use-after-free",
+            "T0 reads 1 byte at the start of a block of 20 bytes that it has freed already",
+        ),
         (
             "trampled",
             "heap-overflow",
@@ -341,6 +386,38 @@ fn a_forked_child_allocates_by_itself() {
     here.clean(&["--heap", "on", "--", program.to_str().expect("a plain path")]);
 }
 
+/// What glibc, or the kernel, gives a thread may have been another's before: that is no race between the two.
+#[test]
+fn memory_that_is_used_again_is_new() {
+    let here = Sandbox::new();
+    let program = build(&here, "reuse", "reuse.c", &["-w"]);
+    for way in [
+        "malloc",
+        "calloc",
+        "realloc",
+        "reallocarray",
+        "aligned_alloc",
+        "posix_memalign",
+        "mmap",
+        "mmap64",
+        "mremap",
+    ] {
+        for heap in ["on", "off"] {
+            here.clean(&["--races", "--heap", heap, "--", &program, way]);
+        }
+    }
+    // It is used again.
+    for way in ["malloc", "calloc", "realloc", "reallocarray", "mmap", "mmap64", "mremap"] {
+        here.heisen(&["check", "--heap", "off", "--executions", "1", "--", &program, way, "same"]).expect(0);
+    }
+    // And a race in large memory is found as before, also when it is known from another check.
+    let program = build(&here, "race", "reuse.c", &["-w", "-DRACE"]);
+    for _ in 0..2 {
+        let args = ["check", "--races", "--heap", "off", "--json", "-", "--", &program, "mmap"];
+        assert_eq!(here.heisen(&args).expect(1).json()["races"].as_array().map(Vec::len), Some(2));
+    }
+}
+
 /// Programs that bring an allocator of their own run as before.
 #[test]
 fn allocators_of_the_program() {
@@ -356,6 +433,7 @@ fn allocators_of_the_program() {
     here.clean(&["--heap", "on", "--", program.to_str().expect("a plain path")]);
     let rust = "use std::alloc::{GlobalAlloc, Layout, System};\n\
         struct Counting; static CALLS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);\n\
+        // SAFETY: all is passed on to the allocator of the system.\n\
         unsafe impl GlobalAlloc for Counting {\n\
         unsafe fn alloc(&self, l: Layout) -> *mut u8 { CALLS.fetch_add(1, std::sync::atomic::Ordering::Relaxed); System.alloc(l) }\n\
         unsafe fn dealloc(&self, p: *mut u8, l: Layout) { System.dealloc(p, l) } }\n\

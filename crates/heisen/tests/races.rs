@@ -145,11 +145,13 @@ programs! {
     overlapping_accesses: "overlap.c",
     bit_fields: "bitfield.c",
     a_copy: "copy.c",
+    functions_of_the_c_library: "strings.c",
     start_and_join: "start_join.c",
     a_read_write_lock: "rwlock.c",
     a_semaphore: "semaphore.c",
     a_barrier: "barrier.c",
     once: "once.c",
+    once_and_its_neighbour: "once_neighbour.c",
     a_static_variable_of_cpp: "guard.cpp",
     a_condition_variable: "condition.c",
     a_pipe: "pipe.c",
@@ -329,6 +331,49 @@ fn a_report_has_both_accesses_with_all_that_is_known() {
     assert_eq!(race["second"]["start"], "worker");
     assert_eq!((&race["first"]["size"], &race["first"]["function"]), (&4.into(), &"main".into()));
     assert_eq!(race["first"]["stack"][0]["module"], "two");
+}
+
+/// Not everything is remembered of one place, and the verdict says so.
+#[test]
+fn more_accesses_than_are_remembered() {
+    let sandbox = Sandbox::new();
+    let loads = "    sum += atomic_load_explicit(&word, memory_order_relaxed);\n";
+    for (count, forgotten) in [(4000, false), (4200, true)] {
+        let text = format!(
+            "#include <stdatomic.h>\nstatic atomic_int word;\nint main(void) {{\n    int sum = 0;\n{}    return sum;\n}}\n",
+            loads.repeat(count)
+        );
+        let source = sandbox.write("many.c", &text);
+        let program = instrument(&sandbox.path(""), &source, "many", &[]);
+        let (ran, json) = check(&sandbox, &program, &[]);
+        assert_eq!((ran.code, &json["sound"]), (0, &(!forgotten).into()), "{json:#}");
+        let said = json["not_controlled"].to_string().contains("more accesses to one place in memory than");
+        assert_eq!(said, forgotten, "{json:#}");
+    }
+}
+
+/// Compilers differ in what they make of `memcpy` and its like; optimisation, too.
+#[test]
+fn functions_of_the_c_library_by_all_compilers() {
+    let sandbox = Sandbox::new();
+    let source = source("strings.c");
+    let stated = stated(&std::fs::read_to_string(&source).expect("a source"));
+    for compiler in ["gcc", "clang"] {
+        if Command::new(compiler).arg("--version").output().is_err() {
+            eprintln!("{compiler} is not installed: not tried");
+            continue;
+        }
+        for flags in ["-O0", "-O1", "-O2", "-O3", "-D_FORTIFY_SOURCE=2 -O2"] {
+            for (name, more, races) in [("program", "", &stated), ("twin", " -DCLEAN", &BTreeSet::new())] {
+                let mut command = sandbox.command(&["cc", "-g", "-pthread"]);
+                command.env("HEISEN_CC", compiler).args(format!("{flags}{more}").split_whitespace());
+                common::run(command.arg(&source).arg("-o").arg(sandbox.path(name))).expect(0);
+                let (_, json) = check(&sandbox, &sandbox.path(name), &["--bound", "1"]);
+                assert_eq!(reported(&json), *races, "{compiler} {flags}{more}: {json:#}");
+                common::run(sandbox.shell("rm -rf .heisen").arg("")).expect(0);
+            }
+        }
+    }
 }
 
 #[test]

@@ -78,9 +78,9 @@ impl<'a> Machine<'a> {
         let triple = module.target();
         let mut target: *mut RawTarget = null_mut();
         let mut text = null_mut();
+        let find = library.functions.LLVMGetTargetFromTriple;
         // SAFETY: the name ends with a zero; the places for results are there.
-        let failed =
-            unsafe { (library.functions.LLVMGetTargetFromTriple)(triple.as_ptr(), &mut target, &mut text) };
+        let failed = unsafe { find(triple.as_ptr(), &mut target, &mut text) };
         if failed != 0 {
             // SAFETY: the message is LLVM's, and ours now.
             return Err(Error(unsafe { library.message(text) }));

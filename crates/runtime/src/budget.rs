@@ -20,13 +20,20 @@ unsafe impl Sync for Budget {}
 
 static B: Budget = Budget { spurious: Cell::new(0), faults: Cell::new(0), kinds: Cell::new(0) };
 
-/// What an allocation has to look at: [`MAY_FAIL`], [`HEAP`]. A byte of its own, as it is all that one looks at which has
-/// to do neither.
+/// What an allocation has to look at: [`MAY_FAIL`], [`HEAP`], [`FOLLOWED`]. A byte of its own, as it is all that one looks
+/// at which has to do nothing of this.
 pub static ALLOCATION: AtomicU8 = AtomicU8::new(0);
 /// It has to ask [`fault`].
 pub const MAY_FAIL: u8 = 1;
 /// It is served by [`crate::heap`].
 pub const HEAP: u8 = 2;
+/// The race check must know that the memory is used for something new.
+pub const FOLLOWED: u8 = 4;
+
+/// From now on, the race check follows allocations.
+pub fn follow() {
+    ALLOCATION.store(ALLOCATION.load(Relaxed) | FOLLOWED, Relaxed);
+}
 
 /// From now on, memory comes from [`crate::heap`].
 pub fn serve_heap() {

@@ -22,6 +22,7 @@ static INIT: extern "C" fn() = init;
 static DIR: AtomicUsize = AtomicUsize::new(0);
 
 extern "C" fn init() {
+    shim::memory::look_up();
     let mut name = [0u8; 16];
     name[..ENV_FD.len()].copy_from_slice(ENV_FD.as_bytes());
     name[ENV_FD.len()] = b'=';

@@ -90,6 +90,8 @@ notes! {
     TooManyConflicts = 45, "an execution with more conflicting accesses than Heisen records: not all of them became scheduling points";
     /// The table of accesses that are scheduling points was full.
     TooManyPoints = 46, "more conflicting accesses than Heisen has room for: the rest are no scheduling points";
+    /// More accesses to one place in memory than are remembered.
+    TooManyAccesses = 51, "more accesses to one place in memory than Heisen remembers: conflicts with some of them were not looked for";
 }
 
 impl Note {

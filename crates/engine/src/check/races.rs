@@ -139,7 +139,7 @@ impl Driver<'_> {
     /// explored soundly (ICB, PLDI'07, theorem 2).
     pub(super) fn is_sound(&self, ended: Ended) -> bool {
         let accesses = &self.check.options.world.accesses;
-        let partly = [Note::TooManyConflicts, Note::TooManyPoints];
+        let partly = [Note::TooManyConflicts, Note::TooManyPoints, Note::TooManyAccesses];
         self.tally.instrumented
             && (accesses.check || accesses.all)
             && ended == Ended::Exhausted

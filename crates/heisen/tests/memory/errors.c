@@ -9,8 +9,11 @@
 
 static char global[64] __attribute__((aligned(64)));
 static char *volatile p, *volatile q;
+static volatile size_t size = 20;
 static void (*volatile give)(void *) = free;
-static char *(*volatile copy)(char *, const char *) = strcpy;
+
+// Not instrumented, and so is what it calls.
+__attribute__((noinline, no_sanitize_thread)) static void copy(char *to, const char *from) { strcpy(to, from); }
 
 static int is(const char *name, const char *what) { return !strcmp(name, what); }
 
@@ -52,6 +55,20 @@ int main(int argc, char **argv) {
     if (is(name, "realloc-freed")) free(p), q = realloc(p, 100);
     if (is(name, "realloc-inside")) q = realloc(p + 4, 100);
     if (is(name, "size-freed")) free(p), q = (char *)malloc_usable_size(p);
+    // By functions of the C library.
+    if (is(name, "memset-overflow")) memset(p, 1, 21);
+    if (is(name, "memset-large")) q = malloc(300000), memset(q, 1, 300001);
+    if (is(name, "memcpy-overflow")) memcpy(global, p + 10, 11);
+    if (is(name, "memcpy-after-free")) free(p), memcpy(global, p, 20);
+    if (is(name, "memcpy-to-freed")) free(p), memcpy(p, global, 5);
+    if (is(name, "memmove-after-free")) free(p), memmove(global, p, 20);
+    if (is(name, "memcmp-after-free")) free(p), q = (char *)(intptr_t)memcmp(p, global, size);
+    if (is(name, "strlen-after-free")) p[9] = 0, free(p), q = (char *)strlen(p);
+    if (is(name, "strlen-large")) q = malloc(300000), free(q), q = (char *)strlen(q);
+    if (is(name, "strcpy-overflow")) strcpy(p, "twenty characters...");
+    if (is(name, "strncpy-overflow")) strncpy(p, "few", size + 1);
+    if (is(name, "strcat-overflow")) strcpy(p, "ten chars."), strcat(p, "ten chars.");
+    if (is(name, "strdup-after-free")) p[9] = 0, free(p), q = strdup(p);
     // By code that is not instrumented: noticed when the block is freed.
     if (is(name, "trampled")) copy(p, "twenty characters...."), free(p);
     if (is(name, "trampled-record")) q = malloc(32), memset(q, 'x', 32), copy(q + 31, "xx"), free(q);

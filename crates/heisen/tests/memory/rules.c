@@ -22,6 +22,9 @@ static int aligned(void *p, size_t to) { return p && (uintptr_t)p % to == 0; }
 // So that the compiler does not know what is asked for.
 static volatile size_t zero = 0, huge = (size_t)1 << 47, most = SIZE_MAX;
 
+// Nothing can be linked with it any more, but old programs have it.
+void cfree(void *) __attribute__((weak));
+
 int main(int argc, char **argv) {
     if (argc > 1) freopen(argv[1], "w", stdout);
     // malloc
@@ -46,6 +49,7 @@ int main(int argc, char **argv) {
     free(NULL);
     free(malloc(10));
     CHECK(errno == 17);
+    if (cfree) cfree(malloc(10));
 
     // calloc
     a = calloc(zero, 10);

@@ -3,6 +3,7 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::Arc;
 
 struct Job(*mut [u64; 4]);
+// SAFETY: if "fixed", who gets it is done before it is dropped; if not, that is the bug that is wanted.
 unsafe impl Send for Job {}
 
 fn main() {
@@ -15,6 +16,7 @@ fn main() {
         std::thread::spawn(move || {
             let job = job;
             started.store(true, SeqCst);
+            // SAFETY: as above.
             unsafe { (*job.0)[2] += 1 };
         })
     };
@@ -25,6 +27,7 @@ fn main() {
         joined = Some(worker);
     }
     if started.load(SeqCst) {
+        // SAFETY: from `into_raw`, and dropped once; else as above.
         drop(unsafe { Box::from_raw(pointer) });
     }
     if let Some(worker) = joined {

@@ -14,6 +14,7 @@ fn main() {
             let lock = lock.clone();
             thread::spawn(move || {
                 *lock.lock().unwrap() += 1;
+                // SAFETY: none, it is the race that is wanted.
                 #[cfg(not(clean))]
                 unsafe {
                     COUNTER += 1; // @count

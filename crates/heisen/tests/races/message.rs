@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 struct Slot(UnsafeCell<u64>);
+// SAFETY: in the clean twin a flag orders all accesses; the other has a race, which is wanted.
 unsafe impl Sync for Slot {}
 
 static DATA: Slot = Slot(UnsafeCell::new(0));
@@ -17,10 +18,12 @@ const ORDERS: (Ordering, Ordering) = (Ordering::Relaxed, Ordering::Relaxed);
 
 fn main() {
     let thread = thread::spawn(|| {
+        // SAFETY: as above.
         unsafe { *DATA.0.get() = 1 }; // @data
         FLAG.store(true, ORDERS.0);
     });
     if FLAG.load(ORDERS.1) {
+        // SAFETY: as above.
         let seen = unsafe { *DATA.0.get() }; // @data_seen
         assert_eq!(seen, 1);
     }

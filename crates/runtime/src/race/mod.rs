@@ -70,6 +70,7 @@ pub fn begin() {
     if asked & flags::CHECK != 0 {
         bits |= mode::CHECK;
         order::begin();
+        crate::budget::follow();
     }
     ALL_ATOMICS.store(bits == 0, Relaxed);
     if asked & flags::ALL != 0 {

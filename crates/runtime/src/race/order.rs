@@ -147,14 +147,8 @@ pub fn acquire_for(thread: usize, object: usize) {
     }
 }
 
-/// The running thread is the last at an object, to be [learned from](learn_from_last).
-pub fn is_last(object: usize) {
-    if is_on(mode::CHECK) {
-        shadow::leave_at(object, me());
-    }
-}
-
-/// The running thread knows from now on all that the thread has done that was the [last](is_last) at an object.
+/// The running thread knows from now on all that the thread has done that was the last to [let others pass](release) an
+/// object, even what it did after that.
 pub fn learn_from_last(object: usize) {
     if is_on(mode::CHECK)
         && let Some(thread) = shadow::last_at(object)

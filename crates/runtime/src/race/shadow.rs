@@ -9,8 +9,10 @@
 use super::arena;
 use super::clock::Clock;
 use super::epoch::{Epoch, NODE};
-use crate::sys;
+use crate::{report, sys};
 use core::cell::Cell;
+use core::sync::atomic::Ordering::Relaxed;
+use heisen_trace::Note;
 
 /// The bits of an address that count.
 pub const FOLDED: u32 = 40;
@@ -163,12 +165,13 @@ impl Node {
     }
 
     pub fn push(&self, access: Access) {
-        /// Beyond this the oldest are forgotten.
+        /// Beyond this, one is forgotten for each that comes.
         const MOST: u32 = 4096;
         let (count, room) = (self.count.get(), self.room.get());
         if count == room && room < MOST {
             self.grow();
         } else if count == room {
+            report::note(Note::TooManyAccesses);
             self.remove(0);
         }
         let count = self.count.get();
@@ -256,22 +259,6 @@ unsafe impl Sync for Pieces {}
 /// Which pieces are mapped.
 pub static PIECES_MAPPED: Pieces = Pieces([const { Cell::new(false) }; PIECES]);
 
-struct Count(Cell<usize>);
-
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Count {}
-
-impl core::ops::Deref for Count {
-    type Target = Cell<usize>;
-
-    fn deref(&self) -> &Cell<usize> {
-        &self.0
-    }
-}
-
-/// How many nodes are known to be raced for.
-static KNOWN: Count = Count(Cell::new(0));
-
 /// The granule of an address.
 #[inline(always)]
 pub fn granule(address: usize) -> &'static Granule {
@@ -304,9 +291,9 @@ impl Granule {
     #[inline(always)]
     pub fn node(&self) -> Option<&'static Node> {
         let write = self.write.get().0;
+        let at = arena::BASE + ((write & !NODE) << UNIT) as usize;
         // SAFETY: set by `make_node` to the address of a node, which lives as long as the granule refers to it.
-        (write & NODE != 0)
-            .then(|| unsafe { &*((arena::BASE + ((write & !NODE) << UNIT) as usize) as *const Node) })
+        (write & NODE != 0).then(|| unsafe { &*(at as *const Node) })
     }
 
     /// Its node, made of what it remembers if it has none.
@@ -391,17 +378,23 @@ pub fn last_at(object: usize) -> Option<usize> {
 pub fn mark(address: usize) {
     let node = granule(address).make_node();
     node.exact.set(true);
-    if !node.known.replace(true) {
-        KNOWN.set(KNOWN.get() + 1);
-    }
+    node.known.set(true);
+}
+
+/// The places that are known to be raced for.
+pub fn known() -> impl Iterator<Item = usize> {
+    let wire = report::wire();
+    let count = wire.racy_count.load(Relaxed) as usize;
+    wire.racy.iter().take(count).map(|address| address.load(Relaxed) as usize)
 }
 
 /// Memory is used for something new, and what was before is nobody's concern any more.
 pub fn born(start: usize, length: usize) {
     /// From here on, whole pages of granules are given back to the kernel.
     const LARGE: usize = 1 << 16;
-    if length >= LARGE && KNOWN.get() == 0 {
+    if length >= LARGE {
         each_piece(start, length, drop_pages);
+        known().filter(|&address| address.wrapping_sub(start) < length).for_each(mark);
     } else {
         each_piece(start, length, forget_each);
     }

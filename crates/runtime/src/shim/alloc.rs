@@ -6,8 +6,9 @@
 //! ones may itself allocate; such calls get memory from glibc by its private names.
 
 use super::caller;
-use crate::budget::{ALLOCATION, HEAP, MAY_FAIL};
+use crate::budget::{ALLOCATION, FOLLOWED, HEAP, MAY_FAIL};
 use crate::glibc::{self, Real};
+use crate::race::{self, shadow};
 use crate::sched::{me, thread};
 use crate::{choose, heap, report, sys};
 use core::ffi::c_int;
@@ -99,8 +100,44 @@ fn resized(block: usize, bytes: usize, pc: usize) -> Option<usize> {
         (block, _) if heap::contains(block) => Some(given(heap::reallocate(block, bytes, pc, real_malloc))),
         (block, _) => {
             heap::foreign(block, pc);
-            None
+            race::is_on(race::mode::CHECK).then(|| regrown(block, bytes))
         }
+    }
+}
+
+/// What the real `realloc` returns. To the race check a new place, or what is added, is new.
+fn regrown(block: usize, bytes: usize) -> usize {
+    let old = real_size(block);
+    // SAFETY: the program passes a block of the real functions, which have this type.
+    let new = unsafe {
+        match find(&REALLOC) {
+            None => __libc_realloc(block, bytes),
+            Some(at) => core::mem::transmute::<usize, extern "C" fn(usize, usize) -> usize>(at)(block, bytes),
+        }
+    };
+    if new == block {
+        shadow::renew(block + old, real_size(block).saturating_sub(old));
+    } else {
+        begins(new, bytes);
+    }
+    new
+}
+
+/// How many bytes a block of the real functions has room for.
+fn real_size(block: usize) -> usize {
+    find(&USABLE).map_or(0, |at| {
+        // SAFETY: the real function has this type.
+        unsafe { core::mem::transmute::<usize, extern "C" fn(usize) -> usize>(at)(block) }
+    })
+}
+
+/// A block of the real functions is used for something new: what was done there before is nobody's concern any more. All its
+/// room is, as it may grow into that later.
+fn begins(block: usize, bytes: usize) {
+    /// More room than this is not believed.
+    const SPARE: usize = 4096;
+    if block != 0 && race::is_on(race::mode::CHECK) {
+        shadow::born(block, real_size(block).clamp(bytes, bytes + SPARE));
     }
 }
 
@@ -131,10 +168,12 @@ unsafe extern "C" {
 
 /// Exports functions that jump to the real one if that is known and nothing else is to be done, else to `slow`, with
 /// everything as the caller left it. There, first comes how many bytes are asked for, which may fail, and what it returns
-/// then; next what the heap returns, none if it does not serve this; last what is done while real functions are looked up.
+/// then; next what the heap returns, none if it does not serve this; what is done while real functions are looked up; last
+/// what becomes of memory that the real one has given.
 macro_rules! thin {
     ($($(#[$doc:meta])* fn $name:ident, $real:ident = $slow:ident($($arg:ident: $ty:ty),*) -> $ret:ty,
-        $bytes:expr => $failed:expr, |$pc:ident| $heap:expr, $early:expr;)*) => {
+        $bytes:expr => $failed:expr, |$pc:ident| $heap:expr, $early:expr
+        $(, |$result:ident| $begins:expr)?;)*) => {
     /// The real functions.
     static REALS: &[&Real] = &[$(&$real),*];
 
@@ -169,7 +208,7 @@ macro_rules! thin {
             if fails($bytes, $pc) {
                 return $failed;
             }
-            if ALLOCATION.load(Relaxed) & HEAP != 0
+            if ALLOCATION.load(Relaxed) & (HEAP | FOLLOWED) != 0
                 && let Some(result) = $heap
             {
                 return result;
@@ -180,7 +219,12 @@ macro_rules! thin {
                     None => $early,
                     Some(at) => {
                         let real: unsafe extern "C" fn($($ty),*) -> $ret = core::mem::transmute(at);
-                        real($($arg),*)
+                        let given = real($($arg),*);
+                        $(
+                            let $result = given;
+                            $begins;
+                        )?
+                        given
                     }
                 }
             }
@@ -191,17 +235,30 @@ macro_rules! thin {
 thin! {
     /// With `--faults`: whether it returns `NULL` with `ENOMEM` is a decision while the budget lasts. No scheduling point.
     fn malloc, MALLOC = malloc_slow(bytes: usize) -> usize, bytes => no_memory(),
-        |pc| heap::serves().then(|| given(heap::allocate(bytes, 1, pc))), __libc_malloc(bytes);
+        |pc| heap::serves().then(|| given(heap::allocate(bytes, 1, pc))), __libc_malloc(bytes),
+        |block| begins(block, bytes);
 
     /// With `--faults`: whether it returns `NULL` with `ENOMEM` is a decision while the budget lasts. No scheduling point.
     fn calloc, CALLOC = calloc_slow(count: usize, bytes: usize) -> usize,
         count.saturating_mul(bytes) => no_memory(),
-        |pc| heap::serves().then(|| given(heap::allocate_zeroed(count, bytes, pc))), __libc_calloc(count, bytes);
+        |pc| heap::serves().then(|| given(heap::allocate_zeroed(count, bytes, pc))), __libc_calloc(count, bytes),
+        |block| begins(block, count.wrapping_mul(bytes));
 
     /// With `--faults`: whether it returns `NULL` with `ENOMEM`, and leaves the block as it is, is a decision while the
     /// budget lasts. No scheduling point.
     fn realloc, REALLOC = realloc_slow(block: usize, bytes: usize) -> usize,
-        bytes => no_memory(), |pc| resized(block, bytes, pc), __libc_realloc(block, bytes);
+        bytes => no_memory(), |pc| resized(block, bytes, pc), __libc_realloc(block, bytes),
+        |new| if block == 0 { begins(new, bytes) };
+
+    /// As `realloc`.
+    fn reallocarray, REALLOCARRAY = reallocarray_slow(block: usize, count: usize, bytes: usize) -> usize,
+        count.saturating_mul(bytes) => no_memory(), |pc| match count.checked_mul(bytes) {
+            Some(bytes) => resized(block, bytes, pc),
+            None => Some(no_memory()),
+        }, match count.checked_mul(bytes) {
+            Some(bytes) => __libc_realloc(block, bytes),
+            None => no_memory(),
+        }, |new| if block == 0 { begins(new, count.wrapping_mul(bytes)) };
 
     /// No scheduling point. In an instrumented program, a block that was freed before or is none is a finding.
     fn free, FREE = free_slow(block: usize) -> (), 0 => (), |pc| freed(block, pc), __libc_free(block);
@@ -209,23 +266,25 @@ thin! {
     /// With `--faults`: whether it returns `NULL` with `ENOMEM` is a decision while the budget lasts. No scheduling point.
     fn aligned_alloc, ALIGNED_ALLOC = aligned_alloc_slow(alignment: usize, bytes: usize) -> usize,
         bytes => no_memory(), |pc| heap::serves().then(|| aligned(alignment, bytes, pc)),
-        __libc_memalign(alignment, bytes);
+        __libc_memalign(alignment, bytes), |block| begins(block, bytes);
 
     /// As `aligned_alloc`.
     fn memalign, MEMALIGN = memalign_slow(alignment: usize, bytes: usize) -> usize,
         bytes => no_memory(), |pc| heap::serves().then(|| aligned(alignment, bytes, pc)),
-        __libc_memalign(alignment, bytes);
+        __libc_memalign(alignment, bytes), |block| begins(block, bytes);
 
     /// As `aligned_alloc`, at a page.
     fn valloc, VALLOC = valloc_slow(bytes: usize) -> usize, bytes => no_memory(),
-        |pc| heap::serves().then(|| aligned(PAGE, bytes, pc)), __libc_memalign(PAGE, bytes);
+        |pc| heap::serves().then(|| aligned(PAGE, bytes, pc)), __libc_memalign(PAGE, bytes),
+        |block| begins(block, bytes);
 
     /// As `aligned_alloc`, whole pages.
     fn pvalloc, PVALLOC = pvalloc_slow(bytes: usize) -> usize, bytes => no_memory(),
         |pc| heap::serves().then(|| match bytes.checked_next_multiple_of(PAGE) {
             Some(bytes) => aligned(PAGE, bytes, pc),
             None => no_memory(),
-        }), __libc_memalign(PAGE, bytes.next_multiple_of(PAGE));
+        }), __libc_memalign(PAGE, bytes.next_multiple_of(PAGE)),
+        |block| begins(block, bytes.next_multiple_of(PAGE));
 
     /// With `--faults`: whether it returns `ENOMEM` is a decision while the budget lasts. No scheduling point.
     fn posix_memalign, POSIX_MEMALIGN = posix_memalign_slow(out: *mut usize, alignment: usize, bytes: usize) -> c_int,
@@ -245,9 +304,20 @@ thin! {
         }), {
             *out = __libc_memalign(alignment, bytes);
             if *out == 0 { sys::ENOMEM } else { 0 }
-        };
+        }, |error| if error == 0 { begins(*out, bytes) };
 
     /// No scheduling point. In an instrumented program, as many bytes as were asked for.
     fn malloc_usable_size, USABLE = usable_slow(block: usize) -> usize, 0 => 0,
         |pc| heap::contains(block).then(|| heap::usable(block, pc)), 0;
+}
+
+/// As `free`: its name in old programs.
+///
+/// # Safety
+/// The program calls it with what `free` takes.
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+pub unsafe extern "C" fn cfree(block: usize) {
+    // Through the table of imports: the program may bring its own.
+    core::arch::naked_asm!(".cfi_startproc", "jmp {free}@PLT", ".cfi_endproc", free = sym free)
 }

@@ -19,6 +19,8 @@ pub mod io;
 pub mod kernel;
 pub mod key;
 pub mod loader;
+pub mod mapping;
+pub mod memory;
 pub mod mutex;
 pub mod once;
 pub mod pid;

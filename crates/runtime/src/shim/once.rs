@@ -63,7 +63,7 @@ fn wait(control: usize, pc: usize) {
         if unsafe { *(control as *const i32) & DONE != 0 } {
             order::learn_from_last(control);
         } else {
-            order::is_last(control);
+            order::release(control);
         }
     }
 }

@@ -1,4 +1,54 @@
-//! Copying and filling memory, from instrumented code.
+//! Accesses of whole blocks of memory by instrumented code: copies, and what the C library's functions do for it.
+
+use super::plain;
+use crate::heap;
+
+/// Memory that a call accesses.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
+    at: usize,
+    bytes: usize,
+    write: bool,
+}
+
+impl Part {
+    pub fn read(at: usize, bytes: usize) -> Part {
+        Part { at, bytes, write: false }
+    }
+
+    pub fn write(at: usize, bytes: usize) -> Part {
+        Part { at, bytes, write: true }
+    }
+}
+
+/// A call accesses memory. What it touches first is known, all that it touches only when nobody can change it any more.
+pub fn touch<const N: usize>(pc: usize, first: &[Part], all: impl FnOnce() -> [Part; N]) {
+    let first = || first.iter().filter(|part| part.bytes != 0);
+    for part in first() {
+        plain::about_to(part.at, part.bytes, part.write, pc);
+    }
+    for part in first() {
+        heap::touch(part.at, part.bytes, part.write, pc);
+    }
+    for part in all().iter().filter(|part| part.bytes != 0) {
+        // The point itself has told of the first bytes only.
+        if plain::is_point(pc) {
+            crate::touch::memory(part.at, part.bytes, part.write);
+        }
+        plain::touched(part.at, part.bytes, part.write, pc);
+    }
+}
+
+/// Memory is copied.
+pub fn copies(to: usize, from: usize, bytes: usize, pc: usize) {
+    let parts = [Part::read(from, bytes), Part::write(to, bytes)];
+    touch(pc, &parts, || parts);
+}
+
+/// Memory is filled.
+pub fn fills(to: usize, bytes: usize, pc: usize) {
+    touch(pc, &[Part::write(to, bytes)], || [Part::write(to, bytes)]);
+}
 
 macro_rules! copy {
     ($name:ident) => {
@@ -9,9 +59,8 @@ macro_rules! copy {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(to: usize, from: usize, bytes: usize) -> usize {
             let pc = $crate::shim::caller!();
-            if bytes != 0 && $crate::race::MODE.load(core::sync::atomic::Ordering::Relaxed) != 0 {
-                plain::accessed(from, bytes, false, pc);
-                plain::accessed(to, bytes, true, pc);
+            if $crate::race::MODE.load(core::sync::atomic::Ordering::Relaxed) != 0 {
+                memory::copies(to, from, bytes, pc);
             }
             memory::real_copy(to, from, bytes)
         }
@@ -28,8 +77,8 @@ macro_rules! set {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(to: usize, byte: i32, bytes: usize) -> usize {
             let pc = $crate::shim::caller!();
-            if bytes != 0 && $crate::race::MODE.load(core::sync::atomic::Ordering::Relaxed) != 0 {
-                plain::accessed(to, bytes, true, pc);
+            if $crate::race::MODE.load(core::sync::atomic::Ordering::Relaxed) != 0 {
+                memory::fills(to, bytes, pc);
             }
             memory::real_set(to, byte, bytes)
         }

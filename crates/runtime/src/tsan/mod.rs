@@ -6,8 +6,11 @@
 
 mod annotate;
 mod atomic;
+pub mod code;
 mod memory;
 mod plain;
+
+pub use memory::{Part, copies, fills, touch};
 
 use heisen_abi::{COUNT, Table, VERSION};
 

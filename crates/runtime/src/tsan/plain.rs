@@ -14,9 +14,31 @@ const fn op(write: bool) -> Op {
 /// An access that may be of interest: a scheduling point before it, if its place is one, and the comparison with others.
 #[inline(always)]
 pub fn accessed(address: usize, size: usize, write: bool, pc: usize) {
+    if race::is_on(!mode::CHECK) {
+        about_to(address, size, write, pc);
+    }
+    touched(address, size, write, pc);
+}
+
+/// The first part of that: a scheduling point, if the place of the access is one.
+#[inline(never)]
+pub fn about_to(address: usize, size: usize, write: bool, pc: usize) {
+    if is_point(pc) {
+        point(address, size, write, pc);
+    }
+}
+
+/// Whether an access from there is a scheduling point.
+pub fn is_point(pc: usize) -> bool {
+    race::is_on(mode::ALL) || race::is_on(mode::POINTS) && points::has(pc)
+}
+
+/// The second part: nobody comes in between any more.
+#[inline(always)]
+pub fn touched(address: usize, size: usize, write: bool, pc: usize) {
     let bits = race::MODE.load(Relaxed);
-    if bits & !mode::CHECK != 0 {
-        interesting(address, size, write, pc, bits);
+    if bits & mode::WATCH != 0 {
+        watch(address, size, pc);
     }
     heap::touch(address, size, write, pc);
     if bits & mode::CHECK != 0 {
@@ -25,16 +47,6 @@ pub fn accessed(address: usize, size: usize, write: bool, pc: usize) {
         } else {
             access::range(address, size, write, pc);
         }
-    }
-}
-
-#[inline(never)]
-fn interesting(address: usize, size: usize, write: bool, pc: usize, bits: u8) {
-    if bits & mode::ALL != 0 || points::has(pc) {
-        point(address, size, write, pc);
-    }
-    if bits & mode::WATCH != 0 {
-        watch(address, size, pc);
     }
 }
 
