@@ -124,8 +124,9 @@ fn park() {
     let wire = report::wire();
     let zygote = sys::getpid();
     sys::become_subreaper();
+    let mut ours = true;
     loop {
-        if wire.turn.load(SeqCst) == turn::ZYGOTE || wire.turn.load(SeqCst) == turn::BOOTING {
+        if ours {
             wire.turn.store(turn::ENGINE, SeqCst);
             report::ring();
         }
@@ -136,32 +137,32 @@ fn park() {
             turn::QUIT => sys::exit_group(0),
             turn::PATCH => {
                 patch::prepare(wire);
-                wire.turn.store(turn::ENGINE, SeqCst);
-                report::ring();
+                ours = true;
                 continue;
             }
             _ => {}
         }
         crate::race::points::renew();
-        if !run_slots(wire, zygote) {
-            return;
+        match run_slots(wire, zygote) {
+            Some(still) => ours = still,
+            None => return,
         }
     }
 }
 
-/// Runs the slots of a turn. False in the executions.
-fn run_slots(wire: &Wire, zygote: i32) -> bool {
+/// Runs the slots of a turn. Whether it is still our turn then; none in the executions.
+fn run_slots(wire: &Wire, zygote: i32) -> Option<bool> {
     let resets = DIR.load(Relaxed) == 0 && !stdin::is_renewed();
     let mut decisions = 0;
     let mut number = 0;
     while number < wire.slots_wanted.load(Relaxed) as usize {
         if resets && reset::suits(wire) {
             if !reset::run(wire, zygote, number, decisions) {
-                return false;
+                return None;
             }
             if wire.turn.load(SeqCst) != turn::ZYGOTE {
                 // The runner has given the turn back, perhaps more than once.
-                return true;
+                return Some(false);
             }
             // Perhaps it is another turn by now.
             number = wire.slots_run.load(Relaxed) as usize;
@@ -170,7 +171,7 @@ fn run_slots(wire: &Wire, zygote: i32) -> bool {
             wire.slots[number].report.first_decision.store(decisions, Relaxed);
             wire.slot.store(number as u32, SeqCst);
             if !execute(wire, zygote, number) {
-                return false;
+                return None;
             }
             number += 1;
             wire.slots_run.store(number as u32, Relaxed);
@@ -180,7 +181,7 @@ fn run_slots(wire: &Wire, zygote: i32) -> bool {
             break;
         }
     }
-    true
+    Some(true)
 }
 
 /// Forks one execution and waits for its end. False in the execution itself.

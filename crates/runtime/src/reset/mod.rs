@@ -162,7 +162,7 @@ fn refuse(wire: &Wire, why: u32) -> ! {
 fn leave(c: &Control, why: u32) {
     c.selector.store(calls::UNSEEN, Relaxed);
     // Nobody makes way for the kernel any more.
-    c.snapshot.protect(false);
+    c.snapshot.unprotect();
     report::wire().reset_reason.store(why, Relaxed);
 }
 

@@ -80,11 +80,20 @@ impl Snapshot {
                 return Err(runner::TOO_LARGE);
             }
         }
-        if let Some(at) = crate::fibers::rseq_area() {
-            // The kernel writes there whenever it likes.
-            self.make_hot(at & !(PAGE - 1), false);
+        let kernels = crate::fibers::rseq_area().map_or(0, |at| at & !(PAGE - 1));
+        if kernels != 0 {
+            self.make_hot(kernels, false);
         }
-        self.protect(true);
+        for region in &self.regions[..self.count.get()] {
+            let (from, to) = (region.from.get(), region.to.get());
+            if (from..to).contains(&kernels) {
+                // The kernel writes there whenever it likes, and ends the process if it cannot.
+                sys::set_writable(from, kernels - from, false);
+                sys::set_writable(kernels + PAGE, to - kernels - PAGE, false);
+            } else {
+                sys::set_writable(from, to - from, false);
+            }
+        }
         Ok(())
     }
 
@@ -109,15 +118,10 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Protects all regions but for the hot pages, or lets everything be written again.
-    pub fn protect(&self, on: bool) {
+    /// Lets everything be written again.
+    pub fn unprotect(&self) {
         for region in &self.regions[..self.count.get()] {
-            sys::set_writable(region.from.get(), region.to.get() - region.from.get(), !on);
-        }
-        if on {
-            for hot in &self.hot[..self.hot_count.get()] {
-                sys::set_writable(hot.get().0, PAGE, true);
-            }
+            sys::set_writable(region.from.get(), region.to.get() - region.from.get(), true);
         }
     }
 
