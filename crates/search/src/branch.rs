@@ -5,6 +5,8 @@
 //! that plan without this override. Branching only *after* a plan's last override therefore makes every schedule
 //! exactly once.
 
+use crate::cache::{self, Edges};
+use crate::pool::{Spread, Waiting};
 use heisen_trace::{Decision, Execution, Plan};
 use serde::{Deserialize, Serialize};
 
@@ -50,11 +52,66 @@ pub(crate) fn points<'a>(plan: &Plan, execution: &'a Execution) -> impl Iterator
         .map(Point::from)
 }
 
+/// The plans that leave the execution of a plan, those at points that `pick` picks; with a cache of states, only up to
+/// where the execution comes to an edge that was taken.
+pub(crate) struct Leaving {
+    points: Vec<(Point, Vec<u64>)>,
+}
+
+impl Leaving {
+    pub fn new(plan: &Plan, execution: &Execution, cache: Option<&mut Edges>) -> Leaving {
+        let found = points(plan, execution);
+        let Some(cache) = cache else {
+            return Leaving { points: found.map(|point| (point, vec![])).collect() };
+        };
+        let mut edges = cache::edges(execution);
+        let mut leaving = Vec::new();
+        for point in found {
+            let mut there = edges.remove(&point.step).unwrap_or_default();
+            // What is not a choice of threads, or whose state was not recorded, is always explored.
+            there.resize(usize::from(point.options), 0);
+            let taken = there.remove(0);
+            leaving.push((point, there));
+            if taken != 0 && !cache.insert(taken) {
+                break;
+            }
+        }
+        Leaving { points: leaving }
+    }
+
+    /// The plans that leave at points of which that is true.
+    pub fn spread(&self, plan: &Plan, pick: impl Fn(&Point) -> bool) -> Option<Spread> {
+        let picked = || self.points.iter().filter(|(point, _)| pick(point));
+        let edges = picked().flat_map(|(_, edges)| edges).copied().collect();
+        Spread::new(plan, picked().map(|(point, _)| *point).collect(), edges)
+    }
+}
+
+/// Takes plans until one leads over an edge that was not taken, which it is from now on. Counts those that are dropped.
+pub(crate) fn untaken(
+    mut next: impl FnMut() -> Option<Waiting>,
+    cache: Option<&mut Edges>,
+    dropped: &mut u64,
+) -> Option<Plan> {
+    let Some(cache) = cache else { return next().map(|(plan, _)| plan) };
+    loop {
+        let (plan, edge) = next()?;
+        if edge == 0 || cache.insert(edge) {
+            return Some(plan);
+        }
+        *dropped += 1;
+    }
+}
+
 /// Whether the decisions of an execution are those its plan, one with the default policy, asks for. Branching from
-/// one that is not would make schedules twice and miss others.
+/// one that is not would make schedules twice and miss others. Whom an override by name has let go on, and what threads
+/// that sleep have to do with it, decisions do not show.
 pub(crate) fn follows(plan: &Plan, execution: &Execution) -> bool {
+    let named = plan.overrides.iter().find(|o| o.named).map(|o| o.step);
+    let asleep = plan.overrides.last().filter(|_| !plan.sleep.is_empty()).map(|o| o.step + 1);
+    let shown = named.or(asleep).unwrap_or(u32::MAX);
     let mut fixed = plan.overrides.iter().peekable();
-    execution.decisions.iter().all(|d| {
+    execution.decisions.iter().take_while(|d| d.step < shown).all(|d| {
         while fixed.next_if(|o| o.step < d.step).is_some() {}
         d.chosen == fixed.next_if(|o| o.step == d.step).map_or(0, |o| o.choice)
     })

@@ -3,12 +3,15 @@
 //! The stateless search of VeriSoft (Godefroid, POPL 1997), the baseline `dfs` of the iterative context bounding paper
 //! (PLDI 2007, section 2.1).
 //!
-//! Guarantees: of a program whose executions all end, every schedule is explored, each exactly once. Says nothing
-//! before it is through, which takes a number of executions exponential in the steps.
+//! Guarantees: of a program whose executions all end, every schedule is explored, each exactly once; with a cache
+//! ([`Dfs::cached`]), every state is reached. Says nothing before it is through, which takes a number of executions
+//! exponential in the steps.
 
+use crate::branch::{self, Leaving};
+use crate::cache::Edges;
 use crate::ledger::Ledger;
-use crate::pool::{Pool, Spread};
-use crate::{Status, Strategy, branch};
+use crate::pool::Pool;
+use crate::{Status, Strategy, Touches};
 use heisen_trace::{Execution, Plan, Policy};
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +19,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Dfs {
     stack: Pool,
+    #[serde(default)]
+    cache: Option<Edges>,
+    #[serde(default)]
+    dropped: u64,
     ledger: Ledger,
 }
 
@@ -23,6 +30,11 @@ impl Dfs {
     /// A search that starts with the default schedule.
     pub fn new() -> Dfs {
         Dfs::default()
+    }
+
+    /// The same, but for plans that lead to what equivalent ones lead to: see the `cache` of states.
+    pub fn cached(self) -> Dfs {
+        Dfs { cache: Some(Edges::default()), ..self }
     }
 }
 
@@ -32,14 +44,20 @@ impl Strategy for Dfs {
             return Some(plan);
         }
         let first = self.ledger.handed() == 0;
-        let plan = if first { Plan::new(Policy::Default) } else { self.stack.newest()? };
+        let plan = if first {
+            Plan::new(Policy::Default)
+        } else {
+            branch::untaken(|| self.stack.newest(), self.cache.as_mut(), &mut self.dropped)?
+        };
         Some(self.ledger.hand_out(plan))
     }
 
     fn done(&mut self, plan: &Plan, execution: &Execution) {
-        if self.ledger.done(plan, execution)
-            && let Some(spread) = Spread::new(plan, branch::points(plan, execution).collect())
-        {
+        if !self.ledger.done(plan, execution) {
+            return;
+        }
+        let leaving = Leaving::new(plan, execution, self.cache.as_mut());
+        if let Some(spread) = leaving.spread(plan, |_| true) {
             self.stack.add(spread);
         }
     }
@@ -52,8 +70,13 @@ impl Strategy for Dfs {
         true
     }
 
+    fn needs_touches(&self) -> Touches {
+        if self.cache.is_some() { Touches::States } else { Touches::None }
+    }
+
     fn status(&self) -> Status {
         let mut status = self.ledger.status();
+        status.dropped = self.dropped;
         let started = self.ledger.handed() > 0;
         status.queued += self.stack.len() + usize::from(!started);
         status.exhausted = status.queued == 0 && status.out == 0;

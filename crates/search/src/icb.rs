@@ -8,12 +8,14 @@
 //! Guarantees: each schedule is explored exactly once, and all with c preemptions before any with c + 1. So once
 //! bound c is explored every bug that is left takes at least c + 1 preemptions, and a bug that is found takes the
 //! fewest it can. For a program of n threads of at most k steps, b of them potentially blocking, there are at most
-//! C(nk, c) · (nb + c)! schedules with c preemptions (Theorem 1): polynomial in the steps.
+//! C(nk, c) · (nb + c)! schedules with c preemptions (Theorem 1): polynomial in the steps. With a cache
+//! ([`Icb::cached`]) not every schedule is explored, but every state that can be reached is, within each bound.
 
-use crate::branch::Point;
+use crate::branch::{self, Leaving};
+use crate::cache::Edges;
 use crate::ledger::Ledger;
-use crate::pool::{Pool, Spread};
-use crate::{Status, Strategy, branch};
+use crate::pool::Pool;
+use crate::{Status, Strategy, Touches};
 use heisen_trace::{Execution, Plan, Policy};
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +32,10 @@ pub struct Icb {
     next_work: Pool,
     /// Plans beyond the last bound. They are only counted: there would be more of them than of all others.
     beyond: u64,
+    #[serde(default)]
+    cache: Option<Edges>,
+    #[serde(default)]
+    dropped: u64,
     ledger: Ledger,
 }
 
@@ -38,6 +44,11 @@ impl Icb {
     /// are no more.
     pub fn new(max_bound: Option<u32>) -> Icb {
         Icb { max_bound, ..Icb::default() }
+    }
+
+    /// The same, but for plans that lead to what equivalent ones lead to: see the `cache` of states.
+    pub fn cached(self) -> Icb {
+        Icb { cache: Some(Edges::default()), ..self }
     }
 
     /// Whether no plan is left within the bound.
@@ -52,15 +63,20 @@ impl Strategy for Icb {
         if let Some(plan) = self.ledger.again() {
             return Some(plan);
         }
-        if self.bound_is_explored() && !self.next_work.is_empty() {
-            self.work = std::mem::take(&mut self.next_work);
-            self.bound += 1;
+        if self.ledger.handed() == 0 {
+            return Some(self.ledger.hand_out(Plan::new(Policy::Default)));
         }
-        let first = self.ledger.handed() == 0;
-        let plan = if first {
-            Plan::new(Policy::Default)
-        } else {
-            self.stack.newest().or_else(|| self.work.oldest())?
+        let plan = loop {
+            if self.bound_is_explored() && !self.next_work.is_empty() {
+                self.work = std::mem::take(&mut self.next_work);
+                self.bound += 1;
+            }
+            let next = || self.stack.newest().or_else(|| self.work.oldest());
+            let plan = branch::untaken(next, self.cache.as_mut(), &mut self.dropped);
+            // All that were left of the bound may have been dropped.
+            if plan.is_some() || !self.bound_is_explored() || self.next_work.is_empty() {
+                break plan?;
+            }
         };
         Some(self.ledger.hand_out(plan))
     }
@@ -69,12 +85,11 @@ impl Strategy for Icb {
         if !self.ledger.done(plan, execution) {
             return;
         }
-        let (costly, free): (Vec<Point>, Vec<Point>) =
-            branch::points(plan, execution).partition(|point| point.preemptive);
-        if let Some(spread) = Spread::new(plan, free) {
+        let leaving = Leaving::new(plan, execution, self.cache.as_mut());
+        if let Some(spread) = leaving.spread(plan, |point| !point.preemptive) {
             self.stack.add(spread);
         }
-        if let Some(spread) = Spread::new(plan, costly) {
+        if let Some(spread) = leaving.spread(plan, |point| point.preemptive) {
             if self.max_bound.is_some_and(|max| self.bound >= max) {
                 self.beyond += spread.len() as u64;
             } else {
@@ -91,8 +106,13 @@ impl Strategy for Icb {
         true
     }
 
+    fn needs_touches(&self) -> Touches {
+        if self.cache.is_some() { Touches::States } else { Touches::None }
+    }
+
     fn status(&self) -> Status {
         let mut status = self.ledger.status();
+        status.dropped = self.dropped;
         let started = self.ledger.handed() > 0;
         let explored = self.bound_is_explored();
         status.bound = Some(self.bound);

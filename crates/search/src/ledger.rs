@@ -74,6 +74,15 @@ impl Ledger {
         Some(plan)
     }
 
+    /// Makes a plan, if it was given back unrun, the first to be handed out again.
+    pub fn prefer(&mut self, plan: &Plan) {
+        if let Some(at) = self.back.iter().position(|(_, p)| p == plan)
+            && let Some(entry) = self.back.remove(at)
+        {
+            self.back.push_front(entry);
+        }
+    }
+
     /// Hands out a new plan.
     pub fn hand_out(&mut self, plan: Plan) -> Plan {
         self.out.push_back((self.handed, plan.clone()));
@@ -106,6 +115,21 @@ impl Ledger {
             self.tally.clipped += 1;
         }
         true
+    }
+
+    /// Counts the last execution as one that did not follow its plan, which its touches have shown.
+    pub fn diverged(&mut self) {
+        self.tally.diverged += 1;
+    }
+
+    /// Counts the last execution as one that did not show all there is to branch from.
+    pub fn clipped(&mut self) {
+        self.tally.clipped += 1;
+    }
+
+    /// Whether a plan is out.
+    pub fn is_out(&self, plan: &Plan) -> bool {
+        self.out.iter().any(|(_, p)| p == plan)
     }
 
     /// A status with what the ledger knows filled in.

@@ -1,22 +1,30 @@
 //! The search: finished executions in, plans out. Pure: no processes, no clocks, no I/O.
 //!
-//! One file a strategy: [`dfs`], [`icb`], [`random`], [`pct`]. [`Search`] holds any of them and can be saved and
-//! resumed. The parts they share are not public: `branch` finds where a finished execution can be left, `pool` keeps
-//! the plans that follow from it, `ledger` the plans that are out, `seeds` makes many seeds of one.
+//! One file a strategy: [`dfs`], [`icb`], [`dpor`], [`random`], [`pct`]. [`Search`] holds any of them and can be saved and
+//! resumed. [`relation`] tells what the steps of an execution have to do with each other. The parts they share are not
+//! public: `branch` finds where a finished execution can be left, `pool` keeps the plans that follow from it, `cache` the
+//! states that were seen, `ledger` the plans that are out, `seeds` makes many seeds of one; `reversal` and `wakeup` are
+//! parts of [`dpor`].
 #![forbid(unsafe_code)]
 
 mod branch;
+mod cache;
 pub mod dfs;
+pub mod dpor;
 pub mod icb;
 mod ledger;
 pub mod pct;
 mod pool;
 pub mod random;
+pub mod relation;
+mod reversal;
 mod search;
 mod seeds;
 mod status;
+mod wakeup;
 
 pub use dfs::Dfs;
+pub use dpor::Dpor;
 pub use icb::Icb;
 pub use pct::Pct;
 pub use random::Random;

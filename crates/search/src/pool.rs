@@ -2,8 +2,9 @@
 //!
 //! The plans that follow from one execution share its overrides and differ only in the decision they add. A
 //! [`Spread`] is all of them: the shared overrides once, and the points at which to leave; a plan is only made when it
-//! is handed out. So a spread costs 48 bytes, 12 for each override it shares and 16 for each point, and a waiting plan
-//! about 16 bytes and its part of the rest, where storing it whole would take some 60 bytes and 12 for each override.
+//! is handed out. So a spread costs 72 bytes, 12 for each override it shares and 16 for each point, and a waiting plan
+//! about 16 bytes and its part of the rest, where storing it whole would take some 100 bytes and 12 for each override. With
+//! a cache of states each waiting plan takes 8 bytes more.
 
 use crate::branch::Point;
 use heisen_trace::{Override, Plan, Policy};
@@ -18,11 +19,18 @@ pub(crate) struct Spread {
     /// The next choice to take at the last point.
     next: u16,
     points: Vec<Point>,
+    /// The edges that the plans lead over, those of each point together; see [`cache`](crate::cache). None without a cache.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    edges: Vec<u64>,
 }
 
+/// A plan, and the edge that it leads over; 0 if that is not known.
+pub(crate) type Waiting = (Plan, u64);
+
 impl Spread {
-    /// The plans that leave the execution of `plan` at `points`; none if there are no points.
-    pub fn new(plan: &Plan, points: Vec<Point>) -> Option<Spread> {
+    /// The plans that leave the execution of `plan` at `points`; none if there are no points. The edges, if they are known,
+    /// are those of all choices but 0 of each point.
+    pub fn new(plan: &Plan, points: Vec<Point>, edges: Vec<u64>) -> Option<Spread> {
         if points.is_empty() {
             return None;
         }
@@ -33,6 +41,7 @@ impl Spread {
             preemptions: plan.preemptions,
             next: 1,
             points,
+            edges,
         })
     }
 
@@ -49,23 +58,32 @@ impl Spread {
             && self.points.windows(2).all(|w| w[0].step < w[1].step)
             && self.base.last().is_none_or(|o| o.step < self.points[0].step)
             && (1..last.options).contains(&self.next)
+            && (self.edges.is_empty() || self.edges.len() + 1 == self.len() + usize::from(self.next))
     }
 
     /// Takes the next plan: the latest point first, as a depth-first search returns to it first.
-    fn take(&mut self) -> Option<Plan> {
+    fn take(&mut self) -> Option<Waiting> {
         let point = *self.points.last()?;
-        let added =
-            Override { step: point.step, choice: self.next, options: point.options, kind: point.kind };
+        let first = self.edges.len().saturating_sub(usize::from(point.options) - 1);
+        let edge = self.edges.get(first + usize::from(self.next) - 1).copied().unwrap_or(0);
+        let added = Override {
+            step: point.step,
+            choice: self.next,
+            options: point.options,
+            kind: point.kind,
+            named: false,
+        };
         self.next += 1;
         if self.next == point.options {
             self.points.pop();
+            self.edges.truncate(first);
             self.next = 1;
         }
         let mut overrides = Vec::with_capacity(self.base.len() + 1);
         overrides.extend_from_slice(&self.base);
         overrides.push(added);
         let preemptions = self.preemptions + u32::from(point.preemptive);
-        Some(Plan { overrides, expect: point.hash, preemptions, policy: Policy::Default })
+        Some((Plan { overrides, expect: point.hash, preemptions, ..Plan::new(Policy::Default) }, edge))
     }
 }
 
@@ -95,7 +113,7 @@ impl Pool {
     }
 
     /// Takes a plan of the spread that came last, as from a stack.
-    pub fn newest(&mut self) -> Option<Plan> {
+    pub fn newest(&mut self) -> Option<Waiting> {
         let spread = self.spreads.back_mut()?;
         let plan = spread.take()?;
         self.plans -= 1;
@@ -106,7 +124,7 @@ impl Pool {
     }
 
     /// Takes a plan of the spread that came first, as from a queue.
-    pub fn oldest(&mut self) -> Option<Plan> {
+    pub fn oldest(&mut self) -> Option<Waiting> {
         let spread = self.spreads.front_mut()?;
         let plan = spread.take()?;
         self.plans -= 1;
@@ -143,9 +161,9 @@ mod tests {
     }
 
     fn spread(steps: &[(u32, u16)]) -> Spread {
-        let base = vec![Override { step: 1, choice: 1, options: 2, kind: 0 }];
-        let plan = Plan { overrides: base, expect: 9, preemptions: 3, policy: Policy::Default };
-        Spread::new(&plan, steps.iter().map(|&(s, o)| point(s, o)).collect()).unwrap()
+        let base = vec![Override { step: 1, choice: 1, options: 2, kind: 0, named: false }];
+        let plan = Plan { overrides: base, expect: 9, preemptions: 3, ..Plan::new(Policy::Default) };
+        Spread::new(&plan, steps.iter().map(|&(s, o)| point(s, o)).collect(), vec![]).unwrap()
     }
 
     #[test]
@@ -153,12 +171,12 @@ mod tests {
         let mut pool = Pool::default();
         pool.add(spread(&[(3, 2), (7, 4)]));
         assert_eq!(pool.len(), 4);
-        let plans: Vec<Plan> = std::iter::from_fn(|| pool.newest()).collect();
+        let plans: Vec<Plan> = std::iter::from_fn(|| pool.newest()).map(|(plan, _)| plan).collect();
         let last = plans.iter().map(|p| (p.overrides[1].step, p.overrides[1].choice)).collect::<Vec<_>>();
         assert_eq!(last, [(7, 1), (7, 2), (7, 3), (3, 1)]);
         assert_eq!(plans.iter().map(|p| p.preemptions).collect::<Vec<_>>(), [4, 4, 4, 3]);
         assert_eq!(plans[3].expect, 3);
-        assert_eq!(plans[3].overrides[0], Override { step: 1, choice: 1, options: 2, kind: 0 });
+        assert_eq!(plans[3].overrides[0], Override { step: 1, choice: 1, options: 2, kind: 0, named: false });
         assert_eq!((pool.is_empty(), pool.len()), (true, 0));
     }
 
@@ -168,7 +186,7 @@ mod tests {
         pool.add(spread(&[(3, 2)]));
         pool.add(spread(&[(4, 2)]));
         pool.add(spread(&[(5, 2)]));
-        let step = |p: Option<Plan>| p.unwrap().overrides[1].step;
+        let step = |p: Option<Waiting>| p.unwrap().0.overrides[1].step;
         assert_eq!(step(pool.newest()), 5);
         assert_eq!(step(pool.oldest()), 3);
         assert_eq!((pool.len(), step(pool.oldest())), (1, 4));
@@ -185,6 +203,21 @@ mod tests {
         assert_eq!(read, pool);
         assert_eq!(read.len(), 3);
         assert_eq!(read.newest(), pool.newest());
+    }
+
+    #[test]
+    fn each_plan_has_its_edge() {
+        let plan = Plan::new(Policy::Default);
+        let points = vec![point(3, 2), point(7, 4), point(9, 2)];
+        let mut pool = Pool::default();
+        pool.add(Spread::new(&plan, points, vec![31, 71, 72, 73, 91]).unwrap());
+        pool.newest();
+        pool.newest();
+        let mut read: Pool = serde_json::from_str(&serde_json::to_string(&pool).unwrap()).unwrap();
+        let edges: Vec<u64> = std::iter::from_fn(|| read.newest()).map(|(_, edge)| edge).collect();
+        assert_eq!(edges, [72, 73, 31]);
+        let text = serde_json::to_string(&pool).unwrap().replace("[31,", "[30,31,");
+        assert!(serde_json::from_str::<Pool>(&text).is_err());
     }
 
     #[test]
@@ -205,7 +238,7 @@ mod tests {
 
     #[test]
     fn the_sizes_the_head_comment_names() {
-        assert_eq!(size_of::<Spread>(), 48);
+        assert_eq!(size_of::<Spread>(), 72);
         assert_eq!(size_of::<Override>(), 12);
     }
 }

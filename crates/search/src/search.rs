@@ -1,6 +1,6 @@
 //! Any of the strategies, as one value that can be saved and resumed.
 
-use crate::{Dfs, Icb, Pct, Random, Status, Strategy, Touches};
+use crate::{Dfs, Dpor, Icb, Pct, Random, Status, Strategy, Touches};
 use heisen_trace::{Execution, Plan};
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +14,8 @@ pub enum Search {
     Dfs(Dfs),
     /// Iterative context bounding.
     Icb(Icb),
+    /// Dynamic partial order reduction.
+    Dpor(Dpor),
     /// Random walk.
     Random(Random),
     /// Probabilistic concurrency testing.
@@ -26,6 +28,7 @@ impl Search {
         match self {
             Search::Dfs(_) => "dfs",
             Search::Icb(_) => "icb",
+            Search::Dpor(_) => "dpor",
             Search::Random(_) => "random",
             Search::Pct(_) => "pct",
         }
@@ -40,6 +43,7 @@ impl Search {
         match self {
             Search::Dfs(s) => s,
             Search::Icb(s) => s,
+            Search::Dpor(s) => s,
             Search::Random(s) => s,
             Search::Pct(s) => s,
         }
@@ -49,6 +53,7 @@ impl Search {
         match self {
             Search::Dfs(s) => s,
             Search::Icb(s) => s,
+            Search::Dpor(s) => s,
             Search::Random(s) => s,
             Search::Pct(s) => s,
         }
@@ -90,6 +95,12 @@ impl From<Dfs> for Search {
 impl From<Icb> for Search {
     fn from(s: Icb) -> Search {
         Search::Icb(s)
+    }
+}
+
+impl From<Dpor> for Search {
+    fn from(s: Dpor) -> Search {
+        Search::Dpor(s)
     }
 }
 

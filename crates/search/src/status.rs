@@ -22,6 +22,8 @@ pub struct Status {
     pub deferred: usize,
     /// Plans that were dropped since they lay beyond the last bound.
     pub beyond: u64,
+    /// Plans that were dropped since equivalent ones were taken.
+    pub dropped: u64,
     /// Plans that are out.
     pub out: usize,
     /// Executions that were given back.
@@ -32,6 +34,11 @@ pub struct Status {
     pub stuck: u64,
     /// Those of them that made choices that could not be branched from: in the fair tail of a long one, beyond what is recorded.
     pub clipped: u64,
+    /// Classes of equivalent executions that were explored, for strategies that explore each only once; see
+    /// [`relation`](crate::relation).
+    pub classes: Option<u64>,
+    /// Executions that turned out, on the way, to be of a class that was explored before.
+    pub blocked: u64,
     /// What the executions so far guarantee, for strategies that work by chance and can tell.
     pub guarantee: Option<Guarantee>,
 }

@@ -48,7 +48,7 @@ pub use fault::Faults;
 #[cfg(feature = "std")]
 pub use finding::{Finding, FindingKind, Frame, Stack};
 #[cfg(feature = "std")]
-pub use plan::{Override, Plan, Policy};
+pub use plan::{Override, Plan, Policy, Sleep, Sleeper};
 #[cfg(feature = "std")]
 pub use race::Race;
 #[cfg(feature = "std")]

@@ -14,12 +14,23 @@ pub struct Override {
     pub options: u16,
     /// What is being chosen, as [`DecisionKind`]'s number.
     pub kind: u8,
+    /// Whether `choice` is the number of a thread and not an index. Such an override asks for what nobody has seen yet. It is
+    /// for the first decision on threads at the step or after it, unless another override is for that one, too. It is no
+    /// divergence if it cannot be followed: the thread is not a candidate, and then the default is taken, or there is no
+    /// such decision.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub named: bool,
 }
 
 impl Override {
     /// An override that expects just what was seen before.
     pub fn new(step: u32, kind: DecisionKind, choice: u16, options: u16) -> Override {
-        Override { step, choice, options, kind: kind as u8 }
+        Override { step, choice, options, kind: kind as u8, named: false }
+    }
+
+    /// An override that lets this thread take the step, where it is not known who else could.
+    pub fn thread(step: u32, thread: u16) -> Override {
+        Override { step, choice: thread, options: 0, kind: DecisionKind::Thread as u8, named: true }
     }
 }
 
@@ -44,6 +55,39 @@ pub enum Policy {
     },
 }
 
+/// Threads that are not to go on yet: whatever begins with their next step was explored before, unless something that step
+/// depends on comes first (Godefroid's sleep sets).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sleep {
+    /// They sleep from just before this step on, at or before the last override.
+    pub from: u32,
+    /// What their next steps touch; a thread comes as often as there are objects, and at least once.
+    pub sleepers: Vec<Sleeper>,
+}
+
+/// A thread that sleeps, and one object that its next step touches. It wakes up for good when another thread touches
+/// the object, at least one of the two writing it, or enables the sleeping thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sleeper {
+    /// The thread.
+    pub thread: u16,
+    /// The object and whether it is written.
+    pub touches: Touches,
+}
+
+/// What the next step of a sleeping thread touches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Touches {
+    /// Nothing.
+    Nothing,
+    /// It reads this object.
+    Reads(u64),
+    /// It writes this object.
+    Writes(u64),
+    /// All there is: any step of another thread wakes it.
+    Everything,
+}
+
 /// What one execution is asked to do: overrides, then the policy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
@@ -55,11 +99,22 @@ pub struct Plan {
     pub preemptions: u32,
     /// What decides after the last override.
     pub policy: Policy,
+    /// Threads that the default policy leaves aside after the last override: it takes the first choice, in order, whose
+    /// thread does not sleep, and choice 0 if all do.
+    #[serde(default, skip_serializing_if = "Sleep::is_empty")]
+    pub sleep: Sleep,
+}
+
+impl Sleep {
+    /// Whether nobody sleeps.
+    pub fn is_empty(&self) -> bool {
+        self.sleepers.is_empty()
+    }
 }
 
 impl Plan {
     /// The plan with nothing fixed.
     pub fn new(policy: Policy) -> Plan {
-        Plan { overrides: Vec::new(), expect: 0, preemptions: 0, policy }
+        Plan { overrides: Vec::new(), expect: 0, preemptions: 0, policy, sleep: Sleep::default() }
     }
 }

@@ -25,17 +25,22 @@ pub enum TouchKind {
     Choices = 4,
     /// `word` is the hash of the happens-before graph of all steps before this one: equal for equivalent prefixes.
     State = 5,
+    /// At the end of the execution, a deadlock or not, the thread still waits at `op` for the object `word`: a mutex, a
+    /// semaphore, a thread to join, a condition variable. What it would have done is part of what other orders lead to, but no
+    /// step shows it.
+    Waits = 6,
 }
 
 impl TouchKind {
     /// Every kind, in the order of its number.
-    pub const ALL: [TouchKind; 6] = [
+    pub const ALL: [TouchKind; 7] = [
         TouchKind::Read,
         TouchKind::Write,
         TouchKind::Enables,
         TouchKind::Switch,
         TouchKind::Choices,
         TouchKind::State,
+        TouchKind::Waits,
     ];
 
     /// The kind with this number.
@@ -47,6 +52,7 @@ impl TouchKind {
             3 => Some(TouchKind::Switch),
             4 => Some(TouchKind::Choices),
             5 => Some(TouchKind::State),
+            6 => Some(TouchKind::Waits),
             _ => None,
         }
     }

@@ -22,7 +22,7 @@ fn searches() -> [Search; 2] {
 
 /// The one whose only override is that the second thread starts; two schedules follow from it.
 fn second_starts(plan: &Plan) -> bool {
-    plan.overrides.len() == 1 && plan.overrides[0].step == 0
+    plan.overrides.len() == 1 && plan.overrides[0].step == 1
 }
 
 #[test]

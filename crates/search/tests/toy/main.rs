@@ -2,11 +2,14 @@
 //! nothing of plans.
 
 mod chance;
+mod classes;
 mod counts;
 mod drive;
 mod gaps;
+mod generator;
 mod oracle;
 mod program;
 mod properties;
+mod reduced;
 mod resume;
 mod runner;

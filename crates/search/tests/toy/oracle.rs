@@ -1,7 +1,7 @@
 //! All schedules of a toy program, by recursion over its states. Knows threads and outcomes, but neither plans nor
 //! decisions nor an order of choices.
 
-use crate::program::{Program, State, Taken};
+use crate::program::{Last, Past, Program, State, Taken};
 
 /// One schedule.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -9,16 +9,22 @@ pub struct Whole {
     pub schedule: Vec<Taken>,
     pub preemptions: u32,
     pub deadlock: bool,
+    /// The number of its class.
+    pub class: u64,
+    /// What is left of the program.
+    pub last: Last,
 }
 
 /// All schedules, in no particular order, or none if there are more than `most`.
 pub fn schedules(program: &Program, most: usize) -> Option<Vec<Whole>> {
     let mut found = Vec::new();
-    explore(&State::new(program), program.len(), &mut Vec::new(), 0, most, &mut found).then_some(found)
+    explore(&State::new(program), &Past::default(), program.len(), &mut Vec::new(), 0, most, &mut found)
+        .then_some(found)
 }
 
 fn explore(
     state: &State,
+    past: &Past,
     threads: usize,
     schedule: &mut Vec<Taken>,
     preemptions: u32,
@@ -32,15 +38,19 @@ fn explore(
         for outcome in 0..state.outcomes(thread) {
             let mut after = state.clone();
             after.take((thread, outcome));
+            let mut then = past.clone();
+            then.push(state.foot((thread, outcome)), outcome);
             schedule.push((thread, outcome));
-            if !explore(&after, threads, schedule, preemptions + u32::from(preempts), most, found) {
+            if !explore(&after, &then, threads, schedule, preemptions + u32::from(preempts), most, found) {
                 return false;
             }
             schedule.pop();
         }
     }
     if ended {
-        found.push(Whole { schedule: schedule.clone(), preemptions, deadlock: !state.all_ended() });
+        let (schedule, deadlock) = (schedule.clone(), !state.all_ended());
+        let (class, last) = (past.class(), state.clone().into_last());
+        found.push(Whole { schedule, preemptions, deadlock, class, last });
     }
     found.len() <= most
 }

@@ -1,6 +1,6 @@
-//! Toy programs: what they are made of and what each operation does.
+//! Toy programs: what they are made of, what each operation does, and what it touches.
 
-use heisen_trace::DecisionKind;
+use heisen_trace::{DecisionKind, Op};
 
 /// One operation of a toy thread; each is one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +21,30 @@ pub enum Do {
     Try(usize),
     /// While the budget of spurious wake-ups lasts, the thread's next wait may end without a post (outcome 1).
     Doze,
+    /// Reads a variable into the thread's register.
+    Load(usize),
+    /// Writes the register plus one to a variable.
+    Store(usize),
+    /// Adds one to a variable.
+    Add(usize),
+    /// Writes a value to a variable.
+    Put(usize, u64),
+    /// Ends the process with an error if a variable has this value.
+    Fail(usize, u64),
+    /// Ends the process.
+    Exit,
+    /// Starts a thread, which is not there before.
+    Spawn(usize),
+    /// Waits for the end of a thread.
+    Join(usize),
+    /// Gives up the lock, if the thread holds it, and waits on a condition variable; the outcome is nobody's choice.
+    CondWait(usize, usize),
+    /// Takes the lock again after that. Not to be written in programs.
+    Relock(usize),
+    /// Wakes one that waits on a condition variable; the outcome says which.
+    Signal(usize),
+    /// Wakes all that wait on a condition variable.
+    Broadcast(usize),
 }
 
 impl Do {
@@ -29,24 +53,50 @@ impl Do {
         match self {
             Do::Choose(_) => DecisionKind::Choose,
             Do::Doze => DecisionKind::Spurious,
+            Do::Signal(_) => DecisionKind::Waiter,
             _ => DecisionKind::Fault,
         }
     }
 }
 
-/// A toy program: its threads, all there from the start.
+/// A toy program: its threads, all there from the start unless they are started by one.
 pub type Program = Vec<Vec<Do>>;
 
 /// One step as it was taken: the thread and its outcome, 0 where there is nothing to choose. A list of them is a schedule.
 pub type Taken = (usize, u16);
 
+/// What a step touches.
+#[derive(Clone, Debug, Default)]
+pub struct Foot {
+    pub thread: usize,
+    /// Objects, whether they are written, and by what.
+    pub accesses: Vec<(u64, bool, Op)>,
+    pub enables: Vec<usize>,
+    /// It ends the process.
+    pub ends: bool,
+}
+
+/// What is left of a program at its end.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Last {
+    at: Vec<usize>,
+    holder: Vec<Option<usize>>,
+    count: Vec<u32>,
+    values: Vec<u64>,
+    registers: Vec<u64>,
+    pub over: Option<i32>,
+}
+
 /// Where a program stands.
 #[derive(Clone, Debug)]
 pub struct State<'a> {
     program: &'a Program,
-    at: Vec<usize>,
-    holder: Vec<Option<usize>>,
-    count: Vec<u32>,
+    last: Last,
+    born: Vec<bool>,
+    /// Those that wait on each condition variable, the first one first.
+    waiting: Vec<Vec<usize>>,
+    /// The locks that threads are to take again after waiting.
+    relock: Vec<Option<usize>>,
     /// Faults and spurious wake-ups that are left.
     faults: u32,
     spurious: u32,
@@ -56,78 +106,288 @@ pub struct State<'a> {
     pub running: Option<usize>,
 }
 
-/// How many locks and how many semaphores there are.
+/// How many locks, semaphores, variables and condition variables there are.
 pub const OBJECTS: usize = 3;
 
 /// How many faults and how many spurious wake-ups one execution may have.
 const BUDGET: u32 = 1;
 
+const fn mutex(m: usize) -> u64 {
+    0x100 + m as u64
+}
+
+const fn semaphore(s: usize) -> u64 {
+    0x200 + s as u64
+}
+
+const fn variable(x: usize) -> u64 {
+    0x300 + x as u64
+}
+
+const fn condition(c: usize) -> u64 {
+    0x400 + c as u64
+}
+
+const fn thread_object(t: usize) -> u64 {
+    0x500 + t as u64
+}
+
+const FAULTS: u64 = 0x600;
+const SPURIOUS: u64 = 0x601;
+
 impl<'a> State<'a> {
     pub fn new(program: &'a Program) -> State<'a> {
-        let at = vec![0; program.len()];
+        let threads = program.len();
+        let mut born = vec![true; threads];
+        for operation in program.iter().flatten() {
+            if let Do::Spawn(t) = operation {
+                born[*t] = false;
+            }
+        }
         State {
             program,
-            at,
-            holder: vec![None; OBJECTS],
-            count: vec![0; OBJECTS],
+            last: Last {
+                at: vec![0; threads],
+                holder: vec![None; OBJECTS],
+                count: vec![0; OBJECTS],
+                values: vec![0; OBJECTS],
+                registers: vec![0; threads],
+                over: None,
+            },
+            born,
+            waiting: vec![vec![]; OBJECTS],
+            relock: vec![None; threads],
             faults: BUDGET,
             spurious: BUDGET,
-            dozing: vec![false; program.len()],
+            dozing: vec![false; threads],
             running: None,
         }
     }
 
     /// What a thread does next, unless it has ended.
     pub fn next_of(&self, thread: usize) -> Option<Do> {
-        self.program[thread].get(self.at[thread]).copied()
+        if let Some(m) = self.relock[thread] {
+            return Some(Do::Relock(m));
+        }
+        self.program[thread].get(self.last.at[thread]).copied()
+    }
+
+    fn waits_to_be_woken(&self, thread: usize) -> bool {
+        self.waiting.iter().any(|queue| queue.contains(&thread))
     }
 
     pub fn is_enabled(&self, thread: usize) -> bool {
+        self.last.over.is_none() && self.could_go_on(thread)
+    }
+
+    fn could_go_on(&self, thread: usize) -> bool {
+        if !self.born[thread] || self.waits_to_be_woken(thread) {
+            return false;
+        }
         match self.next_of(thread) {
             None => false,
-            Some(Do::Lock(m)) => self.holder[m].is_none(),
-            Some(Do::Wait(s)) => self.count[s] > 0 || self.dozing[thread],
+            Some(Do::Lock(m) | Do::Relock(m)) => self.last.holder[m].is_none(),
+            Some(Do::Wait(s)) => self.last.count[s] > 0 || self.dozing[thread],
+            Some(Do::Join(t)) => self.has_ended(t),
             Some(_) => true,
         }
+    }
+
+    fn has_ended(&self, thread: usize) -> bool {
+        self.born[thread] && self.next_of(thread).is_none()
     }
 
     /// How many outcomes the next operation of a thread can have now.
     pub fn outcomes(&self, thread: usize) -> u16 {
         match self.next_of(thread) {
             Some(Do::Choose(n)) => n,
-            Some(Do::Try(m)) if self.holder[m].is_none() && self.faults > 0 => 2,
+            Some(Do::Try(m)) if self.last.holder[m].is_none() && self.faults > 0 => 2,
             Some(Do::Doze) if self.spurious > 0 => 2,
+            Some(Do::Signal(c)) => (self.waiting[c].len() as u16).max(1),
             _ => 1,
         }
     }
 
+    /// Whether nobody is left, or the process has ended.
     pub fn all_ended(&self) -> bool {
-        (0..self.program.len()).all(|t| self.next_of(t).is_none())
+        let gone = |t: usize| !self.born[t] || self.next_of(t).is_none();
+        self.last.over.is_some() || (0..self.program.len()).all(gone)
+    }
+
+    /// What is left at the end.
+    pub fn into_last(self) -> Last {
+        self.last
+    }
+
+    /// Whether the process was ended, and how.
+    pub fn over(&self) -> Option<i32> {
+        self.last.over
+    }
+
+    /// What threads that wait would touch.
+    pub fn waits(&self) -> Vec<(usize, u64, Op)> {
+        let wanted = |t: usize| {
+            if let Some(c) = self.waiting.iter().position(|queue| queue.contains(&t)) {
+                return Some((t, condition(c), Op::CondWait));
+            }
+            let (object, op) = match self.next_of(t)? {
+                Do::Lock(m) => (mutex(m), Op::Lock),
+                Do::Relock(m) => (mutex(m), Op::Relock),
+                Do::Wait(s) => (semaphore(s), Op::SemWait),
+                Do::Join(t) => (thread_object(t), Op::Join),
+                _ => return None,
+            };
+            let waits = self.born[t] && !self.could_go_on(t);
+            waits.then_some((t, object, op))
+        };
+        (0..self.program.len()).filter_map(wanted).collect()
+    }
+
+    /// What a step touches, were it taken now.
+    pub fn foot(&self, (thread, outcome): Taken) -> Foot {
+        let mut foot = Foot { thread, ..Foot::default() };
+        let mut touch = |object, write, op| foot.accesses.push((object, write, op));
+        match self.next_of(thread).expect("the thread has not ended") {
+            Do::Step | Do::Choose(_) | Do::Exit => {}
+            Do::Lock(m) => touch(mutex(m), true, Op::Lock),
+            Do::Relock(m) => touch(mutex(m), true, Op::Relock),
+            Do::Unlock(m) if self.last.holder[m] == Some(thread) => touch(mutex(m), true, Op::Unlock),
+            Do::Unlock(_) => {}
+            Do::Post(s) => touch(semaphore(s), true, Op::SemPost),
+            // Like one whose time may run out.
+            Do::Wait(s) if self.dozing[thread] => touch(semaphore(s), true, Op::SemTimedWait),
+            Do::Wait(s) => touch(semaphore(s), true, Op::SemWait),
+            Do::Try(m) if self.last.holder[m].is_some() => touch(mutex(m), false, Op::TryLock),
+            Do::Try(m) => {
+                touch(FAULTS, outcome == 1, Op::TryLock);
+                touch(mutex(m), outcome == 0, Op::TryLock);
+            }
+            Do::Doze => touch(SPURIOUS, outcome == 1, Op::Spurious),
+            Do::Load(x) | Do::Fail(x, _) => touch(variable(x), false, Op::AtomicLoad),
+            Do::Store(x) | Do::Put(x, _) => touch(variable(x), true, Op::AtomicStore),
+            Do::Add(x) => touch(variable(x), true, Op::AtomicRmw),
+            Do::Join(t) => touch(thread_object(t), false, Op::Join),
+            Do::CondWait(c, m) if self.last.holder[m] == Some(thread) => {
+                touch(condition(c), true, Op::CondWait);
+                touch(mutex(m), true, Op::CondWait);
+            }
+            Do::CondWait(..) => {}
+            Do::Signal(c) => touch(condition(c), true, Op::CondSignal),
+            Do::Broadcast(c) => touch(condition(c), true, Op::CondBroadcast),
+            Do::Spawn(_) => {}
+        }
+        let mut after = self.clone();
+        after.take((thread, outcome));
+        foot.ends = after.last.over.is_some();
+        if after.has_ended(thread) && !foot.ends {
+            foot.accesses.push((thread_object(thread), true, Op::End));
+        }
+        let woken = |t: usize| {
+            self.waits_to_be_woken(t) && !after.waits_to_be_woken(t)
+                || !self.born[t] && after.born[t]
+                || self.next_of(t) == Some(Do::Join(thread)) && t != thread && after.has_ended(thread)
+        };
+        foot.enables = (0..self.program.len()).filter(|&t| woken(t)).collect();
+        foot
     }
 
     /// Lets an enabled thread take its step.
     pub fn take(&mut self, (thread, outcome): Taken) {
-        match self.next_of(thread).expect("the thread has not ended") {
-            Do::Step => {}
-            Do::Lock(m) => self.holder[m] = Some(thread),
-            Do::Unlock(m) if self.holder[m] == Some(thread) => self.holder[m] = None,
+        let operation = self.next_of(thread).expect("the thread has not ended");
+        let last = &mut self.last;
+        match operation {
+            Do::Step | Do::Join(_) => {}
+            Do::Lock(m) => last.holder[m] = Some(thread),
+            Do::Relock(m) => {
+                last.holder[m] = Some(thread);
+                self.relock[thread] = None;
+            }
+            Do::Unlock(m) if last.holder[m] == Some(thread) => last.holder[m] = None,
             Do::Unlock(_) => {}
-            Do::Post(s) => self.count[s] += 1,
+            Do::Post(s) => last.count[s] += 1,
             Do::Wait(s) => {
-                self.count[s] = self.count[s].saturating_sub(1);
+                last.count[s] = last.count[s].saturating_sub(1);
                 self.dozing[thread] = false;
             }
-            Do::Choose(_) => self.at[thread] += usize::from(outcome),
+            Do::Choose(_) => last.at[thread] += usize::from(outcome),
             Do::Try(_) if outcome == 1 => self.faults -= 1,
-            Do::Try(m) => self.holder[m] = self.holder[m].or(Some(thread)),
+            Do::Try(m) => last.holder[m] = last.holder[m].or(Some(thread)),
             Do::Doze => {
                 self.spurious -= u32::from(outcome);
                 self.dozing[thread] |= outcome == 1;
             }
+            Do::Load(x) => last.registers[thread] = last.values[x],
+            Do::Store(x) => last.values[x] = last.registers[thread] + 1,
+            Do::Add(x) => last.values[x] += 1,
+            Do::Put(x, value) => last.values[x] = value,
+            Do::Fail(x, value) if last.values[x] == value => last.over = Some(1),
+            Do::Fail(..) => {}
+            Do::Exit => last.over = Some(0),
+            Do::Spawn(t) => self.born[t] = true,
+            Do::CondWait(c, m) if last.holder[m] == Some(thread) => {
+                last.holder[m] = None;
+                self.waiting[c].push(thread);
+                self.relock[thread] = Some(m);
+            }
+            Do::CondWait(..) => {}
+            Do::Signal(c) if self.waiting[c].is_empty() => {}
+            Do::Signal(c) => {
+                self.waiting[c].remove(usize::from(outcome));
+            }
+            Do::Broadcast(c) => self.waiting[c].clear(),
         }
-        self.at[thread] += 1;
+        // A wait is two steps of one operation; the second is that of taking the lock again.
+        if !matches!(operation, Do::Relock(_)) {
+            self.last.at[thread] += 1;
+        }
         self.running = Some(thread);
     }
+}
+
+/// What the steps of an execution so far have to do with each other, by the definition: knows nothing of vector clocks.
+#[derive(Clone, Debug, Default)]
+pub struct Past {
+    feet: Vec<Foot>,
+    /// Of each step those that happen before it, as bits.
+    before: Vec<u128>,
+    /// Of each step a number that stands for it, its thread, its outcome and all that happens before it.
+    names: Vec<u64>,
+}
+
+impl Past {
+    /// Adds a step.
+    pub fn push(&mut self, foot: Foot, outcome: u16) {
+        let depends = |earlier: &Foot| {
+            let conflict = |a: &(u64, bool, Op)| foot.accesses.iter().any(|b| a.0 == b.0 && (a.1 || b.1));
+            earlier.thread == foot.thread
+                || earlier.enables.contains(&foot.thread)
+                || foot.ends
+                || earlier.accesses.iter().any(conflict)
+        };
+        let mut before = 0u128;
+        for (at, earlier) in self.feet.iter().enumerate() {
+            if depends(earlier) {
+                before |= self.before[at] | 1 << at;
+            }
+        }
+        let mut name = mix((foot.thread as u64) << 32 | u64::from(outcome));
+        for (at, other) in self.names.iter().enumerate().filter(|(at, _)| before >> at & 1 != 0) {
+            name = name.wrapping_add(mix(*other ^ u64::from(self.feet[at].thread == foot.thread)));
+        }
+        self.names.push(mix(name));
+        self.before.push(before);
+        self.feet.push(foot);
+    }
+
+    /// The number that stands for the class of all steps so far.
+    pub fn class(&self) -> u64 {
+        self.names.iter().fold(0, |sum, name| sum.wrapping_add(*name))
+    }
+}
+
+fn mix(word: u64) -> u64 {
+    let z = (word ^ word >> 31).wrapping_add(0x9e37_79b9_7f4a_7c15).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    (z ^ z >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93) ^ z >> 29
 }
 
 /// `threads` threads of `steps` steps that never block.

@@ -1,10 +1,14 @@
 //! Runs a plan on a toy program as the runtime runs it on a real one: decisions where there are two choices or more,
 //! choice 0 being the running thread or else the next enabled one in cyclic order, overrides checked by kind, number
-//! of choices and hash.
+//! of choices and hash, threads that sleep left aside, and what each step touches written down.
 
 use crate::oracle::Whole;
-use crate::program::{Program, State};
-use heisen_trace::{Decision, DecisionKind, Divergence, End, Execution, Plan, Policy, hash};
+use crate::program::{Past, Program, State};
+use heisen_trace::plan::Touches;
+use heisen_trace::{
+    Decision, DecisionKind, Divergence, End, Execution, Override, Plan, Policy, Sleeper, Touch, TouchKind,
+    hash,
+};
 
 /// An execution, and the schedule it came to.
 #[derive(Clone, Debug)]
@@ -15,36 +19,66 @@ pub struct Run {
 
 struct Recorder<'p> {
     plan: &'p Plan,
+    /// The override that comes next.
+    next: usize,
+    /// The step that is being taken. Before the first point it is 0.
     step: u32,
     hash: u64,
     decisions: Vec<Decision>,
+    touches: Vec<Touch>,
+    asleep: Vec<Sleeper>,
     diverged: Option<Divergence>,
 }
 
 impl Recorder<'_> {
-    /// Makes one choice and counts one step.
-    fn choose(&mut self, kind: DecisionKind, options: u16, preemptive: bool) -> u16 {
-        let fixed = self.plan.overrides.iter().find(|o| o.step == self.step);
+    /// Counts one step and makes one choice; `threads` are what the choices stand for, if it is one of threads.
+    fn choose(&mut self, kind: DecisionKind, options: u16, preemptive: bool, threads: &[usize]) -> u16 {
+        self.step += 1;
+        let overrides = &self.plan.overrides;
+        self.next += overrides[self.next..].partition_point(|o| o.step <= self.step).saturating_sub(1);
+        let decides = options >= 2 && kind == DecisionKind::Thread;
+        let is_for = |o: &&Override| o.step == self.step || o.named && o.step < self.step;
+        let fixed = overrides.get(self.next).filter(is_for).filter(|o| !o.named || decides);
+        self.next += usize::from(fixed.is_some());
+        let last = overrides.last().map_or(0, |o| o.step);
         let mut chosen = 0;
         if let Some(o) = fixed {
-            let last = self.plan.overrides.last().is_some_and(|l| l.step == o.step);
+            let named = threads.iter().position(|&t| t == usize::from(o.choice));
+            let choice = if o.named { named.map(|at| at as u16) } else { Some(o.choice) };
             let as_expected = o.kind == kind as u8
-                && o.options == options
-                && o.choice < options
-                && (!last || self.plan.expect == self.hash);
+                && (o.options == 0 || o.options == options)
+                && choice.is_some_and(|choice| choice < options)
+                && (o.step != last || self.plan.expect == 0 || self.plan.expect == self.hash);
             if as_expected {
-                chosen = o.choice;
-            } else {
+                chosen = choice.unwrap();
+            } else if !o.named {
                 let found = format!("{} of {options}", kind.name());
                 self.diverged.get_or_insert(Divergence { step: self.step, found });
             }
+        } else if self.step > last && self.next == overrides.len() && kind == DecisionKind::Thread {
+            let sleeps = |t: &usize| self.asleep.iter().any(|s| usize::from(s.thread) == *t);
+            chosen = threads.iter().position(|t| !sleeps(t)).unwrap_or(0) as u16;
         }
         if options >= 2 {
             let (step, hash) = (self.step, self.hash);
             self.decisions.push(Decision { step, kind, options, chosen, preemptive, hash });
         }
-        self.step += 1;
         chosen
+    }
+
+    fn touch(&mut self, kind: TouchKind, thread: usize, op: u8, word: u64) {
+        self.touches.push(Touch { step: self.step, thread: thread as u16, kind, op, word });
+        if self.step < self.plan.sleep.from {
+            return;
+        }
+        let wakes = |s: &Sleeper| match (kind, s.touches) {
+            (TouchKind::Enables, _) => u64::from(s.thread) == word,
+            (TouchKind::Write, Touches::Reads(object) | Touches::Writes(object)) => object == word,
+            (TouchKind::Read, Touches::Writes(object)) => object == word,
+            _ => false,
+        };
+        let woken: Vec<u16> = self.asleep.iter().filter(|s| wakes(s)).map(|s| s.thread).collect();
+        self.asleep.retain(|s| usize::from(s.thread) == thread || !woken.contains(&s.thread));
     }
 }
 
@@ -53,8 +87,18 @@ pub fn run(program: &Program, plan: &Plan) -> Run {
     assert_eq!(plan.policy, Policy::Default);
     let threads = program.len();
     let mut state = State::new(program);
-    let mut r = Recorder { plan, step: 0, hash: hash::EMPTY, decisions: vec![], diverged: None };
-    let mut whole = Whole { schedule: vec![], preemptions: 0, deadlock: false };
+    let mut r = Recorder {
+        plan,
+        next: 0,
+        step: 0,
+        hash: hash::EMPTY,
+        decisions: vec![],
+        touches: vec![],
+        asleep: plan.sleep.sleepers.clone(),
+        diverged: None,
+    };
+    let mut past = Past::default();
+    let (mut schedule, mut preemptions) = (vec![], 0);
     loop {
         let running_on = state.running.is_some_and(|t| state.is_enabled(t));
         // The running thread is the first in the cycle if it is enabled and simply not there if it is not.
@@ -65,37 +109,57 @@ pub fn run(program: &Program, plan: &Plan) -> Run {
             break;
         }
         let options = enabled.len() as u16;
-        let choice = r.choose(DecisionKind::Thread, options, running_on);
-        whole.preemptions += u32::from(running_on && choice != 0);
+        let choice = r.choose(DecisionKind::Thread, options, running_on, &enabled);
+        if options >= 2 {
+            let set = enabled.iter().fold(0, |set, &t| set | 1 << t);
+            r.touch(TouchKind::Choices, enabled[0], 0, set);
+            r.touch(TouchKind::State, 0, 0, past.class());
+        }
+        preemptions += u32::from(running_on && choice != 0);
         let thread = enabled[usize::from(choice)];
+        if thread != state.running.unwrap_or(0) {
+            r.touch(TouchKind::Switch, thread, 0, 0);
+        }
         r.hash = hash::fold(r.hash, thread as u16, 1, options);
         let mut outcome = 0;
         let outcomes = state.outcomes(thread);
         if let Some(next) = state.next_of(thread)
             && outcomes > 1
         {
-            outcome = r.choose(next.kind(), outcomes, false);
+            outcome = r.choose(next.kind(), outcomes, false, &[]);
             // Which outcome it was must show in the hash, as the waiter that is woken does.
             r.hash = hash::fold(r.hash, outcome, 2, outcomes);
         }
+        let foot = state.foot((thread, outcome));
+        for &(object, write, op) in &foot.accesses {
+            let kind = if write { TouchKind::Write } else { TouchKind::Read };
+            r.touch(kind, thread, op as u8, object);
+        }
+        for &other in &foot.enables {
+            r.touch(TouchKind::Enables, thread, 0, other as u64);
+        }
+        if r.step >= plan.sleep.from {
+            let stays = |s: &Sleeper| usize::from(s.thread) == thread || s.touches != Touches::Everything;
+            r.asleep.retain(stays);
+        }
+        past.push(foot, outcome);
         state.take((thread, outcome));
-        whole.schedule.push((thread, outcome));
+        schedule.push((thread, outcome));
     }
-    let over = r.plan.overrides.last().filter(|o| o.step >= r.step);
+    let over = r.plan.overrides.last().filter(|o| o.step > r.step && !o.named);
     if let Some(o) = over {
         r.diverged.get_or_insert(Divergence { step: o.step, found: "the end".into() });
     }
-    whole.deadlock = !state.all_ended();
-    let end = if whole.deadlock { End::Deadlock } else { End::Exit(0) };
-    let (steps, decisions, diverged) = (r.step, r.decisions, r.diverged);
-    let execution = Execution {
-        steps,
-        threads: threads as u32,
-        decisions,
-        touches: vec![],
-        end,
-        notes: vec![],
-        diverged,
-    };
-    Run { execution, whole }
+    let deadlock = !state.all_ended();
+    // A point was passed after which nobody could go on.
+    r.step += u32::from(deadlock);
+    for (thread, object, op) in state.waits() {
+        r.touch(TouchKind::Waits, thread, op as u8, object);
+    }
+    let end = if deadlock { End::Deadlock } else { End::Exit(state.over().unwrap_or(0)) };
+    let (steps, decisions, touches, diverged) = (r.step, r.decisions, r.touches, r.diverged);
+    let threads = threads as u32;
+    let execution = Execution { steps, threads, decisions, touches, end, notes: vec![], diverged };
+    let (class, last) = (past.class(), state.into_last());
+    Run { execution, whole: Whole { schedule, preemptions, deadlock, class, last } }
 }

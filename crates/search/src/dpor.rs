@@ -1,0 +1,559 @@
+//! Dynamic partial order reduction: one execution of each class of equivalent ones.
+//!
+//! Abdulla, Aronis, Jonsson, Sagonas: Optimal Dynamic Partial Order Reduction, POPL 2014; Source Sets: A Foundation for
+//! Optimal Dynamic Partial Order Reduction, JACM 2017. Depth first over the states of one execution: a race that can be
+//! reversed (`reversal`) adds to the state before its first event a sequence that reverses it, unless that leads to what
+//! was explored. What was explored from a state sleeps (Godefroid's sleep sets) until something it depends on has happened.
+//!
+//! - [`Dpor::optimal`] keeps whole sequences, in wake-up trees (`wakeup`): no execution is started that is not of a new
+//!   class. The exceptions are named in `reversal` ("perhaps") and in the paragraphs below.
+//! - [`Dpor::source`] keeps first steps only, from source sets: less work for each execution, but some of them find, on the
+//!   way, that all threads sleep.
+//! - [`Dpor::sleeping`] branches to every thread, as depth-first search does, and has sleep sets alone.
+//!
+//! Guarantees: of a program whose executions all end, at least one execution of every class is explored, so every final
+//! state, deadlock and failure is found; and no class is explored to its end twice. All of it speaks of what touches show:
+//! data that is shared but not seen by the runtime must be protected by what is. It knows no bounds.
+//!
+//! *Plans.* A sequence leads through states that were not visited, so it names threads and not choices
+//! ([`Override::thread`]), and who sleeps goes with the plan, so that the rest of the execution is of a new class, too. An
+//! execution that lets a sleeping thread go on though another could is cut off there, and run again with that one.
+//!
+//! *Other choices* than of threads are part of an event, and all of them are explored. Until they are its thread does not
+//! sleep, and then it does with what any of the outcomes touches: if outcomes touch different things, some classes may be
+//! run into twice.
+//!
+//! *The end of the process* depends on all events: threads that could still go on are tried before it. What threads wait
+//! for in vain at the end is treated as an event.
+//!
+//! *Several at a time.* Executions are taken in depth-first order, however many plans are out. Plans that come later in that
+//! order are handed out early if nothing that is found until then can change them, and their executions kept.
+
+use crate::ledger::Ledger;
+use crate::relation::{Event, Events, Footprint, Outcome};
+use crate::reversal::Races;
+use crate::wakeup::{self, Branch, Step};
+use crate::{Status, Strategy, Touches};
+use heisen_trace::plan::Touches as Asleep;
+use heisen_trace::{DecisionKind, Execution, Override, Plan, Policy, Sleep, Sleeper};
+use serde::{Deserialize, Serialize};
+
+/// Dynamic partial order reduction.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Dpor {
+    variant: Variant,
+    /// The states that the execution in hand went through, but for those that nothing is left to try from.
+    path: Vec<Node>,
+    /// What is explored now.
+    pick: Option<Pick>,
+    /// Executions that came before their turn. Their plans stay in the ledger, so a search that is saved runs them again.
+    #[serde(skip)]
+    early: Vec<(Plan, Execution)>,
+    classes: u64,
+    blocked: u64,
+    ledger: Ledger,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Variant {
+    Sleeping,
+    Source,
+    Optimal,
+}
+
+/// A state.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Node {
+    /// The event that leads from here to the next state of the path.
+    event: Event,
+    /// What the events of its thread touch that were explored from here; none while there is none.
+    explored: Option<Footprint>,
+    /// Who sleeps here.
+    sleep: Vec<Footprint>,
+    /// What is left to be explored with the thread of the event.
+    outcomes: Vec<Todo>,
+    /// What is left to be explored with others.
+    branches: Vec<Branch>,
+}
+
+/// The first outcomes of an event, the last of which is still to be explored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Todo {
+    outcomes: Vec<Outcome>,
+    out: bool,
+}
+
+/// The next thing to explore.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Pick {
+    /// The number of the state it leaves the path at.
+    depth: usize,
+    way: Way,
+    plan: Plan,
+    out: bool,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+enum Way {
+    /// Steps of other threads, each with the branches of the state after it.
+    Steps(Vec<(Step, Vec<Branch>)>),
+    /// The same thread, with other outcomes: those before this index are as before.
+    Outcomes(usize),
+}
+
+impl Node {
+    fn sleeps(&self, thread: u16) -> bool {
+        self.sleep.iter().any(|q| q.thread == thread)
+    }
+
+    /// Adds a branch to a thread of which nothing else is known.
+    fn add_unknown(&mut self, thread: u16) {
+        let known = self.branches.iter().any(|b| b.step.foot.thread == thread);
+        if !known && !self.sleeps(thread) {
+            self.branches.push(Branch::unknown(thread));
+        }
+    }
+
+    /// Notes the choices that the event of this state had from its outcome number `from` on. All that follows from them is
+    /// explored, and not just what certain sequences lead to.
+    fn add_outcomes(&mut self, from: usize) {
+        for (at, o) in self.event.outcomes.iter().enumerate().skip(from) {
+            for chosen in (0..o.options).filter(|&c| c != o.chosen) {
+                let mut outcomes = self.event.outcomes[..at].to_vec();
+                outcomes.push(Outcome { chosen, ..*o });
+                let thread = self.event.thread();
+                self.branches.retain(|b| b.step.foot.thread != thread || !b.step.begins_with(&outcomes));
+                self.outcomes.push(Todo { outcomes, out: false });
+            }
+        }
+    }
+
+    /// Whether someone sleeps who would still sleep after the event of this state, whatever its outcome. Then what follows
+    /// from other outcomes was explored, but for what sequences lead to that were found when it was.
+    fn stays_asleep(&self) -> bool {
+        self.sleep.iter().any(|q| !q.rivals(&self.event.foot))
+    }
+
+    /// Whether a branch is to be explored at all.
+    fn allows(&self, branch: &Branch) -> bool {
+        let thread = branch.step.foot.thread;
+        self.event.could_be(thread) && !self.sleeps(thread)
+    }
+}
+
+/// Those that still sleep after an event.
+fn still_asleep(sleep: &[Footprint], event: &Footprint) -> Vec<Footprint> {
+    sleep.iter().filter(|q| !event.precedes(q)).cloned().collect()
+}
+
+impl Dpor {
+    fn new(variant: Variant) -> Dpor {
+        Dpor {
+            variant,
+            path: vec![],
+            pick: None,
+            early: vec![],
+            classes: 0,
+            blocked: 0,
+            ledger: Ledger::default(),
+        }
+    }
+
+    /// Optimal dynamic partial order reduction.
+    pub fn optimal() -> Dpor {
+        Dpor::new(Variant::Optimal)
+    }
+
+    /// Dynamic partial order reduction with source sets and sleep sets.
+    pub fn source() -> Dpor {
+        Dpor::new(Variant::Source)
+    }
+
+    /// Depth-first search with sleep sets.
+    pub fn sleeping() -> Dpor {
+        Dpor::new(Variant::Sleeping)
+    }
+
+    /// Takes in the execution of what was picked.
+    fn feed(&mut self, pick: Pick, execution: &Execution) {
+        if !self.ledger.done(&pick.plan, execution) {
+            return;
+        }
+        let events = Events::read(execution).filter(|events| self.is_as_planned(&pick, events));
+        let Some(mut events) = events else {
+            self.ledger.diverged();
+            return;
+        };
+        if !events.told {
+            self.ledger.clipped();
+        }
+        let first_new = self.path.len();
+        let cut = self.extend(pick, &events);
+        match cut {
+            Some(at) => {
+                events.cut(at);
+                self.blocked += 1;
+            }
+            None => self.classes += 1,
+        }
+        if self.variant == Variant::Sleeping {
+            for node in &mut self.path[first_new..] {
+                for thread in node.event.candidates.clone() {
+                    if node.explored.as_ref().is_none_or(|e| e.thread != thread) {
+                        node.add_unknown(thread);
+                    }
+                }
+            }
+        } else {
+            self.reverse_races(&events);
+        }
+        if let Some(node) = self.path.last_mut()
+            && cut.is_none()
+            && node.event.foot.all
+        {
+            // With the end behind it, so that nobody sleeps any more after that.
+            let foot = node.event.foot.clone();
+            let end = Step { foot, outcomes: vec![], sure: false, perhaps: true };
+            for thread in node.event.candidates.clone() {
+                if thread == node.event.thread() || node.sleeps(thread) {
+                } else if self.variant == Variant::Optimal {
+                    wakeup::insert(&mut node.branches, vec![Branch::unknown(thread).step, end.clone()]);
+                } else {
+                    node.add_unknown(thread);
+                }
+            }
+        }
+    }
+
+    /// Whether an execution begins as those before it did, and then as it was told to.
+    fn is_as_planned(&self, pick: &Pick, events: &Events) -> bool {
+        let events = &events.events;
+        let same = |(node, event): (&Node, &Event)| node.event == *event;
+        if events.len() < pick.depth || !self.path[..pick.depth].iter().zip(events).all(same) {
+            return false;
+        }
+        let rest = &events[pick.depth..];
+        match &pick.way {
+            Way::Outcomes(_) => {
+                rest.first().is_some_and(|e| e.thread() == self.path[pick.depth].event.thread())
+            }
+            Way::Steps(steps) => {
+                // Whom a step enables depends on who waits already.
+                let same = |step: &Step, event: &Event| {
+                    step.foot.accesses == event.foot.accesses && step.outcomes.len() == event.outcomes.len()
+                };
+                steps.iter().enumerate().all(|(at, (step, _))| {
+                    let taken = |e: &Event| e.thread() == step.foot.thread && (!step.sure || same(step, e));
+                    step.perhaps || rest.get(at).is_some_and(taken)
+                })
+            }
+        }
+    }
+
+    /// Makes the path that of an execution. Tells the event at which a thread goes on that sleeps, if there is one: all from
+    /// there on was explored.
+    fn extend(&mut self, pick: Pick, events: &Events) -> Option<usize> {
+        let mut sleep = self.path.get(pick.depth).map_or(vec![], |node| node.sleep.clone());
+        let (mut left, from) = match pick.way {
+            Way::Steps(steps) => (steps, 0),
+            Way::Outcomes(from) => (vec![], from),
+        };
+        left.reverse();
+        let optimal = self.variant == Variant::Optimal;
+        for (at, event) in events.events.iter().enumerate().skip(pick.depth) {
+            let foot = &event.foot;
+            if let Some(node) = self.path.get_mut(at) {
+                node.event = event.clone();
+                node.explored.get_or_insert_with(|| foot.clone()).add(foot);
+                if from > 0 || !(optimal && node.stays_asleep()) {
+                    node.add_outcomes(from);
+                }
+            } else {
+                let branches = left.pop().map_or(vec![], |(_, branches)| branches);
+                let mut node = Node {
+                    event: event.clone(),
+                    explored: Some(foot.clone()),
+                    sleep: sleep.clone(),
+                    outcomes: vec![],
+                    branches,
+                };
+                if node.sleeps(foot.thread) {
+                    node.explored = None;
+                    if let Some(&awake) = event.candidates.iter().find(|&&t| !node.sleeps(t)) {
+                        node.add_unknown(awake);
+                        self.path.push(node);
+                    }
+                    return Some(at);
+                }
+                if !(optimal && node.stays_asleep()) {
+                    node.add_outcomes(0);
+                }
+                self.path.push(node);
+            }
+            sleep = still_asleep(&sleep, foot);
+        }
+        None
+    }
+
+    /// Adds to the states of the path what reverses the races of its events.
+    fn reverse_races(&mut self, events: &Events) {
+        let races = Races::new(events);
+        for race in races.all() {
+            let node = &mut self.path[race.first];
+            if self.variant == Variant::Optimal {
+                let sequence = races.reversal(&race, events.events.len());
+                if !node.sleep.iter().any(|q| wakeup::weak_initial(q, &sequence).is_some()) {
+                    wakeup::insert(&mut node.branches, sequence);
+                }
+            } else {
+                let sequence = races.reversal(&race, race.second.min(events.events.len()));
+                let tried = |thread| {
+                    node.sleeps(thread) || node.branches.iter().any(|b| b.step.foot.thread == thread)
+                };
+                let covered = (0..sequence.len()).any(|at| {
+                    let thread = sequence[at].foot.thread;
+                    let first = sequence.iter().position(|s| s.foot.thread == thread) == Some(at);
+                    first && tried(thread) && wakeup::initial(at, &sequence)
+                });
+                if !covered {
+                    node.branches.push(Branch::unknown(sequence[0].foot.thread));
+                }
+            }
+        }
+    }
+
+    /// Finds what is to be explored next, the deepest first, and leaves states behind from which nothing is.
+    fn advance(&mut self) -> Option<Pick> {
+        loop {
+            let depth = self.path.len().checked_sub(1)?;
+            let node = &mut self.path[depth];
+            if !node.outcomes.is_empty() {
+                let todo = node.outcomes.remove(0);
+                let plan = self.plan_of_outcomes(depth, &todo.outcomes);
+                return Some(Pick { depth, way: Way::Outcomes(todo.outcomes.len()), plan, out: todo.out });
+            }
+            // Other outcomes of the same thread come next; only then it sleeps.
+            let thread = node.explored.as_ref().map(|foot| foot.thread);
+            if thread.is_none() || node.branches.first().map(|b| b.step.foot.thread) != thread {
+                node.sleep.extend(node.explored.take());
+            }
+            while !self.path[depth].branches.is_empty() {
+                let branch = self.path[depth].branches.remove(0);
+                if self.path[depth].allows(&branch) {
+                    let out = branch.out;
+                    let steps = branch.into_first();
+                    let plan = self.plan_of_steps(depth, &steps, &self.path[depth].sleep);
+                    return Some(Pick { depth, way: Way::Steps(steps), plan, out });
+                }
+            }
+            self.path.pop();
+        }
+    }
+
+    /// Finds a plan that will come later and that nothing can change until then.
+    fn early_plan(&mut self) -> Option<Plan> {
+        let (now, now_steps) = match &self.pick {
+            Some(Pick { depth, way: Way::Steps(steps), .. }) => (Some(*depth), steps.first()),
+            Some(Pick { depth, way: Way::Outcomes(_), .. }) => (Some(*depth), None),
+            None => (None, None),
+        };
+        let certain = |step: &Step| step.sure && step.outcomes.is_empty();
+        for depth in (0..self.path.len()).rev() {
+            let node = &self.path[depth];
+            if let Some(at) = node.outcomes.iter().position(|t| !t.out) {
+                let plan = self.plan_of_outcomes(depth, &node.outcomes[at].outcomes);
+                self.path[depth].outcomes[at].out = true;
+                return Some(plan);
+            }
+            if !node.outcomes.is_empty() {
+                continue;
+            }
+            let mut sleep = node.sleep.clone();
+            if now == Some(depth) {
+                let Some((step, _)) = now_steps.filter(|(step, _)| certain(step)) else { continue };
+                sleep.push(step.foot.clone());
+            } else {
+                let thread = node.explored.as_ref().map(|foot| foot.thread);
+                if thread.is_some() && node.branches.first().map(|b| b.step.foot.thread) == thread {
+                    continue;
+                }
+                sleep.extend(node.explored.clone());
+            }
+            for at in 0..node.branches.len() {
+                let branch = &node.branches[at];
+                if !node.allows(branch) || sleep.iter().any(|q| q.thread == branch.step.foot.thread) {
+                    continue;
+                }
+                if !branch.out {
+                    let plan = self.plan_of_steps(depth, &branch.clone().into_first(), &sleep);
+                    self.path[depth].branches[at].out = true;
+                    return Some(plan);
+                }
+                if !certain(&branch.step) {
+                    break;
+                }
+                sleep.push(branch.step.foot.clone());
+            }
+        }
+        None
+    }
+
+    /// The plan that goes along the path to a state.
+    fn plan_to(&self, depth: usize) -> Plan {
+        let mut plan = Plan::new(Policy::Default);
+        for Node { event, .. } in &self.path[..depth] {
+            add_thread(&mut plan, event, event.chosen.map_or(0, |(chosen, ..)| chosen), false);
+            add_outcomes(&mut plan, event.step, &event.outcomes, false);
+        }
+        plan
+    }
+
+    /// The plan for other outcomes of the event at a state.
+    fn plan_of_outcomes(&self, depth: usize, outcomes: &[Outcome]) -> Plan {
+        let node = &self.path[depth];
+        let mut plan = self.plan_to(depth);
+        add_thread(&mut plan, &node.event, node.event.chosen.map_or(0, |(chosen, ..)| chosen), false);
+        add_outcomes(&mut plan, node.event.step, outcomes, true);
+        plan.expect = outcomes.last().map_or(0, |o| o.hash);
+        plan.sleep = asleep(node.event.step, &node.sleep);
+        plan
+    }
+
+    /// The plan for steps of others from a state at which so many sleep.
+    fn plan_of_steps(&self, depth: usize, steps: &[(Step, Vec<Branch>)], sleep: &[Footprint]) -> Plan {
+        let node = &self.path[depth];
+        let mut plan = self.plan_to(depth);
+        let mut step = node.event.step;
+        let mut sleep = sleep.to_vec();
+        for (at, (next, _)) in steps.iter().enumerate() {
+            if at == 0 {
+                let thread = |&t: &u16| t == next.foot.thread;
+                let choice = node.event.candidates.iter().position(thread).unwrap_or(0);
+                add_thread(&mut plan, &node.event, choice as u16, true);
+            } else {
+                plan.overrides.push(Override::thread(step, next.foot.thread));
+                plan.expect = 0;
+            }
+            let last = at + 1 == steps.len();
+            if last && (next.foot.all || !still_asleep(&sleep, &next.foot).is_empty()) {
+                plan.sleep = asleep(step, &sleep);
+            }
+            if next.sure {
+                add_outcomes(&mut plan, step, &next.outcomes, false);
+            }
+            sleep = still_asleep(&sleep, &next.foot);
+            step += 1 + next.outcomes.len() as u32;
+        }
+        plan
+    }
+}
+
+/// Lets the thread of a choice take a step; choice 0 only if that `must` be said.
+fn add_thread(plan: &mut Plan, event: &Event, choice: u16, must: bool) {
+    if choice > 0 || must {
+        let options = event.candidates.len() as u16;
+        plan.overrides.push(Override::new(event.step, DecisionKind::Thread, choice, options));
+        let (_, hash, preemptive) = event.chosen.unwrap_or_default();
+        plan.expect = hash;
+        plan.preemptions += u32::from(preemptive && choice > 0);
+    }
+}
+
+/// Adds the outcomes of an event; outcome 0 only if it is the last and that `must` be said.
+fn add_outcomes(plan: &mut Plan, step: u32, outcomes: &[Outcome], must: bool) {
+    for (at, o) in outcomes.iter().enumerate() {
+        if o.chosen > 0 || must && at + 1 == outcomes.len() {
+            let step = step + 1 + at as u32;
+            let (choice, options, kind) = (o.chosen, o.options, o.kind);
+            plan.overrides.push(Override { step, choice, options, kind, named: false });
+            plan.expect = o.hash;
+        }
+    }
+}
+
+/// Who sleeps, as plans tell it.
+fn asleep(from: u32, sleep: &[Footprint]) -> Sleep {
+    let mut sleepers = Vec::new();
+    for q in sleep {
+        let mut add = |touches| sleepers.push(Sleeper { thread: q.thread, touches });
+        if q.all {
+            add(Asleep::Everything);
+        } else if q.accesses.is_empty() {
+            add(Asleep::Nothing);
+        } else {
+            q.accesses
+                .iter()
+                .for_each(|a| add(if a.write { Asleep::Writes(a.object) } else { Asleep::Reads(a.object) }));
+        }
+    }
+    Sleep { from: if sleepers.is_empty() { 0 } else { from }, sleepers }
+}
+
+impl Strategy for Dpor {
+    fn next(&mut self) -> Option<Plan> {
+        // Executions that come before their turn are lost when the search is saved, so that whose turn it is goes first.
+        if let Some(pick) = &self.pick {
+            self.ledger.prefer(&pick.plan);
+        }
+        if let Some(plan) = self.ledger.again() {
+            return Some(plan);
+        }
+        if self.ledger.handed() == 0 {
+            let plan = Plan::new(Policy::Default);
+            self.pick = Some(Pick { depth: 0, way: Way::Steps(vec![]), plan, out: false });
+        }
+        let plan = match self.pick.as_mut()? {
+            pick if !pick.out => {
+                pick.out = true;
+                pick.plan.clone()
+            }
+            _ => self.early_plan()?,
+        };
+        Some(self.ledger.hand_out(plan))
+    }
+
+    fn done(&mut self, plan: &Plan, execution: &Execution) {
+        assert!(self.ledger.is_out(plan), "a plan was given back that is not out");
+        self.early.push((plan.clone(), execution.clone()));
+        while let Some(pick) = self.pick.take() {
+            let Some(at) = self.early.iter().position(|(plan, _)| *plan == pick.plan) else {
+                self.pick = Some(pick);
+                return;
+            };
+            let (_, execution) = self.early.swap_remove(at);
+            self.feed(pick, &execution);
+            self.pick = self.advance();
+        }
+    }
+
+    fn give_back_unrun(&mut self, plan: &Plan) {
+        self.ledger.give_back(plan);
+    }
+
+    fn needs_decisions(&self) -> bool {
+        true
+    }
+
+    fn needs_touches(&self) -> Touches {
+        Touches::All
+    }
+
+    fn status(&self) -> Status {
+        let mut status = self.ledger.status();
+        let started = self.ledger.handed() > 0;
+        let left = |node: &Node| {
+            let outcomes = node.outcomes.iter().filter(|t| !t.out).count();
+            let branches = node.branches.iter().map(|b| b.leaves() - usize::from(b.out));
+            outcomes + branches.sum::<usize>()
+        };
+        status.out -= self.early.len();
+        status.queued += self.path.iter().map(left).sum::<usize>();
+        status.queued += usize::from(!started || self.pick.as_ref().is_some_and(|pick| !pick.out));
+        status.classes = Some(self.classes);
+        status.blocked = self.blocked;
+        status.exhausted = started && self.pick.is_none() && self.ledger.is_settled();
+        status.whole = status.exhausted && !status.has_gaps();
+        status
+    }
+}

@@ -1,0 +1,125 @@
+//! The reductions, on random programs, against the oracle.
+
+use crate::drive::{Pace, Visit, drive};
+use crate::generator::{Taste, program};
+use crate::oracle::Whole;
+use crate::program::{Last, Program};
+use heisen_search::{Dfs, Dpor, Icb, Status, Strategy};
+use std::collections::BTreeSet;
+
+const MOST: usize = 3000;
+
+fn classes(all: &[Whole]) -> BTreeSet<u64> {
+    all.iter().map(|w| w.class).collect()
+}
+
+fn lasts(all: &[Whole]) -> BTreeSet<(bool, Last)> {
+    all.iter().map(|w| (w.deadlock, w.last.clone())).collect()
+}
+
+fn explore(mut dpor: Dpor, program: &Program, pace: Pace) -> (Vec<Visit>, Status) {
+    let visits = drive(&mut dpor, program, pace);
+    (visits, dpor.status())
+}
+
+fn check(seed: u64, taste: Taste) {
+    let (program, all) = program(seed, taste, MOST);
+    let expected = classes(&all);
+    for (name, dpor) in
+        [("sleeping", Dpor::sleeping()), ("source", Dpor::source()), ("optimal", Dpor::optimal())]
+    {
+        let (visits, status) = explore(dpor.clone(), &program, Pace::Batches(1));
+        let wholes: Vec<Whole> = visits.iter().map(|(_, w)| w.clone()).collect();
+        let tell = || format!("{name} of seed {seed}: {program:?}");
+        assert!(status.exhausted && status.whole, "{} {status:?}", tell());
+        let found = classes(&wholes);
+        if found != expected {
+            let missed = all.iter().find(|w| !found.contains(&w.class));
+            panic!("{}: {} of {} classes, not {missed:?}", tell(), found.len(), expected.len());
+        }
+        assert_eq!(lasts(&wholes), lasts(&all), "{}", tell());
+        assert_eq!(status.classes, Some(status.executions - status.blocked), "{}", tell());
+        if taste == Taste::Exact {
+            assert_eq!(status.classes, Some(expected.len() as u64), "{}", tell());
+            if name == "optimal" {
+                assert_eq!(status.blocked, 0, "{}", tell());
+            }
+        }
+        for pace in [Pace::Batches(64), Pace::Window(5)] {
+            let (others, other) = explore(dpor.clone(), &program, pace);
+            assert_eq!(other, status, "{} {pace:?}", tell());
+            let set = |v: &[Visit]| {
+                let mut v: Vec<_> = v.iter().map(|(p, w)| (p.overrides.clone(), w.clone())).collect();
+                v.sort();
+                v
+            };
+            assert_eq!(set(&others), set(&visits), "{} {pace:?}", tell());
+        }
+    }
+}
+
+#[test]
+fn random_programs() {
+    for seed in 0..500 {
+        check(seed, Taste::Exact);
+    }
+}
+
+#[test]
+fn random_programs_of_all_kinds() {
+    for seed in 0..500 {
+        check(seed, Taste::Any);
+    }
+}
+
+/// What a search finds within a bound: the ends, and whether they are deadlocks.
+fn found(strategy: &mut dyn Strategy, program: &Program, pace: Pace) -> (BTreeSet<(bool, Last)>, Vec<Visit>) {
+    let visits = drive(strategy, program, pace);
+    let wholes: Vec<Whole> = visits.iter().map(|(_, w)| w.clone()).collect();
+    (lasts(&wholes), visits)
+}
+
+fn check_cached(seed: u64) {
+    let (program, all) = program(seed, Taste::Any, MOST);
+    let tell = || format!("seed {seed}: {program:?}");
+    let most = all.iter().map(|w| w.preemptions).max().unwrap();
+    for pace in [Pace::Batches(1), Pace::Batches(64), Pace::Window(5)] {
+        let mut dfs = Dfs::new().cached();
+        let (ends, visits) = found(&mut dfs, &program, pace);
+        assert_eq!(ends, lasts(&all), "{}", tell());
+        assert!(dfs.status().whole && visits.len() <= all.len());
+        for bound in 0..=most {
+            let within: Vec<Whole> = all.iter().filter(|w| w.preemptions <= bound).cloned().collect();
+            let mut icb = Icb::new(Some(bound)).cached();
+            let (ends, visits) = found(&mut icb, &program, pace);
+            assert_eq!(ends, lasts(&within), "bound {bound} of {}", tell());
+            assert!(visits.is_sorted_by_key(|(_, w)| w.preemptions), "{}", tell());
+            assert!(visits.len() <= within.len(), "{}", tell());
+            let status = icb.status();
+            assert!(status.exhausted && status.explored_bound == Some(status.bound.unwrap()), "{}", tell());
+        }
+    }
+}
+
+#[test]
+fn a_cache_of_states_loses_no_end_within_any_bound() {
+    for seed in 0..500 {
+        check_cached(seed);
+    }
+}
+
+#[test]
+#[ignore = "minutes: part of the nightly tests"]
+fn ten_thousand_random_programs_with_a_cache() {
+    for seed in 500..10_500 {
+        check_cached(seed);
+    }
+}
+
+#[test]
+#[ignore = "minutes: part of the nightly tests"]
+fn ten_thousand_random_programs() {
+    for seed in 500..10_500 {
+        check(seed, if seed % 2 == 0 { Taste::Exact } else { Taste::Any });
+    }
+}
