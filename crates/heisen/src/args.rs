@@ -80,7 +80,7 @@ pub struct CheckArgs {
 
     /// Continue an interrupted search, with the options it was started with
     #[arg(long, value_name = "FILE", conflicts_with_all = [
-        "source", "no_instrument", "with_std", "command", "strategy", "bound", "depth", "steps", "hang", "seed", "keep_going", "expect_exit",
+        "source", "no_instrument", "with_std", "command", "strategy", "bound", "reduce", "depth", "steps", "hang", "seed", "keep_going", "expect_exit",
         "carrier", "fork", "spurious", "faults", "no_preempt", "focus", "at_ready", "cpus", "real_time", "timeouts", "before",
         "after", "dir", "stdin", "heap", "leaks", "patch", "warm_up", "races", "accesses",
         "suppressions"
@@ -106,6 +106,10 @@ pub struct SearchArgs {
     /// icb: stop after this many preemptions
     #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 2, value_parser = clap::value_parser!(u32).range(0..))]
     pub bound: u32,
+
+    /// icb and dfs: explore one of several executions that differ only in the order of independent steps
+    #[arg(long)]
+    pub reduce: bool,
 
     /// pct: look for bugs of this depth (ordering constraints)
     #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=32))]

@@ -244,6 +244,7 @@ pub fn options(args: &SearchArgs, stop: &AtomicBool) -> Result<Options, Error> {
         jobs: jobs(args),
         carrier: args.carrier.into(),
         fork: args.fork,
+        reduce: args.reduce,
         spurious: args.spurious,
         faults: args.faults,
         world: world(args, stop)?,

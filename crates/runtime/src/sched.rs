@@ -90,7 +90,7 @@ pub struct Sched {
     needs: [Cell<usize>; MAX_THREADS],
     /// How many there are that [`look_again`] has to look at in each step: threads that wait for a `pthread_once` in
     /// progress (see `shim::once`), timers that would end the program (see `shim::timer`), waits for descriptors
-    /// and calls that are out (see `io`), real time.
+    /// and calls that are out (see `io`), real time. And [`WATCHED`], where every step is looked at.
     look_again: Cell<usize>,
     /// Source of [`Thread::ticket`].
     tickets: Cell<u64>,
@@ -191,6 +191,14 @@ pub fn yield_point(op: Op, pc: usize) {
     report::event(op, 0, pc);
 }
 
+/// A bit of [`Sched::look_again`]: `touch` has to know of every step. So no other execution pays for it.
+const WATCHED: usize = 1 << 63;
+
+/// Whether every step of the execution that begins is told to `touch`.
+pub fn watch_steps() {
+    S.look_again.set(S.look_again.get() & !WATCHED | if touch::wanted() { WATCHED } else { 0 });
+}
+
 /// There is one thing more, or less, that [`look_again`] has to look at.
 pub fn add_errand() {
     S.look_again.set(S.look_again.get() + 1);
@@ -198,7 +206,7 @@ pub fn add_errand() {
 
 /// Whether there is anything for [`look_again`] to look at.
 pub fn has_errands() -> bool {
-    S.look_again.get() != 0
+    S.look_again.get() & !WATCHED != 0
 }
 
 pub fn remove_errand() {
@@ -310,6 +318,12 @@ fn alarm_at_point(step: u32) -> u32 {
 /// on in any case.
 #[cold]
 fn look_again(able: bool) {
+    if S.look_again.get() & WATCHED != 0 {
+        touch::stepped();
+    }
+    if !has_errands() {
+        return;
+    }
     crate::shim::once::recheck();
     crate::shim::timer::recheck();
     if clock::is_real() {

@@ -116,6 +116,13 @@ fn event(what: u64, before: u64) -> u64 {
     hash
 }
 
+/// The running thread has come to its next step: that, too, is a part of the state.
+pub fn stepped() {
+    if S.running.get() {
+        event(1 << 8 | crate::sched::thread(me()).op() as u64, 0);
+    }
+}
+
 #[cold]
 fn touch(name: u64, write: bool, op: u8) {
     if !S.running.get() {

@@ -60,6 +60,9 @@ pub struct Options {
     /// Whether each execution has a process of its own.
     #[serde(default)]
     pub fork: bool,
+    /// Whether dfs and icb leave out what leads to states that were explored already.
+    #[serde(default)]
+    pub reduce: bool,
     /// Spurious wake-ups of one execution.
     #[serde(default)]
     pub spurious: u32,
@@ -112,7 +115,9 @@ impl Options {
     /// A fresh search with the chosen strategy.
     pub fn search(&self) -> Search {
         match self.strategy {
+            Kind::Icb if self.reduce => Icb::new(Some(self.bound)).cached().into(),
             Kind::Icb => Icb::new(Some(self.bound)).into(),
+            Kind::Dfs if self.reduce => Dfs::new().cached().into(),
             Kind::Dfs => Dfs::new().into(),
             Kind::Random => Random::new(self.seed).into(),
             Kind::Pct => Pct::new(self.seed, self.depth).into(),
