@@ -55,10 +55,10 @@ const fn bug(test: &'static str, published: &'static str, message: &'static str)
 }
 
 pub const BUGS: &[Bug] = &[
-    Bug { executions: Some(3000), ..bug("crossbeam_channel", "RUSTSEC-2025-0024", "double free") },
+    Bug { executions: Some(3000), ..bug("crossbeam_channel", "RUSTSEC-2025-0024", "that it has freed already") },
     bug("flume", "flume's issue 78", "assertion `left == right` failed"),
-    bug("internment", "RUSTSEC-2020-0017", "use after free"),
+    bug("internment", "RUSTSEC-2020-0017", "that T2 has freed"),
     bug("spin", "RUSTSEC-2023-0031", "Encountered INCOMPLETE when polling Once"),
     bug("thread_local", "RUSTSEC-2022-0006", "nothing orders the two"),
-    bug("tokio", "RUSTSEC-2021-0124", "assertion `left == right` failed"),
+    bug("tokio", "RUSTSEC-2021-0124", "that T1 has freed"),
 ];
