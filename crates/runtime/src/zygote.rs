@@ -124,6 +124,7 @@ fn park() {
     let wire = report::wire();
     let zygote = sys::getpid();
     sys::become_subreaper();
+    crate::race::prepare();
     let mut ours = true;
     loop {
         if ours {

@@ -55,7 +55,10 @@ const fn bug(test: &'static str, published: &'static str, message: &'static str)
 }
 
 pub const BUGS: &[Bug] = &[
-    Bug { executions: Some(3000), ..bug("crossbeam_channel", "RUSTSEC-2025-0024", "that it has freed already") },
+    Bug {
+        executions: Some(3000),
+        ..bug("crossbeam_channel", "RUSTSEC-2025-0024", "that it has freed already")
+    },
     bug("flume", "flume's issue 78", "assertion `left == right` failed"),
     bug("internment", "RUSTSEC-2020-0017", "that T2 has freed"),
     bug("spin", "RUSTSEC-2023-0031", "Encountered INCOMPLETE when polling Once"),

@@ -23,8 +23,8 @@ pub mod order;
 pub mod points;
 pub mod shadow;
 
-use crate::report;
 use crate::sched::S;
+use crate::{report, sys};
 use core::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 use heisen_wire::access as flags;
 
@@ -57,6 +57,22 @@ pub fn instrumented() {
     if S.active.get() && report::wire().instrumented.swap(1, Relaxed) == 0 && S.running.get() {
         begin();
     }
+}
+
+/// The program is about to be parked: gets memory ready that every execution would have to ask for.
+pub fn prepare() {
+    /// What is larger is not touched everywhere.
+    const LARGE: usize = 64 << 20;
+    let wire = report::wire();
+    if wire.instrumented.load(Relaxed) == 0 || wire.access_flags.load(Relaxed) & flags::CHECK == 0 {
+        return;
+    }
+    sys::each_mapping(|from, to, rights, _| {
+        if rights[1] == b'w' && to - from <= LARGE && !owns(from) {
+            shadow::prepare(from, to);
+        }
+    });
+    arena::give(arena::take(1), 1);
 }
 
 /// An execution begins. One of a program without instrumented code pays nothing.

@@ -270,6 +270,13 @@ pub fn granule(address: usize) -> &'static Granule {
     unsafe { &*((BASE + (folded & !7) * RATIO) as *const Granule) }
 }
 
+/// Memory from here to there is going to be accessed: what is remembered of it is mapped once for all executions.
+pub fn prepare(from: usize, to: usize) {
+    for address in (from & !((1 << PIECE) - 1)..to).step_by(1 << PIECE) {
+        granule(address);
+    }
+}
+
 #[cold]
 fn map(piece: usize) {
     for (base, ratio) in [(BASE, RATIO), (PLACES, 4 * RATIO)] {

@@ -17,6 +17,7 @@ use heisen_wire::runner;
 pub const UNSEEN: u8 = 0;
 pub const SEEN: u8 = 1;
 
+const RLIMIT_DATA: usize = 2;
 const MAX_RANGES: usize = 64;
 /// Descriptors up to here are told apart.
 const MAX_FDS: usize = 512;
@@ -77,6 +78,8 @@ mod nr {
     pub const PRLIMIT64: usize = 302;
     pub const GETCPU: usize = 309;
     pub const GETRANDOM: usize = 318;
+    pub const PREADV2: usize = 327;
+    pub const PWRITEV2: usize = 328;
     pub const STATX: usize = 332;
     pub const FACCESSAT2: usize = 439;
 }
@@ -91,6 +94,9 @@ pub struct Calls {
     /// The program's own stack for handlers, which it only believes to be in use.
     alternate: Cell<[usize; 3]>,
     alternate_now: Cell<[usize; 3]>,
+    /// How much data the program may have.
+    limit: Cell<[u64; 2]>,
+    limit_changed: Cell<bool>,
     break_: Cell<usize>,
     break_changed: Cell<bool>,
     /// Signals whose action has changed, as bits, and what it was.
@@ -145,7 +151,10 @@ impl Calls {
         self.alternate.set(alternate);
         self.alternate_now.set(alternate);
         self.break_.set(sys::program_break());
-        true
+        let mut limit = [0u64; 2];
+        let asked = sys::call(nr::PRLIMIT64, [0, RLIMIT_DATA, 0, limit.as_mut_ptr() as usize, 0, 0]);
+        self.limit.set(limit);
+        asked == 0
     }
 
     /// Has the kernel hand over calls, wherever the selector says so.
@@ -171,6 +180,10 @@ impl Calls {
             let signal = changed.trailing_zeros() as usize + 1;
             changed &= changed - 1;
             sys::raw_action(signal as i32, Some(self.actions[signal].get()));
+        }
+        if self.limit_changed.replace(false) {
+            let limit = self.limit.get();
+            good &= sys::call(nr::PRLIMIT64, [0, RLIMIT_DATA, limit.as_ptr() as usize, 0, 0, 0]) == 0;
         }
         for range in &self.mapped[..self.mapped_count.replace(0)] {
             let (from, size) = range.get();
@@ -263,7 +276,11 @@ impl Calls {
             | nr::STATX => Fate::Made,
             // Output is thrown away, wherever it is.
             nr::WRITE | nr::WRITEV if matches!(args[0], 1 | 2) => Fate::Made,
-            nr::READ | nr::WRITE | nr::READV | nr::WRITEV | nr::LSEEK if self.has_opened(args[0]) => {
+            nr::READ | nr::WRITE | nr::WRITEV | nr::PWRITEV2 | nr::LSEEK if self.has_opened(args[0]) => {
+                Fate::Made
+            }
+            nr::READV | nr::PREADV2 if self.has_opened(args[0]) => {
+                make_way_for_pieces(args[1], args[2]);
                 Fate::Made
             }
             nr::LSEEK if args[1] == 0 && args[2] == 1 => Fate::Made,
@@ -278,6 +295,10 @@ impl Calls {
                 if matches!(args[1], F_GETFD | F_GETFL) { Fate::Made } else { Fate::Leaves }
             }
             nr::PRLIMIT64 if args[2] == 0 => Fate::Made,
+            nr::PRLIMIT64 if args[0] == 0 && args[1] == RLIMIT_DATA => {
+                self.limit_changed.set(true);
+                Fate::Made
+            }
             nr::OPENAT => {
                 const WRITES: usize = 3;
                 const CREATES: usize = 0o100 | 0o1000;
@@ -408,13 +429,10 @@ impl Calls {
     fn advise(&self, args: [usize; 6]) -> Fate {
         const DONTNEED: usize = 4;
         const FREE: usize = 8;
-        /// Beyond this it is not worth while.
-        const MOST: usize = 64 * PAGE;
         match args[2] {
             _ if self.has_mapped(args[0], args[1]) => Fate::Made,
-            DONTNEED if args[1] <= MOST => {
-                control().snapshot.dropped(args[0], args[1]);
-                Fate::Made
+            DONTNEED if control().snapshot.drop_pages(args[0], args[1].next_multiple_of(PAGE)) => {
+                Fate::Done(0)
             }
             DONTNEED | FREE => Fate::Leaves,
             // The others are hints.
@@ -471,6 +489,15 @@ fn make_way(args: [usize; 6]) {
             let size = args.get(index + 1).copied().filter(|&size| size <= MOST).unwrap_or(0).max(LITTLE);
             control().snapshot.will_write(at, size);
         }
+    }
+}
+
+/// The same for an array of `iovec`.
+fn make_way_for_pieces(pieces: usize, count: usize) {
+    for piece in 0..count.min(1024) {
+        // SAFETY: the caller passes so many of them.
+        let [at, size] = unsafe { *(pieces as *const [usize; 2]).add(piece) };
+        control().snapshot.will_write(at, size);
     }
 }
 

@@ -31,6 +31,9 @@ pub const SIZE: usize = TABLE * size_of::<u64>() + MAX_PAGES * PAGE;
 struct Region {
     from: Cell<usize>,
     to: Cell<usize>,
+    /// Whether it is that of a file, and whether any page of it is saved.
+    file: Cell<bool>,
+    saved: Cell<bool>,
 }
 
 pub struct Snapshot {
@@ -75,7 +78,10 @@ impl Snapshot {
         }
         for region in &self.regions[..self.count.get()] {
             let mut room = true;
-            sys::each_touched_page(region.from.get(), region.to.get(), |from, _| room &= self.save(from));
+            sys::each_touched_page(region.from.get(), region.to.get(), |from, _| {
+                region.saved.set(true);
+                room &= self.save(from);
+            });
             if !room {
                 return Err(runner::TOO_LARGE);
             }
@@ -112,6 +118,7 @@ impl Snapshot {
         if name == b"[stack]" {
             self.stack.set(from);
         }
+        self.regions[count].file.set(name.first() == Some(&b'/'));
         self.regions[count].from.set(from);
         self.regions[count].to.set(to);
         self.count.set(count + 1);
@@ -194,9 +201,29 @@ impl Snapshot {
         }
     }
 
-    /// Pages that were given back to the kernel are zeros by now: makes them hot, so that they are put back.
-    pub fn dropped(&self, from: usize, size: usize) {
-        self.will_write(from, size);
+    /// Makes whole pages zeros, as if they had been given back to the kernel; false if they are not all memory that was saved and
+    /// belongs to no file.
+    pub fn drop_pages(&self, from: usize, size: usize) -> bool {
+        let range = from..from + size;
+        let regions = &self.regions[..self.count.get()];
+        let of = |region: &Region| range.start.max(region.from.get())..range.end.min(region.to.get());
+        let parts = || regions.iter().filter(|region| !of(region).is_empty());
+        if parts().any(|region| region.file.get())
+            || parts().map(|region| of(region).len()).sum::<usize>() != size
+        {
+            return false;
+        }
+        for region in parts().filter(|region| region.saved.get()) {
+            for page in of(region).step_by(PAGE).filter(|&page| self.find(page).is_some()) {
+                self.written(page);
+            }
+        }
+        for hot in &self.hot[..self.hot_count.get()] {
+            if range.contains(&hot.get().0) {
+                clear(hot.get().0);
+            }
+        }
+        self.hot_count.get() < MAX_HOT
     }
 
     /// Puts all memory back as it was, and looks whether it is, if wanted; false if it is not, or may not be.
