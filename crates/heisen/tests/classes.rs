@@ -1,0 +1,104 @@
+//! Classes of equivalent executions, by counting: small programs whose numbers of classes are known.
+
+mod common;
+
+use common::{check_json, scratch};
+use serde_json::Value;
+
+/// Checks a C program that is made of declarations and the bodies of its threads, depth-first, one execution of each class
+/// or a few; the result of a complete search.
+fn check(declarations: &str, bodies: &[&str], args: &[&str]) -> Value {
+    let directory = scratch();
+    let functions: String = bodies
+        .iter()
+        .enumerate()
+        .map(|(number, body)| format!("static void *t{number}(void *unused) {{ {body} return unused; }}\n"))
+        .collect();
+    let each = |what: &dyn Fn(usize) -> String| (0..bodies.len()).map(what).collect::<String>();
+    let text = format!(
+        "#include <pthread.h>\n#include <stdatomic.h>\n#include <semaphore.h>\n{declarations}\n{functions}\
+         int main(void) {{ pthread_t t[{}];\n{}{}return 0; }}\n",
+        bodies.len(),
+        each(&|n| format!("pthread_create(&t[{n}], 0, t{n}, 0);\n")),
+        each(&|n| format!("pthread_join(t[{n}], 0);\n")),
+    );
+    std::fs::write(directory.path().join("p.c"), text).expect("the program is written");
+    let json = check_json(directory.path(), &[args, &["--reduce", "p.c"]].concat());
+    assert_eq!(
+        (&json["verdict"], &json["complete"]),
+        (&"clean".into(), &true.into()),
+        "{bodies:?}: {json:#}"
+    );
+    json
+}
+
+/// The classes that a search without bounds sees.
+fn classes(declarations: &str, bodies: &[&str]) -> u64 {
+    check(declarations, bodies, &["--strategy", "dfs"])["classes"].as_u64().expect("a number")
+}
+
+const MUTEXES: &str =
+    "static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER, n = PTHREAD_MUTEX_INITIALIZER; static int a, b;";
+const LOCK_M: &str = "pthread_mutex_lock(&m); a++; pthread_mutex_unlock(&m);";
+const LOCK_N: &str = "pthread_mutex_lock(&n); b++; pthread_mutex_unlock(&n);";
+
+#[test]
+fn critical_sections() {
+    // The orders in which k sections of one mutex can follow each other: C(6, 3), and 4! / (2! 2!).
+    assert_eq!(classes(MUTEXES, &[&LOCK_M.repeat(3), &LOCK_M.repeat(3)]), 20);
+    assert_eq!(classes(MUTEXES, &[&LOCK_M.repeat(2), &LOCK_M.repeat(2)]), 6);
+    // 3 threads with a section each: 3!.
+    assert_eq!(classes(MUTEXES, &[LOCK_M, LOCK_M, LOCK_M]), 6);
+    // Different mutexes have nothing to do with each other.
+    assert_eq!(classes(MUTEXES, &[LOCK_M, LOCK_N]), 1);
+    assert_eq!(classes(MUTEXES, &[&LOCK_M.repeat(3), &LOCK_N.repeat(3)]), 1);
+    // Both: two orders at each mutex. Taken in opposite orders, one of the four would be a cycle.
+    let (both, other) = (format!("{LOCK_M}{LOCK_N}"), format!("{LOCK_N}{LOCK_M}"));
+    assert_eq!(classes(MUTEXES, &[&both, &both]), 4);
+    assert_eq!(classes(MUTEXES, &[&both, &other]), 3);
+}
+
+#[test]
+fn atomics() {
+    let x = "static atomic_int x, y;";
+    let twice = "for (int i = 0; i < 2; i++) { int v = x; x = v + 1; }";
+    let thrice = "for (int i = 0; i < 3; i++) { int v = x; x = v + 1; }";
+    // As two other checkers count them.
+    assert_eq!(classes(x, &[twice, twice]), 34);
+    assert_eq!(classes(x, &[thrice, thrice]), 328);
+    // Two stores: which is last. A store and a load: which is first. Two loads: no difference.
+    assert_eq!(classes(x, &["x = 1;", "x = 2;"]), 2);
+    assert_eq!(classes(x, &["x = 1;", "int v = x; (void)v;"]), 2);
+    assert_eq!(classes(x, &["int v = x; (void)v;", "int v = x; (void)v;"]), 1);
+    assert_eq!(classes(x, &["x = 1;", "y = 1;"]), 1);
+    // Updates are one step each: C(4, 2).
+    assert_eq!(classes(x, &["x++; x++;", "x++; x++;"]), 6);
+    // Store buffering: of the orders of two pairs that conflict, all but the one that is a cycle: 2 * 2 - 1.
+    assert_eq!(classes(x, &["x = 1; int v = y; (void)v;", "y = 1; int v = x; (void)v;"]), 3);
+}
+
+#[test]
+fn readers_are_independent() {
+    let lock = "static pthread_rwlock_t l = PTHREAD_RWLOCK_INITIALIZER;";
+    let read = "pthread_rwlock_rdlock(&l); pthread_rwlock_unlock(&l);";
+    let write = "pthread_rwlock_wrlock(&l); pthread_rwlock_unlock(&l);";
+    assert_eq!(classes(lock, &[write, write]), 2);
+    assert_eq!(classes(lock, &[read, write]), 2);
+}
+
+#[test]
+fn bounds_leave_out_what_they_leave_out_without() {
+    // Two threads with three sections each: within bound 0 one is through before the other begins, and so on.
+    let sections = LOCK_M.repeat(3);
+    let within = |bound: &str| {
+        let plain = ["--strategy", "icb", "--bound", bound];
+        let json = check(MUTEXES, &[&sections, &sections], &plain);
+        (json["classes"].as_u64().unwrap(), json["preemption_bound"].as_u64().unwrap())
+    };
+    // With p preemptions there are at most p + 2 runs of a thread's sections: sequences of 3 a and 3 b with that many
+    // runs are 2, 2 + 4, 2 + 4 + 8, and all 20 have at most 6.
+    assert_eq!(within("0"), (2, 0));
+    assert_eq!(within("1"), (6, 1));
+    assert_eq!(within("2"), (14, 2));
+    assert_eq!(within("4"), (20, 4));
+}

@@ -1,0 +1,183 @@
+//! Executions in one process: what one has changed does not reach the next, and everything is as it is with a process for each.
+
+mod common;
+
+use common::{check_json, heisen, run, scratch};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+fn examples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
+}
+
+/// A result without what differs between the two ways.
+fn comparable(mut json: Value) -> Value {
+    for field in ["seconds", "undone", "forked", "program"] {
+        json.as_object_mut().expect("an object").remove(field);
+    }
+    json
+}
+
+/// Checks a C program that asserts that it finds the world as it was, in `body`, while two threads take some steps. All
+/// executions must find nothing, and the same ones with a process for each. How many were undone, and why others were not.
+fn check(body: &str) -> (u64, u64, Value) {
+    let directory = scratch();
+    let text = format!(
+        "#define _GNU_SOURCE\n#include <assert.h>\n#include <errno.h>\n#include <fcntl.h>\n#include <pthread.h>\n\
+         #include <signal.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <sys/mman.h>\n\
+         #include <sys/resource.h>\n#include <sys/socket.h>\n#include <sys/wait.h>\n#include <unistd.h>\n\
+         static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\n\
+         static int zero, one = 1;\nstatic char large[1 << 20];\n\
+         static void *steps(void *unused) {{\n\
+             for (int i = 0; i < 2; i++) {{ pthread_mutex_lock(&m); zero++; pthread_mutex_unlock(&m); }}\n\
+             return unused;\n\
+         }}\n\
+         static void on_signal(int number) {{ (void)number; }}\n\
+         int main(void) {{\n\
+             assert(zero == 0 && one == 1);\n\
+             pthread_t threads[2];\n\
+             for (int i = 0; i < 2; i++) pthread_create(&threads[i], 0, steps, 0);\n\
+             {{ {body} }}\n\
+             for (int i = 0; i < 2; i++) pthread_join(threads[i], 0);\n\
+             one = 2; on_signal(large[0]);\n\
+             return 0;\n\
+         }}\n"
+    );
+    std::fs::write(directory.path().join("p.c"), text).expect("the program is written");
+    let args = ["--no-instrument", "--bound", "1", "p.c"];
+    let undone = check_json(directory.path(), &args);
+    assert_eq!(undone["verdict"], "clean", "{body}: {undone:#}");
+    let forked = check_json(directory.path(), &[&["--fork"], &args[..]].concat());
+    assert_eq!((&forked["undone"], &forked["forked"]), (&0.into(), &Value::Null), "{body}: {forked:#}");
+    let numbers = (undone["executions"].as_u64(), undone["undone"].as_u64());
+    let why = undone["forked"].clone();
+    assert_eq!(comparable(undone), comparable(forked), "{body}");
+    (numbers.0.expect("a number"), numbers.1.expect("a number"), why)
+}
+
+/// All executions but the few of which one has to be the last of its process are undone.
+#[track_caller]
+fn is_undone(body: &str) {
+    let (executions, undone, why) = check(body);
+    assert!(executions >= 20, "{body}: only {executions}");
+    assert_eq!((undone, &why), (executions, &Value::Null), "{body}");
+}
+
+/// What this does cannot be undone, for this reason.
+#[track_caller]
+fn is_not_undone(body: &str, reason: &str) {
+    let (_, undone, why) = check(body);
+    assert_eq!((undone, why.as_str()), (0, Some(reason)), "{body}");
+}
+
+#[test]
+fn memory() {
+    is_undone("");
+    // Of the program, of its stack, of the heap, and beyond where they ended.
+    is_undone("for (int i = 0; i < 1 << 20; i += 4096) { assert(large[i] == 0); large[i] = 1; }");
+    is_undone("static int *kept; assert(!kept); kept = malloc(100); assert(kept); *kept = 7;");
+    is_undone(
+        "char *all = calloc(1, 1 << 20); for (int i = 0; i < 1 << 20; i++) assert(!all[i]); memset(all, 1, 1 << 20);",
+    );
+    is_undone(
+        "for (int i = 0; i < 300; i++) { char *p = malloc(5000); memset(p, 1, 5000); if (i % 3) free(p); }",
+    );
+    is_undone("char deep[1 << 18]; memset(deep, 3, sizeof deep); assert(deep[zero] == 3);");
+}
+
+#[test]
+fn mappings() {
+    is_undone(
+        "char *p = mmap(0, 1 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); assert(!p[0]); \
+         p[0] = 1; mprotect(p, 4096, PROT_READ); munmap(p + 4096, 4096);",
+    );
+    is_undone("char *end = sbrk(0); sbrk(1 << 16); assert((char *)sbrk(0) == end + (1 << 16));");
+}
+
+#[test]
+fn descriptors() {
+    is_undone(
+        "int fd = open(\"/proc/self/status\", O_RDONLY); char c; assert(fd == 3 && read(fd, &c, 1) == 1 && c == 'N');",
+    );
+    is_undone(
+        "int fds[2]; assert(!pipe(fds) && fds[0] == 3); assert(write(fds[1], \"x\", 1) == 1); char c; assert(read(fds[0], &c, 1) == 1);",
+    );
+    is_undone("FILE *f = fopen(\"/proc/self/cmdline\", \"r\"); assert(f && fgetc(f) != EOF); fclose(f);");
+    is_undone("printf(\"to be thrown away\\n\"); fflush(stdout);");
+}
+
+#[test]
+fn signals() {
+    is_undone(
+        "struct sigaction a, old; memset(&a, 0, sizeof a); a.sa_handler = on_signal; \
+         assert(!sigaction(SIGUSR1, &a, &old) && old.sa_handler == SIG_DFL);",
+    );
+    is_undone(
+        "sigset_t set, old; sigfillset(&set); assert(!pthread_sigmask(SIG_SETMASK, &set, &old)); \
+         assert(!sigismember(&old, SIGUSR2));",
+    );
+    is_undone(
+        "stack_t s, old; memset(&s, 0, sizeof s); s.ss_sp = malloc(SIGSTKSZ); s.ss_size = SIGSTKSZ; \
+         assert(!sigaltstack(&s, &old) && old.ss_flags == SS_DISABLE);",
+    );
+}
+
+#[test]
+fn what_cannot_be_undone() {
+    is_not_undone(
+        "int fd = open(\"left\", O_CREAT | O_WRONLY, 0600); assert(fd == 3); close(fd); unlink(\"left\");",
+        "the program makes system call 257, which cannot be undone",
+    );
+    is_not_undone(
+        "int fds[2]; assert(!socketpair(AF_UNIX, SOCK_STREAM, 0, fds) && fds[0] == 3);",
+        "the program makes system call 53, which cannot be undone",
+    );
+    is_not_undone(
+        "close(0); assert(open(\"/dev/null\", O_RDONLY) == 0);",
+        "the program makes system call 3, which cannot be undone",
+    );
+}
+
+#[test]
+fn a_crash_is_the_end_of_its_process_only() {
+    let directory = scratch();
+    let text = "#include <pthread.h>\n#include <stdlib.h>\nstatic pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\n\
+                static int first, *none;\n\
+                static void *f(void *mine) { pthread_mutex_lock(&m); if (!first) first = *(int *)mine; \
+                pthread_mutex_unlock(&m); return 0; }\n\
+                int main(void) { pthread_t t[2]; int id[2] = {1, 2}; for (int i = 0; i < 2; i++) pthread_create(&t[i], 0, f, &id[i]);\n\
+                for (int i = 0; i < 2; i++) pthread_join(t[i], 0); if (first == 2) *none = 1; return 0; }\n";
+    std::fs::write(directory.path().join("p.c"), text).expect("the program is written");
+    let all = ["--no-instrument", "--keep-going", "--strategy", "dfs", "p.c"];
+    let undone = check_json(directory.path(), &all);
+    assert_eq!(undone["findings"][0]["kind"], "crash", "{undone:#}");
+    assert_eq!(undone["forked"], "an execution crashed", "{undone:#}");
+    let (executions, count) = (undone["executions"].as_u64().unwrap(), undone["undone"].as_u64().unwrap());
+    assert!(0 < count && count < executions, "{undone:#}");
+    let forked = check_json(directory.path(), &[&["--fork"], &all[..]].concat());
+    assert_eq!(comparable(undone), comparable(forked));
+}
+
+#[test]
+fn examples_are_as_with_a_process_for_each() {
+    let files = [
+        "c/account.c",
+        "c/bluetooth.c",
+        "c/philosophers_fixed.c",
+        "c/pipes_fixed.c",
+        "c/pool.c",
+        "c/treiber.c",
+        "cpp/lite_event.cpp",
+        "rust/order_fixed.rs",
+    ];
+    for file in files {
+        let path = examples().join(file);
+        let result = |fork: &[&str]| {
+            let directory = scratch();
+            let args = ["check", "--quiet", "--json", "-", "--bound", "1", "--executions", "200"];
+            let ran = run(heisen(directory.path()).args(args).args(fork).arg(&path));
+            comparable(ran.json())
+        };
+        assert_eq!(result(&[]), result(&["--fork"]), "{file}");
+    }
+}
