@@ -15,10 +15,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Plans that are out at a time: so many in the first batch, and twice as many in each, up to the other. Early on the search
-/// may have to start over; later on it is a waste to hand out few.
-const FIRST_BATCH: usize = 64;
-const BATCH: usize = 4096;
+/// Plans that are out at a time: so many, and of samplers, whose plans do not depend on each other, twice as many in each batch,
+/// up to the other.
+const BATCH: usize = 64;
+const LARGEST_BATCH: usize = 4096;
 /// How often progress is told.
 const TELL: Duration = Duration::from_millis(100);
 
@@ -43,8 +43,8 @@ impl Driver<'_> {
             if self.time_left().is_some_and(|left| left.is_zero()) {
                 return Ok(Ended::Limit);
             }
-            let batch = FIRST_BATCH << self.batches.min(BATCH.ilog2() - FIRST_BATCH.ilog2());
-            self.batches += 1;
+            let batch = if self.search.samples() { BATCH << self.batches } else { BATCH }.min(LARGEST_BATCH);
+            self.batches = (self.batches + 1).min(LARGEST_BATCH.ilog2());
             let room = match self.check.options.executions {
                 Some(most) => (most.saturating_sub(self.tally.executions)).min(batch as u64) as usize,
                 None => batch,
