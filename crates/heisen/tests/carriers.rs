@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Sandbox, check_json, heisen, root, run, scratch};
+use common::{Sandbox, check_json, heisen, root, run, scratch, timeless};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -16,12 +16,6 @@ fn examples(language: &str) -> Vec<PathBuf> {
     all.sort();
     assert!(all.len() >= 2);
     all
-}
-
-/// A result without what may differ: times.
-fn timeless(mut json: Value) -> Value {
-    json["seconds"] = Value::Null;
-    json
 }
 
 /// Checks an example on both carriers, in the same directory so that the files have the same names, and replays what was

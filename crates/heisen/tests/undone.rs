@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{check_json, heisen, run, scratch};
+use common::{check_json, heisen, run, scratch, timeless};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -11,10 +11,9 @@ fn examples() -> PathBuf {
 }
 
 /// A result without what differs between the two ways.
-fn comparable(mut json: Value) -> Value {
-    for field in ["seconds", "undone", "forked", "program"] {
-        json.as_object_mut().expect("an object").remove(field);
-    }
+fn comparable(json: Value) -> Value {
+    let mut json = timeless(json);
+    json.as_object_mut().expect("an object").remove("program");
     json
 }
 
@@ -45,9 +44,9 @@ fn check(body: &str) -> (u64, u64, Value) {
     );
     std::fs::write(directory.path().join("p.c"), text).expect("the program is written");
     let args = ["--no-instrument", "--bound", "1", "p.c"];
-    let undone = check_json(directory.path(), &args);
+    let undone = check_json(directory.path(), &[&["--in-process"], &args[..]].concat());
     assert_eq!(undone["verdict"], "clean", "{body}: {undone:#}");
-    let forked = check_json(directory.path(), &[&["--fork"], &args[..]].concat());
+    let forked = check_json(directory.path(), &args);
     assert_eq!((&forked["undone"], &forked["forked"]), (&0.into(), &Value::Null), "{body}: {forked:#}");
     let numbers = (undone["executions"].as_u64(), undone["undone"].as_u64());
     let why = undone["forked"].clone();
@@ -114,7 +113,7 @@ fn signals() {
     );
     is_undone(
         "sigset_t set, old; sigfillset(&set); assert(!pthread_sigmask(SIG_SETMASK, &set, &old)); \
-         assert(!sigismember(&old, SIGUSR2));",
+         assert(!sigismember(&old, SIGUSR2)); assert(!pthread_sigmask(SIG_SETMASK, 0, &old) && sigismember(&old, SIGUSR2));",
     );
     is_undone(
         "stack_t s, old; memset(&s, 0, sizeof s); s.ss_sp = malloc(SIGSTKSZ); s.ss_size = SIGSTKSZ; \
@@ -149,12 +148,12 @@ fn a_crash_is_the_end_of_its_process_only() {
                 for (int i = 0; i < 2; i++) pthread_join(t[i], 0); if (first == 2) *none = 1; return 0; }\n";
     std::fs::write(directory.path().join("p.c"), text).expect("the program is written");
     let all = ["--no-instrument", "--keep-going", "--strategy", "dfs", "p.c"];
-    let undone = check_json(directory.path(), &all);
+    let undone = check_json(directory.path(), &[&["--in-process"], &all[..]].concat());
     assert_eq!(undone["findings"][0]["kind"], "crash", "{undone:#}");
     assert_eq!(undone["forked"], "an execution crashed", "{undone:#}");
     let (executions, count) = (undone["executions"].as_u64().unwrap(), undone["undone"].as_u64().unwrap());
     assert!(0 < count && count < executions, "{undone:#}");
-    let forked = check_json(directory.path(), &[&["--fork"], &all[..]].concat());
+    let forked = check_json(directory.path(), &all);
     assert_eq!(comparable(undone), comparable(forked));
 }
 
@@ -172,12 +171,12 @@ fn examples_are_as_with_a_process_for_each() {
     ];
     for file in files {
         let path = examples().join(file);
-        let result = |fork: &[&str]| {
+        let result = |how: &[&str]| {
             let directory = scratch();
             let args = ["check", "--quiet", "--json", "-", "--bound", "1", "--executions", "200"];
-            let ran = run(heisen(directory.path()).args(args).args(fork).arg(&path));
+            let ran = run(heisen(directory.path()).args(args).args(how).arg(&path));
             comparable(ran.json())
         };
-        assert_eq!(result(&[]), result(&["--fork"]), "{file}");
+        assert_eq!(result(&["--in-process"]), result(&[]), "{file}");
     }
 }

@@ -57,9 +57,9 @@ pub struct Options {
     /// What carries the threads.
     #[serde(default)]
     pub carrier: Carrier,
-    /// Whether each execution has a process of its own.
+    /// Whether executions run in one process, and what each has changed is put back.
     #[serde(default)]
-    pub fork: bool,
+    pub in_process: bool,
     /// Whether dfs and icb leave out what leads to states that were explored already.
     #[serde(default)]
     pub reduce: bool,
@@ -103,7 +103,7 @@ impl Options {
             steps: self.steps,
             hang: self.hang,
             carrier: self.carrier,
-            fork: self.fork,
+            in_process: self.in_process,
             spurious: self.spurious,
             faults: self.faults,
             world: self.world.clone(),

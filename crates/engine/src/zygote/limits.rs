@@ -38,8 +38,8 @@ impl Carrier {
 pub struct Limits {
     /// What carries the threads.
     pub carrier: Carrier,
-    /// Whether each execution has a process of its own, rather than that what the one before has changed is undone.
-    pub fork: bool,
+    /// Whether executions run in one process, where that is possible, and what each has changed is put back.
+    pub in_process: bool,
     /// Steps of one execution.
     pub steps: u32,
     /// How long a program may run without a scheduling point.
@@ -70,7 +70,7 @@ impl Default for Limits {
     fn default() -> Limits {
         Limits {
             carrier: Carrier::default(),
-            fork: false,
+            in_process: false,
             steps: 1_000_000,
             hang: Duration::from_secs(10),
             memory: sys::total_memory() / 5 * 4,

@@ -91,7 +91,7 @@ impl Zygote {
         let directory = around.as_ref().and_then(Around::directory);
         write_world(mapping.wire(), &limits.world);
         write_heap(mapping.wire(), &limits.world, program);
-        if output == Output::Dropped && around.is_none() && !limits.fork {
+        if output == Output::Dropped && around.is_none() && limits.in_process {
             mapping.wire().reset.store(runner::ASKED, Relaxed);
         }
         let mut command = Command::new(&program.path);

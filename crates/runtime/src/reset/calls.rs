@@ -242,7 +242,6 @@ impl Calls {
             nr::STAT
             | nr::FSTAT
             | nr::LSTAT
-            | nr::POLL
             | nr::PREAD
             | nr::ACCESS
             | nr::SCHED_YIELD
@@ -263,7 +262,6 @@ impl Calls {
             | nr::GETPGRP
             | nr::RT_SIGPENDING
             | nr::GETTID
-            | nr::FUTEX
             | nr::SCHED_GETAFFINITY
             | nr::CLOCK_GETTIME
             | nr::CLOCK_GETRES
@@ -274,12 +272,14 @@ impl Calls {
             | nr::GETCPU
             | nr::GETRANDOM
             | nr::STATX => Fate::Made,
+            // What may block for long is left to the program itself, so that one who asks finds it there.
+            nr::FUTEX if args[1] & 1 != 0 => Fate::Made,
+            nr::POLL if args[2] == 0 => Fate::Made,
             // Output is thrown away, wherever it is.
             nr::WRITE | nr::WRITEV if matches!(args[0], 1 | 2) => Fate::Made,
-            nr::READ | nr::WRITE | nr::WRITEV | nr::PWRITEV2 | nr::LSEEK if self.has_opened(args[0]) => {
-                Fate::Made
-            }
-            nr::READV | nr::PREADV2 if self.has_opened(args[0]) => {
+            nr::WRITE | nr::WRITEV | nr::PWRITEV2 | nr::LSEEK if self.has_opened(args[0]) => Fate::Made,
+            nr::READ if self.has_opened(args[0]) && is_ready(args[0]) => Fate::Made,
+            nr::READV | nr::PREADV2 if self.has_opened(args[0]) && is_ready(args[0]) => {
                 make_way_for_pieces(args[1], args[2]);
                 Fate::Made
             }
@@ -452,6 +452,7 @@ extern "C" fn on_call(_signal: c_int, _info: *const usize, context: *mut usize) 
     const RIP: usize = REGISTERS + 16;
     const ARGUMENTS: [usize; 6] =
         [REGISTERS + 8, REGISTERS + 9, REGISTERS + 12, REGISTERS + 2, REGISTERS, REGISTERS + 1];
+    const MASK: usize = 37;
     const SYSCALL_LENGTH: usize = 2;
     let c = control();
     c.selector.store(UNSEEN, Relaxed);
@@ -473,6 +474,10 @@ extern "C" fn on_call(_signal: c_int, _info: *const usize, context: *mut usize) 
         }
     };
     *word(RAX) = result as usize;
+    if number == nr::RT_SIGPROCMASK {
+        // The mask that holds when the handler has returned.
+        *word(MASK) = sys::signal_mask(None) as usize;
+    }
     if crate::report::wire().reset_reason.load(Relaxed) == 0 || super::is_seen() {
         c.selector.store(SEEN, Relaxed);
     }
@@ -490,6 +495,13 @@ fn make_way(args: [usize; 6]) {
             control().snapshot.will_write(at, size);
         }
     }
+}
+
+/// Whether a call to read from a descriptor returns at once.
+fn is_ready(fd: usize) -> bool {
+    const POLLIN: u64 = 1;
+    let asked = POLLIN << 32 | fd as u64;
+    sys::poll(&raw const asked as usize, 1, 0) == 1
 }
 
 /// The same for an array of `iovec`.
