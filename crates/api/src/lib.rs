@@ -35,8 +35,8 @@ mod testing;
 /// `heisen` in cargo's target directory; `heisen replay` runs one again.
 ///
 /// The arguments are options of `heisen check`, with `_` for `-`: `strategy = "random"`, `bound = 2`, `depth = 3`,
-/// `executions = 1000`, `time = "30s"`, `steps = 10000`, `hang = "5s"`, `seed = 1`, `jobs = 1`, `no_preempt = "…"` and
-/// `focus = "…"`, which may be given several times. The function takes no arguments and returns what a test may return.
+/// `burst = 16`, `delays = 2`, `executions = 1000`, `time = "30s"`, `steps = 10000`, `hang = "5s"`, `seed = 1`, `jobs = 1`,
+/// `no_preempt = "…"` and `focus = "…"`, which may be given several times. The function takes no arguments and returns what a test may return.
 pub use heisen_macros::test;
 
 /// A scheduling point: other threads may run before it returns. Put one between two accesses to shared memory.

@@ -12,7 +12,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
 /// The version of the format; another one is refused.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// Everything that is needed to go on.
 #[derive(Debug, Serialize, Deserialize)]

@@ -6,11 +6,12 @@ use crate::points::{Conflict, read_conflicts};
 use crate::zygote::Limits;
 use heisen_trace::finding::SwitchKind;
 use heisen_trace::{
-    Decision, DecisionKind, Divergence, End, Execution, Note, Op, Plan, Policy, Schedule, ThreadId, Touch,
+    Counted, Decision, DecisionKind, Divergence, End, Execution, Expected, Note, Op, Plan, Policy, Schedule,
+    ThreadId, Touch,
 };
 use heisen_wire::{
-    MAX_DECISIONS, MAX_EVENTS, MAX_OVERRIDES, MAX_SLOTS, MAX_TEXT, NO_THREAD, Report, Slot, Wire, diverged,
-    end, flag, policy,
+    MAX_COUNTED, MAX_DECISIONS, MAX_EVENTS, MAX_OVERRIDES, MAX_SLOTS, MAX_TEXT, NO_THREAD, Report, Slot,
+    Wire, diverged, end, flag, policy,
 };
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -101,8 +102,6 @@ pub struct Run {
     pub tail: Tail,
     /// If what it changed was not undone but it had a process of its own: why, one of `heisen_wire::runner`.
     pub forked: Option<u32>,
-    /// Where states or touches were logged: the same for equivalent executions, and only for those.
-    pub graph: u64,
     /// Accesses of memory that conflicted.
     pub conflicts: Vec<Conflict>,
     /// Whether the program has instrumented code.
@@ -145,23 +144,33 @@ pub(crate) fn write_plans(
 
 fn write_plan(wire: &Wire, slot: &Slot, job: Job<'_>, first: usize, flags: u32, limits: &Limits) {
     let plan = &slot.plan;
-    let (kind, seed, depth, steps) = match job {
-        Job::Plan(Plan { policy: Policy::Random { seed }, .. }) => (policy::RANDOM, *seed, 0, 0),
-        Job::Plan(Plan { policy: Policy::Pct { seed, depth, steps }, .. }) => {
-            (policy::PCT, *seed, *depth, *steps)
-        }
-        _ => (policy::DEFAULT, 0, 0, 0),
+    let (chosen, expect, fingerprint) = match job {
+        Job::Plan(plan) => (&plan.policy, plan.expect, plan.fingerprint),
+        Job::Schedule(_) => (&Policy::Default, 0, false),
     };
-    let expect = match job {
-        Job::Plan(plan) => plan.expect,
-        Job::Schedule(_) => 0,
+    let (kind, seed, parameter, steps) = match *chosen {
+        Policy::Default => (policy::DEFAULT, 0, 0, 0),
+        Policy::Random { seed } => (policy::RANDOM, seed, 0, 0),
+        Policy::Burst { seed, length } => (policy::BURST, seed, length, 0),
+        Policy::Pct { seed, depth, steps } => (policy::PCT, seed, depth, steps),
+        Policy::FairPct { seed, depth, steps } => (policy::FAIR_PCT, seed, depth, steps),
+        Policy::Pos { seed } => (policy::POS, seed, 0, 0),
+        Policy::Surw { seed, part, .. } => (policy::SURW, seed, part, 0),
+        Policy::Delay { seed, delays, steps } => (policy::DELAY, seed, delays, steps),
     };
+    let expected: &[Expected] = if let Policy::Surw { expected, .. } = chosen { expected } else { &[] };
+    plan.expected.store(expected.len().min(MAX_COUNTED) as u32, Relaxed);
+    for (out, from) in slot.expected.iter().zip(expected) {
+        out.events.store(from.events, Relaxed);
+        out.first_child.store(from.first_child, Relaxed);
+        out.children.store(from.children, Relaxed);
+    }
     plan.policy.store(kind, Relaxed);
-    plan.flags.store(flags, Relaxed);
+    plan.flags.store(flags | if fingerprint { flag::STATES } else { 0 }, Relaxed);
     plan.seed.store(seed, Relaxed);
     plan.expect.store(expect, Relaxed);
-    plan.depth.store(depth, Relaxed);
-    plan.pct_steps.store(steps, Relaxed);
+    plan.parameter.store(parameter, Relaxed);
+    plan.expected_steps.store(steps, Relaxed);
     plan.step_limit.store(limits.steps, Relaxed);
     plan.horizon.store(limits.world.timeouts.as_nanos().try_into().unwrap_or(u64::MAX), Relaxed);
     // A part of what the engine waits for a program that does not move, so that the program is the first to tell.
@@ -264,10 +273,12 @@ pub(crate) fn read_run(wire: &Wire, number: usize, stuck: bool) -> Result<Run> {
             end,
             notes: Note::in_word(report.notes.load(Relaxed)).collect(),
             diverged: read_divergence(wire, slot).filter(|_| !stuck),
+            fingerprint: (slot.plan.flags.load(Relaxed) & (flag::STATES | flag::TOUCHES) != 0)
+                .then(|| report.graph.load(Relaxed)),
+            counted: read_counted(slot),
         },
         tail,
         forked: (slot.undone.load(Relaxed) == 0).then(|| wire.reset_reason.load(Relaxed)),
-        graph: report.graph.load(Relaxed),
         conflicts: read_conflicts(slot),
         instrumented: wire.instrumented.load(Relaxed) != 0,
     })
@@ -319,6 +330,16 @@ fn chooses_value(fixed: &heisen_wire::Override) -> bool {
     !matches!(kind, None | Some(DecisionKind::Thread | DecisionKind::Waiter))
 }
 
+fn read_counted(slot: &Slot) -> Vec<Counted> {
+    let count = (slot.report.counted.load(Relaxed) as usize).min(MAX_COUNTED);
+    let read = |counted: &heisen_wire::Counted| {
+        let place = counted.place.load(Relaxed);
+        let parent = (place & 0xffff != NO_THREAD).then_some(place as u16);
+        Counted { parent, child: (place >> 16) as u16, events: counted.events.load(Relaxed) }
+    };
+    slot.counted[..count].iter().map(read).collect()
+}
+
 fn read_texts(slot: &Slot) -> Vec<String> {
     let length = (slot.report.text.load(Relaxed) as usize).min(MAX_TEXT);
     let bytes: Vec<u8> = slot.text[..length].iter().map(|b| b.load(Relaxed)).collect();
@@ -348,6 +369,7 @@ fn clear(report: &Report) {
         &report.text,
         &report.followed,
         &report.conflicts,
+        &report.counted,
     ] {
         word.store(0, Relaxed);
     }

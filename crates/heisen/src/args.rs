@@ -80,7 +80,7 @@ pub struct CheckArgs {
 
     /// Continue an interrupted search, with the options it was started with
     #[arg(long, value_name = "FILE", conflicts_with_all = [
-        "source", "no_instrument", "with_std", "command", "strategy", "bound", "reduce", "depth", "steps", "hang", "seed", "keep_going", "expect_exit",
+        "source", "no_instrument", "with_std", "command", "strategy", "bound", "reduce", "depth", "burst", "delays", "steps", "hang", "seed", "keep_going", "expect_exit",
         "carrier", "in_process", "spurious", "faults", "no_preempt", "focus", "at_ready", "cpus", "real_time", "timeouts", "before",
         "after", "dir", "stdin", "heap", "leaks", "patch", "warm_up", "races", "accesses",
         "suppressions"
@@ -99,23 +99,31 @@ pub struct CheckArgs {
 /// How to search, and what surrounds the executions: what every command that explores has in common.
 #[derive(Debug, clap::Args)]
 pub struct SearchArgs {
-    /// How to search: icb explores in order of preemptions, dfs everything depth-first, random and pct sample
-    #[arg(long, value_enum, default_value = "icb")]
-    pub strategy: Strategy,
+    /// How to search [default: icb, or portfolio if neither --bound nor --reduce but --time is there]
+    #[arg(long, value_enum)]
+    pub strategy: Option<Strategy>,
 
-    /// icb: stop after this many preemptions
-    #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 2, value_parser = clap::value_parser!(u32).range(0..))]
-    pub bound: u32,
+    /// icb: stop after this many preemptions [default: 2]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(0..))]
+    pub bound: Option<u32>,
 
     /// icb and dfs: explore one of several executions that differ only in the order of independent steps
     #[arg(long)]
     pub reduce: bool,
 
-    /// pct: look for bugs of this depth (ordering constraints)
+    /// pct and fair-pct: look for bugs of this depth (ordering constraints)
     #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=32))]
     pub depth: u32,
 
-    /// Stop after this many executions [default for random and pct, without --time: 10000]
+    /// burst: let a thread go on for this many decisions, on average [default: 1, 2, 4 to 256 in turn]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub burst: Option<u32>,
+
+    /// delay: pass over a thread whose turn it is this many times
+    #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub delays: u32,
+
+    /// Stop after this many executions [default for strategies that sample, without --time: 10000]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u64).range(1..))]
     pub executions: Option<u64>,
 
@@ -131,7 +139,7 @@ pub struct SearchArgs {
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "10s", value_parser = duration)]
     pub hang: Duration,
 
-    /// Seed of random and pct, and of what the program takes for random; the same seed gives the same search
+    /// Seed of strategies that sample, and of what the program takes for random; the same seed gives the same search
     #[arg(long, value_name = "S", allow_hyphen_values = true, default_value_t = 0)]
     pub seed: u64,
 
@@ -316,10 +324,38 @@ impl From<Carrier> for zygote::Carrier {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum Strategy {
+    /// All schedules in order of preemptions
     Icb,
+    /// All schedules, depth-first
     Dfs,
+    /// Each choice with the same chance
     Random,
+    /// As random, but a thread goes on for a while
+    Burst,
+    /// By random priorities that change a few times
     Pct,
+    /// As pct, and at random when an execution gets long
+    FairPct,
+    /// By a random priority for each event
+    Pos,
+    /// Each interleaving with the same chance
+    Surw,
+    /// The default schedule with a few random delays
+    Delay,
+    /// All that sample, more of what shows more that is new
+    Portfolio,
+}
+
+impl SearchArgs {
+    /// The strategy that is asked for. Who says how long it may take wants the most of that time; who names a bound, or
+    /// wants it to reduce, means the strategy that does so.
+    pub fn kind(&self) -> Kind {
+        match self.strategy {
+            Some(strategy) => strategy.into(),
+            None if self.time.is_some() && self.bound.is_none() && !self.reduce => Kind::Portfolio,
+            None => Kind::Icb,
+        }
+    }
 }
 
 impl From<Strategy> for Kind {
@@ -328,7 +364,13 @@ impl From<Strategy> for Kind {
             Strategy::Icb => Kind::Icb,
             Strategy::Dfs => Kind::Dfs,
             Strategy::Random => Kind::Random,
+            Strategy::Burst => Kind::Burst,
             Strategy::Pct => Kind::Pct,
+            Strategy::FairPct => Kind::FairPct,
+            Strategy::Pos => Kind::Pos,
+            Strategy::Surw => Kind::Surw,
+            Strategy::Delay => Kind::Delay,
+            Strategy::Portfolio => Kind::Portfolio,
         }
     }
 }

@@ -11,7 +11,7 @@ use heisen_engine::saved::{Saved, write_whole};
 use heisen_engine::scope::Patterns;
 use heisen_engine::suppress::Suppressions;
 use heisen_engine::{Error, kept, patch, stdin, unpack};
-use heisen_search::Search;
+use heisen_search::{Guarantee, Search, Unseen};
 use heisen_trace::{Accesses, Stdin, World};
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
@@ -23,6 +23,8 @@ use std::time::Duration;
 
 /// Executions of a sampling search without any other limit.
 const SAMPLES: u64 = 10_000;
+/// Preemptions of icb, unless told otherwise.
+const BOUND: u32 = 2;
 
 pub fn run(args: &CheckArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
     check_places(&args.output, args.json.as_deref())?;
@@ -228,13 +230,16 @@ fn jobs(args: &SearchArgs) -> usize {
 
 /// What the engine is to do.
 pub fn options(args: &SearchArgs, stop: &AtomicBool) -> Result<Options, Error> {
-    let samples = matches!(Kind::from(args.strategy), Kind::Random | Kind::Pct);
+    let strategy = args.kind();
+    let unlimited = strategy.samples() && args.time.is_none();
     Ok(Options {
-        strategy: args.strategy.into(),
-        bound: args.bound,
+        strategy,
+        bound: args.bound.unwrap_or(BOUND),
         depth: args.depth,
+        burst: args.burst,
+        delays: args.delays,
         seed: args.seed,
-        executions: args.executions.or_else(|| (samples && args.time.is_none()).then_some(SAMPLES)),
+        executions: args.executions.or_else(|| unlimited.then_some(SAMPLES)),
         time: args.time,
         steps: args.steps,
         hang: args.hang,
@@ -443,6 +448,11 @@ fn summary(paint: Paint, options: &Options, outcome: &Outcome) -> String {
         count(tally.steps, "scheduling point"),
         tally.time.as_secs_f64()
     );
+    if let Some(estimate) = &outcome.status.unseen
+        && findings == 0
+    {
+        let _ = writeln!(out, "{}", unseen(estimate));
+    }
     out.push_str(&about_races(options, outcome));
     if !outcome.not_controlled.is_empty() {
         let _ = writeln!(out, "{}", paint.faint("not controlled:"));
@@ -529,18 +539,57 @@ fn claim(options: &Options, outcome: &Outcome) -> String {
         },
         Kind::Dfs => format!("no bug in {executions} executions, not all schedules explored"),
         Kind::Random => format!("no bug in {executions} random executions (seed {})", options.seed),
-        Kind::Pct => match &status.guarantee {
-            Some(g) => format!(
-                "no bug in {executions} executions (seed {}); with {} threads and {} steps, each finds a bug{within} of \
-                 depth {} with probability at least {}, all together {}",
-                options.seed,
-                g.threads,
-                g.steps,
-                g.depth,
-                probability(g.per_execution),
-                probability(g.total)
-            ),
-            None => format!("no bug in {executions} executions (seed {})", options.seed),
-        },
+        kind => {
+            let earned = status.guarantee.as_ref().map(|g| guarantee(kind, g, within)).unwrap_or_default();
+            format!("no bug in {executions} executions of {} (seed {}){earned}", name(kind), options.seed)
+        }
     }
+}
+
+/// What executions by priority have earned.
+fn guarantee(kind: Kind, g: &Guarantee, within: &str) -> String {
+    // Of the portfolio, those of pct alone count.
+    let each = if kind == Kind::Pct {
+        "each".to_owned()
+    } else {
+        format!("each of {} by pct", number(g.executions))
+    };
+    format!(
+        "; with {} threads and {} steps, {each} finds a bug{within} of depth {} with probability at least {}, all \
+         together {}",
+        g.threads,
+        g.steps,
+        g.depth,
+        probability(g.per_execution),
+        probability(g.total)
+    )
+}
+
+/// A strategy as it is named on the command line.
+pub fn name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Icb => "icb",
+        Kind::Dfs => "dfs",
+        Kind::Random => "random",
+        Kind::Burst => "burst",
+        Kind::Pct => "pct",
+        Kind::FairPct => "fair-pct",
+        Kind::Pos => "pos",
+        Kind::Surw => "surw",
+        Kind::Delay => "delay",
+        Kind::Portfolio => "portfolio",
+    }
+}
+
+/// What the executions of a search by chance say of the next.
+fn unseen(unseen: &Unseen) -> String {
+    let next = match unseen.once {
+        0 => format!("less than 1 in {}", number(unseen.executions)),
+        _ => format!("about {}", probability(unseen.chance)),
+    };
+    format!(
+        "{} told apart in {}; the chance that the next shows another is {next}",
+        count(unseen.kinds, "behaviour"),
+        count(unseen.executions, "execution"),
+    )
 }

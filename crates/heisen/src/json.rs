@@ -55,6 +55,8 @@ pub fn result(program: &Program, options: &Options, outcome: &Outcome, schedules
         "executions": tally.executions,
         "steps": tally.steps,
         "seconds": tally.time.as_secs_f64(),
+        "guarantee": outcome.status.guarantee,
+        "unseen": outcome.status.unseen,
         "diverged": outcome.status.diverged,
         "diverged_at": tally.diverged_at.as_ref().filter(|at| !at.is_empty()),
         "findings": findings,

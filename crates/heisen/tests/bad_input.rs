@@ -208,7 +208,10 @@ fn options_that_make_no_sense() {
     let sandbox = Sandbox::new();
     sandbox.compile("three.c", ENDS_WITH_3, &[]);
     for (options, words) in [
-        (&["--strategy", "foo"][..], &["'foo'", "--strategy", "icb, dfs, random, pct"][..]),
+        (
+            &["--strategy", "foo"][..],
+            &["'foo'", "--strategy", "icb, dfs, random, burst, pct, fair-pct, pos, surw, delay, portfolio"][..],
+        ),
         (&["--time", "3x"], &["'3x'", "--time", "use ms, s, m or h"]),
         (&["--time", "-1s"], &["'-1s'", "--time", "such as 30s"]),
         (&["--hang", "0"], &["'0'", "--hang", "more than 0"]),
@@ -216,6 +219,10 @@ fn options_that_make_no_sense() {
         (&["--jobs", "many"], &["'many'", "--jobs"]),
         (&["--bound", "-1"], &["'-1'", "--bound", "0.."]),
         (&["--depth", "0"], &["'0'", "--depth", "1..=32"]),
+        (&["--burst", "0"], &["'0'", "--burst", "1..=1000000"]),
+        (&["--burst", "long"], &["'long'", "--burst"]),
+        (&["--delays", "0"], &["'0'", "--delays", "1..=64"]),
+        (&["--delays", "65"], &["'65'", "--delays", "1..=64"]),
         (&["--spurious", "-1"], &["'-1'", "--spurious", "0.."]),
         (&["--faults", "-1"], &["'-1'", "--faults", "is not a number of faults"]),
         (&["--faults", "1:fire"], &["'1:fire'", "no fault is called", "there are malloc"]),

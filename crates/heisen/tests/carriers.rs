@@ -4,7 +4,6 @@
 mod common;
 
 use common::{Sandbox, check_json, heisen, root, run, scratch, timeless};
-use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 const CARRIERS: [&str; 2] = ["fibers", "kernel"];

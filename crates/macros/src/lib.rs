@@ -3,10 +3,12 @@
 use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenStream, TokenTree};
 
 /// The arguments, and whether each is a number.
-const OPTIONS: [(&str, bool); 11] = [
+const OPTIONS: [(&str, bool); 13] = [
     ("strategy", false),
     ("bound", true),
     ("depth", true),
+    ("burst", true),
+    ("delays", true),
     ("executions", true),
     ("time", false),
     ("steps", true),

@@ -80,6 +80,35 @@ fn nth(first: usize, options: usize, index: usize) -> usize {
     at
 }
 
+/// The threads that a decision is about.
+#[derive(Clone, Copy, Debug)]
+pub struct Choices {
+    /// Choice 0.
+    pub first: usize,
+    /// How many there are.
+    pub options: usize,
+}
+
+impl Choices {
+    /// The thread of each choice, in order.
+    pub fn iter(self) -> impl Iterator<Item = usize> {
+        let one_word = words() == 1;
+        let mut set = if one_word { candidates(0).rotate_right(self.first as u32) } else { 0 };
+        let mut at = self.first;
+        (0..self.options).map(move |index| {
+            if one_word {
+                let next = (self.first + set.trailing_zeros() as usize) % 64;
+                set &= set.wrapping_sub(1);
+                return next;
+            }
+            if index > 0 {
+                at = after(at).unwrap_or(at);
+            }
+            at
+        })
+    }
+}
+
 /// Who takes the step where a rule leaves no choice. Nothing is recorded, as the rule alone repeats it.
 #[cold]
 fn without_choice(number: usize, step: u32, able: bool) -> Option<usize> {
@@ -111,7 +140,7 @@ pub fn decide(number: usize, step: u32, able: bool, options: usize) -> usize {
     });
     let chosen = match planned {
         Some(choice) => choice,
-        None => policy::thread(options, step, |index| nth(first, options, index)),
+        None => policy::thread(Choices { first, options }, step, able),
     };
     let next = nth(first, options, chosen);
     if report::logs_decisions() || planned.is_some() {
@@ -123,7 +152,7 @@ pub fn decide(number: usize, step: u32, able: bool, options: usize) -> usize {
             preemptive: able,
             hash: S.hash.get(),
         };
-        if touch::wanted() {
+        if touch::wanted() && report::logs_decisions() {
             touch::choices(first);
         }
         report::decision(&decision, next as u16);

@@ -7,8 +7,8 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst, compile
 use heisen_trace::decision::{Decision, DecisionKind};
 use heisen_trace::{Note, Op};
 use heisen_wire::{
-    MAX_EVENTS, MAX_SLOTS, MAX_TEXT, NO_THREAD, Slot, Wire, diverged, end, flag, misuse, pack_event, state,
-    stop, want,
+    MAX_COUNTED, MAX_EVENTS, MAX_SLOTS, MAX_TEXT, NO_THREAD, Slot, Wire, diverged, end, flag, misuse,
+    pack_event, state, stop, want,
 };
 
 struct Report {
@@ -87,7 +87,6 @@ pub fn begin(number: usize) {
     scope::begin();
     R.flags.set(plan.flags.load(Relaxed));
     touch::begin(R.flags.get());
-    watch_steps();
     heap::begin();
     R.next.set(plan.first_override.load(Relaxed));
     R.overrides.set(R.next.get() + plan.overrides.load(Relaxed));
@@ -98,12 +97,9 @@ pub fn begin(number: usize) {
         }
     }
     threads_created(S.count.get());
-    policy::begin(
-        plan.policy.load(Relaxed),
-        plan.seed.load(Relaxed),
-        plan.depth.load(Relaxed),
-        plan.pct_steps.load(Relaxed),
-    );
+    let expected = (plan.expected.load(Relaxed) as usize).min(MAX_COUNTED);
+    policy::begin(plan, &slot().expected[..expected]);
+    watch_steps();
     if R.flags.get() & flag::KERNEL != 0 {
         kernel::begin();
     }
@@ -180,6 +176,19 @@ pub fn steps(step: u32) {
 /// The number of threads so far.
 pub fn threads_created(count: usize) {
     slot().report.threads.store(count as u32, Relaxed);
+}
+
+/// A thread, known by its place in the tree of creation, has come to so many events. What there is no room for is not
+/// told.
+pub fn counted(number: usize, parent: u16, child: u16, events: u32) {
+    let slot = slot();
+    if let Some(out) = slot.counted.get(number) {
+        out.place.store(u32::from(parent) | u32::from(child) << 16, Relaxed);
+        out.events.store(events, Relaxed);
+        if slot.report.counted.load(Relaxed) <= number as u32 {
+            slot.report.counted.store(number as u32 + 1, Relaxed);
+        }
+    }
 }
 
 /// Something happened that is not controlled.

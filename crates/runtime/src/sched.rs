@@ -191,12 +191,13 @@ pub fn yield_point(op: Op, pc: usize) {
     report::event(op, 0, pc);
 }
 
-/// A bit of [`Sched::look_again`]: `touch` has to know of every step. So no other execution pays for it.
+/// A bit of [`Sched::look_again`]: `policy` or `touch` has to know of every step. So no other execution pays for it.
 const WATCHED: usize = 1 << 63;
 
-/// Whether every step of the execution that begins is told to `touch`.
+/// Whether every step of the execution that begins is told to `policy` or `touch`.
 pub fn watch_steps() {
-    S.look_again.set(S.look_again.get() & !WATCHED | if touch::wanted() { WATCHED } else { 0 });
+    let watched = policy::watches() || touch::wanted();
+    S.look_again.set(S.look_again.get() & !WATCHED | if watched { WATCHED } else { 0 });
 }
 
 /// There is one thing more, or less, that [`look_again`] has to look at.
@@ -319,7 +320,12 @@ fn alarm_at_point(step: u32) -> u32 {
 #[cold]
 fn look_again(able: bool) {
     if S.look_again.get() & WATCHED != 0 {
-        touch::stepped();
+        if policy::watches() {
+            policy::stepped(me());
+        }
+        if touch::wanted() {
+            touch::stepped();
+        }
     }
     if !has_errands() {
         return;
@@ -424,7 +430,7 @@ pub fn add(number: usize, parent: Option<usize>) {
     S.count.set(number + 1);
     S.live.set(S.live.get() + 1);
     report::threads_created(number + 1);
-    policy::created(t);
+    policy::created(number);
     if let Some(parent) = parent {
         t.blocked.set(thread(parent).blocked.get());
         order::created(number);

@@ -143,6 +143,8 @@ mod tests {
             end: End::Exit(0),
             notes: vec![],
             diverged: None,
+            fingerprint: None,
+            counted: vec![],
         }
     }
 

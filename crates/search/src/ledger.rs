@@ -162,6 +162,8 @@ mod tests {
             end,
             notes: vec![],
             diverged: None,
+            fingerprint: None,
+            counted: vec![],
         }
     }
 

@@ -1,35 +1,53 @@
 //! The search: finished executions in, plans out. Pure: no processes, no clocks, no I/O.
 //!
-//! One file a strategy: [`dfs`], [`icb`], [`dpor`], [`random`], [`pct`]. [`Search`] holds any of them and can be saved and
-//! resumed. [`relation`] tells what the steps of an execution have to do with each other. The parts they share are not
-//! public: `branch` finds where a finished execution can be left, `pool` keeps the plans that follow from it, `cache` the
-//! states that were seen, `ledger` the plans that are out, `seeds` makes many seeds of one; `reversal` and `wakeup` are
-//! parts of [`dpor`].
+//! One file a strategy. [`dfs`], [`icb`] and [`dpor`] are systematic; [`random`], [`burst`], [`pct`], [`fair_pct`], [`pos`],
+//! [`surw`] and [`delay`] sample, and [`portfolio`] shares executions out among those. [`Search`] holds any of them and can
+//! be saved and resumed. [`relation`] tells what the steps of an execution have to do with each other, and [`sampling`] is
+//! what the samplers have in common. The other parts they share are not public: `branch` finds where a finished execution
+//! can be left, `pool` keeps the plans that follow from it, `cache` the states that were seen, `ledger` the plans that are
+//! out, `behaviours` what executions did, `tree` the events of threads, and `seeds` makes many seeds of one; `reversal` and
+//! `wakeup` are parts of [`dpor`].
 #![forbid(unsafe_code)]
 
+mod behaviours;
 mod branch;
+pub mod burst;
 mod cache;
+pub mod delay;
 pub mod dfs;
 pub mod dpor;
+pub mod fair_pct;
 pub mod icb;
 mod ledger;
 pub mod pct;
 mod pool;
+pub mod portfolio;
+pub mod pos;
 pub mod random;
 pub mod relation;
 mod reversal;
+pub mod sampling;
 mod search;
 mod seeds;
 mod status;
+pub mod surw;
+mod tree;
 mod wakeup;
 
+pub use behaviours::Unseen;
+pub use burst::Burst;
+pub use delay::Delay;
 pub use dfs::Dfs;
 pub use dpor::Dpor;
+pub use fair_pct::FairPct;
 pub use icb::Icb;
 pub use pct::Pct;
+pub use portfolio::Portfolio;
+pub use pos::Pos;
 pub use random::Random;
 pub use search::Search;
 pub use status::{Guarantee, Status};
+pub use surw::Surw;
 
 use heisen_trace::{Execution, Plan};
 

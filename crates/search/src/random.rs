@@ -3,49 +3,30 @@
 //! The baseline `random` of the iterative context bounding paper (PLDI 2007, section 2.1).
 //!
 //! Guarantees nothing but that a base seed alone reproduces the whole search, however many executions run at a time,
-//! and that no seed comes twice. Never ends.
+//! and that no seed comes twice.
 
-use crate::ledger::Ledger;
-use crate::{Status, Strategy, seeds};
-use heisen_trace::{Execution, Plan, Policy};
+use crate::sampling::{Sampler, Sampling};
+use heisen_trace::Policy;
 use serde::{Deserialize, Serialize};
 
 /// Random walk.
+pub type Random = Sampling<Walk>;
+
+/// What makes its plans.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Random {
-    seed: u64,
-    ledger: Ledger,
-}
+pub struct Walk;
 
 impl Random {
     /// The search that this seed stands for.
     pub fn new(seed: u64) -> Random {
-        Random { seed, ledger: Ledger::default() }
+        Sampling::of(seed, Walk)
     }
 }
 
-impl Strategy for Random {
-    fn next(&mut self) -> Option<Plan> {
-        if let Some(plan) = self.ledger.again() {
-            return Some(plan);
-        }
-        let seed = seeds::nth(self.seed, self.ledger.handed());
-        Some(self.ledger.hand_out(Plan::new(Policy::Random { seed })))
-    }
+impl Sampler for Walk {
+    const LONGEST_BATCH: u64 = 1;
 
-    fn done(&mut self, plan: &Plan, execution: &Execution) {
-        self.ledger.done(plan, execution);
-    }
-
-    fn give_back_unrun(&mut self, plan: &Plan) {
-        self.ledger.give_back(plan);
-    }
-
-    fn needs_decisions(&self) -> bool {
-        false
-    }
-
-    fn status(&self) -> Status {
-        self.ledger.status()
+    fn policy(&self, _number: u64, seed: u64) -> Policy {
+        Policy::Random { seed }
     }
 }

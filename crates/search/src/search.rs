@@ -1,62 +1,80 @@
 //! Any of the strategies, as one value that can be saved and resumed.
 
-use crate::{Dfs, Dpor, Icb, Pct, Random, Status, Strategy, Touches};
+use crate::{
+    Burst, Delay, Dfs, Dpor, FairPct, Icb, Pct, Portfolio, Pos, Random, Status, Strategy, Surw, Touches,
+};
 use heisen_trace::{Execution, Plan};
 use serde::{Deserialize, Serialize};
 
-/// A search with any strategy.
-///
-/// It may be saved at any moment. Read back, it goes on as it would have: plans that were out come first.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Search {
+/// The strategies, each with its name. The first three are systematic.
+macro_rules! strategies {
+    ($($(#[$doc:meta])* $kind:ident = $name:literal;)*) => {
+        /// A search with any strategy.
+        ///
+        /// It may be saved at any moment. Read back, it goes on as it would have: plans that were out come first.
+        #[derive(Clone, Debug, Serialize, Deserialize)]
+        pub enum Search {
+            $($(#[$doc])* #[serde(rename = $name)] $kind($kind),)*
+        }
+
+        impl Search {
+            /// The name of its strategy, as it is saved.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Search::$kind(_) => $name,)*
+                }
+            }
+
+            fn strategy(&self) -> &dyn Strategy {
+                match self {
+                    $(Search::$kind(s) => s,)*
+                }
+            }
+
+            fn strategy_mut(&mut self) -> &mut dyn Strategy {
+                match self {
+                    $(Search::$kind(s) => s,)*
+                }
+            }
+        }
+
+        $(impl From<$kind> for Search {
+            fn from(s: $kind) -> Search {
+                Search::$kind(s)
+            }
+        })*
+    };
+}
+
+strategies! {
     /// Depth-first search.
-    Dfs(Dfs),
+    Dfs = "dfs";
     /// Iterative context bounding.
-    Icb(Icb),
+    Icb = "icb";
     /// Dynamic partial order reduction.
-    Dpor(Dpor),
+    Dpor = "dpor";
     /// Random walk.
-    Random(Random),
+    Random = "random";
+    /// Sticky random walk.
+    Burst = "burst";
     /// Probabilistic concurrency testing.
-    Pct(Pct),
+    Pct = "pct";
+    /// Fair probabilistic concurrency testing.
+    FairPct = "fair-pct";
+    /// Partial order sampling.
+    Pos = "pos";
+    /// Selectively uniform random walk.
+    Surw = "surw";
+    /// Delay bounding, sampled.
+    Delay = "delay";
+    /// All samplers in turn, by results.
+    Portfolio = "portfolio";
 }
 
 impl Search {
-    /// The name of its strategy, as it is saved.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Search::Dfs(_) => "dfs",
-            Search::Icb(_) => "icb",
-            Search::Dpor(_) => "dpor",
-            Search::Random(_) => "random",
-            Search::Pct(_) => "pct",
-        }
-    }
-
     /// Whether it only ever samples, and so is never complete.
     pub fn samples(&self) -> bool {
-        matches!(self, Search::Random(_) | Search::Pct(_))
-    }
-
-    fn strategy(&self) -> &dyn Strategy {
-        match self {
-            Search::Dfs(s) => s,
-            Search::Icb(s) => s,
-            Search::Dpor(s) => s,
-            Search::Random(s) => s,
-            Search::Pct(s) => s,
-        }
-    }
-
-    fn strategy_mut(&mut self) -> &mut dyn Strategy {
-        match self {
-            Search::Dfs(s) => s,
-            Search::Icb(s) => s,
-            Search::Dpor(s) => s,
-            Search::Random(s) => s,
-            Search::Pct(s) => s,
-        }
+        !matches!(self, Search::Dfs(_) | Search::Icb(_) | Search::Dpor(_))
     }
 }
 
@@ -83,35 +101,5 @@ impl Strategy for Search {
 
     fn status(&self) -> Status {
         self.strategy().status()
-    }
-}
-
-impl From<Dfs> for Search {
-    fn from(s: Dfs) -> Search {
-        Search::Dfs(s)
-    }
-}
-
-impl From<Icb> for Search {
-    fn from(s: Icb) -> Search {
-        Search::Icb(s)
-    }
-}
-
-impl From<Dpor> for Search {
-    fn from(s: Dpor) -> Search {
-        Search::Dpor(s)
-    }
-}
-
-impl From<Random> for Search {
-    fn from(s: Random) -> Search {
-        Search::Random(s)
-    }
-}
-
-impl From<Pct> for Search {
-    fn from(s: Pct) -> Search {
-        Search::Pct(s)
     }
 }

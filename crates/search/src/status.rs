@@ -1,5 +1,6 @@
 //! Where a search stands, and what it has shown so far.
 
+use crate::Unseen;
 use serde::{Deserialize, Serialize};
 
 /// Where a search stands.
@@ -41,6 +42,8 @@ pub struct Status {
     pub blocked: u64,
     /// What the executions so far guarantee, for strategies that work by chance and can tell.
     pub guarantee: Option<Guarantee>,
+    /// How likely the next execution does something new, for strategies that work by chance.
+    pub unseen: Option<Unseen>,
 }
 
 impl Status {

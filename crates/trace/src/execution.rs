@@ -45,4 +45,20 @@ pub struct Execution {
     pub notes: Vec<Note>,
     /// Set if it did not follow its plan.
     pub diverged: Option<Divergence>,
+    /// What it did, up to the order of steps that do not depend on each other, as a hash; where the plan asked for it,
+    /// or for states or touches.
+    pub fingerprint: Option<u64>,
+    /// The events of its threads, by their numbers, where the policy counts them.
+    pub counted: Vec<Counted>,
+}
+
+/// How many events a thread had that count for the policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counted {
+    /// The thread that created it; none for the main thread.
+    pub parent: Option<u16>,
+    /// Its number among the threads of that one, from 1.
+    pub child: u16,
+    /// How many.
+    pub events: u32,
 }

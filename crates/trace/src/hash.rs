@@ -12,3 +12,12 @@ pub const fn fold(hash: u64, thread: u16, op: u8, options: u16) -> u64 {
     let word = (thread as u64) | ((op as u64) << 16) | ((options as u64) << 24);
     (hash.rotate_left(23) ^ word).wrapping_mul(0x2545_f491_4f6c_dd1d)
 }
+
+/// How many parts objects are divided into, for samplers that look at some of them at a time.
+pub const PARTS: u32 = 8;
+
+/// The part that an object belongs to, from 1 to [`PARTS`].
+#[inline]
+pub const fn part(object: u64) -> u32 {
+    1 + (object.wrapping_mul(EMPTY) >> 32) as u32 % PARTS
+}

@@ -42,13 +42,13 @@ pub use touch::{Touch, TouchKind};
 #[cfg(feature = "std")]
 pub use access::{Accesses, CodePlace};
 #[cfg(feature = "std")]
-pub use execution::{Divergence, End, Execution};
+pub use execution::{Counted, Divergence, End, Execution};
 #[cfg(feature = "std")]
 pub use fault::Faults;
 #[cfg(feature = "std")]
 pub use finding::{Finding, FindingKind, Frame, Stack};
 #[cfg(feature = "std")]
-pub use plan::{Override, Plan, Policy, Sleep, Sleeper};
+pub use plan::{Expected, Override, Plan, Policy, Sleep, Sleeper};
 #[cfg(feature = "std")]
 pub use race::Race;
 #[cfg(feature = "std")]

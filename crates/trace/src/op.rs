@@ -178,6 +178,11 @@ impl Op {
         )
     }
 
+    /// Whether it changes nothing, so that the order of two of them on one object does not matter.
+    pub const fn only_reads(self) -> bool {
+        matches!(self, Op::AtomicLoad | Op::MemRead | Op::ReadLock | Op::SemGetValue)
+    }
+
     /// The operation with this name.
     pub fn from_name(name: &str) -> Option<Op> {
         Op::ALL.iter().copied().find(|op| op.name() == name)

@@ -2,6 +2,7 @@
 
 use crate::decision::DecisionKind;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// One decision that a plan fixes to something other than the policy's own choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -35,7 +36,7 @@ impl Override {
 }
 
 /// How decisions are made that no override fixes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Policy {
     /// Choice 0 everywhere: no preemption, fair.
     Default,
@@ -53,6 +54,56 @@ pub enum Policy {
         /// How many steps an execution is expected to have.
         steps: u32,
     },
+    /// As [`Policy::Random`], but the running thread goes on for a while before another is chosen.
+    Burst {
+        /// Seed of the choices.
+        seed: u64,
+        /// For how many decisions it goes on, on average; at least 1.
+        length: u32,
+    },
+    /// As [`Policy::Pct`] for as many steps as are expected, then as [`Policy::Random`].
+    FairPct {
+        /// Seed of the priorities, the points and the choices.
+        seed: u64,
+        /// As for [`Policy::Pct`].
+        depth: u32,
+        /// As for [`Policy::Pct`].
+        steps: u32,
+    },
+    /// Partial order sampling: a random priority for each event.
+    Pos {
+        /// Seed of the priorities.
+        seed: u64,
+    },
+    /// Selectively uniform random walk: the thread of the next event that counts is chosen by how many each has left.
+    Surw {
+        /// Seed of the choices.
+        seed: u64,
+        /// Which part of the objects counts, from 1 to [`PARTS`](crate::hash::PARTS); 0 if everything does.
+        part: u32,
+        /// Events that are expected of the threads; none if nothing is known.
+        expected: Arc<[Expected]>,
+    },
+    /// The default, but for some random steps at which the thread is passed over whose turn it is.
+    Delay {
+        /// Seed of the steps.
+        seed: u64,
+        /// How many they are.
+        delays: u32,
+        /// How many steps an execution is expected to have.
+        steps: u32,
+    },
+}
+
+/// What is expected of the thread at a place in the tree of creation. The first of a list of them is the main thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Expected {
+    /// Events of it and of all threads that it creates, and they create, and so on.
+    pub events: u64,
+    /// Where in the list its children are, one after the other.
+    pub first_child: u32,
+    /// How many they are.
+    pub children: u32,
 }
 
 /// Threads that are not to go on yet: whatever begins with their next step was explored before, unless something that step
@@ -103,6 +154,9 @@ pub struct Plan {
     /// thread does not sleep, and choice 0 if all do.
     #[serde(default, skip_serializing_if = "Sleep::is_empty")]
     pub sleep: Sleep,
+    /// Whether [`Execution::fingerprint`](crate::Execution::fingerprint) is asked for.
+    #[serde(default)]
+    pub fingerprint: bool,
 }
 
 impl Sleep {
@@ -115,6 +169,7 @@ impl Sleep {
 impl Plan {
     /// The plan with nothing fixed.
     pub fn new(policy: Policy) -> Plan {
-        Plan { overrides: Vec::new(), expect: 0, preemptions: 0, policy, sleep: Sleep::default() }
+        let (overrides, sleep) = Default::default();
+        Plan { overrides, expect: 0, preemptions: 0, policy, sleep, fingerprint: false }
     }
 }

@@ -115,6 +115,16 @@ pub mod policy {
     pub const RANDOM: u32 = 1;
     /// Probabilistic concurrency testing.
     pub const PCT: u32 = 2;
+    /// Random choices, but the running thread goes on for a while.
+    pub const BURST: u32 = 3;
+    /// As [`PCT`] for the expected steps, then as [`RANDOM`].
+    pub const FAIR_PCT: u32 = 4;
+    /// Partial order sampling.
+    pub const POS: u32 = 5;
+    /// Selectively uniform random walk.
+    pub const SURW: u32 = 6;
+    /// The default with a few delays.
+    pub const DELAY: u32 = 7;
 }
 
 /// Bits of [`Plan::flags`](crate::Plan::flags).
@@ -133,7 +143,8 @@ pub mod flag {
     pub const RECORD_INPUT: u32 = 1 << 18;
     /// Take it from the log.
     pub const REPLAY_INPUT: u32 = 1 << 19;
-    /// Log the state and the candidates at each decision, see `heisen_trace::Touch`. Only with [`DECISIONS`].
+    /// Tell the hash of all that is done, [`Report::graph`](crate::Report::graph). With [`DECISIONS`], also log that and the
+    /// candidates at each of them, see `heisen_trace::Touch`.
     pub const STATES: u32 = 1 << 20;
     /// Log all of `heisen_trace::Touch`. Only with [`DECISIONS`].
     pub const TOUCHES: u32 = 1 << 21;

@@ -15,7 +15,7 @@ pub use codes::*;
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
 /// Identifies a mapping as ours; changes with every change of the layout.
-pub const MAGIC: u64 = 0x4845_4953_454e_0007;
+pub const MAGIC: u64 = 0x4845_4953_454e_0008;
 
 /// The environment variable that names the file descriptor of the mapping.
 pub const ENV_FD: &str = "HEISEN_WIRE";
@@ -47,6 +47,8 @@ pub const MAX_CONFLICTS: usize = 64;
 pub const MAX_AREAS: usize = 64;
 /// Most patched instructions that have no room for a jump.
 pub const MAX_TRAPS: usize = 1 << 14;
+/// Most threads whose events are counted, and expected.
+pub const MAX_COUNTED: usize = 256;
 /// Room for the text of a failed assertion.
 pub const MAX_TEXT: usize = 1024;
 
@@ -124,10 +126,13 @@ pub struct Plan {
     pub expect: AtomicU64,
     /// How many nanoseconds away a deadline may be for a timeout while other threads can go on.
     pub horizon: AtomicU64,
-    /// Depth of [`policy::PCT`].
-    pub depth: AtomicU32,
-    /// Expected steps for [`policy::PCT`].
-    pub pct_steps: AtomicU32,
+    /// Depth of [`policy::PCT`] and [`policy::FAIR_PCT`], mean burst of [`policy::BURST`], delays of [`policy::DELAY`],
+    /// part of the objects of [`policy::SURW`].
+    pub parameter: AtomicU32,
+    /// Steps that are expected.
+    pub expected_steps: AtomicU32,
+    /// How many of [`Slot::expected`] there are.
+    pub expected: AtomicU32,
     /// Steps after which the execution is ended.
     pub step_limit: AtomicU32,
     /// How many of [`Wire::overrides`] belong to it.
@@ -223,6 +228,31 @@ pub struct Report {
     pub followed: AtomicU32,
     /// How many of [`Slot::conflicts`] there are.
     pub conflicts: AtomicU32,
+    /// How many of [`Slot::counted`] there are.
+    pub counted: AtomicU32,
+}
+
+/// What is expected of a thread that is at some place in the tree of creation. The first is the main thread.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Expected {
+    /// Events of it and of all that it creates, and so on.
+    pub events: AtomicU64,
+    /// Where its children are, one after the other.
+    pub first_child: AtomicU32,
+    /// How many they are.
+    pub children: AtomicU32,
+}
+
+/// What was counted of a thread.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Counted {
+    /// The thread that created it, [`NO_THREAD`] if none, and in the high half its number among the threads of that one,
+    /// from 1.
+    pub place: AtomicU32,
+    /// Events that it came to, of those that count.
+    pub events: AtomicU32,
 }
 
 /// One execution: what is asked of it, and what came of it.
@@ -237,6 +267,10 @@ pub struct Slot {
     pub text: [AtomicU8; MAX_TEXT],
     /// Conflicts of its accesses, each once.
     pub conflicts: [Conflict; MAX_CONFLICTS],
+    /// For [`policy::SURW`]: what is expected of its threads,
+    pub expected: [Expected; MAX_COUNTED],
+    /// and what they had, by their numbers.
+    pub counted: [Counted; MAX_COUNTED],
     /// The wait status of its process; `u32::MAX` if it could not be forked.
     pub status: AtomicU32,
     /// Not 0 if all that it changed was undone, in one process with the next.

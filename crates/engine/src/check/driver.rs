@@ -147,9 +147,8 @@ impl Driver<'_> {
                 None => self.tally.undone += 1,
                 Some(why) => self.tally.forked = why,
             }
-            if run.graph != 0 {
-                self.tally.classes.insert(run.graph);
-            }
+            // Samplers count theirs on their own, as they ask only some.
+            self.tally.classes.extend(run.execution.fingerprint.filter(|_| !self.search.samples()));
             self.tally.instrumented |= run.instrumented;
             for conflict in &run.conflicts {
                 points.learn(conflict);

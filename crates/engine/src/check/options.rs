@@ -5,7 +5,7 @@
 use crate::scope::Patterns;
 use crate::suppress::Suppressions;
 use crate::zygote::{Carrier, Limits};
-use heisen_search::{Dfs, Icb, Pct, Random, Search};
+use heisen_search::{Burst, Delay, Dfs, FairPct, Icb, Pct, Portfolio, Pos, Random, Search, Surw};
 use heisen_trace::{Faults, World};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 /// Which strategy, as the user names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// Iterative context bounding.
     Icb,
@@ -22,8 +22,27 @@ pub enum Kind {
     Dfs,
     /// Random walk.
     Random,
+    /// Sticky random walk.
+    Burst,
     /// Probabilistic concurrency testing.
     Pct,
+    /// The same for as long as an execution should be, then a random walk.
+    FairPct,
+    /// Partial order sampling.
+    Pos,
+    /// Selectively uniform random walk.
+    Surw,
+    /// Delay bounding.
+    Delay,
+    /// All samplers in turn, by results.
+    Portfolio,
+}
+
+impl Kind {
+    /// Whether it only ever samples, and so is never complete.
+    pub fn samples(self) -> bool {
+        !matches!(self, Kind::Icb | Kind::Dfs)
+    }
 }
 
 /// What to do, as far as a search that is resumed keeps it.
@@ -33,9 +52,14 @@ pub struct Options {
     pub strategy: Kind,
     /// Largest preemption bound of icb.
     pub bound: u32,
-    /// Depth of bugs that pct looks for.
+    /// Depth of bugs that pct and fair-pct look for.
     pub depth: u32,
-    /// Seed of random and pct.
+    /// Decisions for which a thread goes on in burst, on average; none for all lengths in turn.
+    #[serde(default)]
+    pub burst: Option<u32>,
+    /// Delays of one execution of delay.
+    pub delays: u32,
+    /// Seed of the samplers.
     pub seed: u64,
     /// Most executions.
     pub executions: Option<u64>,
@@ -120,7 +144,13 @@ impl Options {
             Kind::Dfs if self.reduce => Dfs::new().cached().into(),
             Kind::Dfs => Dfs::new().into(),
             Kind::Random => Random::new(self.seed).into(),
+            Kind::Burst => Burst::new(self.seed, self.burst).into(),
             Kind::Pct => Pct::new(self.seed, self.depth).into(),
+            Kind::FairPct => FairPct::new(self.seed, self.depth).into(),
+            Kind::Pos => Pos::new(self.seed).into(),
+            Kind::Surw => Surw::new(self.seed).into(),
+            Kind::Delay => Delay::new(self.seed, self.delays).into(),
+            Kind::Portfolio => Portfolio::new(self.seed).into(),
         }
     }
 }

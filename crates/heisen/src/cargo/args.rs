@@ -390,7 +390,7 @@ mod tests {
         assert_eq!(joined(args.build.words()), "--package a --package b --features x,y --release");
         assert_eq!(joined(args.targets.words()), "--lib --test t");
         assert_eq!(joined(args.cargo.words()), "--offline --verbose --verbose");
-        assert_eq!(args.search.bound, 3);
+        assert_eq!(args.search.bound, Some(3));
         assert_eq!(args.filters.names, ["name"]);
         assert_eq!(args.filters.skip, ["no"]);
     }

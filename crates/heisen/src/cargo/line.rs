@@ -2,7 +2,7 @@
 
 use super::from_here;
 use super::result::{Tested, Verdict};
-use crate::check::{Explored, screens};
+use crate::check::{Explored, name, screens};
 use crate::paint::{Paint, count, number};
 use heisen_engine::check::Kind;
 use std::fmt::Write;
@@ -54,8 +54,7 @@ fn extent(explored: &Explored) -> String {
             None => "bound 0 in part".to_owned(),
         },
         Kind::Dfs => "not all schedules".to_owned(),
-        Kind::Random => format!("random, seed {}", options.seed),
-        Kind::Pct => format!("pct, seed {}", options.seed),
+        kind => format!("{}, seed {}", name(kind), options.seed),
     }
 }
 

@@ -16,12 +16,18 @@ fn result(suite: &Suite, case: &str, strategy: &[&str], jobs: &str) -> Value {
 #[test]
 fn the_same_check_gives_the_same_result() {
     let suite = Suite::new("prints.c", &[]);
-    let strategies: [&[&str]; 5] = [
+    let strategies: [&[&str]; 11] = [
         &["icb", "--bound", "2"],
         &["icb", "--keep-going", "--executions", "500"],
         &["dfs", "--executions", "500"],
         &["random", "--seed", "7", "--executions", "300"],
         &["pct", "--seed", "7", "--executions", "300"],
+        &["burst", "--seed", "7", "--executions", "300"],
+        &["fair-pct", "--seed", "7", "--executions", "300"],
+        &["pos", "--seed", "7", "--executions", "300"],
+        &["surw", "--seed", "7", "--executions", "300"],
+        &["delay", "--seed", "7", "--executions", "300"],
+        &["portfolio", "--seed", "7", "--executions", "300"],
     ];
     for strategy in strategies {
         for (case, bug) in [("two_payments", true), ("payments_at_once", false)] {
@@ -42,7 +48,7 @@ fn other_seeds_give_other_schedules() {
         let json = result(&suite, "two_payments", &[strategy, "--seed", seed], "2");
         json["findings"][0]["executions_to_find"].as_u64().expect("a number")
     };
-    for strategy in ["random", "pct"] {
+    for strategy in ["random", "burst", "pct", "fair-pct", "pos", "surw", "delay", "portfolio"] {
         let numbers: Vec<u64> = (0..8).map(|seed| found(strategy, &seed.to_string())).collect();
         assert!(numbers.iter().any(|n| *n != numbers[0]), "{strategy}: {numbers:?}");
     }

@@ -4,6 +4,7 @@
 //! all that is known of a thread is found, and what every scheduling point touches lies together.
 
 use super::queue::MANY;
+use crate::policy;
 use core::cell::Cell;
 use core::sync::atomic::AtomicU32;
 use heisen_trace::Op;
@@ -107,8 +108,8 @@ pub struct Thread {
     pub quiet: Cell<u32>,
     /// For `scope`: how many regions without preemption it is in.
     pub no_preempt: Cell<u32>,
-    /// For `policy`: PCT priority, higher runs first.
-    pub priority: Cell<u64>,
+    /// For `policy`.
+    pub mark: policy::Mark,
 }
 
 impl Thread {
@@ -167,7 +168,7 @@ impl Thread {
             failures: Cell::new(0),
             quiet: Cell::new(0),
             no_preempt: Cell::new(0),
-            priority: Cell::new(0),
+            mark: policy::Mark::new(),
         }
     }
 

@@ -1,7 +1,7 @@
-//! Random walk and probabilistic concurrency testing.
+//! The strategies that sample.
 
-use heisen_search::{Guarantee, Pct, Random, Strategy};
-use heisen_trace::{End, Execution, Plan, Policy};
+use heisen_search::{Burst, Delay, FairPct, Guarantee, Pct, Portfolio, Pos, Random, Strategy, Surw};
+use heisen_trace::{Counted, End, Execution, Plan, Policy};
 use std::collections::{HashSet, VecDeque};
 
 fn execution(steps: u32, threads: u32) -> Execution {
@@ -13,6 +13,8 @@ fn execution(steps: u32, threads: u32) -> Execution {
         end: End::Exit(0),
         notes: vec![],
         diverged: None,
+        fingerprint: None,
+        counted: vec![],
     }
 }
 
@@ -39,7 +41,13 @@ fn run(strategy: &mut dyn Strategy, count: usize, room: usize, steps: impl Fn(&P
 fn seed(plan: &Plan) -> u64 {
     match plan.policy {
         Policy::Default => 0,
-        Policy::Random { seed } | Policy::Pct { seed, .. } => seed,
+        Policy::Random { seed }
+        | Policy::Burst { seed, .. }
+        | Policy::Pct { seed, .. }
+        | Policy::FairPct { seed, .. }
+        | Policy::Pos { seed }
+        | Policy::Surw { seed, .. }
+        | Policy::Delay { seed, .. } => seed,
     }
 }
 
@@ -50,7 +58,8 @@ fn random_is_its_seed() {
     assert_ne!(plans, run(&mut Random::new(8), 500, 1, |_| 10));
     assert_eq!(plans.iter().map(seed).collect::<HashSet<_>>().len(), 500);
     for plan in &plans {
-        assert_eq!(*plan, Plan::new(Policy::Random { seed: seed(plan) }));
+        let fingerprint = plan.fingerprint;
+        assert_eq!(*plan, Plan { fingerprint, ..Plan::new(Policy::Random { seed: seed(plan) }) });
     }
     let mut random = Random::new(7);
     run(&mut random, 500, 1, |_| 10);
@@ -135,4 +144,114 @@ fn pct_of_depth_0_is_of_depth_1() {
     let mut pct = Pct::new(1, 0);
     run(&mut pct, 3, 1, |_| 10);
     assert_eq!(pct.status().guarantee, Some(Guarantee::new(1, 3, 10, 2)));
+}
+
+#[test]
+fn bursts_are_of_the_length_asked_for_or_of_all() {
+    let lengths = |burst: &mut Burst| -> Vec<u32> {
+        let length = |plan: &Plan| if let Policy::Burst { length, .. } = plan.policy { length } else { 0 };
+        run(burst, 20, 4, |_| 10).iter().map(length).collect()
+    };
+    assert_eq!(lengths(&mut Burst::new(1, Some(7))), [7; 20]);
+    assert_eq!(lengths(&mut Burst::new(1, Some(0))), [1; 20]);
+    let all = [1, 2, 4, 8, 16, 32, 64, 128, 256];
+    assert_eq!(
+        lengths(&mut Burst::new(1, None)),
+        [all, all].concat().into_iter().chain([1, 2]).collect::<Vec<_>>()
+    );
+}
+
+#[test]
+fn fair_pct_keeps_to_the_length_of_the_first() {
+    let mut fair = FairPct::new(1, 3);
+    let mut lengths = Vec::new();
+    for length in [30, 50, 40, 90] {
+        let plan = fair.next().unwrap();
+        lengths.push(if let Policy::FairPct { steps, depth: 3, .. } = plan.policy { steps } else { 0 });
+        fair.done(&plan, &execution(length, 2));
+    }
+    assert_eq!(lengths, [0, 30, 30, 30]);
+    assert_eq!(fair.status().guarantee, None);
+}
+
+#[test]
+fn delays_are_spread_over_the_longest() {
+    let mut delay = Delay::new(1, 4);
+    let mut lengths = Vec::new();
+    for length in [30, 50, 40, 90] {
+        let plan = delay.next().unwrap();
+        lengths.push(if let Policy::Delay { steps, delays: 4, .. } = plan.policy { steps } else { 0 });
+        delay.done(&plan, &execution(length, 2));
+    }
+    assert_eq!(lengths, [0, 30, 30, 50]);
+}
+
+#[test]
+fn surw_learns_what_to_expect_and_leaves_out_what_has_nothing() {
+    let mut surw = Surw::new(1);
+    let mut parts = Vec::new();
+    for number in 0..1000u64 {
+        let plan = surw.next().unwrap();
+        let Policy::Surw { part, expected, .. } = &plan.policy else { panic!("{plan:?}") };
+        // Everything in every other execution; of the parts only the third has more than one event.
+        let events = if *part == 0 { 7 } else { u32::from(*part == 3) * 5 };
+        if number >= 100 {
+            let main = expected[0];
+            assert_eq!((main.events, main.children), (u64::from(events) + 1, 1));
+        }
+        parts.push(*part);
+        let counted = vec![
+            Counted { parent: None, child: 0, events: 1 },
+            Counted { parent: Some(0), child: 1, events },
+        ];
+        let counted = if events == 0 { vec![] } else { counted };
+        surw.done(&plan, &Execution { counted, ..execution(10, 2) });
+    }
+    assert!(parts.iter().step_by(2).all(|&part| part == 0));
+    assert!((1..=8).all(|part| parts[..100].contains(&part)));
+    assert!(parts[100..].iter().skip(1).step_by(2).all(|&part| part == 3));
+}
+
+#[test]
+fn the_portfolio_does_not_depend_on_how_many_run_at_a_time() {
+    let plans = run(&mut Portfolio::new(5), 2000, 1, uneven);
+    for room in [2, 7, 64, 5000] {
+        assert_eq!(plans, run(&mut Portfolio::new(5), 2000, room, uneven));
+    }
+    assert_ne!(plans, run(&mut Portfolio::new(6), 2000, 1, uneven));
+    assert_eq!(plans[0], Plan::new(Policy::Random { seed: seed(&plans[0]) }));
+    assert_eq!(plans.iter().map(seed).collect::<HashSet<_>>().len(), 2000);
+    // Every sampler is among the first few, and the priorities know how long executions are.
+    let names: HashSet<_> = plans[1..40].iter().map(|plan| std::mem::discriminant(&plan.policy)).collect();
+    assert_eq!(names.len(), 7);
+    let first = uneven(&plans[0]);
+    let short = |plan: &&Plan| matches!(plan.policy, Policy::Pct { steps, .. } if steps < first);
+    assert_eq!(plans.iter().find(short), None);
+}
+
+#[test]
+fn the_portfolio_earns_by_its_executions_of_pct() {
+    let mut portfolio = Portfolio::new(1);
+    let plans = run(&mut portfolio, 1000, 64, |_| 10);
+    let count =
+        plans.iter().filter(|plan| matches!(plan.policy, Policy::Pct { depth: 2, .. })).count() as u64;
+    assert!(count > 30, "{count}");
+    assert_eq!(portfolio.status().guarantee, Some(Guarantee::new(2, 3, 10, count)));
+}
+
+#[test]
+fn samplers_tell_how_likely_something_new_is() {
+    let mut pos = Pos::new(3);
+    assert_eq!(pos.status().unseen, None);
+    // Behaviours 1, 2, 3, 1, 2, 3, ..., and 100 once; the first execution is not asked.
+    for number in 0..31u64 {
+        let plan = pos.next().unwrap();
+        assert_eq!(plan.fingerprint, number > 0);
+        let kind = if number == 30 { 100 } else { number % 3 };
+        let fingerprint = plan.fingerprint.then_some(kind);
+        pos.done(&plan, &Execution { fingerprint, ..execution(10, 2) });
+    }
+    let unseen = pos.status().unseen.unwrap();
+    assert_eq!((unseen.executions, unseen.kinds, unseen.once), (30, 4, 1));
+    assert_eq!(unseen.chance, 1.0 / 30.0);
 }

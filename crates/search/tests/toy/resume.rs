@@ -3,7 +3,9 @@
 use crate::drive::{Pace, drive, drive_for};
 use crate::program::Do::{Add, Choose, Load, Lock, Step, Store, Unlock};
 use crate::program::{Program, independent};
-use heisen_search::{Dfs, Dpor, Icb, Pct, Random, Search, Strategy};
+use heisen_search::{
+    Burst, Delay, Dfs, Dpor, FairPct, Icb, Pct, Portfolio, Pos, Random, Search, Strategy, Surw,
+};
 use heisen_trace::{End, Execution, Plan};
 
 fn saved_and_read(search: &Search) -> Search {
@@ -116,13 +118,37 @@ fn a_search_interrupted_again_and_again_loses_and_repeats_nothing() {
     }
 }
 
+fn sampling() -> [Search; 8] {
+    [
+        Random::new(3).into(),
+        Burst::new(3, None).into(),
+        Pct::new(3, 3).into(),
+        FairPct::new(3, 3).into(),
+        Pos::new(3).into(),
+        Surw::new(3).into(),
+        Delay::new(3, 2).into(),
+        Portfolio::new(3).into(),
+    ]
+}
+
 #[test]
 fn a_search_by_chance_goes_on_with_the_same_plans() {
     let steps = |plan: &Plan| 10 + serde_json::to_string(plan).unwrap().len() as u32 % 7;
     let finish = |search: &mut Search, plan: &Plan| {
-        let (end, decisions, touches, notes) = (End::Exit(0), vec![], vec![], vec![]);
-        let steps = steps(plan);
-        search.done(plan, &Execution { steps, threads: 2, decisions, touches, end, notes, diverged: None });
+        search.done(
+            plan,
+            &Execution {
+                steps: steps(plan),
+                threads: 2,
+                decisions: vec![],
+                touches: vec![],
+                end: End::Exit(0),
+                notes: vec![],
+                diverged: None,
+                fingerprint: None,
+                counted: vec![],
+            },
+        );
     };
     let run = |search: &mut Search, count: usize| -> Vec<Plan> {
         let mut plans = Vec::new();
@@ -133,7 +159,7 @@ fn a_search_by_chance_goes_on_with_the_same_plans() {
         }
         plans
     };
-    for search in [Search::from(Random::new(3)), Search::from(Pct::new(3, 3))] {
+    for search in sampling() {
         let whole = run(&mut search.clone(), 200);
         for cut in [0, 1, 2, 3, 50, 63, 64, 127] {
             let mut search = search.clone();
@@ -151,14 +177,7 @@ fn a_search_by_chance_goes_on_with_the_same_plans() {
 
 #[test]
 fn a_saved_search_names_its_strategy() {
-    let searches: [Search; 5] = [
-        Dfs::new().into(),
-        Icb::new(Some(2)).into(),
-        Dpor::optimal().into(),
-        Random::new(1).into(),
-        Pct::new(1, 2).into(),
-    ];
-    for search in searches {
+    for search in systematic().into_iter().chain(sampling()) {
         let text = serde_json::to_string(&search).unwrap();
         assert!(text.starts_with(&format!("{{\"{}\":", search.name())), "{text}");
         assert_eq!(saved_and_read(&search).name(), search.name());

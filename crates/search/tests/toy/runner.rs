@@ -157,9 +157,17 @@ pub fn run(program: &Program, plan: &Plan) -> Run {
         r.touch(TouchKind::Waits, thread, op as u8, object);
     }
     let end = if deadlock { End::Deadlock } else { End::Exit(state.over().unwrap_or(0)) };
-    let (steps, decisions, touches, diverged) = (r.step, r.decisions, r.touches, r.diverged);
-    let threads = threads as u32;
-    let execution = Execution { steps, threads, decisions, touches, end, notes: vec![], diverged };
+    let execution = Execution {
+        steps: r.step,
+        threads: threads as u32,
+        decisions: r.decisions,
+        touches: r.touches,
+        end,
+        notes: vec![],
+        diverged: r.diverged,
+        fingerprint: None,
+        counted: vec![],
+    };
     let (class, last) = (past.class(), state.into_last());
     Run { execution, whole: Whole { schedule, preemptions, deadlock, class, last } }
 }

@@ -1,0 +1,44 @@
+//! Random numbers: splitmix64, of which the uniform random walk is nothing but the next one.
+
+use core::cell::Cell;
+
+struct Generator {
+    state: Cell<u64>,
+    /// The number it gives next: made in advance, as the path of a scheduling point waits for it.
+    ready: Cell<u64>,
+}
+
+// SAFETY: as for `sched::S`.
+unsafe impl Sync for Generator {}
+
+static G: Generator = Generator { state: Cell::new(0), ready: Cell::new(0) };
+
+/// Starts the numbers of this seed.
+pub fn begin(seed: u64) {
+    G.state.set(seed);
+    random();
+}
+
+/// The next number of splitmix64.
+#[inline]
+pub fn random() -> u64 {
+    let ready = G.ready.get();
+    let state = G.state.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
+    G.state.set(state);
+    let mut z = state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    G.ready.set(z ^ (z >> 31));
+    ready
+}
+
+/// A random number below `bound`, which is less than 2^32, by multiplication; the bias is below 2^-32.
+#[inline]
+pub fn below(bound: u64) -> u64 {
+    ((random() >> 32) * bound) >> 32
+}
+
+/// A random number below `bound`, however large.
+pub fn below_any(bound: u64) -> u64 {
+    ((u128::from(random()) * u128::from(bound)) >> 64) as u64
+}

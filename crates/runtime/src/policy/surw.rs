@@ -1,0 +1,133 @@
+//! Selectively uniform random walk: every interleaving of the events that count has the same chance.
+//!
+//! Zhao, Wolff, Mathur, Roychoudhury: Selectively uniform concurrency testing, ASPLOS'25. If a thread is chosen with a
+//! probability proportional to the number of events it still has, all interleavings are equally likely; a thread has
+//! those of the threads that it will create, too. How many there are is known from earlier executions, by the thread's
+//! place in the tree of creation, and counted again in each. What does not count runs whenever it likes: a thread is
+//! chosen that has the next event that counts, and the others go on as far as they can without one.
+//!
+//! What counts are the operations on a part of the objects, or all but those by which threads come and go: in which order
+//! these are makes no difference but by what comes after them.
+
+use super::pending::object;
+use super::random::{below, below_any};
+use crate::choose::Choices;
+use crate::report;
+use crate::sched::{NONE, Thread, thread as get};
+use core::cell::Cell;
+use core::sync::atomic::Ordering::Relaxed;
+use heisen_trace::{Op, hash};
+use heisen_wire::Expected;
+
+struct Surw {
+    /// Which part of the objects counts, from 1; 0 if all.
+    part: Cell<u32>,
+    expected: Cell<&'static [Expected]>,
+    /// Whose event is the next that counts.
+    intended: Cell<u16>,
+}
+
+// SAFETY: as for `sched::S`.
+unsafe impl Sync for Surw {}
+
+static W: Surw = Surw { part: Cell::new(0), expected: Cell::new(&[]), intended: Cell::new(NONE) };
+
+pub fn begin(part: u32, expected: &'static [Expected]) {
+    W.part.set(part);
+    W.expected.set(expected);
+    W.intended.set(NONE);
+}
+
+pub fn created(number: usize) {
+    let t = get(number);
+    let parent = (t.parent.get() != NONE).then(|| get(t.parent.get() as usize));
+    let place = place(t, parent);
+    let weight = place.map_or(0, |place| W.expected.get()[place].events.load(Relaxed));
+    t.mark.place.set(place.map_or(0, |place| place as u16 + 1));
+    t.mark.weight.set(weight);
+    t.mark.events.set(0);
+    t.mark.counts.set(false);
+    report::counted(number, t.parent.get(), t.child.get(), 0);
+    if let Some(parent) = parent {
+        let before = parent.mark.weight.get();
+        parent.mark.weight.set(before.saturating_sub(weight));
+        // The next event is one of the parent's, or of those it creates: which, is settled now.
+        if W.intended.get() == t.parent.get() && before != 0 && below_any(before) < weight {
+            W.intended.set(number as u16);
+        }
+    }
+}
+
+/// Where in the table a thread is.
+fn place(t: &Thread, parent: Option<&Thread>) -> Option<usize> {
+    let expected = W.expected.get();
+    let place = match parent {
+        None => 0,
+        Some(parent) => {
+            let above = expected.get((parent.mark.place.get() as usize).checked_sub(1)?)?;
+            let child = u32::from(t.child.get()).checked_sub(1)?;
+            if child >= above.children.load(Relaxed) {
+                return None;
+            }
+            (above.first_child.load(Relaxed) + child) as usize
+        }
+    };
+    (place < expected.len()).then_some(place)
+}
+
+/// A thread comes to what it is about to do.
+fn arrive(number: usize, t: &Thread) {
+    let counts = counts(t);
+    t.mark.counts.set(counts);
+    if counts {
+        t.mark.events.set(t.mark.events.get() + 1);
+        report::counted(number, t.parent.get(), t.child.get(), t.mark.events.get());
+    }
+}
+
+/// Whether what a thread is about to do counts.
+fn counts(t: &Thread) -> bool {
+    match W.part.get() {
+        0 => !matches!(t.op(), Op::Start | Op::Create | Op::Join | Op::End),
+        part => match object(t) {
+            0 => false,
+            object => hash::part(object as u64) == part,
+        },
+    }
+}
+
+/// The running thread has done what it was about to do, and is about to do something else.
+pub fn stepped(number: usize) {
+    let t = get(number);
+    if t.mark.counts.get() {
+        t.mark.weight.set(t.mark.weight.get().saturating_sub(1));
+        if W.intended.get() as usize == number {
+            W.intended.set(NONE);
+        }
+    }
+    arrive(number, t);
+}
+
+pub fn choose(choices: Choices) -> usize {
+    if !choices.iter().any(|number| number == W.intended.get() as usize) {
+        W.intended.set(intend(choices) as u16);
+    }
+    let may = |number: usize| !get(number).mark.counts.get() || number == W.intended.get() as usize;
+    let nth = below(choices.iter().filter(|&number| may(number)).count() as u64) as usize;
+    let allowed = choices.iter().enumerate().filter(|&(_, number)| may(number));
+    allowed.map(|(index, _)| index).nth(nth).unwrap_or(0)
+}
+
+/// Whose event is the next that counts: each thread by what it has left.
+fn intend(choices: Choices) -> usize {
+    // One that has more events than was expected has at least the one it is about to do.
+    let weight = |number: usize| get(number).mark.weight.get().max(1);
+    let mut at = below_any(choices.iter().map(weight).sum());
+    for number in choices.iter() {
+        match at.checked_sub(weight(number)) {
+            Some(left) => at = left,
+            None => return number,
+        }
+    }
+    choices.first
+}
