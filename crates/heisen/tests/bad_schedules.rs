@@ -321,8 +321,8 @@ fn the_saved_search_does_not_fit() {
         sandbox.write("cut", &text[..length]);
         resume("cut").fails(2, &["cut is not a search that this Heisen has saved", "start the check anew"]);
     }
-    assert!(text.contains("\"version\":1,"));
-    sandbox.write("other", text.replace("\"version\":1,", "\"version\":2,"));
+    assert!(text.contains("\"version\":2,"));
+    sandbox.write("other", text.replace("\"version\":2,", "\"version\":3,"));
     resume("other").fails(2, &["other was saved by another version", "start the check anew"]);
     resume(SAVED).expect(0);
 

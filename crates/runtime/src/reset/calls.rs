@@ -478,7 +478,7 @@ extern "C" fn on_call(_signal: c_int, _info: *const usize, context: *mut usize) 
         // The mask that holds when the handler has returned.
         *word(MASK) = sys::signal_mask(None) as usize;
     }
-    if crate::report::wire().reset_reason.load(Relaxed) == 0 || super::is_seen() {
+    if !c.left.get() {
         c.selector.store(SEEN, Relaxed);
     }
 }
@@ -518,14 +518,18 @@ extern "C" fn on_fault(_signal: c_int, info: *const usize, _context: *mut usize)
     /// Words of `siginfo_t`: the address.
     const ADDRESS: usize = 2;
     let c = control();
-    // SAFETY: the kernel passes a whole `siginfo_t`.
-    let address = unsafe { *info.add(ADDRESS) };
+    // SAFETY: the kernel passes a whole `siginfo_t`, whose third number is the code.
+    let (address, code) = unsafe { (*info.add(ADDRESS), *info.cast::<c_int>().add(2)) };
+    let sent = code <= 0;
     let seen = c.selector.load(Relaxed);
     c.selector.store(UNSEEN, Relaxed);
-    if !c.snapshot.written(address) {
+    if sent || !c.snapshot.written(address) {
         // What the program wants to happen then, or the default, when the instruction is tried again.
         leave(c, runner::CRASH);
         sys::raw_action(sys::SIGSEGV, Some(c.calls.crash_now.get()));
+        if sent {
+            sys::kill(sys::getpid(), sys::SIGSEGV);
+        }
         return;
     }
     c.selector.store(seen, Relaxed);

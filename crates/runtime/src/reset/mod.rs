@@ -12,7 +12,6 @@
 pub mod calls;
 mod snapshot;
 
-use crate::sched::S;
 use crate::{report, sys};
 use core::arch::{asm, naked_asm};
 use core::cell::Cell;
@@ -49,6 +48,8 @@ struct Control {
     /// The version of the points of accesses that the program was saved with.
     points: Cell<u32>,
     resets: Cell<u32>,
+    /// Whether the execution that runs cannot be undone.
+    left: Cell<bool>,
     calls: calls::Calls,
     snapshot: snapshot::Snapshot,
     other_canary: Cell<u64>,
@@ -160,6 +161,7 @@ fn refuse(wire: &Wire, why: u32) -> ! {
 
 /// The execution does something that cannot be undone: it goes on, with nobody looking, and the runner ends with it.
 fn leave(c: &Control, why: u32) {
+    c.left.set(true);
     c.selector.store(calls::UNSEEN, Relaxed);
     // Nobody makes way for the kernel any more.
     c.snapshot.unprotect();
@@ -267,9 +269,4 @@ unsafe extern "C" fn go_back(at: *const Context) -> ! {
         "mov eax, 1",
         "jmp [rdi + 56]",
     )
-}
-
-/// Whether an execution runs that can be undone.
-pub fn is_seen() -> bool {
-    S.active.get() && report::wire().runner.load(Relaxed) == runner::RUNS
 }
