@@ -2,9 +2,9 @@
 //! back.
 //!
 //! The kernel hands every call over that is not made by the few instructions which return from a handler (`prctl(2)`,
-//! `PR_SET_SYSCALL_USER_DISPATCH`), so nothing is missed: neither what the C library does nor what the runtime does by itself. Most programs make few, as
-//! synchronisation, time and output of small programs need none. A call that only asks is made; one that can be undone is made and
-//! noted; with any other the execution is left to itself.
+//! `PR_SET_SYSCALL_USER_DISPATCH`), so nothing is missed: neither what the C library does nor what the runtime does by
+//! itself. Most programs make few, as synchronisation, time and output of small programs need none. A call that only asks
+//! is made; one that can be undone is made and noted; with any other the execution is left to itself.
 
 use super::{HANDLERS, HANDLERS_SIZE, control, finished, leave, snapshot::PAGE};
 use crate::sys;
