@@ -253,8 +253,8 @@ impl Snapshot {
         pages.all(|(page, saved)| {
             (0..PAGE).step_by(8).all(|at| {
                 // SAFETY: both are whole pages that can be read.
-                let [is, was] =
-                    [page + at, saved + at].map(|at| unsafe { (at as *const u64).read_volatile() });
+                let word = |at: usize| unsafe { (at as *const u64).read_volatile() };
+                let [is, was] = [page + at, saved + at].map(word);
                 is == was || (but..but + RSEQ).contains(&(page + at))
             })
         })
