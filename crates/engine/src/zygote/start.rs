@@ -10,6 +10,8 @@ use crate::stdin;
 use crate::sys::{self, Mapping};
 use heisen_trace::World;
 use heisen_wire::{ENV_DIR, ENV_FD, Wire, access, boot, heap, park, runner, turn, world};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -114,7 +116,9 @@ impl Zygote {
         }
         sys::set_apart(&mut command, limits.memory);
         let fd = mapping.pass_to(&mut command);
-        command.env(ENV_FD, fd.to_string()).env("LD_PRELOAD", preload(runtime));
+        command.env("LD_PRELOAD", preload(runtime)).env(ENV_FD, "");
+        let width = 2 * FRAME - environment_size(&command) % FRAME;
+        command.env(ENV_FD, format!("{fd:0width$}"));
         let child = command
             .spawn()
             .map_err(|e| Error::Input(format!("{} cannot be started: {e}", program.path.display())))?;
@@ -129,6 +133,22 @@ impl Zygote {
             ended: false,
         })
     }
+}
+
+/// The environment lies above the first stack: filled up to a multiple of this, the addresses of that
+/// stack are the same from whatever shell the program is started. The runtime takes the filling away.
+const FRAME: usize = 16 << 10;
+
+/// What the kernel will put of the environment on the first stack, in bytes: the strings, and a pointer each.
+fn environment_size(command: &Command) -> usize {
+    let mut environment: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => environment.insert(name.to_owned(), value.to_owned()),
+            None => environment.remove(name),
+        };
+    }
+    environment.iter().map(|(name, value)| name.len() + value.len() + 2 + size_of::<usize>()).sum()
 }
 
 fn write_world(wire: &Wire, from: &World) {
