@@ -23,12 +23,8 @@
 //! sleep, and then it does with what any of the outcomes touches: if outcomes touch different things, some classes may be
 //! run into twice.
 //!
-//! *Known to be wrong*: of a program in which a thread fails by a value that others are about to change, and in which there are
-//! other choices than of threads, [`Dpor::optimal`] was seen to miss classes: the random program of seed 10 149, where the
-//! run over 10 000 of them stopped, so that those after it were not tried. Up to there the other variants missed none.
-//!
-//! *The end of the process* depends on all events: threads that could still go on are tried before it. What threads wait
-//! for in vain at the end is treated as an event.
+//! *The end of the process* depends on all events: threads that could still go on are tried before it, with each of
+//! their outcomes. What threads wait for in vain at the end is treated as an event.
 //!
 //! *Several at a time.* Executions are taken in depth-first order, however many plans are out. Plans that come later in that
 //! order are handed out early if nothing that is found until then can change them, and their executions kept.
@@ -131,6 +127,36 @@ impl Node {
                 self.outcomes.push(Todo { outcomes, out: false });
             }
         }
+    }
+
+    /// Notes the choices that the event of this state had, where it was planned that these steps begin with it.
+    fn add_other_outcomes(&mut self, planned: &[Step], optimal: bool) {
+        match planned {
+            // What was only guessed has outcomes that are in no sequence, so nothing else leads to them.
+            [step, rest @ ..] if optimal && !rest.is_empty() && (step.perhaps || !step.sure) => {
+                self.add_guesses(step.outcomes.len(), rest);
+            }
+            [step] if !step.sure => self.add_outcomes(0),
+            _ if optimal && self.stays_asleep() => {}
+            _ => self.add_outcomes(0),
+        }
+    }
+
+    /// Notes the choices that the event of this state had from its outcome number `from` on, each with the same behind it.
+    /// They come next, so that the thread does not sleep until they were explored.
+    fn add_guesses(&mut self, from: usize, rest: &[Step]) {
+        let thread = self.event.thread();
+        let alike = self.branches.iter().take_while(|b| b.step.foot.thread == thread).count();
+        let mut first: Vec<Branch> = self.branches.drain(..alike).collect();
+        for (at, o) in self.event.outcomes.iter().enumerate().skip(from) {
+            for chosen in (0..o.options).filter(|&c| c != o.chosen) {
+                let mut outcomes = self.event.outcomes[..at].to_vec();
+                outcomes.push(Outcome { chosen, ..*o });
+                let step = Step { foot: Footprint::unknown(thread), outcomes, sure: true, perhaps: true };
+                wakeup::insert(&mut first, std::iter::once(step).chain(rest.iter().cloned()).collect());
+            }
+        }
+        self.branches.splice(0..0, first);
     }
 
     /// Whether someone sleeps who would still sleep after the event of this state, whatever its outcome. Then what follows
@@ -258,20 +284,25 @@ impl Dpor {
     /// Makes the path that of an execution. Tells the event at which a thread goes on that sleeps, if there is one: all from
     /// there on was explored.
     fn extend(&mut self, pick: Pick, events: &Events) -> Option<usize> {
-        let mut sleep = self.path.get(pick.depth).map_or(vec![], |node| node.sleep.clone());
+        let depth = pick.depth;
+        let mut sleep = self.path.get(depth).map_or(vec![], |node| node.sleep.clone());
         let (mut left, from) = match pick.way {
             Way::Steps(steps) => (steps, 0),
             Way::Outcomes(from) => (vec![], from),
         };
+        let planned: Vec<Step> = left.iter().map(|(step, _)| step.clone()).collect();
         left.reverse();
         let optimal = self.variant == Variant::Optimal;
-        for (at, event) in events.events.iter().enumerate().skip(pick.depth) {
+        for (at, event) in events.events.iter().enumerate().skip(depth) {
             let foot = &event.foot;
+            let planned = planned.get(at - depth..).unwrap_or_default();
             if let Some(node) = self.path.get_mut(at) {
                 node.event = event.clone();
                 node.explored.get_or_insert_with(|| foot.clone()).add(foot);
-                if from > 0 || !(optimal && node.stays_asleep()) {
+                if from > 0 {
                     node.add_outcomes(from);
+                } else {
+                    node.add_other_outcomes(planned, optimal);
                 }
             } else {
                 let branches = left.pop().map_or(vec![], |(_, branches)| branches);
@@ -290,9 +321,7 @@ impl Dpor {
                     }
                     return Some(at);
                 }
-                if !(optimal && node.stays_asleep()) {
-                    node.add_outcomes(0);
-                }
+                node.add_other_outcomes(planned, optimal);
                 self.path.push(node);
             }
             sleep = still_asleep(&sleep, foot);
