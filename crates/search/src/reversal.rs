@@ -176,19 +176,19 @@ impl<'a> Races<'a> {
         for at in race.first + 1..end {
             if !self.clocks.before(race.first, at) {
                 let event = &self.all.events[at];
-                let (mut foot, outcomes) = (event.foot.clone(), event.outcomes.clone());
+                let mut foot = event.foot.clone();
                 if at > race.second {
                     // Whom it enables is the thread after that step, not before.
                     foot.enables.retain(|&t| t != self.foot(race.second).thread);
                 }
-                steps.push(Step { foot, outcomes, sure: true, perhaps: false });
+                steps.push(Step { foot, sure: true, perhaps: false });
             }
         }
         let mut foot = self.foot(race.second).clone();
         // A step that ends the process may not do so before what it has read was written. If it does, all that could go on
         // there is tried anyway.
         foot.all &= !foot.conflicts(self.foot(race.first));
-        steps.push(Step { foot, outcomes: vec![], sure: false, perhaps: race.perhaps });
+        steps.push(Step { foot, sure: false, perhaps: race.perhaps });
         steps
     }
 }
