@@ -36,7 +36,7 @@ use crate::reversal::Races;
 use crate::wakeup::{self, Branch, Step};
 use crate::{Status, Strategy, Touches};
 use heisen_trace::plan::Touches as Asleep;
-use heisen_trace::{DecisionKind, Execution, Override, Plan, Policy, Sleep, Sleeper};
+use heisen_trace::{DecisionKind, Execution, Note, Override, Plan, Policy, Sleep, Sleeper};
 use serde::{Deserialize, Serialize};
 
 /// Dynamic partial order reduction.
@@ -193,7 +193,7 @@ impl Dpor {
                 return Some(self.start_over());
             }
         }
-        if !events.told {
+        if !events.told || execution.notes.iter().any(|n| matches!(n, Note::GaveWay | Note::NoPreempt)) {
             self.ledger.clipped();
         }
         let first_new = self.path.len();

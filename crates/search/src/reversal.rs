@@ -85,6 +85,10 @@ impl<'a> Races<'a> {
     }
 
     fn with_second(&self, second: usize, races: &mut Vec<Race>) {
+        // What comes when nobody can go on cannot come while somebody can.
+        if self.all.events.get(second).is_some_and(|e| e.idle) {
+            return;
+        }
         let foot = self.foot(second);
         let found = races.len();
         // Whether all that comes before an event, and that the second depends on, happens before it.

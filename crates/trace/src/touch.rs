@@ -29,11 +29,15 @@ pub enum TouchKind {
     /// semaphore, a thread to join, a condition variable. What it would have done is part of what other orders lead to, but no
     /// step shows it.
     Waits = 6,
+    /// The step depends on all others, for a reason that `op` tells. [`Op::Sleep`](crate::Op::Sleep): nobody could go on, so
+    /// time was let pass, and this is what came of it. [`Op::Lock`](crate::Op::Lock): threads were found to wait for each
+    /// other, and the execution ends here though others could go on.
+    All = 7,
 }
 
 impl TouchKind {
     /// Every kind, in the order of its number.
-    pub const ALL: [TouchKind; 7] = [
+    pub const ALL: [TouchKind; 8] = [
         TouchKind::Read,
         TouchKind::Write,
         TouchKind::Enables,
@@ -41,6 +45,7 @@ impl TouchKind {
         TouchKind::Choices,
         TouchKind::State,
         TouchKind::Waits,
+        TouchKind::All,
     ];
 
     /// The kind with this number.
@@ -53,6 +58,7 @@ impl TouchKind {
             4 => Some(TouchKind::Choices),
             5 => Some(TouchKind::State),
             6 => Some(TouchKind::Waits),
+            7 => Some(TouchKind::All),
             _ => None,
         }
     }
@@ -136,6 +142,6 @@ mod tests {
                 assert_eq!(Touch::unpack(d.pack()), None);
             }
         }
-        assert_eq!(Touch::unpack([0xf << 56, 0]), None);
+        assert_eq!(Touch::unpack([0x7 << 56, 0]), None);
     }
 }

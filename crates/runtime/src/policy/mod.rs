@@ -13,6 +13,7 @@ mod surw;
 
 use crate::choose::Choices;
 use crate::sched::{Thread, me, thread as get, threads};
+use crate::sleep;
 use core::cell::Cell;
 use core::sync::atomic::Ordering::Relaxed;
 use heisen_trace::DecisionKind;
@@ -113,6 +114,7 @@ pub fn created(number: usize) {
 pub fn thread(choices: Choices, step: u32, able: bool) -> usize {
     match P.kind.get() {
         policy::RANDOM => below(choices.options as u64) as usize,
+        policy::DEFAULT if sleep::any() => choices.iter().position(|t| !sleep::asleep(t)).unwrap_or(0),
         policy::DEFAULT => 0,
         kind => sampled(kind, choices, step, able),
     }
