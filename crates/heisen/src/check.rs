@@ -231,6 +231,9 @@ fn jobs(args: &SearchArgs) -> usize {
 /// What the engine is to do.
 pub fn options(args: &SearchArgs, stop: &AtomicBool) -> Result<Options, Error> {
     let strategy = args.kind();
+    if strategy == Kind::Dpor {
+        fits_dpor(args)?;
+    }
     let unlimited = strategy.samples() && args.time.is_none();
     Ok(Options {
         strategy,
@@ -262,6 +265,24 @@ pub fn options(args: &SearchArgs, stop: &AtomicBool) -> Result<Options, Error> {
         },
         suppressions: args.suppressions.as_deref().map(Suppressions::read).transpose()?.unwrap_or_default(),
     })
+}
+
+/// Refuses what dynamic partial order reduction cannot go with: it stands on every point being a choice, and on executions of the
+/// same steps being the same.
+fn fits_dpor(args: &SearchArgs) -> Result<(), Error> {
+    let refused = [
+        (args.bound.is_some(), "--bound", "it knows no bound; --strategy icb does, with --reduce"),
+        (args.reduce, "--reduce", "it reduces anyway"),
+        (!args.no_preempt.is_empty(), "--no-preempt", "it needs all choices; --strategy icb does not"),
+        (!args.focus.is_empty(), "--focus", "it needs all choices; --strategy icb does not"),
+        (args.real_time, "--real-time", "real time is not the same twice"),
+    ];
+    match refused.iter().find(|(given, ..)| *given) {
+        Some((_, option, why)) => {
+            Err(Error::Input(format!("--strategy dpor does not go with {option}: {why}")))
+        }
+        None => Ok(()),
+    }
 }
 
 /// What surrounds the executions.
@@ -516,6 +537,18 @@ fn claim(options: &Options, outcome: &Outcome) -> String {
     let executions = number(outcome.tally.executions);
     let within = if outcome.scoped { " within the scope" } else { "" };
     if status.whole && outcome.complete() {
+        if let Some(classes) = status.classes {
+            let in_vain = match status.blocked {
+                0 => String::new(),
+                some => format!(" ({} in vain)", number(some)),
+            };
+            let protected = if outcome.sound { "" } else { ", if what they share is protected" };
+            return format!(
+                "no bug in any schedule of the threads{protected}; every happens-before class explored: {}, {}{in_vain}",
+                count(classes, "class"),
+                count(outcome.tally.executions, "execution"),
+            );
+        }
         return format!("no bug in any schedule{within}; all {executions} executions explored");
     }
     let beyond = if outcome.scoped { ", or one outside the scope" } else { "" };
@@ -538,6 +571,7 @@ fn claim(options: &Options, outcome: &Outcome) -> String {
             (None, _) => format!("no bug in {executions} executions; not even bound 0 was explored fully"),
         },
         Kind::Dfs => format!("no bug in {executions} executions, not all schedules explored"),
+        Kind::Dpor => format!("no bug in {executions} executions, not all happens-before classes explored"),
         Kind::Random => format!("no bug in {executions} random executions (seed {})", options.seed),
         kind => {
             let earned = status.guarantee.as_ref().map(|g| guarantee(kind, g, within)).unwrap_or_default();
@@ -570,6 +604,7 @@ pub fn name(kind: Kind) -> &'static str {
     match kind {
         Kind::Icb => "icb",
         Kind::Dfs => "dfs",
+        Kind::Dpor => "dpor",
         Kind::Random => "random",
         Kind::Burst => "burst",
         Kind::Pct => "pct",

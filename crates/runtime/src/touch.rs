@@ -160,6 +160,16 @@ pub fn write(object: usize) {
     }
 }
 
+/// The running thread has changed an object in the step that it has just come to the end of.
+pub fn just_wrote(object: usize) {
+    if wanted() {
+        let step = S.step.get();
+        S.step.set(step.saturating_sub(1));
+        touch(object as u64, true, 0);
+        S.step.set(step);
+    }
+}
+
 /// The running thread reads an object, other than by an event that is reported.
 #[inline(always)]
 pub fn read(object: usize) {
@@ -210,10 +220,16 @@ pub fn idles() {
     }
 }
 
-/// Threads wait for each other, so the execution ends, whoever else could go on.
-pub fn cut_short() {
+/// Threads wait for each other, the running one for this object: the execution ends, whoever else could go on.
+pub fn cut_short(object: usize) {
+    if wanted() {
+        // As if it had come to wait, like the others.
+        arrives(object);
+        stepped();
+    }
     if logs() {
-        log(TouchKind::All, me(), Op::Lock as u8, 0);
+        let others = (0..words()).any(|word| S.enabled.word(word) != 0);
+        log(TouchKind::All, me(), Op::Lock as u8, others.into());
     }
 }
 

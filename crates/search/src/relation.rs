@@ -188,8 +188,8 @@ impl Events {
                     }
                     TouchKind::Enables => event.foot.enables.push(touch.word as u16),
                     TouchKind::All => {
-                        event.foot.all = true;
                         event.idle |= touch.op == Op::Sleep as u8;
+                        event.foot.all |= event.idle || touch.word != 0;
                     }
                     TouchKind::State | TouchKind::Waits => {}
                 }

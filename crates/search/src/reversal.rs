@@ -160,13 +160,16 @@ impl<'a> Races<'a> {
         if able { self.by_operations(first, second) } else { Able::No }
     }
 
-    /// Whether what `first` has done to the objects that it shares with `second` may be what let `second` be.
+    /// Whether what `first`, and all that happens after it, has done to the objects of `second` may be what let `second` be.
     fn by_operations(&self, first: usize, second: usize) -> Able {
-        let (one, two) = (self.foot(first), self.foot(second));
+        let end = second.min(self.all.events.len());
         let mut able = Able::Yes;
-        for b in &two.accesses {
-            // What an event does first to an object tells in which state it found it: it may take a lock and free it, too.
-            if let Some(a) = one.accesses.iter().find(|a| a.object == b.object) {
+        for b in &self.foot(second).accesses {
+            // What is done first to an object tells in which state it was: an event may take a lock and free it, too.
+            let list = self.touching.get(&b.object).map_or(&[][..], Vec::as_slice);
+            let list = &list[list.partition_point(|&e| e < first)..list.partition_point(|&e| e < end)];
+            let Some(&e) = list.iter().find(|&&e| self.clocks.before(first, e)) else { continue };
+            if let Some(a) = self.foot(e).accesses.iter().find(|a| a.object == b.object) {
                 able = able.max(before(Op::from_code(a.op), a.write, Op::from_code(b.op)));
             }
         }

@@ -31,7 +31,8 @@ pub enum TouchKind {
     Waits = 6,
     /// The step depends on all others, for a reason that `op` tells. [`Op::Sleep`](crate::Op::Sleep): nobody could go on, so
     /// time was let pass, and this is what came of it. [`Op::Lock`](crate::Op::Lock): threads were found to wait for each
-    /// other, and the execution ends here though others could go on.
+    /// other, and the execution ends here; `word` is 1 if others could go on, and 0 if none could, so that it depends on no more
+    /// than any other deadlock.
     All = 7,
 }
 

@@ -215,7 +215,7 @@ impl Mutex {
             if holder == me() {
                 sched::thread(me()).about_to(op, self.address(), pc);
                 sched::cannot(self.address());
-                touch::cut_short();
+                touch::cut_short(self.address());
                 report::deadlock();
             }
             let t = sched::thread(holder);

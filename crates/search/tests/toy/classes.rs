@@ -155,6 +155,16 @@ fn known() -> Vec<Known> {
             "before the choice, after it, after outcome 0 and a step, after outcome 1",
         ),
         (vec![vec![Spawn(1), Join(1), Exit], vec![Step, Step]], 1, "all is joined"),
+        (
+            vec![vec![Spawn(1), Spawn(2), Join(1), JoinLast(2)], section.repeat(2), section.repeat(2)],
+            6,
+            "C(4, 2), and all is joined",
+        ),
+        (
+            vec![vec![Join(1), JoinLast(2)], vec![Load(0)], vec![Step, Store(0), Step]],
+            2,
+            "the load comes first or second",
+        ),
     ]
 }
 
