@@ -545,7 +545,7 @@ fn claim(options: &Options, outcome: &Outcome) -> String {
             let protected = if outcome.sound { "" } else { ", if what they share is protected" };
             return format!(
                 "no bug in any schedule of the threads{protected}; every happens-before class explored: {}, {}{in_vain}",
-                count(classes, "class"),
+                format_args!("{} class{}", number(classes), if classes == 1 { "" } else { "es" }),
                 count(outcome.tally.executions, "execution"),
             );
         }
