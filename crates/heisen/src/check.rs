@@ -537,8 +537,9 @@ fn claim(options: &Options, outcome: &Outcome) -> String {
     let executions = number(outcome.tally.executions);
     let within = if outcome.scoped { " within the scope" } else { "" };
     if status.whole && outcome.complete() {
-        if let Some(classes) = status.classes {
-            let in_vain = match status.blocked {
+        if let Some(in_vain) = outcome.in_vain() {
+            let classes = outcome.tally.classes.len() as u64;
+            let in_vain = match in_vain {
                 0 => String::new(),
                 some => format!(" ({} in vain)", number(some)),
             };

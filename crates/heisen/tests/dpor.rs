@@ -33,7 +33,8 @@ const DPOR: &[&str] = &["--strategy", "dpor"];
 #[track_caller]
 fn classes(declarations: &str, bodies: &[&str], expected: u64) {
     for jobs in ["1", "2"] {
-        let json = check(declarations, bodies, &[DPOR, &["--jobs", jobs]].concat());
+        // What becomes a scheduling point only when it is seen to conflict makes the search start over.
+        let json = check(declarations, bodies, &[DPOR, &["--accesses", "all", "--jobs", jobs]].concat());
         let found = ["classes", "executions", "blocked"].map(|name| number(&json, name));
         assert_eq!(found, [expected, expected, 0], "{bodies:?}");
         assert_eq!(json["verdict"], "clean");
@@ -50,8 +51,9 @@ fn as_all_schedules(declarations: &str, bodies: &[&str], in_vain: u64) -> u64 {
     assert_eq!(findings(&reduced), findings(&all), "{bodies:?}");
     let (classes, blocked) = (number(&reduced, "classes"), number(&reduced, "blocked"));
     assert!(blocked <= in_vain, "{blocked} in vain: {bodies:?}");
-    assert_eq!(number(&reduced, "executions"), classes + blocked, "{bodies:?}");
-    assert!(classes + blocked < number(&all, "executions"));
+    let executions = number(&reduced, "executions");
+    assert!(executions == classes + blocked || number(&reduced, "restarts") > 0, "{bodies:?}: {reduced:#}");
+    assert!(executions < number(&all, "executions"));
     findings(&all).len() as u64
 }
 
@@ -207,7 +209,7 @@ fn budgets_are_shared() {
     let wait = "pthread_mutex_lock(&m); while (!ready) pthread_cond_wait(&c, &m); pthread_mutex_unlock(&m);";
     let wake = "pthread_mutex_lock(&m); ready = 1; pthread_cond_broadcast(&c); pthread_mutex_unlock(&m);";
     let attempt = "if (!pthread_mutex_trylock(&m)) { a++; pthread_mutex_unlock(&m); }";
-    let other = attempt.replace("&m", "&n");
+    let other = attempt.replace("&m", "&n").replace("a++", "b++");
     for (declarations, bodies, option) in
         [(&*shared, &[wait, wake][..], "--spurious"), (MUTEXES, &[attempt, &other][..], "--faults")]
     {
@@ -254,12 +256,15 @@ fn programs_that_it_does_not_fit() {
         json["not_controlled"].to_string()
     };
     // What is locked differs from run to run.
-    let either = "pthread_mutex_t *p = __builtin_ia32_rdtsc() >> 4 & 1 ? &m : &n; pthread_mutex_lock(p); pthread_mutex_unlock(p);";
-    let said = check(MUTEXES, &[&either.repeat(4), &either.repeat(4)]);
+    let either = "for (int i = 0; i < 4; i++) {
+        pthread_mutex_t *p = __builtin_ia32_rdtsc() >> 4 & 1 ? &m : &n;
+        pthread_mutex_lock(p); pthread_mutex_unlock(p);
+    }";
+    let said = check(MUTEXES, &[either, either]);
     assert!(said.contains("dpor does not fit this program") && said.contains("--strategy icb"), "{said}");
     // Who yields gives way.
-    let yields = "while (!x) pthread_yield();";
-    let said = check(&format!("{ATOMICS} int pthread_yield(void);"), &[yields, "y = 1; y = 2; x = 1;"]);
+    let yields = "while (!x) sched_yield();";
+    let said = check(&format!("#include <sched.h>\n{ATOMICS}"), &[yields, "y = 1; y = 2; x = 1;"]);
     assert!(said.contains("fairness"), "{said}");
     // Regions without preemption hide choices.
     let region = "heisen_no_preempt_begin(); x = 1; x = 2; heisen_no_preempt_end();";
