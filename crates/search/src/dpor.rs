@@ -427,9 +427,8 @@ impl Dpor {
     fn plan_of_steps(&self, depth: usize, steps: &[(Step, Vec<Branch>)], sleep: &[Footprint]) -> Plan {
         let node = &self.path[depth];
         let mut plan = self.plan_to(depth);
-        let mut step = node.event.step;
         let mut sleep = sleep.to_vec();
-        for (at, (next, _)) in steps.iter().enumerate() {
+        for (step, (at, (next, _))) in (node.event.step..).zip(steps.iter().enumerate()) {
             if at == 0 {
                 let thread = |&t: &u16| t == next.foot.thread;
                 let choice = node.event.candidates.iter().position(thread).unwrap_or(0);
@@ -443,7 +442,6 @@ impl Dpor {
                 plan.sleep = asleep(step, &sleep);
             }
             sleep = still_asleep(&sleep, &next.foot);
-            step += 1;
         }
         plan
     }
