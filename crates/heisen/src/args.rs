@@ -81,7 +81,7 @@ pub struct CheckArgs {
     /// Continue an interrupted search, with the options it was started with
     #[arg(long, value_name = "FILE", conflicts_with_all = [
         "source", "no_instrument", "with_std", "command", "strategy", "bound", "reduce", "depth", "burst", "delays", "steps", "hang", "seed", "keep_going", "expect_exit",
-        "carrier", "in_process", "spurious", "faults", "no_preempt", "focus", "at_ready", "cpus", "real_time", "timeouts", "before",
+        "carrier", "fork", "spurious", "faults", "no_preempt", "focus", "at_ready", "cpus", "real_time", "timeouts", "before",
         "after", "dir", "stdin", "heap", "leaks", "patch", "warm_up", "races", "accesses",
         "suppressions"
     ])]
@@ -197,9 +197,9 @@ pub struct SearchArgs {
     #[arg(long, value_enum, default_value = "fibers")]
     pub carrier: Carrier,
 
-    /// Run executions in one process and put back what each has changed, where that is possible: many times as fast
+    /// Run each execution in a process of its own, rather than in one that is put back after each; the result is the same
     #[arg(long)]
-    pub in_process: bool,
+    pub fork: bool,
 
     /// How many processors the program sees [default: those it may really use]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(1..=64))]

@@ -248,7 +248,7 @@ pub fn options(args: &SearchArgs, stop: &AtomicBool) -> Result<Options, Error> {
         scope: Patterns { no_preempt: args.no_preempt.clone(), focus: args.focus.clone() },
         jobs: jobs(args),
         carrier: args.carrier.into(),
-        in_process: args.in_process,
+        in_process: !args.fork,
         reduce: args.reduce,
         spurious: args.spurious,
         faults: args.faults,

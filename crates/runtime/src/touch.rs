@@ -34,18 +34,20 @@ struct Object {
     read: Cell<u64>,
 }
 
+// As for `sched::Sched`.
+#[repr(C, align(4096))]
 struct Touches {
     /// [`flag::STATES`] and [`flag::TOUCHES`], as the plan has them.
     wanted: Cell<u32>,
     /// The hashes of all events, added up.
     total: Cell<u64>,
-    /// The last event of each thread.
-    threads: [Cell<u64>; MAX_THREADS],
-    /// Objects in the order in which they were touched first, so that few pages are written.
-    objects: [Object; OBJECTS],
     count: Cell<usize>,
     /// One more than the place among `objects`; 0 if there is none.
     index: [Cell<u16>; INDEX],
+    /// Objects in the order in which they were touched first, so that few pages are written.
+    objects: [Object; OBJECTS],
+    /// The last event of each thread.
+    threads: [Cell<u64>; MAX_THREADS],
 }
 
 // SAFETY: as for `sched::S`.
@@ -84,7 +86,10 @@ fn mix(a: u64, b: u64) -> u64 {
 
 /// The place where an object is remembered.
 fn object(name: u64) -> &'static Object {
-    let mut at = mix(name, 0) as usize;
+    /// Places for the first try: few, so that a small program writes to few pages.
+    const NEAR: usize = 1 << 9;
+    let hash = mix(name, 0) as usize;
+    let (mut at, mut next) = (hash % NEAR, hash / NEAR);
     loop {
         let slot = &T.index[at % INDEX];
         let count = T.count.get();
@@ -101,7 +106,7 @@ fn object(name: u64) -> &'static Object {
         } else {
             return &T.objects[mix(name, 1) as usize % OBJECTS];
         }
-        at += 1;
+        (at, next) = (next, next + 1);
     }
 }
 

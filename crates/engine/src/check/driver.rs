@@ -16,9 +16,10 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Plans that are out at a time: so many, and of samplers, whose plans do not depend on each other, twice as many in each batch,
-/// up to the other.
+/// up to the other. A systematic search explores in the order of its results, so its batches stay small beside what it has done.
 const BATCH: usize = 64;
 const LARGEST_BATCH: usize = 4096;
+const LARGEST_SYSTEMATIC: usize = 1024;
 /// How often progress is told.
 const TELL: Duration = Duration::from_millis(100);
 
@@ -43,7 +44,11 @@ impl Driver<'_> {
             if self.time_left().is_some_and(|left| left.is_zero()) {
                 return Ok(Ended::Limit);
             }
-            let batch = if self.search.samples() { BATCH << self.batches } else { BATCH }.min(LARGEST_BATCH);
+            let batch = if self.search.samples() {
+                (BATCH << self.batches).min(LARGEST_BATCH)
+            } else {
+                (self.tally.executions as usize / BATCH).clamp(BATCH, LARGEST_SYSTEMATIC)
+            };
             self.batches = (self.batches + 1).min(LARGEST_BATCH.ilog2());
             let room = match self.check.options.executions {
                 Some(most) => (most.saturating_sub(self.tally.executions)).min(batch as u64) as usize,

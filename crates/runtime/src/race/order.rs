@@ -12,18 +12,20 @@ use crate::sched::{me, threads};
 use core::cell::Cell;
 use heisen_wire::MAX_THREADS;
 
+// As for `sched::Sched`.
+#[repr(C, align(4096))]
 pub struct Threads {
-    clocks: [Clock; MAX_THREADS],
-    epochs: [Cell<Epoch>; MAX_THREADS],
-    /// For fences: what was known at the last release fence, what acquire fences will learn.
-    fence_release: [Clock; MAX_THREADS],
-    fence_acquire: [Clock; MAX_THREADS],
     /// The epoch of the running thread.
     now: Cell<Epoch>,
     /// Counts what changes any clock.
     changes: Cell<u64>,
     /// For [`settled`]: the thread that was asked for last, at which change, and the answer.
     settled: Cell<(u32, u64, u32)>,
+    clocks: [Clock; MAX_THREADS],
+    epochs: [Cell<Epoch>; MAX_THREADS],
+    /// For fences: what was known at the last release fence, what acquire fences will learn.
+    fence_release: [Clock; MAX_THREADS],
+    fence_acquire: [Clock; MAX_THREADS],
 }
 
 // SAFETY: as for `sched::S`.
