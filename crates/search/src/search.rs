@@ -1,7 +1,7 @@
 //! Any of the strategies, as one value that can be saved and resumed.
 
 use crate::{
-    Burst, Delay, Dfs, Dpor, FairPct, Icb, Pct, Portfolio, Pos, Random, Status, Strategy, Surw, Touches,
+    Burst, Delay, Dfs, Dpor, FairPct, Icb, Pct, Portfolio, Pos, Random, Room, Status, Strategy, Surw, Touches,
 };
 use heisen_trace::{Execution, Plan};
 use serde::{Deserialize, Serialize};
@@ -97,6 +97,10 @@ impl Strategy for Search {
 
     fn needs_touches(&self) -> Touches {
         self.strategy().needs_touches()
+    }
+
+    fn bound_memory(&mut self, room: Room) {
+        self.strategy_mut().bound_memory(room);
     }
 
     fn status(&self) -> Status {
