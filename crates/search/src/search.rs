@@ -13,6 +13,7 @@ macro_rules! strategies {
         ///
         /// It may be saved at any moment. Read back, it goes on as it would have: plans that were out come first.
         #[derive(Clone, Debug, Serialize, Deserialize)]
+        #[allow(clippy::large_enum_variant, reason = "a check has one")]
         pub enum Search {
             $($(#[$doc])* #[serde(rename = $name)] $kind($kind),)*
         }

@@ -130,6 +130,7 @@ impl Zygote {
             around,
             spinning: false,
             suspicion: SUSPECT,
+            gone: false,
             ended: false,
         })
     }
