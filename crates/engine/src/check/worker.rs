@@ -155,10 +155,12 @@ impl Check<'_> {
         let mut watcher = StuckWatcher { check: self, seen: None };
         let runs = zygote.run_all(&jobs, detail, Some(&mut watcher))?;
         for (run, plan) in runs.into_iter().zip(plans) {
-            let run = match run.execution.diverged {
-                // Once more, as that may pass (CHESS, OSDI'08, section 4.2).
-                Some(_) => zygote.run(Job::Plan(plan), detail, Some(&mut watcher))?,
-                None => run,
+            // Once more, as that may pass (CHESS, OSDI'08, section 4.2); and someone may have killed it.
+            let killed = run.execution.end == End::Signal(libc::SIGKILL);
+            let run = if run.execution.diverged.is_some() || killed {
+                zygote.run(Job::Plan(plan), detail, Some(&mut watcher))?
+            } else {
+                run
             };
             let stuck = (run.execution.end == End::Stuck)
                 .then(|| Stuck { spins: zygote.was_spinning(), ..watcher.seen.take().unwrap_or_default() });
