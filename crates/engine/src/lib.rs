@@ -57,6 +57,7 @@ pub mod raced;
 mod sanitizer;
 pub mod saved;
 pub mod scope;
+mod shelf;
 pub mod slot;
 mod spin;
 pub mod stdin;

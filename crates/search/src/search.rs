@@ -1,7 +1,7 @@
 //! Any of the strategies, as one value that can be saved and resumed.
 
 use crate::{
-    Burst, Delay, Dfs, Dpor, FairPct, Icb, Pct, Portfolio, Pos, Random, Status, Strategy, Surw, Touches,
+    Burst, Delay, Dfs, Dpor, FairPct, Icb, Pct, Portfolio, Pos, Random, Room, Status, Strategy, Surw, Touches,
 };
 use heisen_trace::{Execution, Plan};
 use serde::{Deserialize, Serialize};
@@ -13,6 +13,7 @@ macro_rules! strategies {
         ///
         /// It may be saved at any moment. Read back, it goes on as it would have: plans that were out come first.
         #[derive(Clone, Debug, Serialize, Deserialize)]
+        #[allow(clippy::large_enum_variant, reason = "a check has one")]
         pub enum Search {
             $($(#[$doc])* #[serde(rename = $name)] $kind($kind),)*
         }
@@ -97,6 +98,10 @@ impl Strategy for Search {
 
     fn needs_touches(&self) -> Touches {
         self.strategy().needs_touches()
+    }
+
+    fn bound_memory(&mut self, room: Room) {
+        self.strategy_mut().bound_memory(room);
     }
 
     fn status(&self) -> Status {

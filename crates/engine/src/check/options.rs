@@ -78,6 +78,8 @@ pub struct Options {
     pub scope: Patterns,
     /// Workers.
     pub jobs: usize,
+    /// Bytes that waiting plans, and states that were seen, may take of memory.
+    pub memory: usize,
     /// What carries the threads.
     #[serde(default)]
     pub carrier: Carrier,

@@ -1,6 +1,7 @@
 //! What a check has done and found: the tally that grows with each execution, how it is getting on, and the outcome of the
 //! whole.
 
+use crate::error::Error;
 use crate::points::Points;
 use crate::raced::Raced;
 use heisen_search::{Search, Status};
@@ -43,6 +44,9 @@ pub struct Tally {
     /// Why that was not so for the last of the others: one of `heisen_wire::runner`, 0 if nobody wanted it.
     #[serde(default)]
     pub forked: u32,
+    /// How often a parked program was gone, and what it had to run was run by another.
+    #[serde(default)]
+    pub lost: u64,
     /// Classes of equivalent executions that were seen, by the hashes of their graphs; empty where nobody asked.
     #[serde(default)]
     pub classes: HashSet<u64>,
@@ -80,6 +84,8 @@ pub enum Ended {
     Limit,
     /// The user interrupted.
     Interrupted,
+    /// It could not go on.
+    Failed,
 }
 
 /// The verdict of a whole check.
@@ -99,6 +105,8 @@ pub struct Outcome {
     pub sound: bool,
     /// The search itself, to be saved.
     pub search: Search,
+    /// Why it could not go on, if it has failed.
+    pub error: Option<Error>,
 }
 
 impl Outcome {

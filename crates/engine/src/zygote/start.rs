@@ -132,6 +132,7 @@ impl Zygote {
             around,
             spinning: false,
             suspicion: SUSPECT,
+            gone: false,
             ended: false,
         })
     }
