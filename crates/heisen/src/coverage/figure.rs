@@ -24,7 +24,8 @@ text { fill: #24292f; }
 .grid { stroke: #e4e7eb; }
 .axis { fill: none; stroke: #57606a; }
 .mark { stroke: #57606a; stroke-dasharray: 2 4; }
-.series polyline, .key { fill: none; stroke-width: 2; }
+.series polyline { fill: none; }
+.key { stroke-width: 2; }
 .d1 polyline, .key.d1 { stroke-dasharray: 8 4; }
 .d2 polyline, .key.d2 { stroke-dasharray: 2 3; }
 .c0 { stroke: #0969da; } .c0 circle { fill: #0969da; }

@@ -84,7 +84,9 @@ fn labelled(records: Vec<Record>, paths: &[PathBuf]) -> Vec<Run> {
     let seed = |record: &Record| record.seed.map_or(String::new(), |seed| format!("seed {seed}"));
     let parts: Vec<[String; 3]> = records.iter().map(|r| [r.program.clone(), strategy(r), seed(r)]).collect();
     let differs = |part: usize| parts.iter().any(|p| p[part] != parts[0][part]);
-    let mut shown = [differs(0), differs(1), differs(2)];
+    // Those that do not sample have none.
+    let seeds = parts.iter().map(|p| &p[2]).filter(|seed| !seed.is_empty()).collect::<BTreeSet<_>>();
+    let mut shown = [differs(0), differs(1), seeds.len() > 1];
     if shown == [false; 3] {
         shown = [true, true, false];
     }

@@ -136,7 +136,9 @@ impl Plot {
         };
         let points: Vec<String> = series.points.iter().map(place).collect();
         writeln!(out, r#"<g class="series {}"><title>{}</title>"#, class(number), escaped(&series.label))?;
-        writeln!(out, r#"<polyline points="{}"/>"#, points.join(" "))?;
+        // Earlier lines are wider, so that they are seen where later ones lie on them.
+        let width = 2.0 + 1.2 * (self.series.len() - 1 - number).min(2) as f64;
+        writeln!(out, r#"<polyline stroke-width="{width}" points="{}"/>"#, points.join(" "))?;
         for point in &series.points {
             let (x, y) = self.at(point.x, point.y);
             let says = escaped(&point.says);
