@@ -24,8 +24,7 @@ text { fill: #24292f; }
 .grid { stroke: #e4e7eb; }
 .axis { fill: none; stroke: #57606a; }
 .mark { stroke: #57606a; stroke-dasharray: 2 4; }
-.series polyline { fill: none; }
-.key { stroke-width: 2; }
+.series polyline, .key { fill: none; stroke-width: 2; }
 .d1 polyline, .key.d1 { stroke-dasharray: 8 4; }
 .d2 polyline, .key.d2 { stroke-dasharray: 2 3; }
 .c0 { stroke: #0969da; } .c0 circle { fill: #0969da; }
@@ -34,6 +33,8 @@ text { fill: #24292f; }
 .c3 { stroke: #8250df; } .c3 circle { fill: #8250df; }
 .c4 { stroke: #bf3989; } .c4 circle { fill: #bf3989; }
 .c5 { stroke: #7d6a00; } .c5 circle { fill: #7d6a00; }
+.c6 { stroke: #24292f; } .c6 circle { fill: #24292f; }
+.c7 { stroke: #0a9396; } .c7 circle { fill: #0a9396; }
 circle { stroke: none; }
 @media (prefers-color-scheme: dark) {
 .paper { fill: #0d1117; }
@@ -46,6 +47,8 @@ text { fill: #e6edf3; }
 .c3 { stroke: #bc8cff; } .c3 circle { fill: #bc8cff; }
 .c4 { stroke: #ff7eb6; } .c4 circle { fill: #ff7eb6; }
 .c5 { stroke: #d4b106; } .c5 circle { fill: #d4b106; }
+.c6 { stroke: #e6edf3; } .c6 circle { fill: #e6edf3; }
+.c7 { stroke: #39c5cf; } .c7 circle { fill: #39c5cf; }
 }
 ";
 

@@ -19,9 +19,9 @@ impl Scale {
         Scale::Linear((largest.max(1.0) / step).ceil() * step)
     }
 
-    /// From 1 to a power of ten that is at least this.
+    /// From 1 to 1, 2 or 5 times a power of ten that is at least this.
     pub fn log(largest: f64) -> Scale {
-        Scale::Log(10f64.powf(largest.max(10.0).log10().ceil()))
+        Scale::Log(round_up(largest.max(10.0)))
     }
 
     /// Where a value lies, from 0 to 1.
@@ -38,16 +38,20 @@ impl Scale {
                 let step = step(largest);
                 (0..=(largest / step).round() as u32).map(|n| f64::from(n) * step).collect()
             }
-            Scale::Log(largest) => (0..=largest.log10().round() as i32).map(|n| 10f64.powi(n)).collect(),
+            Scale::Log(largest) => (0..=largest.log10().floor() as i32).map(|n| 10f64.powi(n)).collect(),
         }
     }
 }
 
 /// The distance of ticks: 1, 2 or 5 times a power of ten, at most ten of them, and nothing between whole numbers.
 fn step(largest: f64) -> f64 {
-    let rough = (largest / 10.0).max(1.0);
-    let power = 10f64.powf(rough.log10().floor());
-    [1.0, 2.0, 5.0, 10.0].into_iter().map(|n| n * power).find(|step| *step >= rough).unwrap_or(rough)
+    round_up((largest / 10.0).max(1.0))
+}
+
+/// The next number, of those that are 1, 2 or 5 times a power of ten.
+fn round_up(value: f64) -> f64 {
+    let power = 10f64.powi(value.log10().floor() as i32);
+    [1.0, 2.0, 5.0, 10.0].into_iter().map(|n| n * power).find(|round| *round >= value).unwrap_or(value)
 }
 
 /// A point: its place, and what it says when it is pointed at.
@@ -81,7 +85,7 @@ pub struct Plot {
 pub const WIDTH: f64 = 370.0;
 pub const HEIGHT: f64 = 260.0;
 /// Colours, after which lines are told apart by dashes.
-pub const COLOURS: usize = 6;
+pub const COLOURS: usize = 8;
 
 /// The class of a line: its colour, and its dashes.
 pub fn class(number: usize) -> String {
@@ -136,9 +140,7 @@ impl Plot {
         };
         let points: Vec<String> = series.points.iter().map(place).collect();
         writeln!(out, r#"<g class="series {}"><title>{}</title>"#, class(number), escaped(&series.label))?;
-        // Earlier lines are wider, so that they are seen where later ones lie on them.
-        let width = 2.0 + 1.2 * (self.series.len() - 1 - number).min(2) as f64;
-        writeln!(out, r#"<polyline stroke-width="{width}" points="{}"/>"#, points.join(" "))?;
+        writeln!(out, r#"<polyline points="{}"/>"#, points.join(" "))?;
         for point in &series.points {
             let (x, y) = self.at(point.x, point.y);
             let says = escaped(&point.says);
@@ -179,7 +181,8 @@ mod tests {
         assert_eq!(Scale::linear(100.0).ticks().len(), 11);
         assert_eq!(Scale::log(7.0).ticks(), [1.0, 10.0]);
         assert_eq!(Scale::log(1000.0).ticks(), [1.0, 10.0, 100.0, 1000.0]);
-        assert_eq!(Scale::log(1001.0), Scale::Log(10_000.0));
+        assert_eq!(Scale::log(1001.0), Scale::Log(2_000.0));
+        assert_eq!(Scale::log(2001.0).ticks(), [1.0, 10.0, 100.0, 1000.0]);
     }
 
     #[test]

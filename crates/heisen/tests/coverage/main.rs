@@ -29,6 +29,7 @@ pub fn covered(directory: &Path, file: &str, args: &[&str]) -> (Value, Value) {
     (record(directory, "run.json"), json)
 }
 
+/// A record that was written.
 pub fn record(directory: &Path, name: &str) -> Value {
     let text = std::fs::read_to_string(directory.join(name)).expect("a record");
     serde_json::from_str(&text).expect("JSON")
