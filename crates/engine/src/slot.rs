@@ -29,6 +29,8 @@ pub enum Detail {
     States,
     /// Its decisions and all that its steps touch.
     Touches,
+    /// Its decisions, all that its steps touch, and from where in the code.
+    Places,
     /// Its decisions and events.
     Events,
     /// Everything, with pauses for a close look.
@@ -122,6 +124,7 @@ pub(crate) fn write_plans(
             Detail::Decisions => flag::DECISIONS,
             Detail::States => flag::DECISIONS | flag::STATES,
             Detail::Touches => flag::DECISIONS | flag::TOUCHES,
+            Detail::Places => flag::DECISIONS | flag::TOUCHES | flag::PLACES,
             Detail::Events => flag::DECISIONS | flag::EVENTS,
             Detail::All => flag::DECISIONS | flag::EVENTS | flag::STOPS,
         };

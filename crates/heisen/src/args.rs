@@ -27,6 +27,9 @@ pub enum Command {
     Replay(ReplayArgs),
     /// Show a schedule as a table of switches with source lines
     Show(ShowArgs),
+    /// Show what checks have covered: classes of executions by preemptions and over executions, as tables or figures
+    #[command(after_help = exit::TABLE)]
+    Coverage(CoverageArgs),
     /// Compile and link C as cc does, instrumented: CC="heisen cc" make (HEISEN_CC names the real compiler)
     #[command(disable_help_flag = true)]
     Cc {
@@ -77,6 +80,10 @@ pub struct CheckArgs {
     /// Write the result as JSON to this file, - for standard output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+
+    /// Count what the executions cover, and write that to this file, for heisen coverage
+    #[arg(long, value_name = "FILE")]
+    pub coverage: Option<PathBuf>,
 
     /// Save the search to this file every few seconds while it runs, and at its end, so that it can be continued
     #[arg(long, value_name = "FILE")]
@@ -291,6 +298,22 @@ pub struct ReplayArgs {
 pub struct ShowArgs {
     /// The schedule file
     pub schedule: PathBuf,
+
+    /// Colours
+    #[arg(long, value_enum, default_value = "auto")]
+    pub color: Color,
+}
+
+/// `heisen coverage`
+#[derive(Debug, clap::Args)]
+pub struct CoverageArgs {
+    /// Files that heisen check --coverage has written; each is a line in the figures
+    #[arg(required = true, value_name = "RUN")]
+    pub runs: Vec<PathBuf>,
+
+    /// Draw figures into this file, as SVG or HTML by its ending, instead of printing tables
+    #[arg(short, long, value_name = "FILE.svg|FILE.html")]
+    pub output: Option<PathBuf>,
 
     /// Colours
     #[arg(long, value_enum, default_value = "auto")]

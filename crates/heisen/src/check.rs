@@ -6,6 +6,7 @@ use crate::report::Screen;
 use crate::{args, exit, json};
 use heisen_engine::check::{Check, Ended, Kind, Options, Outcome, Progress, Races, Tally};
 use heisen_engine::compile::{self, Extent, Language};
+use heisen_engine::coverage::{Coverage, Record};
 use heisen_engine::program::Program;
 use heisen_engine::saved::{Keeper, Saved, beside, write_whole};
 use heisen_engine::scope::Patterns;
@@ -41,9 +42,13 @@ pub fn run(args: &CheckArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
             return Err(Error::Input("--save and --json name the same file; choose another for one".into()));
         }
     }
+    if let Some(path) = &args.coverage {
+        check_file("--coverage", path)?;
+    }
     // A compiler that was interrupted along with us has not failed.
     let or_interrupted = |error| if stop.load(Relaxed) { Error::Interrupted } else { error };
-    let prepared = prepare(args, &stop).map_err(or_interrupted)?;
+    let mut prepared = prepare(args, &stop).map_err(or_interrupted)?;
+    prepared.cover(args)?;
     let name = prepared.program.short_name();
     let place = Place {
         directory: &args.output,
@@ -52,12 +57,11 @@ pub fn run(args: &CheckArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
         replay: &format!("{} replay", own_name()),
         origin: "",
     };
-    prepared.explore(stop, !args.quiet, &args.output)?.conclude(
-        &place,
-        args.json.as_deref(),
-        args.quiet,
-        args.color,
-    )
+    let explored = prepared.explore(stop, !args.quiet, &args.output)?;
+    let covered = explored.write_coverage(args.coverage.as_deref());
+    let code = explored.conclude(&place, args.json.as_deref(), args.quiet, args.color)?;
+    covered?;
+    Ok(code)
 }
 
 /// A program, and how far its search is.
@@ -98,6 +102,21 @@ pub struct Explored {
 impl Prepared {
     pub fn new(program: Program, options: Options) -> Prepared {
         Prepared { search: options.search(), program, options, tally: Tally::default(), keep: None }
+    }
+
+    /// Has what is covered counted, if that is to be written.
+    fn cover(&mut self, args: &CheckArgs) -> Result<(), Error> {
+        let Some(path) = &args.coverage else { return Ok(()) };
+        if args.resume.is_none() {
+            self.tally.coverage = Some(Coverage::default());
+        } else if self.tally.coverage.is_none() {
+            return Err(Error::Input(format!(
+                "--coverage {}: the search was begun without it, so what it has covered is not known; start the check \
+                 anew",
+                path.display()
+            )));
+        }
+        Ok(())
     }
 
     /// Searches, with a line of progress on a terminal. What is kept from check to check is below `directory`.
@@ -172,6 +191,15 @@ impl Explored {
             say(format_args!("note: {line}: fits no race of this check"));
         }
         Ok(if found { exit::FOUND } else { exit::CLEAN })
+    }
+
+    /// Writes what the search has covered.
+    fn write_coverage(&self, path: Option<&Path>) -> Result<(), Error> {
+        let record = Record::new(&self.program, &self.options, &self.outcome);
+        match (path, record) {
+            (Some(path), Some(record)) => record.write(path),
+            _ => Ok(()),
+        }
     }
 
     /// Saves the search; the file.

@@ -251,10 +251,10 @@ fn parent(pid: i32) -> Option<i32> {
 
 #[test]
 fn a_killed_worker_is_replaced() {
-    for in_process in [&[][..], &["--in-process"]] {
+    for how in [&[][..], &["--fork"]] {
         let sandbox = sandbox(MANY);
         let args = ["check", "--executions", "1500", "--json", "result"];
-        let args = [&args[..], in_process, &["--", "./prog", "300"]].concat();
+        let args = [&args[..], how, &["--", "./prog", "300"]].concat();
         let result = || -> Value {
             let text = std::fs::read_to_string(sandbox.path("result")).expect("a result");
             timeless(serde_json::from_str(&text).expect("JSON"))
@@ -291,10 +291,10 @@ fn a_killed_worker_is_replaced() {
 /// An execution that someone kills has not failed: it does not fail again.
 #[test]
 fn a_killed_execution_is_no_finding() {
-    for in_process in [&[][..], &["--in-process"]] {
+    for how in [&[][..], &["--fork"]] {
         let sandbox = sandbox(MANY);
         let args = ["check", "--executions", "1500", "--json", "result"];
-        let mut child = start(&sandbox, &[&args[..], in_process, &["--", "./prog", "300"]].concat());
+        let mut child = start(&sandbox, &[&args[..], how, &["--", "./prog", "300"]].concat());
         let heisen = child.id() as i32;
         let mut killed = 0;
         let until = Instant::now() + Duration::from_secs(60);

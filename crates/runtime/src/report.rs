@@ -229,7 +229,7 @@ pub fn event(op: Op, object: usize, pc: usize) {
 #[cold]
 fn log_event(op: Op, object: usize, pc: usize) {
     if touch::wanted() {
-        touch::reported(op, object);
+        touch::reported(op, object, pc);
     }
     if R.flags.get() & flag::EVENTS == 0 {
         return;

@@ -10,6 +10,9 @@
 //! object, and the hashes of all events are added up, so that the order of independent events makes no difference. That is
 //! also the fingerprint of the whole execution.
 //!
+//! If asked for places, too, each touch of an operation is preceded by a record of where that was called from; a touch that is no
+//! operation of its own, as the release of a mutex, has none.
+//!
 //! Reading a clock depends on what makes time jump, but not on the little by which each step moves it.
 
 use crate::race::order::{key, space};
@@ -37,7 +40,7 @@ struct Object {
 // As for `sched::Sched`.
 #[repr(C, align(4096))]
 struct Touches {
-    /// [`flag::STATES`] and [`flag::TOUCHES`], as the plan has them.
+    /// [`flag::STATES`], [`flag::TOUCHES`] and [`flag::PLACES`], as the plan has them.
     wanted: Cell<u32>,
     /// The hashes of all events, added up.
     total: Cell<u64>,
@@ -64,7 +67,7 @@ static T: Touches = Touches {
 
 /// An execution begins.
 pub fn begin(flags: u32) {
-    T.wanted.set(flags & (flag::STATES | flag::TOUCHES));
+    T.wanted.set(flags & (flag::STATES | flag::TOUCHES | flag::PLACES));
 }
 
 /// Whether anyone wants to know.
@@ -151,6 +154,13 @@ fn log(kind: TouchKind, thread: usize, op: u8, word: u64) {
     report::log(Touch { step: S.step.get(), thread: thread as u16, kind, op, word }.pack());
 }
 
+/// What is touched next is so by this operation.
+fn place(op: Op, pc: usize) {
+    if T.wanted.get() & flag::PLACES != 0 && S.running.get() {
+        log(TouchKind::At, me(), op as u8, pc as u64);
+    }
+}
+
 /// The running thread changes an object, other than by an event that is reported.
 #[inline(always)]
 pub fn write(object: usize) {
@@ -176,6 +186,8 @@ pub fn memory(address: usize, size: usize, write: bool) {
     if wanted() {
         let mut at = address & !(WORD - 1);
         while at < address + size.max(1) {
+            let t = crate::sched::thread(me());
+            place(t.op(), t.pc.get());
             touch(at as u64, write, 0);
             at += WORD;
         }
@@ -184,7 +196,11 @@ pub fn memory(address: usize, size: usize, write: bool) {
 
 /// The running thread does what is reported as an event: see [`report::event`].
 #[cold]
-pub fn reported(op: Op, object: usize) {
+pub fn reported(op: Op, object: usize, pc: usize) {
+    let touch = |name: u64, write: bool| {
+        place(op, pc);
+        touch(name, write, op as u8);
+    };
     match op {
         // Nothing that others see, or told apart by those who do it.
         Op::Start
@@ -208,8 +224,8 @@ pub fn reported(op: Op, object: usize) {
         | Op::MemRead
         | Op::MemWrite => {}
         // Threads are numbered in the order of their creation.
-        Op::Create => touch(key(space::THREADS, 0) as u64, true, op as u8),
-        Op::ReadLock | Op::SemGetValue => touch(object as u64, false, op as u8),
+        Op::Create => touch(key(space::THREADS, 0) as u64, true),
+        Op::ReadLock | Op::SemGetValue => touch(object as u64, false),
         Op::Read
         | Op::Write
         | Op::Accept
@@ -219,12 +235,12 @@ pub fn reported(op: Op, object: usize) {
         | Op::FileLock
         | Op::TimerFd
         | Op::WaitChild
-        | Op::SystemV => touch(key(space::KERNEL, 0) as u64, true, op as u8),
+        | Op::SystemV => touch(key(space::KERNEL, 0) as u64, true),
         Op::Timer | Op::Kill | Op::SigWait | Op::SigMask | Op::Handler => {
-            touch(key(space::SIGNAL, 0) as u64, true, op as u8);
+            touch(key(space::SIGNAL, 0) as u64, true);
         }
         _ if object == 0 => {}
-        _ => touch(object as u64, true, op as u8),
+        _ => touch(object as u64, true),
     }
 }
 

@@ -182,7 +182,7 @@ impl Events {
                         }
                     }
                     TouchKind::Enables => event.foot.enables.push(touch.word as u16),
-                    TouchKind::State | TouchKind::Waits => {}
+                    TouchKind::State | TouchKind::Waits | TouchKind::At => {}
                 }
             }
             if inner.is_none() {

@@ -29,11 +29,14 @@ pub enum TouchKind {
     /// semaphore, a thread to join, a condition variable. What it would have done is part of what other orders lead to, but no
     /// step shows it.
     Waits = 6,
+    /// What the next record tells was done by the operation `op`, called from the address `word`. Only records of operations have
+    /// one, and only where places are asked for.
+    At = 7,
 }
 
 impl TouchKind {
     /// Every kind, in the order of its number.
-    pub const ALL: [TouchKind; 7] = [
+    pub const ALL: [TouchKind; 8] = [
         TouchKind::Read,
         TouchKind::Write,
         TouchKind::Enables,
@@ -41,6 +44,7 @@ impl TouchKind {
         TouchKind::Choices,
         TouchKind::State,
         TouchKind::Waits,
+        TouchKind::At,
     ];
 
     /// The kind with this number.
@@ -53,6 +57,7 @@ impl TouchKind {
             4 => Some(TouchKind::Choices),
             5 => Some(TouchKind::State),
             6 => Some(TouchKind::Waits),
+            7 => Some(TouchKind::At),
             _ => None,
         }
     }
@@ -70,7 +75,7 @@ pub struct Touch {
     pub kind: TouchKind,
     /// The operation, as [`Op`](crate::Op)'s number; of [`TouchKind::Choices`], the number of the word.
     pub op: u8,
-    /// The object, the other thread, 64 candidates, or the hash.
+    /// The object, the other thread, 64 candidates, the hash, or the address.
     pub word: u64,
 }
 
@@ -136,6 +141,5 @@ mod tests {
                 assert_eq!(Touch::unpack(d.pack()), None);
             }
         }
-        assert_eq!(Touch::unpack([0xf << 56, 0]), None);
     }
 }

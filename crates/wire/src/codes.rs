@@ -148,6 +148,8 @@ pub mod flag {
     pub const STATES: u32 = 1 << 20;
     /// Log all of `heisen_trace::Touch`. Only with [`DECISIONS`].
     pub const TOUCHES: u32 = 1 << 21;
+    /// Log where in the code they come from, too. Only with [`TOUCHES`].
+    pub const PLACES: u32 = 1 << 22;
 }
 
 /// Values of [`Report::end`](crate::Report::end).

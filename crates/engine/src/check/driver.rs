@@ -8,7 +8,7 @@ use super::worker::{Executed, Shared};
 use super::{Check, Ended, MAX_FINDINGS, Progress, Races, Tally};
 use crate::error::{Error, Result};
 use crate::saved::Keeper;
-use crate::slot::Detail;
+use crate::slot::{Detail, Run};
 use crate::zygote::Limits;
 use heisen_search::{Room, Search, Status, Strategy, Touches};
 use heisen_trace::{Note, Plan};
@@ -83,6 +83,11 @@ impl Driver<'_> {
             if let Some(ended) = self.take_results(plans, results)? {
                 return Ok(ended);
             }
+            if self.tally.points.len() != known
+                && let Some(coverage) = &mut self.tally.coverage
+            {
+                coverage.start_over();
+            }
             if self.tally.points.len() != known && !self.search.samples() {
                 // Steps are counted anew.
                 self.search = self.check.options.search();
@@ -123,6 +128,7 @@ impl Driver<'_> {
         batch.plans = plans;
         batch.points = self.tally.points.clone();
         batch.detail = match self.search.needs_touches() {
+            _ if self.tally.coverage.is_some() => Detail::Places,
             Touches::All => Detail::Touches,
             Touches::States => Detail::States,
             Touches::None if self.search.needs_decisions() => Detail::Decisions,
@@ -165,7 +171,7 @@ impl Driver<'_> {
         let mut points = (*self.tally.points).clone();
         let mut unrun = false;
         for (plan, result) in plans.into_iter().zip(results) {
-            let (run, stuck) = match result {
+            let (mut run, stuck) = match result {
                 // The order in which results come in decides what a systematic search does next: it shall not depend on
                 // when one was interrupted.
                 _ if ended.is_some() || unrun && !self.search.samples() => {
@@ -185,6 +191,7 @@ impl Driver<'_> {
             for &note in &run.execution.notes {
                 self.tally.notes |= 1 << (note as u8);
             }
+            self.cover(&plan, &mut run);
             self.search.done(&plan, &run.execution);
             match run.forked {
                 None => self.tally.undone += 1,
@@ -226,6 +233,17 @@ impl Driver<'_> {
             self.tally.points = Arc::new(points);
         }
         Ok(ended)
+    }
+
+    /// Counts what an execution has covered, if that is asked for.
+    fn cover(&mut self, plan: &Plan, run: &mut Run) {
+        let time = self.time();
+        let Some(coverage) = &mut self.tally.coverage else { return };
+        coverage.take(run, time);
+        if self.search.samples() && !plan.fingerprint {
+            // A sampler must not learn more than without: it would choose otherwise.
+            run.execution.fingerprint = None;
+        }
     }
 
     /// The limits of the executions of this batch.

@@ -1,6 +1,7 @@
 //! What a check has done and found: the tally that grows with each execution, how it is getting on, and the outcome of the
 //! whole.
 
+use crate::coverage::Coverage;
 use crate::error::Error;
 use crate::points::Points;
 use crate::raced::Raced;
@@ -50,6 +51,9 @@ pub struct Tally {
     /// Classes of equivalent executions that were seen, by the hashes of their graphs; empty where nobody asked.
     #[serde(default)]
     pub classes: HashSet<u64>,
+    /// What its executions have covered, where that is asked for.
+    #[serde(default)]
+    pub coverage: Option<Coverage>,
     /// Whether the program has instrumented code.
     #[serde(default)]
     pub instrumented: bool,

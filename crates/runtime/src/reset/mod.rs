@@ -99,7 +99,7 @@ fn control() -> &'static Control {
 
 /// Whether the slots of this turn can be run in a runner.
 pub fn suits(wire: &Wire) -> bool {
-    const PLAIN: u32 = flag::DECISIONS | flag::STATES | flag::TOUCHES;
+    const PLAIN: u32 = flag::DECISIONS | flag::STATES | flag::TOUCHES | flag::PLACES;
     wire.reset.load(Relaxed) == runner::ASKED && wire.slots[0].plan.flags.load(Relaxed) & !PLAIN == 0
 }
 
