@@ -6,12 +6,12 @@ use crate::points::{Conflict, read_conflicts};
 use crate::zygote::Limits;
 use heisen_trace::finding::SwitchKind;
 use heisen_trace::{
-    Counted, Decision, DecisionKind, Deed, Divergence, End, Execution, Expected, Hold, Note, Op, Plan, Policy,
-    Schedule, ThreadId, Touch,
+    Counted, Decision, DecisionKind, Deed, Divergence, End, Execution, Expected, Hold, Note, Op, Plan,
+    Policy, Schedule, ThreadId, Touch,
 };
 use heisen_wire::{
-    MAX_COUNTED, MAX_DECISIONS, MAX_EVENTS, MAX_HOLDS, MAX_OVERRIDES, MAX_SLOTS, MAX_TEXT, NO_THREAD, Report, Slot,
-    Wire, diverged, end, flag, policy,
+    MAX_COUNTED, MAX_DECISIONS, MAX_EVENTS, MAX_HOLDS, MAX_OVERRIDES, MAX_SLOTS, MAX_TEXT, NO_THREAD, Report,
+    Slot, Wire, diverged, end, flag, policy,
 };
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;

@@ -213,6 +213,7 @@ fn prepare(args: &CheckArgs, stop: &AtomicBool) -> Result<Prepared, Error> {
     if let Some(path) = &args.resume {
         let (Saved { mut options, search, tally, .. }, program) = Saved::read(path)?;
         stdin::fetch(&mut options.world, path)?;
+        options.hints = args.hints;
         options.jobs = jobs(&args.search);
         options.time = args.search.time.map(|more| more.saturating_add(tally.time)).or(options.time);
         options.executions =
@@ -221,7 +222,8 @@ fn prepare(args: &CheckArgs, stop: &AtomicBool) -> Result<Prepared, Error> {
     }
     let mut program = find_program(args)?;
     program.at_ready = args.search.at_ready;
-    Ok(Prepared::new(program, options(&args.search, stop)?))
+    let options = Options { hints: args.hints, ..options(&args.search, stop)? };
+    Ok(Prepared::new(program, options))
 }
 
 fn jobs(args: &SearchArgs) -> usize {
@@ -261,6 +263,7 @@ pub fn options(args: &SearchArgs, stop: &AtomicBool) -> Result<Options, Error> {
             Some(args::Races::Off) => Races::Off,
         },
         suppressions: args.suppressions.as_deref().map(Suppressions::read).transpose()?.unwrap_or_default(),
+        hints: false,
     })
 }
 
@@ -454,6 +457,7 @@ fn summary(paint: Paint, options: &Options, outcome: &Outcome) -> String {
         let _ = writeln!(out, "{}", unseen(estimate));
     }
     out.push_str(&about_races(options, outcome));
+    out.push_str(&about_hints(options, outcome));
     if !outcome.not_controlled.is_empty() {
         let _ = writeln!(out, "{}", paint.faint("not controlled:"));
     }
@@ -486,6 +490,30 @@ fn about_races(options: &Options, outcome: &Outcome) -> String {
                 writeln!(out, "all accesses that conflict are scheduling points, at {points} in the code")
             }
         };
+    }
+    out
+}
+
+/// What was predicted and no execution came to.
+fn about_hints(options: &Options, outcome: &Outcome) -> String {
+    let hints = &outcome.hints;
+    if !options.hints && !hints.is_empty() {
+        return format!(
+            "{} (--hints shows what was predicted but did not come true)\n",
+            count(hints.len() as u64, "hint")
+        );
+    }
+    let mut out = String::new();
+    for hint in hints {
+        let _ = writeln!(
+            out,
+            "hint: {}, predicted from execution {}; no execution came to it",
+            hint.family.name(),
+            number(hint.execution)
+        );
+        for step in &hint.steps {
+            let _ = writeln!(out, "  {step}");
+        }
     }
     out
 }
@@ -577,6 +605,7 @@ pub fn name(kind: Kind) -> &'static str {
         Kind::Pos => "pos",
         Kind::Surw => "surw",
         Kind::Delay => "delay",
+        Kind::Directed => "directed",
         Kind::Portfolio => "portfolio",
     }
 }

@@ -7,8 +7,8 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst, compile
 use heisen_trace::decision::{Decision, DecisionKind};
 use heisen_trace::{Note, Op};
 use heisen_wire::{
-    MAX_COUNTED, MAX_EVENTS, MAX_HOLDS, MAX_SLOTS, MAX_TEXT, NO_THREAD, Slot, Wire, diverged, end, flag, misuse,
-    pack_event, state, stop, want,
+    MAX_COUNTED, MAX_EVENTS, MAX_HOLDS, MAX_SLOTS, MAX_TEXT, NO_THREAD, Slot, Wire, diverged, end, flag,
+    misuse, pack_event, state, stop, want,
 };
 
 struct Report {

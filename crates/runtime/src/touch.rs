@@ -13,8 +13,8 @@
 //! Reading a clock depends on what makes time jump, but not on the little by which each step moves it.
 
 use crate::race::order::{key, space};
-use crate::{policy, report};
 use crate::sched::{S, me, words};
+use crate::{policy, report};
 use core::cell::Cell;
 use heisen_trace::{Op, Touch, TouchKind};
 use heisen_wire::{MAX_THREADS, flag};
@@ -163,8 +163,8 @@ pub fn read(object: usize) {
     }
 }
 
-/// What [`memory`](memory()) is told apart by: a power of two.
-pub const WORD: usize = 4;
+/// What [`memory`](memory()) is told apart by.
+pub const WORD: usize = heisen_trace::touch::WORD as usize;
 
 /// The running thread accesses memory, at a scheduling point.
 #[inline]

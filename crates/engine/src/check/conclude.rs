@@ -44,6 +44,8 @@ impl Driver<'_> {
         }
         let regions = self.tally.notes & 1 << (Note::NoPreempt as u8) != 0;
         let scoped = regions || !self.check.options.scope.is_empty();
-        Ok(Outcome { ended, tally: self.tally, status, not_controlled, scoped, sound, search: self.search })
+        let hints = if ended == Ended::Interrupted { Vec::new() } else { self.hints()? };
+        let (tally, search) = (self.tally, self.search);
+        Ok(Outcome { ended, tally, status, not_controlled, hints, scoped, sound, search })
     }
 }

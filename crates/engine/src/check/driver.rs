@@ -173,6 +173,7 @@ impl Driver<'_> {
                     ended = Some(Ended::Found);
                 }
             }
+            self.tried(&plan, failed);
             // What went wrong comes first; where the search stops at either, that is enough.
             let enough = failed && ended.is_some() && self.check.options.races == Races::Stop;
             if !enough && self.take_races(&plan, &run)? {

@@ -72,12 +72,7 @@ impl Deed {
         let t = get(self.thread.get());
         let memory = matches!(
             t.op(),
-            Op::MemRead
-                | Op::MemWrite
-                | Op::AtomicLoad
-                | Op::AtomicStore
-                | Op::AtomicRmw
-                | Op::AtomicCas
+            Op::MemRead | Op::MemWrite | Op::AtomicLoad | Op::AtomicStore | Op::AtomicRmw | Op::AtomicCas
         );
         match self.op.get() {
             0 => memory && (t.object.get() & !(WORD - 1)) as u64 == self.object.get(),

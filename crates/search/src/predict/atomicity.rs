@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, HashMap};
 const OF_EACH: usize = 8;
 
 /// Two steps of a thread, and the one of another that may come between.
+#[derive(Debug)]
 pub struct Triple<'a> {
     /// The earlier one,
     pub first: &'a Act,

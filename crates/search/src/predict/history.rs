@@ -4,7 +4,7 @@
 //! What must come first is told by the creation of threads and by joins alone: all else could have gone another way. What
 //! has come first by signals, semaphores and the like is known as well, for hints, which are to be few.
 
-use heisen_trace::touch::{NOWHERE, NOWHERE_END};
+use heisen_trace::touch::{NOWHERE, NOWHERE_END, WORD};
 use heisen_trace::{Deed, Execution, Op, TouchKind};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -180,7 +180,7 @@ impl History {
             match touch.kind {
                 TouchKind::Enables => reader.enables(touch.thread, touch.word as u16),
                 TouchKind::Read | TouchKind::Write => {
-                    let goes_on = touch.op == 0 && last == Some(same(touch.word.wrapping_sub(4)));
+                    let goes_on = touch.op == 0 && last == Some(same(touch.word.wrapping_sub(WORD)));
                     let deed = Deed {
                         thread: touch.thread,
                         op: touch.op,
