@@ -87,7 +87,7 @@ pub struct CheckArgs {
     ])]
     pub resume: Option<PathBuf>,
 
-    /// Show what was predicted but did not come true, too
+    /// Show, too, what was predicted and did no harm: locks in both orders, updates that may be lost
     #[arg(long)]
     pub hints: bool,
 

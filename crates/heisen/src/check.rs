@@ -12,7 +12,7 @@ use heisen_engine::scope::Patterns;
 use heisen_engine::suppress::Suppressions;
 use heisen_engine::{Error, kept, patch, stdin, unpack};
 use heisen_search::{Guarantee, Search, Unseen};
-use heisen_trace::{Accesses, Stdin, World};
+use heisen_trace::{Accesses, Family, Stdin, World};
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
 use std::os::unix::ffi::OsStringExt;
@@ -499,18 +499,18 @@ fn about_hints(options: &Options, outcome: &Outcome) -> String {
     let hints = &outcome.hints;
     if !options.hints && !hints.is_empty() {
         return format!(
-            "{} (--hints shows what was predicted but did not come true)\n",
+            "{} (--hints shows what was predicted and did no harm)\n",
             count(hints.len() as u64, "hint")
         );
     }
     let mut out = String::new();
     for hint in hints {
-        let _ = writeln!(
-            out,
-            "hint: {}, predicted from execution {}; no execution came to it",
-            hint.family.name(),
-            number(hint.execution)
-        );
+        let what = match hint.family {
+            Family::LockOrder => "no execution came to it",
+            _ => "nothing went wrong when it happened",
+        };
+        let (family, from) = (hint.family.name(), number(hint.execution));
+        let _ = writeln!(out, "hint: {family}, predicted from execution {from}; {what}");
         for step in &hint.steps {
             let _ = writeln!(out, "  {step}");
         }

@@ -58,14 +58,13 @@ impl Driver<'_> {
             }
             let Some((_, closeup)) = &seen else { continue };
             let places = places(closeup, &predicted.target);
-            if !is_worth_telling(closeup, &predicted.target)
-                || self.came_true(predicted.target.family, &places)
-            {
+            if known.contains(&places) || self.came_true(predicted.target.family, &places) {
                 continue;
             }
             if let Some(hint) = describe(closeup, predicted)
-                && known.insert(places)
+                && self.is_worth_telling(closeup, predicted)?
             {
+                known.insert(places);
                 hints.push(hint);
             }
             if hints.len() == MAX_HINTS {
@@ -83,12 +82,35 @@ impl Driver<'_> {
         camera.shoot(Job::Plan(&Plan::new(policy.clone())))
     }
 
+    /// A thread that writes what it has read is told only if the other does come between, and if it does not look whether what
+    /// it has read is still so, as some atomic operations do.
+    fn is_worth_telling(&self, closeup: &Closeup, predicted: &Arc<Predicted>) -> Result<bool> {
+        let target = &predicted.target;
+        let Some(last) = target.deeds.last().filter(|_| target.family != Family::LockOrder) else {
+            return Ok(true);
+        };
+        let writes = |line: &TraceLine| matches!(line.event.op, Op::MemWrite | Op::AtomicStore);
+        if !find(closeup, last).is_some_and(writes) {
+            return Ok(false);
+        }
+        let steered = self.look_back(&Policy::Directed { seed: 0, length: 0, to: predicted.clone() })?;
+        let found: Option<Vec<&TraceLine>> = target.deeds.iter().map(|deed| find(&steered, deed)).collect();
+        // What is told apart by words of memory may be two variables.
+        Ok(found.is_some_and(|lines| {
+            lines.windows(2).all(|pair| {
+                let (one, two) = (&pair[0].event, &pair[1].event);
+                one.step < two.step && one.object == two.object
+            })
+        }))
+    }
+
     /// Whether a deadlock was found at these places, in another way.
     fn came_true(&self, family: Family, places: &BTreeSet<String>) -> bool {
         let deadlocks = self.tally.findings.iter().filter(|finding| finding.kind == FindingKind::Deadlock);
         family == Family::LockOrder
             && deadlocks.into_iter().any(|finding| {
-                let waits = finding.threads.iter().filter(|t| t.blocked);
+                let locks = |op: Op| matches!(op, Op::Lock | Op::ReadLock | Op::WriteLock);
+                let waits = finding.threads.iter().filter(|t| t.blocked && locks(t.op));
                 waits.filter_map(|t| t.stack.place()).all(|frame| places.contains(&frame.place()))
             })
     }
@@ -118,15 +140,6 @@ fn is_access(op: Op) -> bool {
 fn places(closeup: &Closeup, target: &Target) -> BTreeSet<String> {
     let place = |deed| find(closeup, deed).map(|line| line.place.clone());
     target.deeds.iter().filter_map(place).collect()
-}
-
-/// A thread that writes what it has read is told only if it does not look whether that is still so, as an atomic
-/// operation does.
-fn is_worth_telling(closeup: &Closeup, target: &Target) -> bool {
-    let plain = |deed| {
-        find(closeup, deed).is_some_and(|line| matches!(line.event.op, Op::MemWrite | Op::AtomicStore))
-    };
-    target.family == Family::LockOrder || target.deeds.last().is_some_and(plain)
 }
 
 fn describe(closeup: &Closeup, predicted: &Predicted) -> Option<Prediction> {

@@ -122,8 +122,8 @@ pub fn touched(op: u8, object: u64) {
     }
 }
 
-/// The first choice that is not held, one whose time would have to run out last; if `length` is not 0, once in so many times
-/// any that is not held, with the same chance.
+/// Whom to let go on of those who are not held: the thread that runs; else one that the target is about; else the next. One
+/// whose time would have to run out is last. If `length` is not 0, it is any of them once in so many times.
 pub fn choose(choices: Choices, able: bool, length: u32) -> usize {
     let free = |&(_, number): &(usize, usize)| !holds().iter().any(|held| held.holds(number));
     let all = || choices.iter().enumerate().filter(free);
@@ -132,8 +132,11 @@ pub fn choose(choices: Choices, able: bool, length: u32) -> usize {
         return if length == 0 { 0 } else { below(choices.options as u64) as usize };
     }
     if length == 0 || able && below(u64::from(length)) != 0 {
-        let first = all().find(|&(_, number)| !S.late.has(number)).or_else(|| all().next());
-        return first.map_or(0, |(index, _)| index);
+        let rank = |&(index, number): &(usize, usize)| {
+            let takes_part = holds().iter().any(|held| held.at.thread.get() == number);
+            (S.late.has(number), !(able && index == 0), !takes_part)
+        };
+        return all().min_by_key(rank).map_or(0, |(index, _)| index);
     }
     all().nth(below(options as u64) as usize).map_or(0, |(index, _)| index)
 }

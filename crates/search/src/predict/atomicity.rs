@@ -3,11 +3,11 @@
 //! Lu, Tucek, Qin, Zhou: AVIO, ASPLOS 2006. Of accesses of memory, those triples count that are not as if the other thread
 //! had come before or after: read, write, read; write, write, read; write, read, write; read, write, write. Of a lock, two
 //! sections of one thread, one after the other, count with any of another thread in between, as what is accessed under a
-//! lock is not seen. Many of them mean no harm, and only what goes wrong is told. Only a thread that reads, and then writes
-//! what another has written meanwhile, is worth a hint.
+//! lock is not seen. Many of them mean no harm, and only what goes wrong is told. Only a thread that reads, and as its next
+//! deed writes what another has written meanwhile, is worth a hint.
 
 use super::history::{Act, History};
-use heisen_trace::{Family, Hold, Op, Target};
+use heisen_trace::{Deed, Family, Hold, Op, Target};
 use std::collections::{BTreeMap, HashMap};
 
 /// Triples of each two threads at one object.
@@ -41,16 +41,34 @@ impl Triple<'_> {
 
     /// Whether an update may be lost.
     fn loses(&self) -> bool {
-        self.first.op().is_none() && !self.first.write && self.between.write && self.second.write
+        let at_once = self.first.comes_just_before(self.second);
+        at_once && self.first.op().is_none() && !self.first.write && self.between.write && self.second.write
     }
 
-    fn target(&self) -> Target {
+    /// How to get there. A thread that waits to do its part holds the locks that this is done under, and so may be in the way
+    /// of the other: the one that is interrupted waits before it takes them, unless it had them all the time, and the other
+    /// does so in the second of the targets, if there are two.
+    fn targets(&self, history: &History) -> impl Iterator<Item = Target> {
+        let outermost = |act: &Act, since: Option<&Act>| {
+            let mut held = act.held.iter();
+            let lock = held.find(|lock| since.is_none_or(|since| !since.held.contains(lock)));
+            lock.map_or(act.deed, |lock| history.acts[lock.since].deed)
+        };
+        let (between, second) = (self.between.deed, outermost(self.second, Some(self.first)));
+        let outer = outermost(self.between, None);
+        [Some(between), Some(outer).filter(|outer| *outer != between)]
+            .into_iter()
+            .flatten()
+            .map(move |other| self.target(other, second))
+    }
+
+    fn target(&self, other: Deed, own: Deed) -> Target {
         let (first, between, second) = (self.first.deed, self.between.deed, self.second.deed);
         Target {
             family: Family::Atomicity,
             holds: vec![
-                Hold { at: between, until: second, past: false },
-                Hold { at: second, until: between, past: true },
+                Hold { at: other, until: own, past: false },
+                Hold { at: own, until: between, past: true },
             ],
             deeds: vec![first, between, second],
             likely: self.loses()
@@ -67,8 +85,10 @@ pub fn targets(history: &History, most: usize) -> Vec<Target> {
     for triple in triples(history, OF_EACH) {
         let (first, between) = (triple.first, triple.between);
         let rank = groups.entry((first.thread(), between.thread(), first.deed.object)).or_default();
-        *rank += 1;
-        ranked.push((*rank, first.op().is_some(), triple.target()));
+        for target in triple.targets(history) {
+            *rank += 1;
+            ranked.push((*rank, first.op().is_some(), target));
+        }
     }
     ranked.sort_by_key(|&(rank, locks, _)| (rank, locks));
     ranked.into_iter().map(|(_, _, target)| target).take(most).collect()

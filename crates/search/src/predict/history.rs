@@ -68,6 +68,11 @@ impl Act {
         !self.must_precede(other) && !other.must_precede(self)
     }
 
+    /// Whether the other is the next deed of the same thread.
+    pub fn comes_just_before(&self, other: &Act) -> bool {
+        self.thread() == other.thread() && self.index + 1 == other.index
+    }
+
     /// Whether it came before the other by more than chance in this execution.
     pub fn did_precede(&self, other: &Act) -> bool {
         self.thread() != other.thread() && self.is_in(&other.did)

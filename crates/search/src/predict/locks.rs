@@ -6,7 +6,7 @@
 //! creation of threads and joins.
 //!
 //! Threads are led there in two stages. First each comes to the first lock that it is going to hold, so that nobody is in
-//! the way of another; then each comes to the one that the next thread holds.
+//! the way of another; then, one after the other, each comes to the one that the next in the cycle holds.
 //!
 //! A mutex that is taken again after a wait on a condition variable is known to be held, but waiting for it is no edge.
 
@@ -16,7 +16,9 @@ use heisen_trace::{Deed, Family, Hold, Op, Target};
 use std::collections::HashSet;
 
 /// Threads of a cycle at most: for more there are not enough holds.
-const LONGEST: usize = 4;
+const LONGEST: usize = 8;
+/// Threads that are all waited for in the first stage at most.
+const ALL_AWAITED: usize = 6;
 /// Edges that are looked at at most when cycles are searched for.
 const PATIENCE: usize = 100_000;
 
@@ -89,27 +91,40 @@ fn cycles<'a>(edges: &'a [Edge<'a>], most: usize) -> Vec<Vec<&'a Edge<'a>>> {
     found
 }
 
-/// The targets of this family.
+/// The targets of this family: each cycle in one order of its threads, and then all in the other, as a thread may need for a
+/// while what another is to hold.
 pub fn targets(history: &History, most: usize) -> Vec<Target> {
     let edges = edges(history);
-    cycles(&edges, most).into_iter().map(|cycle| target(history, &cycle)).collect()
+    let cycles = cycles(&edges, most);
+    let forward = cycles.iter().map(|cycle| target(history, cycle, cycle));
+    let backward = cycles.iter().map(|cycle| {
+        let order: Vec<&Edge<'_>> = cycle.iter().rev().copied().collect();
+        target(history, cycle, &order)
+    });
+    forward.chain(backward).collect()
 }
 
-fn target(history: &History, cycle: &[&Edge<'_>]) -> Target {
+fn target(history: &History, cycle: &[&Edge<'_>], order: &[&Edge<'_>]) -> Target {
     let first = |edge: &Edge<'_>| history.acts[edge.act.held[0].since].deed;
-    let (mut holds, mut deeds, mut likely) = (Vec::new(), Vec::new(), true);
+    let mut holds = Vec::new();
+    // The first thread waits until all others have come to their first locks. Of very many, the last stands for all.
+    let others = if order.len() <= ALL_AWAITED { &order[1..] } else { &order[order.len() - 1..] };
+    holds.extend(others.iter().map(|other| Hold { at: first(order[0]), until: first(other), past: false }));
+    // Each of the others waits for the one before to have come to its last.
+    holds.extend(order.windows(2).map(|pair| Hold {
+        at: first(pair[1]),
+        until: pair[0].act.deed,
+        past: false,
+    }));
+    let (mut deeds, mut likely) = (Vec::new(), true);
     for (index, edge) in cycle.iter().enumerate() {
         let before = cycle[(index + cycle.len() - 1) % cycle.len()];
         let next = cycle[(index + 1) % cycle.len()];
-        let is_other = |other: &&&Edge<'_>| other.act.thread() != edge.act.thread();
-        for other in cycle.iter().filter(is_other) {
-            holds.push(Hold { at: first(edge), until: first(other), past: false });
-            likely &= !edge.act.did_precede(other.act);
-        }
         holds.push(Hold { at: edge.act.deed, until: next.act.deed, past: false });
         let held: Option<Deed> = edge.holds(before).map(|lock| history.acts[lock.since].deed);
         deeds.extend(held);
         deeds.push(edge.act.deed);
+        likely &= !cycle.iter().any(|other| edge.act.did_precede(other.act));
     }
     debug_assert!(holds.len() <= MAX_HOLDS && deeds.len() == 2 * cycle.len());
     Target { family: Family::LockOrder, holds, deeds, likely }

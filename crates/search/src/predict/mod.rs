@@ -10,6 +10,11 @@ pub mod locks;
 pub mod order;
 pub mod wakeups;
 
+#[cfg(test)]
+mod model;
+#[cfg(test)]
+mod tests;
+
 use heisen_trace::{Execution, Target};
 use history::History;
 

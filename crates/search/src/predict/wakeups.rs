@@ -19,7 +19,7 @@ pub fn targets(history: &History, most: usize) -> Vec<Target> {
         }
         // The first signal of each thread after it, as later ones would have to come even earlier.
         let mut threads = HashSet::new();
-        for signal in &acts[index + 1..] {
+        for (at, signal) in acts.iter().enumerate().skip(index + 1) {
             let signals = matches!(signal.op(), Some(Op::CondSignal | Op::CondBroadcast));
             let may_come_first = signal.deed.object == wait.deed.object && signal.is_free_of(wait);
             if !signals || !may_come_first || !threads.insert(signal.thread()) {
@@ -27,8 +27,10 @@ pub fn targets(history: &History, most: usize) -> Vec<Target> {
             }
             let lock = history.given_up.get(&index).map(|lock| &acts[lock.since]);
             let lock = lock.filter(|lock| lock.op() == Some(Op::Lock) && !signal.must_precede(lock));
-            let before = lock.map(|lock| target(&lock.deed, wait, signal));
-            all.extend(before.into_iter().chain([target(&wait.deed, wait, signal)]));
+            // What the other does next may keep the thread from waiting.
+            let after = acts[at + 1..].iter().find(|act| act.thread() == signal.thread());
+            let before = lock.map(|lock| target(&lock.deed, wait, signal, after));
+            all.extend(before.into_iter().chain([target(&wait.deed, wait, signal, after)]));
             if all.len() >= most {
                 all.truncate(most);
                 return all;
@@ -38,10 +40,11 @@ pub fn targets(history: &History, most: usize) -> Vec<Target> {
     all
 }
 
-fn target(at: &Deed, wait: &Act, signal: &Act) -> Target {
+fn target(at: &Deed, wait: &Act, signal: &Act, after: Option<&Act>) -> Target {
+    let stays = after.map(|after| Hold { at: after.deed, until: wait.deed, past: true });
     Target {
         family: Family::LostWakeUp,
-        holds: vec![Hold { at: *at, until: signal.deed, past: true }],
+        holds: [Hold { at: *at, until: signal.deed, past: true }].into_iter().chain(stays).collect(),
         deeds: vec![signal.deed, wait.deed],
         likely: false,
     }
