@@ -90,18 +90,13 @@ impl Driver<'_> {
             return Ok(true);
         };
         let writes = |line: &TraceLine| matches!(line.event.op, Op::MemWrite | Op::AtomicStore);
-        if !find(closeup, last).is_some_and(writes) {
+        if !find(closeup, last).is_some_and(writes) || !is_of_one_object(closeup, target) {
             return Ok(false);
         }
         let steered = self.look_back(&Policy::Directed { seed: 0, length: 0, to: predicted.clone() })?;
-        let found: Option<Vec<&TraceLine>> = target.deeds.iter().map(|deed| find(&steered, deed)).collect();
-        // What is told apart by words of memory may be two variables.
-        Ok(found.is_some_and(|lines| {
-            lines.windows(2).all(|pair| {
-                let (one, two) = (&pair[0].event, &pair[1].event);
-                one.step < two.step && one.object == two.object
-            })
-        }))
+        let steps: Option<Vec<u32>> =
+            target.deeds.iter().map(|deed| Some(find(&steered, deed)?.event.step)).collect();
+        Ok(steps.is_some_and(|steps| steps.is_sorted()) && is_of_one_object(&steered, target))
     }
 
     /// Whether a deadlock was found at these places, in another way.
@@ -127,6 +122,13 @@ fn find<'a>(closeup: &'a Closeup, deed: &Deed) -> Option<&'a TraceLine> {
         event.thread.0 == deed.thread && same
     };
     closeup.trace.iter().filter(is_it).nth((deed.nth as usize).checked_sub(1)?)
+}
+
+/// Whether all is done to one object. What is told apart by words of memory may be two variables.
+fn is_of_one_object(closeup: &Closeup, target: &Target) -> bool {
+    let objects: BTreeSet<Option<u64>> =
+        target.deeds.iter().map(|deed| Some(find(closeup, deed)?.event.object)).collect();
+    objects.len() == 1 && !objects.contains(&None)
 }
 
 fn is_access(op: Op) -> bool {
