@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use std::io;
 
 /// Instructions that are watched at most.
-const WATCHED: usize = 2_000;
+pub(crate) const WATCHED: usize = 2_000;
 /// The longest instruction.
 const LONGEST: usize = 15;
 
@@ -102,13 +102,13 @@ fn request(what: libc::c_uint, tid: i32, data: usize) -> io::Result<()> {
     }
 }
 
-/// Makes a thread yield that waits for memory to change; whether it does wait so. What cannot be found out, as the thread
-/// is gone or may not be traced, is "no".
-pub(crate) fn yields(tid: i32) -> bool {
-    try_yield(tid).unwrap_or(false)
+/// Makes a thread yield that waits for memory to change; whether it does wait so, in a loop that shows within so many
+/// instructions. What cannot be found out, as the thread is gone or may not be traced, is "no".
+pub(crate) fn yields(tid: i32, instructions: usize) -> bool {
+    try_yield(tid, instructions).unwrap_or(false)
 }
 
-fn try_yield(tid: i32) -> io::Result<bool> {
+fn try_yield(tid: i32, instructions: usize) -> io::Result<bool> {
     let traced = Traced::stop(tid)?;
     if traced.state()?.general[ORIG_RAX] as i64 >= 0 {
         // It is in a system call, which a step would only begin anew: perhaps it has just stopped for us, and waits.
@@ -118,7 +118,7 @@ fn try_yield(tid: i32) -> io::Result<bool> {
     let mut states: Vec<u64> = Vec::new();
     let mut seen: HashMap<State, usize> = HashMap::new();
     let mut written: Vec<Vec<Written>> = Vec::new();
-    for now in 0..WATCHED {
+    for now in 0..instructions {
         let state = traced.state()?;
         if let Some(&before) = seen.get(&state)
             && is_restored(tid, &written[before..])
