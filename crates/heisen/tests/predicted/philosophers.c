@@ -1,4 +1,4 @@
-/* Three philosophers, each with the left fork first. They think between meals. */
+/* Three philosophers, each with the left fork first. They think before, and not all as long. */
 #include <pthread.h>
 #include <stdint.h>
 static pthread_mutex_t fork[3] = {
@@ -7,16 +7,14 @@ static pthread_mutex_t fork[3] = {
 static void *philosopher(void *arg) {
     static __thread pthread_mutex_t thought = PTHREAD_MUTEX_INITIALIZER;
     intptr_t left = (intptr_t)arg, right = (left + 1) % 3;
-    for (int meal = 0; meal < 2; meal++) {
-        for (int i = 0; i < 30; i++) {
-            pthread_mutex_lock(&thought);
-            pthread_mutex_unlock(&thought);
-        }
-        pthread_mutex_lock(&fork[left]);
-        pthread_mutex_lock(&fork[right]);
-        pthread_mutex_unlock(&fork[right]);
-        pthread_mutex_unlock(&fork[left]);
+    for (int i = 0; i < 20 + 150 * left; i++) {
+        pthread_mutex_lock(&thought);
+        pthread_mutex_unlock(&thought);
     }
+    pthread_mutex_lock(&fork[left]);
+    pthread_mutex_lock(&fork[right]);
+    pthread_mutex_unlock(&fork[right]);
+    pthread_mutex_unlock(&fork[left]);
     return arg;
 }
 int main(void) {
