@@ -94,9 +94,12 @@ pub fn targets(history: &History, most: usize) -> Vec<Target> {
     ranked.into_iter().map(|(_, _, target)| target).take(most).collect()
 }
 
+/// A deed, and which of all it is.
+type Numbered<'a> = (usize, &'a Act);
+
 /// All triples that count and were not seen, at most so many of each two threads at an object.
 pub fn triples(history: &History, of_each: usize) -> Vec<Triple<'_>> {
-    let mut objects: BTreeMap<u64, BTreeMap<u16, Vec<(usize, &Act)>>> = BTreeMap::new();
+    let mut objects: BTreeMap<u64, BTreeMap<u16, Vec<Numbered<'_>>>> = BTreeMap::new();
     for (index, act) in history.acts.iter().enumerate() {
         if matches!(act.op(), None | Some(Op::Lock)) {
             objects.entry(act.deed.object).or_default().entry(act.thread()).or_default().push((index, act));
@@ -114,7 +117,7 @@ pub fn triples(history: &History, of_each: usize) -> Vec<Triple<'_>> {
 }
 
 /// The triples of two threads at an object, by how early both their parts are.
-fn of_two<'a>(own: &[(usize, &'a Act)], others: &[(usize, &'a Act)], most: usize, all: &mut Vec<Triple<'a>>) {
+fn of_two<'a>(own: &[Numbered<'a>], others: &[Numbered<'a>], most: usize, all: &mut Vec<Triple<'a>>) {
     let mut left = most;
     // Beyond this what is left of the early ones is enough.
     let reach = own.len().max(others.len()).min(4 * most);

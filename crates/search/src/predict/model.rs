@@ -38,13 +38,18 @@ struct State {
     written: BTreeSet<u64>,
 }
 
-/// What came of a run: the touches, whether it hung, and its accesses as (thread, index, variable, write).
+/// What came of a run: the touches, whether it hung, and its accesses in order.
 #[derive(Clone, Debug)]
 pub struct Ran {
     pub execution: Execution,
     pub hung: bool,
-    pub accesses: Vec<(usize, usize, u64, bool)>,
+    pub accesses: Vec<Access>,
 }
+
+/// What each thread is about to do, as operation and object.
+type Next<'a> = dyn Fn(usize) -> Option<(u8, u64)> + 'a;
+/// An access: thread, index of the instruction, variable, and whether it writes.
+pub type Access = (usize, usize, u64, bool);
 
 impl Program {
     pub fn of(threads: Vec<Vec<Does>>) -> Program {
@@ -152,10 +157,7 @@ impl Program {
     }
 
     /// Runs it. `choose` is given the threads that can go on, the one that ran last first, and what each is about to do.
-    fn run(
-        &self,
-        mut choose: impl FnMut(&[usize], &dyn Fn(usize) -> Option<(u8, u64)>, &[Touch]) -> usize,
-    ) -> Ran {
+    fn run(&self, mut choose: impl FnMut(&[usize], &Next<'_>, &[Touch]) -> usize) -> Ran {
         let mut state = self.start();
         let mut touches: Vec<Touch> = Vec::new();
         let (mut accesses, mut group, mut last, mut step) = (Vec::new(), None, 1, 0);
@@ -281,7 +283,7 @@ impl Program {
     }
 
     /// The accesses of all executions, each in its order.
-    pub fn all_orders(&self) -> Vec<Vec<(usize, usize, u64, bool)>> {
+    pub fn all_orders(&self) -> Vec<Vec<Access>> {
         let mut all = Vec::new();
         // Prefixes by their choices, run again each time: the programs are small.
         let mut left: Vec<Vec<usize>> = vec![vec![]];

@@ -1,7 +1,7 @@
 //! Predictions against brute force, on small programs by chance: what all schedules show is predicted from one, and what is
 //! predicted is led to.
 
-use super::model::{Chance, Does, Program, Ran, nth};
+use super::model::{Access, Chance, Does, Program, Ran, nth};
 use super::{atomicity, history::History, locks, targets, wakeups};
 use heisen_trace::Target;
 use std::collections::BTreeSet;
@@ -81,7 +81,7 @@ fn deadlocks_are_predicted_from_any_execution_without_one_and_led_to() {
 type Indices = BTreeSet<(usize, usize, usize, usize)>;
 
 /// Those of an execution that are not as if the other thread had come before or after.
-fn torn(accesses: &[(usize, usize, u64, bool)]) -> Indices {
+fn torn(accesses: &[Access]) -> Indices {
     let mut all = Indices::new();
     for (at, &(thread, first, _, one)) in accesses.iter().enumerate() {
         let later = &accesses[at + 1..];
