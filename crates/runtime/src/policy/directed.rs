@@ -37,13 +37,15 @@ struct Directed {
 unsafe impl Sync for Directed {}
 
 impl Deed {
-    const NONE: Deed = Deed {
-        thread: Cell::new(0),
-        op: Cell::new(0),
-        object: Cell::new(0),
-        nth: Cell::new(0),
-        done: Cell::new(0),
-    };
+    const fn none() -> Deed {
+        Deed {
+            thread: Cell::new(0),
+            op: Cell::new(0),
+            object: Cell::new(0),
+            nth: Cell::new(0),
+            done: Cell::new(0),
+        }
+    }
 
     fn set(&self, from: &heisen_wire::Deed) {
         let who = from.who.load(Relaxed);
@@ -98,7 +100,7 @@ impl Held {
 }
 
 static D: Directed = Directed {
-    holds: [const { Held { at: Deed::NONE, until: Deed::NONE, past: Cell::new(false) } }; MAX_HOLDS],
+    holds: [const { Held { at: Deed::none(), until: Deed::none(), past: Cell::new(false) } }; MAX_HOLDS],
     count: Cell::new(0),
 };
 
