@@ -8,6 +8,7 @@
 //! | `stuck` | an execution that does not move |
 //! | `found` | an execution that went wrong |
 //! | `races` | data races |
+//! | `predicted` | what an execution was steered to, and hints |
 //! | `outcome`, `conclude` | what was done; the verdict of the whole |
 
 mod conclude;
@@ -15,6 +16,7 @@ mod driver;
 mod found;
 mod options;
 mod outcome;
+mod predicted;
 mod races;
 mod stuck;
 mod worker;

@@ -98,6 +98,10 @@ pub struct CheckArgs {
     ])]
     pub resume: Option<PathBuf>,
 
+    /// Show, too, what was predicted and did no harm: locks in both orders, updates that may be lost
+    #[arg(long)]
+    pub hints: bool,
+
     /// Print nothing but errors
     #[arg(short, long)]
     pub quiet: bool,
@@ -373,6 +377,8 @@ pub enum Strategy {
     Surw,
     /// The default schedule with a few random delays
     Delay,
+    /// Steered to deadlocks, lost wake-ups and torn steps that other executions show to be possible
+    Directed,
     /// All that sample, more of what shows more that is new
     Portfolio,
 }
@@ -425,6 +431,7 @@ impl From<Strategy> for Kind {
             Strategy::Pos => Kind::Pos,
             Strategy::Surw => Kind::Surw,
             Strategy::Delay => Kind::Delay,
+            Strategy::Directed => Kind::Directed,
             Strategy::Portfolio => Kind::Portfolio,
         }
     }

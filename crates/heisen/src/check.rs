@@ -13,7 +13,7 @@ use heisen_engine::scope::Patterns;
 use heisen_engine::suppress::Suppressions;
 use heisen_engine::{Error, kept, patch, stdin, unpack};
 use heisen_search::{Guarantee, Remaining, Search, Unseen};
-use heisen_trace::{Accesses, Stdin, World};
+use heisen_trace::{Accesses, Family, Stdin, World};
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
 use std::os::unix::ffi::OsStringExt;
@@ -262,6 +262,7 @@ fn prepare(args: &CheckArgs, stop: &AtomicBool) -> Result<Prepared, Error> {
     if let Some(path) = &args.resume {
         let (Saved { mut options, search, tally, regularly, .. }, program) = Saved::read(path)?;
         stdin::fetch(&mut options.world, path)?;
+        options.hints = args.hints;
         options.jobs = jobs(&args.search);
         options.memory = args.search.memory.unwrap_or(options.memory);
         options.time = args.search.time.map(|more| more.saturating_add(tally.time)).or(options.time);
@@ -272,7 +273,8 @@ fn prepare(args: &CheckArgs, stop: &AtomicBool) -> Result<Prepared, Error> {
     }
     let mut program = find_program(args)?;
     program.at_ready = args.search.at_ready;
-    Ok(Prepared { keep: args.save.clone(), ..Prepared::new(program, options(&args.search, stop)?) })
+    let options = Options { hints: args.hints, ..options(&args.search, stop)? };
+    Ok(Prepared { keep: args.save.clone(), ..Prepared::new(program, options) })
 }
 
 fn jobs(args: &SearchArgs) -> usize {
@@ -314,6 +316,7 @@ pub fn options(args: &SearchArgs, stop: &AtomicBool) -> Result<Options, Error> {
             Some(args::Races::Off) => Races::Off,
         },
         suppressions: args.suppressions.as_deref().map(Suppressions::read).transpose()?.unwrap_or_default(),
+        hints: false,
     })
 }
 
@@ -525,6 +528,7 @@ fn summary(paint: Paint, options: &Options, outcome: &Outcome) -> String {
         let _ = writeln!(out, "{}", unseen(estimate));
     }
     out.push_str(&about_races(options, outcome));
+    out.push_str(&about_hints(options, outcome));
     if !outcome.not_controlled.is_empty() {
         let _ = writeln!(out, "{}", paint.faint("not controlled:"));
     }
@@ -557,6 +561,30 @@ fn about_races(options: &Options, outcome: &Outcome) -> String {
                 writeln!(out, "all accesses that conflict are scheduling points, at {points} in the code")
             }
         };
+    }
+    out
+}
+
+/// What was predicted and no execution came to.
+fn about_hints(options: &Options, outcome: &Outcome) -> String {
+    let hints = &outcome.hints;
+    if !options.hints && !hints.is_empty() {
+        return format!(
+            "{} (--hints shows what was predicted and did no harm)\n",
+            count(hints.len() as u64, "hint")
+        );
+    }
+    let mut out = String::new();
+    for hint in hints {
+        let what = match hint.family {
+            Family::LockOrder => "no execution came to it",
+            _ => "nothing went wrong when it happened",
+        };
+        let (family, from) = (hint.family.name(), number(hint.execution));
+        let _ = writeln!(out, "hint: {family}, predicted from execution {from}; {what}");
+        for step in &hint.steps {
+            let _ = writeln!(out, "  {step}");
+        }
     }
     out
 }
@@ -648,6 +676,7 @@ pub fn name(kind: Kind) -> &'static str {
         Kind::Pos => "pos",
         Kind::Surw => "surw",
         Kind::Delay => "delay",
+        Kind::Directed => "directed",
         Kind::Portfolio => "portfolio",
     }
 }

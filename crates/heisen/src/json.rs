@@ -39,6 +39,7 @@ pub fn result(program: &Program, options: &Options, outcome: &Outcome, schedules
                 "choices": choices(finding),
                 "cycle": finding.cycle.as_ref().map(cycle),
                 "block": finding.block.as_ref().map(block),
+                "predicted": finding.predicted,
             })
         })
         .collect();
@@ -66,6 +67,7 @@ pub fn result(program: &Program, options: &Options, outcome: &Outcome, schedules
         "races": races,
         "races_suppressed": tally.races.suppressed(),
         "races_unlisted": tally.races.unlisted(),
+        "hints": outcome.hints,
         "access_points": tally.points.len(),
         "restarts": tally.restarts,
         "undone": tally.undone,

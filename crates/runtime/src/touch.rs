@@ -16,8 +16,8 @@
 //! Reading a clock depends on what makes time jump, but not on the little by which each step moves it.
 
 use crate::race::order::{key, space};
-use crate::report;
 use crate::sched::{S, me, words};
+use crate::{policy, report};
 use core::cell::Cell;
 use heisen_trace::{Op, Touch, TouchKind};
 use heisen_wire::{MAX_THREADS, flag};
@@ -136,6 +136,7 @@ fn touch(name: u64, write: bool, op: u8) {
     if !S.running.get() {
         return;
     }
+    policy::touched(op, name);
     let object = object(name);
     if write {
         let hash = event(u64::from(op), mix(object.written.get(), object.read.get()));
@@ -177,8 +178,8 @@ pub fn read(object: usize) {
     }
 }
 
-/// What [`memory`](memory()) is told apart by: a power of two.
-const WORD: usize = 4;
+/// What [`memory`](memory()) is told apart by.
+pub const WORD: usize = heisen_trace::touch::WORD as usize;
 
 /// The running thread accesses memory, at a scheduling point.
 #[inline]

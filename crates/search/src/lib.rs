@@ -1,8 +1,8 @@
 //! The search: finished executions in, plans out. Pure: no processes, no clocks, no I/O.
 //!
 //! One file a strategy. [`dfs`], [`icb`] and [`dpor`] are systematic; [`random`], [`burst`], [`pct`], [`fair_pct`], [`pos`],
-//! [`surw`] and [`delay`] sample, and [`portfolio`] shares executions out among those. [`Search`] holds any of them and can
-//! be saved and resumed. [`relation`] tells what the steps of an execution have to do with each other, and [`sampling`] is
+//! [`surw`] and [`delay`] sample, [`directed`] steers to what [`predict`] has found in other executions, and [`portfolio`]
+//! shares executions out among those. [`Search`] holds any of them and can be saved and resumed. [`relation`] tells what the steps of an execution have to do with each other, and [`sampling`] is
 //! what the samplers have in common. The other parts they share are not public: `branch` finds where a finished execution
 //! can be left, `pool` keeps the plans that follow from it, `cache` the states that were seen, `ledger` the plans that are
 //! out, `behaviours` what executions did, `tree` the events of threads, and `seeds` makes many seeds of one; `shelf` is for
@@ -15,6 +15,7 @@ pub mod burst;
 mod cache;
 pub mod delay;
 pub mod dfs;
+pub mod directed;
 pub mod dpor;
 mod estimate;
 pub mod fair_pct;
@@ -24,6 +25,7 @@ pub mod pct;
 mod pool;
 pub mod portfolio;
 pub mod pos;
+pub mod predict;
 pub mod random;
 pub mod relation;
 mod reversal;
@@ -40,6 +42,7 @@ pub use behaviours::Unseen;
 pub use burst::Burst;
 pub use delay::Delay;
 pub use dfs::Dfs;
+pub use directed::Directed;
 pub use dpor::Dpor;
 pub use estimate::Remaining;
 pub use fair_pct::FairPct;

@@ -1,7 +1,8 @@
 //! Any of the strategies, as one value that can be saved and resumed.
 
 use crate::{
-    Burst, Delay, Dfs, Dpor, FairPct, Icb, Pct, Portfolio, Pos, Random, Room, Status, Strategy, Surw, Touches,
+    Burst, Delay, Dfs, Directed, Dpor, FairPct, Icb, Pct, Portfolio, Pos, Random, Room, Status, Strategy,
+    Surw, Touches,
 };
 use heisen_trace::{Execution, Plan};
 use serde::{Deserialize, Serialize};
@@ -68,6 +69,8 @@ strategies! {
     Surw = "surw";
     /// Delay bounding, sampled.
     Delay = "delay";
+    /// Steered to what other executions have shown to be possible.
+    Directed = "directed";
     /// All samplers in turn, by results.
     Portfolio = "portfolio";
 }

@@ -63,6 +63,13 @@ impl TouchKind {
     }
 }
 
+/// Memory is told apart by so many bytes, a power of two.
+pub const WORD: u64 = 4;
+/// Objects without an address are named by numbers from here on, at which no program has any memory,
+pub const NOWHERE: u64 = 0x08_0000_0000;
+/// and before here.
+pub const NOWHERE_END: u64 = NOWHERE + (1 << 27);
+
 /// One record of what a step touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]

@@ -125,6 +125,8 @@ pub mod policy {
     pub const SURW: u32 = 6;
     /// The default with a few delays.
     pub const DELAY: u32 = 7;
+    /// The default, or as [`BURST`], but for threads that are held; see [`Slot::holds`](crate::Slot::holds).
+    pub const DIRECTED: u32 = 8;
 }
 
 /// Bits of [`Plan::flags`](crate::Plan::flags).

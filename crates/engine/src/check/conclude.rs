@@ -52,7 +52,8 @@ impl Driver<'_> {
         }
         let regions = self.tally.notes & 1 << (Note::NoPreempt as u8) != 0;
         let scoped = regions || !self.check.options.scope.is_empty();
+        let hints = if ended == Ended::Interrupted { Vec::new() } else { self.hints()? };
         let Driver { tally, search, .. } = self;
-        Ok(Outcome { ended, tally, status, not_controlled, scoped, sound, search, error: None })
+        Ok(Outcome { ended, tally, status, not_controlled, hints, scoped, sound, search, error: None })
     }
 }

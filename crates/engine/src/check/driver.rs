@@ -188,7 +188,9 @@ impl Driver<'_> {
             };
             self.tally.executions += 1;
             self.tally.steps += u64::from(run.execution.steps);
-            for &note in &run.execution.notes {
+            // One that was asked for all it touches need not have room for that.
+            let told = |note: &&Note| !(plan.touches && **note == Note::LogFull);
+            for &note in run.execution.notes.iter().filter(told) {
                 self.tally.notes |= 1 << (note as u8);
             }
             self.cover(&plan, &mut run);
@@ -223,6 +225,7 @@ impl Driver<'_> {
                     ended = Some(Ended::Found);
                 }
             }
+            self.tried(&plan, failed);
             // What went wrong comes first; where the search stops at either, that is enough.
             let enough = failed && ended.is_some() && self.check.options.races == Races::Stop;
             if !enough && self.take_races(&plan, &run)? {

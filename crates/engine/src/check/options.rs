@@ -5,7 +5,7 @@
 use crate::scope::Patterns;
 use crate::suppress::Suppressions;
 use crate::zygote::{Carrier, Limits};
-use heisen_search::{Burst, Delay, Dfs, FairPct, Icb, Pct, Portfolio, Pos, Random, Search, Surw};
+use heisen_search::{Burst, Delay, Dfs, Directed, FairPct, Icb, Pct, Portfolio, Pos, Random, Search, Surw};
 use heisen_trace::{Faults, World};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -34,6 +34,8 @@ pub enum Kind {
     Surw,
     /// Delay bounding.
     Delay,
+    /// Steered to what other executions have shown to be possible.
+    Directed,
     /// All samplers in turn, by results.
     Portfolio,
 }
@@ -105,6 +107,9 @@ pub struct Options {
     /// Races that are not to be reported.
     #[serde(default)]
     pub suppressions: Suppressions,
+    /// Whether hints are shown, and not only counted.
+    #[serde(default)]
+    pub hints: bool,
 }
 
 /// What becomes of data races in an instrumented program.
@@ -152,6 +157,7 @@ impl Options {
             Kind::Pos => Pos::new(self.seed).into(),
             Kind::Surw => Surw::new(self.seed).into(),
             Kind::Delay => Delay::new(self.seed, self.delays).into(),
+            Kind::Directed => Directed::new(self.seed).into(),
             Kind::Portfolio => Portfolio::new(self.seed).into(),
         }
     }

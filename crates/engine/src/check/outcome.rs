@@ -1,12 +1,13 @@
 //! What a check has done and found: the tally that grows with each execution, how it is getting on, and the outcome of the
 //! whole.
 
+use super::predicted::Tried;
 use crate::coverage::Coverage;
 use crate::error::Error;
 use crate::points::Points;
 use crate::raced::Raced;
 use heisen_search::{Search, Status};
-use heisen_trace::Finding;
+use heisen_trace::{Finding, Prediction};
 use heisen_wire::runner;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashSet};
@@ -60,6 +61,9 @@ pub struct Tally {
     /// Data races.
     #[serde(default)]
     pub races: Raced,
+    /// Predictions that are worth a hint if they do not come true.
+    #[serde(default)]
+    pub(super) tried: Vec<Tried>,
 }
 
 impl Tally {
@@ -103,6 +107,8 @@ pub struct Outcome {
     pub status: Status,
     /// What was not controlled, in sentences.
     pub not_controlled: Vec<String>,
+    /// What was predicted, and no execution came to.
+    pub hints: Vec<Prediction>,
     /// Whether preemptions were searched at some places only.
     pub scoped: bool,
     /// Whether all accesses of memory that conflict were scheduling points.

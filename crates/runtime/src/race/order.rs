@@ -10,6 +10,7 @@ use super::epoch::Epoch;
 use super::{is_on, mode, shadow};
 use crate::sched::{me, threads};
 use core::cell::Cell;
+use heisen_trace::touch::NOWHERE;
 use heisen_wire::MAX_THREADS;
 
 // As for `sched::Sched`.
@@ -205,10 +206,9 @@ pub fn fence_acquire() -> &'static Clock {
 
 /// An address for something that has none: a descriptor, say.
 pub fn key(space: usize, number: usize) -> usize {
-    /// Addresses at which no program has anything; see `shadow`.
-    const NOWHERE: usize = 0x08_0000_0000;
+    /// Within `NOWHERE_END`: there are fewer than eight.
     const SPACE: usize = 1 << 24;
-    NOWHERE + space * SPACE + (number * 8) % SPACE
+    NOWHERE as usize + space * SPACE + (number * 8) % SPACE
 }
 
 /// Spaces of [`key`].
