@@ -5,13 +5,14 @@ use crate::error::{Error, Result};
 use crate::points::{Conflict, read_conflicts};
 use crate::zygote::Limits;
 use heisen_trace::finding::SwitchKind;
+use heisen_trace::plan::{Sleeper, Touches};
 use heisen_trace::{
     Counted, Decision, DecisionKind, Deed, Divergence, End, Execution, Expected, Hold, Note, Op, Plan,
     Policy, Schedule, ThreadId, Touch,
 };
 use heisen_wire::{
     MAX_COUNTED, MAX_DECISIONS, MAX_EVENTS, MAX_HOLDS, MAX_OVERRIDES, MAX_SLOTS, MAX_TEXT, NO_THREAD, Report,
-    Slot, Wire, diverged, end, flag, policy,
+    Slot, Wire, diverged, end, flag, named, policy, sleeper,
 };
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -51,6 +52,13 @@ impl Job<'_> {
         match self {
             Job::Plan(plan) => plan.overrides.len(),
             Job::Schedule(schedule) => schedule.entries.len(),
+        }
+    }
+
+    fn sleepers(&self) -> &[Sleeper] {
+        match self {
+            Job::Plan(plan) => &plan.sleep.sleepers,
+            Job::Schedule(_) => &[],
         }
     }
 }
@@ -130,7 +138,7 @@ pub(crate) fn write_plans(
         };
     let mut first = 0;
     for (number, &job) in jobs.iter().take(MAX_SLOTS).enumerate() {
-        let count = job.overrides();
+        let count = job.overrides() + job.sleepers().len();
         if count > MAX_OVERRIDES {
             return Err(Error::Input(format!(
                 "a schedule with {count} decisions; {MAX_OVERRIDES} is the most"
@@ -177,7 +185,9 @@ fn write_plan(wire: &Wire, slot: &Slot, job: Job<'_>, first: usize, flags: u32, 
         out.past.store(from.past.into(), Relaxed);
     }
     plan.policy.store(kind, Relaxed);
-    plan.flags.store(flags, Relaxed);
+    // What wakes those that sleep is what others touch.
+    let watched = if job.sleepers().is_empty() { 0 } else { flag::STATES };
+    plan.flags.store(flags | watched, Relaxed);
     plan.seed.store(seed, Relaxed);
     plan.expect.store(expect, Relaxed);
     plan.parameter.store(parameter, Relaxed);
@@ -191,6 +201,8 @@ fn write_plan(wire: &Wire, slot: &Slot, job: Job<'_>, first: usize, flags: u32, 
     plan.fault_kinds.store(limits.faults.kinds, Relaxed);
     plan.overrides.store(job.overrides() as u32, Relaxed);
     plan.first_override.store(first as u32, Relaxed);
+    plan.sleepers.store(job.sleepers().len() as u32, Relaxed);
+    plan.sleep_from.store(if let Job::Plan(plan) = job { plan.sleep.from } else { 0 }, Relaxed);
     let overrides = &wire.overrides[first..];
     match job {
         Job::Plan(plan) => {
@@ -199,7 +211,7 @@ fn write_plan(wire: &Wire, slot: &Slot, job: Job<'_>, first: usize, flags: u32, 
                 out.choice.store(from.choice as u32, Relaxed);
                 out.expect.store(from.options as u32 | NO_THREAD << 16, Relaxed);
                 out.kind.store(from.kind, Relaxed);
-                out.by_name.store(0, Relaxed);
+                out.by_name.store(if from.named { named::WISH } else { named::INDEX }, Relaxed);
                 out.op.store(0, Relaxed);
             }
         }
@@ -217,10 +229,22 @@ fn write_plan(wire: &Wire, slot: &Slot, job: Job<'_>, first: usize, flags: u32, 
                 out.choice.store(choice, Relaxed);
                 out.expect.store(from.options as u32 | (from.from.0 as u32) << 16, Relaxed);
                 out.kind.store(kind as u8, Relaxed);
-                out.by_name.store(1, Relaxed);
+                out.by_name.store(named::NAME, Relaxed);
                 out.op.store(from.op as u8, Relaxed);
             }
         }
+    }
+    for (out, from) in overrides[job.overrides()..].iter().zip(job.sleepers()) {
+        let (kind, object) = match from.touches {
+            Touches::Nothing => (sleeper::NOTHING, 0),
+            Touches::Reads(object) => (sleeper::READS, object),
+            Touches::Writes(object) => (sleeper::WRITES, object),
+            Touches::Everything => (sleeper::EVERYTHING, 0),
+        };
+        out.step.store(object as u32, Relaxed);
+        out.choice.store((object >> 32) as u32, Relaxed);
+        out.expect.store(from.thread.into(), Relaxed);
+        out.kind.store(kind, Relaxed);
     }
     slot.undone.store(0, Relaxed);
     clear(&slot.report);
@@ -328,11 +352,15 @@ pub(crate) fn diverged_place(report: &Report) -> Option<Place> {
 fn read_divergence(wire: &Wire, slot: &Slot) -> Option<Divergence> {
     let report = &slot.report;
     let why = report.diverged.load(Relaxed);
-    let followed = report.followed.load(Relaxed);
+    let planned = slot.plan.overrides.load(Relaxed);
+    let followed = report.followed.load(Relaxed).min(planned);
     let missed = wire.overrides.get((slot.plan.first_override.load(Relaxed) + followed) as usize);
     if why == diverged::NO {
-        return (followed < slot.plan.overrides.load(Relaxed)).then(|| Divergence {
-            step: missed.map_or(0, |missed| missed.step.load(Relaxed)),
+        let first = slot.plan.first_override.load(Relaxed);
+        let left = &wire.overrides[(first + followed) as usize..][..(planned - followed) as usize];
+        let missed = left.iter().find(|missed| missed.by_name.load(Relaxed) != named::WISH);
+        return missed.map(|missed| Divergence {
+            step: missed.step.load(Relaxed),
             found: "the end of the execution".to_owned(),
         });
     }

@@ -363,6 +363,8 @@ pub enum Strategy {
     Icb,
     /// All schedules, depth-first
     Dfs,
+    /// One schedule of each class of equivalent ones: all that differ in more than the order of independent steps
+    Dpor,
     /// Each choice with the same chance
     Random,
     /// As random, but a thread goes on for a while
@@ -424,6 +426,7 @@ impl From<Strategy> for Kind {
         match strategy {
             Strategy::Icb => Kind::Icb,
             Strategy::Dfs => Kind::Dfs,
+            Strategy::Dpor => Kind::Dpor,
             Strategy::Random => Kind::Random,
             Strategy::Burst => Kind::Burst,
             Strategy::Pct => Kind::Pct,

@@ -285,6 +285,9 @@ fn jobs(args: &SearchArgs) -> usize {
 pub fn options(args: &SearchArgs, stop: &AtomicBool) -> Result<Options, Error> {
     args.fit_together()?;
     let strategy = args.kind();
+    if strategy == Kind::Dpor {
+        fits_dpor(args)?;
+    }
     let unlimited = strategy.samples() && args.time.is_none();
     Ok(Options {
         strategy,
@@ -318,6 +321,24 @@ pub fn options(args: &SearchArgs, stop: &AtomicBool) -> Result<Options, Error> {
         suppressions: args.suppressions.as_deref().map(Suppressions::read).transpose()?.unwrap_or_default(),
         hints: false,
     })
+}
+
+/// Refuses what dynamic partial order reduction cannot go with: it stands on every point being a choice, and on executions of the
+/// same steps being the same.
+fn fits_dpor(args: &SearchArgs) -> Result<(), Error> {
+    let refused = [
+        (args.bound.is_some(), "--bound", "it knows no bound; --strategy icb does, with --reduce"),
+        (args.reduce, "--reduce", "it reduces anyway"),
+        (!args.no_preempt.is_empty(), "--no-preempt", "it needs all choices; --strategy icb does not"),
+        (!args.focus.is_empty(), "--focus", "it needs all choices; --strategy icb does not"),
+        (args.real_time, "--real-time", "real time is not the same twice"),
+    ];
+    match refused.iter().find(|(given, ..)| *given) {
+        Some((_, option, why)) => {
+            Err(Error::Input(format!("--strategy dpor does not go with {option}: {why}")))
+        }
+        None => Ok(()),
+    }
 }
 
 /// What surrounds the executions.
@@ -615,6 +636,19 @@ fn claim(options: &Options, outcome: &Outcome) -> String {
     let executions = number(outcome.tally.executions);
     let within = if outcome.scoped { " within the scope" } else { "" };
     if status.whole && outcome.complete() {
+        if let Some(in_vain) = outcome.in_vain() {
+            let classes = outcome.tally.classes.len() as u64;
+            let in_vain = match in_vain {
+                0 => String::new(),
+                some => format!(" ({} in vain)", number(some)),
+            };
+            let protected = if outcome.sound { "" } else { ", if what they share is protected" };
+            return format!(
+                "no bug in any schedule of the threads{protected}; every happens-before class explored: {}, {}{in_vain}",
+                format_args!("{} class{}", number(classes), if classes == 1 { "" } else { "es" }),
+                count(outcome.tally.executions, "execution"),
+            );
+        }
         return format!("no bug in any schedule{within}; all {executions} executions explored");
     }
     let beyond = if outcome.scoped { ", or one outside the scope" } else { "" };
@@ -637,6 +671,7 @@ fn claim(options: &Options, outcome: &Outcome) -> String {
             (None, _) => format!("no bug in {executions} executions; not even bound 0 was explored fully"),
         },
         Kind::Dfs => format!("no bug in {executions} executions, not all schedules explored"),
+        Kind::Dpor => format!("no bug in {executions} executions, not all happens-before classes explored"),
         Kind::Random => format!("no bug in {executions} random executions (seed {})", options.seed),
         kind => {
             let earned = status.guarantee.as_ref().map(|g| guarantee(kind, g, within)).unwrap_or_default();
@@ -669,6 +704,7 @@ pub fn name(kind: Kind) -> &'static str {
     match kind {
         Kind::Icb => "icb",
         Kind::Dfs => "dfs",
+        Kind::Dpor => "dpor",
         Kind::Random => "random",
         Kind::Burst => "burst",
         Kind::Pct => "pct",

@@ -73,6 +73,7 @@ pub fn result(program: &Program, options: &Options, outcome: &Outcome, schedules
         "undone": tally.undone,
         "forked": tally.why_forked(),
         "classes": (!tally.classes.is_empty()).then_some(tally.classes.len()),
+        "blocked": outcome.in_vain(),
         "sound": outcome.sound,
         "scope": options.scope,
         "patch": options.world.patch,

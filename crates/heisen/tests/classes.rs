@@ -2,27 +2,15 @@
 
 mod common;
 
-use common::{check_json, scratch};
+use common::{check_json, program, scratch};
 use serde_json::Value;
 
 /// Checks a C program that is made of declarations and the bodies of its threads, depth-first, one execution of each class
 /// or a few; the result of a complete search.
 fn check(declarations: &str, bodies: &[&str], args: &[&str]) -> Value {
     let directory = scratch();
-    let functions: String = bodies
-        .iter()
-        .enumerate()
-        .map(|(number, body)| format!("static void *t{number}(void *unused) {{ {body} return unused; }}\n"))
-        .collect();
-    let each = |what: &dyn Fn(usize) -> String| (0..bodies.len()).map(what).collect::<String>();
-    let text = format!(
-        "#include <pthread.h>\n#include <stdatomic.h>\n#include <semaphore.h>\n{declarations}\n{functions}\
-         int main(void) {{ pthread_t t[{}];\n{}{}return 0; }}\n",
-        bodies.len(),
-        each(&|n| format!("pthread_create(&t[{n}], 0, t{n}, 0);\n")),
-        each(&|n| format!("pthread_join(t[{n}], 0);\n")),
-    );
-    std::fs::write(directory.path().join("p.c"), text).expect("the program is written");
+    std::fs::write(directory.path().join("p.c"), program(declarations, bodies))
+        .expect("the program is written");
     let json = check_json(directory.path(), &[args, &["--reduce", "p.c"]].concat());
     assert_eq!(
         (&json["verdict"], &json["complete"]),

@@ -1,8 +1,9 @@
 //! Choices that are not of threads and that a program does not ask for: spurious wake-ups and faults. Each has a budget for
 //! the execution, so that it does not drown the choices of threads: where the budget is used up there is no decision.
 
-use crate::choose;
+use crate::race::order::{key, space};
 use crate::sched::{S, me, thread};
+use crate::{choose, touch};
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use heisen_trace::{DecisionKind, Fault, Op};
@@ -12,13 +13,27 @@ struct Budget {
     spurious: Cell<u32>,
     /// Faults that are left, and the bits of those that may happen.
     faults: Cell<u32>,
+    /// Whether there were any of either at the beginning: then what is left of them is what others may take.
+    shared: Cell<bool>,
     kinds: Cell<u32>,
 }
 
 // SAFETY: as for `sched::S`.
 unsafe impl Sync for Budget {}
 
-static B: Budget = Budget { spurious: Cell::new(0), faults: Cell::new(0), kinds: Cell::new(0) };
+static B: Budget =
+    Budget { spurious: Cell::new(0), faults: Cell::new(0), shared: Cell::new(false), kinds: Cell::new(0) };
+
+/// To others, what is left of the faults and of the spurious wake-ups is something that is read, and written if one is used up.
+fn touch(budget: usize, used: bool) {
+    if B.shared.get() && touch::wanted() {
+        let key = key(space::BUDGET, budget);
+        if used { touch::write(key) } else { touch::read(key) }
+    }
+}
+
+const FAULTS: usize = 0;
+const SPURIOUS: usize = 1;
 
 /// What an allocation has to look at: [`MAY_FAIL`], [`HEAP`], [`FOLLOWED`]. A byte of its own, as it is all that one looks
 /// at which has to do nothing of this.
@@ -52,11 +67,14 @@ pub fn begin(spurious: u32, faults: u32, kinds: u32) {
     B.spurious.set(spurious);
     B.faults.set(faults);
     B.kinds.set(kinds);
+    B.shared.set(spurious + faults > 0);
     arm();
 }
 
 fn arm() {
-    let may = B.faults.get() > 0 && B.kinds.get() & Fault::Malloc.bit() != 0;
+    // If every touch counts, also that there is nothing left does.
+    let may =
+        (B.faults.get() > 0 || B.shared.get() && touch::wanted()) && B.kinds.get() & Fault::Malloc.bit() != 0;
     set_may_fail(may);
 }
 
@@ -70,7 +88,7 @@ pub fn faults_are_left() -> bool {
 /// the report says of it is what the thread was last [about to do](crate::sched::Thread::about_to).
 #[inline]
 pub fn fault(which: Fault) -> bool {
-    B.faults.get() > 0 && decide_fault(which)
+    (B.faults.get() > 0 || B.shared.get()) && decide_fault(which)
 }
 
 #[cold]
@@ -78,9 +96,14 @@ fn decide_fault(which: Fault) -> bool {
     if B.kinds.get() & which.bit() == 0 || !S.active.get() || !S.running.get() {
         return false;
     }
+    if B.faults.get() == 0 {
+        touch(FAULTS, false);
+        return false;
+    }
     let code = which as usize;
     let find = |name| (name == code).then_some(1);
     let failed = choose::choose_value(DecisionKind::Fault, 2, find, |_| code) != 0;
+    touch(FAULTS, failed);
     if failed {
         B.faults.set(B.faults.get() - 1);
         arm();
@@ -92,14 +115,19 @@ fn decide_fault(which: Fault) -> bool {
 /// while the budget lasts.
 #[inline]
 pub fn spurious(op: Op, queue: usize, pc: usize) -> bool {
-    B.spurious.get() > 0 && decide_spurious(op, queue, pc)
+    (B.spurious.get() > 0 || B.shared.get()) && decide_spurious(op, queue, pc)
 }
 
 #[cold]
 fn decide_spurious(op: Op, queue: usize, pc: usize) -> bool {
+    if B.spurious.get() == 0 {
+        touch(SPURIOUS, false);
+        return false;
+    }
     thread(me()).about_to(op, queue, pc);
     let find = |name| (name == 1).then_some(1);
     let wakes = choose::choose_value(DecisionKind::Spurious, 2, find, |_| 1) != 0;
+    touch(SPURIOUS, wakes);
     if wakes {
         B.spurious.set(B.spurious.get() - 1);
     }

@@ -9,8 +9,9 @@
 
 use crate::bits::{Bits, WORDS};
 use crate::sched::{S, Thread, thread, threads, words};
+use crate::{report, touch};
 use core::cell::Cell;
-use heisen_trace::Op;
+use heisen_trace::{Note, Op};
 use heisen_wire::MAX_THREADS;
 
 // As for `sched::Sched`.
@@ -121,6 +122,9 @@ fn drop_edges_to(number: usize) {
         word.set(word.get() & !(1 << (number % 64)));
         if F.above[t][..words()].iter().all(|w| w.get() == 0) {
             F.lowered.remove(t);
+            if S.barred.has(t) {
+                touch::enables(t);
+            }
             S.barred.remove(t);
         } else {
             any = true;
@@ -146,6 +150,9 @@ fn bar_lowered() {
     for t in lowered() {
         if (0..words()).any(|w| F.above[t][w].get() & S.enabled.word(w) != 0) {
             S.barred.add(t);
+            if touch::logs() {
+                report::note(Note::GaveWay);
+            }
         } else {
             S.barred.remove(t);
         }

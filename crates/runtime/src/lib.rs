@@ -51,6 +51,7 @@ mod reset;
 mod sched;
 mod scope;
 mod shim;
+mod sleep;
 mod spin;
 mod stdin;
 mod sys;

@@ -1,14 +1,14 @@
 //! The runtime's side of the wire: takes the plan, keeps the log, pauses for the engine to look.
 
 use crate::sched::{NONE, S, me, needs, thread, threads, watch_steps};
-use crate::{budget, debugger, fair, fibers, heap, kernel, policy, scope, shim, sys, touch};
+use crate::{budget, debugger, fair, fibers, heap, kernel, policy, scope, shim, sleep, sys, touch};
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst, compiler_fence};
 use heisen_trace::decision::{Decision, DecisionKind};
 use heisen_trace::{Note, Op};
 use heisen_wire::{
     MAX_COUNTED, MAX_EVENTS, MAX_HOLDS, MAX_SLOTS, MAX_TEXT, NO_THREAD, Slot, Wire, diverged, end, flag,
-    misuse, pack_event, state, stop, want,
+    misuse, named, pack_event, state, stop, want,
 };
 
 struct Report {
@@ -90,6 +90,7 @@ pub fn begin(number: usize) {
     heap::begin();
     R.next.set(plan.first_override.load(Relaxed));
     R.overrides.set(R.next.get() + plan.overrides.load(Relaxed));
+    sleep::begin(&wire().overrides[R.overrides.get() as usize..], plan);
     budget::begin(plan.spurious.load(Relaxed), plan.faults.load(Relaxed), plan.fault_kinds.load(Relaxed));
     for (_, t) in threads() {
         for stamp in [&t.enabled_since, &t.scheduled_at, &t.yielded_at, &t.disabled_at, &t.gave_way_at] {
@@ -304,8 +305,8 @@ pub fn decision(decision: &Decision, to: u16) {
 /// Sets when the next look is due: at once if there are signals from outside to be handed out.
 pub fn set_alarm() {
     let mut at = S.tail.get().min(S.limit.get()).min(debugger::until());
-    if R.next.get() < R.overrides.get() {
-        at = at.min(wire().overrides[R.next.get() as usize].step.load(Relaxed).saturating_add(1));
+    if let Some(planned) = due(None) {
+        at = at.min(planned.saturating_add(1));
     }
     if S.step.get() >= S.tail.get() {
         at = S.limit.get();
@@ -321,11 +322,10 @@ pub fn set_alarm() {
 /// The step is one at which something may be due.
 #[cold]
 pub fn alarm(step: u32) {
-    if R.next.get() < R.overrides.get() {
-        let planned = wire().overrides[R.next.get() as usize].step.load(Relaxed);
-        if step > planned {
-            diverge(diverged::NO_DECISION, planned, 0);
-        }
+    if let Some(planned) = due(Some(step))
+        && step > planned
+    {
+        diverge(diverged::NO_DECISION, planned, 0);
     }
     if step >= debugger::until() {
         debugger::reached(want::STEP);
@@ -346,6 +346,41 @@ pub fn alarm(step: u32) {
     set_alarm();
 }
 
+/// The step of the next override that must be followed. At a step, wishes are given up that another override takes over from.
+fn due(step: Option<u32>) -> Option<u32> {
+    let overrides = &wire().overrides[R.next.get() as usize..R.overrides.get() as usize];
+    let is_wish = |o: &heisen_wire::Override| o.by_name.load(Relaxed) == named::WISH;
+    if let Some(step) = step {
+        let over = |pair: &&[heisen_wire::Override]| is_wish(&pair[0]) && pair[1].step.load(Relaxed) < step;
+        follow(overrides.windows(2).take_while(over).count());
+    }
+    overrides.iter().find(|o| !is_wish(o)).map(|o| o.step.load(Relaxed))
+}
+
+/// So many overrides more have been followed, or given up.
+fn follow(count: usize) {
+    if count > 0 {
+        R.next.set(R.next.get() + count as u32);
+        let report = &slot().report;
+        report.followed.store(report.followed.load(Relaxed) + count as u32, Relaxed);
+    }
+}
+
+/// The wish of the plan for the thread decision of this step, as an index, if it can be granted; none if there is no wish.
+fn wished(step: u32, kind: DecisionKind, find: impl Fn(usize) -> Option<usize>) -> Option<Option<usize>> {
+    let overrides = &wire().overrides[R.next.get() as usize..R.overrides.get() as usize];
+    let at = |o: &heisen_wire::Override| o.step.load(Relaxed);
+    let is_wish = |o: &heisen_wire::Override| o.by_name.load(Relaxed) == named::WISH;
+    // The last one that is due; all that come before it are over.
+    let over = overrides.windows(2).take_while(|pair| is_wish(&pair[0]) && at(&pair[1]) <= step).count();
+    follow(over);
+    let wish = overrides.get(over).filter(|o| is_wish(o) && at(o) <= step && kind == DecisionKind::Thread)?;
+    let index = find(wish.choice.load(Relaxed) as usize);
+    follow(1);
+    set_alarm();
+    Some(index)
+}
+
 /// What the plan wants at the decision of this step, if anything. `find` gives the index of a choice by its name.
 #[inline]
 pub fn planned(
@@ -356,6 +391,9 @@ pub fn planned(
 ) -> Option<usize> {
     if R.next.get() == R.overrides.get() {
         return None;
+    }
+    if let Some(index) = wished(step, kind, &find) {
+        return Some(index.unwrap_or(0));
     }
     // Before the last override, what is not fixed is the default, whatever the policy.
     Some(planned_override(step, kind, options, find).unwrap_or(0))
@@ -368,7 +406,7 @@ fn planned_override(
     find: impl Fn(usize) -> Option<usize>,
 ) -> Option<usize> {
     let planned = &wire().overrides[R.next.get() as usize];
-    if planned.step.load(Relaxed) != step {
+    if planned.step.load(Relaxed) != step || planned.by_name.load(Relaxed) == named::WISH {
         return None;
     }
     let t = thread(me());
@@ -378,7 +416,7 @@ fn planned_override(
     let choice = planned.choice.load(Relaxed) as usize;
     let last = R.next.get() + 1 == R.overrides.get();
     let expect_hash = slot().plan.expect.load(Relaxed);
-    let index = if planned.by_name.load(Relaxed) != 0 { find(choice) } else { Some(choice) };
+    let index = if planned.by_name.load(Relaxed) == named::NAME { find(choice) } else { Some(choice) };
     let why = if planned.kind.load(Relaxed) != kind as u8 {
         diverged::NO_DECISION
     } else if expect_from != NO_THREAD && expect_from as usize != me()
@@ -392,9 +430,7 @@ fn planned_override(
     } else if index.is_none_or(|index| index >= options) {
         diverged::NOT_ENABLED
     } else {
-        R.next.set(R.next.get() + 1);
-        let report = &slot().report;
-        report.followed.store(report.followed.load(Relaxed) + 1, Relaxed);
+        follow(1);
         set_alarm();
         return index;
     };
@@ -433,6 +469,7 @@ pub fn ending(how: u32, code: i32, pc: usize) {
     report.end_code.store(code as u32, Relaxed);
     report.end_thread.store(me() as u32, Relaxed);
     report.end_pc.store(pc as u64, Relaxed);
+    touch::ending();
     show(stop::END, want::END);
 }
 

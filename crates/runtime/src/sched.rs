@@ -450,7 +450,7 @@ pub fn end() -> ! {
     S.enabled.remove(number);
     S.signalled.remove(number);
     signal::thread_ended(number);
-    touch::write(t.fs.get());
+    touch::ended(t.fs.get());
     freed(t.fs.get());
     reschedule(Gives::Blocks);
     unreachable!()

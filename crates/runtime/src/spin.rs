@@ -8,7 +8,7 @@
 //! pays for it.
 
 use crate::sched::{self, Gives, S, me, thread};
-use crate::{clock, fair, report, sys};
+use crate::{clock, fair, report, sys, touch};
 use core::cell::Cell;
 use core::ffi::c_int;
 use heisen_trace::{Note, Op};
@@ -30,7 +30,10 @@ pub fn attempt(op: Op, object: usize, pc: usize) {
     } else if t.failures.get() >= PATIENCE {
         return spins(op, object, pc);
     }
-    sched::point(op, object, pc);
+    t.about_to(op, object, pc);
+    sched::reschedule(Gives::Able);
+    touch::tries();
+    report::event(op, object, pc);
 }
 
 #[cold]
@@ -42,6 +45,7 @@ fn spins(op: Op, object: usize, pc: usize) {
     clock::yielded();
     fair::spun(me());
     sched::reschedule(Gives::Yields);
+    touch::tries();
     report::event(op, object, pc);
 }
 

@@ -16,8 +16,8 @@
 //! Reading a clock depends on what makes time jump, but not on the little by which each step moves it.
 
 use crate::race::order::{key, space};
-use crate::sched::{S, me, words};
-use crate::{policy, report};
+use crate::sched::{S, me, threads, words};
+use crate::{policy, report, sleep};
 use core::cell::Cell;
 use heisen_trace::{Op, Touch, TouchKind};
 use heisen_wire::{MAX_THREADS, flag};
@@ -47,6 +47,8 @@ struct Touches {
     count: Cell<usize>,
     /// One more than the place among `objects`; 0 if there is none.
     index: [Cell<u16>; INDEX],
+    /// What is reported next never waits.
+    tries: Cell<bool>,
     /// Objects in the order in which they were touched first, so that few pages are written.
     objects: [Object; OBJECTS],
     /// The last event of each thread.
@@ -63,6 +65,7 @@ static T: Touches = Touches {
     objects: [const { Object { name: Cell::new(0), written: Cell::new(0), read: Cell::new(0) } }; OBJECTS],
     count: Cell::new(0),
     index: [const { Cell::new(0) }; INDEX],
+    tries: Cell::new(false),
 };
 
 /// An execution begins.
@@ -76,7 +79,8 @@ pub fn wanted() -> bool {
     T.wanted.get() != 0
 }
 
-fn logs() -> bool {
+/// Whether every touch is told.
+pub fn logs() -> bool {
     T.wanted.get() & flag::TOUCHES != 0
 }
 
@@ -127,6 +131,7 @@ fn event(what: u64, before: u64) -> u64 {
 /// The running thread has come to its next step: that, too, is a part of the state.
 pub fn stepped() {
     if S.running.get() {
+        sleep::stepped();
         event(1 << 8 | crate::sched::thread(me()).op() as u64, 0);
     }
 }
@@ -137,6 +142,7 @@ fn touch(name: u64, write: bool, op: u8) {
         return;
     }
     policy::touched(op, name);
+    sleep::touched(name, write);
     let object = object(name);
     if write {
         let hash = event(u64::from(op), mix(object.written.get(), object.read.get()));
@@ -170,11 +176,89 @@ pub fn write(object: usize) {
     }
 }
 
+/// The running thread has changed an object in the step that it has just come to the end of.
+pub fn just_wrote(object: usize) {
+    if wanted() {
+        let step = S.step.get();
+        S.step.set(step.saturating_sub(1));
+        touch(object as u64, true, 0);
+        S.step.set(step);
+    }
+}
+
 /// The running thread reads an object, other than by an event that is reported.
 #[inline(always)]
 pub fn read(object: usize) {
     if wanted() {
         touch(object as u64, false, 0);
+    }
+}
+
+/// The running thread, whose handle this is, ends.
+pub fn ended(handle: usize) {
+    if wanted() {
+        touch(handle as u64, true, Op::End as u8);
+    }
+}
+
+/// The running thread comes to wait for an object, or is about to take it: nothing that others see who use it, but those who
+/// destroy it.
+#[inline(always)]
+pub fn arrives(object: usize) {
+    if wanted() {
+        touch(life(object), false, 0);
+    }
+}
+
+/// The running thread destroys an object, or changes what it is to those that wait for it.
+pub fn destroys(object: usize) {
+    if wanted() {
+        touch(object as u64, true, 0);
+        touch(life(object), true, 0);
+    }
+}
+
+/// What stands for the existence of an object: no other can be at this address, as all are aligned.
+fn life(object: usize) -> u64 {
+    object as u64 + 2
+}
+
+/// What is reported next never waits, though there are forms of it that do.
+#[inline(always)]
+pub fn tries() {
+    T.tries.set(true);
+}
+
+/// Nobody can go on, so time is let pass.
+pub fn idles() {
+    if logs() {
+        log(TouchKind::All, me(), Op::Sleep as u8, 0);
+    }
+}
+
+/// Threads wait for each other, the running one for this object: the execution ends, whoever else could go on.
+pub fn cut_short(object: usize) {
+    if wanted() {
+        // As if it had come to wait, like the others.
+        arrives(object);
+        stepped();
+    }
+    if logs() {
+        let others = (0..words()).any(|word| S.enabled.word(word) != 0);
+        log(TouchKind::All, me(), Op::Lock as u8, others.into());
+    }
+}
+
+/// The execution ends: tells what the other threads were about to do.
+pub fn ending() {
+    if !logs() || !S.running.get() {
+        return;
+    }
+    for (number, t) in threads() {
+        let waits = !t.ended.get() && !t.timer.get() && t.object.get() != 0;
+        if waits && (number != me() || !S.enabled.has(number)) {
+            log(TouchKind::Waits, number, t.op() as u8, t.object.get() as u64);
+        }
     }
 }
 
@@ -198,10 +282,11 @@ pub fn memory(address: usize, size: usize, write: bool) {
 /// The running thread does what is reported as an event: see [`report::event`].
 #[cold]
 pub fn reported(op: Op, object: usize, pc: usize) {
-    let touch = |name: u64, write: bool| {
+    let touch = |name: u64, write: bool, op_seen: u8| {
         place(op, pc);
-        touch(name, write, op as u8);
+        touch(name, write, op_seen);
     };
+    let tries = T.tries.take();
     match op {
         // Nothing that others see, or told apart by those who do it.
         Op::Start
@@ -225,8 +310,9 @@ pub fn reported(op: Op, object: usize, pc: usize) {
         | Op::MemRead
         | Op::MemWrite => {}
         // Threads are numbered in the order of their creation.
-        Op::Create => touch(key(space::THREADS, 0) as u64, true),
-        Op::ReadLock | Op::SemGetValue => touch(object as u64, false),
+        Op::Create => touch(key(space::THREADS, 0) as u64, true, op as u8),
+        Op::ReadLock | Op::SemGetValue => touch(object as u64, false, if tries { 0 } else { op as u8 }),
+        Op::WriteLock | Op::Join if tries => touch(object as u64, true, 0),
         Op::Read
         | Op::Write
         | Op::Accept
@@ -236,12 +322,12 @@ pub fn reported(op: Op, object: usize, pc: usize) {
         | Op::FileLock
         | Op::TimerFd
         | Op::WaitChild
-        | Op::SystemV => touch(key(space::KERNEL, 0) as u64, true),
+        | Op::SystemV => touch(key(space::KERNEL, 0) as u64, true, op as u8),
         Op::Timer | Op::Kill | Op::SigWait | Op::SigMask | Op::Handler => {
-            touch(key(space::SIGNAL, 0) as u64, true);
+            touch(key(space::SIGNAL, 0) as u64, true, op as u8);
         }
         _ if object == 0 => {}
-        _ => touch(object as u64, true),
+        _ => touch(object as u64, true, op as u8),
     }
 }
 
@@ -264,6 +350,7 @@ pub fn time(passes: bool) {
 #[inline]
 pub fn enables(other: usize) {
     if wanted() && other != me() && S.running.get() {
+        sleep::enabled(other);
         let last = &T.threads[other];
         last.set(mix(last.get() ^ other as u64, T.threads[me()].get()));
         if logs() {

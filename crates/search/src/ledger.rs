@@ -146,6 +146,11 @@ impl Ledger {
         self.tally.clipped += 1;
     }
 
+    /// The plans that were handed out and are not done.
+    pub fn unfinished(&self) -> Vec<Plan> {
+        self.out.iter().chain(&self.back).map(|entry| entry.plan.clone()).collect()
+    }
+
     /// Whether a plan is out.
     pub fn is_out(&self, plan: &Plan) -> bool {
         self.out.iter().any(|entry| entry.plan == *plan)

@@ -7,7 +7,7 @@
 //! (vector clocks: Mattern, 1989). Executions with the same happens-before graph are a *class* (a Mazurkiewicz trace): they
 //! differ only in the order of independent events, so they lead to the same states and the same bugs.
 
-use heisen_trace::{Decision, DecisionKind, End, Execution, Op, TouchKind};
+use heisen_trace::{Decision, DecisionKind, End, Execution, Op, Touch, TouchKind};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
@@ -119,6 +119,8 @@ pub(crate) struct Event {
     /// The decision by which its thread was chosen, if there was one: its choice, its hash, whether others preempt.
     pub chosen: Option<(u16, u64, bool)>,
     pub outcomes: Vec<Outcome>,
+    /// Nobody could go on, and this is what came when time was let pass.
+    pub idle: bool,
 }
 
 impl Event {
@@ -146,9 +148,11 @@ impl Events {
     /// The events of an execution whose plan asked for all touches; none if it has a thread decision without candidates,
     /// so that they were not recorded.
     pub fn read(execution: &Execution) -> Option<Events> {
-        // At a deadlock a point was passed after which nobody ran.
-        let last = execution.steps.saturating_sub(u32::from(execution.end == End::Deadlock));
-        let mut touches = execution.touches.iter().peekable();
+        // At a deadlock a point was passed after which nobody ran, unless the deadlock was seen before that.
+        let is_cut = |t: &Touch| t.kind == TouchKind::All && t.op != Op::Sleep as u8;
+        let stood_still = execution.end == End::Deadlock && !execution.touches.iter().any(is_cut);
+        let last = execution.steps.saturating_sub(u32::from(stood_still));
+        let mut touches = execution.touches.iter().filter(|t| t.kind != TouchKind::Waits).peekable();
         let mut decisions = execution.decisions.iter().peekable();
         let mut events: Vec<Event> = Vec::new();
         let mut running = 0;
@@ -162,12 +166,13 @@ impl Events {
                 events.last_mut()?.outcomes.push(outcome);
             } else {
                 let foot = Footprint::default();
-                events.push(Event { foot, step, candidates: vec![], chosen: None, outcomes: vec![] });
+                let (candidates, outcomes) = (vec![], vec![]);
+                events.push(Event { foot, step, candidates, chosen: None, outcomes, idle: false });
             }
             let event = events.last_mut()?;
             let mut set: Vec<(usize, u64)> = Vec::new();
             let mut first = 0;
-            while let Some(touch) = touches.next_if(|t| t.step <= step && t.kind != TouchKind::Waits) {
+            while let Some(touch) = touches.next_if(|t| t.step <= step) {
                 match touch.kind {
                     TouchKind::Switch => running = touch.thread,
                     TouchKind::Choices => {
@@ -182,6 +187,10 @@ impl Events {
                         }
                     }
                     TouchKind::Enables => event.foot.enables.push(touch.word as u16),
+                    TouchKind::All => {
+                        event.idle |= touch.op == Op::Sleep as u8;
+                        event.foot.all |= event.idle || touch.word != 0;
+                    }
                     TouchKind::State | TouchKind::Waits | TouchKind::At => {}
                 }
             }
@@ -197,9 +206,23 @@ impl Events {
                 }
             }
         }
-        let mut told = execution.end != End::Deadlock;
-        for t in touches.filter(|t| t.kind == TouchKind::Waits) {
-            told = true;
+        let ended = |e: &Event| e.foot.accesses.iter().any(|a| a.op == Op::End as u8);
+        if matches!(execution.end, End::Exit(_) | End::Signal(_))
+            && let Some(event) = events.last_mut().filter(|e| !ended(e))
+        {
+            // Whoever could still have gone on, or had gone on before, is cut off here and not elsewhere.
+            event.foot.all = true;
+        }
+        // A crash is not seen in time.
+        let mut told = !matches!(execution.end, End::Deadlock | End::Signal(1..=5 | 7..));
+        for t in execution.touches.iter().filter(|t| t.kind == TouchKind::Waits) {
+            told |= execution.end == End::Deadlock;
+            let ran = |e: &Event| e.thread() == t.thread && e.step > t.step;
+            // Who could have gone on instead of what ends the process is tried there.
+            let tried = |e: &Event| e.foot.all && e.could_be(t.thread);
+            if events.iter().any(ran) || events.last().is_some_and(tried) {
+                continue;
+            }
             // Who waits to be woken is not in the way of anybody.
             let op = Op::from_code(t.op);
             if !matches!(op, Some(Op::CondWait | Op::CondTimedWait | Op::FutexWait | Op::SigWait)) {
@@ -207,13 +230,6 @@ impl Events {
                 let accesses = vec![Access { object: t.word, write, op: t.op }];
                 waits.push(Footprint { thread: t.thread, accesses, ..Footprint::default() });
             }
-        }
-        let ended = |e: &Event| e.foot.accesses.iter().any(|a| a.op == Op::End as u8);
-        if matches!(execution.end, End::Exit(_) | End::Signal(_))
-            && let Some(event) = events.last_mut().filter(|e| !ended(e))
-        {
-            // Whoever could still have gone on, or had gone on before, is cut off here and not elsewhere.
-            event.foot.all = true;
         }
         Some(Events { events, waits, told })
     }

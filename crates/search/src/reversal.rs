@@ -85,6 +85,10 @@ impl<'a> Races<'a> {
     }
 
     fn with_second(&self, second: usize, races: &mut Vec<Race>) {
+        // What comes when nobody can go on cannot come while somebody can.
+        if self.all.events.get(second).is_some_and(|e| e.idle) {
+            return;
+        }
         let foot = self.foot(second);
         let found = races.len();
         // Whether all that comes before an event, and that the second depends on, happens before it.
@@ -156,13 +160,16 @@ impl<'a> Races<'a> {
         if able { self.by_operations(first, second) } else { Able::No }
     }
 
-    /// Whether what `first` has done to the objects that it shares with `second` may be what let `second` be.
+    /// Whether what `first`, and all that happens after it, has done to the objects of `second` may be what let `second` be.
     fn by_operations(&self, first: usize, second: usize) -> Able {
-        let (one, two) = (self.foot(first), self.foot(second));
+        let end = second.min(self.all.events.len());
         let mut able = Able::Yes;
-        for b in &two.accesses {
-            // What an event does first to an object tells in which state it found it: it may take a lock and free it, too.
-            if let Some(a) = one.accesses.iter().find(|a| a.object == b.object) {
+        for b in &self.foot(second).accesses {
+            // What is done first to an object tells in which state it was: an event may take a lock and free it, too.
+            let list = self.touching.get(&b.object).map_or(&[][..], Vec::as_slice);
+            let list = &list[list.partition_point(|&e| e < first)..list.partition_point(|&e| e < end)];
+            let Some(&e) = list.iter().find(|&&e| self.clocks.before(first, e)) else { continue };
+            if let Some(a) = self.foot(e).accesses.iter().find(|a| a.object == b.object) {
                 able = able.max(before(Op::from_code(a.op), a.write, Op::from_code(b.op)));
             }
         }
@@ -176,19 +183,19 @@ impl<'a> Races<'a> {
         for at in race.first + 1..end {
             if !self.clocks.before(race.first, at) {
                 let event = &self.all.events[at];
-                let (mut foot, outcomes) = (event.foot.clone(), event.outcomes.clone());
+                let mut foot = event.foot.clone();
                 if at > race.second {
                     // Whom it enables is the thread after that step, not before.
                     foot.enables.retain(|&t| t != self.foot(race.second).thread);
                 }
-                steps.push(Step { foot, outcomes, sure: true, perhaps: false });
+                steps.push(Step { foot, sure: true, perhaps: false });
             }
         }
         let mut foot = self.foot(race.second).clone();
         // A step that ends the process may not do so before what it has read was written. If it does, all that could go on
         // there is tried anyway.
         foot.all &= !foot.conflicts(self.foot(race.first));
-        steps.push(Step { foot, outcomes: vec![], sure: false, perhaps: race.perhaps });
+        steps.push(Step { foot, sure: false, perhaps: race.perhaps });
         steps
     }
 }

@@ -6,37 +6,18 @@
 //! state, the first child that is a *weak initial* of the sequence: one with which an equivalent sequence begins, as the
 //! step is in it with nothing before it that it depends on, or is independent of all of it.
 
-use crate::relation::{Footprint, Outcome};
+use crate::relation::Footprint;
 use serde::{Deserialize, Serialize};
 
 /// One step of a sequence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Step {
     pub foot: Footprint,
-    pub outcomes: Vec<Outcome>,
     /// Whether it will be just so. The last step of a sequence is one that is moved to before what it depended on, so it
     /// may be another then.
     pub sure: bool,
     /// It may turn out that the thread cannot take it.
     pub perhaps: bool,
-}
-
-impl Step {
-    /// Whether these are its first outcomes.
-    pub fn begins_with(&self, outcomes: &[Outcome]) -> bool {
-        let chosen = self.outcomes.iter().map(|o| o.chosen);
-        self.sure && self.outcomes.len() >= outcomes.len() && chosen.zip(outcomes).all(|(a, b)| a == b.chosen)
-    }
-
-    /// Whether this step has the outcomes of another one of the same thread; where they are not known they are the default.
-    fn comes_to(&self, other: &Step) -> bool {
-        let chosen = |s: &Step| s.outcomes.iter().map(|o| o.chosen).collect::<Vec<_>>();
-        match (self.sure, other.sure) {
-            (_, false) => true,
-            (false, true) => other.outcomes.iter().all(|o| o.chosen == 0),
-            (true, true) => chosen(self) == chosen(other),
-        }
-    }
 }
 
 /// A step and what may follow it.
@@ -52,7 +33,7 @@ impl Branch {
     /// A step of a thread of which nothing else is known.
     pub fn unknown(thread: u16) -> Branch {
         let foot = Footprint::unknown(thread);
-        let step = Step { foot, outcomes: vec![], sure: false, perhaps: false };
+        let step = Step { foot, sure: false, perhaps: false };
         Branch { step, children: vec![], out: false }
     }
 
@@ -88,23 +69,27 @@ pub(crate) fn weak_initial(step: &Footprint, sequence: &[Step]) -> Option<Option
     }
 }
 
+/// Whether a step that was explored, with all its outcomes, is a weak initial of a sequence. In the sequence it may be another
+/// one, or one of the outcomes, so what counts is what it touched.
+pub(crate) fn covers(explored: &Footprint, sequence: &[Step]) -> bool {
+    let before = sequence.iter().take_while(|s| s.foot.thread != explored.thread);
+    !before.into_iter().any(|s| s.foot.rivals(explored))
+}
+
 /// Whether nothing before a step of a sequence must come before it; it must be the first of its thread.
 pub(crate) fn initial(at: usize, sequence: &[Step]) -> bool {
     !sequence[..at].iter().any(|s| s.foot.precedes(&sequence[at].foot))
 }
 
-/// Adds a sequence to the branches of a state, unless what it leads to is led to by one of them. Steps of the same thread
-/// with different outcomes are different branches, next to each other.
+/// Adds a sequence to the branches of a state, unless what it leads to is led to by one of them.
 pub(crate) fn insert(mut branches: &mut Vec<Branch>, mut sequence: Vec<Step>) {
     loop {
-        let found = branches.iter().enumerate().find_map(|(at, b)| {
-            let place = weak_initial(&b.step.foot, &sequence)?;
-            place.is_none_or(|place| b.step.comes_to(&sequence[place])).then_some((at, place))
-        });
+        let found = branches
+            .iter()
+            .enumerate()
+            .find_map(|(at, b)| weak_initial(&b.step.foot, &sequence).map(|place| (at, place)));
         let Some((at, place)) = found else {
-            let alike = |b: &Branch| b.step.foot.thread == sequence[0].foot.thread;
-            let at = branches.iter().rposition(alike).map_or(branches.len(), |at| at + 1);
-            branches.splice(at..at, Branch::chain(sequence));
+            branches.extend(Branch::chain(sequence));
             return;
         };
         if let Some(place) = place {

@@ -72,6 +72,8 @@ notes! {
     ChangedFile = 26, "files: the program reads a file that was written while the check ran";
     /// `pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS)`.
     AsyncCancel = 31, "asynchronous cancellation: refused with ENOTSUP, threads are cancelled at cancellation points only";
+    /// A thread that yields was held back until another had its turn. Noted only where every touch is told.
+    GaveWay = 52, "fairness: a thread that yields again gives way to the others first, which a partial order does not know";
     /// A loop tried the same call again and again.
     Spin = 42, "a loop that tries the same call again and again without a yield: treated as one that yields, from its fourth attempt on";
     /// A loop waited for memory to change.

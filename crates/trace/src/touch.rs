@@ -32,11 +32,16 @@ pub enum TouchKind {
     /// What the next record tells was done by the operation `op`, called from the address `word`. Only records of operations have
     /// one, and only where places are asked for.
     At = 7,
+    /// The step depends on all others, for a reason that `op` tells. [`Op::Sleep`](crate::Op::Sleep): nobody could go on, so
+    /// time was let pass, and this is what came of it. [`Op::Lock`](crate::Op::Lock): threads were found to wait for each
+    /// other, and the execution ends here; `word` is 1 if others could go on, and 0 if none could, so that it depends on no more
+    /// than any other deadlock.
+    All = 8,
 }
 
 impl TouchKind {
     /// Every kind, in the order of its number.
-    pub const ALL: [TouchKind; 8] = [
+    pub const ALL: [TouchKind; 9] = [
         TouchKind::Read,
         TouchKind::Write,
         TouchKind::Enables,
@@ -45,6 +50,7 @@ impl TouchKind {
         TouchKind::State,
         TouchKind::Waits,
         TouchKind::At,
+        TouchKind::All,
     ];
 
     /// The kind with this number.
@@ -58,6 +64,7 @@ impl TouchKind {
             5 => Some(TouchKind::State),
             6 => Some(TouchKind::Waits),
             7 => Some(TouchKind::At),
+            8 => Some(TouchKind::All),
             _ => None,
         }
     }
@@ -86,7 +93,7 @@ pub struct Touch {
     pub word: u64,
 }
 
-/// What is added to the number of a [`TouchKind`], so that no kind of decision has the same.
+/// What is added to the last three bits of the number of a [`TouchKind`], so that no kind of decision has the same.
 const CODE: u64 = 8;
 
 impl Touch {
@@ -95,7 +102,8 @@ impl Touch {
         let word = (self.step as u64)
             | ((self.thread as u64 & 0x3fff) << 32)
             | ((self.op as u64) << 46)
-            | ((CODE + self.kind as u64) << 56);
+            | ((CODE + (self.kind as u64 & 7)) << 56)
+            | ((self.kind as u64 >> 3) << 60);
         [word, self.word]
     }
 
@@ -106,7 +114,8 @@ impl Touch {
         if code < CODE {
             return None;
         }
-        let Some(kind) = TouchKind::from_code((code - CODE) as u8) else { return None };
+        let kind = (code - CODE) | (word >> 60 & 1) << 3;
+        let Some(kind) = TouchKind::from_code(kind as u8) else { return None };
         Some(Touch {
             step: word as u32,
             thread: (word >> 32) as u16 & 0x3fff,
@@ -147,6 +156,9 @@ mod tests {
                 };
                 assert_eq!(Touch::unpack(d.pack()), None);
             }
+        }
+        for code in [0x7, 0x19] {
+            assert_eq!(Touch::unpack([code << 56, 0]), None);
         }
     }
 }

@@ -107,6 +107,29 @@ pub mod scope {
     pub const GLUE: u32 = 3;
 }
 
+/// Values of [`Override::by_name`](crate::Override::by_name): what its choice is.
+pub mod named {
+    /// An index.
+    pub const INDEX: u8 = 0;
+    /// What is chosen: a thread, a value, a fault.
+    pub const NAME: u8 = 1;
+    /// A thread, at the first decision on threads from its step on. Where it cannot be chosen the default is, and that is no
+    /// divergence.
+    pub const WISH: u8 = 2;
+}
+
+/// Values of [`Override::kind`](crate::Override::kind) in one that stands for a thread that sleeps: what its next step touches.
+pub mod sleeper {
+    /// Nothing.
+    pub const NOTHING: u8 = 0;
+    /// It reads the object.
+    pub const READS: u8 = 1;
+    /// It writes the object.
+    pub const WRITES: u8 = 2;
+    /// All there is.
+    pub const EVERYTHING: u8 = 3;
+}
+
 /// Values of [`Plan::policy`](crate::Plan::policy).
 pub mod policy {
     /// Choice 0 everywhere.

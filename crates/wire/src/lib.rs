@@ -15,7 +15,7 @@ pub use codes::*;
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
 /// Identifies a mapping as ours; changes with every change of the layout.
-pub const MAGIC: u64 = 0x4845_4953_454e_0008;
+pub const MAGIC: u64 = 0x4845_4953_454e_0009;
 
 /// The environment variable that names the file descriptor of the mapping.
 pub const ENV_FD: &str = "HEISEN_WIRE";
@@ -143,6 +143,12 @@ pub struct Plan {
     pub overrides: AtomicU32,
     /// The first of them.
     pub first_override: AtomicU32,
+    /// How many of [`Wire::overrides`], after those, tell which threads the default policy leaves aside after the last
+    /// override, and what these touch: the thread is in [`Override::expect`], the object in [`Override::step`] and, its high
+    /// half, [`Override::choice`], and [`Override::kind`] is one of [`sleeper`].
+    pub sleepers: AtomicU32,
+    /// The step from which on they sleep.
+    pub sleep_from: AtomicU32,
     /// For how many milliseconds a program that waits for input from outside, and for nothing else, is let wait.
     pub patience: AtomicU32,
     /// Most spurious wake-ups.
@@ -159,14 +165,14 @@ pub struct Plan {
 pub struct Override {
     /// The step of the decision.
     pub step: AtomicU32,
-    /// The choice: an index, or what it stands for if [`Override::by_name`] is not 0.
+    /// The choice: an index, or what it stands for if [`Override::by_name`] says so.
     pub choice: AtomicU32,
     /// Low 16 bits: expected number of choices, 0 if unknown. High 16 bits: the thread that must be running,
     /// [`NO_THREAD`] if unknown.
     pub expect: AtomicU32,
     /// Kind of the decision.
     pub kind: AtomicU8,
-    /// Whether the choice names what is chosen: a thread, a value, a fault.
+    /// One of [`named`].
     pub by_name: AtomicU8,
     /// The operation the running thread must be about to do, 0 if unknown.
     pub op: AtomicU8,

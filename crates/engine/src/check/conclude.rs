@@ -1,7 +1,7 @@
 //! The outcome of a check: what was explored, and in sentences what was not, so that nothing is claimed that was not shown.
 
 use super::driver::Driver;
-use super::{Ended, Outcome};
+use super::{Ended, Kind, Outcome};
 use crate::error::Result;
 use crate::{blind, diverge};
 use heisen_search::Strategy;
@@ -25,6 +25,13 @@ impl Driver<'_> {
             );
         }
         not_controlled.extend(Note::in_word(self.tally.notes).map(|n| n.text().to_owned()));
+        if self.check.options.strategy == Kind::Dpor && status.diverged > 0 {
+            not_controlled.push(
+                "dpor does not fit this program: executions of the same steps touched different things; icb and dfs do \
+                 without (--strategy icb, --strategy dfs)"
+                    .into(),
+            );
+        }
         let why = diverge::explain(
             self.tally.diverged_at.as_deref().unwrap_or_default(),
             Note::in_word(self.tally.notes),

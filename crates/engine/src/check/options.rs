@@ -5,7 +5,9 @@
 use crate::scope::Patterns;
 use crate::suppress::Suppressions;
 use crate::zygote::{Carrier, Limits};
-use heisen_search::{Burst, Delay, Dfs, Directed, FairPct, Icb, Pct, Portfolio, Pos, Random, Search, Surw};
+use heisen_search::{
+    Burst, Delay, Dfs, Directed, Dpor, FairPct, Icb, Pct, Portfolio, Pos, Random, Search, Surw,
+};
 use heisen_trace::{Faults, World};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -20,6 +22,8 @@ pub enum Kind {
     Icb,
     /// Depth-first search.
     Dfs,
+    /// Dynamic partial order reduction.
+    Dpor,
     /// Random walk.
     Random,
     /// Sticky random walk.
@@ -43,7 +47,7 @@ pub enum Kind {
 impl Kind {
     /// Whether it only ever samples, and so is never complete.
     pub fn samples(self) -> bool {
-        !matches!(self, Kind::Icb | Kind::Dfs)
+        !matches!(self, Kind::Icb | Kind::Dfs | Kind::Dpor)
     }
 }
 
@@ -150,6 +154,7 @@ impl Options {
             Kind::Icb => Icb::new(Some(self.bound)).into(),
             Kind::Dfs if self.reduce => Dfs::new().cached().into(),
             Kind::Dfs => Dfs::new().into(),
+            Kind::Dpor => Dpor::optimal().into(),
             Kind::Random => Random::new(self.seed).into(),
             Kind::Burst => Burst::new(self.seed, self.burst).into(),
             Kind::Pct => Pct::new(self.seed, self.depth).into(),

@@ -125,6 +125,12 @@ impl Outcome {
         self.status.exhausted && !self.status.has_gaps() && self.tally.unconfirmed == 0
     }
 
+    /// Of a search that explores each class of equivalent executions once, how many were of a class that was explored before.
+    pub fn in_vain(&self) -> Option<u64> {
+        let classes = self.tally.classes.len() as u64;
+        self.status.classes.map(|_| self.status.executions.saturating_sub(classes))
+    }
+
     /// What was found: what went wrong, and then the races that are reported, each in the order it was found.
     pub fn findings(&self) -> impl Iterator<Item = &Finding> {
         self.tally.findings.iter().chain(self.tally.races.reports())

@@ -118,6 +118,23 @@ pub fn check_json(directory: &Path, args: &[&str]) -> Value {
     json
 }
 
+/// The text of a C program that is made of declarations and the bodies of its threads, which are all joined.
+pub fn program(declarations: &str, bodies: &[&str]) -> String {
+    let functions: String = bodies
+        .iter()
+        .enumerate()
+        .map(|(number, body)| format!("static void *t{number}(void *unused) {{ {body} return unused; }}\n"))
+        .collect();
+    let each = |what: &dyn Fn(usize) -> String| (0..bodies.len()).map(what).collect::<String>();
+    format!(
+        "#include <pthread.h>\n#include <stdatomic.h>\n#include <semaphore.h>\n{declarations}\n{functions}\
+         int main(void) {{ pthread_t t[{}];\n{}{}return 0; }}\n",
+        bodies.len(),
+        each(&|n| format!("pthread_create(&t[{n}], 0, t{n}, 0);\n")),
+        each(&|n| format!("pthread_join(t[{n}], 0);\n")),
+    )
+}
+
 /// A result without what may differ from one time to the next: how long it took, and in which processes.
 pub fn timeless(mut json: Value) -> Value {
     let fields = json.as_object_mut().expect("an object");

@@ -14,6 +14,7 @@ mod surw;
 
 use crate::choose::Choices;
 use crate::sched::{Thread, me, thread as get, threads};
+use crate::sleep;
 use core::cell::Cell;
 use core::sync::atomic::Ordering::Relaxed;
 use heisen_trace::DecisionKind;
@@ -123,6 +124,7 @@ pub fn touched(op: u8, object: u64) {
 pub fn thread(choices: Choices, step: u32, able: bool) -> usize {
     match P.kind.get() {
         policy::RANDOM => below(choices.options as u64) as usize,
+        policy::DEFAULT if sleep::any() => choices.iter().position(|t| !sleep::asleep(t)).unwrap_or(0),
         policy::DEFAULT => 0,
         kind => sampled(kind, choices, step, able),
     }

@@ -225,4 +225,6 @@ pub mod space {
     pub const THREADS: usize = 5;
     /// The time.
     pub const TIME: usize = 6;
+    /// Faults and spurious wake-ups that are left.
+    pub const BUDGET: usize = 7;
 }

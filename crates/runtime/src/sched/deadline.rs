@@ -5,7 +5,7 @@
 
 use super::wait::settle;
 use super::{Gives, S, count_candidates, disable, enable, me, reschedule, thread, threads};
-use crate::{clock, fair, report};
+use crate::{clock, fair, report, touch};
 use heisen_trace::Op;
 
 pub(super) fn set_deadline(number: usize, deadline: u64) {
@@ -32,6 +32,7 @@ pub(super) fn not_far(number: usize) {
 fn approach(until: u64) {
     for (number, t) in threads() {
         if S.far.has(number) && t.deadline.get() <= until {
+            touch::enables(number);
             enable(number);
             S.late.add(number);
         }
@@ -53,6 +54,7 @@ pub(super) fn let_time_pass() {
     const BEAT: u64 = 500_000_000;
     if !clock::is_real() {
         if S.fars.get() != 0 {
+            touch::idles();
             approach(next_deadline().saturating_add(S.horizon.get()));
         }
         return;

@@ -40,6 +40,7 @@ pub fn wait_in_queue(op: Op, queue: usize, mask: u32, pc: usize, deadline: u64) 
     let t = thread(me());
     let outer = (t.queue.get(), t.parked.replace(0));
     enter_queue(queue, mask);
+    let may_leave = S.timed.has(me()) || deadline != u64::MAX;
     let woken = loop {
         let woken = wait_still(op, queue, pc, deadline);
         if woken != Woken::Interrupted {
@@ -54,7 +55,19 @@ pub fn wait_in_queue(op: Op, queue: usize, mask: u32, pc: usize, deadline: u64) 
     };
     t.queue.set(outer.0);
     t.parked.set(outer.1);
+    if may_leave {
+        touch_queue(queue);
+    }
     woken
+}
+
+/// A thread that could have left the queue by itself goes on. If it was woken, it would have gone another way before that.
+fn touch_queue(queue: usize) {
+    if queue != MANY {
+        touch::write(queue);
+    } else if touch::wanted() {
+        thread(me()).several().iter().for_each(|one| touch::write(one.get()));
+    }
 }
 
 /// As [`wait_in_queue`], for a call that a handler of a signal interrupts: the thread leaves the queue before the
@@ -63,9 +76,13 @@ fn wait_in_queue_interruptibly(op: Op, queue: usize, mask: u32, pc: usize, deadl
     let t = thread(me());
     let outer = t.queue.get();
     enter_queue(queue, mask);
+    let may_leave = S.timed.has(me()) || deadline != u64::MAX;
     let woken = wait_still(op, queue, pc, deadline);
     let taken_off = t.queue.get() != queue;
     t.queue.set(outer);
+    if may_leave || woken == Woken::Interrupted {
+        touch_queue(queue);
+    }
     match woken {
         Woken::Ready => Left::Woken,
         Woken::TimedOut => Left::TimedOut,

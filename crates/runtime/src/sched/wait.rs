@@ -116,6 +116,7 @@ fn wait_once(op: Op, object: usize, key: usize, pc: usize, free: bool, deadline:
     let number = me();
     let t = thread(number);
     t.about_to(op, object, pc);
+    touch::arrives(object);
     if deadline != u64::MAX {
         set_deadline(number, deadline);
     }

@@ -3,7 +3,7 @@
 
 use super::shims;
 use crate::race::order;
-use crate::{report, sched};
+use crate::{report, sched, touch};
 use core::ffi::c_int;
 use heisen_trace::{Note, Op};
 use heisen_wire::misuse;
@@ -45,6 +45,7 @@ shims! {
 
     /// No scheduling point. To destroy a barrier at which a thread waits is a misuse.
     fn pthread_barrier_destroy(barrier: usize) -> c_int = pc {
+        touch::destroys(barrier);
         if sched::awaited(barrier) {
             report::misused(misuse::DESTROY_WAITED, barrier, pc);
         }

@@ -7,7 +7,7 @@ use super::{cancel, shims};
 use crate::choose;
 use crate::clock::{self, Timespec};
 use crate::sched::{self, Left};
-use crate::{report, sys};
+use crate::{report, sys, touch};
 use core::ffi::c_int;
 use heisen_trace::{Note, Op};
 use heisen_wire::misuse;
@@ -91,6 +91,7 @@ pub fn broadcast(cond: usize, pc: usize) {
 }
 
 pub fn destroy(cond: usize, pc: usize) {
+    touch::destroys(cond);
     if sched::awaited(cond) {
         report::misused(misuse::DESTROY_WAITED, cond, pc);
     }

@@ -215,6 +215,7 @@ impl Mutex {
             if holder == me() {
                 sched::thread(me()).about_to(op, self.address(), pc);
                 sched::cannot(self.address());
+                touch::cut_short(self.address());
                 report::deadlock();
             }
             let t = sched::thread(holder);
@@ -351,6 +352,7 @@ pub fn unlock(mutex: usize, pc: usize) -> c_int {
 }
 
 pub fn destroy(mutex: usize, pc: usize) -> c_int {
+    touch::destroys(mutex);
     let m = Mutex::at(mutex);
     if !m.free() {
         report::misused(misuse::DESTROY_HELD, mutex, pc);

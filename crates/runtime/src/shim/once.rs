@@ -7,6 +7,8 @@ use super::detours;
 use crate::glibc::Real;
 use crate::race::order;
 use crate::sched::{self, S};
+use crate::touch;
+use core::cell::Cell;
 use heisen_trace::Op;
 
 static REAL: Real = Real::new(c"pthread_once");
@@ -64,12 +66,38 @@ fn wait(control: usize, pc: usize) {
             order::learn_from_last(control);
         } else {
             order::release(control);
+            begins(control);
         }
+    }
+}
+
+/// Initialisers that run, by their control words: where every touch counts, it must be seen in which step they end.
+struct Running([Cell<usize>; 8]);
+
+// SAFETY: as for `sched::S`.
+unsafe impl Sync for Running {}
+
+static RUNNING: Running = Running([const { Cell::new(0) }; 8]);
+
+fn begins(control: usize) {
+    if touch::wanted()
+        && let Some(free) = RUNNING.0.iter().find(|slot| slot.get() == 0)
+    {
+        free.set(control);
+        sched::add_errand();
+    }
+}
+
+fn see_ends() {
+    for slot in RUNNING.0.iter().filter(|slot| slot.get() != 0 && !in_progress(slot.get())) {
+        touch::just_wrote(slot.replace(0));
+        sched::remove_errand();
     }
 }
 
 /// Enables the waiters of every `pthread_once` that is no longer in progress, and disables those of one that is.
 pub fn recheck() {
+    see_ends();
     for (number, t) in sched::threads() {
         let control = sched::needs(number);
         if t.op() == Op::Once && control != 0 {

@@ -161,6 +161,9 @@ impl RwLock {
             return sys::EDEADLK;
         }
         // From now on a writer waits.
+        if self.prefers_writers() {
+            touch::write(self.read_key());
+        }
         if self.read() && self.prefers_writers() && !sched::awaited(self.write_key()) {
             sched::taken(self.read_key());
         }
@@ -283,6 +286,7 @@ shims! {
 
     /// No scheduling point. To destroy a lock that is held or waited for is a misuse.
     fn pthread_rwlock_destroy(lock: usize) -> c_int = pc {
+        touch::destroys(lock);
         let l = at(lock);
         if !l.can_write() {
             report::misused(misuse::DESTROY_HELD, lock, pc);

@@ -4,7 +4,7 @@ use super::{cancel, shims};
 use crate::clock::{self, Timespec};
 use crate::race::order;
 use crate::sched::{self, Signals, Woken};
-use crate::{choose, glibc, report, spin, sys};
+use crate::{choose, glibc, report, spin, sys, touch};
 use core::cell::Cell;
 use core::ffi::c_int;
 use heisen_trace::{Fault, Note, Op};
@@ -110,6 +110,7 @@ shims! {
 
     /// No scheduling point; a misuse while a thread waits on it.
     fn sem_destroy(semaphore: usize) -> c_int = pc {
+        touch::destroys(semaphore);
         if sched::awaited(semaphore) {
             report::misused(misuse::DESTROY_WAITED, semaphore, pc);
         }

@@ -6,7 +6,7 @@ use crate::fibers::{self, Wish};
 use crate::glibc::{Real, real};
 use crate::race::order;
 use crate::sched::{self, S, Thread, Woken, me, thread};
-use crate::{report, spin, sys};
+use crate::{report, spin, sys, touch};
 use core::ffi::{c_char, c_int};
 use heisen_trace::{Note, Op};
 use heisen_wire::{MAX_THREADS, misuse};
@@ -16,6 +16,8 @@ const ERANGE: c_int = 34;
 const MIN_STACK: usize = 16384;
 /// The deadline of a join that does not wait, and so is no cancellation point.
 const NOW: u64 = 0;
+/// What stands for who joins a thread: no object can be at this distance from its handle, as all are aligned.
+const JOINED: usize = 1;
 
 /// What the attributes ask for, and whether the thread is to be detached.
 fn read_attributes(attributes: usize) -> (Wish, bool) {
@@ -89,6 +91,7 @@ pub fn join(handle: usize, result: *mut usize, deadline: u64, pc: usize) -> c_in
         report::misused(misuse::DOUBLE_JOIN, handle, pc);
         return sys::EINVAL;
     }
+    touch::write(handle + JOINED);
     let ends_now = deadline == NOW;
     if !ends_now {
         cancel::point();
@@ -114,6 +117,7 @@ pub fn join(handle: usize, result: *mut usize, deadline: u64, pc: usize) -> c_in
 pub fn detach(handle: usize, pc: usize) -> c_int {
     let Some(number) = fibers::thread_of_handle(handle) else { return sys::ESRCH };
     let t = thread(number);
+    touch::write(handle + JOINED);
     if t.detached.get() || t.joined.get() {
         report::misused(misuse::DOUBLE_DETACH, handle, pc);
         return sys::EINVAL;

@@ -205,7 +205,8 @@ impl History {
                 | TouchKind::Choices
                 | TouchKind::State
                 | TouchKind::Waits
-                | TouchKind::At => {}
+                | TouchKind::At
+                | TouchKind::All => {}
             }
         }
         reader.history

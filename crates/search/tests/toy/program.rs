@@ -37,6 +37,8 @@ pub enum Do {
     Spawn(usize),
     /// Waits for the end of a thread.
     Join(usize),
+    /// The same, and then it ends the process, all in one step.
+    JoinLast(usize),
     /// Gives up the lock, if the thread holds it, and waits on a condition variable; the outcome is nobody's choice.
     CondWait(usize, usize),
     /// Takes the lock again after that. Not to be written in programs.
@@ -188,7 +190,7 @@ impl<'a> State<'a> {
             None => false,
             Some(Do::Lock(m) | Do::Relock(m)) => self.last.holder[m].is_none(),
             Some(Do::Wait(s)) => self.last.count[s] > 0 || self.dozing[thread],
-            Some(Do::Join(t)) => self.has_ended(t),
+            Some(Do::Join(t) | Do::JoinLast(t)) => self.has_ended(t),
             Some(_) => true,
         }
     }
@@ -234,7 +236,7 @@ impl<'a> State<'a> {
                 Do::Lock(m) => (mutex(m), Op::Lock),
                 Do::Relock(m) => (mutex(m), Op::Relock),
                 Do::Wait(s) => (semaphore(s), Op::SemWait),
-                Do::Join(t) => (thread_object(t), Op::Join),
+                Do::Join(t) | Do::JoinLast(t) => (thread_object(t), Op::Join),
                 _ => return None,
             };
             let waits = self.born[t] && !self.could_go_on(t);
@@ -266,7 +268,7 @@ impl<'a> State<'a> {
             Do::Load(x) | Do::Fail(x, _) => touch(variable(x), false, Op::AtomicLoad),
             Do::Store(x) | Do::Put(x, _) => touch(variable(x), true, Op::AtomicStore),
             Do::Add(x) => touch(variable(x), true, Op::AtomicRmw),
-            Do::Join(t) => touch(thread_object(t), false, Op::Join),
+            Do::Join(t) | Do::JoinLast(t) => touch(thread_object(t), false, Op::Join),
             Do::CondWait(c, m) if self.last.holder[m] == Some(thread) => {
                 touch(condition(c), true, Op::CondWait);
                 touch(mutex(m), true, Op::CondWait);
@@ -285,7 +287,9 @@ impl<'a> State<'a> {
         let woken = |t: usize| {
             self.waits_to_be_woken(t) && !after.waits_to_be_woken(t)
                 || !self.born[t] && after.born[t]
-                || self.next_of(t) == Some(Do::Join(thread)) && t != thread && after.has_ended(thread)
+                || matches!(self.next_of(t), Some(Do::Join(other) | Do::JoinLast(other)) if other == thread)
+                    && t != thread
+                    && after.has_ended(thread)
         };
         foot.enables = (0..self.program.len()).filter(|&t| woken(t)).collect();
         foot
@@ -322,7 +326,7 @@ impl<'a> State<'a> {
             Do::Put(x, value) => last.values[x] = value,
             Do::Fail(x, value) if last.values[x] == value => last.over = Some(1),
             Do::Fail(..) => {}
-            Do::Exit => last.over = Some(0),
+            Do::Exit | Do::JoinLast(_) => last.over = Some(0),
             Do::Spawn(t) => self.born[t] = true,
             Do::CondWait(c, m) if last.holder[m] == Some(thread) => {
                 last.holder[m] = None;

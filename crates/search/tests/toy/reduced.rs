@@ -9,9 +9,6 @@ use std::collections::BTreeSet;
 
 const MOST: usize = 3000;
 
-/// A program of which the optimal variant misses classes: see what `dpor` says of it.
-const MISSED: u64 = 10_149;
-
 fn classes(all: &[Whole]) -> BTreeSet<u64> {
     all.iter().map(|w| w.class).collect()
 }
@@ -28,12 +25,11 @@ fn explore(mut dpor: Dpor, program: &Program, pace: Pace) -> (Vec<Visit>, Status
 fn check(seed: u64, taste: Taste) {
     let (program, all) = program(seed, taste, MOST);
     let expected = classes(&all);
+    // The optimal variant starts over at the first one, and how much is in vain then depends on the pace.
+    let choices = all.iter().any(|w| w.schedule.iter().any(|(_, outcome)| *outcome > 0));
     for (name, dpor) in
         [("sleeping", Dpor::sleeping()), ("source", Dpor::source()), ("optimal", Dpor::optimal())]
     {
-        if (seed, name) == (MISSED, "optimal") {
-            continue;
-        }
         let (visits, status) = explore(dpor.clone(), &program, Pace::Batches(1));
         let wholes: Vec<Whole> = visits.iter().map(|(_, w)| w.clone()).collect();
         let tell = || format!("{name} of seed {seed}: {program:?}");
@@ -47,12 +43,16 @@ fn check(seed: u64, taste: Taste) {
         assert_eq!(status.classes, Some(status.executions - status.blocked), "{}", tell());
         if taste == Taste::Exact {
             assert_eq!(status.classes, Some(expected.len() as u64), "{}", tell());
-            if name == "optimal" {
+            if name == "optimal" && !choices {
                 assert_eq!(status.blocked, 0, "{}", tell());
             }
         }
         for pace in [Pace::Batches(64), Pace::Window(5)] {
             let (others, other) = explore(dpor.clone(), &program, pace);
+            if name == "optimal" && choices {
+                assert_eq!((other.classes, other.whole), (status.classes, true), "{} {pace:?}", tell());
+                continue;
+            }
             assert_eq!(other, status, "{} {pace:?}", tell());
             let set = |v: &[Visit]| {
                 let mut v: Vec<_> = v.iter().map(|(p, w)| (p.overrides.clone(), w.clone())).collect();
@@ -74,6 +74,14 @@ fn random_programs() {
 #[test]
 fn random_programs_of_all_kinds() {
     for seed in 0..500 {
+        check(seed, Taste::Any);
+    }
+}
+
+#[test]
+fn programs_that_were_hard() {
+    // Of these some variant once missed a class: ends that others may prevent, outcomes that touch different things.
+    for seed in [6155, 10_149, 14_061, 19_103, 20_697, 30_159, 32_803] {
         check(seed, Taste::Any);
     }
 }
