@@ -11,6 +11,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* How many requests there are. */
+#ifndef REQUESTS
+#define REQUESTS 2
+#endif
+
 static atomic_bool stopping;
 static atomic_int pending = 1;
 static sem_t none_pending;
@@ -50,12 +55,13 @@ static void *stop(void *unused) {
 }
 
 int main(void) {
-    pthread_t threads[3];
+    pthread_t threads[1 + REQUESTS];
     sem_init(&none_pending, 0, 0);
     pthread_create(&threads[0], NULL, stop, NULL);
-    pthread_create(&threads[1], NULL, request, NULL);
-    pthread_create(&threads[2], NULL, request, NULL);
-    for (int i = 0; i < 3; i++) {
+    for (int i = 1; i <= REQUESTS; i++) {
+        pthread_create(&threads[i], NULL, request, NULL);
+    }
+    for (int i = 0; i < 1 + REQUESTS; i++) {
         pthread_join(threads[i], NULL);
     }
     return 0;

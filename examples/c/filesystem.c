@@ -14,7 +14,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { PROCESSES = 3, INODES = 2, BLOCKS = 2, NO_BLOCK = -1 };
+#ifndef PROCESSES
+#define PROCESSES 3
+#endif
+/* How many files each creates, and how many there can be. */
+#ifndef FILES
+#define FILES 1
+#endif
+#ifndef INODES
+#define INODES 2
+#endif
+enum { BLOCKS = INODES, NO_BLOCK = -1 };
 
 static struct {
     pthread_mutex_t lock;
@@ -40,11 +50,13 @@ static int allocate_block(int start) {
 }
 
 static void *process(void *arg) {
-    int inode = *(int *)arg % INODES;
-    pthread_mutex_lock(&inodes[inode].lock);
-    if (inodes[inode].block == NO_BLOCK)
-        inodes[inode].block = allocate_block(inode * 2 % BLOCKS);
-    pthread_mutex_unlock(&inodes[inode].lock);
+    for (int file = 0; file < FILES; file++) {
+        int inode = (*(int *)arg + file) % INODES;
+        pthread_mutex_lock(&inodes[inode].lock);
+        if (inodes[inode].block == NO_BLOCK)
+            inodes[inode].block = allocate_block(inode * 2 % BLOCKS);
+        pthread_mutex_unlock(&inodes[inode].lock);
+    }
     return NULL;
 }
 

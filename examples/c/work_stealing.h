@@ -12,7 +12,14 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-enum { SIZE = 4, ITEMS = 2, NOTHING = -1 };
+/* How many items there are, and how often the thief tries. */
+#ifndef ITEMS
+#define ITEMS 2
+#endif
+#ifndef STEALS
+#define STEALS 1
+#endif
+enum { SIZE = ITEMS + 2, NOTHING = -1 };
 
 static atomic_int head, tail;
 static atomic_int slots[SIZE];
@@ -84,7 +91,9 @@ static void take(int item) {
 
 static void *victim(void *unused) {
     (void)unused;
-    push(1);
+    for (int item = 1; item < ITEMS; item++) {
+        push(item);
+    }
     for (int item; (item = pop()) != NOTHING;) {
         take(item);
     }
@@ -93,9 +102,11 @@ static void *victim(void *unused) {
 
 static void *thief(void *unused) {
     (void)unused;
-    int item = steal();
-    if (item != NOTHING) {
-        take(item);
+    for (int i = 0; i < STEALS; i++) {
+        int item = steal();
+        if (item != NOTHING) {
+            take(item);
+        }
     }
     return NULL;
 }

@@ -8,6 +8,7 @@
 //! | `stuck` | an execution that does not move |
 //! | `found` | an execution that went wrong |
 //! | `races` | data races |
+//! | `predicted` | what an execution was steered to, and hints |
 //! | `outcome`, `conclude` | what was done; the verdict of the whole |
 
 mod conclude;
@@ -15,6 +16,7 @@ mod driver;
 mod found;
 mod options;
 mod outcome;
+mod predicted;
 mod races;
 mod stuck;
 mod worker;
@@ -28,13 +30,15 @@ use crate::judge::{self, Verdict};
 use crate::look::Symbols;
 use crate::points::Points;
 use crate::program::Program;
+use crate::saved::Keeper;
+use crate::shelf::Disk;
 use crate::slot::{Detail, Job, Run};
 use crate::sys;
 use crate::zygote::{Limits, Output, Zygote};
 use driver::Driver;
-use heisen_search::Search;
+use heisen_search::{Room, Search, Strategy};
 use heisen_trace::{CodePlace, End, Plan, Policy};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 use worker::Shared;
@@ -58,8 +62,20 @@ pub struct Check<'a> {
 }
 
 impl Check<'_> {
-    /// Runs the search until it ends. `tell` is called now and then.
-    pub fn run(&self, search: Search, tally: Tally, tell: &mut dyn FnMut(&Progress<'_>)) -> Result<Outcome> {
+    /// Runs the search until it ends. `tell` is called now and then. What has no room in memory goes to files in the
+    /// directory `aside`.
+    pub fn run(
+        &self,
+        search: Search,
+        tally: Tally,
+        aside: &Path,
+        mut keeper: Option<Keeper>,
+        tell: &mut dyn FnMut(&Progress<'_>),
+    ) -> Result<Outcome> {
+        if let Some(keeper) = &mut keeper {
+            // A search that cannot be saved is not begun.
+            keeper.save(&tally, &search)?;
+        }
         self.warm_up()?;
         let shared = Shared::default();
         std::thread::scope(|scope| {
@@ -72,12 +88,24 @@ impl Check<'_> {
                     Err(_) => break,
                 }
             }
+            let room = Room { bytes: self.options.memory, shelf: Arc::new(Disk::new(aside)) };
+            let began = Instant::now();
             let mut driver =
-                Driver { check: self, shared: &shared, search, tally, began: Instant::now(), batches: 0 };
+                Driver { check: self, shared: &shared, search, tally, room, keeper, began, batches: 0 };
             let ended = driver.drive(tell);
             shared.lock().closed = true;
             shared.work.notify_all();
-            driver.conclude(ended?)
+            let error = match ended {
+                Ok(ended) => return driver.conclude(ended),
+                Err(error) => error,
+            };
+            driver.save();
+            // What was found is not lost.
+            let found = !driver.tally.findings.is_empty() || !driver.tally.races.reports().is_empty();
+            if !found && driver.search.status().trouble.is_none() {
+                return Err(error);
+            }
+            Ok(Outcome { error: Some(error), ..driver.conclude(Ended::Failed)? })
         })
     }
 

@@ -269,6 +269,7 @@ impl Closeup {
             cycle: self.cycle,
             race: self.race,
             block: self.block,
+            predicted: None,
             output: self.output,
             input: None,
             schedule,

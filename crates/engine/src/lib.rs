@@ -20,6 +20,7 @@
 //! | [`points`] | accesses of memory that conflict, and so are scheduling points |
 //! | [`kept`] | those places, kept from check to check |
 //! | `race`, [`raced`], [`suppress`] | a close look at a data race; all those of a check; those not to be reported |
+//! | [`coverage`] | what a search has covered |
 //! | [`judge`] | whether an execution is a bug |
 //! | [`check`] | the search: batches of plans over all workers |
 //! | [`confirm`] | one close look at a schedule, which makes a finding of it |
@@ -37,6 +38,7 @@ mod capture;
 pub mod check;
 pub mod compile;
 pub mod confirm;
+pub mod coverage;
 mod cycle;
 pub mod debug;
 pub mod diverge;
@@ -57,6 +59,7 @@ pub mod raced;
 mod sanitizer;
 pub mod saved;
 pub mod scope;
+mod shelf;
 pub mod slot;
 mod spin;
 pub mod stdin;

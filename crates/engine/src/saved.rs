@@ -1,22 +1,28 @@
-//! A search that was interrupted, as a file.
+//! A search as a file: one that was interrupted, or one that runs and may be killed at any time.
 
 use crate::check::{Options, Tally};
 use crate::error::{Error, Result};
 use crate::program::Program;
+use crate::stdin;
 use heisen_search::Search;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
-use std::fs;
-use std::io::Write;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufReader, BufWriter, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// The version of the format; another one is refused.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
+/// How often a search that runs is saved.
+const EVERY: Duration = Duration::from_secs(1);
+/// If that takes long it is done less often, so that it takes no more than one part in so many of the time.
+const PART: u32 = 20;
 
 /// Everything that is needed to go on.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Saved {
+pub struct Saved<O = Options, T = Tally, S = Search> {
     version: u32,
     program: Vec<u8>,
     args: Vec<Vec<u8>>,
@@ -30,17 +36,26 @@ pub struct Saved {
     directory: Option<Vec<u8>>,
     #[serde(default)]
     environment: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Whether it was saved while it ran, so that it goes on being saved to the same file.
+    #[serde(default)]
+    pub regularly: bool,
     /// What to do.
-    pub options: Options,
+    pub options: O,
     /// What was done.
-    pub tally: Tally,
+    pub tally: T,
     /// The search.
-    pub search: Search,
+    pub search: S,
 }
 
-impl Saved {
-    /// A search of `program`, to be saved.
-    pub fn new(program: &Program, options: Options, tally: Tally, search: Search) -> Saved {
+impl<'a> Saved<&'a Options, &'a Tally, &'a Search> {
+    /// A search of `program`, to be saved. What its options name as standard input must lie beside the file.
+    pub fn new(
+        program: &Program,
+        regularly: bool,
+        options: &'a Options,
+        tally: &'a Tally,
+        search: &'a Search,
+    ) -> Self {
         let bytes = |text: &OsString| text.as_bytes().to_vec();
         Saved {
             version: VERSION,
@@ -56,6 +71,7 @@ impl Saved {
                 .iter()
                 .map(|(name, value)| (bytes(name), bytes(value)))
                 .collect(),
+            regularly,
             options,
             tally,
             search,
@@ -64,27 +80,44 @@ impl Saved {
 
     /// Writes it; whole or not at all.
     pub fn write(&self, path: &Path) -> Result<()> {
-        let text = serde_json::to_vec(self)
-            .map_err(|e| Error::Internal(format!("the search cannot be saved: {e}")))?;
-        write_whole(path, &text)
+        write_with(path, |file| Ok(serde_json::to_writer(file, self)?))
     }
+}
 
+impl Saved {
     /// Reads a saved search, and finds its program.
     pub fn read(path: &Path) -> Result<(Saved, Program)> {
         let shown = path.display();
-        let text = fs::read(path).map_err(|e| {
+        let unreadable = |e: std::io::Error| {
             Error::Input(format!("{shown}: {e}; name the search file that the interrupted check has written"))
-        })?;
-        let saved: Saved = serde_json::from_slice(&text).map_err(|e| {
-            Error::Input(format!(
-                "{shown} is not a search that this Heisen has saved ({e}); start the check anew"
-            ))
-        })?;
-        if saved.version != VERSION {
+        };
+        let read = || File::open(path).map(BufReader::new).map_err(unreadable);
+        /// What every version begins with.
+        #[derive(Deserialize)]
+        struct Version {
+            version: u32,
+            #[serde(rename = "binary")]
+            _binary: String,
+        }
+        let saved = serde_json::from_reader::<_, Saved>(read()?);
+        let saved = match saved {
+            Err(e) if e.is_io() => return Err(unreadable(e.into())),
+            // The rest is understood only if the version is the same.
+            Err(e) => match serde_json::from_reader::<_, Version>(read()?) {
+                Ok(Version { version, .. }) if version != VERSION => None,
+                _ => {
+                    return Err(Error::Input(format!(
+                        "{shown} is not a search that this Heisen has saved ({e}); start the check anew"
+                    )));
+                }
+            },
+            Ok(saved) => Some(saved),
+        };
+        let Some(saved) = saved.filter(|saved| saved.version == VERSION) else {
             return Err(Error::Input(format!(
                 "{shown} was saved by another version of Heisen; start the check anew"
             )));
-        }
+        };
         let args = saved.args.iter().map(|a| OsString::from_vec(a.clone())).collect();
         let mut program = Program::find(std::ffi::OsStr::from_bytes(&saved.program), args)?;
         program.at_ready = saved.at_ready;
@@ -104,20 +137,98 @@ impl Saved {
     }
 }
 
+/// Saves a search while it runs, so that little is lost if it is killed.
+#[derive(Debug)]
+pub struct Keeper {
+    path: PathBuf,
+    program: Program,
+    options: Options,
+    /// When it was saved last, and how long that took.
+    saved: Instant,
+    took: Duration,
+    /// Is told once if it cannot be saved.
+    complain: fn(&Error),
+    failed: bool,
+}
+
+impl Keeper {
+    /// One that saves a search to this file.
+    pub fn new(path: &Path, program: &Program, options: &Options, complain: fn(&Error)) -> Result<Keeper> {
+        remove_unfinished(path);
+        let world = stdin::keep(&options.world, program, &beside(path))?;
+        let options = Options { world, ..options.clone() };
+        let (path, program) = (path.to_owned(), program.clone());
+        let (saved, took) = (Instant::now(), Duration::ZERO);
+        Ok(Keeper { path, program, options, saved, took, complain, failed: false })
+    }
+
+    /// Whether the search is to be saved again.
+    pub(crate) fn is_due(&self) -> bool {
+        self.saved.elapsed() >= EVERY.max(self.took * PART)
+    }
+
+    /// Saves it.
+    pub(crate) fn save(&mut self, tally: &Tally, search: &Search) -> Result<()> {
+        let began = Instant::now();
+        let written = Saved::new(&self.program, true, &self.options, tally, search).write(&self.path);
+        (self.took, self.saved) = (began.elapsed(), Instant::now());
+        written
+    }
+
+    /// Saves it, and goes on if that fails: what was saved before is still there, and there may be room again later.
+    pub(crate) fn try_to_save(&mut self, tally: &Tally, search: &Search) {
+        if let Err(error) = self.save(tally, search)
+            && !self.failed
+        {
+            self.failed = true;
+            (self.complain)(&error);
+        }
+    }
+}
+
+/// The directory that a file is in.
+pub fn beside(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
+/// Removes what was left of writing a file by processes that were killed.
+fn remove_unfinished(path: &Path) {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned() + ".";
+    for entry in fs::read_dir(beside(path)).into_iter().flatten().flatten() {
+        let found = entry.file_name().to_string_lossy().into_owned();
+        let writer = found.strip_prefix(&name).and_then(|rest| rest.strip_suffix(".tmp"));
+        let gone = |pid: u32| !Path::new("/proc").join(pid.to_string()).exists();
+        if writer.and_then(|pid| pid.parse().ok()).is_some_and(gone) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
 /// Writes a file so that nobody ever sees half of it.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    let fail = |e: std::io::Error| Error::Input(format!("{} cannot be written: {e}", path.display()));
+    write_with(path, |file| file.write_all(bytes))
+}
+
+/// The same, with what writes it.
+fn write_with(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+    let fail = |e: io::Error| Error::Input(format!("{} cannot be written: {e}", path.display()));
+    let fill = |file: File| {
+        let mut file = BufWriter::with_capacity(1 << 16, file);
+        write(&mut file)?;
+        file.flush()
+    };
     // Where a link leads to; a device or a pipe is written to, never replaced.
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     if fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir()) {
-        return fs::write(path, bytes).map_err(fail);
+        return OpenOptions::new().write(true).open(path).and_then(fill).map_err(fail);
     }
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.tmp", std::process::id()));
     let temporary = path.with_file_name(name);
-    let written = fs::File::create(&temporary)
-        .and_then(|mut file| file.write_all(bytes))
-        .and_then(|()| fs::rename(&temporary, path));
+    let written = File::create(&temporary).and_then(fill).and_then(|()| fs::rename(&temporary, path));
     if written.is_err() {
         let _ = fs::remove_file(&temporary);
     }

@@ -7,12 +7,12 @@ use crate::zygote::Limits;
 use heisen_trace::finding::SwitchKind;
 use heisen_trace::plan::{Sleeper, Touches};
 use heisen_trace::{
-    Counted, Decision, DecisionKind, Divergence, End, Execution, Expected, Note, Op, Plan, Policy, Schedule,
-    ThreadId, Touch,
+    Counted, Decision, DecisionKind, Deed, Divergence, End, Execution, Expected, Hold, Note, Op, Plan,
+    Policy, Schedule, ThreadId, Touch,
 };
 use heisen_wire::{
-    MAX_COUNTED, MAX_DECISIONS, MAX_EVENTS, MAX_OVERRIDES, MAX_SLOTS, MAX_TEXT, NO_THREAD, Report, Slot,
-    Wire, diverged, end, flag, named, policy, sleeper,
+    MAX_COUNTED, MAX_DECISIONS, MAX_EVENTS, MAX_HOLDS, MAX_OVERRIDES, MAX_SLOTS, MAX_TEXT, NO_THREAD, Report,
+    Slot, Wire, diverged, end, flag, named, policy, sleeper,
 };
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -30,6 +30,8 @@ pub enum Detail {
     States,
     /// Its decisions and all that its steps touch.
     Touches,
+    /// Its decisions, all that its steps touch, and from where in the code.
+    Places,
     /// Its decisions and events.
     Events,
     /// Everything, with pauses for a close look.
@@ -130,6 +132,7 @@ pub(crate) fn write_plans(
             Detail::Decisions => flag::DECISIONS,
             Detail::States => flag::DECISIONS | flag::STATES,
             Detail::Touches => flag::DECISIONS | flag::TOUCHES,
+            Detail::Places => flag::DECISIONS | flag::TOUCHES | flag::PLACES,
             Detail::Events => flag::DECISIONS | flag::EVENTS,
             Detail::All => flag::DECISIONS | flag::EVENTS | flag::STOPS,
         };
@@ -152,9 +155,9 @@ pub(crate) fn write_plans(
 
 fn write_plan(wire: &Wire, slot: &Slot, job: Job<'_>, first: usize, flags: u32, limits: &Limits) {
     let plan = &slot.plan;
-    let (chosen, expect, fingerprint) = match job {
-        Job::Plan(plan) => (&plan.policy, plan.expect, plan.fingerprint),
-        Job::Schedule(_) => (&Policy::Default, 0, false),
+    let (chosen, expect, flags) = match job {
+        Job::Plan(plan) => (&plan.policy, plan.expect, flags | asked(plan, flags)),
+        Job::Schedule(_) => (&Policy::Default, 0, flags),
     };
     let (kind, seed, parameter, steps) = match *chosen {
         Policy::Default => (policy::DEFAULT, 0, 0, 0),
@@ -165,6 +168,7 @@ fn write_plan(wire: &Wire, slot: &Slot, job: Job<'_>, first: usize, flags: u32, 
         Policy::Pos { seed } => (policy::POS, seed, 0, 0),
         Policy::Surw { seed, part, .. } => (policy::SURW, seed, part, 0),
         Policy::Delay { seed, delays, steps } => (policy::DELAY, seed, delays, steps),
+        Policy::Directed { seed, length, .. } => (policy::DIRECTED, seed, length, 0),
     };
     let expected: &[Expected] = if let Policy::Surw { expected, .. } = chosen { expected } else { &[] };
     plan.expected.store(expected.len().min(MAX_COUNTED) as u32, Relaxed);
@@ -173,10 +177,17 @@ fn write_plan(wire: &Wire, slot: &Slot, job: Job<'_>, first: usize, flags: u32, 
         out.first_child.store(from.first_child, Relaxed);
         out.children.store(from.children, Relaxed);
     }
+    let holds: &[Hold] = if let Policy::Directed { to, .. } = chosen { &to.target.holds } else { &[] };
+    plan.holds.store(holds.len().min(MAX_HOLDS) as u32, Relaxed);
+    for (out, from) in slot.holds.iter().zip(holds) {
+        write_deed(&out.at, &from.at);
+        write_deed(&out.until, &from.until);
+        out.past.store(from.past.into(), Relaxed);
+    }
     plan.policy.store(kind, Relaxed);
     // What wakes those that sleep is what others touch.
-    let watched = fingerprint || !job.sleepers().is_empty();
-    plan.flags.store(flags | if watched { flag::STATES } else { 0 }, Relaxed);
+    let watched = if job.sleepers().is_empty() { 0 } else { flag::STATES };
+    plan.flags.store(flags | watched, Relaxed);
     plan.seed.store(seed, Relaxed);
     plan.expect.store(expect, Relaxed);
     plan.parameter.store(parameter, Relaxed);
@@ -237,6 +248,26 @@ fn write_plan(wire: &Wire, slot: &Slot, job: Job<'_>, first: usize, flags: u32, 
     }
     slot.undone.store(0, Relaxed);
     clear(&slot.report);
+}
+
+/// What a plan asks for besides.
+fn asked(plan: &Plan, flags: u32) -> u32 {
+    let mut asked = 0;
+    // What is steered goes by what threads have touched.
+    if plan.fingerprint || matches!(plan.policy, Policy::Directed { .. }) {
+        asked |= flag::STATES;
+    }
+    // A close look has its own records.
+    if plan.touches && flags & flag::STOPS == 0 {
+        asked |= flag::DECISIONS | flag::TOUCHES;
+    }
+    asked
+}
+
+fn write_deed(out: &heisen_wire::Deed, from: &Deed) {
+    out.object.store(from.object, Relaxed);
+    out.nth.store(from.nth, Relaxed);
+    out.who.store(u32::from(from.thread) | u32::from(from.op) << 16, Relaxed);
 }
 
 /// What came of the execution in a slot; `stuck` if it had to be ended.

@@ -45,18 +45,23 @@ impl Traced {
         request(libc::PTRACE_SEIZE, tid, 0)?;
         let traced = Traced(tid);
         request(libc::PTRACE_INTERRUPT, tid, 0)?;
-        traced.wait()?;
+        let (signal, event) = traced.wait()?;
+        if event != libc::PTRACE_EVENT_STOP {
+            // It was about to get a signal, which must not be lost: perhaps a system call of a runner's.
+            request(libc::PTRACE_DETACH, tid, signal as usize)?;
+            return Err(io::ErrorKind::Interrupted.into());
+        }
         Ok(traced)
     }
 
-    /// Waits until it stops; the signal by which.
-    fn wait(&self) -> io::Result<i32> {
+    /// Waits until it stops; the signal by which, and the event.
+    fn wait(&self) -> io::Result<(i32, i32)> {
         let mut status = 0;
         loop {
             // SAFETY: a plain system call that fills in the status.
             let got = unsafe { libc::waitpid(self.0, &raw mut status, libc::__WALL) };
             if got == self.0 && libc::WIFSTOPPED(status) {
-                return Ok(libc::WSTOPSIG(status));
+                return Ok((libc::WSTOPSIG(status), status >> 16));
             }
             let error = io::Error::last_os_error();
             if got >= 0 || error.kind() != io::ErrorKind::Interrupted {
@@ -69,8 +74,8 @@ impl Traced {
     fn step(&self) -> io::Result<bool> {
         request(libc::PTRACE_SINGLESTEP, self.0, 0)?;
         match self.wait()? {
-            libc::SIGTRAP => Ok(true),
-            signal => {
+            (libc::SIGTRAP, _) => Ok(true),
+            (signal, _) => {
                 request(libc::PTRACE_DETACH, self.0, signal as usize)?;
                 Ok(false)
             }

@@ -135,6 +135,13 @@ pub fn kill(pid: i32, signal: i32) {
     unsafe { libc::kill(pid, signal) };
 }
 
+/// Gives a part of a file back to the file system, if that can be done: it reads as zeros then.
+pub fn free_part(file: &File, from: u64, length: u64) {
+    let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+    // SAFETY: a plain system call on a descriptor that is open.
+    unsafe { libc::fallocate(file.as_raw_fd(), mode, from as i64, length as i64) };
+}
+
 /// The machine's memory in bytes.
 pub fn total_memory() -> u64 {
     // SAFETY: plain library calls.

@@ -59,6 +59,7 @@ pub struct Zygote {
     spinning: bool,
     /// For how long the program may not move before it is looked at whether it waits in a loop.
     suspicion: Duration,
+    gone: bool,
     ended: bool,
 }
 
@@ -216,6 +217,7 @@ impl Zygote {
                 return Err(Error::Interrupted);
             }
             Waited::Gone(status) => {
+                self.gone = true;
                 let how = describe_status(status);
                 return Err(Error::Uncontrolled(format!(
                     "the parked program is gone ({how}); does the program signal its parent or its process group?"
@@ -267,6 +269,11 @@ impl Zygote {
     /// Whether the execution that was last found not to move was running, rather than blocked in the kernel.
     pub fn was_spinning(&self) -> bool {
         self.spinning
+    }
+
+    /// Whether the parked program has ended, though nobody here has ended it.
+    pub fn is_gone(&self) -> bool {
+        self.gone
     }
 
     /// Ends the execution that runs, and waits for the zygote to notice.

@@ -1,9 +1,9 @@
 //! The command line.
 
-use crate::exit;
+use crate::{check, exit};
 use clap::{Parser, Subcommand, ValueEnum};
 use heisen_engine::check::Kind;
-use heisen_engine::{patch, zygote};
+use heisen_engine::{Error, patch, zygote};
 use heisen_trace::Faults;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -27,6 +27,9 @@ pub enum Command {
     Replay(ReplayArgs),
     /// Show a schedule as a table of switches with source lines
     Show(ShowArgs),
+    /// Show what checks have covered: classes of executions by preemptions and over executions, as tables or figures
+    #[command(after_help = exit::TABLE)]
+    Coverage(CoverageArgs),
     /// Compile and link C as cc does, instrumented: CC="heisen cc" make (HEISEN_CC names the real compiler)
     #[command(disable_help_flag = true)]
     Cc {
@@ -78,14 +81,26 @@ pub struct CheckArgs {
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
-    /// Continue an interrupted search, with the options it was started with
+    /// Count what the executions cover, and write that to this file, for heisen coverage
+    #[arg(long, value_name = "FILE")]
+    pub coverage: Option<PathBuf>,
+
+    /// Save the search to this file every few seconds while it runs, and at its end, so that it can be continued
+    #[arg(long, value_name = "FILE")]
+    pub save: Option<PathBuf>,
+
+    /// Continue a search that was saved or interrupted, with the options it was started with
     #[arg(long, value_name = "FILE", conflicts_with_all = [
         "source", "no_instrument", "with_std", "command", "strategy", "bound", "reduce", "depth", "burst", "delays", "steps", "hang", "seed", "keep_going", "expect_exit",
-        "carrier", "in_process", "spurious", "faults", "no_preempt", "focus", "at_ready", "cpus", "real_time", "timeouts", "before",
+        "carrier", "fork", "spurious", "faults", "no_preempt", "focus", "at_ready", "cpus", "real_time", "timeouts", "before",
         "after", "dir", "stdin", "heap", "leaks", "patch", "warm_up", "races", "accesses",
         "suppressions"
     ])]
     pub resume: Option<PathBuf>,
+
+    /// Show, too, what was predicted and did no harm: locks in both orders, updates that may be lost
+    #[arg(long)]
+    pub hints: bool,
 
     /// Print nothing but errors
     #[arg(short, long)]
@@ -111,17 +126,17 @@ pub struct SearchArgs {
     #[arg(long)]
     pub reduce: bool,
 
-    /// pct and fair-pct: look for bugs of this depth (ordering constraints)
-    #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=32))]
-    pub depth: u32,
+    /// pct and fair-pct: look for bugs of this depth (ordering constraints) [default: 3]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(1..=32))]
+    pub depth: Option<u32>,
 
     /// burst: let a thread go on for this many decisions, on average [default: 1, 2, 4 to 256 in turn]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub burst: Option<u32>,
 
-    /// delay: pass over a thread whose turn it is this many times
-    #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=64))]
-    pub delays: u32,
+    /// delay: pass over a thread whose turn it is this many times [default: 3]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub delays: Option<u32>,
 
     /// Stop after this many executions [default for strategies that sample, without --time: 10000]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u64).range(1..))]
@@ -193,13 +208,17 @@ pub struct SearchArgs {
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
 
+    /// Memory for what the search keeps, such as 64K, 512M, 2G: plans that have no room wait on disk [default: 1G]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, value_parser = size)]
+    pub memory: Option<usize>,
+
     /// What carries the threads: fibers is fast, kernel gives each a kernel thread; the result is the same
     #[arg(long, value_enum, default_value = "fibers")]
     pub carrier: Carrier,
 
-    /// Run executions in one process and put back what each has changed, where that is possible: many times as fast
+    /// Run each execution in a process of its own, rather than in one that is put back after each; the result is the same
     #[arg(long)]
-    pub in_process: bool,
+    pub fork: bool,
 
     /// How many processors the program sees [default: those it may really use]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(1..=64))]
@@ -289,6 +308,22 @@ pub struct ShowArgs {
     pub color: Color,
 }
 
+/// `heisen coverage`
+#[derive(Debug, clap::Args)]
+pub struct CoverageArgs {
+    /// Files that heisen check --coverage has written; each is a line in the figures
+    #[arg(required = true, value_name = "RUN")]
+    pub runs: Vec<PathBuf>,
+
+    /// Draw figures into this file, as SVG or HTML by its ending, instead of printing tables
+    #[arg(short, long, value_name = "FILE.svg|FILE.html")]
+    pub output: Option<PathBuf>,
+
+    /// Colours
+    #[arg(long, value_enum, default_value = "auto")]
+    pub color: Color,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Races {
     /// Report them, and go on
@@ -344,6 +379,8 @@ pub enum Strategy {
     Surw,
     /// The default schedule with a few random delays
     Delay,
+    /// Steered to deadlocks, lost wake-ups and torn steps that other executions show to be possible
+    Directed,
     /// All that sample, more of what shows more that is new
     Portfolio,
 }
@@ -357,6 +394,30 @@ impl SearchArgs {
             None if self.time.is_some() && self.bound.is_none() && !self.reduce => Kind::Portfolio,
             None => Kind::Icb,
         }
+    }
+
+    /// Refuses options that the strategy has no use for: who gives one expects it to do something.
+    pub fn fit_together(&self) -> Result<(), Error> {
+        let kind = self.kind();
+        let (icb, dfs) = (kind == Kind::Icb, kind == Kind::Dfs);
+        for (given, option, fits, strategies) in [
+            (self.bound.is_some(), "--bound", icb, "icb"),
+            (self.reduce, "--reduce", icb || dfs, "icb and dfs"),
+            (self.depth.is_some(), "--depth", matches!(kind, Kind::Pct | Kind::FairPct), "pct and fair-pct"),
+            (self.burst.is_some(), "--burst", kind == Kind::Burst, "burst"),
+            (self.delays.is_some(), "--delays", kind == Kind::Delay, "delay"),
+        ] {
+            if given && !fits {
+                let named = check::name(kind);
+                return Err(Error::Input(format!(
+                    "{option} is for --strategy {strategies}, and this check is by {named}; leave out one of the two"
+                )));
+            }
+        }
+        if self.leaks && self.heap == Some(Switch::Off) {
+            return Err(Error::Input("--leaks needs the heap; leave out --heap off".into()));
+        }
+        Ok(())
     }
 }
 
@@ -373,6 +434,7 @@ impl From<Strategy> for Kind {
             Strategy::Pos => Kind::Pos,
             Strategy::Surw => Kind::Surw,
             Strategy::Delay => Kind::Delay,
+            Strategy::Directed => Kind::Directed,
             Strategy::Portfolio => Kind::Portfolio,
         }
     }
@@ -423,6 +485,25 @@ fn duration(text: &str) -> Result<Duration, String> {
     if time.is_zero() { Err("it must be more than 0".to_owned()) } else { Ok(time) }
 }
 
+/// The least memory that a search can do with.
+const LEAST: usize = 64 << 10;
+
+/// A size such as `512M`; a bare number is bytes.
+fn size(text: &str) -> Result<usize, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let number: usize = number.parse().map_err(|_| "not a size such as 512M or 2G".to_owned())?;
+    let factor = match unit {
+        "" => 1,
+        "K" => 1 << 10,
+        "M" => 1 << 20,
+        "G" => 1 << 30,
+        _ => return Err(format!("unknown unit {unit:?}; use K, M or G")),
+    };
+    let size = number.checked_mul(factor).ok_or("too large")?;
+    if size < LEAST { Err("64K is the least".to_owned()) } else { Ok(size) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -431,6 +512,17 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Args::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes() {
+        assert_eq!(size("64K"), Ok(65_536));
+        assert_eq!(size("100000"), Ok(100_000));
+        assert_eq!(size("3M"), Ok(3 << 20));
+        assert_eq!(size("2G"), Ok(2 << 30));
+        for bad in ["", "M", "0", "63K", "1.5M", "-1M", "1T", "1 M", "99999999999G", "99999999999999999999"] {
+            assert!(size(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

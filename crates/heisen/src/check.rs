@@ -6,13 +6,14 @@ use crate::report::Screen;
 use crate::{args, exit, json};
 use heisen_engine::check::{Check, Ended, Kind, Options, Outcome, Progress, Races, Tally};
 use heisen_engine::compile::{self, Extent, Language};
+use heisen_engine::coverage::{Coverage, Record};
 use heisen_engine::program::Program;
-use heisen_engine::saved::{Saved, write_whole};
+use heisen_engine::saved::{Keeper, Saved, beside, write_whole};
 use heisen_engine::scope::Patterns;
 use heisen_engine::suppress::Suppressions;
 use heisen_engine::{Error, kept, patch, stdin, unpack};
-use heisen_search::{Guarantee, Search, Unseen};
-use heisen_trace::{Accesses, Stdin, World};
+use heisen_search::{Guarantee, Remaining, Search, Unseen};
+use heisen_trace::{Accesses, Family, Stdin, World};
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write};
 use std::os::unix::ffi::OsStringExt;
@@ -25,15 +26,29 @@ use std::time::Duration;
 const SAMPLES: u64 = 10_000;
 /// Preemptions of icb, unless told otherwise.
 const BOUND: u32 = 2;
+/// Depth of the bugs that pct looks for, unless told otherwise.
+const DEPTH: u32 = 3;
+/// Delays of an execution of delay, unless told otherwise.
+const DELAYS: u32 = 3;
+/// Memory of the search, unless told otherwise.
+const MEMORY: usize = 1 << 30;
 
 pub fn run(args: &CheckArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
     check_places(&args.output, args.json.as_deref())?;
-    if args.search.leaks && args.search.heap == Some(args::Switch::Off) {
-        return Err(Error::Input("--leaks needs the heap; leave out --heap off".into()));
+    args.search.fit_together()?;
+    if let Some(path) = &args.save {
+        check_file("--save", path)?;
+        if args.json.as_ref() == Some(path) {
+            return Err(Error::Input("--save and --json name the same file; choose another for one".into()));
+        }
+    }
+    if let Some(path) = &args.coverage {
+        check_file("--coverage", path)?;
     }
     // A compiler that was interrupted along with us has not failed.
     let or_interrupted = |error| if stop.load(Relaxed) { Error::Interrupted } else { error };
-    let prepared = prepare(args, &stop).map_err(or_interrupted)?;
+    let mut prepared = prepare(args, &stop).map_err(or_interrupted)?;
+    prepared.cover(args)?;
     let name = prepared.program.short_name();
     let place = Place {
         directory: &args.output,
@@ -42,12 +57,11 @@ pub fn run(args: &CheckArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
         replay: &format!("{} replay", own_name()),
         origin: "",
     };
-    prepared.explore(stop, !args.quiet, &args.output)?.conclude(
-        &place,
-        args.json.as_deref(),
-        args.quiet,
-        args.color,
-    )
+    let explored = prepared.explore(stop, !args.quiet, &args.output)?;
+    let covered = explored.write_coverage(args.coverage.as_deref());
+    let code = explored.conclude(&place, args.json.as_deref(), args.quiet, args.color)?;
+    covered?;
+    Ok(code)
 }
 
 /// A program, and how far its search is.
@@ -57,6 +71,8 @@ pub struct Prepared {
     pub options: Options,
     search: Search,
     tally: Tally,
+    /// Where the search is saved while it runs.
+    keep: Option<PathBuf>,
 }
 
 /// Where results go, and what is said of them.
@@ -79,11 +95,28 @@ pub struct Explored {
     pub program: Program,
     pub options: Options,
     pub outcome: Outcome,
+    /// Where the search was saved while it ran.
+    keep: Option<PathBuf>,
 }
 
 impl Prepared {
     pub fn new(program: Program, options: Options) -> Prepared {
-        Prepared { search: options.search(), program, options, tally: Tally::default() }
+        Prepared { search: options.search(), program, options, tally: Tally::default(), keep: None }
+    }
+
+    /// Has what is covered counted, if that is to be written.
+    fn cover(&mut self, args: &CheckArgs) -> Result<(), Error> {
+        let Some(path) = &args.coverage else { return Ok(()) };
+        if args.resume.is_none() {
+            self.tally.coverage = Some(Coverage::default());
+        } else if self.tally.coverage.is_none() {
+            return Err(Error::Input(format!(
+                "--coverage {}: the search was begun without it, so what it has covered is not known; start the check \
+                 anew",
+                path.display()
+            )));
+        }
+        Ok(())
     }
 
     /// Searches, with a line of progress on a terminal. What is kept from check to check is below `directory`.
@@ -93,7 +126,7 @@ impl Prepared {
         show_progress: bool,
         directory: &Path,
     ) -> Result<Explored, Error> {
-        let Prepared { program, options, search, mut tally } = self;
+        let Prepared { program, options, search, mut tally, keep } = self;
         let mut limits = options.limits(stop);
         let runtime = unpack::runtime()?;
         limits.scope = options.scope.resolve(&runtime, &program, &limits)?;
@@ -109,7 +142,9 @@ impl Prepared {
                 let _ = write!(std::io::stderr(), "\r\x1b[K{}", progress_line(&options, progress));
             }
         };
-        let result = check.run(search, tally, &mut tell);
+        let unsaved = |error: &Error| say(format_args!("note: {error}; the check goes on, not saved"));
+        let keeper = keep.as_ref().map(|path| Keeper::new(path, &program, &options, unsaved)).transpose()?;
+        let result = check.run(search, tally, directory, keeper, &mut tell);
         if live {
             let _ = write!(std::io::stderr(), "\r\x1b[K");
         }
@@ -117,7 +152,7 @@ impl Prepared {
         if points_before < outcome.tally.points.len() {
             keep_points(&check, &kept, &outcome.tally);
         }
-        Ok(Explored { program, options, outcome })
+        Ok(Explored { program, options, outcome, keep })
     }
 }
 
@@ -130,7 +165,7 @@ impl Explored {
         quiet: bool,
         color: Color,
     ) -> Result<u8, Error> {
-        let Explored { program, options, outcome } = &self;
+        let Explored { program, options, outcome, keep } = &self;
         let written = self.write_schedules(place);
         if !quiet {
             // First of all, so that what was found is not lost when something cannot be written.
@@ -142,9 +177,13 @@ impl Explored {
         if let Some(path) = json {
             json::write(&json::result(program, options, outcome, &schedules), path)?;
         }
+        if let Some(error) = &outcome.error {
+            return Err(error.clone());
+        }
         let found = outcome.findings().next().is_some();
-        if outcome.ended == Ended::Interrupted {
-            let path = self.save(place)?;
+        let stopped = outcome.ended == Ended::Interrupted;
+        let saved = if stopped || keep.is_some() { Some(self.save(place)?) } else { None };
+        if let Some(path) = saved.filter(|_| stopped) {
             say(interrupted(place.command, &path));
             return Ok(exit::INTERRUPTED);
         }
@@ -154,13 +193,23 @@ impl Explored {
         Ok(if found { exit::FOUND } else { exit::CLEAN })
     }
 
-    /// Saves a search that was interrupted; the file.
-    pub fn save(self, place: &Place<'_>) -> Result<PathBuf, Error> {
-        let Explored { program, options, outcome } = self;
-        let path = place.directory.join("search.json");
-        create_directory(place.directory)?;
-        let world = stdin::keep(&options.world, &program, place.directory)?;
-        Saved::new(&program, Options { world, ..options }, outcome.tally, outcome.search).write(&path)?;
+    /// Writes what the search has covered.
+    fn write_coverage(&self, path: Option<&Path>) -> Result<(), Error> {
+        let record = Record::new(&self.program, &self.options, &self.outcome);
+        match (path, record) {
+            (Some(path), Some(record)) => record.write(path),
+            _ => Ok(()),
+        }
+    }
+
+    /// Saves the search; the file.
+    pub fn save(&self, place: &Place<'_>) -> Result<PathBuf, Error> {
+        let Explored { program, options, outcome, keep } = self;
+        let path = keep.clone().unwrap_or_else(|| place.directory.join("search.json"));
+        create_directory(&beside(&path))?;
+        let world = stdin::keep(&options.world, program, &beside(&path))?;
+        let options = Options { world, ..options.clone() };
+        Saved::new(program, keep.is_some(), &options, &outcome.tally, &outcome.search).write(&path)?;
         Ok(path)
     }
 
@@ -211,17 +260,21 @@ fn keep_points(check: &Check<'_>, path: &Path, tally: &Tally) {
 
 fn prepare(args: &CheckArgs, stop: &AtomicBool) -> Result<Prepared, Error> {
     if let Some(path) = &args.resume {
-        let (Saved { mut options, search, tally, .. }, program) = Saved::read(path)?;
+        let (Saved { mut options, search, tally, regularly, .. }, program) = Saved::read(path)?;
         stdin::fetch(&mut options.world, path)?;
+        options.hints = args.hints;
         options.jobs = jobs(&args.search);
+        options.memory = args.search.memory.unwrap_or(options.memory);
         options.time = args.search.time.map(|more| more.saturating_add(tally.time)).or(options.time);
         options.executions =
             args.search.executions.map(|more| more.saturating_add(tally.executions)).or(options.executions);
-        return Ok(Prepared { program, options, search, tally });
+        let keep = args.save.clone().or_else(|| regularly.then(|| path.clone()));
+        return Ok(Prepared { program, options, search, tally, keep });
     }
     let mut program = find_program(args)?;
     program.at_ready = args.search.at_ready;
-    Ok(Prepared::new(program, options(&args.search, stop)?))
+    let options = Options { hints: args.hints, ..options(&args.search, stop)? };
+    Ok(Prepared { keep: args.save.clone(), ..Prepared::new(program, options) })
 }
 
 fn jobs(args: &SearchArgs) -> usize {
@@ -230,6 +283,7 @@ fn jobs(args: &SearchArgs) -> usize {
 
 /// What the engine is to do.
 pub fn options(args: &SearchArgs, stop: &AtomicBool) -> Result<Options, Error> {
+    args.fit_together()?;
     let strategy = args.kind();
     if strategy == Kind::Dpor {
         fits_dpor(args)?;
@@ -238,9 +292,9 @@ pub fn options(args: &SearchArgs, stop: &AtomicBool) -> Result<Options, Error> {
     Ok(Options {
         strategy,
         bound: args.bound.unwrap_or(BOUND),
-        depth: args.depth,
+        depth: args.depth.unwrap_or(DEPTH),
         burst: args.burst,
-        delays: args.delays,
+        delays: args.delays.unwrap_or(DELAYS),
         seed: args.seed,
         executions: args.executions.or_else(|| unlimited.then_some(SAMPLES)),
         time: args.time,
@@ -250,8 +304,9 @@ pub fn options(args: &SearchArgs, stop: &AtomicBool) -> Result<Options, Error> {
         expect_exit: args.expect_exit,
         scope: Patterns { no_preempt: args.no_preempt.clone(), focus: args.focus.clone() },
         jobs: jobs(args),
+        memory: args.memory.unwrap_or(MEMORY),
         carrier: args.carrier.into(),
-        in_process: args.in_process,
+        in_process: !args.fork,
         reduce: args.reduce,
         spurious: args.spurious,
         faults: args.faults,
@@ -264,6 +319,7 @@ pub fn options(args: &SearchArgs, stop: &AtomicBool) -> Result<Options, Error> {
             Some(args::Races::Off) => Races::Off,
         },
         suppressions: args.suppressions.as_deref().map(Suppressions::read).transpose()?.unwrap_or_default(),
+        hints: false,
     })
 }
 
@@ -420,7 +476,10 @@ fn progress_line(options: &Options, progress: &Progress<'_>) -> String {
             let _ = write!(line, " · of {}, about {left:.0} s left", number(limit));
         }
         None if status.queued + status.deferred > 0 => {
-            let _ = write!(line, " · {} queued", number(status.queued as u64));
+            let _ = match &status.remaining {
+                Some(left) => write!(line, " · {}", remaining(left, status.deferred > 0)),
+                None => write!(line, " · {} queued", number(status.queued as u64)),
+            };
             if status.deferred > 0 {
                 let _ = write!(line, ", {} for the next bound", number(status.deferred as u64));
             }
@@ -431,6 +490,14 @@ fn progress_line(options: &Options, progress: &Progress<'_>) -> String {
         let _ = write!(line, " · {}", count(progress.findings as u64, "finding"));
     }
     line
+}
+
+/// About how much is left, and what that is worth.
+fn remaining(left: &Remaining, of_bound: bool) -> String {
+    let of_bound = if of_bound { " of this bound" } else { "" };
+    // Rounded up, so that it does not sound better than it is.
+    let factor = (left.factor * 10.0).ceil() / 10.0;
+    format!("about {} left{of_bound}, within a factor of {factor:.1} of late", number(left.executions))
 }
 
 /// The screens of all findings, with the commands that replay those which were written, and the summary.
@@ -469,12 +536,20 @@ fn summary(paint: Paint, options: &Options, outcome: &Outcome) -> String {
         count(tally.steps, "scheduling point"),
         tally.time.as_secs_f64()
     );
+    if outcome.status.unnoted > 0 {
+        let _ = writeln!(
+            out,
+            "the memory for states was full, so --reduce has left out less: {} had no room (--memory)",
+            count(outcome.status.unnoted, "state")
+        );
+    }
     if let Some(estimate) = &outcome.status.unseen
         && findings == 0
     {
         let _ = writeln!(out, "{}", unseen(estimate));
     }
     out.push_str(&about_races(options, outcome));
+    out.push_str(&about_hints(options, outcome));
     if !outcome.not_controlled.is_empty() {
         let _ = writeln!(out, "{}", paint.faint("not controlled:"));
     }
@@ -507,6 +582,30 @@ fn about_races(options: &Options, outcome: &Outcome) -> String {
                 writeln!(out, "all accesses that conflict are scheduling points, at {points} in the code")
             }
         };
+    }
+    out
+}
+
+/// What was predicted and no execution came to.
+fn about_hints(options: &Options, outcome: &Outcome) -> String {
+    let hints = &outcome.hints;
+    if !options.hints && !hints.is_empty() {
+        return format!(
+            "{} (--hints shows what was predicted and did no harm)\n",
+            count(hints.len() as u64, "hint")
+        );
+    }
+    let mut out = String::new();
+    for hint in hints {
+        let what = match hint.family {
+            Family::LockOrder => "no execution came to it",
+            _ => "nothing went wrong when it happened",
+        };
+        let (family, from) = (hint.family.name(), number(hint.execution));
+        let _ = writeln!(out, "hint: {family}, predicted from execution {from}; {what}");
+        for step in &hint.steps {
+            let _ = writeln!(out, "  {step}");
+        }
     }
     out
 }
@@ -613,6 +712,7 @@ pub fn name(kind: Kind) -> &'static str {
         Kind::Pos => "pos",
         Kind::Surw => "surw",
         Kind::Delay => "delay",
+        Kind::Directed => "directed",
         Kind::Portfolio => "portfolio",
     }
 }
@@ -628,4 +728,34 @@ fn unseen(unseen: &Unseen) -> String {
         count(unseen.kinds, "behaviour"),
         count(unseen.executions, "execution"),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use heisen_search::Status;
+
+    fn line(status: &Status) -> String {
+        let args = <args::Args as clap::Parser>::parse_from(["heisen", "check", "--", "prog"]);
+        let args::Command::Check(args) = args.command else { panic!("another command") };
+        let options = options(&args.search, &AtomicBool::new(false)).expect("options");
+        let time = Duration::from_secs(2);
+        progress_line(&options, &Progress { executions: 3000, time, status, findings: 0 })
+    }
+
+    #[test]
+    fn the_line_says_what_is_left_only_if_that_is_known() {
+        let mut status = Status { bound: Some(1), queued: 40, ..Status::default() };
+        assert_eq!(line(&status), "bound 1 · 3 000 executions · 1 500/s · 2.0 s · 40 queued");
+        status.deferred = 7;
+        status.remaining = Some(Remaining { executions: 12_345, factor: 1.31 });
+        assert_eq!(
+            line(&status),
+            "bound 1 · 3 000 executions · 1 500/s · 2.0 s · about 12 345 left of this bound, within a factor of 1.4 of \
+             late, 7 for the next bound"
+        );
+        (status.bound, status.deferred) = (None, 0);
+        let end = " · about 12 345 left, within a factor of 1.4 of late";
+        assert!(line(&status).ends_with(end), "{}", line(&status));
+    }
 }

@@ -39,6 +39,7 @@ pub fn result(program: &Program, options: &Options, outcome: &Outcome, schedules
                 "choices": choices(finding),
                 "cycle": finding.cycle.as_ref().map(cycle),
                 "block": finding.block.as_ref().map(block),
+                "predicted": finding.predicted,
             })
         })
         .collect();
@@ -57,12 +58,16 @@ pub fn result(program: &Program, options: &Options, outcome: &Outcome, schedules
         "seconds": tally.time.as_secs_f64(),
         "guarantee": outcome.status.guarantee,
         "unseen": outcome.status.unseen,
+        "remaining": outcome.status.remaining.filter(|_| !outcome.status.exhausted),
+        "unnoted": outcome.status.unnoted,
+        "lost": tally.lost,
         "diverged": outcome.status.diverged,
         "diverged_at": tally.diverged_at.as_ref().filter(|at| !at.is_empty()),
         "findings": findings,
         "races": races,
         "races_suppressed": tally.races.suppressed(),
         "races_unlisted": tally.races.unlisted(),
+        "hints": outcome.hints,
         "access_points": tally.points.len(),
         "restarts": tally.restarts,
         "undone": tally.undone,

@@ -5,6 +5,7 @@ mod args;
 mod cargo;
 mod cc;
 mod check;
+mod coverage;
 mod exit;
 mod gdb;
 mod json;
@@ -40,6 +41,7 @@ pub fn heisen() -> ExitCode {
         Command::Check(args) => check::run(&args, stop),
         Command::Replay(args) => replay::run(&args, stop),
         Command::Show(args) => show::run(&args),
+        Command::Coverage(args) => coverage::run(&args),
         Command::Cc { .. } => cc::run(cc::C),
         Command::Cpp { .. } => cc::run(cc::CPP),
         Command::Header => {

@@ -54,6 +54,13 @@ impl Screen<'_> {
             self.cycle(out, finding, cycle, sources)?;
         }
         self.switches(out, finding, sources)?;
+        if let Some(predicted) = &finding.predicted {
+            let (family, from) = (predicted.family.name(), number(predicted.execution));
+            writeln!(out, "\n  predicted from execution {from} by a {family}:")?;
+            for step in &predicted.steps {
+                writeln!(out, "    {step}")?;
+            }
+        }
         let said: Vec<&str> = finding.output.lines().filter(|l| !l.trim().is_empty()).collect();
         // What Rust says of a panic is in the message already, and often followed by a long backtrace.
         if !said.is_empty() && finding.kind != FindingKind::Panic {

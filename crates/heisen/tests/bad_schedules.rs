@@ -321,9 +321,14 @@ fn the_saved_search_does_not_fit() {
         sandbox.write("cut", &text[..length]);
         resume("cut").fails(2, &["cut is not a search that this Heisen has saved", "start the check anew"]);
     }
-    assert!(text.contains("\"version\":2,"));
-    sandbox.write("other", text.replace("\"version\":2,", "\"version\":3,"));
+    let version = "\"version\":3,";
+    assert!(text.contains(version));
+    sandbox.write("other", text.replace(version, "\"version\":4,"));
     resume("other").fails(2, &["other was saved by another version", "start the check anew"]);
+    // One whose version has other fields, too.
+    let older = text.replace(version, "\"version\":2,").replace("\"memory\":", "\"remembered\":");
+    sandbox.write("older", older);
+    resume("older").fails(2, &["older was saved by another version", "start the check anew"]);
     resume(SAVED).expect(0);
 
     sandbox.compile("fixed.c", &example("account_fixed.c"), &["-O1"]);

@@ -158,6 +158,11 @@ fn the_page_about_cargo_is_true() {
     run_document("docs/cargo.md");
 }
 
+#[test]
+fn the_page_about_coverage_is_true() {
+    run_document("docs/coverage.md");
+}
+
 /// The two commands of the README are the ones that CI and the first session use.
 #[test]
 fn the_two_commands() {

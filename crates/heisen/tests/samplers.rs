@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// All of them, with parameters of their own.
-const SAMPLERS: [&[&str]; 12] = [
+const SAMPLERS: [&[&str]; 13] = [
     &["random"],
     &["burst"],
     &["burst", "--burst", "3"],
@@ -23,6 +23,7 @@ const SAMPLERS: [&[&str]; 12] = [
     &["surw"],
     &["delay"],
     &["delay", "--delays", "1"],
+    &["directed"],
     &["portfolio"],
 ];
 

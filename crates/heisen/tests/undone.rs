@@ -44,9 +44,9 @@ fn check(body: &str) -> (u64, u64, Value) {
     );
     std::fs::write(directory.path().join("p.c"), text).expect("the program is written");
     let args = ["--no-instrument", "--bound", "1", "p.c"];
-    let undone = check_json(directory.path(), &[&["--in-process"], &args[..]].concat());
+    let undone = check_json(directory.path(), &args);
     assert_eq!(undone["verdict"], "clean", "{body}: {undone:#}");
-    let forked = check_json(directory.path(), &args);
+    let forked = check_json(directory.path(), &[&["--fork"], &args[..]].concat());
     assert_eq!((&forked["undone"], &forked["forked"]), (&0.into(), &Value::Null), "{body}: {forked:#}");
     let numbers = (undone["executions"].as_u64(), undone["undone"].as_u64());
     let why = undone["forked"].clone();
@@ -148,12 +148,12 @@ fn a_crash_is_the_end_of_its_process_only() {
                 for (int i = 0; i < 2; i++) pthread_join(t[i], 0); if (first == 2) *none = 1; return 0; }\n";
     std::fs::write(directory.path().join("p.c"), text).expect("the program is written");
     let all = ["--no-instrument", "--keep-going", "--strategy", "dfs", "p.c"];
-    let undone = check_json(directory.path(), &[&["--in-process"], &all[..]].concat());
+    let undone = check_json(directory.path(), &all);
     assert_eq!(undone["findings"][0]["kind"], "crash", "{undone:#}");
     assert_eq!(undone["forked"], "an execution crashed", "{undone:#}");
     let (executions, count) = (undone["executions"].as_u64().unwrap(), undone["undone"].as_u64().unwrap());
     assert!(0 < count && count < executions, "{undone:#}");
-    let forked = check_json(directory.path(), &all);
+    let forked = check_json(directory.path(), &[&["--fork"], &all[..]].concat());
     assert_eq!(comparable(undone), comparable(forked));
 }
 
@@ -177,6 +177,6 @@ fn examples_are_as_with_a_process_for_each() {
             let ran = run(heisen(directory.path()).args(args).args(how).arg(&path));
             comparable(ran.json())
         };
-        assert_eq!(result(&["--in-process"]), result(&[]), "{file}");
+        assert_eq!(result(&[]), result(&["--fork"]), "{file}");
     }
 }

@@ -14,6 +14,8 @@ use core::cell::Cell;
 use heisen_trace::{Note, Op};
 use heisen_wire::MAX_THREADS;
 
+// As for `sched::Sched`.
+#[repr(C, align(4096))]
 struct Fair {
     /// Threads that have to give way to someone.
     lowered: Bits,

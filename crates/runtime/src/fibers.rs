@@ -34,6 +34,8 @@ use stacks::{POOL, Stack, give_back, give_back_of, map_stack, take_from_pool};
 /// So many stacks of the usual size are mapped before the zygote forks.
 const READY_STACKS: usize = 4;
 
+// As for `sched::Sched`.
+#[repr(C, align(4096))]
 struct Fibers {
     allocate_tls: Cell<usize>,
     call_tls_dtors: Cell<usize>,
@@ -42,8 +44,8 @@ struct Fibers {
     rseq_offset: Cell<Option<isize>>,
     stack_size: Cell<usize>,
     guard_size: Cell<usize>,
-    pool: [Cell<Stack>; POOL],
     pooled: Cell<usize>,
+    pool: [Cell<Stack>; POOL],
     /// Which thread has which control block: a table of thread numbers plus 1, hashed by address, with linear probing.
     by_handle: [Cell<u16>; HANDLES],
 }

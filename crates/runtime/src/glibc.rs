@@ -1,7 +1,7 @@
 //! What is taken from glibc: functions reached through `dlsym`, so that they are the real ones and not our own, and
 //! the few private facts about its thread control block.
 
-use crate::budget;
+use crate::{budget, reset};
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -78,6 +78,7 @@ impl Real {
         // SAFETY: the name is a C string; RTLD_NEXT skips this library.
         let at = budget::without_faults(|| unsafe { dlsym(RTLD_NEXT, self.name.as_ptr()) }) as usize;
         self.address.store(at, Relaxed);
+        reset::keep(&self.address, at, at);
         at
     }
 }

@@ -65,10 +65,9 @@ const LONGEST_MOMENT: u64 = 10_000;
 /// Descriptors in one real `poll`; more are looked at in turn.
 const AT_ONCE: usize = 1024;
 
+// As for `sched::Sched`.
+#[repr(C, align(4096))]
 struct Io {
-    class: [Cell<u8>; KNOWN],
-    /// Sockets that were made by `socket` or `accept`.
-    sockets: [Cell<u64>; KNOWN / 64],
     /// Threads that wait for descriptors.
     waiting: Bits,
     /// How many.
@@ -81,8 +80,13 @@ struct Io {
     epolls_lead_out: Cell<bool>,
     /// How long the outside was last waited for.
     moment: Cell<u64>,
+    /// Whether standard input is one to wait for.
+    input_streams: Cell<bool>,
     /// For how long, in milliseconds, the outside is waited for when nothing else can happen.
     patience: Cell<u64>,
+    class: [Cell<u8>; KNOWN],
+    /// Sockets that were made by `socket` or `accept`.
+    sockets: [Cell<u64>; KNOWN / 64],
     all: [Cell<PollFd>; AT_ONCE],
 }
 
@@ -98,6 +102,7 @@ static IO: Io = Io {
     shared: Cell::new(false),
     epolls_lead_out: Cell::new(false),
     moment: Cell::new(FIRST_MOMENT),
+    input_streams: Cell::new(false),
     patience: Cell::new(u64::MAX),
     all: [const { Cell::new(PollFd { fd: -1, events: 0, revents: 0 }) }; AT_ONCE],
 };
@@ -107,14 +112,18 @@ static IO: Io = Io {
 pub fn begin(patience: u64) {
     let patience = record::through(record::Kind::Patience, 0, record::Out::default(), || patience as isize);
     IO.patience.set(patience as u64);
+    // Output is taken from the program as it comes.
     for fd in 0..3 {
-        set_class(fd, inherited(fd));
+        set_class(fd, Class::Plain);
+    }
+    if IO.input_streams.get() {
+        set_class(0, Class::Outside);
     }
 }
 
-/// Standard input may have to be waited for; output is taken from the program as it comes.
-fn inherited(fd: i32) -> Class {
-    if fd == 0 && is_stream(fd) { Class::Outside } else { Class::Plain }
+/// Before an execution: standard input may have to be waited for, or not.
+pub fn look_at_input() {
+    IO.input_streams.set(is_stream(0));
 }
 
 const S_IFMT: u32 = 0o170_000;

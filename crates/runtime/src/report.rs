@@ -7,8 +7,8 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst, compile
 use heisen_trace::decision::{Decision, DecisionKind};
 use heisen_trace::{Note, Op};
 use heisen_wire::{
-    MAX_COUNTED, MAX_EVENTS, MAX_SLOTS, MAX_TEXT, NO_THREAD, Slot, Wire, diverged, end, flag, misuse, named,
-    pack_event, state, stop, want,
+    MAX_COUNTED, MAX_EVENTS, MAX_HOLDS, MAX_SLOTS, MAX_TEXT, NO_THREAD, Slot, Wire, diverged, end, flag,
+    misuse, named, pack_event, state, stop, want,
 };
 
 struct Report {
@@ -99,7 +99,8 @@ pub fn begin(number: usize) {
     }
     threads_created(S.count.get());
     let expected = (plan.expected.load(Relaxed) as usize).min(MAX_COUNTED);
-    policy::begin(plan, &slot().expected[..expected]);
+    let holds = (plan.holds.load(Relaxed) as usize).min(MAX_HOLDS);
+    policy::begin(plan, &slot().expected[..expected], &slot().holds[..holds]);
     watch_steps();
     if R.flags.get() & flag::KERNEL != 0 {
         kernel::begin();
@@ -230,7 +231,7 @@ pub fn event(op: Op, object: usize, pc: usize) {
 #[cold]
 fn log_event(op: Op, object: usize, pc: usize) {
     if touch::wanted() {
-        touch::reported(op, object);
+        touch::reported(op, object, pc);
     }
     if R.flags.get() & flag::EVENTS == 0 {
         return;

@@ -40,8 +40,9 @@ use heisen_wire::MAX_THREADS;
 /// "No thread".
 pub const NONE: u16 = 0xffff;
 
-/// The scheduler's state.
+/// The scheduler's state. What every execution writes is at the beginning, and so on one page: `reset` puts back whole pages.
 #[derive(Debug)]
+#[repr(C, align(4096))]
 pub struct Sched {
     /// Whether this process is controlled; false before start-up, without an engine, and in a forked child.
     pub active: Cell<bool>,
@@ -85,15 +86,15 @@ pub struct Sched {
     pub signalled: Bits,
     /// Threads that may not run while a thread they have to give way to is enabled; see `fair`.
     pub barred: Bits,
-    /// What the next operation of each thread needs to be available; 0 if it never blocks. Kept apart from `threads`
-    /// since acquiring and releasing look at all of them.
-    needs: [Cell<usize>; MAX_THREADS],
     /// How many there are that [`look_again`] has to look at in each step: threads that wait for a `pthread_once` in
     /// progress (see `shim::once`), timers that would end the program (see `shim::timer`), waits for descriptors
     /// and calls that are out (see `io`), real time. And [`WATCHED`], where every step is looked at.
     look_again: Cell<usize>,
     /// Source of [`Thread::ticket`].
     tickets: Cell<u64>,
+    /// What the next operation of each thread needs to be available; 0 if it never blocks. Kept apart from `threads`
+    /// since acquiring and releasing look at all of them.
+    needs: [Cell<usize>; MAX_THREADS],
     threads: [Thread; MAX_THREADS],
 }
 

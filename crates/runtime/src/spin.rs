@@ -82,6 +82,7 @@ const LOOKS: usize = 32;
 /// After so many reads a thread is taken to wait, whatever it has read.
 const MANY: u32 = 10_000;
 
+#[repr(align(4096))]
 struct AllLooks([Looks; MAX_THREADS]);
 
 // SAFETY: as for `sched::S`.

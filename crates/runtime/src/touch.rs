@@ -10,11 +10,14 @@
 //! object, and the hashes of all events are added up, so that the order of independent events makes no difference. That is
 //! also the fingerprint of the whole execution.
 //!
+//! If asked for places, too, each touch of an operation is preceded by a record of where that was called from; a touch that is no
+//! operation of its own, as the release of a mutex, has none.
+//!
 //! Reading a clock depends on what makes time jump, but not on the little by which each step moves it.
 
 use crate::race::order::{key, space};
 use crate::sched::{S, me, threads, words};
-use crate::{report, sleep};
+use crate::{policy, report, sleep};
 use core::cell::Cell;
 use heisen_trace::{Op, Touch, TouchKind};
 use heisen_wire::{MAX_THREADS, flag};
@@ -34,20 +37,22 @@ struct Object {
     read: Cell<u64>,
 }
 
+// As for `sched::Sched`.
+#[repr(C, align(4096))]
 struct Touches {
-    /// [`flag::STATES`] and [`flag::TOUCHES`], as the plan has them.
+    /// [`flag::STATES`], [`flag::TOUCHES`] and [`flag::PLACES`], as the plan has them.
     wanted: Cell<u32>,
     /// The hashes of all events, added up.
     total: Cell<u64>,
-    /// The last event of each thread.
-    threads: [Cell<u64>; MAX_THREADS],
-    /// Objects in the order in which they were touched first, so that few pages are written.
-    objects: [Object; OBJECTS],
     count: Cell<usize>,
     /// One more than the place among `objects`; 0 if there is none.
     index: [Cell<u16>; INDEX],
     /// What is reported next never waits.
     tries: Cell<bool>,
+    /// Objects in the order in which they were touched first, so that few pages are written.
+    objects: [Object; OBJECTS],
+    /// The last event of each thread.
+    threads: [Cell<u64>; MAX_THREADS],
 }
 
 // SAFETY: as for `sched::S`.
@@ -65,7 +70,7 @@ static T: Touches = Touches {
 
 /// An execution begins.
 pub fn begin(flags: u32) {
-    T.wanted.set(flags & (flag::STATES | flag::TOUCHES));
+    T.wanted.set(flags & (flag::STATES | flag::TOUCHES | flag::PLACES));
 }
 
 /// Whether anyone wants to know.
@@ -88,7 +93,10 @@ fn mix(a: u64, b: u64) -> u64 {
 
 /// The place where an object is remembered.
 fn object(name: u64) -> &'static Object {
-    let mut at = mix(name, 0) as usize;
+    /// Places for the first try: few, so that a small program writes to few pages.
+    const NEAR: usize = 1 << 9;
+    let hash = mix(name, 0) as usize;
+    let (mut at, mut next) = (hash % NEAR, hash / NEAR);
     loop {
         let slot = &T.index[at % INDEX];
         let count = T.count.get();
@@ -105,7 +113,7 @@ fn object(name: u64) -> &'static Object {
         } else {
             return &T.objects[mix(name, 1) as usize % OBJECTS];
         }
-        at += 1;
+        (at, next) = (next, next + 1);
     }
 }
 
@@ -133,6 +141,7 @@ fn touch(name: u64, write: bool, op: u8) {
     if !S.running.get() {
         return;
     }
+    policy::touched(op, name);
     sleep::touched(name, write);
     let object = object(name);
     if write {
@@ -150,6 +159,13 @@ fn touch(name: u64, write: bool, op: u8) {
 
 fn log(kind: TouchKind, thread: usize, op: u8, word: u64) {
     report::log(Touch { step: S.step.get(), thread: thread as u16, kind, op, word }.pack());
+}
+
+/// What is touched next is so by this operation.
+fn place(op: Op, pc: usize) {
+    if T.wanted.get() & flag::PLACES != 0 && S.running.get() {
+        log(TouchKind::At, me(), op as u8, pc as u64);
+    }
 }
 
 /// The running thread changes an object, other than by an event that is reported.
@@ -246,8 +262,8 @@ pub fn ending() {
     }
 }
 
-/// What [`memory`](memory()) is told apart by: a power of two.
-const WORD: usize = 4;
+/// What [`memory`](memory()) is told apart by.
+pub const WORD: usize = heisen_trace::touch::WORD as usize;
 
 /// The running thread accesses memory, at a scheduling point.
 #[inline]
@@ -255,6 +271,8 @@ pub fn memory(address: usize, size: usize, write: bool) {
     if wanted() {
         let mut at = address & !(WORD - 1);
         while at < address + size.max(1) {
+            let t = crate::sched::thread(me());
+            place(t.op(), t.pc.get());
             touch(at as u64, write, 0);
             at += WORD;
         }
@@ -263,7 +281,11 @@ pub fn memory(address: usize, size: usize, write: bool) {
 
 /// The running thread does what is reported as an event: see [`report::event`].
 #[cold]
-pub fn reported(op: Op, object: usize) {
+pub fn reported(op: Op, object: usize, pc: usize) {
+    let touch = |name: u64, write: bool, op_seen: u8| {
+        place(op, pc);
+        touch(name, write, op_seen);
+    };
     let tries = T.tries.take();
     match op {
         // Nothing that others see, or told apart by those who do it.

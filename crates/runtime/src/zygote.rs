@@ -95,6 +95,7 @@ pub unsafe extern "C" fn __libc_start_main(
 /// The program has come to `main`.
 pub extern "C" fn arrived() {
     scope::main_begins();
+    shim::alloc::look_up();
     // The C library's heap gets its first memory here, once for all executions.
     let block = real!(malloc, fn(1 => usize) -> usize);
     real!(free, fn(block => usize) -> ());
@@ -125,6 +126,7 @@ fn park() {
     let zygote = sys::getpid();
     sys::become_subreaper();
     crate::race::prepare();
+    crate::io::look_at_input();
     let mut ours = true;
     loop {
         if ours {

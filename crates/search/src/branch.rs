@@ -6,6 +6,7 @@
 //! exactly once.
 
 use crate::cache::{self, Edges};
+use crate::estimate::Explored;
 use crate::pool::{Spread, Waiting};
 use heisen_trace::{Decision, Execution, Plan};
 use serde::{Deserialize, Serialize};
@@ -79,11 +80,17 @@ impl Leaving {
         Leaving { points: leaving }
     }
 
-    /// The plans that leave at points of which that is true.
-    pub fn spread(&self, plan: &Plan, pick: impl Fn(&Point) -> bool) -> Option<Spread> {
+    /// The plans that leave at points of which that is true. `weight` is what the plan weighs if these are all.
+    pub fn spread(&self, plan: &Plan, weight: f64, pick: impl Fn(&Point) -> bool) -> Option<Spread> {
         let picked = || self.points.iter().filter(|(point, _)| pick(point));
         let edges = picked().flat_map(|(_, edges)| edges).copied().collect();
-        Spread::new(plan, picked().map(|(point, _)| *point).collect(), edges)
+        Spread::new(plan, weight, picked().map(|(point, _)| *point).collect(), edges)
+    }
+
+    /// What is left of a plan's weight for its execution, if these points are all at which it is left.
+    pub fn left_of(&self, weight: f64, pick: impl Fn(&Point) -> bool) -> f64 {
+        let picked = self.points.iter().filter(|(point, _)| pick(point));
+        picked.fold(weight, |weight, (point, _)| weight / f64::from(point.options))
     }
 }
 
@@ -92,14 +99,16 @@ pub(crate) fn untaken(
     mut next: impl FnMut() -> Option<Waiting>,
     cache: Option<&mut Edges>,
     dropped: &mut u64,
-) -> Option<Plan> {
-    let Some(cache) = cache else { return next().map(|(plan, _)| plan) };
+    explored: &mut Explored,
+) -> Option<Waiting> {
+    let Some(cache) = cache else { return next() };
     loop {
-        let (plan, edge) = next()?;
-        if edge == 0 || cache.insert(edge) {
-            return Some(plan);
+        let waiting = next()?;
+        if waiting.edge == 0 || cache.insert(waiting.edge) {
+            return Some(waiting);
         }
         *dropped += 1;
+        explored.dropped(waiting.weight);
     }
 }
 

@@ -16,7 +16,7 @@ pub type Burst = Sampling<Bursts>;
 /// What makes its plans.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Bursts {
-    length: Option<u32>,
+    pub(crate) length: Option<u32>,
 }
 
 impl Bursts {
@@ -35,7 +35,7 @@ impl Burst {
 impl Sampler for Bursts {
     const LONGEST_BATCH: u64 = 1;
 
-    fn policy(&self, number: u64, seed: u64) -> Policy {
+    fn policy(&mut self, number: u64, seed: u64) -> Policy {
         Policy::Burst { seed, length: self.length.unwrap_or(1 << (number % (LONGEST + 1))) }
     }
 }

@@ -21,29 +21,65 @@ use heisen_trace::{Execution, TouchKind};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::HashMap;
 
-/// A set of edges, 8 bytes each and at most half as many again unused: open addressing, linear probing, 0 for none.
+/// A set of edges, 8 bytes each and at most half as many again unused: open addressing, linear probing, 0 for none. Where
+/// memory is bounded it stops growing at some time: an edge that finds no room counts as new each time, so what follows it
+/// is explored again, and nothing is missed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Edges {
     /// Their number is a power of two, or 0.
     slots: Vec<u64>,
     len: usize,
+    /// How many bytes they may take.
+    room: Option<usize>,
+    /// Edges that had no room, each as often as it was taken.
+    unnoted: u64,
 }
 
 impl Edges {
+    /// Bounds what it takes of memory.
+    pub fn set_room(&mut self, bytes: usize) {
+        self.room = Some(bytes);
+    }
+
+    /// How often an edge had no room.
+    pub fn unnoted(&self) -> u64 {
+        self.unnoted
+    }
+
+    /// Makes room for one more, if it may.
+    fn grow(&mut self) -> bool {
+        // Never more than three of four slots are used, or searching takes long.
+        if self.len * 4 < self.slots.len() * 3 {
+            return true;
+        }
+        let wanted = (self.slots.len() * 2).max(64);
+        // While it grows, the smaller one is there, too.
+        if self.room.is_some_and(|room| (wanted + self.slots.len()) * size_of::<u64>() > room) {
+            return false;
+        }
+        let mut larger = Edges { slots: vec![0; wanted], len: 0, room: None, unnoted: 0 };
+        self.slots.iter().filter(|&&e| e != 0).for_each(|&e| {
+            larger.insert(e);
+        });
+        self.slots = larger.slots;
+        true
+    }
+
     /// Adds an edge; tells whether it is new.
     pub fn insert(&mut self, edge: u64) -> bool {
-        // Never more than three of four slots are used, or searching takes long.
-        if self.len * 4 >= self.slots.len() * 3 {
-            let mut larger = Edges { slots: vec![0; (self.slots.len() * 2).max(64)], len: 0 };
-            self.slots.iter().filter(|&&e| e != 0).for_each(|&e| {
-                larger.insert(e);
-            });
-            *self = larger;
+        let room = self.grow();
+        if self.slots.is_empty() {
+            self.unnoted += 1;
+            return true;
         }
         let mask = self.slots.len() - 1;
         let mut at = edge as usize & mask;
         loop {
             match self.slots[at] {
+                0 if !room => {
+                    self.unnoted += 1;
+                    return true;
+                }
                 0 => {
                     self.slots[at] = edge;
                     self.len += 1;
@@ -115,6 +151,20 @@ mod tests {
         // Neighbours are kept apart.
         let mut edges = Edges::default();
         assert!(edges.insert(1) && edges.insert(65) && edges.insert(129) && !edges.insert(65));
+    }
+
+    #[test]
+    fn a_set_that_may_not_grow() {
+        let mut edges = Edges::default();
+        edges.set_room((64 + 128) * 8);
+        let all: Vec<u64> = (0..1000).map(|n| mix(n).max(1)).collect();
+        assert!(all.iter().all(|&e| edges.insert(e)));
+        assert_eq!((edges.len, edges.slots.len(), edges.unnoted()), (96, 128, 904));
+        // Those that had room are known, the others count as new each time.
+        assert!(all[..96].iter().all(|&e| !edges.insert(e)) && all[96..].iter().all(|&e| edges.insert(e)));
+        let mut none = Edges::default();
+        none.set_room(100);
+        assert!(none.insert(1) && none.insert(1) && none.unnoted() == 2);
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub type Delay = Sampling<Delays>;
 /// What makes its plans.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Delays {
-    delays: u32,
+    pub(crate) delays: u32,
     /// The steps that plans of this batch expect.
     steps: u32,
     /// The most steps seen.
@@ -37,7 +37,7 @@ impl Delay {
 impl Sampler for Delays {
     const LONGEST_BATCH: u64 = 1024;
 
-    fn policy(&self, number: u64, seed: u64) -> Policy {
+    fn policy(&mut self, number: u64, seed: u64) -> Policy {
         match number {
             0 => Policy::Default,
             _ => Policy::Delay { seed, delays: self.delays, steps: self.steps },

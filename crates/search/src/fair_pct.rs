@@ -16,7 +16,7 @@ pub type FairPct = Sampling<FairPriorities>;
 /// What makes its plans.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FairPriorities {
-    depth: u32,
+    pub(crate) depth: u32,
     steps: Option<u32>,
 }
 
@@ -36,7 +36,7 @@ impl FairPct {
 impl Sampler for FairPriorities {
     const LONGEST_BATCH: u64 = 1024;
 
-    fn policy(&self, number: u64, seed: u64) -> Policy {
+    fn policy(&mut self, number: u64, seed: u64) -> Policy {
         match self.steps {
             Some(steps) if number > 0 => Policy::FairPct { seed, depth: self.depth, steps },
             _ => Policy::Default,

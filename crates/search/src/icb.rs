@@ -13,14 +13,15 @@
 
 use crate::branch::{self, Leaving};
 use crate::cache::Edges;
+use crate::estimate::Explored;
 use crate::ledger::Ledger;
-use crate::pool::Pool;
-use crate::{Status, Strategy, Touches};
+use crate::pool::{Pool, Waiting};
+use crate::{Room, Status, Strategy, Touches};
 use heisen_trace::{Execution, Plan, Policy};
 use serde::{Deserialize, Serialize};
 
 /// Iterative context bounding.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Icb {
     bound: u32,
     max_bound: Option<u32>,
@@ -36,6 +37,9 @@ pub struct Icb {
     cache: Option<Edges>,
     #[serde(default)]
     dropped: u64,
+    /// What was explored within this bound: the plans that the one before has left are the roots, what they and those that
+    /// follow from them lead to without a further preemption is the tree.
+    explored: Explored,
     ledger: Ledger,
 }
 
@@ -43,7 +47,18 @@ impl Icb {
     /// A search that starts with the default schedule and ends with those of `max_bound` preemptions, or when there
     /// are no more.
     pub fn new(max_bound: Option<u32>) -> Icb {
-        Icb { max_bound, ..Icb::default() }
+        Icb {
+            bound: 0,
+            max_bound,
+            stack: Pool::default(),
+            work: Pool::default(),
+            next_work: Pool::default(),
+            beyond: 0,
+            cache: None,
+            dropped: 0,
+            explored: Explored::nothing_of(1),
+            ledger: Ledger::default(),
+        }
     }
 
     /// The same, but for plans that lead to what equivalent ones lead to: see the `cache` of states.
@@ -58,38 +73,50 @@ impl Icb {
     }
 }
 
+impl Default for Icb {
+    fn default() -> Icb {
+        Icb::new(None)
+    }
+}
+
 impl Strategy for Icb {
     fn next(&mut self) -> Option<Plan> {
         if let Some(plan) = self.ledger.again() {
             return Some(plan);
         }
         if self.ledger.handed() == 0 {
-            return Some(self.ledger.hand_out(Plan::new(Policy::Default)));
+            return Some(self.ledger.hand_out_of(Plan::new(Policy::Default), 1.0));
         }
-        let plan = loop {
+        let waiting = loop {
             if self.bound_is_explored() && !self.next_work.is_empty() {
-                self.work = std::mem::take(&mut self.next_work);
+                std::mem::swap(&mut self.work, &mut self.next_work);
                 self.bound += 1;
+                self.explored = Explored::nothing_of(self.work.len());
             }
-            let next = || self.stack.newest().or_else(|| self.work.oldest());
-            let plan = branch::untaken(next, self.cache.as_mut(), &mut self.dropped);
+            let Icb { stack, work, cache, dropped, explored, .. } = self;
+            let root = |waiting: Waiting| Waiting { weight: 1.0, ..waiting };
+            let next = || stack.newest().or_else(|| work.oldest().map(root));
+            let waiting = branch::untaken(next, cache.as_mut(), dropped, explored);
             // All that were left of the bound may have been dropped.
-            if plan.is_some() || !self.bound_is_explored() || self.next_work.is_empty() {
-                break plan?;
+            if waiting.is_some() || !self.bound_is_explored() || self.next_work.is_empty() {
+                break waiting?;
             }
         };
-        Some(self.ledger.hand_out(plan))
+        Some(self.ledger.hand_out_of(waiting.plan, waiting.weight))
     }
 
     fn done(&mut self, plan: &Plan, execution: &Execution) {
+        let weight = self.ledger.weight(plan);
         if !self.ledger.done(plan, execution) {
+            self.explored.executed(weight);
             return;
         }
         let leaving = Leaving::new(plan, execution, self.cache.as_mut());
-        if let Some(spread) = leaving.spread(plan, |point| !point.preemptive) {
+        self.explored.executed(leaving.left_of(weight, |point| !point.preemptive));
+        if let Some(spread) = leaving.spread(plan, weight, |point| !point.preemptive) {
             self.stack.add(spread);
         }
-        if let Some(spread) = leaving.spread(plan, |point| point.preemptive) {
+        if let Some(spread) = leaving.spread(plan, 1.0, |point| point.preemptive) {
             if self.max_bound.is_some_and(|max| self.bound >= max) {
                 self.beyond += spread.len() as u64;
             } else {
@@ -110,9 +137,21 @@ impl Strategy for Icb {
         if self.cache.is_some() { Touches::States } else { Touches::None }
     }
 
+    fn bound_memory(&mut self, room: Room) {
+        let parts = if self.cache.is_some() { 2 } else { 1 };
+        self.cache.iter_mut().for_each(|cache| cache.set_room(room.bytes / parts));
+        for pool in [&mut self.stack, &mut self.work, &mut self.next_work] {
+            pool.set_room(room.part(3 * parts));
+        }
+    }
+
     fn status(&self) -> Status {
         let mut status = self.ledger.status();
         status.dropped = self.dropped;
+        status.unnoted = self.cache.as_ref().map_or(0, Edges::unnoted);
+        status.remaining = self.explored.remaining();
+        let pools = [&self.stack, &self.work, &self.next_work];
+        status.trouble = pools.iter().find_map(|pool| pool.trouble()).map(str::to_owned);
         let started = self.ledger.handed() > 0;
         let explored = self.bound_is_explored();
         status.bound = Some(self.bound);

@@ -9,8 +9,16 @@ use heisen_trace::{End, Execution, Note, Plan, Policy};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// A plan with its number, counted from 0 in the order in which plans were first handed out.
-type Numbered = (u64, Plan);
+/// A plan that was handed out.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Entry {
+    /// Counted from 0 in the order in which plans were first handed out.
+    number: u64,
+    plan: Plan,
+    /// What it weighs, for strategies that [`estimate`](crate::estimate) what is left.
+    #[serde(default)]
+    weight: f64,
+}
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(from = "Saved", into = "Saved")]
@@ -18,9 +26,9 @@ pub(crate) struct Ledger {
     /// How many different plans were handed out.
     handed: u64,
     /// In the order in which they were handed out.
-    out: VecDeque<Numbered>,
+    out: VecDeque<Entry>,
     /// Those that were given back unrun, by their numbers.
-    back: VecDeque<Numbered>,
+    back: VecDeque<Entry>,
     tally: Tally,
 }
 
@@ -37,7 +45,7 @@ struct Tally {
 #[derive(Serialize, Deserialize)]
 struct Saved {
     handed: u64,
-    unfinished: Vec<Numbered>,
+    unfinished: Vec<Entry>,
     tally: Tally,
 }
 
@@ -51,7 +59,7 @@ impl From<Ledger> for Saved {
 impl From<Saved> for Ledger {
     fn from(saved: Saved) -> Ledger {
         let mut back = saved.unfinished;
-        back.sort_by_key(|(number, _)| *number);
+        back.sort_by_key(|entry| entry.number);
         Ledger { handed: saved.handed, out: VecDeque::new(), back: back.into(), tally: saved.tally }
     }
 }
@@ -69,14 +77,15 @@ impl Ledger {
 
     /// Hands out a plan that was given back unrun.
     pub fn again(&mut self) -> Option<Plan> {
-        let (number, plan) = self.back.pop_front()?;
-        self.out.push_back((number, plan.clone()));
+        let entry = self.back.pop_front()?;
+        let plan = entry.plan.clone();
+        self.out.push_back(entry);
         Some(plan)
     }
 
     /// Makes a plan, if it was given back unrun, the first to be handed out again.
     pub fn prefer(&mut self, plan: &Plan) {
-        if let Some(at) = self.back.iter().position(|(_, p)| p == plan)
+        if let Some(at) = self.back.iter().position(|entry| entry.plan == *plan)
             && let Some(entry) = self.back.remove(at)
         {
             self.back.push_front(entry);
@@ -85,15 +94,25 @@ impl Ledger {
 
     /// Hands out a new plan.
     pub fn hand_out(&mut self, plan: Plan) -> Plan {
-        self.out.push_back((self.handed, plan.clone()));
+        self.hand_out_of(plan, 0.0)
+    }
+
+    /// Hands out a new plan of this weight.
+    pub fn hand_out_of(&mut self, plan: Plan, weight: f64) -> Plan {
+        self.out.push_back(Entry { number: self.handed, plan: plan.clone(), weight });
         self.handed += 1;
         plan
+    }
+
+    /// What a plan that is out weighs.
+    pub fn weight(&self, plan: &Plan) -> f64 {
+        self.out.iter().find(|entry| entry.plan == *plan).map_or(0.0, |entry| entry.weight)
     }
 
     /// Takes back a plan that was not run.
     pub fn give_back(&mut self, plan: &Plan) {
         let entry = self.remove(plan);
-        let at = self.back.partition_point(|(number, _)| *number < entry.0);
+        let at = self.back.partition_point(|e| e.number < entry.number);
         self.back.insert(at, entry);
     }
 
@@ -129,23 +148,23 @@ impl Ledger {
 
     /// The plans that were handed out and are not done.
     pub fn unfinished(&self) -> Vec<Plan> {
-        self.out.iter().chain(&self.back).map(|(_, plan)| plan.clone()).collect()
+        self.out.iter().chain(&self.back).map(|entry| entry.plan.clone()).collect()
     }
 
     /// Whether a plan is out.
     pub fn is_out(&self, plan: &Plan) -> bool {
-        self.out.iter().any(|(_, p)| p == plan)
+        self.out.iter().any(|entry| entry.plan == *plan)
     }
 
     /// A status with what the ledger knows filled in.
     pub fn status(&self) -> Status {
         let Tally { executions, diverged, stuck, clipped } = self.tally;
         let (queued, out) = (self.back.len(), self.out.len());
-        Status { queued, out, executions, diverged, stuck, clipped, ..Status::default() }
+        Status { queued, returned: queued, out, executions, diverged, stuck, clipped, ..Status::default() }
     }
 
-    fn remove(&mut self, plan: &Plan) -> Numbered {
-        let at = self.out.iter().position(|(_, p)| p == plan);
+    fn remove(&mut self, plan: &Plan) -> Entry {
+        let at = self.out.iter().position(|entry| entry.plan == *plan);
         at.and_then(|at| self.out.remove(at)).expect("a plan was given back that is not out")
     }
 }

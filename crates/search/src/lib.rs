@@ -1,12 +1,12 @@
 //! The search: finished executions in, plans out. Pure: no processes, no clocks, no I/O.
 //!
 //! One file a strategy. [`dfs`], [`icb`] and [`dpor`] are systematic; [`random`], [`burst`], [`pct`], [`fair_pct`], [`pos`],
-//! [`surw`] and [`delay`] sample, and [`portfolio`] shares executions out among those. [`Search`] holds any of them and can
-//! be saved and resumed. [`relation`] tells what the steps of an execution have to do with each other, and [`sampling`] is
+//! [`surw`] and [`delay`] sample, [`directed`] steers to what [`predict`] has found in other executions, and [`portfolio`]
+//! shares executions out among those. [`Search`] holds any of them and can be saved and resumed. [`relation`] tells what the steps of an execution have to do with each other, and [`sampling`] is
 //! what the samplers have in common. The other parts they share are not public: `branch` finds where a finished execution
 //! can be left, `pool` keeps the plans that follow from it, `cache` the states that were seen, `ledger` the plans that are
-//! out, `behaviours` what executions did, `tree` the events of threads, and `seeds` makes many seeds of one; `reversal` and
-//! `wakeup` are parts of [`dpor`].
+//! out, `behaviours` what executions did, `tree` the events of threads, and `seeds` makes many seeds of one; `shelf` is for
+//! plans that have no room in memory, `estimate` tells what is left; `reversal` and `wakeup` are parts of [`dpor`].
 #![forbid(unsafe_code)]
 
 mod behaviours;
@@ -15,7 +15,9 @@ pub mod burst;
 mod cache;
 pub mod delay;
 pub mod dfs;
+pub mod directed;
 pub mod dpor;
+mod estimate;
 pub mod fair_pct;
 pub mod icb;
 mod ledger;
@@ -23,12 +25,14 @@ pub mod pct;
 mod pool;
 pub mod portfolio;
 pub mod pos;
+pub mod predict;
 pub mod random;
 pub mod relation;
 mod reversal;
 pub mod sampling;
 mod search;
 mod seeds;
+mod shelf;
 mod status;
 pub mod surw;
 mod tree;
@@ -38,7 +42,9 @@ pub use behaviours::Unseen;
 pub use burst::Burst;
 pub use delay::Delay;
 pub use dfs::Dfs;
+pub use directed::Directed;
 pub use dpor::Dpor;
+pub use estimate::Remaining;
 pub use fair_pct::FairPct;
 pub use icb::Icb;
 pub use pct::Pct;
@@ -46,6 +52,7 @@ pub use portfolio::Portfolio;
 pub use pos::Pos;
 pub use random::Random;
 pub use search::Search;
+pub use shelf::{Room, Shelf};
 pub use status::{Guarantee, Status};
 pub use surw::Surw;
 
@@ -95,6 +102,9 @@ pub trait Strategy {
     fn needs_touches(&self) -> Touches {
         Touches::None
     }
+
+    /// Bounds the memory that waiting plans and states take, for strategies that may have many of them.
+    fn bound_memory(&mut self, _room: Room) {}
 
     /// Where the search stands.
     fn status(&self) -> Status;

@@ -20,7 +20,7 @@ pub type Pct = Sampling<Priorities>;
 /// What makes its plans.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Priorities {
-    depth: u32,
+    pub(crate) depth: u32,
     /// The steps that plans of this batch expect.
     steps: u32,
     /// The most steps seen.
@@ -48,7 +48,7 @@ impl Sampler for Priorities {
     /// Steps that were found too low are corrected after so many executions at the latest.
     const LONGEST_BATCH: u64 = 1024;
 
-    fn policy(&self, number: u64, seed: u64) -> Policy {
+    fn policy(&mut self, number: u64, seed: u64) -> Policy {
         match number {
             0 => Policy::Default,
             _ => Policy::Pct { seed, depth: self.depth, steps: self.steps },

@@ -6,13 +6,14 @@
 //! bandit problem, SIAM J. Comput. 2002, half of the turns are shared out evenly, as what was of no use may be yet), and
 //! what an execution did that none did before as the reward. What is long past counts less.
 //!
-//! Guarantees: each of the seven samplers has at least a 14th of the executions, which its parameters share; so every bug that
+//! Guarantees: each of the eight samplers has at least a 16th of the executions, which its parameters share; so every bug that
 //! one of them finds is found, later by no more than that. And of bugs of depth 2, what the executions by pct of that depth
 //! earn.
 
 use crate::Guarantee;
 use crate::burst::Bursts;
 use crate::delay::Delays;
+use crate::directed::Aims;
 use crate::fair_pct::FairPriorities;
 use crate::pct::Priorities;
 use crate::pos::Events;
@@ -31,8 +32,10 @@ const KEPT: u64 = 9;
 /// saved goes on exactly as it would have.
 const ONE: u64 = 1 << 20;
 const ALL: u64 = 1 << 32;
-/// All parts together: there are seven samplers, of four parameters at most.
-const PARTS: u64 = 7 * 4;
+/// All parts together: there are eight samplers, of four parameters at most.
+const PARTS: u64 = 8 * 4;
+/// One in so many executions tells all that it touches.
+const LOOKS: u64 = 256;
 /// 2^64 divided by the golden ratio: its multiples are spread evenly over all numbers of 64 bits.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -65,10 +68,11 @@ enum Kind {
     Pos(Events),
     Surw(Uniform),
     Delay(Delays),
+    Directed(Aims),
 }
 
 impl Kind {
-    fn policy(&self, number: u64, seed: u64) -> Policy {
+    fn policy(&mut self, number: u64, seed: u64) -> Policy {
         match self {
             Kind::Random(s) => s.policy(number, seed),
             Kind::Burst(s) => s.policy(number, seed),
@@ -77,6 +81,8 @@ impl Kind {
             Kind::Pos(s) => s.policy(number, seed),
             Kind::Surw(s) => s.policy(number, seed),
             Kind::Delay(s) => s.policy(number, seed),
+            // Where there is nothing to steer to, as at random.
+            Kind::Directed(s) => s.aim(seed).unwrap_or(Policy::Random { seed }),
         }
     }
 
@@ -89,6 +95,7 @@ impl Kind {
             Kind::Pos(s) => s.learn(policy, execution, usable, new),
             Kind::Surw(s) => s.learn(policy, execution, usable, new),
             Kind::Delay(s) => s.learn(policy, execution, usable, new),
+            Kind::Directed(s) => s.learn(policy, execution, usable, new),
         }
     }
 
@@ -101,19 +108,21 @@ impl Kind {
             Kind::Pos(s) => s.settle(),
             Kind::Surw(s) => s.settle(),
             Kind::Delay(s) => s.settle(),
+            Kind::Directed(s) => s.settle(),
         }
     }
 
     /// Whether it has made this policy.
     fn made(&self, policy: &Policy) -> bool {
-        match (self.policy(1, 0), policy) {
-            (Policy::Random { .. }, Policy::Random { .. })
-            | (Policy::Pos { .. }, Policy::Pos { .. })
-            | (Policy::Surw { .. }, Policy::Surw { .. }) => true,
-            (Policy::Burst { length: a, .. }, Policy::Burst { length: b, .. }) => a == *b,
-            (Policy::Pct { depth: a, .. }, Policy::Pct { depth: b, .. }) => a == *b,
-            (Policy::FairPct { depth: a, .. }, Policy::FairPct { depth: b, .. }) => a == *b,
-            (Policy::Delay { delays: a, .. }, Policy::Delay { delays: b, .. }) => a == *b,
+        match (self, policy) {
+            (Kind::Random(_), Policy::Random { .. })
+            | (Kind::Pos(_), Policy::Pos { .. })
+            | (Kind::Surw(_), Policy::Surw { .. })
+            | (Kind::Directed(_), Policy::Directed { .. }) => true,
+            (Kind::Burst(s), Policy::Burst { length, .. }) => s.length == Some(*length),
+            (Kind::Pct(s), Policy::Pct { depth, .. }) => s.depth == *depth,
+            (Kind::FairPct(s), Policy::FairPct { depth, .. }) => s.depth == *depth,
+            (Kind::Delay(s), Policy::Delay { delays, .. }) => s.delays == *delays,
             _ => false,
         }
     }
@@ -126,6 +135,7 @@ fn kinds() -> Vec<(Kind, u64)> {
         (Kind::Pos(Events), 4),
         (Kind::Surw(Uniform::new()), 4),
         (Kind::FairPct(FairPriorities::new(3)), 4),
+        (Kind::Directed(Aims::default()), 4),
     ];
     kinds.extend([4, 16, 64, 256].map(|length| (Kind::Burst(Bursts::new(Some(length))), 1)));
     kinds.extend([2, 3, 4, 5].map(|depth| (Kind::Pct(Priorities::new(depth)), 1)));
@@ -144,17 +154,18 @@ impl Portfolio {
 
 impl Arms {
     /// Whose turn it is.
-    fn arm(&self, number: u64) -> &Arm {
+    fn arm(&mut self, number: u64) -> &mut Arm {
         let turn = self.offset.wrapping_add(number.wrapping_mul(GOLDEN));
         let mut at = turn >> 32;
-        for arm in &self.arms {
-            match at.checked_sub(arm.share) {
-                Some(left) => at = left,
-                None => return arm,
+        let turns = self.arms.iter().position(|arm| match at.checked_sub(arm.share) {
+            Some(left) => {
+                at = left;
+                false
             }
-        }
-        // What is lost by rounding.
-        &self.arms[0]
+            None => true,
+        });
+        // The first has what is lost by rounding.
+        &mut self.arms[turns.unwrap_or(0)]
     }
 }
 
@@ -162,13 +173,21 @@ impl Sampler for Arms {
     /// Long enough that handing out batches costs little, even where executions are short.
     const LONGEST_BATCH: u64 = 512;
 
-    fn policy(&self, number: u64, seed: u64) -> Policy {
+    fn policy(&mut self, number: u64, seed: u64) -> Policy {
         match number {
             // Measures how long executions are as well as the default schedule does, and may find something.
             0 => Policy::Random { seed },
             // Samplers that do this and that by the number of a plan do so at random here, as turns are irregular.
             _ => self.arm(number).kind.policy(1 + (seed >> 32), seed),
         }
+    }
+
+    fn touches(&self, number: u64, policy: &Policy) -> bool {
+        let looks = |arm: &Arm| matches!(&arm.kind, Kind::Directed(s) if s.looks());
+        // Telling all costs much, and few show what others did not.
+        (number.is_power_of_two() || number % LOOKS == 1)
+            && !matches!(policy, Policy::Directed { .. })
+            && self.arms.iter().any(looks)
     }
 
     fn learn(&mut self, policy: &Policy, execution: &Execution, usable: bool, new: Option<bool>) {
@@ -258,8 +277,8 @@ mod tests {
     fn arms_are_told_apart() {
         let mut arms = Portfolio::new(1).sampler;
         arms.kinds_settle();
-        for (index, arm) in arms.arms.iter().enumerate() {
-            let policy = arm.kind.policy(77, 5);
+        for index in 0..arms.arms.len() {
+            let policy = arms.arms[index].kind.policy(77, 5);
             let made: Vec<usize> =
                 (0..arms.arms.len()).filter(|&i| arms.arms[i].kind.made(&policy)).collect();
             assert_eq!(made, [index]);
@@ -267,8 +286,13 @@ mod tests {
     }
 
     impl Arms {
-        /// As after the first execution, which all learn from.
+        /// As after the first execution, which all learn from, and with something to steer to.
         fn kinds_settle(&mut self) {
+            for arm in &mut self.arms {
+                if let Kind::Directed(aims) = &mut arm.kind {
+                    *aims = Aims::at_something();
+                }
+            }
             self.learn(&Policy::Default, &execution(), true, None);
             self.settle();
         }

@@ -27,7 +27,7 @@ impl Pos {
 impl Sampler for Events {
     const LONGEST_BATCH: u64 = 1;
 
-    fn policy(&self, _number: u64, seed: u64) -> Policy {
+    fn policy(&mut self, _number: u64, seed: u64) -> Policy {
         Policy::Pos { seed }
     }
 }

@@ -26,7 +26,7 @@ impl Random {
 impl Sampler for Walk {
     const LONGEST_BATCH: u64 = 1;
 
-    fn policy(&self, _number: u64, seed: u64) -> Policy {
+    fn policy(&mut self, _number: u64, seed: u64) -> Policy {
         Policy::Random { seed }
     }
 }

@@ -191,7 +191,7 @@ impl Events {
                         event.idle |= touch.op == Op::Sleep as u8;
                         event.foot.all |= event.idle || touch.word != 0;
                     }
-                    TouchKind::State | TouchKind::Waits => {}
+                    TouchKind::State | TouchKind::Waits | TouchKind::At => {}
                 }
             }
             if inner.is_none() {

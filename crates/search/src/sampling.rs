@@ -17,7 +17,12 @@ pub trait Sampler {
     const LONGEST_BATCH: u64;
 
     /// The policy of plan `number`, from 0, which has this seed.
-    fn policy(&self, number: u64, seed: u64) -> Policy;
+    fn policy(&mut self, number: u64, seed: u64) -> Policy;
+
+    /// Whether that plan, with this policy, shall tell all that its execution touches.
+    fn touches(&self, _number: u64, _policy: &Policy) -> bool {
+        false
+    }
 
     /// Learns from a finished execution: whether it followed its plan to its end, and whether it did something that none
     /// did before, if that is known.
@@ -72,6 +77,7 @@ impl<S: Sampler> Strategy for Sampling<S> {
         }
         let mut plan = Plan::new(self.sampler.policy(number, seeds::nth(self.seed, number)));
         plan.fingerprint = self.behaviours.asks(number);
+        plan.touches = self.sampler.touches(number, &plan.policy);
         Some(self.ledger.hand_out(plan))
     }
 

@@ -1,7 +1,8 @@
 //! Any of the strategies, as one value that can be saved and resumed.
 
 use crate::{
-    Burst, Delay, Dfs, Dpor, FairPct, Icb, Pct, Portfolio, Pos, Random, Status, Strategy, Surw, Touches,
+    Burst, Delay, Dfs, Directed, Dpor, FairPct, Icb, Pct, Portfolio, Pos, Random, Room, Status, Strategy,
+    Surw, Touches,
 };
 use heisen_trace::{Execution, Plan};
 use serde::{Deserialize, Serialize};
@@ -13,6 +14,7 @@ macro_rules! strategies {
         ///
         /// It may be saved at any moment. Read back, it goes on as it would have: plans that were out come first.
         #[derive(Clone, Debug, Serialize, Deserialize)]
+        #[allow(clippy::large_enum_variant, reason = "a check has one")]
         pub enum Search {
             $($(#[$doc])* #[serde(rename = $name)] $kind($kind),)*
         }
@@ -67,6 +69,8 @@ strategies! {
     Surw = "surw";
     /// Delay bounding, sampled.
     Delay = "delay";
+    /// Steered to what other executions have shown to be possible.
+    Directed = "directed";
     /// All samplers in turn, by results.
     Portfolio = "portfolio";
 }
@@ -97,6 +101,10 @@ impl Strategy for Search {
 
     fn needs_touches(&self) -> Touches {
         self.strategy().needs_touches()
+    }
+
+    fn bound_memory(&mut self, room: Room) {
+        self.strategy_mut().bound_memory(room);
     }
 
     fn status(&self) -> Status {

@@ -1,6 +1,6 @@
 //! Where a search stands, and what it has shown so far.
 
-use crate::Unseen;
+use crate::{Remaining, Unseen};
 use serde::{Deserialize, Serialize};
 
 /// Where a search stands.
@@ -19,12 +19,20 @@ pub struct Status {
     pub whole: bool,
     /// Plans that wait and could be handed out under the current bound.
     pub queued: usize,
+    /// Those of them that were out before, and were not run.
+    pub returned: usize,
     /// Plans that wait for the next bound.
     pub deferred: usize,
     /// Plans that were dropped since they lay beyond the last bound.
     pub beyond: u64,
     /// Plans that were dropped since equivalent ones were taken.
     pub dropped: u64,
+    /// States that were not noted, since there was no more room for them; what leads to them is explored more than once.
+    pub unnoted: u64,
+    /// About how many executions are left, of the current bound if there is one, for strategies that can tell.
+    pub remaining: Option<Remaining>,
+    /// Why plans that have no room in memory cannot be put elsewhere, or not be read from there. The search cannot go on.
+    pub trouble: Option<String>,
     /// Plans that are out.
     pub out: usize,
     /// Executions that were given back.

@@ -61,7 +61,7 @@ impl Surw {
 impl Sampler for Uniform {
     const LONGEST_BATCH: u64 = 1024;
 
-    fn policy(&self, number: u64, seed: u64) -> Policy {
+    fn policy(&mut self, number: u64, seed: u64) -> Policy {
         let part = self.part(number);
         Policy::Surw { seed, part, expected: self.parts[part as usize].expected.clone() }
     }

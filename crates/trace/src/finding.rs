@@ -5,6 +5,7 @@ use crate::fault::Fault;
 use crate::op::Op;
 use crate::race::Race;
 use crate::schedule::Schedule;
+use crate::target::Prediction;
 use crate::thread::ThreadId;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -289,6 +290,9 @@ pub struct Finding {
     /// The block of memory that it is about, if it is about one.
     #[serde(default)]
     pub block: Option<Block>,
+    /// What it was predicted from, if the execution was steered to it.
+    #[serde(default)]
+    pub predicted: Option<Prediction>,
     /// The last lines the program wrote to its standard error.
     pub output: String,
     /// Two findings with the same signature are the same bug.

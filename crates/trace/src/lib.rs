@@ -29,6 +29,8 @@ pub mod schedule;
 #[cfg(feature = "std")]
 pub mod stdin;
 #[cfg(feature = "std")]
+pub mod target;
+#[cfg(feature = "std")]
 pub mod thread;
 #[cfg(feature = "std")]
 pub mod world;
@@ -55,6 +57,8 @@ pub use race::Race;
 pub use schedule::Schedule;
 #[cfg(feature = "std")]
 pub use stdin::Stdin;
+#[cfg(feature = "std")]
+pub use target::{Deed, Family, Hold, Predicted, Prediction, Target};
 #[cfg(feature = "std")]
 pub use thread::ThreadId;
 #[cfg(feature = "std")]

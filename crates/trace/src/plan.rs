@@ -1,6 +1,7 @@
 //! Plans: what the engine asks of the next execution.
 
 use crate::decision::DecisionKind;
+use crate::target::Predicted;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -93,6 +94,15 @@ pub enum Policy {
         /// How many steps an execution is expected to have.
         steps: u32,
     },
+    /// Steered to something that an earlier execution has shown to be possible.
+    Directed {
+        /// Seed of what is not steered.
+        seed: u64,
+        /// For how many decisions a thread goes on that is not held, on average; 0 for as long as it can.
+        length: u32,
+        /// Where to.
+        to: Arc<Predicted>,
+    },
 }
 
 /// What is expected of the thread at a place in the tree of creation. The first of a list of them is the main thread.
@@ -157,6 +167,9 @@ pub struct Plan {
     /// Whether [`Execution::fingerprint`](crate::Execution::fingerprint) is asked for.
     #[serde(default)]
     pub fingerprint: bool,
+    /// Whether [`Execution::touches`](crate::Execution::touches) are asked for, whatever the strategy asks of all.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub touches: bool,
 }
 
 impl Sleep {
@@ -170,6 +183,6 @@ impl Plan {
     /// The plan with nothing fixed.
     pub fn new(policy: Policy) -> Plan {
         let (overrides, sleep) = Default::default();
-        Plan { overrides, expect: 0, preemptions: 0, policy, sleep, fingerprint: false }
+        Plan { overrides, expect: 0, preemptions: 0, policy, sleep, fingerprint: false, touches: false }
     }
 }

@@ -29,16 +29,19 @@ pub enum TouchKind {
     /// semaphore, a thread to join, a condition variable. What it would have done is part of what other orders lead to, but no
     /// step shows it.
     Waits = 6,
+    /// What the next record tells was done by the operation `op`, called from the address `word`. Only records of operations have
+    /// one, and only where places are asked for.
+    At = 7,
     /// The step depends on all others, for a reason that `op` tells. [`Op::Sleep`](crate::Op::Sleep): nobody could go on, so
     /// time was let pass, and this is what came of it. [`Op::Lock`](crate::Op::Lock): threads were found to wait for each
     /// other, and the execution ends here; `word` is 1 if others could go on, and 0 if none could, so that it depends on no more
     /// than any other deadlock.
-    All = 7,
+    All = 8,
 }
 
 impl TouchKind {
     /// Every kind, in the order of its number.
-    pub const ALL: [TouchKind; 8] = [
+    pub const ALL: [TouchKind; 9] = [
         TouchKind::Read,
         TouchKind::Write,
         TouchKind::Enables,
@@ -46,6 +49,7 @@ impl TouchKind {
         TouchKind::Choices,
         TouchKind::State,
         TouchKind::Waits,
+        TouchKind::At,
         TouchKind::All,
     ];
 
@@ -59,11 +63,19 @@ impl TouchKind {
             4 => Some(TouchKind::Choices),
             5 => Some(TouchKind::State),
             6 => Some(TouchKind::Waits),
-            7 => Some(TouchKind::All),
+            7 => Some(TouchKind::At),
+            8 => Some(TouchKind::All),
             _ => None,
         }
     }
 }
+
+/// Memory is told apart by so many bytes, a power of two.
+pub const WORD: u64 = 4;
+/// Objects without an address are named by numbers from here on, at which no program has any memory,
+pub const NOWHERE: u64 = 0x08_0000_0000;
+/// and before here.
+pub const NOWHERE_END: u64 = NOWHERE + (1 << 27);
 
 /// One record of what a step touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,11 +89,11 @@ pub struct Touch {
     pub kind: TouchKind,
     /// The operation, as [`Op`](crate::Op)'s number; of [`TouchKind::Choices`], the number of the word.
     pub op: u8,
-    /// The object, the other thread, 64 candidates, or the hash.
+    /// The object, the other thread, 64 candidates, the hash, or the address.
     pub word: u64,
 }
 
-/// What is added to the number of a [`TouchKind`], so that no kind of decision has the same.
+/// What is added to the last three bits of the number of a [`TouchKind`], so that no kind of decision has the same.
 const CODE: u64 = 8;
 
 impl Touch {
@@ -90,7 +102,8 @@ impl Touch {
         let word = (self.step as u64)
             | ((self.thread as u64 & 0x3fff) << 32)
             | ((self.op as u64) << 46)
-            | ((CODE + self.kind as u64) << 56);
+            | ((CODE + (self.kind as u64 & 7)) << 56)
+            | ((self.kind as u64 >> 3) << 60);
         [word, self.word]
     }
 
@@ -101,7 +114,8 @@ impl Touch {
         if code < CODE {
             return None;
         }
-        let Some(kind) = TouchKind::from_code((code - CODE) as u8) else { return None };
+        let kind = (code - CODE) | (word >> 60 & 1) << 3;
+        let Some(kind) = TouchKind::from_code(kind as u8) else { return None };
         Some(Touch {
             step: word as u32,
             thread: (word >> 32) as u16 & 0x3fff,
@@ -143,6 +157,8 @@ mod tests {
                 assert_eq!(Touch::unpack(d.pack()), None);
             }
         }
-        assert_eq!(Touch::unpack([0x7 << 56, 0]), None);
+        for code in [0x7, 0x19] {
+            assert_eq!(Touch::unpack([code << 56, 0]), None);
+        }
     }
 }

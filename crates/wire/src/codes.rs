@@ -148,6 +148,8 @@ pub mod policy {
     pub const SURW: u32 = 6;
     /// The default with a few delays.
     pub const DELAY: u32 = 7;
+    /// The default, or as [`BURST`], but for threads that are held; see [`Slot::holds`](crate::Slot::holds).
+    pub const DIRECTED: u32 = 8;
 }
 
 /// Bits of [`Plan::flags`](crate::Plan::flags).
@@ -171,6 +173,8 @@ pub mod flag {
     pub const STATES: u32 = 1 << 20;
     /// Log all of `heisen_trace::Touch`. Only with [`DECISIONS`].
     pub const TOUCHES: u32 = 1 << 21;
+    /// Log where in the code they come from, too. Only with [`TOUCHES`].
+    pub const PLACES: u32 = 1 << 22;
 }
 
 /// Values of [`Report::end`](crate::Report::end).

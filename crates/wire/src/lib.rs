@@ -49,6 +49,8 @@ pub const MAX_AREAS: usize = 64;
 pub const MAX_TRAPS: usize = 1 << 14;
 /// Most threads whose events are counted, and expected.
 pub const MAX_COUNTED: usize = 256;
+/// Most holds of an execution that is steered.
+pub const MAX_HOLDS: usize = 16;
 /// Room for the text of a failed assertion.
 pub const MAX_TEXT: usize = 1024;
 
@@ -126,13 +128,15 @@ pub struct Plan {
     pub expect: AtomicU64,
     /// How many nanoseconds away a deadline may be for a timeout while other threads can go on.
     pub horizon: AtomicU64,
-    /// Depth of [`policy::PCT`] and [`policy::FAIR_PCT`], mean burst of [`policy::BURST`], delays of [`policy::DELAY`],
-    /// part of the objects of [`policy::SURW`].
+    /// Depth of [`policy::PCT`] and [`policy::FAIR_PCT`], mean burst of [`policy::BURST`] and [`policy::DIRECTED`], delays of
+    /// [`policy::DELAY`], part of the objects of [`policy::SURW`].
     pub parameter: AtomicU32,
     /// Steps that are expected.
     pub expected_steps: AtomicU32,
     /// How many of [`Slot::expected`] there are.
     pub expected: AtomicU32,
+    /// How many of [`Slot::holds`] there are.
+    pub holds: AtomicU32,
     /// Steps after which the execution is ended.
     pub step_limit: AtomicU32,
     /// How many of [`Wire::overrides`] belong to it.
@@ -250,6 +254,30 @@ pub struct Expected {
     pub children: AtomicU32,
 }
 
+/// Something that a thread does.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Deed {
+    /// On what.
+    pub object: AtomicU64,
+    /// The how manieth time.
+    pub nth: AtomicU32,
+    /// The thread, and in the high half the operation, 0 for an access of memory.
+    pub who: AtomicU32,
+}
+
+/// One hold: a thread that does not go on until another has come to something.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Hold {
+    /// What is held.
+    pub at: Deed,
+    /// What the other is to come to.
+    pub until: Deed,
+    /// Not 0 if the other is to have done it.
+    pub past: AtomicU64,
+}
+
 /// What was counted of a thread.
 #[derive(Debug)]
 #[repr(C)]
@@ -277,6 +305,8 @@ pub struct Slot {
     pub expected: [Expected; MAX_COUNTED],
     /// and what they had, by their numbers.
     pub counted: [Counted; MAX_COUNTED],
+    /// For [`policy::DIRECTED`]: who waits for what.
+    pub holds: [Hold; MAX_HOLDS],
     /// The wait status of its process; `u32::MAX` if it could not be forked.
     pub status: AtomicU32,
     /// Not 0 if all that it changed was undone, in one process with the next.

@@ -49,8 +49,18 @@ impl Driver<'_> {
                 _ => not_controlled.push(format!("{count} executions {what}")),
             }
         }
+        match self.tally.lost {
+            0 => {}
+            1 => not_controlled
+                .push("the parked program was killed once; what it had to run was run again".into()),
+            times => not_controlled.push(format!(
+                "the parked program was killed {times} times; what it had to run was run again"
+            )),
+        }
         let regions = self.tally.notes & 1 << (Note::NoPreempt as u8) != 0;
         let scoped = regions || !self.check.options.scope.is_empty();
-        Ok(Outcome { ended, tally: self.tally, status, not_controlled, scoped, sound, search: self.search })
+        let hints = if ended == Ended::Interrupted { Vec::new() } else { self.hints()? };
+        let Driver { tally, search, .. } = self;
+        Ok(Outcome { ended, tally, status, not_controlled, hints, scoped, sound, search, error: None })
     }
 }

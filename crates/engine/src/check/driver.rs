@@ -7,18 +7,20 @@
 use super::worker::{Executed, Shared};
 use super::{Check, Ended, MAX_FINDINGS, Progress, Races, Tally};
 use crate::error::{Error, Result};
-use crate::slot::Detail;
+use crate::saved::Keeper;
+use crate::slot::{Detail, Run};
 use crate::zygote::Limits;
-use heisen_search::{Search, Strategy, Touches};
+use heisen_search::{Room, Search, Status, Strategy, Touches};
 use heisen_trace::{Note, Plan};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Plans that are out at a time: so many, and of samplers, whose plans do not depend on each other, twice as many in each batch,
-/// up to the other.
+/// up to the other. A systematic search explores in the order of its results, so its batches stay small beside what it has done.
 const BATCH: usize = 64;
 const LARGEST_BATCH: usize = 4096;
+const LARGEST_SYSTEMATIC: usize = 1024;
 /// How often progress is told.
 const TELL: Duration = Duration::from_millis(100);
 
@@ -28,6 +30,10 @@ pub(super) struct Driver<'a> {
     pub(super) shared: &'a Shared,
     pub(super) search: Search,
     pub(super) tally: Tally,
+    /// How much memory the search may take.
+    pub(super) room: Room,
+    /// Who saves the search while it runs.
+    pub(super) keeper: Option<Keeper>,
     pub(super) began: Instant,
     /// How many batches there were.
     pub(super) batches: u32,
@@ -36,14 +42,27 @@ pub(super) struct Driver<'a> {
 impl Driver<'_> {
     /// Runs batches until the search ends.
     pub(super) fn drive(&mut self, tell: &mut dyn FnMut(&Progress<'_>)) -> Result<Ended> {
+        self.search.bound_memory(self.room.clone());
         loop {
+            let status = self.search.status();
+            if let Some(trouble) = &status.trouble {
+                return Err(Error::Input(format!(
+                    "the plans that wait take more memory than --memory allows, and {trouble}; raise --memory, or make \
+                     room on the disk"
+                )));
+            }
             if self.check.limits.stop.load(Relaxed) {
                 return Ok(Ended::Interrupted);
             }
             if self.time_left().is_some_and(|left| left.is_zero()) {
                 return Ok(Ended::Limit);
             }
-            let batch = if self.search.samples() { BATCH << self.batches } else { BATCH }.min(LARGEST_BATCH);
+            let batch = match status.returned {
+                0 if self.search.samples() => (BATCH << self.batches).min(LARGEST_BATCH),
+                0 => (self.tally.executions as usize / BATCH).clamp(BATCH, LARGEST_SYSTEMATIC),
+                // What is left of a batch that was cut short comes first, and alone: then all is as if it had not been.
+                returned => returned,
+            };
             self.batches = (self.batches + 1).min(LARGEST_BATCH.ilog2());
             let room = match self.check.options.executions {
                 Some(most) => (most.saturating_sub(self.tally.executions)).min(batch as u64) as usize,
@@ -53,17 +72,26 @@ impl Driver<'_> {
                 return Ok(Ended::Limit);
             }
             let plans: Vec<Plan> = std::iter::from_fn(|| self.search.next()).take(room).collect();
+            if plans.is_empty() && self.search.status().trouble.is_some() {
+                continue;
+            }
             if plans.is_empty() {
                 return Ok(Ended::Exhausted);
             }
-            let (plans, results) = self.run_batch(plans, tell);
+            let (plans, results) = self.run_batch(plans, &status, tell);
             let known = self.tally.points.len();
             if let Some(ended) = self.take_results(plans, results)? {
                 return Ok(ended);
             }
+            if self.tally.points.len() != known
+                && let Some(coverage) = &mut self.tally.coverage
+            {
+                coverage.start_over();
+            }
             if self.tally.points.len() != known && !self.search.samples() {
                 // Steps are counted anew.
                 self.search = self.check.options.search();
+                self.search.bound_memory(self.room.clone());
                 self.tally.restarts += 1;
                 self.tally.classes.clear();
             }
@@ -78,12 +106,21 @@ impl Driver<'_> {
         self.check.options.time.map(|limit| limit.saturating_sub(self.time()))
     }
 
+    /// Saves the search, if anyone wants that.
+    pub(super) fn save(&mut self) {
+        if let Some(keeper) = &mut self.keeper {
+            self.tally.time += self.began.elapsed();
+            self.began = Instant::now();
+            keeper.try_to_save(&self.tally, &self.search);
+        }
+    }
+
     fn run_batch(
         &mut self,
         plans: Vec<Plan>,
+        status: &Status,
         tell: &mut dyn FnMut(&Progress<'_>),
     ) -> (Vec<Plan>, Vec<Option<Executed>>) {
-        let status = self.search.status();
         let mut batch = self.shared.lock();
         batch.next = 0;
         batch.cut = plans.len();
@@ -91,12 +128,19 @@ impl Driver<'_> {
         batch.plans = plans;
         batch.points = self.tally.points.clone();
         batch.detail = match self.search.needs_touches() {
+            _ if self.tally.coverage.is_some() => Detail::Places,
             Touches::All => Detail::Touches,
             Touches::States => Detail::States,
             Touches::None if self.search.needs_decisions() => Detail::Decisions,
             Touches::None => Detail::End,
         };
         self.shared.work.notify_all();
+        if self.keeper.as_ref().is_some_and(Keeper::is_due) {
+            // There is nothing else to do here while the workers run. Plans that are out are saved as not run.
+            drop(batch);
+            self.save();
+            batch = self.shared.lock();
+        }
         let mut told = Instant::now();
         while batch.running > 0 || batch.next < batch.cut {
             let wait = self.shared.done.wait_timeout(batch, TELL);
@@ -112,11 +156,12 @@ impl Driver<'_> {
                 tell(&Progress {
                     executions: self.tally.executions + done,
                     time: self.time(),
-                    status: &status,
+                    status,
                     findings: self.tally.findings.len() + self.tally.races.reports().len(),
                 });
             }
         }
+        self.tally.lost += std::mem::take(&mut batch.lost);
         (std::mem::take(&mut batch.plans), std::mem::take(&mut batch.results))
     }
 
@@ -124,14 +169,18 @@ impl Driver<'_> {
     fn take_results(&mut self, plans: Vec<Plan>, results: Vec<Option<Executed>>) -> Result<Option<Ended>> {
         let mut ended = None;
         let mut points = (*self.tally.points).clone();
+        let mut unrun = false;
         for (plan, result) in plans.into_iter().zip(results) {
-            let (run, stuck) = match result {
-                _ if ended.is_some() => {
+            let (mut run, stuck) = match result {
+                // The order in which results come in decides what a systematic search does next: it shall not depend on
+                // when one was interrupted.
+                _ if ended.is_some() || unrun && !self.search.samples() => {
                     self.search.give_back_unrun(&plan);
                     continue;
                 }
                 None | Some(Err(Error::Interrupted)) => {
                     self.search.give_back_unrun(&plan);
+                    unrun = true;
                     continue;
                 }
                 Some(Err(error)) => return Err(error),
@@ -139,9 +188,12 @@ impl Driver<'_> {
             };
             self.tally.executions += 1;
             self.tally.steps += u64::from(run.execution.steps);
-            for &note in &run.execution.notes {
+            // One that was asked for all it touches need not have room for that.
+            let told = |note: &&Note| !(plan.touches && **note == Note::LogFull);
+            for &note in run.execution.notes.iter().filter(told) {
                 self.tally.notes |= 1 << (note as u8);
             }
+            self.cover(&plan, &mut run);
             self.search.done(&plan, &run.execution);
             match run.forked {
                 None => self.tally.undone += 1,
@@ -173,6 +225,7 @@ impl Driver<'_> {
                     ended = Some(Ended::Found);
                 }
             }
+            self.tried(&plan, failed);
             // What went wrong comes first; where the search stops at either, that is enough.
             let enough = failed && ended.is_some() && self.check.options.races == Races::Stop;
             if !enough && self.take_races(&plan, &run)? {
@@ -183,6 +236,17 @@ impl Driver<'_> {
             self.tally.points = Arc::new(points);
         }
         Ok(ended)
+    }
+
+    /// Counts what an execution has covered, if that is asked for.
+    fn cover(&mut self, plan: &Plan, run: &mut Run) {
+        let time = self.time();
+        let Some(coverage) = &mut self.tally.coverage else { return };
+        coverage.take(run, time);
+        if self.search.samples() && !plan.fingerprint {
+            // A sampler must not learn more than without: it would choose otherwise.
+            run.execution.fingerprint = None;
+        }
     }
 
     /// The limits of the executions of this batch.

@@ -45,6 +45,7 @@ impl Driver<'_> {
         let Some(mut finding) = closeup.into_finding(&camera, self.tally.executions) else {
             return Ok(false);
         };
+        finding.predicted = self.prediction(plan)?;
         if let Some(input) = input
             && self.leads_there_with(&input, &finding)?
         {

@@ -5,7 +5,9 @@
 use crate::scope::Patterns;
 use crate::suppress::Suppressions;
 use crate::zygote::{Carrier, Limits};
-use heisen_search::{Burst, Delay, Dfs, Dpor, FairPct, Icb, Pct, Portfolio, Pos, Random, Search, Surw};
+use heisen_search::{
+    Burst, Delay, Dfs, Directed, Dpor, FairPct, Icb, Pct, Portfolio, Pos, Random, Search, Surw,
+};
 use heisen_trace::{Faults, World};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -36,6 +38,8 @@ pub enum Kind {
     Surw,
     /// Delay bounding.
     Delay,
+    /// Steered to what other executions have shown to be possible.
+    Directed,
     /// All samplers in turn, by results.
     Portfolio,
 }
@@ -80,6 +84,8 @@ pub struct Options {
     pub scope: Patterns,
     /// Workers.
     pub jobs: usize,
+    /// Bytes that waiting plans, and states that were seen, may take of memory.
+    pub memory: usize,
     /// What carries the threads.
     #[serde(default)]
     pub carrier: Carrier,
@@ -105,6 +111,9 @@ pub struct Options {
     /// Races that are not to be reported.
     #[serde(default)]
     pub suppressions: Suppressions,
+    /// Whether hints are shown, and not only counted.
+    #[serde(default)]
+    pub hints: bool,
 }
 
 /// What becomes of data races in an instrumented program.
@@ -153,6 +162,7 @@ impl Options {
             Kind::Pos => Pos::new(self.seed).into(),
             Kind::Surw => Surw::new(self.seed).into(),
             Kind::Delay => Delay::new(self.seed, self.delays).into(),
+            Kind::Directed => Directed::new(self.seed).into(),
             Kind::Portfolio => Portfolio::new(self.seed).into(),
         }
     }

@@ -1,10 +1,13 @@
 //! What a check has done and found: the tally that grows with each execution, how it is getting on, and the outcome of the
 //! whole.
 
+use super::predicted::Tried;
+use crate::coverage::Coverage;
+use crate::error::Error;
 use crate::points::Points;
 use crate::raced::Raced;
 use heisen_search::{Search, Status};
-use heisen_trace::Finding;
+use heisen_trace::{Finding, Prediction};
 use heisen_wire::runner;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashSet};
@@ -43,15 +46,24 @@ pub struct Tally {
     /// Why that was not so for the last of the others: one of `heisen_wire::runner`, 0 if nobody wanted it.
     #[serde(default)]
     pub forked: u32,
+    /// How often a parked program was gone, and what it had to run was run by another.
+    #[serde(default)]
+    pub lost: u64,
     /// Classes of equivalent executions that were seen, by the hashes of their graphs; empty where nobody asked.
     #[serde(default)]
     pub classes: HashSet<u64>,
+    /// What its executions have covered, where that is asked for.
+    #[serde(default)]
+    pub coverage: Option<Coverage>,
     /// Whether the program has instrumented code.
     #[serde(default)]
     pub instrumented: bool,
     /// Data races.
     #[serde(default)]
     pub races: Raced,
+    /// Predictions that are worth a hint if they do not come true.
+    #[serde(default)]
+    pub(super) tried: Vec<Tried>,
 }
 
 impl Tally {
@@ -80,6 +92,8 @@ pub enum Ended {
     Limit,
     /// The user interrupted.
     Interrupted,
+    /// It could not go on.
+    Failed,
 }
 
 /// The verdict of a whole check.
@@ -93,12 +107,16 @@ pub struct Outcome {
     pub status: Status,
     /// What was not controlled, in sentences.
     pub not_controlled: Vec<String>,
+    /// What was predicted, and no execution came to.
+    pub hints: Vec<Prediction>,
     /// Whether preemptions were searched at some places only.
     pub scoped: bool,
     /// Whether all accesses of memory that conflict were scheduling points.
     pub sound: bool,
     /// The search itself, to be saved.
     pub search: Search,
+    /// Why it could not go on, if it has failed.
+    pub error: Option<Error>,
 }
 
 impl Outcome {

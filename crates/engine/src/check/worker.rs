@@ -15,6 +15,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Fewer plans than these are not handed to a worker, where there are more: to pass the turn costs as much as some executions.
 const FEWEST: usize = 8;
+/// How often a parked program may be gone before what it has to run is given up.
+const MOST_LOST: u64 = 2;
 
 /// An execution, and where it was if it did not move.
 pub(super) type Executed = Result<(Run, Option<Stuck>)>;
@@ -30,6 +32,8 @@ pub(super) struct Batch {
     pub(super) results: Vec<Option<Executed>>,
     pub(super) running: usize,
     pub(super) closed: bool,
+    /// How often a parked program was gone.
+    pub(super) lost: u64,
     /// What they are to log.
     pub(super) detail: Detail,
     /// Accesses that are scheduling points in these executions.
@@ -80,11 +84,12 @@ impl Check<'_> {
             limits.points = batch.points.clone();
             let detail = batch.detail;
             drop(batch);
-            let results = self.execute(&limits, &mut zygote, &plans, detail);
+            let (results, lost) = self.execute(&limits, &mut zygote, &plans, detail);
             if results.iter().any(Result::is_err) {
                 zygote = None;
             }
             batch = shared.lock();
+            batch.lost += lost;
             for (index, result) in (first..).zip(results) {
                 let stop = match &result {
                     Err(_) => true,
@@ -102,18 +107,25 @@ impl Check<'_> {
         }
     }
 
-    /// Runs plans in order. Ends early, with fewer results than plans, after an error or a stuck execution.
+    /// Runs plans in order. Ends early, with fewer results than plans, after an error or a stuck execution. If the parked
+    /// program is gone, it is started again: someone may have killed it. Tells how often that was so.
     fn execute(
         &self,
         limits: &Limits,
         slot: &mut Option<Zygote>,
         plans: &[Plan],
         detail: Detail,
-    ) -> Vec<Executed> {
+    ) -> (Vec<Executed>, u64) {
         let mut results = Vec::new();
+        let mut lost = 0;
         while results.len() < plans.len() {
             let more = self.execute_some(limits, slot, &plans[results.len()..], detail, &mut results);
             if let Err(error) = more {
+                if slot.as_ref().is_some_and(Zygote::is_gone) && lost < MOST_LOST {
+                    *slot = None;
+                    lost += 1;
+                    continue;
+                }
                 results.push(Err(error));
                 break;
             }
@@ -121,7 +133,7 @@ impl Check<'_> {
                 break;
             }
         }
-        results
+        (results, lost)
     }
 
     fn execute_some(
@@ -143,10 +155,12 @@ impl Check<'_> {
         let mut watcher = StuckWatcher { check: self, seen: None };
         let runs = zygote.run_all(&jobs, detail, Some(&mut watcher))?;
         for (run, plan) in runs.into_iter().zip(plans) {
-            let run = match run.execution.diverged {
-                // Once more, as that may pass (CHESS, OSDI'08, section 4.2).
-                Some(_) => zygote.run(Job::Plan(plan), detail, Some(&mut watcher))?,
-                None => run,
+            // Once more, as that may pass (CHESS, OSDI'08, section 4.2); and someone may have killed it.
+            let killed = run.execution.end == End::Signal(libc::SIGKILL);
+            let run = if run.execution.diverged.is_some() || killed {
+                zygote.run(Job::Plan(plan), detail, Some(&mut watcher))?
+            } else {
+                run
             };
             let stuck = (run.execution.end == End::Stuck)
                 .then(|| Stuck { spins: zygote.was_spinning(), ..watcher.seen.take().unwrap_or_default() });

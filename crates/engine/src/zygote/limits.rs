@@ -70,7 +70,7 @@ impl Default for Limits {
     fn default() -> Limits {
         Limits {
             carrier: Carrier::default(),
-            in_process: false,
+            in_process: true,
             steps: 1_000_000,
             hang: Duration::from_secs(10),
             memory: sys::total_memory() / 5 * 4,

@@ -93,7 +93,9 @@ impl Zygote {
         let directory = around.as_ref().and_then(Around::directory);
         write_world(mapping.wire(), &limits.world);
         write_heap(mapping.wire(), &limits.world, program);
-        if output == Output::Dropped && around.is_none() && limits.in_process {
+        // Leaks are what nothing leads to, and what is saved of the program's memory would.
+        let plain = output == Output::Dropped && around.is_none() && !limits.world.leaks;
+        if plain && limits.in_process {
             mapping.wire().reset.store(runner::ASKED, Relaxed);
         }
         let mut command = Command::new(&program.path);
@@ -130,6 +132,7 @@ impl Zygote {
             around,
             spinning: false,
             suspicion: SUSPECT,
+            gone: false,
             ended: false,
         })
     }

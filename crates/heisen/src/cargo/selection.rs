@@ -115,7 +115,8 @@ pub fn arguments(executable: &Executable, test: &Test, for_tests: &[OsString]) -
         return for_tests.to_vec();
     }
     let mut words = vec![OsString::from(&test.name)];
-    words.extend(["--exact", "--nocapture", "--test-threads=1"].map(OsString::from));
+    // Without colours, as the harness would look for a description of the terminal in each execution.
+    words.extend(["--exact", "--nocapture", "--test-threads=1", "--color=never"].map(OsString::from));
     if test.ignored {
         words.push("--include-ignored".into());
     }

@@ -134,6 +134,11 @@ impl Session<'_> {
             origin: &self.origin,
         };
         let schedules = explored.write_schedules(&place)?;
+        if let Some(error) = &explored.outcome.error
+            && schedules.is_empty()
+        {
+            return Err(error.clone());
+        }
         if explored.outcome.ended == Ended::Interrupted && schedules.is_empty() {
             let path = explored.save(&place)?;
             return Ok(Verdict::Interrupted(path));

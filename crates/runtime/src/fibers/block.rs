@@ -96,7 +96,9 @@ pub fn thread_of_handle(handle: usize) -> Option<usize> {
 
 /// Where in the table a control block is, or would be. There is always a free place, as threads are fewer.
 fn place_of_handle(fs: usize) -> &'static Cell<u16> {
-    let mut at = (fs >> 6).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - HANDLES.trailing_zeros());
+    // Blocks of threads lie side by side, or at the ends of stacks of the same size: either way they are near each other here,
+    // and few pages are written.
+    let mut at = (fs >> 6) ^ (fs >> 20);
     loop {
         let place = &F.by_handle[at % HANDLES];
         if place.get() == 0 || thread(place.get() as usize - 1).fs.get() == fs {

@@ -69,7 +69,7 @@ pub fn may_be_of_glibc(address: usize) -> bool {
     }
     let mut mapped = false;
     sys::each_mapping(|from, to, rights, name| {
-        mapped |= rights[1] == b'w' && name.is_empty() && (from + ALIGN..to).contains(&address);
+        mapped |= &rights[1..] == b"w-p" && name.is_empty() && (from + ALIGN..to).contains(&address);
     });
     // There, two words lie before it: 0, and how many whole pages it has, with a bit that says that it is such a one.
     const OF_ITS_OWN: usize = 2;

@@ -117,7 +117,7 @@ fn roots(here: usize, pending: &mut Pending) {
     let main = if me() == 0 { here } else { thread(0).sp.get() };
     sys::each_mapping(|from, to, rights, name| {
         let ours = (BASE..quarantine::END).contains(&from) || race::owns(from);
-        if rights[1] != b'w' || ours || to - from > HUGE {
+        if rights[1] != b'w' || rights[3] != b'p' || ours || to - from > HUGE {
             return;
         }
         if name.starts_with(b"[stack]") {

@@ -5,6 +5,7 @@
 
 mod burst;
 mod delay;
+mod directed;
 mod pct;
 mod pending;
 mod pos;
@@ -17,7 +18,7 @@ use crate::sleep;
 use core::cell::Cell;
 use core::sync::atomic::Ordering::Relaxed;
 use heisen_trace::DecisionKind;
-use heisen_wire::{Expected, policy};
+use heisen_wire::{Expected, Hold, policy};
 use random::below;
 
 struct Policy {
@@ -69,8 +70,9 @@ impl Mark {
 const OFTEN: u64 = 4;
 const STEPS_OF_RARITY: u64 = 8;
 
-/// Sets the policy of the execution that begins; `expected` is what SURW knows of its threads.
-pub fn begin(plan: &heisen_wire::Plan, expected: &'static [Expected]) {
+/// Sets the policy of the execution that begins; `expected` is what SURW knows of its threads,
+/// and `holds` where it is steered to.
+pub fn begin(plan: &heisen_wire::Plan, expected: &'static [Expected], holds: &[Hold]) {
     let kind = plan.policy.load(Relaxed);
     let parameter = plan.parameter.load(Relaxed);
     let steps = plan.expected_steps.load(Relaxed).max(1);
@@ -82,6 +84,7 @@ pub fn begin(plan: &heisen_wire::Plan, expected: &'static [Expected]) {
         policy::PCT | policy::FAIR_PCT => pct::begin(parameter, steps, kind == policy::FAIR_PCT),
         policy::DELAY => delay::begin(parameter, steps),
         policy::SURW => surw::begin(parameter, expected),
+        policy::DIRECTED => directed::begin(holds),
         _ => {}
     }
     for (number, _) in threads() {
@@ -109,6 +112,13 @@ pub fn created(number: usize) {
     }
 }
 
+/// The running thread touches something, as [`touch`](crate::touch) tells it.
+pub fn touched(op: u8, object: u64) {
+    if P.kind.get() == policy::DIRECTED {
+        directed::touched(op, object);
+    }
+}
+
 /// Which of the choices takes step `step`; `able` if the running thread could go on, which is choice 0 then.
 #[inline]
 pub fn thread(choices: Choices, step: u32, able: bool) -> usize {
@@ -128,20 +138,27 @@ fn sampled(kind: u32, choices: Choices, step: u32, able: bool) -> usize {
         policy::POS => pos::choose(choices, step),
         policy::SURW => surw::choose(choices),
         policy::DELAY => delay::choose(choices, step),
+        policy::DIRECTED => directed::choose(choices, able, P.parameter.get()),
         _ => 0,
     }
 }
 
 /// Which of `options` waiters is woken.
 pub fn waiter(options: usize) -> usize {
-    if P.kind.get() == policy::DEFAULT { 0 } else { below(options as u64) as usize }
+    if is_default() { 0 } else { below(options as u64) as usize }
+}
+
+/// Whether all that is not steered is choice 0.
+fn is_default() -> bool {
+    let kind = P.kind.get();
+    kind == policy::DEFAULT || kind == policy::DIRECTED && P.parameter.get() == 0
 }
 
 /// Which of `options` values is taken. Of what the program asks for, each with the same chance. Spurious wake-ups and
 /// faults are rare, and how rare differs between executions: so the budget is neither always used up by the first
 /// hundred calls of a long program, nor hardly ever used by a short one.
 pub fn value(kind: DecisionKind, options: usize) -> usize {
-    if P.kind.get() == policy::DEFAULT {
+    if is_default() {
         return 0;
     }
     if kind == DecisionKind::Choose {

@@ -68,7 +68,7 @@ pub fn prepare() {
         return;
     }
     sys::each_mapping(|from, to, rights, _| {
-        if rights[1] == b'w' && to - from <= LARGE && !owns(from) {
+        if rights[1] == b'w' && rights[3] == b'p' && to - from <= LARGE && !owns(from) {
             shadow::prepare(from, to);
         }
     });

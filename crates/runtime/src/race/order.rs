@@ -10,20 +10,23 @@ use super::epoch::Epoch;
 use super::{is_on, mode, shadow};
 use crate::sched::{me, threads};
 use core::cell::Cell;
+use heisen_trace::touch::NOWHERE;
 use heisen_wire::MAX_THREADS;
 
+// As for `sched::Sched`.
+#[repr(C, align(4096))]
 pub struct Threads {
-    clocks: [Clock; MAX_THREADS],
-    epochs: [Cell<Epoch>; MAX_THREADS],
-    /// For fences: what was known at the last release fence, what acquire fences will learn.
-    fence_release: [Clock; MAX_THREADS],
-    fence_acquire: [Clock; MAX_THREADS],
     /// The epoch of the running thread.
     now: Cell<Epoch>,
     /// Counts what changes any clock.
     changes: Cell<u64>,
     /// For [`settled`]: the thread that was asked for last, at which change, and the answer.
     settled: Cell<(u32, u64, u32)>,
+    clocks: [Clock; MAX_THREADS],
+    epochs: [Cell<Epoch>; MAX_THREADS],
+    /// For fences: what was known at the last release fence, what acquire fences will learn.
+    fence_release: [Clock; MAX_THREADS],
+    fence_acquire: [Clock; MAX_THREADS],
 }
 
 // SAFETY: as for `sched::S`.
@@ -203,10 +206,9 @@ pub fn fence_acquire() -> &'static Clock {
 
 /// An address for something that has none: a descriptor, say.
 pub fn key(space: usize, number: usize) -> usize {
-    /// Addresses at which no program has anything; see `shadow`.
-    const NOWHERE: usize = 0x08_0000_0000;
+    /// Within `NOWHERE_END`: there are fewer than eight.
     const SPACE: usize = 1 << 24;
-    NOWHERE + space * SPACE + (number * 8) % SPACE
+    NOWHERE as usize + space * SPACE + (number * 8) % SPACE
 }
 
 /// Spaces of [`key`].

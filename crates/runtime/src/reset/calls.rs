@@ -329,7 +329,8 @@ impl Calls {
             nr::RT_SIGACTION => self.action(args),
             nr::SIGALTSTACK => self.alternate(args),
             nr::BRK => {
-                self.break_changed.set(true);
+                // With 0 it only asks.
+                self.break_changed.set(self.break_changed.get() || args[0] != 0);
                 Fate::Made
             }
             nr::MMAP => self.map(args),
@@ -523,6 +524,10 @@ extern "C" fn on_fault(_signal: c_int, info: *const usize, _context: *mut usize)
     let sent = code <= 0;
     let seen = c.selector.load(Relaxed);
     c.selector.store(UNSEEN, Relaxed);
+    if !sent && c.snapshot.covers_more(address) {
+        leave(c, runner::TOO_LARGE);
+        return;
+    }
     if sent || !c.snapshot.written(address) {
         // What the program wants to happen then, or the default, when the instruction is tried again.
         leave(c, runner::CRASH);

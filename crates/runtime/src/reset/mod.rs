@@ -9,14 +9,16 @@
 //!
 //! All that the runner itself keeps lies in memory of its own, at an address where nothing else is.
 
+mod bindings;
 pub mod calls;
+mod exit;
 mod snapshot;
 
 use crate::{report, sys};
 use core::arch::{asm, naked_asm};
 use core::cell::Cell;
-use core::sync::atomic::AtomicU8;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
+use core::sync::atomic::{AtomicBool, AtomicU8};
 use heisen_wire::{MAX_DECISIONS, Wire, flag, runner, turn};
 
 /// Where the runner's memory is, and how it is laid out.
@@ -50,6 +52,7 @@ struct Control {
     resets: Cell<u32>,
     /// Whether the execution that runs cannot be undone.
     left: Cell<bool>,
+    bindings: bindings::Bindings,
     calls: calls::Calls,
     snapshot: snapshot::Snapshot,
     other_canary: Cell<u64>,
@@ -72,6 +75,23 @@ struct Context {
     control: Cell<u64>,
 }
 
+/// Whether this is a runner. Lies in the program's memory, unlike all else: there is none of it elsewhere.
+static RUNNER: AtomicBool = AtomicBool::new(false);
+
+/// Whether every system call of this process is seen: it is a runner, in an execution that can be undone so far.
+pub fn sees() -> bool {
+    RUNNER.load(Relaxed) && !control().left.get()
+}
+
+/// A word of the runtime's has got a value that costs much to find, and is the same in all executions as long as the code at this
+/// address is.
+pub fn keep<T>(word: &T, value: usize, code: usize) {
+    assert!(size_of::<T>() == size_of::<usize>());
+    if RUNNER.load(Relaxed) && control().bindings.stays(code) {
+        control().snapshot.keep(core::ptr::from_ref(word) as usize, value);
+    }
+}
+
 fn control() -> &'static Control {
     // SAFETY: only called in a runner, which has mapped that memory, zeroed, before; all of it is cells and atomics.
     unsafe { &*(BASE as *const Control) }
@@ -79,7 +99,7 @@ fn control() -> &'static Control {
 
 /// Whether the slots of this turn can be run in a runner.
 pub fn suits(wire: &Wire) -> bool {
-    const PLAIN: u32 = flag::DECISIONS | flag::STATES | flag::TOUCHES;
+    const PLAIN: u32 = flag::DECISIONS | flag::STATES | flag::TOUCHES | flag::PLACES;
     wire.reset.load(Relaxed) == runner::ASKED && wire.slots[0].plan.flags.load(Relaxed) & !PLAIN == 0
 }
 
@@ -129,10 +149,13 @@ fn begin(wire: &Wire, first: usize, decisions: u32) {
     let c = control();
     c.canary.set(CANARY);
     c.other_canary.set(CANARY);
+    RUNNER.store(true, Relaxed);
     c.slot.set(first);
     c.decisions.set(decisions);
     c.points.set(wire.points_version.load(Relaxed));
     c.fs.set(crate::sched::thread(0).fs.get());
+    c.bindings.find();
+    exit::shorten();
     if !c.calls.begin() {
         refuse(wire, runner::NO_DISPATCH);
     }
@@ -211,6 +234,9 @@ extern "C" fn next(status: i32) -> ! {
     let whole = c.canary.get() == CANARY && c.other_canary.get() == CANARY;
     // At the first ones and then ever more rarely, all of the memory is looked at.
     let thorough = c.resets.get().is_power_of_two();
+    if thorough {
+        c.bindings.keep(&c.snapshot);
+    }
     if !whole || !c.calls.undo() || !c.snapshot.put_back(thorough) {
         wire.reset_reason.store(runner::DAMAGED, Relaxed);
         wire.reset.store(runner::REFUSED, Relaxed);

@@ -1,11 +1,12 @@
 //! The memory of the program, saved at one moment and put back at another.
 //!
 //! All of it is write-protected when it is saved. The first write to a page comes to [`Snapshot::written`], by a signal, which
-//! makes the page writable for good and notes it: it is *hot*, and is put back after each execution. So once the pages are known
-//! that a program writes to, nothing has to be asked of the kernel. What the kernel itself writes on behalf of the program it
+//! makes the page writable and notes it: it is *hot*, and is put back after each execution. So once the pages are known
+//! that a program writes to, nothing has to be asked of the kernel. One that stays as it was cools down again: there is much that only
+//! the first execution does. What the kernel itself writes on behalf of the program it
 //! would refuse to write there: [`calls`](super::calls) sees every call and makes its buffers hot before.
 
-use crate::sys;
+use crate::{report, sys};
 use core::arch::asm;
 use core::cell::Cell;
 use heisen_wire::runner;
@@ -21,6 +22,9 @@ const MAX_REGIONS: usize = 256;
 const MAX_HOT: usize = 2048;
 /// Regions beyond this size are none of an ordinary program.
 const MAX_REGION: usize = 1 << 34;
+/// A page cools down that was found to be as it was so often.
+const IDLE: u8 = 3;
+const NEVER: u8 = u8::MAX;
 /// So far below its end at that time the stack of the main thread may grow.
 const GROWTH: usize = 8 << 20;
 
@@ -44,6 +48,8 @@ pub struct Snapshot {
     saved: Cell<usize>,
     /// Pages that were written to, and where they are saved; 0 if they were zeros.
     hot: [Cell<(usize, usize)>; MAX_HOT],
+    /// How often in a row each of them was found to be as it was; [`NEVER`] if it cannot be protected.
+    idle: [Cell<u8>; MAX_HOT],
     hot_count: Cell<usize>,
 }
 
@@ -105,7 +111,11 @@ impl Snapshot {
 
     fn add(&self, from: usize, to: usize, rights: &[u8], name: &[u8]) -> Result<(), u32> {
         let count = self.count.get();
-        if count == MAX_REGIONS || to - from > MAX_REGION || rights[2] == b'x' {
+        let shared = rights[3] == b's';
+        if shared && from == core::ptr::from_ref(report::wire()) as usize {
+            return Ok(());
+        }
+        if shared || count == MAX_REGIONS || to - from > MAX_REGION || rights[2] == b'x' {
             return Err(runner::TOO_LARGE);
         }
         if name.first() == Some(&b'/') {
@@ -140,11 +150,19 @@ impl Snapshot {
             || regions.any(|region| (region.from.get()..region.to.get()).contains(&address))
     }
 
+    /// Whether a write to this address was refused by us, but there is no room for another hot page.
+    pub fn covers_more(&self, address: usize) -> bool {
+        self.hot_count.get() == MAX_HOT && !self.is_hot(address & !(PAGE - 1)) && self.covers(address)
+    }
+
+    fn is_hot(&self, page: usize) -> bool {
+        self.hot[..self.hot_count.get()].iter().any(|hot| hot.get().0 == page)
+    }
+
     /// A write to this address was refused: whether that was by us, and it may go on.
     pub fn written(&self, address: usize) -> bool {
         let page = address & !(PAGE - 1);
-        let known = self.hot[..self.hot_count.get()].iter().any(|hot| hot.get().0 == page);
-        self.covers(address) && !known && self.make_hot(page, true)
+        self.covers(address) && !self.is_hot(page) && self.make_hot(page, true)
     }
 
     fn make_hot(&self, page: usize, writable: bool) -> bool {
@@ -153,6 +171,7 @@ impl Snapshot {
             return false;
         }
         self.hot[count].set((page, self.find(page).unwrap_or(0)));
+        self.idle[count].set(if writable { 0 } else { NEVER });
         self.hot_count.set(count + 1);
         if writable {
             sys::set_writable(page, PAGE, true);
@@ -170,11 +189,16 @@ impl Snapshot {
     }
 
     fn save(&self, page: usize) -> bool {
+        let entered = self.enter(page);
+        entered.inspect(|&saved| copy(saved, page)).is_some()
+    }
+
+    /// Enters a page in the table: where it is to be saved, if there is room.
+    fn enter(&self, page: usize) -> Option<usize> {
         let index = self.saved.get();
         if index == MAX_PAGES {
-            return false;
+            return None;
         }
-        copy(place(index), page);
         let number = page / PAGE;
         let mut slot = slot_of(number);
         while table()[slot % TABLE].get() != 0 {
@@ -182,7 +206,17 @@ impl Snapshot {
         }
         table()[slot % TABLE].set((index as u64 + 1) << NUMBER_BITS | number as u64);
         self.saved.set(index + 1);
-        true
+        Some(place(index))
+    }
+
+    /// Makes a place for a hot page that was zeros; none if there is no room.
+    fn save_clear(&self, page: usize) -> Option<usize> {
+        let mut pages = self.hot[..self.hot_count.get()].iter();
+        let hot = pages.find(|hot| hot.get().0 == page)?;
+        let saved = self.enter(page)?;
+        clear(saved);
+        hot.set((page, saved));
+        Some(saved)
     }
 
     /// Where a page is saved; none if it was not there.
@@ -198,6 +232,15 @@ impl Snapshot {
                 return Some(place((entry >> NUMBER_BITS) as usize - 1));
             }
             slot += 1;
+        }
+    }
+
+    /// A word, which was just written, is put back as this from now on.
+    pub fn keep(&self, address: usize, value: usize) {
+        let page = address & !(PAGE - 1);
+        if let Some(saved) = self.find(page).or_else(|| self.save_clear(page)) {
+            // SAFETY: a whole page is saved there, and the word does not reach beyond it.
+            unsafe { ((saved + address % PAGE) as *mut usize).write(value) };
         }
     }
 
@@ -229,6 +272,9 @@ impl Snapshot {
     /// Puts all memory back as it was, and looks whether it is, if wanted; false if it is not, or may not be.
     pub fn put_back(&self, thorough: bool) -> bool {
         let rseq = crate::fibers::rseq_area();
+        if thorough {
+            self.cool_down();
+        }
         // The kernel writes there, and does not like others to.
         let kept = rseq.map(read_words);
         for hot in &self.hot[..self.hot_count.get()] {
@@ -243,6 +289,30 @@ impl Snapshot {
         self.hot_count.get() < MAX_HOT && (!thorough || self.is_as_it_was(rseq.unwrap_or(0)))
     }
 
+    /// Protects pages again that have not changed for some time.
+    fn cool_down(&self) {
+        let mut index = 0;
+        while index < self.hot_count.get() {
+            let (page, saved) = self.hot[index].get();
+            let idle = &self.idle[index];
+            let region = |region: &Region| (region.from.get()..region.to.get()).contains(&page);
+            let as_it_was = if saved == 0 { is_clear(page) } else { is_same(page, saved, 0) };
+            let stays = !as_it_was || !self.regions[..self.count.get()].iter().any(region);
+            if idle.get() != NEVER {
+                idle.set(if stays { 0 } else { idle.get() + 1 });
+            }
+            if idle.get() == NEVER || idle.get() < IDLE {
+                index += 1;
+            } else {
+                sys::set_writable(page, PAGE, false);
+                let last = self.hot_count.get() - 1;
+                self.hot_count.set(last);
+                self.hot[index].set(self.hot[last].get());
+                idle.set(self.idle[last].get());
+            }
+        }
+    }
+
     /// Compares all memory with what was saved, but for the words at `but`.
     fn is_as_it_was(&self, but: usize) -> bool {
         let saved = table().iter().map(Cell::get).filter(|entry| *entry != 0);
@@ -250,15 +320,24 @@ impl Snapshot {
             let page = (entry & ((1 << NUMBER_BITS) - 1)) as usize * PAGE;
             (page, place((entry >> NUMBER_BITS) as usize - 1))
         });
-        pages.all(|(page, saved)| {
-            (0..PAGE).step_by(8).all(|at| {
-                // SAFETY: both are whole pages that can be read.
-                let word = |at: usize| unsafe { (at as *const u64).read_volatile() };
-                let [is, was] = [page + at, saved + at].map(word);
-                is == was || (but..but + RSEQ).contains(&(page + at))
-            })
-        })
+        pages.all(|(page, saved)| is_same(page, saved, but))
     }
+}
+
+fn word(at: usize) -> u64 {
+    // SAFETY: callers pass words of pages that can be read.
+    unsafe { (at as *const u64).read_volatile() }
+}
+
+/// Compares two pages, but for the words at `but`.
+fn is_same(page: usize, saved: usize, but: usize) -> bool {
+    (0..PAGE)
+        .step_by(8)
+        .all(|at| word(page + at) == word(saved + at) || (but..but + RSEQ).contains(&(page + at)))
+}
+
+fn is_clear(page: usize) -> bool {
+    (0..PAGE).step_by(8).all(|at| word(page + at) == 0)
 }
 
 /// Bytes that the kernel keeps up to date in `struct rseq`.

@@ -16,6 +16,7 @@ use heisen_wire::MAX_THREADS;
 /// Words of a `cpu_set_t`.
 const WORDS: usize = 16;
 
+#[repr(align(4096))]
 struct Cpus {
     /// As asked for; 0: the real ones.
     asked: Cell<u32>,

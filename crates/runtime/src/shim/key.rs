@@ -5,6 +5,7 @@ use super::shims;
 use crate::glibc::real;
 use core::cell::Cell;
 use core::ffi::c_int;
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 const MAX_KEYS: usize = 1024;
 /// PTHREAD_DESTRUCTOR_ITERATIONS.
@@ -17,11 +18,14 @@ unsafe impl Sync for Keys {}
 
 static DESTRUCTORS: Keys = Keys([const { Cell::new(0) }; MAX_KEYS]);
 
+/// Keys from here on have never had a destructor: most programs have none at all, and threads end often.
+static MADE: AtomicUsize = AtomicUsize::new(0);
+
 /// Runs the destructors of the running thread's values, again while they leave new ones, as POSIX says.
 pub fn run_destructors() {
     for _ in 0..ROUNDS {
         let mut any = false;
-        for (key, destructor) in DESTRUCTORS.0.iter().enumerate() {
+        for (key, destructor) in DESTRUCTORS.0.iter().enumerate().take(MADE.load(Relaxed)) {
             if destructor.get() == 0 {
                 continue;
             }
@@ -75,6 +79,7 @@ fn remember(result: c_int, key: *const u32, destructor: usize) {
         // SAFETY: the real function has just written it.
         let number = unsafe { *key } as usize;
         DESTRUCTORS.0[number].set(destructor);
+        MADE.fetch_max(number + 1, Relaxed);
     }
 }
 

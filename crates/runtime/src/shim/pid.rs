@@ -64,7 +64,8 @@ pub fn known() -> bool {
 
 /// Whether this is the process that it was when it was forked, and not a child that shares its memory.
 pub fn is_own() -> bool {
-    sys::getpid() == P.own.get().real
+    // No child can come about unseen in a runner, and to ask there is not cheap.
+    crate::reset::sees() || sys::getpid() == P.own.get().real
 }
 
 /// The running thread's id. That of the main thread is the process's; in a forked child all others are the kernel's.

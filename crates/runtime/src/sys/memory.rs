@@ -105,6 +105,13 @@ pub fn set_writable(at: usize, size: usize, writable: bool) {
     call(SYS_MPROTECT, [at, size, protection, 0, 0, 0]);
 }
 
+/// Lets pages of code be written, when they cannot be executed, or executed again; whether that is allowed.
+pub fn set_code_writable(at: usize, size: usize, writable: bool) -> bool {
+    const PROT_READ_EXECUTE: usize = 5;
+    let protection = if writable { PROT_READ_WRITE } else { PROT_READ_EXECUTE };
+    call(SYS_MPROTECT, [at, size, protection, 0, 0, 0]) == 0
+}
+
 pub fn protect_none(at: usize, size: usize) {
     call(SYS_MPROTECT, [at, size, 0, 0, 0, 0]);
 }
@@ -137,8 +144,8 @@ pub fn program_break() -> usize {
     call(SYS_BRK, [0; 6]) as usize
 }
 
-/// Calls `with` for each private mapping of the process that can be read: where it begins and ends, its
-/// rights as four letters, and its name.
+/// Calls `with` for each mapping of the process that can be read: where it begins and ends, its rights as four letters, and its
+/// name.
 pub fn each_mapping(mut with: impl FnMut(usize, usize, &[u8], &[u8])) {
     let fd = call(SYS_OPEN, [c"/proc/self/maps".as_ptr() as usize, 0, 0, 0, 0, 0]);
     if fd < 0 {
@@ -173,7 +180,7 @@ fn mapping(line: &[u8], with: &mut impl FnMut(usize, usize, &[u8], &[u8])) {
     let (Some(range), Some(rights)) = (words.next(), words.next()) else { return };
     let mut ends = range.split(|&b| b == b'-').map(hexadecimal);
     let (Some(from), Some(to)) = (ends.next(), ends.next()) else { return };
-    if rights.len() == 4 && rights[0] == b'r' && rights[3] == b'p' {
+    if rights.len() == 4 && rights[0] == b'r' {
         with(from, to, rights, words.nth(3).unwrap_or_default());
     }
 }

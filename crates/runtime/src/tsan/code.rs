@@ -6,6 +6,7 @@
 //! functions begin and end. Both are read where the program is loaded, by glibc's `_dl_find_object`, which takes no lock.
 
 use crate::glibc::Real;
+use crate::reset;
 use core::cell::Cell;
 
 /// `_dl_find_object`, of glibc 2.35 and later.
@@ -43,6 +44,7 @@ pub fn is_instrumented(pc: usize) -> bool {
     let answer = look(pc - 1).unwrap_or(false);
     K.looking.set(false);
     known.set(pc << 1 | usize::from(answer));
+    reset::keep(known, known.get(), pc);
     answer
 }
 

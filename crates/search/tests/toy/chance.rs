@@ -47,7 +47,8 @@ fn seed(plan: &Plan) -> u64 {
         | Policy::FairPct { seed, .. }
         | Policy::Pos { seed }
         | Policy::Surw { seed, .. }
-        | Policy::Delay { seed, .. } => seed,
+        | Policy::Delay { seed, .. }
+        | Policy::Directed { seed, .. } => seed,
     }
 }
 

@@ -1,0 +1,265 @@
+//! Executions a second of six small programs, in C and as they are, against shuttle and loom on the same logic in Rust; and how
+//! many executions each needs to have seen everything: `cargo bench --bench executions`.
+//!
+//! All on one worker, ratios taken in one run. Where a search has not ended after [`MOST`] executions, "more" is said.
+
+use serde_json::Value;
+use shuttle::scheduler::{DfsScheduler, RandomScheduler};
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc as Shared;
+use std::sync::atomic::AtomicUsize as Counter;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
+
+/// Executions of which the rate is taken.
+const WALKS: usize = 100_000;
+/// The same of loom, which is slower.
+const LOOM_WALKS: usize = 10_000;
+/// Executions after which a search for all of them is given up.
+const MOST: usize = 200_000;
+
+/// The same logic for both, with the types of the crate at hand.
+macro_rules! programs {
+    ($module:ident, $krate:ident) => {
+        mod $module {
+            use $krate::sync::atomic::{AtomicIsize, AtomicUsize, Ordering::SeqCst};
+            use $krate::sync::{Arc, Condvar, Mutex};
+            use $krate::thread::spawn;
+
+            fn all<T: Send + Sync + 'static>(shared: T, count: usize, work: fn(&T, usize)) {
+                let shared = Arc::new(shared);
+                let threads: Vec<_> = (0..count)
+                    .map(|me| {
+                        let shared = shared.clone();
+                        spawn(move || work(&shared, me))
+                    })
+                    .collect();
+                threads.into_iter().for_each(|thread| thread.join().expect("no panic"));
+            }
+
+            pub fn mutex_counter() {
+                all(Mutex::new(0), 2, |total, _| (0..3).for_each(|_| *total.lock().unwrap() += 1));
+            }
+
+            pub fn racy_counter() {
+                all(AtomicUsize::new(0), 2, |total, _| {
+                    let seen = total.load(SeqCst);
+                    total.store(seen + 1, SeqCst);
+                });
+            }
+
+            pub fn ping_pong() {
+                all((Mutex::new(0), Condvar::new()), 2, |(lock, changed), me| {
+                    for _ in 0..2 {
+                        let mut turn = lock.lock().unwrap();
+                        while *turn != me {
+                            turn = changed.wait(turn).unwrap();
+                        }
+                        *turn = 1 - me;
+                        changed.notify_one();
+                    }
+                });
+            }
+
+            struct Stack {
+                head: AtomicIsize,
+                next: [AtomicIsize; 4],
+            }
+
+            impl Stack {
+                fn push(&self, node: isize) {
+                    loop {
+                        let seen = self.head.load(SeqCst);
+                        self.next[node as usize].store(seen, SeqCst);
+                        if self.head.compare_exchange(seen, node, SeqCst, SeqCst).is_ok() {
+                            return;
+                        }
+                    }
+                }
+
+                fn pop(&self) -> Option<isize> {
+                    loop {
+                        let seen = self.head.load(SeqCst);
+                        if seen == -1 {
+                            return None;
+                        }
+                        let next = self.next[seen as usize].load(SeqCst);
+                        if self.head.compare_exchange(seen, next, SeqCst, SeqCst).is_ok() {
+                            return Some(seen);
+                        }
+                    }
+                }
+            }
+
+            pub fn treiber() {
+                let next = std::array::from_fn(|_| AtomicIsize::new(0));
+                all(Stack { head: AtomicIsize::new(-1), next }, 2, |stack, me| {
+                    stack.push(me as isize);
+                    stack.pop();
+                });
+            }
+
+            pub fn philosophers() {
+                let forks: [Mutex<()>; 3] = std::array::from_fn(|_| Mutex::new(()));
+                all(forks, 3, |forks, me| {
+                    let other = (me + 1) % 3;
+                    let _first = forks[me.min(other)].lock().unwrap();
+                    let _second = forks[me.max(other)].lock().unwrap();
+                });
+            }
+
+            struct Queue {
+                lock: Mutex<()>,
+                head: AtomicUsize,
+                tail: AtomicUsize,
+                items: [AtomicUsize; 4],
+            }
+
+            impl Queue {
+                fn put(&self, item: usize) {
+                    let at = self.tail.load(SeqCst);
+                    self.items[at].store(item, SeqCst);
+                    self.tail.store(at + 1, SeqCst);
+                }
+
+                fn take(&self) -> Option<usize> {
+                    let Some(at) = self.tail.load(SeqCst).checked_sub(1) else { return None };
+                    self.tail.store(at, SeqCst);
+                    if self.head.load(SeqCst) <= at {
+                        return Some(self.items[at].load(SeqCst));
+                    }
+                    let _guard = self.lock.lock().unwrap();
+                    if self.head.load(SeqCst) <= at {
+                        return Some(self.items[at].load(SeqCst));
+                    }
+                    self.tail.store(at + 1, SeqCst);
+                    None
+                }
+
+                fn steal(&self) -> Option<usize> {
+                    let _guard = self.lock.lock().unwrap();
+                    let at = self.head.load(SeqCst);
+                    self.head.store(at + 1, SeqCst);
+                    if at + 1 <= self.tail.load(SeqCst) {
+                        return Some(self.items[at].load(SeqCst));
+                    }
+                    self.head.store(at, SeqCst);
+                    None
+                }
+            }
+
+            pub fn stealing() {
+                let queue = Arc::new(Queue {
+                    lock: Mutex::new(()),
+                    head: AtomicUsize::new(0),
+                    tail: AtomicUsize::new(0),
+                    items: std::array::from_fn(|_| AtomicUsize::new(0)),
+                });
+                let thief = {
+                    let queue = queue.clone();
+                    spawn(move || {
+                        queue.steal();
+                    })
+                };
+                queue.put(1);
+                queue.put(2);
+                queue.take();
+                queue.take();
+                thief.join().expect("no panic");
+            }
+        }
+    };
+}
+
+programs!(by_shuttle, shuttle);
+programs!(by_loom, loom);
+
+/// Names of the programs, and how shuttle and loom run them.
+const PROGRAMS: [(&str, fn(), fn()); 6] = [
+    ("mutex_counter", by_shuttle::mutex_counter, by_loom::mutex_counter),
+    ("racy_counter", by_shuttle::racy_counter, by_loom::racy_counter),
+    ("ping_pong", by_shuttle::ping_pong, by_loom::ping_pong),
+    ("treiber", by_shuttle::treiber, by_loom::treiber),
+    ("philosophers", by_shuttle::philosophers, by_loom::philosophers),
+    ("stealing", by_shuttle::stealing, by_loom::stealing),
+];
+
+fn shuttle_rate(test: fn()) -> f64 {
+    let runner = shuttle::Runner::new(RandomScheduler::new(WALKS), shuttle::Config::default());
+    let start = Instant::now();
+    let count = runner.run(test);
+    count as f64 / start.elapsed().as_secs_f64()
+}
+
+fn shuttle_all(test: fn()) -> usize {
+    shuttle::Runner::new(DfsScheduler::new(Some(MOST), false), shuttle::Config::default()).run(test)
+}
+
+/// How many executions loom runs, at most so many, and how many a second.
+fn loom(test: fn(), most: usize) -> (usize, f64) {
+    let runs = Shared::new(Counter::new(0));
+    let counted = runs.clone();
+    let mut builder = loom::model::Builder::new();
+    builder.max_permutations = Some(most);
+    let start = Instant::now();
+    builder.check(move || {
+        counted.fetch_add(1, Relaxed);
+        test();
+    });
+    let count = runs.load(Relaxed);
+    (count, count as f64 / start.elapsed().as_secs_f64())
+}
+
+fn check(file: &Path, args: &[&str]) -> Value {
+    let directory = tempfile::tempdir().expect("a directory");
+    let output = Command::new(env!("CARGO_BIN_EXE_heisen"))
+        .current_dir(directory.path())
+        .args(["check", "--json", "-"])
+        .args(args)
+        .arg(file)
+        .output()
+        .expect("heisen runs");
+    serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&output.stderr)))
+}
+
+fn rate(file: &Path, jobs: usize) -> f64 {
+    let (jobs, walks) = (jobs.to_string(), WALKS.to_string());
+    let json = check(file, &["--jobs", &jobs, "--strategy", "random", "--executions", &walks]);
+    assert_eq!(json["executions"], WALKS, "{json:#}");
+    WALKS as f64 / json["seconds"].as_f64().expect("a number")
+}
+
+fn up_to(count: usize) -> String {
+    if count >= MOST { format!("more than {MOST}") } else { count.to_string() }
+}
+
+fn main() {
+    // What cargo test asks of a bench.
+    if std::env::args().any(|arg| arg == "--test") {
+        return;
+    }
+    let wanted = std::env::args().nth(1).filter(|arg| !arg.starts_with("--"));
+    for (name, with_shuttle, with_loom) in PROGRAMS {
+        if wanted.as_ref().is_some_and(|wanted| wanted != name) {
+            continue;
+        }
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/small").join(name).with_extension("c");
+        let (one, two) = (rate(&file, 1), rate(&file, 2));
+        let (by_shuttle, (_, by_loom)) = (shuttle_rate(with_shuttle), loom(with_loom, LOOM_WALKS));
+        println!(
+            "{name}: {one:.0} executions a second on one worker, {two:.0} on two ({:.2} times)",
+            two / one
+        );
+        println!(
+            "  shuttle {by_shuttle:.0} ({:.2} times), loom {by_loom:.0} ({:.1} times)",
+            one / by_shuttle,
+            one / by_loom
+        );
+        let (all, _) = loom(with_loom, MOST);
+        println!("  to see everything: shuttle {}, loom {}", up_to(shuttle_all(with_shuttle)), up_to(all));
+        let json = check(&file, &["--strategy", "dpor"]);
+        println!("  dpor: {} executions, {} classes", json["executions"], json["classes"]);
+    }
+}

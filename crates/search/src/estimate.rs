@@ -1,0 +1,122 @@
+//! How many executions are left, as far as those so far can tell.
+//!
+//! Kilby, Slaney, Thiébaux, Walsh: Estimating Search Tree Size, AAAI 2006, the *weighted backtrack estimator*, after Knuth
+//! (Mathematics of Computation, 1975). Each root of the tree weighs 1, and at a decision the weight is shared out evenly
+//! among the choices. If executions of a weight of w in all are done, n of them, the whole tree of r roots has about
+//! n · r / w. What is cut off weighs what it would have, and takes no execution. At the end w is r, so the estimate is right
+//! then; on the way it is as good as what was explored is like the rest, which in depth-first order nobody knows. How much it
+//! changed while the executions doubled twice is told with it.
+
+use serde::{Deserialize, Serialize};
+
+/// Estimates that are kept to tell how much they change: one each time the executions have doubled.
+const KEPT: usize = 2;
+/// An estimate that changed more than by this factor is worth nothing.
+const WORTHLESS: f64 = 10.0;
+
+/// What is left of a search, or of its current bound.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Remaining {
+    /// Executions, about.
+    pub executions: u64,
+    /// By which factor the estimate of the whole changed, at most, while the executions doubled twice.
+    pub factor: f64,
+}
+
+/// What was explored of a tree.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Explored {
+    roots: f64,
+    weight: f64,
+    executions: u64,
+    /// Estimates of the whole, the latest last.
+    earlier: Vec<f64>,
+}
+
+impl Explored {
+    /// Nothing of a tree of so many roots.
+    pub fn nothing_of(roots: usize) -> Explored {
+        Explored { roots: roots as f64, ..Explored::default() }
+    }
+
+    /// A plan was executed, and what is left of its weight is explored by that.
+    pub fn executed(&mut self, weight: f64) {
+        self.weight += weight;
+        self.executions += 1;
+        if self.executions.is_power_of_two() {
+            if self.earlier.len() == KEPT {
+                self.earlier.remove(0);
+            }
+            self.earlier.extend(self.whole());
+        }
+    }
+
+    /// A plan need not be executed.
+    pub fn dropped(&mut self, weight: f64) {
+        self.weight += weight;
+    }
+
+    /// About how many executions there are in all.
+    pub fn whole(&self) -> Option<f64> {
+        let whole = self.executions as f64 * self.roots / self.weight;
+        // Weights are sums of parts, so the last digits are not right.
+        whole.is_finite().then(|| whole.max(self.executions as f64))
+    }
+
+    /// About how many are left; nothing if that is not known.
+    pub fn remaining(&self) -> Option<Remaining> {
+        let whole = self.whole()?;
+        if self.earlier.len() < KEPT {
+            return None;
+        }
+        let apart = |earlier: &f64| (whole / earlier).max(earlier / whole);
+        let factor = self.earlier.iter().map(apart).fold(1.0, f64::max);
+        let executions = (whole - self.executions as f64).round() as u64;
+        (factor <= WORTHLESS).then_some(Remaining { executions, factor })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_computed_by_hand() {
+        // A root with two choices; below the first two choices again, below the second four.
+        let mut explored = Explored::nothing_of(1);
+        assert_eq!(explored.whole(), None);
+        explored.executed(0.25);
+        assert_eq!(explored.whole(), Some(4.0));
+        explored.executed(0.25);
+        assert_eq!(explored.whole(), Some(4.0));
+        explored.executed(0.125);
+        assert_eq!(explored.whole(), Some(4.8));
+        (0..3).for_each(|_| explored.executed(0.125));
+        assert_eq!(explored.whole(), Some(6.0));
+        let remaining = explored.remaining().unwrap();
+        assert_eq!((remaining.executions, remaining.factor), (0, 1.5));
+    }
+
+    #[test]
+    fn what_is_dropped_is_explored_and_takes_no_execution() {
+        let mut explored = Explored::nothing_of(2);
+        explored.executed(1.0);
+        assert_eq!(explored.whole(), Some(2.0));
+        explored.dropped(0.5);
+        assert!(explored.whole().unwrap() < 1.4);
+        explored.executed(0.5);
+        assert_eq!(explored.whole(), Some(2.0));
+    }
+
+    #[test]
+    fn nothing_is_told_that_is_not_known() {
+        let mut explored = Explored::nothing_of(1);
+        assert_eq!(explored.remaining(), None);
+        explored.executed(1e-9);
+        assert_eq!(explored.remaining(), None, "one execution shows nothing");
+        explored.executed(1e-9);
+        assert_eq!(explored.remaining().map(|r| r.factor), Some(1.0));
+        explored.executed(0.5);
+        assert_eq!(explored.remaining(), None, "the estimate fell by far more than a factor of 10");
+    }
+}

@@ -1,0 +1,51 @@
+//! Lost wake-ups: a signal that was waited for, and that could come before the wait.
+//!
+//! A condition variable remembers nothing. Where nothing but the schedule makes the wait come first, the signal is led to
+//! come first: before the thread that is going to wait takes the mutex, and, if that is of no use as it looks at what it
+//! waits for under the mutex, between that and the wait. A program that looks is not harmed by the one, and one that signals
+//! under the mutex makes the other impossible. What hangs then is a finding; else there is nothing to be told.
+
+use super::history::{Act, History};
+use heisen_trace::{Deed, Family, Hold, Op, Target};
+use std::collections::HashSet;
+
+/// The targets of this family.
+pub fn targets(history: &History, most: usize) -> Vec<Target> {
+    let acts = &history.acts;
+    let mut all = Vec::new();
+    for (index, wait) in acts.iter().enumerate() {
+        if wait.op() != Some(Op::CondWait) {
+            continue;
+        }
+        // The first signal of each thread after it, as later ones would have to come even earlier.
+        let mut threads = HashSet::new();
+        for (at, signal) in acts.iter().enumerate().skip(index + 1) {
+            let signals = matches!(signal.op(), Some(Op::CondSignal | Op::CondBroadcast));
+            let may_come_first = signal.deed.object == wait.deed.object && signal.is_free_of(wait);
+            if !signals || !may_come_first || !threads.insert(signal.thread()) {
+                continue;
+            }
+            let lock = history.given_up.get(&index).map(|lock| &acts[lock.since]);
+            let lock = lock.filter(|lock| lock.op() == Some(Op::Lock) && !signal.must_precede(lock));
+            // What the other does next may keep the thread from waiting.
+            let after = acts[at + 1..].iter().find(|act| act.thread() == signal.thread());
+            let before = lock.map(|lock| target(&lock.deed, wait, signal, after));
+            all.extend(before.into_iter().chain([target(&wait.deed, wait, signal, after)]));
+            if all.len() >= most {
+                all.truncate(most);
+                return all;
+            }
+        }
+    }
+    all
+}
+
+fn target(at: &Deed, wait: &Act, signal: &Act, after: Option<&Act>) -> Target {
+    let stays = after.map(|after| Hold { at: after.deed, until: wait.deed, past: true });
+    Target {
+        family: Family::LostWakeUp,
+        holds: [Hold { at: *at, until: signal.deed, past: true }].into_iter().chain(stays).collect(),
+        deeds: vec![signal.deed, wait.deed],
+        likely: false,
+    }
+}
