@@ -253,8 +253,7 @@ fn write_plan(wire: &Wire, slot: &Slot, job: Job<'_>, first: usize, flags: u32, 
 /// What a plan asks for besides.
 fn asked(plan: &Plan, flags: u32) -> u32 {
     let mut asked = 0;
-    // What is steered goes by what threads have touched.
-    if plan.fingerprint || matches!(plan.policy, Policy::Directed { .. }) {
+    if plan.tells_class() {
         asked |= flag::STATES;
     }
     // A close look has its own records.

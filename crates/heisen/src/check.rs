@@ -327,8 +327,6 @@ pub fn options(args: &SearchArgs, stop: &AtomicBool) -> Result<Options, Error> {
 /// same steps being the same.
 fn fits_dpor(args: &SearchArgs) -> Result<(), Error> {
     let refused = [
-        (args.bound.is_some(), "--bound", "it knows no bound; --strategy icb does, with --reduce"),
-        (args.reduce, "--reduce", "it reduces anyway"),
         (!args.no_preempt.is_empty(), "--no-preempt", "it needs all choices; --strategy icb does not"),
         (!args.focus.is_empty(), "--focus", "it needs all choices; --strategy icb does not"),
         (args.real_time, "--real-time", "real time is not the same twice"),

@@ -210,7 +210,11 @@ fn options_that_make_no_sense() {
     for (options, words) in [
         (
             &["--strategy", "foo"][..],
-            &["'foo'", "--strategy", "icb, dfs, dpor, random, burst, pct, fair-pct, pos, surw, delay, directed, portfolio"][..],
+            &[
+                "'foo'",
+                "--strategy",
+                "icb, dfs, dpor, random, burst, pct, fair-pct, pos, surw, delay, directed, portfolio",
+            ][..],
         ),
         (&["--time", "3x"], &["'3x'", "--time", "use ms, s, m or h"]),
         (&["--time", "-1s"], &["'-1s'", "--time", "such as 30s"]),

@@ -166,7 +166,7 @@ fn on_small_disk(sandbox: &Sandbox, size: &str, script: &str) -> Option<common::
 fn the_disk_is_full_while_saving() {
     let sandbox = sandbox(MANY);
     // Within 5 s the file grows far beyond that; the check goes on to its limit.
-    let options = "--bound 3 --time 5s --json result --save small/saved";
+    let options = "--bound 9 --time 5s --json result --save small/saved";
     let script = format!("\"$0\" check {options} -- ./prog; code=$?; cp small/saved kept; exit $code");
     let Some(ran) = on_small_disk(&sandbox, "32k", &script) else { return };
     let ran = ran.expect(2);

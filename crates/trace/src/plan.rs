@@ -185,4 +185,10 @@ impl Plan {
         let (overrides, sleep) = Default::default();
         Plan { overrides, expect: 0, preemptions: 0, policy, sleep, fingerprint: false, touches: false }
     }
+
+    /// Whether the execution tells which class it is of: where that is asked for, and where it is steered, as that goes by what
+    /// threads have touched.
+    pub fn tells_class(&self) -> bool {
+        self.fingerprint || self.touches || matches!(self.policy, Policy::Directed { .. })
+    }
 }

@@ -243,9 +243,12 @@ impl Driver<'_> {
         let time = self.time();
         let Some(coverage) = &mut self.tally.coverage else { return };
         coverage.take(run, time);
-        if self.search.samples() && !plan.fingerprint {
+        if self.search.samples() && !plan.tells_class() {
             // A sampler must not learn more than without: it would choose otherwise.
             run.execution.fingerprint = None;
+        }
+        if self.search.samples() && !plan.touches {
+            run.execution.touches.clear();
         }
     }
 

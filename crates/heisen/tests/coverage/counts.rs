@@ -121,7 +121,7 @@ fn the_same_search_covers_the_same_however_it_is_run() {
             |more: &[&str]| without_times(covered(directory.path(), "p.c", &[strategy, more].concat()).0);
         let one = with(&["--jobs", "1"]);
         assert_eq!(one, with(&["--jobs", "2"]));
-        assert_eq!(one, with(&["--jobs", "2", "--in-process"]));
+        assert_eq!(one, with(&["--jobs", "2", "--fork"]));
     }
 }
 
@@ -130,7 +130,7 @@ fn counting_changes_nothing_of_a_search() {
     let directory = scratch();
     std::fs::write(directory.path().join("p.c"), SECTIONS).expect("the program");
     for strategy in ["portfolio", "pct", "surw", "random"] {
-        let args = ["--strategy", strategy, "--executions", "5000", "--in-process", "p.c"];
+        let args = ["--strategy", strategy, "--executions", "5000", "p.c"];
         let plain = timeless(check_json(directory.path(), &args));
         let counted =
             timeless(check_json(directory.path(), &[&["--coverage", "run.json"], &args[..]].concat()));

@@ -7,7 +7,7 @@
 //! is made; one that can be undone is made and noted; with any other the execution is left to itself.
 
 use super::{HANDLERS, HANDLERS_SIZE, control, finished, leave, snapshot::PAGE};
-use crate::sys;
+use crate::{patch, sys};
 use core::cell::Cell;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
@@ -515,15 +515,30 @@ fn make_way_for_pieces(pieces: usize, count: usize) {
 }
 
 /// A thread has touched what it may not: a page that is protected since the program was saved, or it crashes.
-extern "C" fn on_fault(_signal: c_int, info: *const usize, _context: *mut usize) {
+extern "C" fn on_fault(_signal: c_int, info: *const usize, context: *mut usize) {
     /// Words of `siginfo_t`: the address.
     const ADDRESS: usize = 2;
+    /// A word of `ucontext_t`.
+    const RSP: usize = 5 + 15;
+    /// What the kernel itself ran into has this code, and no address.
+    const SI_KERNEL: c_int = 0x80;
+    /// What it puts on the stack for a handler is less than that.
+    const FRAME: usize = 4 * PAGE;
     let c = control();
     // SAFETY: the kernel passes a whole `siginfo_t`, whose third number is the code.
     let (address, code) = unsafe { (*info.add(ADDRESS), *info.cast::<c_int>().add(2)) };
     let sent = code <= 0;
     let seen = c.selector.load(Relaxed);
     c.selector.store(UNSEEN, Relaxed);
+    // SAFETY: the kernel passes a whole `ucontext_t`.
+    let stack = unsafe { *context.add(RSP) };
+    if code == SI_KERNEL && c.snapshot.will_write(stack.saturating_sub(FRAME), FRAME) {
+        // It could not call a handler on the stack of the thread, and has forgotten which. That of a breakpoint has this to do; that
+        // of a thread that spins is asked for again by the engine. No other is called there, but for signals from outside.
+        patch::leads_on(context);
+        c.selector.store(seen, Relaxed);
+        return;
+    }
     if !sent && c.snapshot.covers_more(address) {
         leave(c, runner::TOO_LARGE);
         return;

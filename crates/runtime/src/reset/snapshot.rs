@@ -179,13 +179,14 @@ impl Snapshot {
         true
     }
 
-    /// The kernel is going to write there.
-    pub fn will_write(&self, address: usize, size: usize) {
-        let mut page = address & !(PAGE - 1);
+    /// The kernel is going to write there; whether it would have been refused.
+    pub fn will_write(&self, address: usize, size: usize) -> bool {
+        let (mut page, mut any) = (address & !(PAGE - 1), false);
         while page < address.saturating_add(size) {
-            self.written(page.max(address));
+            any |= self.written(page.max(address));
             page += PAGE;
         }
+        any
     }
 
     fn save(&self, page: usize) -> bool {
