@@ -124,7 +124,7 @@ macro_rules! programs {
                 }
 
                 fn take(&self) -> Option<usize> {
-                    let Some(at) = self.tail.load(SeqCst).checked_sub(1) else { return None };
+                    let at = self.tail.load(SeqCst).checked_sub(1)?;
                     self.tail.store(at, SeqCst);
                     if self.head.load(SeqCst) <= at {
                         return Some(self.items[at].load(SeqCst));
@@ -141,7 +141,7 @@ macro_rules! programs {
                     let _guard = self.lock.lock().unwrap();
                     let at = self.head.load(SeqCst);
                     self.head.store(at + 1, SeqCst);
-                    if at + 1 <= self.tail.load(SeqCst) {
+                    if at < self.tail.load(SeqCst) {
                         return Some(self.items[at].load(SeqCst));
                     }
                     self.head.store(at, SeqCst);
@@ -175,8 +175,10 @@ macro_rules! programs {
 programs!(by_shuttle, shuttle);
 programs!(by_loom, loom);
 
-/// Names of the programs, and how shuttle and loom run them.
-const PROGRAMS: [(&str, fn(), fn()); 6] = [
+/// A program's name, and how shuttle and loom run it.
+type Program = (&'static str, fn(), fn());
+
+const PROGRAMS: [Program; 6] = [
     ("mutex_counter", by_shuttle::mutex_counter, by_loom::mutex_counter),
     ("racy_counter", by_shuttle::racy_counter, by_loom::racy_counter),
     ("ping_pong", by_shuttle::ping_pong, by_loom::ping_pong),
