@@ -1,5 +1,6 @@
-//! Executions a second of six small programs, in C and as they are, against shuttle and loom on the same logic in Rust; and how
-//! many executions each needs to have seen everything: `cargo bench --bench executions`.
+//! Executions a second of six small programs in C against shuttle and loom on the same logic in Rust; and how
+//! many executions each needs to have seen everything: `cargo bench --bench executions`. Programs with locks are built by `cc` and
+//! checked as they are; those with atomics are instrumented, as they must be, with the race check.
 //!
 //! All on one worker, ratios taken in one run. Where a search has not ended after [`MOST`] executions, "more" is said.
 
@@ -215,13 +216,19 @@ fn loom(test: fn(), most: usize) -> (usize, f64) {
 
 fn check(file: &Path, args: &[&str]) -> Value {
     let directory = tempfile::tempdir().expect("a directory");
-    let output = Command::new(env!("CARGO_BIN_EXE_heisen"))
-        .current_dir(directory.path())
-        .args(["check", "--json", "-"])
-        .args(args)
-        .arg(file)
-        .output()
-        .expect("heisen runs");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_heisen"));
+    command.current_dir(directory.path()).args(["check", "--json", "-"]).args(args);
+    let text = std::fs::read_to_string(file).expect("the program");
+    if text.contains("stdatomic.h") {
+        command.arg(file);
+    } else {
+        let program = directory.path().join("program");
+        let mut cc = Command::new("cc");
+        let built = cc.args(["-O2", "-g", "-pthread", "-o"]).arg(&program).arg(file).status();
+        assert!(built.is_ok_and(|status| status.success()), "{cc:?}");
+        command.arg("--").arg(program);
+    }
+    let output = command.output().expect("heisen runs");
     serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&output.stderr)))
 }
