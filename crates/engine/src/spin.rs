@@ -18,6 +18,8 @@ use std::io;
 
 /// Instructions that are watched at most.
 pub(crate) const WATCHED: usize = 2_000;
+/// The code of a signal that tells of a step.
+const TRAP_TRACE: i32 = 2;
 /// The longest instruction.
 const LONGEST: usize = 15;
 
@@ -73,13 +75,21 @@ impl Traced {
     /// Takes one instruction; false if a signal came instead, which is left to the thread.
     fn step(&self) -> io::Result<bool> {
         request(libc::PTRACE_SINGLESTEP, self.0, 0)?;
-        match self.wait()? {
-            (libc::SIGTRAP, _) => Ok(true),
-            (signal, _) => {
-                request(libc::PTRACE_DETACH, self.0, signal as usize)?;
-                Ok(false)
-            }
+        let (signal, _) = self.wait()?;
+        // A thread may have been stopped between a breakpoint and its signal, which is the same as that of a step.
+        if signal == libc::SIGTRAP && self.cause()? == TRAP_TRACE {
+            return Ok(true);
         }
+        request(libc::PTRACE_DETACH, self.0, signal as usize)?;
+        Ok(false)
+    }
+
+    /// The code of the signal by which it has stopped.
+    fn cause(&self) -> io::Result<i32> {
+        // SAFETY: all zeros are a valid one.
+        let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+        request(libc::PTRACE_GETSIGINFO, self.0, (&raw mut info) as usize)?;
+        Ok(info.si_code)
     }
 
     fn state(&self) -> io::Result<State> {
@@ -115,6 +125,9 @@ pub(crate) fn yields(tid: i32, instructions: usize) -> bool {
 
 fn try_yield(tid: i32, instructions: usize) -> io::Result<bool> {
     let traced = Traced::stop(tid)?;
+    if would_lose_handler(tid)? {
+        return Ok(false);
+    }
     if traced.state()?.general[ORIG_RAX] as i64 >= 0 {
         // It is in a system call, which a step would only begin anew: perhaps it has just stopped for us, and waits.
         return Ok(false);
@@ -150,6 +163,18 @@ fn try_yield(tid: i32, instructions: usize) -> io::Result<bool> {
         }
     }
     Ok(false)
+}
+
+/// Whether a step would make the kernel forget what the process wants done at a breakpoint. It does so where it has to send that signal
+/// and the thread blocks it, as in a handler for it.
+fn would_lose_handler(tid: i32) -> io::Result<bool> {
+    const TRAP: u64 = 1 << (libc::SIGTRAP - 1);
+    let status = std::fs::read_to_string(format!("/proc/{tid}/status"))?;
+    let has = |name: &str| {
+        let set = status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+        set.and_then(|set| u64::from_str_radix(set, 16).ok()).is_some_and(|set| set & TRAP != 0)
+    };
+    Ok(has("SigBlk:") && (has("SigCgt:") || has("SigIgn:")))
 }
 
 /// Once around the loop: a signal can only be given to a thread that has just taken a step.
@@ -253,4 +278,39 @@ fn value(state: &State, register: Register) -> Option<u64> {
     let full = if register.is_gpr() { register.full_register() } else { register };
     let value = state.general[ORDER.iter().position(|&r| r == full)?];
     Some(if register.is_gpr32() { value & 0xffff_ffff } else { value })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    /// Ends with 1 if a breakpoint is not followed by its handler.
+    const BREAKPOINTS: &str = r#"
+        #include <signal.h>
+        static volatile long made, handled;
+        static void handler(int signal) { handled++; }
+        int main(void) {
+            signal(SIGTRAP, handler);
+            for (;;) {
+                made++;
+                __asm__ volatile("int3");
+                if (handled != made) return 1;
+            }
+        }"#;
+
+    #[test]
+    fn a_breakpoint_is_no_step() {
+        let directory = tempfile::tempdir().unwrap();
+        let (source, program) = (directory.path().join("int3.c"), directory.path().join("int3"));
+        std::fs::write(&source, BREAKPOINTS).unwrap();
+        assert!(Command::new("cc").arg(&source).arg("-o").arg(&program).status().unwrap().success());
+        let mut child = Command::new(&program).stderr(Stdio::null()).spawn().unwrap();
+        for _ in 0..3000 {
+            assert!(!yields(child.id() as i32, 20), "it counts, so it is never in the same state again");
+            assert_eq!(child.try_wait().unwrap(), None, "the signal of a breakpoint was lost");
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
 }
