@@ -1,39 +1,39 @@
 //! Loops that wait for memory to change, with no scheduling point in them: `while (!flag) ;`.
 //!
 //! Under Heisen no other thread runs meanwhile, so such a loop would never end. A program that has not moved for a while
-//! is therefore run by single steps (`ptrace`) and watched: if all its registers are what they were before, and every
-//! byte that was written in between is what it was, then it is in the very same state again, and would go on like this
-//! for ever. That cannot be mistaken: a loop that counts, computes or looks at the clock never comes back to the same
-//! state. The thread is then told, by a signal that it gets at the first instruction of the loop, to yield there. As
-//! the loop always comes by there in the same state, where a thread yields does not depend on time, and schedules stay
-//! the same each time.
+//! is therefore glanced at a few times (`ptrace`) and, if it seems to come by the same state again, run by single steps and
+//! watched: if all its registers are what they were before, and every byte that was written in between is what it was, then
+//! it is in the very same state again, and would go on like this for ever. That cannot be mistaken: a loop that counts,
+//! computes or looks at the clock never comes back to the same state. The thread is then told, by a signal that it gets at
+//! the first instruction of the loop, to yield there. As the loop always comes by there in the same state, where a thread
+//! yields does not depend on time, and schedules stay the same each time.
 //!
 //! CHESS (OSDI'08), section 4.3, asks that threads yield where they make no progress; this is how we do without.
 
 use crate::look::memory::read_bytes;
 use heisen_wire::SPINS;
 use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, Register};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
+use std::time::Duration;
 
 /// Instructions that are watched at most.
-pub(crate) const WATCHED: usize = 2_000;
+const WATCHED: usize = 3_000;
+/// So often a thread is glanced at, after it has run for so long each time.
+const GLANCES: usize = 24;
+const MOMENT: Duration = Duration::from_micros(20);
 /// The code of a signal that tells of a step.
 const TRAP_TRACE: i32 = 2;
 /// The longest instruction.
 const LONGEST: usize = 15;
 
-/// Everything that a thread keeps in registers, as far as the kernel tells: general ones, flags, SSE and x87.
-#[derive(Clone, PartialEq, Eq, Hash)]
-struct State {
-    general: [u64; GENERAL],
-    floating: Vec<u8>,
-}
-
 /// Words of `user_regs_struct`, and the places of those that are needed by name.
 const GENERAL: usize = size_of::<libc::user_regs_struct>() / 8;
 const ORIG_RAX: usize = 15;
 const RIP: usize = 16;
+
+/// All that a thread keeps in registers, flags among them, but for those of SSE and x87.
+type General = [u64; GENERAL];
 
 /// A byte that was written: where, and what was there before.
 type Written = (u64, u8);
@@ -46,14 +46,26 @@ impl Traced {
     fn stop(tid: i32) -> io::Result<Traced> {
         request(libc::PTRACE_SEIZE, tid, 0)?;
         let traced = Traced(tid);
-        request(libc::PTRACE_INTERRUPT, tid, 0)?;
-        let (signal, event) = traced.wait()?;
+        traced.interrupt()?;
+        Ok(traced)
+    }
+
+    fn interrupt(&self) -> io::Result<()> {
+        request(libc::PTRACE_INTERRUPT, self.0, 0)?;
+        let (signal, event) = self.wait()?;
         if event != libc::PTRACE_EVENT_STOP {
             // It was about to get a signal, which must not be lost: perhaps a system call of a runner's.
-            request(libc::PTRACE_DETACH, tid, signal as usize)?;
+            request(libc::PTRACE_DETACH, self.0, signal as usize)?;
             return Err(io::ErrorKind::Interrupted.into());
         }
-        Ok(traced)
+        Ok(())
+    }
+
+    /// Lets it run for a moment.
+    fn go_on(&self) -> io::Result<()> {
+        request(libc::PTRACE_CONT, self.0, 0)?;
+        std::thread::sleep(MOMENT);
+        self.interrupt()
     }
 
     /// Waits until it stops; the signal by which, and the event.
@@ -92,12 +104,17 @@ impl Traced {
         Ok(info.si_code)
     }
 
-    fn state(&self) -> io::Result<State> {
+    fn general(&self) -> io::Result<General> {
         let mut general = [0u64; GENERAL];
         request(libc::PTRACE_GETREGS, self.0, (&raw mut general) as usize)?;
+        Ok(general)
+    }
+
+    /// The registers of SSE and x87.
+    fn floating(&self) -> io::Result<Vec<u8>> {
         let mut floating = vec![0u8; size_of::<libc::user_fpregs_struct>()];
         request(libc::PTRACE_GETFPREGS, self.0, floating.as_mut_ptr() as usize)?;
-        Ok(State { general, floating })
+        Ok(floating)
     }
 }
 
@@ -117,52 +134,101 @@ fn request(what: libc::c_uint, tid: i32, data: usize) -> io::Result<()> {
     }
 }
 
-/// Makes a thread yield that waits for memory to change; whether it does wait so, in a loop that shows within so many
-/// instructions. What cannot be found out, as the thread is gone or may not be traced, is "no".
-pub(crate) fn yields(tid: i32, instructions: usize) -> bool {
-    try_yield(tid, instructions).unwrap_or(false)
+/// Makes a thread yield that waits for memory to change; whether it does wait so. Steps are slow, so unless a `thorough` look is wanted
+/// none are taken if the thread is not seen in the same state twice by chance, as in a short loop it is. What cannot be found
+/// out, as the thread is gone or may not be traced, is "no".
+pub(crate) fn yields(tid: i32, thorough: bool) -> bool {
+    try_yield(tid, thorough).unwrap_or(false)
 }
 
-fn try_yield(tid: i32, instructions: usize) -> io::Result<bool> {
+fn try_yield(tid: i32, thorough: bool) -> io::Result<bool> {
     let traced = Traced::stop(tid)?;
-    if would_lose_handler(tid)? {
+    if would_lose_handler(tid)? || !thorough && !recurs(&traced)? {
         return Ok(false);
     }
-    if traced.state()?.general[ORIG_RAX] as i64 >= 0 {
+    if traced.general()?[ORIG_RAX] as i64 >= 0 {
         // It is in a system call, which a step would only begin anew: perhaps it has just stopped for us, and waits.
         return Ok(false);
     }
-    let mut factory = InstructionInfoFactory::new();
-    let mut states: Vec<u64> = Vec::new();
-    let mut seen: HashMap<State, usize> = HashMap::new();
-    let mut written: Vec<Vec<Written>> = Vec::new();
-    for now in 0..instructions {
-        let state = traced.state()?;
-        if let Some(&before) = seen.get(&state)
-            && is_restored(tid, &written[before..])
-        {
-            // On to the first instruction of the loop, which comes again at the same distance.
-            let first = (before..now).min_by_key(|&i| states[i]).unwrap_or(before);
-            for _ in before..first {
-                if !traced.step()? {
-                    return Ok(false);
-                }
-            }
-            if first == before && !wind(&traced, now - before)? {
-                return Ok(false);
-            }
-            request(libc::PTRACE_DETACH, tid, SPINS as usize)?;
+    let mut code = Code::new(tid);
+    let mut budget = WATCHED;
+    if !repeats(&traced, &mut code, &mut budget)? {
+        return Ok(false);
+    }
+    let Some(distance) = first_in_loop(&traced, &mut code, &mut budget)? else { return Ok(false) };
+    for _ in 0..distance {
+        if !traced.step()? {
+            return Ok(false);
+        }
+    }
+    request(libc::PTRACE_DETACH, tid, SPINS as usize)?;
+    Ok(true)
+}
+
+/// Looks at the general registers every now and then: whether they come to be what they were before.
+fn recurs(traced: &Traced) -> io::Result<bool> {
+    let mut seen: HashSet<General> = HashSet::new();
+    let mut last = [0; GENERAL];
+    for _ in 0..GLANCES {
+        let general = traced.general()?;
+        // It may not have come to run, as others do.
+        if general != last && !seen.insert(general) {
             return Ok(true);
         }
-        let Some(writes) = writes(tid, &state, &mut factory) else { return Ok(false) };
-        states.push(state.general[RIP]);
-        written.push(writes);
-        seen.insert(state, now);
+        last = general;
+        traced.go_on()?;
+    }
+    Ok(false)
+}
+
+/// Steps until the general registers are what they were before; false if that is not soon. Most code does not get there, and so much can
+/// be seen cheaply.
+fn repeats(traced: &Traced, code: &mut Code, budget: &mut usize) -> io::Result<bool> {
+    let mut seen: HashSet<General> = HashSet::new();
+    while *budget > 0 {
+        *budget -= 1;
+        let general = traced.general()?;
+        if code.at(general[RIP]).is_none() {
+            return Ok(false);
+        }
+        if !seen.insert(general) {
+            return Ok(true);
+        }
         if !traced.step()? {
             return Ok(false);
         }
     }
     Ok(false)
+}
+
+/// Steps until the thread is again in the very state in which it is now; none if that is not soon. Else how many steps it is then from the
+/// first instruction of the loop, which is that of the lowest address and, if the loop comes by several times, the lowest registers: the
+/// same one wherever in the loop the thread was stopped. That is one step at least, as a signal can only be given after one.
+fn first_in_loop(traced: &Traced, code: &mut Code, budget: &mut usize) -> io::Result<Option<usize>> {
+    let (first, floating) = (traced.general()?, traced.floating()?);
+    let mut now = first;
+    let mut passed: Vec<General> = Vec::new();
+    let mut written: Vec<Written> = Vec::new();
+    while *budget > 0 {
+        *budget -= 1;
+        let Some(writes) = code.at(now[RIP]).and_then(|i| writes(traced.0, &now, i, &mut code.factory))
+        else {
+            return Ok(None);
+        };
+        written.extend(writes);
+        if !traced.step()? {
+            return Ok(None);
+        }
+        now = traced.general()?;
+        passed.push(now);
+        if now == first && traced.floating()? == floating && is_restored(traced.0, &written) {
+            return Ok((1..)
+                .zip(&passed)
+                .min_by_key(|(_, at)| (at[RIP], **at))
+                .map(|(distance, _)| distance));
+        }
+    }
+    Ok(None)
 }
 
 /// Whether a step would make the kernel forget what the process wants done at a breakpoint. It does so where it has to send that signal
@@ -177,20 +243,10 @@ fn would_lose_handler(tid: i32) -> io::Result<bool> {
     Ok(has("SigBlk:") && (has("SigCgt:") || has("SigIgn:")))
 }
 
-/// Once around the loop: a signal can only be given to a thread that has just taken a step.
-fn wind(traced: &Traced, steps: usize) -> io::Result<bool> {
-    for _ in 0..steps {
-        if !traced.step()? {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
 /// Whether all that was written is what it was before.
-fn is_restored(tid: i32, written: &[Vec<Written>]) -> bool {
+fn is_restored(tid: i32, written: &[Written]) -> bool {
     let mut before: HashMap<u64, u8> = HashMap::new();
-    for &(address, byte) in written.iter().flatten() {
+    for &(address, byte) in written {
         before.entry(address).or_insert(byte);
     }
     before.iter().all(|(&address, &byte)| {
@@ -199,10 +255,25 @@ fn is_restored(tid: i32, written: &[Vec<Written>]) -> bool {
     })
 }
 
-/// The bytes that the next instruction will write, as they are now. None if it is one that depends on more than registers
-/// and memory, or if what it writes is not known.
-fn writes(tid: i32, state: &State, factory: &mut InstructionInfoFactory) -> Option<Vec<Written>> {
-    let rip = state.general[RIP];
+/// The instructions of a program, as they were met.
+struct Code {
+    tid: i32,
+    met: HashMap<u64, Option<Instruction>>,
+    factory: InstructionInfoFactory,
+}
+
+impl Code {
+    fn new(tid: i32) -> Code {
+        Code { tid, met: HashMap::new(), factory: InstructionInfoFactory::new() }
+    }
+
+    /// The instruction at this address; none if it is one that depends on more than registers and memory.
+    fn at(&mut self, rip: u64) -> Option<Instruction> {
+        *self.met.entry(rip).or_insert_with(|| decode(self.tid, rip))
+    }
+}
+
+fn decode(tid: i32, rip: u64) -> Option<Instruction> {
     let mut code = [0; LONGEST];
     // At the end of what is mapped there may be fewer bytes.
     let length = (1..=LONGEST).rev().find(|&length| read_bytes(tid, rip, &mut code[..length]).is_ok())?;
@@ -222,15 +293,23 @@ fn writes(tid: i32, state: &State, factory: &mut InstructionInfoFactory) -> Opti
             | Mnemonic::Rdpid
             | Mnemonic::Xbegin
     );
-    if outside || instruction.has_rep_prefix() && instruction.is_string_instruction() {
-        return None;
-    }
+    let long = instruction.has_rep_prefix() && instruction.is_string_instruction();
+    (!outside && !long).then_some(instruction)
+}
+
+/// The bytes that an instruction will write, as they are now. None if what it writes is not known.
+fn writes(
+    tid: i32,
+    general: &General,
+    instruction: Instruction,
+    factory: &mut InstructionInfoFactory,
+) -> Option<Vec<Written>> {
     let mut out = Vec::new();
     for memory in factory.info(&instruction).used_memory() {
         if matches!(memory.access(), OpAccess::Read | OpAccess::CondRead | OpAccess::NoMemAccess) {
             continue;
         }
-        let address = memory.virtual_address(0, |register, _, _| value(state, register))?;
+        let address = memory.virtual_address(0, |register, _, _| value(general, register))?;
         let mut bytes = vec![0; memory.memory_size().size()];
         if bytes.is_empty() || read_bytes(tid, address, &mut bytes).is_err() {
             return None;
@@ -241,7 +320,7 @@ fn writes(tid: i32, state: &State, factory: &mut InstructionInfoFactory) -> Opti
 }
 
 /// The value of a register that is part of an address, or the base of a segment.
-fn value(state: &State, register: Register) -> Option<u64> {
+fn value(general: &General, register: Register) -> Option<u64> {
     // In the order of `user_regs_struct`.
     const ORDER: [Register; 27] = [
         Register::R15,
@@ -276,7 +355,7 @@ fn value(state: &State, register: Register) -> Option<u64> {
         return Some(0);
     }
     let full = if register.is_gpr() { register.full_register() } else { register };
-    let value = state.general[ORDER.iter().position(|&r| r == full)?];
+    let value = general[ORDER.iter().position(|&r| r == full)?];
     Some(if register.is_gpr32() { value & 0xffff_ffff } else { value })
 }
 
@@ -306,8 +385,8 @@ mod tests {
         std::fs::write(&source, BREAKPOINTS).unwrap();
         assert!(Command::new("cc").arg(&source).arg("-o").arg(&program).status().unwrap().success());
         let mut child = Command::new(&program).stderr(Stdio::null()).spawn().unwrap();
-        for _ in 0..3000 {
-            assert!(!yields(child.id() as i32, 20), "it counts, so it is never in the same state again");
+        for _ in 0..1000 {
+            assert!(!yields(child.id() as i32, true), "it counts, so it is never in the same state again");
             assert_eq!(child.try_wait().unwrap(), None, "the signal of a breakpoint was lost");
         }
         child.kill().unwrap();

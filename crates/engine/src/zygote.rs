@@ -37,8 +37,8 @@ const GLANCE: Duration = Duration::from_millis(4);
 const SUSPECT: Duration = Duration::from_millis(8);
 /// The longest such time.
 const RARELY: Duration = Duration::from_secs(1);
-/// The first look is at so many instructions, as such loops are short; later ones are at more, up to `spin::WATCHED`.
-const FIRST: usize = 125;
+/// From then on it is watched step by step, however it looks at a glance.
+const THOROUGH: Duration = Duration::from_millis(500);
 /// How long a program that does not move has to say where it is.
 const ANSWER: Duration = Duration::from_millis(500);
 
@@ -184,9 +184,7 @@ impl Zygote {
     /// Whether the execution that runs waits in a loop for memory to change, and was made to yield.
     fn yields(&self, suspect: Duration) -> bool {
         let pid = self.wire().child.load(SeqCst) as i32;
-        // The longer the program has not moved, the less a long look costs.
-        let times = (suspect.as_millis() / SUSPECT.as_millis()) as usize;
-        pid != 0 && running(pid).is_some_and(|tid| spin::yields(tid, (FIRST * times).min(spin::WATCHED)))
+        pid != 0 && running(pid).is_some_and(|tid| spin::yields(tid, suspect >= THOROUGH))
     }
 
     /// Runs one execution. With [`Detail::All`] and an observer, every pause is shown to it.

@@ -54,6 +54,15 @@ fn another(granule: &Granule, new: Epoch, write: bool, address: usize, pc: usize
         return general(granule, new, kind, address, pc);
     }
     let places = granule.places();
+    let (last, other) = if write { (&granule.write, &granule.read) } else { (&granule.read, &granule.write) };
+    let (now, beside) = (last.get(), other.get());
+    // One more byte of what the thread has just touched, and nobody else has.
+    if now.same(new) && now.older_bytes() == 0 && (beside == Epoch::NONE || beside.thread() == new.thread()) {
+        let place = if write { &places.write } else { &places.read };
+        place.last.set(pc);
+        last.set(Epoch(now.0 | u64::from(new.bytes())));
+        return;
+    }
     let writes = Both::of(granule.write.get(), &places.write);
     let reads = Both::of(granule.read.get(), &places.read);
     if writes.conflict(new) || write && reads.conflict(new) {
@@ -132,6 +141,11 @@ pub fn passing(granule: &Granule, new: Epoch, kind: u32, address: usize, pc: usi
     let access = Access::new(new, kind, pc);
     compare(node, &access, address, left);
     let access = remember(node, access);
+    if node.exact.get() {
+        granule.read.set(Epoch::NONE);
+    } else if kind == 0 {
+        granule.read.set(access.epoch);
+    }
     granule.simplify(node, access);
 }
 
@@ -157,16 +171,21 @@ fn compare(node: &Node, access: &Access, address: usize, left: Option<&Clock>) {
     }
 }
 
+/// So many accesses are kept by a node in any case.
+const FEW: usize = 4;
+
 /// Adds an access, and drops those that are of no use any more.
 fn remember(node: &Node, mut access: Access) -> Access {
     let me = me();
     let exact = node.exact.get();
+    // To find out what is settled takes longer than to look at a few accesses.
+    let long = node.accesses().len() > FEW;
     let mut index = 0;
     while let Some(slot) = node.accesses().get(index) {
         let old = slot.get();
         let mine = old.epoch.thread() == me;
         let alike = mine && old.alike(&access);
-        let left = if settled(old.epoch) && !mine {
+        let left = if long && !mine && settled(old.epoch) {
             0
         } else if alike && old.epoch.same(access.epoch) {
             access.epoch = access.epoch.with_bytes(access.bytes() | old.bytes());

@@ -36,10 +36,10 @@ const UNIT: u32 = 4;
 #[derive(Debug)]
 #[repr(C)]
 pub struct Granule {
-    /// The last write. With [`NODE`] set, the place of a node in the arena instead; the
-    /// other field means nothing then.
+    /// The last write. With [`NODE`] set, the place of a node in the arena instead.
     pub write: Cell<Epoch>,
-    /// The last read.
+    /// The last read. If there is a node, that has it, too, and this is only to see at once that a read is like the last one; it is
+    /// never, then, if the node is exact, where each place counts.
     pub read: Cell<Epoch>,
 }
 
@@ -333,6 +333,7 @@ impl Granule {
             if node.known.get() {
                 node.count.set(0);
                 node.all_left().for_each(|left| left.clock.clear());
+                self.read.set(Epoch::NONE);
                 return;
             }
             node.drop();
@@ -383,9 +384,11 @@ pub fn last_at(object: usize) -> Option<usize> {
 
 /// A place is known to be raced for: every access of it is remembered.
 pub fn mark(address: usize) {
-    let node = granule(address).make_node();
+    let granule = granule(address);
+    let node = granule.make_node();
     node.exact.set(true);
     node.known.set(true);
+    granule.read.set(Epoch::NONE);
 }
 
 /// The places that are known to be raced for.
