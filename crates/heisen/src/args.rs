@@ -3,7 +3,7 @@
 use crate::{check, exit};
 use clap::{Parser, Subcommand, ValueEnum};
 use heisen_engine::check::Kind;
-use heisen_engine::{Error, patch, zygote};
+use heisen_engine::{Error, zygote};
 use heisen_trace::Faults;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -196,9 +196,10 @@ pub struct SearchArgs {
     pub focus: Vec<String>,
 
     /// Make atomic instructions of these modules scheduling points: file names with commas between, * and ? are wildcards;
-    /// default is the program and its own libraries, none nothing
-    #[arg(long, value_name = "MODULES", default_value = patch::UNLESS_TOLD)]
-    pub patch: String,
+    /// default is the program and its own libraries, instrumented those of them that are, none nothing. Unless told,
+    /// default; or instrumented, if it is told where to preempt
+    #[arg(long, value_name = "MODULES")]
+    pub patch: Option<String>,
 
     /// Begin executions where the program calls heisen_ready (see heisen.h) instead of at main
     #[arg(long)]

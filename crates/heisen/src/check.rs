@@ -345,6 +345,13 @@ fn world(args: &SearchArgs, stop: &AtomicBool) -> Result<World, Error> {
         std::path::absolute(dir).map_err(|e| Error::Input(format!("--dir {}: {e}", dir.display())))
     };
     let dir = args.dir.as_ref().map(absolute).transpose()?;
+    // What called an atomic instruction in a library of a language can be found out only where there are frame pointers.
+    let scoped = !args.focus.is_empty() || !args.no_preempt.is_empty();
+    let patched = match &args.patch {
+        Some(modules) => modules,
+        None if scoped => patch::INSTRUMENTED,
+        None => patch::DEFAULT,
+    };
     Ok(World {
         seed: args.seed,
         cpus: args.cpus,
@@ -361,8 +368,7 @@ fn world(args: &SearchArgs, stop: &AtomicBool) -> Result<World, Error> {
             all: args.accesses == args::Accesses::All,
             points: Vec::new(),
         },
-        patch: patch::parse(&args.patch)
-            .map_err(|why| Error::Input(format!("--patch {:?}: {why}", args.patch)))?,
+        patch: patch::parse(patched).map_err(|why| Error::Input(format!("--patch {patched:?}: {why}")))?,
     })
 }
 

@@ -120,8 +120,8 @@ fn tests_are_explored() {
         "Heisen found a bug",
         "a deposit is lost",
         "1 preemption in 3 threads",
-        "is preempted before point",
-        "at src/lib.rs:6",
+        "is preempted before atomic_cas",
+        "at src/lib.rs:7",
     ] {
         assert!(said.contains(words), "{words:?} is not in\n{said}");
     }

@@ -180,3 +180,38 @@ fn examples_are_as_with_a_process_for_each() {
         assert_eq!(result(&[]), result(&["--fork"]), "{file}");
     }
 }
+
+/// What changes is learnt from some executions, and others change more: each order of two threads a place of its own, in a page
+/// that all of them write to. An execution that found that another had been there would fail, crash or hang.
+#[test]
+fn places_that_few_executions_change() {
+    for noticed in ["return 1;", "*(volatile int *)0 = 1;", "for (;;) pause();"] {
+        let directory = scratch();
+        let text = format!(
+            "#include <pthread.h>\n#include <unistd.h>\n\
+             static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\n\
+             static struct {{ long count, order, places[256][8]; }} __attribute__((aligned(4096))) all;\n\
+             static void *steps(void *bit) {{\n\
+                 for (int i = 0; i < 4; i++) {{\n\
+                     pthread_mutex_lock(&m); all.count++; all.order = 2 * all.order + !!bit; pthread_mutex_unlock(&m);\n\
+                 }}\n\
+                 return 0;\n\
+             }}\n\
+             int main(void) {{\n\
+                 for (int i = 0; i < 256; i++) if (all.places[i][0]) {noticed}\n\
+                 pthread_t threads[2];\n\
+                 for (long i = 0; i < 2; i++) pthread_create(&threads[i], 0, steps, (void *)i);\n\
+                 for (int i = 0; i < 2; i++) pthread_join(threads[i], 0);\n\
+                 all.places[all.order][0] = 1;\n\
+                 return all.count != 8;\n\
+             }}\n"
+        );
+        std::fs::write(directory.path().join("p.c"), text).expect("the program is written");
+        let args = ["--no-instrument", "--strategy", "random", "--executions", "3000", "--hang", "1s", "p.c"];
+        let undone = check_json(directory.path(), &args);
+        assert_eq!(undone["verdict"], "clean", "{noticed}: {undone:#}");
+        assert!(undone["undone"].as_u64() > Some(2900), "{noticed}: {undone:#}");
+        let forked = check_json(directory.path(), &[&["--fork"], &args[..]].concat());
+        assert_eq!(comparable(undone), comparable(forked), "{noticed}");
+    }
+}

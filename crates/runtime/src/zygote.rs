@@ -5,6 +5,7 @@
 //! one word of shared memory; no descriptor is needed, so a program may close them all.
 
 use crate::glibc::{self, real};
+use crate::reset::Ran;
 use crate::sched::S;
 use crate::{budget, clock, fibers, heap, patch, report, reset, scope, shim, stdin, sys};
 use core::ffi::c_int;
@@ -160,8 +161,11 @@ fn run_slots(wire: &Wire, zygote: i32) -> Option<bool> {
     let mut number = 0;
     while number < wire.slots_wanted.load(Relaxed) as usize {
         if resets && reset::suits(wire) {
-            if !reset::run(wire, zygote, number, decisions) {
-                return None;
+            match reset::run(wire, zygote, number, decisions) {
+                Ran::Here => return None,
+                // The engine has the rest run again.
+                Ran::InDoubt => break,
+                Ran::Ended => {}
             }
             if wire.turn.load(SeqCst) != turn::ZYGOTE {
                 // The runner has given the turn back, perhaps more than once.

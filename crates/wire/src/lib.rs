@@ -15,7 +15,7 @@ pub use codes::*;
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
 /// Identifies a mapping as ours; changes with every change of the layout.
-pub const MAGIC: u64 = 0x4845_4953_454e_0009;
+pub const MAGIC: u64 = 0x4845_4953_454e_000a;
 
 /// The environment variable that names the file descriptor of the mapping.
 pub const ENV_FD: &str = "HEISEN_WIRE";
@@ -552,6 +552,11 @@ pub struct Wire {
     pub resets: AtomicU32,
     /// How many runners ended in an execution.
     pub runners: AtomicU32,
+    /// How many executions, the latest ones, began in memory that was put back by guess and not compared since; see
+    /// `runtime::reset`.
+    pub unverified: AtomicU32,
+    /// After how many of the next executions nothing is guessed.
+    pub careful: AtomicU32,
     /// Unused.
     pub reset_pad: AtomicU32,
 }

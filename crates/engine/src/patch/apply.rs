@@ -87,7 +87,7 @@ impl Patches {
     /// What was patched, in words; none if nothing was asked for.
     pub(crate) fn sentence(&self) -> Option<String> {
         let made = self.made.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
-        if made.told.is_empty() {
+        if made.told.iter().all(|told| told.sites == 0) {
             return None;
         }
         let told = made.told.iter().map(|told| {

@@ -19,4 +19,4 @@ mod room;
 mod trampoline;
 
 pub use apply::Patches;
-pub use modules::{DEFAULT, NONE, UNLESS_TOLD, parse};
+pub use modules::{DEFAULT, INSTRUMENTED, NONE, parse};

@@ -11,9 +11,7 @@ pub const DEFAULT: &str = "default";
 pub const NONE: &str = "none";
 /// Stands for those of them that are instrumented: what is left in there, the library of a language as a rule, only orders
 /// threads.
-pub const AUTO: &str = "auto";
-/// What is patched unless the user says something.
-pub const UNLESS_TOLD: &str = AUTO;
+pub const INSTRUMENTED: &str = "instrumented";
 
 /// What is never patched, by the name up to `.so`: the C library and the loader, whose locks the scheduler does not know,
 /// and what languages put between them and the program.
@@ -83,14 +81,14 @@ pub fn is_instrumented(module: &Loaded) -> bool {
 fn is_meant(pattern: &str, module: &Loaded) -> bool {
     match pattern {
         DEFAULT => module.main || !module.system,
-        AUTO => (module.main || !module.system) && is_instrumented(module),
+        INSTRUMENTED => (module.main || !module.system) && is_instrumented(module),
         pattern => matches_end(pattern, &module.path.to_string_lossy(), "/"),
     }
 }
 
 /// Those of the modules of a process that the patterns mean. A pattern that means none is an error.
 pub fn choose(patterns: &[String], modules: &[Loaded]) -> Result<Vec<Loaded>> {
-    for pattern in patterns.iter().filter(|pattern| *pattern != AUTO) {
+    for pattern in patterns.iter().filter(|pattern| *pattern != INSTRUMENTED) {
         let mut meant = modules.iter().filter(|module| is_meant(pattern, module)).peekable();
         if meant.peek().is_none() {
             return Err(Error::Input(format!(

@@ -65,7 +65,8 @@ fn however_a_program_is_built() {
         expect(&sandbox, &["--patch", "default"], &program, COUNTS);
         expect(&sandbox, &["--patch", "counted"], &program, COUNTS);
         expect(&sandbox, &["--patch", "none"], &program, [1; 4]);
-        expect(&sandbox, &[], &program, [1; 4]);
+        expect(&sandbox, &[], &program, COUNTS);
+        expect(&sandbox, &["--no-preempt", "counted"], &program, [1; 4]);
     }
 }
 

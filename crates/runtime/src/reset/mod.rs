@@ -7,6 +7,10 @@
 //! a fork of its own, and the runner ends with it; so does one that crashes. The zygote then forks the next runner or,
 //! if that happens again and again, an execution at a time, and says why.
 //!
+//! Memory is put back where it was ever seen to change, which is a guess, and compared as a whole after some executions and at the end of
+//! a turn. If something was missed, what came after the first of these executions does not count, and the engine has it run again; so it
+//! is if the runner ends in between, and then nothing is guessed until it has come there again.
+//!
 //! All that the runner itself keeps lies in memory of its own, at an address where nothing else is.
 
 mod bindings;
@@ -23,7 +27,7 @@ use heisen_wire::{MAX_DECISIONS, Wire, flag, runner, turn};
 
 /// Where the runner's memory is, and how it is laid out.
 const BASE: usize = 0x0e00_0000_0000;
-const STACK: usize = BASE + 0x1_0000;
+const STACK: usize = BASE + 0x4_0000;
 const STACK_SIZE: usize = 0x1_0000;
 const PAGES: usize = STACK + STACK_SIZE;
 const SIZE: usize = PAGES - BASE + snapshot::SIZE;
@@ -33,6 +37,9 @@ const HANDLERS_SIZE: usize = 0x2_0000;
 
 /// What is written at both ends of [`Control`]: a program that writes where it should not may hit them.
 const CANARY: u64 = 0x5afe_c0de_0b5e_55ed;
+
+/// After so many executions a guess is verified.
+const VERIFIED: u32 = 64;
 
 /// The first of these runs decide whether it is worth while.
 const TRIES: u32 = 4;
@@ -57,6 +64,8 @@ struct Control {
     snapshot: snapshot::Snapshot,
     other_canary: Cell<u64>,
 }
+
+const _: () = assert!(size_of::<Control>() <= STACK - BASE);
 
 // SAFETY: as for `sched::S`; there is one runner, with one kernel thread.
 unsafe impl Sync for Control {}
@@ -103,9 +112,19 @@ pub fn suits(wire: &Wire) -> bool {
     wire.reset.load(Relaxed) == runner::ASKED && wire.slots[0].plan.flags.load(Relaxed) & !PLAIN == 0
 }
 
-/// In the zygote: runs the slots from `first` on in a runner, until that ends. False in the runner, where the execution
-/// begins; else how far it has come is in the wire.
-pub fn run(wire: &Wire, zygote: i32, first: usize, decisions: u32) -> bool {
+/// What came of a runner.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Ran {
+    /// This is the runner, where an execution begins.
+    Here,
+    /// How far it has come is in the wire.
+    Ended,
+    /// So it is, but its last executions do not count.
+    InDoubt,
+}
+
+/// In the zygote: runs the slots from `first` on in a runner, until that ends.
+pub fn run(wire: &Wire, zygote: i32, first: usize, decisions: u32) -> Ran {
     wire.runner.store(runner::BEGINS, SeqCst);
     let child = sys::fork();
     if child == 0 {
@@ -116,12 +135,21 @@ pub fn run(wire: &Wire, zygote: i32, first: usize, decisions: u32) -> bool {
         wire.child.store(sys::getpid() as u32, SeqCst);
         crate::shim::pid::init();
         begin(wire, first, decisions);
-        return false;
+        return Ran::Here;
     }
     wire.child.store(child.max(0) as u32, SeqCst);
     let status = if child < 0 { u32::MAX } else { crate::zygote::wait_for(child) };
     wire.child.store(0, SeqCst);
-    if wire.runner.swap(runner::NONE, SeqCst) == runner::RUNS {
+    let runs = wire.runner.swap(runner::NONE, SeqCst) == runner::RUNS;
+    let doubtful = wire.unverified.swap(0, Relaxed);
+    if doubtful != 0 {
+        // Of those that were not verified, only the first began in memory that was.
+        wire.slots_run.store(wire.slot.load(SeqCst) + 1 - doubtful, Relaxed);
+        wire.resets.store(wire.resets.load(Relaxed) + 1 - doubtful, Relaxed);
+        wire.careful.store(doubtful, Relaxed);
+        return Ran::InDoubt;
+    }
+    if runs {
         let number = wire.slot.load(SeqCst) as usize;
         crate::zygote::ended(wire, zygote, child, number, status);
         wire.slots_run.store(number as u32 + 1, Relaxed);
@@ -135,7 +163,7 @@ pub fn run(wire: &Wire, zygote: i32, first: usize, decisions: u32) -> bool {
         // It has not come to an execution, or not from one to the next.
         wire.reset.store(runner::REFUSED, Relaxed);
     }
-    true
+    Ran::Ended
 }
 
 /// In a new runner: saves the program, and begins the first execution. Returns again at the beginning of each.
@@ -222,25 +250,21 @@ extern "C" fn next(status: i32) -> ! {
     c.decisions.set(c.decisions.get() + slot.report.decisions.load(Relaxed));
     c.slot.set(number + 1);
     let full = c.decisions.get() as usize > MAX_DECISIONS / 2;
-    let ends =
+    let mut ends =
         full || wire.enough.load(SeqCst) != 0 || c.slot.get() >= wire.slots_wanted.load(Relaxed) as usize;
+    c.resets.set(c.resets.get() + 1);
+    let whole = c.canary.get() == CANARY && c.other_canary.get() == CANARY;
+    if !whole || !c.calls.undo() {
+        give_up(wire);
+    }
+    if !put_back(c, wire, number, ends) {
+        ends = true;
+    }
     if ends {
         c.slot.set(0);
         c.decisions.set(0);
         wire.turn.store(turn::ENGINE, SeqCst);
         report::ring();
-    }
-    c.resets.set(c.resets.get() + 1);
-    let whole = c.canary.get() == CANARY && c.other_canary.get() == CANARY;
-    // At the first ones and then ever more rarely, all of the memory is looked at.
-    let thorough = c.resets.get().is_power_of_two();
-    if thorough {
-        c.bindings.keep(&c.snapshot);
-    }
-    if !whole || !c.calls.undo() || !c.snapshot.put_back(thorough) {
-        wire.reset_reason.store(runner::DAMAGED, Relaxed);
-        wire.reset.store(runner::REFUSED, Relaxed);
-        sys::exit_group(0);
     }
     if ends {
         while wire.turn.load(SeqCst) == turn::ENGINE {
@@ -256,6 +280,42 @@ extern "C" fn next(status: i32) -> ! {
     unsafe { asm!("wrfsbase {}", in(reg) c.fs.get(), options(nostack)) };
     // SAFETY: the stack is what it was when the context was saved.
     unsafe { go_back(&raw const c.context) }
+}
+
+/// Puts memory back after the execution in a slot. False if that was missed before, so that the last executions do not count.
+fn put_back(c: &Control, wire: &Wire, number: usize, ends: bool) -> bool {
+    // At the first executions and then ever more rarely, all of the memory is looked at.
+    let thorough = c.resets.get().is_power_of_two();
+    if thorough {
+        c.bindings.keep(&c.snapshot);
+    }
+    let careful = wire.careful.load(Relaxed);
+    wire.careful.store(careful.saturating_sub(1), Relaxed);
+    let mut unverified = wire.unverified.load(Relaxed);
+    // Care now does not help those before, so what was guessed is verified first.
+    if c.snapshot.put_back(unverified == 0 && (thorough || careful != 0)) {
+        unverified += 1;
+    }
+    let verify = ends || thorough || unverified >= VERIFIED;
+    let good = unverified == 0 || !verify || c.snapshot.verify();
+    wire.unverified.store(if verify { 0 } else { unverified }, Relaxed);
+    if !good {
+        // As in `run`; but this execution has ended, too.
+        wire.slots_run.store(number as u32 + 2 - unverified, Relaxed);
+        wire.resets.store(wire.resets.load(Relaxed) + 1 - unverified, Relaxed);
+        return false;
+    }
+    if !c.snapshot.has_room() || thorough && !c.snapshot.is_whole() {
+        give_up(wire);
+    }
+    true
+}
+
+/// Memory cannot be put back. What does not count the engine has run again.
+fn give_up(wire: &Wire) -> ! {
+    wire.reset_reason.store(runner::DAMAGED, Relaxed);
+    wire.reset.store(runner::REFUSED, Relaxed);
+    sys::exit_group(0)
 }
 
 /// Saves the registers of the caller; 0. Returns 1 by [`go_back`].

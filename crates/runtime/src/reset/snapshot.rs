@@ -3,11 +3,18 @@
 //! All of it is write-protected when it is saved. The first write to a page comes to [`Snapshot::written`], by a signal, which
 //! makes the page writable and notes it: it is *hot*, and is put back after each execution. So once the pages are known
 //! that a program writes to, nothing has to be asked of the kernel. One that stays as it was cools down again: there is much that only
-//! the first execution does. What the kernel itself writes on behalf of the program it
+//! the first execution does.
+//!
+//! Of a hot page most stays as it was, and an execution writes to the same places as others before. So a page is compared line by
+//! line, and put back where it has changed, for some executions only; from then on only those [`lines`](Snapshot::lines) are put back
+//! that were ever seen to change. That is a guess, which [`Snapshot::verify`] checks every now and then.
+//!
+//! What the kernel itself writes on behalf of the program it
 //! would refuse to write there: [`calls`](super::calls) sees every call and makes its buffers hot before.
 
 use crate::{report, sys};
 use core::arch::asm;
+use core::arch::x86_64::{__m128i, _mm_cmpeq_epi8, _mm_load_si128, _mm_movemask_epi8, _mm_store_si128};
 use core::cell::Cell;
 use heisen_wire::runner;
 
@@ -25,6 +32,10 @@ const MAX_REGION: usize = 1 << 34;
 /// A page cools down that was found to be as it was so often.
 const IDLE: u8 = 3;
 const NEVER: u8 = u8::MAX;
+/// A page is compared as a whole after so many executions, before lines are guessed.
+const LEARNT: u8 = 32;
+/// The bytes of a line; a page has one for each bit of a word.
+const LINE: usize = PAGE / 64;
 /// So far below its end at that time the stack of the main thread may grow.
 const GROWTH: usize = 8 << 20;
 
@@ -50,6 +61,10 @@ pub struct Snapshot {
     hot: [Cell<(usize, usize)>; MAX_HOT],
     /// How often in a row each of them was found to be as it was; [`NEVER`] if it cannot be protected.
     idle: [Cell<u8>; MAX_HOT],
+    /// The lines of each that were seen to change.
+    lines: [Cell<u64>; MAX_HOT],
+    /// After how many executions each was compared as a whole, up to [`LEARNT`].
+    compared: [Cell<u8>; MAX_HOT],
     hot_count: Cell<usize>,
 }
 
@@ -172,6 +187,8 @@ impl Snapshot {
         }
         self.hot[count].set((page, self.find(page).unwrap_or(0)));
         self.idle[count].set(if writable { 0 } else { NEVER });
+        self.lines[count].set(0);
+        self.compared[count].set(0);
         self.hot_count.set(count + 1);
         if writable {
             sys::set_writable(page, PAGE, true);
@@ -270,24 +287,61 @@ impl Snapshot {
         self.hot_count.get() < MAX_HOT
     }
 
-    /// Puts all memory back as it was, and looks whether it is, if wanted; false if it is not, or may not be.
-    pub fn put_back(&self, thorough: bool) -> bool {
-        let rseq = crate::fibers::rseq_area();
-        if thorough {
-            self.cool_down();
-        }
-        // The kernel writes there, and does not like others to.
-        let kept = rseq.map(read_words);
-        for hot in &self.hot[..self.hot_count.get()] {
-            match hot.get() {
-                (page, 0) => clear(page),
-                (page, saved) => copy(page, saved),
+    /// Puts all memory back as it was, or guesses where not told to be careful; whether anything was guessed.
+    pub fn put_back(&self, careful: bool) -> bool {
+        let mut guessed = false;
+        self.around_rseq(|index| {
+            let (page, saved) = self.hot[index].get();
+            if careful || self.compared[index].get() < LEARNT {
+                self.compared[index].set(self.compared[index].get().saturating_add(1).min(LEARNT));
+                self.lines[index].set(self.lines[index].get() | put_back_changes(page, saved));
+            } else {
+                guessed = true;
+                put_back_lines(page, saved, self.lines[index].get());
             }
+        });
+        guessed
+    }
+
+    /// After memory was put back: whether it is what it was. If it was not, it is now, and more is known of what changes.
+    pub fn verify(&self) -> bool {
+        let mut good = true;
+        self.around_rseq(|index| {
+            let (page, saved) = self.hot[index].get();
+            let missed = put_back_changes(page, saved);
+            if missed != 0 {
+                good = false;
+                self.lines[index].set(self.lines[index].get() | missed);
+                self.compared[index].set(0);
+            }
+        });
+        good
+    }
+
+    /// Puts each hot page back, but for what the kernel writes there, and does not like others to.
+    fn around_rseq(&self, mut put_back: impl FnMut(usize)) {
+        let rseq = crate::fibers::rseq_area();
+        let kept = rseq.map(read_words);
+        if let Some(at) = rseq {
+            // As it was when the page was saved, so that it is no change.
+            let saved = self.find(at & !(PAGE - 1)).unwrap_or(ZEROS.0.as_ptr() as usize);
+            write_words(at, read_words(saved + at % PAGE));
         }
+        (0..self.hot_count.get()).for_each(&mut put_back);
         if let (Some(at), Some(words)) = (rseq, kept) {
             write_words(at, words);
         }
-        self.hot_count.get() < MAX_HOT && (!thorough || self.is_as_it_was(rseq.unwrap_or(0)))
+    }
+
+    /// Whether there is room for more hot pages.
+    pub fn has_room(&self) -> bool {
+        self.hot_count.get() < MAX_HOT
+    }
+
+    /// After a careful [`put_back`](Snapshot::put_back): whether really all memory is what it was, hot or not.
+    pub fn is_whole(&self) -> bool {
+        self.cool_down();
+        self.is_as_it_was(crate::fibers::rseq_area().unwrap_or(0))
     }
 
     /// Protects pages again that have not changed for some time.
@@ -310,6 +364,8 @@ impl Snapshot {
                 self.hot_count.set(last);
                 self.hot[index].set(self.hot[last].get());
                 idle.set(self.idle[last].get());
+                self.lines[index].set(self.lines[last].get());
+                self.compared[index].set(self.compared[last].get());
             }
         }
     }
@@ -360,6 +416,59 @@ fn copy(to: usize, from: usize) {
     unsafe {
         asm!("rep movsq", inout("rdi") to => _, inout("rsi") from => _, inout("rcx") PAGE / 8 => _,
              options(nostack, preserves_flags));
+    }
+}
+
+/// A page of zeros, which stands for what is not saved because it was zeros.
+#[repr(C, align(4096))]
+struct Zeros([u8; PAGE]);
+
+static ZEROS: Zeros = Zeros([0; PAGE]);
+
+fn or_zeros(saved: usize) -> usize {
+    if saved == 0 { ZEROS.0.as_ptr() as usize } else { saved }
+}
+
+/// Puts back the lines of a page that have changed; which.
+fn put_back_changes(page: usize, saved: usize) -> u64 {
+    let saved = or_zeros(saved);
+    let changed = (0..64).filter(|line| !is_same_line(page + line * LINE, saved + line * LINE));
+    let changed = changed.fold(0, |bits, line| bits | 1 << line);
+    put_back_lines(page, saved, changed);
+    changed
+}
+
+fn put_back_lines(page: usize, saved: usize, lines: u64) {
+    /// With more, all of them at once take less time.
+    const MANY: u32 = 40;
+    let saved = or_zeros(saved);
+    if lines.count_ones() > MANY {
+        return copy(page, saved);
+    }
+    let mut left = lines;
+    while left != 0 {
+        let line = left.trailing_zeros() as usize * LINE;
+        copy_line(page + line, saved + line);
+        left &= left - 1;
+    }
+}
+
+fn is_same_line(one: usize, other: usize) -> bool {
+    (0..LINE / 16).all(|part| {
+        let at = |line: usize| (line + part * 16) as *const __m128i;
+        // SAFETY: callers pass lines of pages that can be read.
+        unsafe {
+            _mm_movemask_epi8(_mm_cmpeq_epi8(_mm_load_si128(at(one)), _mm_load_si128(at(other)))) == 0xffff
+        }
+    })
+}
+
+fn copy_line(to: usize, from: usize) {
+    for part in (0..LINE).step_by(16) {
+        // SAFETY: callers pass lines of pages that are mapped, one of which can be written.
+        unsafe {
+            _mm_store_si128((to + part) as *mut __m128i, _mm_load_si128((from + part) as *const __m128i))
+        };
     }
 }
 
