@@ -122,9 +122,10 @@ pub struct SearchArgs {
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(0..))]
     pub bound: Option<u32>,
 
-    /// icb and dfs: explore one of several executions that differ only in the order of independent steps
-    #[arg(long)]
-    pub reduce: bool,
+    /// icb and dfs: explore one of several executions that differ only in the order of independent steps [default: on for icb if
+    /// all of the program is instrumented]
+    #[arg(long, value_enum, value_name = "SWITCH", num_args = 0..=1, require_equals = true, default_missing_value = "on")]
+    pub reduce: Option<Switch>,
 
     /// pct and fair-pct: look for bugs of this depth (ordering constraints) [default: 3]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(1..=32))]
@@ -392,7 +393,9 @@ impl SearchArgs {
     pub fn kind(&self) -> Kind {
         match self.strategy {
             Some(strategy) => strategy.into(),
-            None if self.time.is_some() && self.bound.is_none() && !self.reduce => Kind::Portfolio,
+            None if self.time.is_some() && self.bound.is_none() && self.reduce != Some(Switch::On) => {
+                Kind::Portfolio
+            }
             None => Kind::Icb,
         }
     }
@@ -403,7 +406,7 @@ impl SearchArgs {
         let (icb, dfs) = (kind == Kind::Icb, kind == Kind::Dfs);
         for (given, option, fits, strategies) in [
             (self.bound.is_some(), "--bound", icb, "icb"),
-            (self.reduce, "--reduce", icb || dfs, "icb and dfs"),
+            (self.reduce.is_some(), "--reduce", icb || dfs, "icb and dfs"),
             (self.depth.is_some(), "--depth", matches!(kind, Kind::Pct | Kind::FairPct), "pct and fair-pct"),
             (self.burst.is_some(), "--burst", kind == Kind::Burst, "burst"),
             (self.delays.is_some(), "--delays", kind == Kind::Delay, "delay"),

@@ -101,7 +101,7 @@ pub struct Explored {
 
 impl Prepared {
     pub fn new(program: Program, options: Options) -> Prepared {
-        Prepared { search: options.search(), program, options, tally: Tally::default(), keep: None }
+        Prepared { search: options.search(&program), program, options, tally: Tally::default(), keep: None }
     }
 
     /// Has what is covered counted, if that is to be written.
@@ -307,7 +307,7 @@ pub fn options(args: &SearchArgs, stop: &AtomicBool) -> Result<Options, Error> {
         memory: args.memory.unwrap_or(MEMORY),
         carrier: args.carrier.into(),
         in_process: !args.fork,
-        reduce: args.reduce,
+        reduce: args.reduce.map(|reduce| reduce == args::Switch::On),
         spurious: args.spurious,
         faults: args.faults,
         world: world(args, stop)?,

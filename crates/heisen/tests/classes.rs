@@ -90,3 +90,47 @@ fn bounds_leave_out_what_they_leave_out_without() {
     assert_eq!(within("2"), (14, 2));
     assert_eq!(within("4"), (20, 4));
 }
+
+/// Memory that is freed before it is used: nothing else in the two threads depends on the order.
+#[test]
+fn memory_that_is_freed() {
+    let directory = scratch();
+    let declarations = format!(
+        "#include <stdlib.h>\n{MUTEXES} static char *p, got; __attribute__((constructor)) static void make(void) {{ p = malloc(8); *p = 1; }}"
+    );
+    let bodies = [format!("{LOCK_M} got = *p;"), format!("{LOCK_N} free(p);")];
+    let bodies = [bodies[0].as_str(), bodies[1].as_str()];
+    std::fs::write(directory.path().join("p.c"), program(&declarations, &bodies))
+        .expect("the program is written");
+    let ways: [&[&str]; 5] =
+        [&[], &["--reduce=off"], &["--reduce"], &["--strategy", "dfs", "--reduce"], &["--strategy", "dpor"]];
+    for args in ways {
+        let json = check_json(directory.path(), &[args, &["p.c"]].concat());
+        assert_eq!(json["findings"][0]["kind"], "use-after-free", "{args:?}: {json:#}");
+    }
+}
+
+/// icb leaves out what it knows by itself, if it sees every access.
+#[test]
+fn by_itself() {
+    let directory = scratch();
+    let body = LOCK_M.repeat(3);
+    std::fs::write(directory.path().join("p.c"), program(MUTEXES, &[&body, &body]))
+        .expect("the program is written");
+    let executions = |args: &[&str]| {
+        let json = check_json(directory.path(), &[args, &["--bound", "9", "p.c"]].concat());
+        assert_eq!(
+            (&json["verdict"], &json["complete"]),
+            (&"clean".into(), &true.into()),
+            "{args:?}: {json:#}"
+        );
+        json["executions"].as_u64().expect("a number")
+    };
+    let (all, some) = (executions(&["--reduce=off"]), executions(&["--reduce"]));
+    assert!(some < all, "{some} of {all}");
+    assert_eq!(executions(&[]), some);
+    // Not so if accesses go unseen.
+    assert_eq!(executions(&["--no-instrument"]), all);
+    assert_eq!(executions(&["--races=off"]), all);
+    assert_eq!(executions(&["--no-instrument", "--reduce"]), some);
+}

@@ -17,7 +17,7 @@
 
 use crate::race::order::{key, space};
 use crate::sched::{S, me, threads, words};
-use crate::{policy, report, sleep};
+use crate::{fair, policy, report, sleep};
 use core::cell::Cell;
 use heisen_trace::{Op, Touch, TouchKind};
 use heisen_wire::{MAX_THREADS, flag};
@@ -49,6 +49,8 @@ struct Touches {
     index: [Cell<u16>; INDEX],
     /// What is reported next never waits.
     tries: Cell<bool>,
+    /// Whether anyone has looked at the time.
+    timed: Cell<bool>,
     /// Objects in the order in which they were touched first, so that few pages are written.
     objects: [Object; OBJECTS],
     /// The last event of each thread.
@@ -66,6 +68,7 @@ static T: Touches = Touches {
     count: Cell::new(0),
     index: [const { Cell::new(0) }; INDEX],
     tries: Cell::new(false),
+    timed: Cell::new(false),
 };
 
 /// An execution begins.
@@ -342,6 +345,7 @@ pub fn outcome(what: u64) {
 /// The running thread looks at the time, or makes it pass.
 pub fn time(passes: bool) {
     if wanted() {
+        T.timed.set(true);
         touch(key(space::TIME, 0) as u64, passes, 0);
     }
 }
@@ -373,7 +377,9 @@ pub fn choices(first: usize) {
     for word in 0..words() {
         log(TouchKind::Choices, first, word as u8, crate::sched::candidates(word));
     }
-    log(TouchKind::State, me(), 0, state());
+    // Once a thread has yielded, who will have to give way to whom depends on all that was before; and so does the time.
+    let past = if fair::in_use() || T.timed.get() { S.hash.get() } else { 0 };
+    log(TouchKind::State, me(), 0, mix(state(), past));
 }
 
 /// The hash of all that was done so far. Who has to give way to whom is a part of the state, too.

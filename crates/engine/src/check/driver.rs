@@ -90,7 +90,7 @@ impl Driver<'_> {
             }
             if self.tally.points.len() != known && !self.search.samples() {
                 // Steps are counted anew.
-                self.search = self.check.options.search();
+                self.search = self.check.options.search(self.check.program);
                 self.search.bound_memory(self.room.clone());
                 self.tally.restarts += 1;
                 self.tally.classes.clear();

@@ -2,6 +2,8 @@
 //!
 //! It is saved with a search, so that one that is resumed goes on as it was begun.
 
+use crate::blind;
+use crate::program::Program;
 use crate::scope::Patterns;
 use crate::suppress::Suppressions;
 use crate::zygote::{Carrier, Limits};
@@ -92,9 +94,10 @@ pub struct Options {
     /// Whether executions run in one process, and what each has changed is put back.
     #[serde(default)]
     pub in_process: bool,
-    /// Whether dfs and icb leave out what leads to states that were explored already.
+    /// Whether dfs and icb leave out what leads to states that were explored already; icb does by itself where every access
+    /// is seen.
     #[serde(default)]
-    pub reduce: bool,
+    pub reduce: Option<bool>,
     /// Spurious wake-ups of one execution.
     #[serde(default)]
     pub spurious: u32,
@@ -147,12 +150,26 @@ impl Options {
         }
     }
 
+    /// Whether states that were explored already lead to nothing. Unless told, that is so where it can be relied on: all of the program is
+    /// instrumented, so nothing that makes a difference goes unseen, and executions do not differ by anything else.
+    pub fn reduces(&self, program: &Program) -> bool {
+        let seen = || {
+            self.strategy == Kind::Icb
+                && self.world.accesses.check
+                && !self.world.real_time
+                && self.scope == Patterns::default()
+                && program.instrumented
+                && blind::blind(program).is_none()
+        };
+        self.reduce.unwrap_or_else(seen)
+    }
+
     /// A fresh search with the chosen strategy.
-    pub fn search(&self) -> Search {
+    pub fn search(&self, program: &Program) -> Search {
         match self.strategy {
-            Kind::Icb if self.reduce => Icb::new(Some(self.bound)).cached().into(),
+            Kind::Icb if self.reduces(program) => Icb::new(Some(self.bound)).cached().into(),
             Kind::Icb => Icb::new(Some(self.bound)).into(),
-            Kind::Dfs if self.reduce => Dfs::new().cached().into(),
+            Kind::Dfs if self.reduce == Some(true) => Dfs::new().cached().into(),
             Kind::Dfs => Dfs::new().into(),
             Kind::Dpor => Dpor::optimal().into(),
             Kind::Random => Random::new(self.seed).into(),

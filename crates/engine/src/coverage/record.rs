@@ -91,7 +91,7 @@ impl Record {
             heisen_coverage: VERSION,
             program: program.short_name(),
             strategy: serde_json::to_value(options.strategy).ok()?.as_str()?.to_owned(),
-            reduce: options.reduce,
+            reduce: options.reduces(program),
             seed: options.strategy.samples().then_some(options.seed),
             bound: outcome.preemption_bound(),
             whole: outcome.status.whole && outcome.complete(),

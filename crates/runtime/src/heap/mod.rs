@@ -26,7 +26,7 @@ mod quarantine;
 
 use crate::race::{self, shadow};
 use crate::sched::{S, me};
-use crate::{report, sys};
+use crate::{report, sys, touch};
 use blocks::{Block, state};
 use core::cell::Cell;
 pub use error::tell_block;
@@ -176,7 +176,12 @@ pub fn free(address: usize, pc: usize) {
     // For the race check the end of a block is a write of it, so that an access that nothing orders with it becomes a
     // scheduling point. Of a large one, only the beginning.
     if race::is_on(race::mode::CHECK) {
-        race::access::range(address, block.size().min(MOST_WRITTEN), true, pc);
+        let written = block.size().min(MOST_WRITTEN);
+        race::access::range(address, written, true, pc);
+        // What conflicted with it before must not be taken for independent of it.
+        if race::is_atomic_point(pc) {
+            touch::memory(address, written, true);
+        }
     }
     // And what is remembered of its bytes would let this thread's own accesses pass unseen.
     shadow::renew(address, block.size());
