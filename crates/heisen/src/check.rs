@@ -136,7 +136,9 @@ impl Prepared {
         if let Some(revision) = options.changed_since.clone().filter(|_| tally.executions == 0) {
             options.changed = Changed::since(&revision, &runtime, &program, &limits)?;
             search = options.search();
-            say(changes(&revision, &program, &options.changed));
+            if show_progress {
+                say(changes(&revision, &program, &options.changed));
+            }
         }
         let check = Check { runtime, program: &program, options: &options, limits };
 

@@ -34,12 +34,15 @@ const MOST_RUNS: usize = 1 << 12;
 const MOST_SPOTS: usize = 1 << 11;
 /// Steps of an execution that are too many to look at.
 const TOO_LONG: u32 = 1 << 16;
-/// One in so many executions is random.
+/// One in so many executions is random; of the first ones every other.
 const FRESH: u64 = 4;
+const FIRST: u64 = 64;
 /// The energy of an entry that shows what no other does. It is shared by the executions that show it.
 const ENERGY: u64 = 1 << 16;
 /// After so many executions made from it an entry has half of its energy, after twice as many a third, and so on.
 const TIRED: u64 = 16;
+/// Among so many accesses that come next one is chosen.
+const AHEAD: usize = 6;
 /// How often a pair occurs in an execution is told exactly up to here, and beyond it by the power of two.
 const EXACT: u32 = 16;
 
@@ -250,6 +253,35 @@ impl Shown {
     fn steps(&self) -> u32 {
         self.runs.iter().map(|run| run.steps).sum()
     }
+
+    /// For how long a thread is let in before a step: mostly until it comes to one of its next accesses to something shared, or
+    /// has made it.
+    fn stretch(&self, step: u32, thread: u16, dice: &mut Dice) -> u32 {
+        if dice.one_in(3) {
+            return few(dice);
+        }
+        // Its steps from there on, by where they are in the execution and how many of it came before.
+        let (mut start, mut count, mut stretches) = (0, 0, Vec::new());
+        for run in &self.runs {
+            let end = start + run.steps;
+            if run.thread == thread && end > step {
+                let from = start.max(step);
+                stretches.push((from, end, count));
+                count += end - from;
+            }
+            start = end;
+        }
+        let number = |at: u32| {
+            let found = stretches.partition_point(|&(from, ..)| from <= at);
+            let &(from, end, before) = stretches[..found].last()?;
+            (at < end).then_some(before + (at - from))
+        };
+        let mut accesses: Vec<u32> = self.spots.iter().filter_map(|&(_, at)| number(at)).collect();
+        accesses.sort_unstable();
+        let nth = dice.below(AHEAD.min(accesses.len()));
+        let up_to = accesses.get(nth).copied().unwrap_or(0);
+        (up_to + u32::from(dice.one_in(2))).max(1)
+    }
 }
 
 /// The accesses to objects that several threads touch, and not all of them only read: where in the code, and the step.
@@ -378,7 +410,7 @@ impl Corpus {
                 let running = draft.runs[at].thread;
                 let others: Vec<u16> = draft.later(at).into_iter().filter(|&t| t != running).collect();
                 if let Some(&thread) = others.get(dice.below(others.len())) {
-                    let steps = few(dice);
+                    let steps = shown.stretch(step, thread, dice);
                     draft.let_in(step, thread, steps);
                 }
             }
@@ -423,11 +455,11 @@ fn spot(shown: &Shown, dice: &mut Dice) -> Option<u32> {
     place.get(dice.below(place.len())).map(|&(_, step)| step)
 }
 
-/// A walk at random, in bursts of any length.
+/// A walk at random, or in bursts of any length.
 fn walk(seed: u64, dice: &mut Dice) -> Policy {
-    match dice.below(9) {
-        0 => Policy::Random { seed },
-        length => Policy::Burst { seed, length: 1 << length },
+    match dice.below(16) {
+        length @ 1..=8 => Policy::Burst { seed, length: 1 << length },
+        _ => Policy::Random { seed },
     }
 }
 
@@ -444,7 +476,8 @@ impl Sampler for Corpus {
     }
 
     fn plan(&mut self, number: u64, seed: u64) -> Plan {
-        let changed = if number.is_multiple_of(FRESH) { None } else { self.change(seed) };
+        let fresh = number.is_multiple_of(if number < FIRST { 2 } else { FRESH });
+        let changed = if fresh { None } else { self.change(seed) };
         let plan = changed.unwrap_or_else(|| Plan::new(self.policy(number, seed)));
         Plan { places: self.looks(), ..plan }
     }
