@@ -387,7 +387,7 @@ impl Corpus {
         }
         let anywhere = dice.below(shown.steps() as usize) as u32;
         let index = dice.below(draft.runs.len());
-        match dice.below(8) {
+        match dice.below(10) {
             0 => draft.put_off(index, u32::MAX),
             1 => {
                 let steps = few(dice);
@@ -403,7 +403,7 @@ impl Corpus {
                     draft.splice(anywhere, &self.entries[other].shown.runs);
                 }
             }
-            3 => draft.cut(anywhere),
+            3..=5 => draft.cut(anywhere),
             _ => {
                 let step = spot(shown, dice).unwrap_or(anywhere) + u32::from(dice.one_in(4));
                 let Some((at, _)) = draft.find(step) else { return };
@@ -455,12 +455,9 @@ fn spot(shown: &Shown, dice: &mut Dice) -> Option<u32> {
     place.get(dice.below(place.len())).map(|&(_, step)| step)
 }
 
-/// A walk at random, or in bursts of any length.
+/// A walk at random, sometimes in bursts of any length.
 fn walk(seed: u64, dice: &mut Dice) -> Policy {
-    match dice.below(16) {
-        length @ 1..=8 => Policy::Burst { seed, length: 1 << length },
-        _ => Policy::Random { seed },
-    }
+    if dice.one_in(4) { Policy::Burst { seed, length: 2 << dice.below(8) } } else { Policy::Random { seed } }
 }
 
 impl Sampler for Corpus {
