@@ -73,10 +73,12 @@ impl Best {
         let mut places = whereabouts.at(step).into_iter();
         let left = places.next().unwrap_or(0);
         let others: Vec<u64> = places.collect();
-        let change = match () {
-            () if self.is_changed(left) => 0,
-            () if others.iter().any(|&place| self.is_changed(place)) => 1,
-            () => 2,
+        let change = if self.is_changed(left) {
+            0
+        } else if others.iter().any(|&place| self.is_changed(place)) {
+            1
+        } else {
+            2
         };
         let mut least = u32::MAX;
         for other in others.iter().chain(others.is_empty().then_some(&0)) {

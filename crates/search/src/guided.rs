@@ -15,7 +15,7 @@
 //! Guarantees nothing but that a seed alone reproduces the search.
 
 use crate::cache::Edges;
-use crate::pairs::pairs;
+use crate::pairs::{Pair, pairs};
 use crate::relation::mix;
 use crate::sampling::{Sampler, Sampling};
 use crate::seeds;
@@ -323,11 +323,11 @@ fn spots(execution: &Execution) -> Vec<(u64, u32)> {
 
 /// What an execution shows: the pairs of places in the code that followed each other, and how often.
 fn things(execution: &Execution) -> Vec<u64> {
-    let mut counts: BTreeMap<_, u32> = BTreeMap::new();
+    let mut counts: BTreeMap<Pair, u32> = BTreeMap::new();
     for (_, pair) in pairs(&execution.touches) {
         *counts.entry(pair).or_default() += 1;
     }
-    let thing = |(((op, pc), (other_op, other_pc)), count): (((u8, u64), (u8, u64)), u32)| {
+    let thing = |(((op, pc), (other_op, other_pc)), count): (Pair, u32)| {
         let often = if count <= EXACT { count } else { EXACT + count.ilog2() };
         let ops = u64::from(op) << 40 | u64::from(other_op) << 32 | u64::from(often);
         mix(mix(mix(pc) ^ other_pc) ^ ops)

@@ -16,7 +16,7 @@ fn result(suite: &Suite, case: &str, strategy: &[&str], jobs: &str) -> Value {
 #[test]
 fn the_same_check_gives_the_same_result() {
     let suite = Suite::new("prints.c", &[]);
-    let strategies: [&[&str]; 11] = [
+    let strategies: [&[&str]; 13] = [
         &["icb", "--bound", "2"],
         &["icb", "--keep-going", "--executions", "500"],
         &["dfs", "--executions", "500"],
