@@ -14,6 +14,7 @@
 //! | [`zygote`] | one parked program and the executions forked from it |
 //! | `capture` | what a program writes |
 //! | [`scope`] | patterns for code, as ranges of addresses |
+//! | [`changed`] | code that has changed since a revision, as ranges of addresses |
 //! | [`patch`] | atomic instructions of code that is not instrumented |
 //! | `around` | commands and directories around each execution |
 //! | [`slot`] | jobs for executions and what came of them, as the wire holds them |
@@ -35,6 +36,7 @@
 mod around;
 pub mod blind;
 mod capture;
+pub mod changed;
 pub mod check;
 pub mod compile;
 pub mod confirm;

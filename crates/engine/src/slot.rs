@@ -259,6 +259,7 @@ fn asked(plan: &Plan, flags: u32) -> u32 {
     // A close look has its own records.
     if plan.touches && flags & flag::STOPS == 0 {
         asked |= flag::DECISIONS | flag::TOUCHES;
+        asked |= if plan.places { flag::PLACES } else { 0 };
     }
     asked
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-const STRATEGIES: [&[&str]; 12] = [
+const STRATEGIES: [&[&str]; 13] = [
     &["random"],
     &["burst"],
     &["pct", "--depth", "2"],
@@ -19,6 +19,7 @@ const STRATEGIES: [&[&str]; 12] = [
     &["surw"],
     &["delay", "--delays", "2"],
     &["delay", "--delays", "5"],
+    &["guided"],
     &["directed"],
     &["portfolio"],
 ];

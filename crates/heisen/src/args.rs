@@ -91,7 +91,7 @@ pub struct CheckArgs {
 
     /// Continue a search that was saved or interrupted, with the options it was started with
     #[arg(long, value_name = "FILE", conflicts_with_all = [
-        "source", "no_instrument", "with_std", "command", "strategy", "bound", "reduce", "depth", "burst", "delays", "steps", "hang", "seed", "keep_going", "expect_exit",
+        "source", "no_instrument", "with_std", "command", "strategy", "bound", "changed_since", "reduce", "depth", "burst", "delays", "steps", "hang", "seed", "keep_going", "expect_exit",
         "carrier", "fork", "spurious", "faults", "no_preempt", "focus", "at_ready", "cpus", "real_time", "timeouts", "before",
         "after", "dir", "stdin", "heap", "leaks", "patch", "warm_up", "races", "accesses",
         "suppressions"
@@ -114,13 +114,18 @@ pub struct CheckArgs {
 /// How to search, and what surrounds the executions: what every command that explores has in common.
 #[derive(Debug, clap::Args)]
 pub struct SearchArgs {
-    /// How to search [default: icb, or portfolio if neither --bound nor --reduce but --time is there]
+    /// How to search [default: icb, or portfolio if neither --bound nor --reduce but --time is there, or best with
+    /// --changed-since]
     #[arg(long, value_enum)]
     pub strategy: Option<Strategy>,
 
-    /// icb: stop after this many preemptions [default: 2]
+    /// icb: stop after this many preemptions [default: 2]; best: leave out what takes more [default: none]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(0..))]
     pub bound: Option<u32>,
+
+    /// best: begin where the program's code has changed since this revision of git; uncommitted changes count, too
+    #[arg(long, value_name = "REV", allow_hyphen_values = true)]
+    pub changed_since: Option<String>,
 
     /// icb and dfs: explore one of several executions that differ only in the order of independent steps [default: on for icb if
     /// all of the program is instrumented]
@@ -365,6 +370,8 @@ pub enum Strategy {
     Icb,
     /// All schedules, depth-first
     Dfs,
+    /// All schedules, the most promising first: changed code, what is new, what is rare
+    Best,
     /// One schedule of each class of equivalent ones: all that differ in more than the order of independent steps
     Dpor,
     /// Each choice with the same chance
@@ -381,6 +388,8 @@ pub enum Strategy {
     Surw,
     /// The default schedule with a few random delays
     Delay,
+    /// Schedules that showed something new, changed
+    Guided,
     /// Steered to deadlocks, lost wake-ups and torn steps that other executions show to be possible
     Directed,
     /// All that sample, more of what shows more that is new
@@ -389,10 +398,11 @@ pub enum Strategy {
 
 impl SearchArgs {
     /// The strategy that is asked for. Who says how long it may take wants the most of that time; who names a bound, or
-    /// wants it to reduce, means the strategy that does so.
+    /// wants it to reduce, or to begin with changed code, means the strategy that does so.
     pub fn kind(&self) -> Kind {
         match self.strategy {
             Some(strategy) => strategy.into(),
+            None if self.changed_since.is_some() => Kind::Best,
             None if self.time.is_some() && self.bound.is_none() && self.reduce != Some(Switch::On) => {
                 Kind::Portfolio
             }
@@ -403,9 +413,10 @@ impl SearchArgs {
     /// Refuses options that the strategy has no use for: who gives one expects it to do something.
     pub fn fit_together(&self) -> Result<(), Error> {
         let kind = self.kind();
-        let (icb, dfs) = (kind == Kind::Icb, kind == Kind::Dfs);
+        let (icb, dfs, best) = (kind == Kind::Icb, kind == Kind::Dfs, kind == Kind::Best);
         for (given, option, fits, strategies) in [
-            (self.bound.is_some(), "--bound", icb, "icb"),
+            (self.bound.is_some(), "--bound", icb || best, "icb and best"),
+            (self.changed_since.is_some(), "--changed-since", best, "best"),
             (self.reduce.is_some(), "--reduce", icb || dfs, "icb and dfs"),
             (self.depth.is_some(), "--depth", matches!(kind, Kind::Pct | Kind::FairPct), "pct and fair-pct"),
             (self.burst.is_some(), "--burst", kind == Kind::Burst, "burst"),
@@ -430,6 +441,7 @@ impl From<Strategy> for Kind {
         match strategy {
             Strategy::Icb => Kind::Icb,
             Strategy::Dfs => Kind::Dfs,
+            Strategy::Best => Kind::Best,
             Strategy::Dpor => Kind::Dpor,
             Strategy::Random => Kind::Random,
             Strategy::Burst => Kind::Burst,
@@ -438,6 +450,7 @@ impl From<Strategy> for Kind {
             Strategy::Pos => Kind::Pos,
             Strategy::Surw => Kind::Surw,
             Strategy::Delay => Kind::Delay,
+            Strategy::Guided => Kind::Guided,
             Strategy::Directed => Kind::Directed,
             Strategy::Portfolio => Kind::Portfolio,
         }

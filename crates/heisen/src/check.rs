@@ -4,6 +4,7 @@ use crate::args::{CheckArgs, Color, SearchArgs};
 use crate::paint::{Paint, count, number, print, say};
 use crate::report::Screen;
 use crate::{args, exit, json};
+use heisen_engine::changed::Changed;
 use heisen_engine::check::{Check, Ended, Kind, Options, Outcome, Progress, Races, Tally};
 use heisen_engine::compile::{self, Extent, Language};
 use heisen_engine::coverage::{Coverage, Record};
@@ -30,6 +31,8 @@ const BOUND: u32 = 2;
 const DEPTH: u32 = 3;
 /// Delays of an execution of delay, unless told otherwise.
 const DELAYS: u32 = 3;
+/// Changed functions that are named.
+const MOST_NAMES: usize = 5;
 /// Memory of the search, unless told otherwise.
 const MEMORY: usize = 1 << 30;
 
@@ -126,10 +129,17 @@ impl Prepared {
         show_progress: bool,
         directory: &Path,
     ) -> Result<Explored, Error> {
-        let Prepared { program, options, search, mut tally, keep } = self;
+        let Prepared { program, mut options, mut search, mut tally, keep } = self;
         let mut limits = options.limits(stop);
         let runtime = unpack::runtime()?;
         limits.scope = options.scope.resolve(&runtime, &program, &limits)?;
+        if let Some(revision) = options.changed_since.clone().filter(|_| tally.executions == 0) {
+            options.changed = Changed::since(&revision, &runtime, &program, &limits)?;
+            search = options.search();
+            if show_progress {
+                say(changes(&revision, &program, &options.changed));
+            }
+        }
         let check = Check { runtime, program: &program, options: &options, limits };
 
         let kept = kept::path(directory, &program);
@@ -234,6 +244,23 @@ impl Explored {
     }
 }
 
+/// Which code the search begins with.
+fn changes(revision: &str, program: &Program, changed: &Changed) -> String {
+    let names = &changed.functions;
+    let shown = names.iter().take(MOST_NAMES).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let others = match names.len().saturating_sub(MOST_NAMES) {
+        0 => String::new(),
+        some => format!(" and {some} more"),
+    };
+    match names.len() {
+        0 => format!(
+            "note: no code of {} has changed since {revision}, so none comes first",
+            program.path.display()
+        ),
+        _ => format!("note: changed since {revision}, and tried first: {shown}{others}"),
+    }
+}
+
 /// Starts with the scheduling points that an earlier check has kept. A file that is no use is as good as none.
 fn recall_points(check: &Check<'_>, path: &Path, tally: &mut Tally) -> Result<(), Error> {
     let accesses = &check.options.world.accesses;
@@ -291,7 +318,9 @@ pub fn options(args: &SearchArgs, stop: &AtomicBool) -> Result<Options, Error> {
     let unlimited = strategy.samples() && args.time.is_none();
     Ok(Options {
         strategy,
-        bound: args.bound.unwrap_or(BOUND),
+        bound: args.bound.unwrap_or(if strategy == Kind::Best { u32::MAX } else { BOUND }),
+        changed_since: args.changed_since.clone(),
+        changed: Changed::default(),
         depth: args.depth.unwrap_or(DEPTH),
         burst: args.burst,
         delays: args.delays.unwrap_or(DELAYS),
@@ -657,7 +686,10 @@ fn claim(options: &Options, outcome: &Outcome) -> String {
     }
     let beyond = if outcome.scoped { ", or one outside the scope" } else { "" };
     match options.strategy {
-        Kind::Icb => match (outcome.preemption_bound(), outcome.complete()) {
+        Kind::Best if outcome.preemption_bound().is_none() => {
+            format!("no bug in {executions} executions, not all schedules explored")
+        }
+        Kind::Icb | Kind::Best => match (outcome.preemption_bound(), outcome.complete()) {
             (Some(bound), true) => format!(
                 "no bug with at most {}, all {executions} executions explored; a remaining bug needs at least {}{beyond}",
                 count(bound.into(), "preemption"),
@@ -708,6 +740,7 @@ pub fn name(kind: Kind) -> &'static str {
     match kind {
         Kind::Icb => "icb",
         Kind::Dfs => "dfs",
+        Kind::Best => "best",
         Kind::Dpor => "dpor",
         Kind::Random => "random",
         Kind::Burst => "burst",
@@ -716,6 +749,7 @@ pub fn name(kind: Kind) -> &'static str {
         Kind::Pos => "pos",
         Kind::Surw => "surw",
         Kind::Delay => "delay",
+        Kind::Guided => "guided",
         Kind::Directed => "directed",
         Kind::Portfolio => "portfolio",
     }

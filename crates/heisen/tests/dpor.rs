@@ -235,7 +235,7 @@ fn what_it_does_not_go_with() {
     let directory = scratch();
     std::fs::write(directory.path().join("p.c"), "int main(void) { return 0; }").expect("it is written");
     for (options, words) in [
-        (&["--bound", "2"][..], "--bound is for --strategy icb, and this check is by dpor"),
+        (&["--bound", "2"][..], "--bound is for --strategy icb and best, and this check is by dpor"),
         (&["--reduce"], "--reduce is for --strategy icb and dfs, and this check is by dpor"),
         (&["--no-preempt", "f"], "--strategy dpor does not go with --no-preempt"),
         (&["--focus", "f"], "--strategy dpor does not go with --focus"),

@@ -75,6 +75,8 @@ fn a_search_that_is_killed_goes_on_as_if_it_had_not_been() {
         (&["--strategy", "dfs", "--executions", "250"], &["KILL"]),
         (&["--strategy", "dfs", "--reduce"], &["KILL", "INT"]),
         (&["--strategy", "surw", "--executions", "250"], &["KILL", "INT"]),
+        (&["--strategy", "guided", "--executions", "250"], &["KILL", "INT"]),
+        (&["--strategy", "best", "--executions", "250"], &["KILL"]),
     ] {
         // So that it takes some seconds.
         let slow = ["--before", "sleep 0.01"];
@@ -324,7 +326,7 @@ fn options_that_do_not_fit_together() {
     for (options, words) in [
         (
             &["--strategy", "dfs", "--bound", "2"][..],
-            "--bound is for --strategy icb, and this check is by dfs",
+            "--bound is for --strategy icb and best, and this check is by dfs",
         ),
         (&["--strategy", "random", "--reduce"], "--reduce is for --strategy icb and dfs"),
         (&["--depth", "4"], "--depth is for --strategy pct and fair-pct, and this check is by icb"),

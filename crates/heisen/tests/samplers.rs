@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// All of them, with parameters of their own.
-const SAMPLERS: [&[&str]; 13] = [
+const SAMPLERS: [&[&str]; 14] = [
     &["random"],
     &["burst"],
     &["burst", "--burst", "3"],
@@ -23,6 +23,7 @@ const SAMPLERS: [&[&str]; 13] = [
     &["surw"],
     &["delay"],
     &["delay", "--delays", "1"],
+    &["guided"],
     &["directed"],
     &["portfolio"],
 ];
@@ -247,6 +248,23 @@ fn the_portfolio_finds_what_pct_never_does() {
     for depth in ["2", "3", "5"] {
         let json = sample(directory.path(), &["pct", "--depth", depth], &["--executions", "3000"], file);
         assert_eq!(json["verdict"], "clean", "depth {depth}");
+    }
+}
+
+/// Both shapes, each of which some sampler never finds.
+#[test]
+fn guided_finds_them_as_well() {
+    let directory = scratch();
+    for (file, most) in [("samplers/far_ahead.c", "300"), ("samplers/in_turn.c", "5000")] {
+        for seed in ["1", "2", "3", "4", "5"] {
+            let options = ["--executions", most, "--seed", seed];
+            let json = sample(directory.path(), &["guided"], &options, file);
+            assert_eq!(
+                (&json["verdict"], &json["diverged"]),
+                (&"bug".into(), &0.into()),
+                "{file}, seed {seed}"
+            );
+        }
     }
 }
 

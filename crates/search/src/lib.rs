@@ -1,15 +1,17 @@
 //! The search: finished executions in, plans out. Pure: no processes, no clocks, no I/O.
 //!
-//! One file a strategy. [`dfs`], [`icb`] and [`dpor`] are systematic; [`random`], [`burst`], [`pct`], [`fair_pct`], [`pos`],
-//! [`surw`] and [`delay`] sample, [`directed`] steers to what [`predict`] has found in other executions, and [`portfolio`]
-//! shares executions out among those. [`Search`] holds any of them and can be saved and resumed. [`relation`] tells what the steps of an execution have to do with each other, and [`sampling`] is
-//! what the samplers have in common. The other parts they share are not public: `branch` finds where a finished execution
+//! One file a strategy. [`dfs`], [`icb`], [`best`] and [`dpor`] are systematic; [`random`], [`burst`], [`pct`], [`fair_pct`],
+//! [`pos`], [`surw`] and [`delay`] sample, [`guided`] changes schedules that showed something new, [`directed`] steers to what
+//! [`predict`] has found in other executions, and [`portfolio`] shares executions out among samplers. [`Search`] holds any of them and can be saved and resumed. [`relation`] tells
+//! what the steps of an execution have to do with each other, [`pairs`] which places in the code followed each other, and
+//! [`sampling`] is what the samplers have in common. The other parts they share are not public: `branch` finds where a finished execution
 //! can be left, `pool` keeps the plans that follow from it, `cache` the states that were seen, `ledger` the plans that are
 //! out, `behaviours` what executions did, `tree` the events of threads, and `seeds` makes many seeds of one; `shelf` is for
 //! plans that have no room in memory, `estimate` tells what is left; `reversal` and `wakeup` are parts of [`dpor`].
 #![forbid(unsafe_code)]
 
 mod behaviours;
+pub mod best;
 mod branch;
 pub mod burst;
 mod cache;
@@ -19,8 +21,10 @@ pub mod directed;
 pub mod dpor;
 mod estimate;
 pub mod fair_pct;
+pub mod guided;
 pub mod icb;
 mod ledger;
+pub mod pairs;
 pub mod pct;
 mod pool;
 pub mod portfolio;
@@ -39,6 +43,7 @@ mod tree;
 mod wakeup;
 
 pub use behaviours::Unseen;
+pub use best::Best;
 pub use burst::Burst;
 pub use delay::Delay;
 pub use dfs::Dfs;
@@ -46,6 +51,7 @@ pub use directed::Directed;
 pub use dpor::Dpor;
 pub use estimate::Remaining;
 pub use fair_pct::FairPct;
+pub use guided::Guided;
 pub use icb::Icb;
 pub use pct::Pct;
 pub use portfolio::Portfolio;
@@ -67,6 +73,8 @@ pub enum Touches {
     States,
     /// All.
     All,
+    /// All, and where in the code they were made: `At`.
+    Places,
 }
 
 /// A search for schedules.

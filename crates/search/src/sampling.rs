@@ -19,6 +19,11 @@ pub trait Sampler {
     /// The policy of plan `number`, from 0, which has this seed.
     fn policy(&mut self, number: u64, seed: u64) -> Policy;
 
+    /// The same as a plan, for samplers that fix decisions besides.
+    fn plan(&mut self, number: u64, seed: u64) -> Plan {
+        Plan::new(self.policy(number, seed))
+    }
+
     /// Whether that plan, with this policy, shall tell all that its execution touches.
     fn touches(&self, _number: u64, _policy: &Policy) -> bool {
         false
@@ -75,7 +80,7 @@ impl<S: Sampler> Strategy for Sampling<S> {
             self.batch = (self.batch * 2).min(S::LONGEST_BATCH);
             self.batch_end += self.batch;
         }
-        let mut plan = Plan::new(self.sampler.policy(number, seeds::nth(self.seed, number)));
+        let mut plan = self.sampler.plan(number, seeds::nth(self.seed, number));
         plan.fingerprint = self.behaviours.asks(number);
         plan.touches = self.sampler.touches(number, &plan.policy);
         Some(self.ledger.hand_out(plan))

@@ -1,13 +1,13 @@
 //! Any of the strategies, as one value that can be saved and resumed.
 
 use crate::{
-    Burst, Delay, Dfs, Directed, Dpor, FairPct, Icb, Pct, Portfolio, Pos, Random, Room, Status, Strategy,
-    Surw, Touches,
+    Best, Burst, Delay, Dfs, Directed, Dpor, FairPct, Guided, Icb, Pct, Portfolio, Pos, Random, Room, Status,
+    Strategy, Surw, Touches,
 };
 use heisen_trace::{Execution, Plan};
 use serde::{Deserialize, Serialize};
 
-/// The strategies, each with its name. The first three are systematic.
+/// The strategies, each with its name. The first four are systematic.
 macro_rules! strategies {
     ($($(#[$doc:meta])* $kind:ident = $name:literal;)*) => {
         /// A search with any strategy.
@@ -53,6 +53,8 @@ strategies! {
     Dfs = "dfs";
     /// Iterative context bounding.
     Icb = "icb";
+    /// Best-first search.
+    Best = "best";
     /// Dynamic partial order reduction.
     Dpor = "dpor";
     /// Random walk.
@@ -69,6 +71,8 @@ strategies! {
     Surw = "surw";
     /// Delay bounding, sampled.
     Delay = "delay";
+    /// Schedules that showed something new, changed.
+    Guided = "guided";
     /// Steered to what other executions have shown to be possible.
     Directed = "directed";
     /// All samplers in turn, by results.
@@ -78,7 +82,12 @@ strategies! {
 impl Search {
     /// Whether it only ever samples, and so is never complete.
     pub fn samples(&self) -> bool {
-        !matches!(self, Search::Dfs(_) | Search::Icb(_) | Search::Dpor(_))
+        !matches!(self, Search::Dfs(_) | Search::Icb(_) | Search::Best(_) | Search::Dpor(_))
+    }
+
+    /// Whether its plans follow from the steps of earlier executions, and so are of no use when steps are counted anew.
+    pub fn counts_steps(&self) -> bool {
+        !self.samples() || matches!(self, Search::Guided(_))
     }
 }
 

@@ -170,6 +170,9 @@ pub struct Plan {
     /// Whether [`Execution::touches`](crate::Execution::touches) are asked for, whatever the strategy asks of all.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub touches: bool,
+    /// Whether those tell where in the code they were made.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub places: bool,
 }
 
 impl Sleep {
@@ -183,7 +186,8 @@ impl Plan {
     /// The plan with nothing fixed.
     pub fn new(policy: Policy) -> Plan {
         let (overrides, sleep) = Default::default();
-        Plan { overrides, expect: 0, preemptions: 0, policy, sleep, fingerprint: false, touches: false }
+        let (fingerprint, touches, places) = Default::default();
+        Plan { overrides, expect: 0, preemptions: 0, policy, sleep, fingerprint, touches, places }
     }
 
     /// Whether the execution tells which class it is of: where that is asked for, and where it is steered, as that goes by what

@@ -88,7 +88,7 @@ impl Driver<'_> {
             {
                 coverage.start_over();
             }
-            if self.tally.points.len() != known && !self.search.samples() {
+            if self.tally.points.len() != known && self.search.counts_steps() {
                 // Steps are counted anew.
                 self.search = self.check.options.search(self.check.program);
                 self.search.bound_memory(self.room.clone());
@@ -129,6 +129,7 @@ impl Driver<'_> {
         batch.points = self.tally.points.clone();
         batch.detail = match self.search.needs_touches() {
             _ if self.tally.coverage.is_some() => Detail::Places,
+            Touches::Places => Detail::Places,
             Touches::All => Detail::Touches,
             Touches::States => Detail::States,
             Touches::None if self.search.needs_decisions() => Detail::Decisions,

@@ -3,12 +3,13 @@
 //! It is saved with a search, so that one that is resumed goes on as it was begun.
 
 use crate::blind;
+use crate::changed::Changed;
 use crate::program::Program;
 use crate::scope::Patterns;
 use crate::suppress::Suppressions;
 use crate::zygote::{Carrier, Limits};
 use heisen_search::{
-    Burst, Delay, Dfs, Directed, Dpor, FairPct, Icb, Pct, Portfolio, Pos, Random, Search, Surw,
+    Best, Burst, Delay, Dfs, Directed, Dpor, FairPct, Guided, Icb, Pct, Portfolio, Pos, Random, Search, Surw,
 };
 use heisen_trace::{Faults, World};
 use serde::{Deserialize, Serialize};
@@ -24,6 +25,8 @@ pub enum Kind {
     Icb,
     /// Depth-first search.
     Dfs,
+    /// Best-first search.
+    Best,
     /// Dynamic partial order reduction.
     Dpor,
     /// Random walk.
@@ -40,6 +43,8 @@ pub enum Kind {
     Surw,
     /// Delay bounding.
     Delay,
+    /// Schedules that showed something new, changed.
+    Guided,
     /// Steered to what other executions have shown to be possible.
     Directed,
     /// All samplers in turn, by results.
@@ -49,7 +54,7 @@ pub enum Kind {
 impl Kind {
     /// Whether it only ever samples, and so is never complete.
     pub fn samples(self) -> bool {
-        !matches!(self, Kind::Icb | Kind::Dfs | Kind::Dpor)
+        !matches!(self, Kind::Icb | Kind::Dfs | Kind::Best | Kind::Dpor)
     }
 }
 
@@ -58,8 +63,14 @@ impl Kind {
 pub struct Options {
     /// The strategy.
     pub strategy: Kind,
-    /// Largest preemption bound of icb.
+    /// Largest preemption bound of icb and best; [`u32::MAX`] for none.
     pub bound: u32,
+    /// The revision since which code counts as changed, which best begins with.
+    #[serde(default)]
+    pub changed_since: Option<String>,
+    /// That code, as soon as it is known.
+    #[serde(default)]
+    pub changed: Changed,
     /// Depth of bugs that pct and fair-pct look for.
     pub depth: u32,
     /// Decisions for which a thread goes on in burst, on average; none for all lengths in turn.
@@ -171,6 +182,10 @@ impl Options {
             Kind::Icb => Icb::new(Some(self.bound)).into(),
             Kind::Dfs if self.reduce == Some(true) => Dfs::new().cached().into(),
             Kind::Dfs => Dfs::new().into(),
+            Kind::Best => {
+                let bound = (self.bound < u32::MAX).then_some(self.bound);
+                Best::new(bound, self.changed.ranges.clone()).into()
+            }
             Kind::Dpor => Dpor::optimal().into(),
             Kind::Random => Random::new(self.seed).into(),
             Kind::Burst => Burst::new(self.seed, self.burst).into(),
@@ -179,6 +194,7 @@ impl Options {
             Kind::Pos => Pos::new(self.seed).into(),
             Kind::Surw => Surw::new(self.seed).into(),
             Kind::Delay => Delay::new(self.seed, self.delays).into(),
+            Kind::Guided => Guided::new(self.seed).into(),
             Kind::Directed => Directed::new(self.seed).into(),
             Kind::Portfolio => Portfolio::new(self.seed).into(),
         }

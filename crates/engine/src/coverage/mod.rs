@@ -4,16 +4,14 @@
 //!
 //! | module | what it is |
 //! | --- | --- |
-//! | `pairs` | pairs of places in the code that followed each other |
 //! | `record` | the counts as a file |
 
-mod pairs;
 mod record;
 
-pub use pairs::{Kind, Pair};
 pub use record::{Counts, Record, Sample, Within};
 
 use crate::slot::Run;
+use heisen_search::pairs::{self, Kind, Pair};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;

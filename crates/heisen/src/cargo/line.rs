@@ -47,7 +47,8 @@ fn extent(explored: &Explored) -> String {
         return "all schedules".to_owned();
     }
     match options.strategy {
-        Kind::Icb => match outcome.preemption_bound() {
+        Kind::Best if outcome.preemption_bound().is_none() => "not all schedules".to_owned(),
+        Kind::Icb | Kind::Best => match outcome.preemption_bound() {
             Some(bound) if outcome.complete() => format!("bound {bound}"),
             Some(bound) => format!("bound {bound}, the next in part"),
             None if outcome.status.has_gaps() => "not all could be followed".to_owned(),

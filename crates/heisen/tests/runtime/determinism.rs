@@ -16,10 +16,11 @@ fn result(suite: &Suite, case: &str, strategy: &[&str], jobs: &str) -> Value {
 #[test]
 fn the_same_check_gives_the_same_result() {
     let suite = Suite::new("prints.c", &[]);
-    let strategies: [&[&str]; 11] = [
+    let strategies: [&[&str]; 13] = [
         &["icb", "--bound", "2"],
         &["icb", "--keep-going", "--executions", "500"],
         &["dfs", "--executions", "500"],
+        &["best", "--executions", "500"],
         &["random", "--seed", "7", "--executions", "300"],
         &["pct", "--seed", "7", "--executions", "300"],
         &["burst", "--seed", "7", "--executions", "300"],
@@ -27,6 +28,7 @@ fn the_same_check_gives_the_same_result() {
         &["pos", "--seed", "7", "--executions", "300"],
         &["surw", "--seed", "7", "--executions", "300"],
         &["delay", "--seed", "7", "--executions", "300"],
+        &["guided", "--seed", "7", "--executions", "300"],
         &["portfolio", "--seed", "7", "--executions", "300"],
     ];
     for strategy in strategies {
@@ -48,7 +50,7 @@ fn other_seeds_give_other_schedules() {
         let json = result(&suite, "two_payments", &[strategy, "--seed", seed], "2");
         json["findings"][0]["executions_to_find"].as_u64().expect("a number")
     };
-    for strategy in ["random", "burst", "pct", "fair-pct", "pos", "surw", "delay", "portfolio"] {
+    for strategy in ["random", "burst", "pct", "fair-pct", "pos", "surw", "delay", "guided", "portfolio"] {
         let numbers: Vec<u64> = (0..8).map(|seed| found(strategy, &seed.to_string())).collect();
         assert!(numbers.iter().any(|n| *n != numbers[0]), "{strategy}: {numbers:?}");
     }

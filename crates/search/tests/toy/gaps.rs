@@ -2,7 +2,7 @@
 
 use crate::program::independent;
 use crate::runner::run;
-use heisen_search::{Dfs, Icb, Search, Strategy};
+use heisen_search::{Best, Dfs, Icb, Search, Strategy};
 use heisen_trace::{Divergence, End, Execution, Note, Plan};
 
 /// Runs to the end on two threads of two steps (six schedules), with `spoil` applied to each execution.
@@ -16,8 +16,8 @@ fn explore(mut search: Search, spoil: impl Fn(&Plan, &mut Execution)) -> Search 
     search
 }
 
-fn searches() -> [Search; 2] {
-    [Dfs::new().into(), Icb::new(None).into()]
+fn searches() -> [Search; 3] {
+    [Dfs::new().into(), Icb::new(None).into(), Best::new(None, vec![]).into()]
 }
 
 /// The one whose only override is that the second thread starts; two schedules follow from it.

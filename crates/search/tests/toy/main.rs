@@ -1,6 +1,7 @@
 //! The strategies on small in-memory programs, against numbers computed by hand and an enumeration that knows
 //! nothing of plans.
 
+mod best;
 mod chance;
 mod classes;
 mod counts;
@@ -8,6 +9,7 @@ mod drive;
 mod estimate;
 mod gaps;
 mod generator;
+mod guided;
 mod oracle;
 mod program;
 mod properties;

@@ -134,6 +134,11 @@ const fn thread_object(t: usize) -> u64 {
     0x500 + t as u64
 }
 
+/// The place of a thread's operation of this number.
+pub const fn place(thread: usize, operation: usize) -> u64 {
+    0x1000 * (thread as u64 + 1) + 0x10 * operation as u64
+}
+
 const FAULTS: u64 = 0x600;
 const SPURIOUS: u64 = 0x601;
 
@@ -172,6 +177,11 @@ impl<'a> State<'a> {
             return Some(Do::Relock(m));
         }
         self.program[thread].get(self.last.at[thread]).copied()
+    }
+
+    /// Where in the code a thread stands: each operation is called from another place.
+    pub fn place(&self, thread: usize) -> u64 {
+        place(thread, self.last.at[thread])
     }
 
     fn waits_to_be_woken(&self, thread: usize) -> bool {

@@ -3,7 +3,7 @@
 use crate::drive::{Pace, drive, drive_one_by_one, sorted};
 use crate::oracle::{Whole, schedules};
 use crate::program::{Do, OBJECTS, Program};
-use heisen_search::{Dfs, Icb, Strategy};
+use heisen_search::{Best, Dfs, Icb, Strategy};
 use proptest::prelude::{Just, ProptestConfig, prop};
 use proptest::strategy::Strategy as Generator;
 use proptest::{prop_assert, prop_assert_eq, prop_oneof, proptest};
@@ -71,6 +71,24 @@ proptest! {
         prop_assert!(status.exhausted);
         prop_assert_eq!(status.whole, max.is_none_or(|max| max >= most));
         prop_assert_eq!(status.explored_bound, Some(max.map_or(most, |max| max.min(most))));
+    }
+
+    #[test]
+    fn best_visits_those_within_the_bound_once(
+        (program, mut all) in program(),
+        max in prop::option::of(0..5u32),
+        changed in prop::collection::vec((0x1000..0x1080u64, 0x1080..0x2100u64), 0..2),
+        pace in pace(),
+    ) {
+        let most = all.iter().map(|w| w.preemptions).max().unwrap();
+        all.retain(|w| max.is_none_or(|max| w.preemptions <= max));
+        let mut best = Best::new(max, changed);
+        let visits = drive(&mut best, &program, pace);
+        prop_assert_eq!(sorted(&visits), all);
+        let status = best.status();
+        prop_assert!(status.exhausted);
+        prop_assert_eq!(status.whole, max.is_none_or(|max| max >= most));
+        prop_assert_eq!(status.explored_bound, max);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::drive::{Pace, drive, drive_for};
 use crate::program::Do::{Add, Choose, Load, Lock, Step, Store, Unlock};
 use crate::program::{Program, independent};
 use heisen_search::{
-    Burst, Delay, Dfs, Dpor, FairPct, Icb, Pct, Portfolio, Pos, Random, Search, Strategy, Surw,
+    Best, Burst, Delay, Dfs, Dpor, FairPct, Guided, Icb, Pct, Portfolio, Pos, Random, Search, Strategy, Surw,
 };
 use heisen_trace::{End, Execution, Plan};
 
@@ -28,11 +28,13 @@ fn cached() -> [Search; 2] {
     [Dfs::new().cached().into(), Icb::new(None).cached().into()]
 }
 
-fn systematic() -> [Search; 6] {
+fn systematic() -> [Search; 8] {
     [
         Dfs::new().into(),
         Icb::new(None).into(),
         Icb::new(Some(1)).into(),
+        Best::new(None, vec![]).into(),
+        Best::new(Some(1), vec![(0, 1 << 20)]).into(),
         Dpor::optimal().into(),
         Dpor::source().into(),
         Dpor::sleeping().into(),
@@ -118,7 +120,7 @@ fn a_search_interrupted_again_and_again_loses_and_repeats_nothing() {
     }
 }
 
-fn sampling() -> [Search; 8] {
+fn sampling() -> [Search; 9] {
     [
         Random::new(3).into(),
         Burst::new(3, None).into(),
@@ -127,6 +129,7 @@ fn sampling() -> [Search; 8] {
         Pos::new(3).into(),
         Surw::new(3).into(),
         Delay::new(3, 2).into(),
+        Guided::new(3).into(),
         Portfolio::new(3).into(),
     ]
 }

@@ -1,9 +1,9 @@
 //! Searches with little room in memory explore the same as those with all of it.
 
-use crate::drive::{Pace, drive};
+use crate::drive::{Pace, drive, drive_for, sorted};
 use crate::program::Do::{Add, Choose, Load, Lock, Store, Unlock};
 use crate::program::{Program, independent};
-use heisen_search::{Dfs, Icb, Room, Search, Shelf, Strategy};
+use heisen_search::{Best, Dfs, Icb, Room, Search, Shelf, Strategy};
 use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -39,6 +39,10 @@ fn programs() -> [Program; 3] {
     ]
 }
 
+fn searches() -> [Search; 3] {
+    [Dfs::new().into(), Icb::new(None).into(), Icb::new(Some(2)).into()]
+}
+
 /// Runs a search with so much room; how many executions that took.
 fn with_room(mut search: Search, bytes: usize, program: &Program) -> (Search, usize) {
     let shelf = Arc::new(Counting::default());
@@ -52,7 +56,7 @@ fn with_room(mut search: Search, bytes: usize, program: &Program) -> (Search, us
 fn plans_on_the_shelf_are_explored_in_their_order() {
     let mut put = 0;
     for program in programs() {
-        for search in [Search::from(Dfs::new()), Icb::new(None).into(), Icb::new(Some(2)).into()] {
+        for search in searches() {
             let mut free = search.clone();
             let whole = drive(&mut free, &program, Pace::Batches(4));
             let shelf = Arc::new(Counting::default());
@@ -69,12 +73,12 @@ fn plans_on_the_shelf_are_explored_in_their_order() {
 #[test]
 fn a_search_that_is_saved_has_what_is_on_the_shelf() {
     let program = independent(3, 3);
-    for search in [Search::from(Dfs::new()), Icb::new(None).into()] {
+    for search in searches() {
         let whole = drive(&mut search.clone(), &program, Pace::Batches(1)).len();
         let shelf = Arc::new(Counting::default());
         let mut tight = search;
         tight.bound_memory(Room { bytes: 600, shelf: shelf.clone() });
-        let before = crate::drive::drive_for(&mut tight, &program, Pace::Batches(1), whole / 2).len();
+        let before = drive_for(&mut tight, &program, Pace::Batches(1), whole / 2).len();
         assert!(!shelf.0.lock().unwrap().1.is_empty());
         let mut read: Search = serde_json::from_str(&serde_json::to_string(&tight).unwrap()).unwrap();
         let after = drive(&mut read, &program, Pace::Batches(1));
@@ -100,6 +104,27 @@ fn states_that_have_no_room_are_explored_again() {
             let (some, between) = with_room(cached, 2400, &program);
             assert!((fewest..=all).contains(&between), "{fewest} {between} {all}");
             assert!(some.status().whole);
+        }
+    }
+}
+
+/// Classes that have no room count as new, so the order may be another, but not what is explored.
+#[test]
+fn best_with_little_room_explores_the_same() {
+    for program in programs() {
+        let whole = sorted(&drive(&mut Best::new(None, vec![]), &program, Pace::Batches(4)));
+        for bytes in [600, 20_000] {
+            let shelf = Arc::new(Counting::default());
+            let mut tight = Search::from(Best::new(None, vec![]));
+            tight.bound_memory(Room { bytes, shelf: shelf.clone() });
+            let mut visits = drive_for(&mut tight, &program, Pace::Batches(1), whole.len() / 2);
+            assert!(bytes > 600 || !shelf.0.lock().unwrap().1.is_empty());
+            let mut read: Search = serde_json::from_str(&serde_json::to_string(&tight).unwrap()).unwrap();
+            let rest = drive(&mut read, &program, Pace::Batches(4));
+            assert_eq!(sorted(&[&visits[..], &rest[..]].concat()), whole);
+            visits.extend(drive(&mut tight, &program, Pace::Batches(4)));
+            assert_eq!(sorted(&visits), whole);
+            assert!(shelf.0.lock().unwrap().1.is_empty(), "what is explored needs no room");
         }
     }
 }

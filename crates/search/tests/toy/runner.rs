@@ -1,6 +1,6 @@
 //! Runs a plan on a toy program as the runtime runs it on a real one: decisions where there are two choices or more,
 //! choice 0 being the running thread or else the next enabled one in cyclic order, overrides checked by kind, number
-//! of choices and hash, threads that sleep left aside, and what each step touches written down.
+//! of choices and hash, threads that sleep left aside, and what each step touches written down, with its place in the code.
 
 use crate::oracle::Whole;
 use crate::program::{Past, Program, State};
@@ -55,6 +55,8 @@ impl Recorder<'_> {
                 let found = format!("{} of {options}", kind.name());
                 self.diverged.get_or_insert(Divergence { step: self.step, found });
             }
+        } else if self.step > last && self.next == overrides.len() && self.plan.policy != Policy::Default {
+            chosen = self.walk(options);
         } else if self.step > last && self.next == overrides.len() && kind == DecisionKind::Thread {
             let sleeps = |t: &usize| self.asleep.iter().any(|s| usize::from(s.thread) == *t);
             chosen = threads.iter().position(|t| !sleeps(t)).unwrap_or(0) as u16;
@@ -64,6 +66,20 @@ impl Recorder<'_> {
             self.decisions.push(Decision { step, kind, options, chosen, preemptive, hash });
         }
         chosen
+    }
+
+    /// A choice by chance, as the policy has it.
+    fn walk(&self, options: u16) -> u16 {
+        let (seed, length) = match self.plan.policy {
+            Policy::Random { seed } => (seed, 1),
+            Policy::Burst { seed, length } => (seed, length),
+            _ => panic!("{:?}", self.plan.policy),
+        };
+        let mut random = seed ^ u64::from(self.step).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        random = (random ^ random >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        random ^= random >> 32;
+        let goes_on = !random.is_multiple_of(u64::from(length));
+        if goes_on { 0 } else { (random / u64::from(length) % u64::from(options)) as u16 }
     }
 
     fn touch(&mut self, kind: TouchKind, thread: usize, op: u8, word: u64) {
@@ -82,9 +98,8 @@ impl Recorder<'_> {
     }
 }
 
-/// Runs a plan with the default policy.
+/// Runs a plan with the default policy, or a walk at random.
 pub fn run(program: &Program, plan: &Plan) -> Run {
-    assert_eq!(plan.policy, Policy::Default);
     let threads = program.len();
     let mut state = State::new(program);
     let mut r = Recorder {
@@ -133,6 +148,7 @@ pub fn run(program: &Program, plan: &Plan) -> Run {
         let foot = state.foot((thread, outcome));
         for &(object, write, op) in &foot.accesses {
             let kind = if write { TouchKind::Write } else { TouchKind::Read };
+            r.touch(TouchKind::At, thread, op as u8, state.place(thread));
             r.touch(kind, thread, op as u8, object);
         }
         for &other in &foot.enables {
@@ -165,7 +181,7 @@ pub fn run(program: &Program, plan: &Plan) -> Run {
         end,
         notes: vec![],
         diverged: r.diverged,
-        fingerprint: None,
+        fingerprint: Some(past.class()),
         counted: vec![],
     };
     let (class, last) = (past.class(), state.into_last());
