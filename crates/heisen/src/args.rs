@@ -118,7 +118,8 @@ pub struct SearchArgs {
     #[arg(long, value_enum)]
     pub strategy: Option<Strategy>,
 
-    /// icb: stop after this many preemptions [default: 2]
+    /// icb: stop after this many preemptions [default: 2]; dpor: explore the classes that take no more than this
+    /// [default: all classes]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(0..))]
     pub bound: Option<u32>,
 
@@ -390,6 +391,7 @@ impl SearchArgs {
     /// wants it to reduce, means the strategy that does so.
     pub fn kind(&self) -> Kind {
         match self.strategy {
+            Some(Strategy::Dpor) if self.bound.is_some() => Kind::Bpor,
             Some(strategy) => strategy.into(),
             None if self.time.is_some() && self.bound.is_none() && !self.reduce => Kind::Portfolio,
             None => Kind::Icb,
@@ -401,7 +403,7 @@ impl SearchArgs {
         let kind = self.kind();
         let (icb, dfs) = (kind == Kind::Icb, kind == Kind::Dfs);
         for (given, option, fits, strategies) in [
-            (self.bound.is_some(), "--bound", icb, "icb"),
+            (self.bound.is_some(), "--bound", icb || kind == Kind::Bpor, "icb and dpor"),
             (self.reduce, "--reduce", icb || dfs, "icb and dfs"),
             (self.depth.is_some(), "--depth", matches!(kind, Kind::Pct | Kind::FairPct), "pct and fair-pct"),
             (self.burst.is_some(), "--burst", kind == Kind::Burst, "burst"),

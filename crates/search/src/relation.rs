@@ -366,6 +366,11 @@ impl Clocks {
         &self.counts[event * self.threads..][..self.threads]
     }
 
+    /// How many events of a thread happen before an event, itself included.
+    pub fn count(&self, event: usize, thread: usize) -> usize {
+        self.clock(event)[thread] as usize
+    }
+
     /// Whether the first event happens before the second, or is it.
     pub fn before(&self, first: usize, second: usize) -> bool {
         let (thread, number) = self.places[first];

@@ -1,13 +1,13 @@
 //! Any of the strategies, as one value that can be saved and resumed.
 
 use crate::{
-    Burst, Delay, Dfs, Directed, Dpor, FairPct, Icb, Pct, Portfolio, Pos, Random, Room, Status, Strategy,
-    Surw, Touches,
+    Bpor, Burst, Delay, Dfs, Directed, Dpor, FairPct, Icb, Pct, Portfolio, Pos, Random, Room, Status,
+    Strategy, Surw, Touches,
 };
 use heisen_trace::{Execution, Plan};
 use serde::{Deserialize, Serialize};
 
-/// The strategies, each with its name. The first three are systematic.
+/// The strategies, each with its name. The first four are systematic.
 macro_rules! strategies {
     ($($(#[$doc:meta])* $kind:ident = $name:literal;)*) => {
         /// A search with any strategy.
@@ -55,6 +55,8 @@ strategies! {
     Icb = "icb";
     /// Dynamic partial order reduction.
     Dpor = "dpor";
+    /// Partial order reduction within a bound on preemptions.
+    Bpor = "bpor";
     /// Random walk.
     Random = "random";
     /// Sticky random walk.
@@ -78,7 +80,7 @@ strategies! {
 impl Search {
     /// Whether it only ever samples, and so is never complete.
     pub fn samples(&self) -> bool {
-        !matches!(self, Search::Dfs(_) | Search::Icb(_) | Search::Dpor(_))
+        !matches!(self, Search::Dfs(_) | Search::Icb(_) | Search::Dpor(_) | Search::Bpor(_))
     }
 }
 

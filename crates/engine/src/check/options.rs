@@ -6,7 +6,7 @@ use crate::scope::Patterns;
 use crate::suppress::Suppressions;
 use crate::zygote::{Carrier, Limits};
 use heisen_search::{
-    Burst, Delay, Dfs, Directed, Dpor, FairPct, Icb, Pct, Portfolio, Pos, Random, Search, Surw,
+    Bpor, Burst, Delay, Dfs, Directed, Dpor, FairPct, Icb, Pct, Portfolio, Pos, Random, Search, Surw,
 };
 use heisen_trace::{Faults, World};
 use serde::{Deserialize, Serialize};
@@ -24,6 +24,8 @@ pub enum Kind {
     Dfs,
     /// Dynamic partial order reduction.
     Dpor,
+    /// The same within a bound on preemptions; dpor, too, to the user.
+    Bpor,
     /// Random walk.
     Random,
     /// Sticky random walk.
@@ -47,7 +49,7 @@ pub enum Kind {
 impl Kind {
     /// Whether it only ever samples, and so is never complete.
     pub fn samples(self) -> bool {
-        !matches!(self, Kind::Icb | Kind::Dfs | Kind::Dpor)
+        !matches!(self, Kind::Icb | Kind::Dfs | Kind::Dpor | Kind::Bpor)
     }
 }
 
@@ -56,7 +58,7 @@ impl Kind {
 pub struct Options {
     /// The strategy.
     pub strategy: Kind,
-    /// Largest preemption bound of icb.
+    /// Largest preemption bound of icb and of dpor within a bound.
     pub bound: u32,
     /// Depth of bugs that pct and fair-pct look for.
     pub depth: u32,
@@ -155,6 +157,7 @@ impl Options {
             Kind::Dfs if self.reduce => Dfs::new().cached().into(),
             Kind::Dfs => Dfs::new().into(),
             Kind::Dpor => Dpor::optimal().into(),
+            Kind::Bpor => Bpor::new(self.bound).into(),
             Kind::Random => Random::new(self.seed).into(),
             Kind::Burst => Burst::new(self.seed, self.burst).into(),
             Kind::Pct => Pct::new(self.seed, self.depth).into(),

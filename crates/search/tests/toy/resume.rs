@@ -4,7 +4,7 @@ use crate::drive::{Pace, drive, drive_for};
 use crate::program::Do::{Add, Choose, Load, Lock, Step, Store, Unlock};
 use crate::program::{Program, independent};
 use heisen_search::{
-    Burst, Delay, Dfs, Dpor, FairPct, Icb, Pct, Portfolio, Pos, Random, Search, Strategy, Surw,
+    Bpor, Burst, Delay, Dfs, Dpor, FairPct, Icb, Pct, Portfolio, Pos, Random, Search, Strategy, Surw,
 };
 use heisen_trace::{End, Execution, Plan};
 
@@ -28,7 +28,7 @@ fn cached() -> [Search; 2] {
     [Dfs::new().cached().into(), Icb::new(None).cached().into()]
 }
 
-fn systematic() -> [Search; 6] {
+fn systematic() -> [Search; 7] {
     [
         Dfs::new().into(),
         Icb::new(None).into(),
@@ -36,6 +36,7 @@ fn systematic() -> [Search; 6] {
         Dpor::optimal().into(),
         Dpor::source().into(),
         Dpor::sleeping().into(),
+        Bpor::new(1).into(),
     ]
 }
 
