@@ -97,7 +97,7 @@ impl Bpor {
             return self.advance();
         }
         let events = Events::read(execution).filter(|events| self.is_as_planned(&pick, events));
-        let Some(events) = events else {
+        let Some(mut events) = events else {
             self.ledger.diverged();
             return self.advance();
         };
@@ -106,6 +106,8 @@ impl Bpor {
         }
         self.classes.insert(events.fingerprint());
         self.extend(&pick, &events);
+        // Within a bound it may be too late to try at the end.
+        events.waits.append(&mut events.ready);
         for demand in Blocks::new(&events).demands(pick.depth) {
             let node = &mut self.path[demand.at];
             if demand.one_of.iter().any(|t| node.threads.contains(t)) {
