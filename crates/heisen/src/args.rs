@@ -92,7 +92,7 @@ pub struct CheckArgs {
     /// Continue a search that was saved or interrupted, with the options it was started with
     #[arg(long, value_name = "FILE", conflicts_with_all = [
         "source", "no_instrument", "with_std", "command", "strategy", "bound", "reduce", "depth", "burst", "delays", "steps", "hang", "seed", "keep_going", "expect_exit",
-        "carrier", "fork", "spurious", "faults", "no_preempt", "focus", "at_ready", "cpus", "real_time", "timeouts", "before",
+        "carrier", "fork", "symmetry", "spurious", "faults", "no_preempt", "focus", "at_ready", "cpus", "real_time", "timeouts", "before",
         "after", "dir", "stdin", "heap", "leaks", "patch", "warm_up", "races", "accesses",
         "suppressions"
     ])]
@@ -158,6 +158,11 @@ pub struct SearchArgs {
     /// Seed of strategies that sample, and of what the program takes for random; the same seed gives the same search
     #[arg(long, value_name = "S", allow_hyphen_values = true, default_value_t = 0)]
     pub seed: u64,
+
+    /// Of threads made alike, one after the other, start only the first: fewer executions, for programs that treat such
+    /// threads alike
+    #[arg(long)]
+    pub symmetry: bool,
 
     /// Let up to this many waits of a run end though nobody woke the thread
     #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..))]

@@ -308,6 +308,7 @@ pub fn options(args: &SearchArgs, stop: &AtomicBool) -> Result<Options, Error> {
         carrier: args.carrier.into(),
         in_process: !args.fork,
         reduce: args.reduce,
+        symmetry: args.symmetry,
         spurious: args.spurious,
         faults: args.faults,
         world: world(args, stop)?,

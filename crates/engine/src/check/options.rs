@@ -97,6 +97,9 @@ pub struct Options {
     /// Whether dfs and icb leave out what leads to states that were explored already.
     #[serde(default)]
     pub reduce: bool,
+    /// Whether of threads that are alike only the first may go on.
+    #[serde(default)]
+    pub symmetry: bool,
     /// Spurious wake-ups of one execution.
     #[serde(default)]
     pub spurious: u32,
@@ -141,6 +144,7 @@ impl Options {
             hang: self.hang,
             carrier: self.carrier,
             in_process: self.in_process,
+            symmetry: self.symmetry,
             spurious: self.spurious,
             faults: self.faults,
             world: self.world.clone(),
