@@ -125,7 +125,7 @@ fn a_cache_of_states_loses_no_end_within_any_bound() {
 /// Searches within all bounds; adds up the classes, the executions, those of a search with a cache of states, and all
 /// schedules.
 fn check_bounded(seed: u64, sums: &mut [usize; 4]) {
-    let taste = if seed % 2 == 0 { Taste::Exact } else { Taste::Any };
+    let taste = if seed.is_multiple_of(2) { Taste::Exact } else { Taste::Any };
     let (program, all) = program(seed, taste, MOST);
     let most = all.iter().map(|w| w.preemptions).max().unwrap();
     for bound in 0..=most {
