@@ -158,10 +158,10 @@ fn threads_and_ends() {
     assert_eq!(as_all_schedules(&chooses, &[choose, "x = 2; y = 2;"], 3), 0);
 }
 
-/// Whether, within each bound, classes and bugs are those that all schedules within it show, in fewer executions; how many there
-/// are for each.
+/// Whether, with no preemption and with at most two, classes and bugs are those that all schedules show, in fewer executions; how
+/// many these are.
 #[track_caller]
-fn within_bounds(declarations: &str, bodies: &[&str]) -> Vec<u64> {
+fn within_bounds(declarations: &str, bodies: &[&str]) -> [u64; 2] {
     let each = |bound: &str| {
         let at = ["--bound", bound];
         let all = check(declarations, bodies, &[&["--strategy", "icb"][..], &at].concat());
@@ -169,7 +169,8 @@ fn within_bounds(declarations: &str, bodies: &[&str]) -> Vec<u64> {
         let reduced = check(declarations, bodies, &[DPOR, &at].concat());
         assert_eq!(number(&reduced, "classes"), number(&counted, "classes"), "{bound} of {bodies:?}");
         assert_eq!(findings(&reduced), findings(&all), "{bound} of {bodies:?}");
-        assert!(number(&reduced, "executions") <= number(&all, "executions"), "{bound} of {bodies:?}");
+        let fewer = number(&reduced, "executions") <= number(&all, "executions");
+        assert!(fewer || number(&reduced, "restarts") > 0, "{bound} of {bodies:?}");
         for finding in reduced["findings"].as_array().expect("a list") {
             assert!(number(finding, "preemptions").to_string().as_str() <= bound, "{finding:#}");
         }
@@ -177,13 +178,13 @@ fn within_bounds(declarations: &str, bodies: &[&str]) -> Vec<u64> {
         assert_eq!(number(&two, "executions"), number(&reduced, "executions"));
         number(&reduced, "executions")
     };
-    ["0", "1", "2"].map(each).to_vec()
+    ["0", "2"].map(each)
 }
 
 #[test]
 fn bounds() {
     // One class, but in which order main sees its threads end is tried.
-    assert_eq!(within_bounds(MUTEXES, &[&LOCK_M.repeat(3), &LOCK_N.repeat(3)]), [2, 8, 8]);
+    assert_eq!(within_bounds(MUTEXES, &[&LOCK_M.repeat(3), &LOCK_N.repeat(3)]), [2, 8]);
     let (both, other) = (format!("{LOCK_M}{LOCK_N}"), format!("{LOCK_N}{LOCK_M}"));
     within_bounds(MUTEXES, &[&both, &other]);
     within_bounds(ATOMICS, &["int v = x; x = v + 1;", "int v = x; x = v + 1;", "x++;"]);
