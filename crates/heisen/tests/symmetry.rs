@@ -5,6 +5,7 @@ mod common;
 
 use common::{check_json, heisen, run, scratch};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// A program of so many threads of one function, which are made and joined in a row.
@@ -105,6 +106,20 @@ fn every_strategy_has_fewer() {
         let executions = |json: &Value| json["executions"].as_u64().expect("a number");
         assert_eq!(json["complete"], true, "{json:#}");
         assert!(2 * executions(&json) < executions(&plain), "{strategy:?}: {json:#} {plain:#}");
+    }
+}
+
+#[test]
+fn no_end_is_lost_and_none_takes_more_preemptions() {
+    let directory = scratch();
+    let text = alike(X, "int v = x; x = v + 1;", 3, "assert(x != 1);\nassert(x != 2);\nassert(x != 3);");
+    for (bound, ends) in [("0", 1), ("1", 3), ("2", 3)] {
+        let [plain, same] = [&["--bound", bound][..], &["--bound", bound, "--symmetry"]].map(|args| {
+            let json = check(directory.path(), &text, args);
+            let told = |f: &Value| (f["signature"].to_string(), f["preemptions"].to_string());
+            json["findings"].as_array().expect("a list").iter().map(told).collect::<BTreeSet<_>>()
+        });
+        assert_eq!((plain.len(), &plain), (ends, &same), "bound {bound}");
     }
 }
 
