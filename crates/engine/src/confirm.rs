@@ -235,6 +235,7 @@ impl Closeup {
             at_ready: camera.program.at_ready,
             steps_limit: camera.limits.steps,
             expect_exit: camera.expect_exit,
+            symmetry: camera.limits.symmetry,
             spurious: camera.limits.spurious,
             faults: camera.limits.faults,
             input: None,

@@ -187,7 +187,8 @@ fn write_plan(wire: &Wire, slot: &Slot, job: Job<'_>, first: usize, flags: u32, 
     plan.policy.store(kind, Relaxed);
     // What wakes those that sleep is what others touch.
     let watched = if job.sleepers().is_empty() { 0 } else { flag::STATES };
-    plan.flags.store(flags | watched, Relaxed);
+    let symmetry = if limits.symmetry { flag::SYMMETRY } else { 0 };
+    plan.flags.store(flags | watched | symmetry, Relaxed);
     plan.seed.store(seed, Relaxed);
     plan.expect.store(expect, Relaxed);
     plan.parameter.store(parameter, Relaxed);

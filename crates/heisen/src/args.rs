@@ -92,7 +92,7 @@ pub struct CheckArgs {
     /// Continue a search that was saved or interrupted, with the options it was started with
     #[arg(long, value_name = "FILE", conflicts_with_all = [
         "source", "no_instrument", "with_std", "command", "strategy", "bound", "changed_since", "reduce", "depth", "burst", "delays", "steps", "hang", "seed", "keep_going", "expect_exit",
-        "carrier", "fork", "spurious", "faults", "no_preempt", "focus", "at_ready", "cpus", "real_time", "timeouts", "before",
+        "carrier", "fork", "symmetry", "spurious", "faults", "no_preempt", "focus", "at_ready", "cpus", "real_time", "timeouts", "before",
         "after", "dir", "stdin", "heap", "leaks", "patch", "warm_up", "races", "accesses",
         "suppressions"
     ])]
@@ -119,7 +119,7 @@ pub struct SearchArgs {
     #[arg(long, value_enum)]
     pub strategy: Option<Strategy>,
 
-    /// icb: stop after this many preemptions [default: 2]; best: leave out what takes more [default: none]
+    /// icb: stop after this many preemptions [default: 2]; best and dpor: leave out what takes more [default: none]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(0..))]
     pub bound: Option<u32>,
 
@@ -163,6 +163,11 @@ pub struct SearchArgs {
     /// Seed of strategies that sample, and of what the program takes for random; the same seed gives the same search
     #[arg(long, value_name = "S", allow_hyphen_values = true, default_value_t = 0)]
     pub seed: u64,
+
+    /// Of threads made alike, one after the other, start only the first: fewer executions, for programs that treat such
+    /// threads alike
+    #[arg(long)]
+    pub symmetry: bool,
 
     /// Let up to this many waits of a run end though nobody woke the thread
     #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..))]
@@ -401,6 +406,7 @@ impl SearchArgs {
     /// wants it to reduce, or to begin with changed code, means the strategy that does so.
     pub fn kind(&self) -> Kind {
         match self.strategy {
+            Some(Strategy::Dpor) if self.bound.is_some() => Kind::Bpor,
             Some(strategy) => strategy.into(),
             None if self.changed_since.is_some() => Kind::Best,
             None if self.time.is_some() && self.bound.is_none() && self.reduce != Some(Switch::On) => {
@@ -415,7 +421,7 @@ impl SearchArgs {
         let kind = self.kind();
         let (icb, dfs, best) = (kind == Kind::Icb, kind == Kind::Dfs, kind == Kind::Best);
         for (given, option, fits, strategies) in [
-            (self.bound.is_some(), "--bound", icb || best, "icb and best"),
+            (self.bound.is_some(), "--bound", icb || best || kind == Kind::Bpor, "icb, best and dpor"),
             (self.changed_since.is_some(), "--changed-since", best, "best"),
             (self.reduce.is_some(), "--reduce", icb || dfs, "icb and dfs"),
             (self.depth.is_some(), "--depth", matches!(kind, Kind::Pct | Kind::FairPct), "pct and fair-pct"),

@@ -135,7 +135,7 @@ impl Prepared {
         limits.scope = options.scope.resolve(&runtime, &program, &limits)?;
         if let Some(revision) = options.changed_since.clone().filter(|_| tally.executions == 0) {
             options.changed = Changed::since(&revision, &runtime, &program, &limits)?;
-            search = options.search();
+            search = options.search(&program);
             if show_progress {
                 say(changes(&revision, &program, &options.changed));
             }
@@ -312,7 +312,7 @@ fn jobs(args: &SearchArgs) -> usize {
 pub fn options(args: &SearchArgs, stop: &AtomicBool) -> Result<Options, Error> {
     args.fit_together()?;
     let strategy = args.kind();
-    if strategy == Kind::Dpor {
+    if matches!(strategy, Kind::Dpor | Kind::Bpor) {
         fits_dpor(args)?;
     }
     let unlimited = strategy.samples() && args.time.is_none();
@@ -337,6 +337,7 @@ pub fn options(args: &SearchArgs, stop: &AtomicBool) -> Result<Options, Error> {
         carrier: args.carrier.into(),
         in_process: !args.fork,
         reduce: args.reduce.map(|reduce| reduce == args::Switch::On),
+        symmetry: args.symmetry,
         spurious: args.spurious,
         faults: args.faults,
         world: world(args, stop)?,
@@ -670,17 +671,8 @@ fn claim(options: &Options, outcome: &Outcome) -> String {
     let within = if outcome.scoped { " within the scope" } else { "" };
     if status.whole && outcome.complete() {
         if let Some(in_vain) = outcome.in_vain() {
-            let classes = outcome.tally.classes.len() as u64;
-            let in_vain = match in_vain {
-                0 => String::new(),
-                some => format!(" ({} in vain)", number(some)),
-            };
-            let protected = if outcome.sound { "" } else { ", if what they share is protected" };
-            return format!(
-                "no bug in any schedule of the threads{protected}; every happens-before class explored: {}, {}{in_vain}",
-                format_args!("{} class{}", number(classes), if classes == 1 { "" } else { "es" }),
-                count(outcome.tally.executions, "execution"),
-            );
+            let classes = classes(outcome, in_vain);
+            return format!("no bug in any schedule of the threads{classes}");
         }
         return format!("no bug in any schedule{within}; all {executions} executions explored");
     }
@@ -707,13 +699,40 @@ fn claim(options: &Options, outcome: &Outcome) -> String {
             (None, _) => format!("no bug in {executions} executions; not even bound 0 was explored fully"),
         },
         Kind::Dfs => format!("no bug in {executions} executions, not all schedules explored"),
-        Kind::Dpor => format!("no bug in {executions} executions, not all happens-before classes explored"),
+        Kind::Bpor if outcome.complete() => {
+            let bound = options.bound;
+            let classes = classes(outcome, outcome.in_vain().unwrap_or_default());
+            let preemptions = count(bound.into(), "preemption");
+            format!(
+                "no bug with at most {preemptions}{classes}; a remaining bug needs at least {}",
+                bound + 1
+            )
+        }
+        Kind::Dpor | Kind::Bpor => {
+            format!("no bug in {executions} executions, not all happens-before classes explored")
+        }
         Kind::Random => format!("no bug in {executions} random executions (seed {})", options.seed),
         kind => {
             let earned = status.guarantee.as_ref().map(|g| guarantee(kind, g, within)).unwrap_or_default();
             format!("no bug in {executions} executions of {} (seed {}){earned}", name(kind), options.seed)
         }
     }
+}
+
+/// That every class was explored, how many there are, and in how many executions.
+fn classes(outcome: &Outcome, in_vain: u64) -> String {
+    let classes = outcome.tally.classes.len() as u64;
+    let in_vain = match in_vain {
+        0 => String::new(),
+        some => format!(" ({} in vain)", number(some)),
+    };
+    let protected = if outcome.sound { "" } else { ", if what they share is protected" };
+    format!(
+        "{protected}; every happens-before class explored: {} class{}, {}{in_vain}",
+        number(classes),
+        if classes == 1 { "" } else { "es" },
+        count(outcome.tally.executions, "execution"),
+    )
 }
 
 /// What executions by priority have earned.
@@ -741,7 +760,7 @@ pub fn name(kind: Kind) -> &'static str {
         Kind::Icb => "icb",
         Kind::Dfs => "dfs",
         Kind::Best => "best",
-        Kind::Dpor => "dpor",
+        Kind::Dpor | Kind::Bpor => "dpor",
         Kind::Random => "random",
         Kind::Burst => "burst",
         Kind::Pct => "pct",

@@ -48,6 +48,7 @@ pub fn result(program: &Program, options: &Options, outcome: &Outcome, schedules
         "program": program.path.display().to_string(),
         "strategy": options.strategy,
         "seed": options.seed,
+        "symmetry": options.symmetry,
         "spurious": options.spurious,
         "faults": options.faults.to_string(),
         "verdict": verdict,

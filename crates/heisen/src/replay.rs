@@ -46,6 +46,7 @@ pub fn replay(
         hang: args.hang,
         stop,
         carrier: args.carrier.into(),
+        symmetry: schedule.symmetry,
         spurious: schedule.spurious,
         faults: schedule.faults,
         world: schedule.world.clone(),

@@ -158,6 +158,80 @@ fn threads_and_ends() {
     assert_eq!(as_all_schedules(&chooses, &[choose, "x = 2; y = 2;"], 3), 0);
 }
 
+/// Whether, with no preemption and with at most two, classes and bugs are those that all schedules show, in fewer executions; how
+/// many these are.
+#[track_caller]
+fn within_bounds(declarations: &str, bodies: &[&str]) -> [u64; 2] {
+    let each = |bound: &str| {
+        let at = ["--bound", bound];
+        let all = check(declarations, bodies, &[&["--strategy", "icb"][..], &at].concat());
+        let counted = check(declarations, bodies, &[&["--strategy", "icb", "--reduce"][..], &at].concat());
+        let reduced = check(declarations, bodies, &[DPOR, &at].concat());
+        assert_eq!(number(&reduced, "classes"), number(&counted, "classes"), "{bound} of {bodies:?}");
+        assert_eq!(findings(&reduced), findings(&all), "{bound} of {bodies:?}");
+        let fewer = number(&reduced, "executions") <= number(&all, "executions");
+        assert!(fewer || number(&reduced, "restarts") > 0, "{bound} of {bodies:?}");
+        for finding in reduced["findings"].as_array().expect("a list") {
+            assert!(number(finding, "preemptions").to_string().as_str() <= bound, "{finding:#}");
+        }
+        let two = check(declarations, bodies, &[DPOR, &at, &["--jobs", "2"]].concat());
+        assert_eq!(number(&two, "executions"), number(&reduced, "executions"));
+        number(&reduced, "executions")
+    };
+    ["0", "2"].map(each)
+}
+
+#[test]
+fn bounds() {
+    // One class, but in which order main sees its threads end is tried.
+    assert_eq!(within_bounds(MUTEXES, &[&LOCK_M.repeat(3), &LOCK_N.repeat(3)]), [2, 8]);
+    let (both, other) = (format!("{LOCK_M}{LOCK_N}"), format!("{LOCK_N}{LOCK_M}"));
+    within_bounds(MUTEXES, &[&both, &other]);
+    within_bounds(ATOMICS, &["int v = x; x = v + 1;", "int v = x; x = v + 1;", "x++;"]);
+    within_bounds("static sem_t s;", &["sem_post(&s); sem_post(&s);", "sem_wait(&s);", "sem_wait(&s);"]);
+    let shared = format!("{MUTEXES} static pthread_cond_t c = PTHREAD_COND_INITIALIZER; static int ready;");
+    let wait = "pthread_mutex_lock(&m); while (!ready) pthread_cond_wait(&c, &m); ready--; pthread_mutex_unlock(&m);";
+    let wake =
+        "pthread_mutex_lock(&m); ready = 2; pthread_cond_signal(&c); pthread_mutex_unlock(&m);".to_owned();
+    within_bounds(&shared, &[wait, wait, &wake]);
+    let nested = |a, b| {
+        format!(
+            "pthread_mutex_lock(&{a}); pthread_mutex_lock(&{b}); pthread_mutex_unlock(&{b}); pthread_mutex_unlock(&{a});"
+        )
+    };
+    within_bounds(MUTEXES, &[&nested("m", "n"), &nested("n", "m")]);
+    let ends = format!("#include <stdlib.h>\n#include <assert.h>\n{ATOMICS}");
+    within_bounds(&ends, &["x = 1; exit(0);", "y = 1; x = 2; y = 3;"]);
+    within_bounds(&ends, &["x++; x++;", "assert(x != 1);", "y = 1; x--;"]);
+}
+
+#[test]
+fn what_it_says_of_bounds() {
+    let directory = scratch();
+    let text = program(MUTEXES, &[&LOCK_M.repeat(3), &LOCK_M.repeat(3)]);
+    std::fs::write(directory.path().join("p.c"), text).expect("it is written");
+    let says = |bound: &str| {
+        let args = ["check", "--strategy", "dpor", "--bound", bound, "p.c"];
+        run(heisen(directory.path()).args(args)).expect(0).out
+    };
+    let out = says("0");
+    assert!(
+        out.contains(
+            "ok: no bug with at most 0 preemptions; every happens-before class explored: 2 classes, "
+        ),
+        "{out}"
+    );
+    assert!(out.contains("; a remaining bug needs at least 1\n"), "{out}");
+    // With so many that no way is left out, that is all there is.
+    let out = says("9");
+    assert!(
+        out.contains(
+            "ok: no bug in any schedule of the threads; every happens-before class explored: 20 classes, "
+        ),
+        "{out}"
+    );
+}
+
 #[test]
 fn philosophers() {
     let forks = "static pthread_mutex_t f[3] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};";
@@ -235,11 +309,13 @@ fn what_it_does_not_go_with() {
     let directory = scratch();
     std::fs::write(directory.path().join("p.c"), "int main(void) { return 0; }").expect("it is written");
     for (options, words) in [
-        (&["--bound", "2"][..], "--bound is for --strategy icb and best, and this check is by dpor"),
-        (&["--reduce"], "--reduce is for --strategy icb and dfs, and this check is by dpor"),
+        (&["--reduce"][..], "--reduce is for --strategy icb and dfs, and this check is by dpor"),
         (&["--no-preempt", "f"], "--strategy dpor does not go with --no-preempt"),
         (&["--focus", "f"], "--strategy dpor does not go with --focus"),
         (&["--real-time"], "--strategy dpor does not go with --real-time"),
+        (&["--bound", "1", "--real-time"], "--strategy dpor does not go with --real-time"),
+        (&["--bound", "1", "--reduce"], "--reduce is for --strategy icb and dfs, and this check is by dpor"),
+        (&["--bound", "-1"], "invalid value '-1' for '--bound <N>'"),
     ] {
         let ran =
             run(heisen(directory.path()).args(["check", "--strategy", "dpor"]).args(options).arg("p.c"));

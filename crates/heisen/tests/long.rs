@@ -326,7 +326,7 @@ fn options_that_do_not_fit_together() {
     for (options, words) in [
         (
             &["--strategy", "dfs", "--bound", "2"][..],
-            "--bound is for --strategy icb and best, and this check is by dfs",
+            "--bound is for --strategy icb, best and dpor, and this check is by dfs",
         ),
         (&["--strategy", "random", "--reduce"], "--reduce is for --strategy icb and dfs"),
         (&["--depth", "4"], "--depth is for --strategy pct and fair-pct, and this check is by icb"),

@@ -13,7 +13,8 @@ mod stacks;
 mod switch;
 
 pub use block::{
-    keep_kernel_id, kernel_id, kernel_id_at, take_off_list, thread_of_handle, thread_of_tid, with_kernel_id,
+    find, keep_kernel_id, kernel_id, kernel_id_at, take_off_list, thread_of_handle, thread_of_tid,
+    with_kernel_id,
 };
 pub use entry::{heisen_main, set_main};
 pub use stacks::{Wish, spare_stacks, stack_of};

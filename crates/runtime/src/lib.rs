@@ -29,6 +29,7 @@
 //! handler: such a build is for the lints alone.
 #![cfg_attr(heisen_embedded, no_std)]
 
+mod alike;
 mod aside;
 mod bits;
 mod budget;

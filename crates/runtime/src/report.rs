@@ -1,7 +1,7 @@
 //! The runtime's side of the wire: takes the plan, keeps the log, pauses for the engine to look.
 
 use crate::sched::{NONE, S, me, needs, thread, threads, watch_steps};
-use crate::{budget, debugger, fair, fibers, heap, kernel, policy, scope, shim, sleep, sys, touch};
+use crate::{alike, budget, debugger, fair, fibers, heap, kernel, policy, scope, shim, sleep, sys, touch};
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst, compiler_fence};
 use heisen_trace::decision::{Decision, DecisionKind};
@@ -87,6 +87,7 @@ pub fn begin(number: usize) {
     scope::begin();
     R.flags.set(plan.flags.load(Relaxed));
     touch::begin(R.flags.get());
+    alike::begin(R.flags.get());
     heap::begin();
     R.next.set(plan.first_override.load(Relaxed));
     R.overrides.set(R.next.get() + plan.overrides.load(Relaxed));

@@ -31,7 +31,7 @@ pub use wait::{
 use crate::bits::Bits;
 use crate::race::order;
 use crate::shim::signal;
-use crate::{choose, clock, extended, fair, fibers, policy, report, scope, touch};
+use crate::{alike, choose, clock, extended, fair, fibers, policy, report, scope, touch};
 use core::cell::Cell;
 use deadline::{is_near, let_time_pass, not_far};
 use heisen_trace::{Op, hash};
@@ -192,12 +192,12 @@ pub fn yield_point(op: Op, pc: usize) {
     report::event(op, 0, pc);
 }
 
-/// A bit of [`Sched::look_again`]: `policy` or `touch` has to know of every step. So no other execution pays for it.
+/// A bit of [`Sched::look_again`]: `policy`, `touch` or `alike` has to know of every step. So no other execution pays for it.
 const WATCHED: usize = 1 << 63;
 
-/// Whether every step of the execution that begins is told to `policy` or `touch`.
+/// Whether every step of the execution that begins is told to `policy`, `touch` or `alike`.
 pub fn watch_steps() {
-    let watched = policy::watches() || touch::wanted();
+    let watched = policy::watches() || touch::wanted() || alike::wanted();
     S.look_again.set(S.look_again.get() & !WATCHED | if watched { WATCHED } else { 0 });
 }
 
@@ -244,6 +244,11 @@ fn disable(number: usize) {
             S.fars.set(S.fars.get() + 1);
         }
     }
+}
+
+/// A thread that was just added cannot start yet.
+pub fn hold(number: usize) {
+    disable(number);
 }
 
 /// `object` is no longer free: disables all that need it.
@@ -324,6 +329,9 @@ fn look_again(able: bool) {
         if policy::watches() {
             policy::stepped(me());
         }
+        if alike::wanted() {
+            alike::stepped();
+        }
         if touch::wanted() {
             touch::stepped();
         }
@@ -369,7 +377,9 @@ pub fn reschedule(gives: Gives) {
     fair::bar();
     let mut options = count_candidates();
     if options == 0 {
-        let_time_pass();
+        if !alike::release_all() {
+            let_time_pass();
+        }
         options = count_candidates();
     }
     let able = gives == Gives::Able && (!S.barred.has(number) || scope::in_region(number));

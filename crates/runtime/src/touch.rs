@@ -182,10 +182,7 @@ pub fn write(object: usize) {
 /// The running thread has changed an object in the step that it has just come to the end of.
 pub fn just_wrote(object: usize) {
     if wanted() {
-        let step = S.step.get();
-        S.step.set(step.saturating_sub(1));
-        touch(object as u64, true, 0);
-        S.step.set(step);
+        in_last_step(|| touch(object as u64, true, 0));
     }
 }
 
@@ -361,6 +358,19 @@ pub fn enables(other: usize) {
             log(TouchKind::Enables, me(), 0, other as u64);
         }
     }
+}
+
+/// The running thread has made another one able to go on in the step that it has just come to the end of.
+pub fn just_enabled(other: usize) {
+    in_last_step(|| enables(other));
+}
+
+/// Does something as if the step that the running thread has just come to the end of were not over.
+fn in_last_step(what: impl FnOnce()) {
+    let step = S.step.get();
+    S.step.set(step.saturating_sub(1));
+    what();
+    S.step.set(step);
 }
 
 /// Another thread runs, from this step on.

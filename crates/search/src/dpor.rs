@@ -30,13 +30,14 @@
 //! *Several at a time.* Executions are taken in depth-first order, however many plans are out. Plans that come later in that
 //! order are handed out early if nothing that is found until then can change them, and their executions kept.
 
+use crate::along::{self, Todo};
 use crate::ledger::Ledger;
 use crate::relation::{Event, Events, Footprint, Outcome};
 use crate::reversal::Races;
 use crate::wakeup::{self, Branch, Step};
 use crate::{Status, Strategy, Touches};
 use heisen_trace::plan::Touches as Asleep;
-use heisen_trace::{DecisionKind, Execution, Note, Override, Plan, Policy, Sleep, Sleeper};
+use heisen_trace::{Execution, Note, Override, Plan, Policy, Sleep, Sleeper};
 use serde::{Deserialize, Serialize};
 
 /// Dynamic partial order reduction.
@@ -80,13 +81,6 @@ struct Node {
     branches: Vec<Branch>,
 }
 
-/// The first outcomes of an event, the last of which is still to be explored.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Todo {
-    outcomes: Vec<Outcome>,
-    out: bool,
-}
-
 /// The next thing to explore.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Pick {
@@ -122,17 +116,6 @@ impl Node {
         let known = self.branches.iter().any(|b| b.step.foot.thread == thread);
         if !known && !self.sleeps(thread) {
             self.branches.push(Branch::unknown(thread));
-        }
-    }
-
-    /// Notes the choices that the event of this state had from its outcome number `from` on.
-    fn add_outcomes(&mut self, from: usize) {
-        for (at, o) in self.event.outcomes.iter().enumerate().skip(from) {
-            for chosen in (0..o.options).filter(|&c| c != o.chosen) {
-                let mut outcomes = self.event.outcomes[..at].to_vec();
-                outcomes.push(Outcome { chosen, ..*o });
-                self.outcomes.push(Todo { outcomes, out: false });
-            }
         }
     }
 
@@ -285,7 +268,7 @@ impl Dpor {
             if let Some(node) = self.path.get_mut(at) {
                 node.event = event.clone();
                 node.explored.get_or_insert_with(|| foot.clone()).add(foot);
-                node.add_outcomes(from);
+                node.outcomes.extend(along::other_outcomes(event, from));
             } else {
                 let branches = left.pop().map_or(vec![], |(_, branches)| branches);
                 let mut node = Node {
@@ -303,7 +286,7 @@ impl Dpor {
                     }
                     return Some(at);
                 }
-                node.add_outcomes(0);
+                node.outcomes = along::other_outcomes(event, 0);
                 self.path.push(node);
             }
             sleep = still_asleep(&sleep, foot);
@@ -404,21 +387,14 @@ impl Dpor {
 
     /// The plan that goes along the path to a state.
     fn plan_to(&self, depth: usize) -> Plan {
-        let mut plan = Plan::new(Policy::Default);
-        for Node { event, .. } in &self.path[..depth] {
-            add_thread(&mut plan, event, event.chosen.map_or(0, |(chosen, ..)| chosen), false);
-            add_outcomes(&mut plan, event.step, &event.outcomes, false);
-        }
-        plan
+        along::plan_of(self.path[..depth].iter().map(|node| &node.event))
     }
 
     /// The plan for other outcomes of the event at a state.
     fn plan_of_outcomes(&self, depth: usize, outcomes: &[Outcome]) -> Plan {
         let node = &self.path[depth];
         let mut plan = self.plan_to(depth);
-        add_thread(&mut plan, &node.event, node.event.chosen.map_or(0, |(chosen, ..)| chosen), false);
-        add_outcomes(&mut plan, node.event.step, outcomes, true);
-        plan.expect = outcomes.last().map_or(0, |o| o.hash);
+        along::add_other_outcomes(&mut plan, &node.event, outcomes);
         plan.sleep = asleep(node.event.step, &node.sleep);
         plan
     }
@@ -430,9 +406,7 @@ impl Dpor {
         let mut sleep = sleep.to_vec();
         for (step, (at, (next, _))) in (node.event.step..).zip(steps.iter().enumerate()) {
             if at == 0 {
-                let thread = |&t: &u16| t == next.foot.thread;
-                let choice = node.event.candidates.iter().position(thread).unwrap_or(0);
-                add_thread(&mut plan, &node.event, choice as u16, true);
+                along::add_other_thread(&mut plan, &node.event, next.foot.thread);
             } else {
                 plan.overrides.push(Override::thread(step, next.foot.thread));
                 plan.expect = 0;
@@ -444,29 +418,6 @@ impl Dpor {
             sleep = still_asleep(&sleep, &next.foot);
         }
         plan
-    }
-}
-
-/// Lets the thread of a choice take a step; choice 0 only if that `must` be said.
-fn add_thread(plan: &mut Plan, event: &Event, choice: u16, must: bool) {
-    if choice > 0 || must {
-        let options = event.candidates.len() as u16;
-        plan.overrides.push(Override::new(event.step, DecisionKind::Thread, choice, options));
-        let (_, hash, preemptive) = event.chosen.unwrap_or_default();
-        plan.expect = hash;
-        plan.preemptions += u32::from(preemptive && choice > 0);
-    }
-}
-
-/// Adds the outcomes of an event; outcome 0 only if it is the last and that `must` be said.
-fn add_outcomes(plan: &mut Plan, step: u32, outcomes: &[Outcome], must: bool) {
-    for (at, o) in outcomes.iter().enumerate() {
-        if o.chosen > 0 || must && at + 1 == outcomes.len() {
-            let step = step + 1 + at as u32;
-            let (choice, options, kind) = (o.chosen, o.options, o.kind);
-            plan.overrides.push(Override { step, choice, options, kind, named: false });
-            plan.expect = o.hash;
-        }
     }
 }
 

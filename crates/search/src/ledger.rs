@@ -129,7 +129,8 @@ impl Ledger {
             self.tally.stuck += 1;
             return false;
         }
-        let clips = |n: &Note| matches!(n, Note::FairTail | Note::TooManyChoices | Note::LogFull);
+        let clips =
+            |n: &Note| matches!(n, Note::FairTail | Note::TooManyChoices | Note::LogFull | Note::ToldApart);
         if execution.notes.iter().any(clips) {
             self.tally.clipped += 1;
         }

@@ -1,17 +1,22 @@
 //! The search: finished executions in, plans out. Pure: no processes, no clocks, no I/O.
 //!
-//! One file a strategy. [`dfs`], [`icb`], [`best`] and [`dpor`] are systematic; [`random`], [`burst`], [`pct`], [`fair_pct`],
-//! [`pos`], [`surw`] and [`delay`] sample, [`guided`] changes schedules that showed something new, [`directed`] steers to what
-//! [`predict`] has found in other executions, and [`portfolio`] shares executions out among samplers. [`Search`] holds any of them and can be saved and resumed. [`relation`] tells
-//! what the steps of an execution have to do with each other, [`pairs`] which places in the code followed each other, and
-//! [`sampling`] is what the samplers have in common. The other parts they share are not public: `branch` finds where a finished execution
+//! One file a strategy. [`dfs`], [`icb`], [`best`], [`dpor`] and [`bpor`] are systematic; [`random`], [`burst`], [`pct`],
+//! [`fair_pct`], [`pos`], [`surw`] and [`delay`] sample, [`guided`] changes schedules that showed something new, [`directed`] steers to
+//! what [`predict`] has found in other executions, and [`portfolio`] shares executions out among samplers. [`Search`] holds any of
+//! them and can be saved and resumed. [`relation`] tells what the steps of an execution have to do with each other, [`pairs`] which
+//! places in the code followed each other, and [`sampling`] is what the samplers have in common. The other parts they share are
+//! not public: `branch` finds where a finished execution
 //! can be left, `pool` keeps the plans that follow from it, `cache` the states that were seen, `ledger` the plans that are
 //! out, `behaviours` what executions did, `tree` the events of threads, and `seeds` makes many seeds of one; `shelf` is for
-//! plans that have no room in memory, `estimate` tells what is left; `reversal` and `wakeup` are parts of [`dpor`].
+//! plans that have no room in memory, `estimate` tells what is left; `reversal` and `wakeup` are parts of [`dpor`], `blocks` is one
+//! of [`bpor`], and `along` of both.
 #![forbid(unsafe_code)]
 
+mod along;
 mod behaviours;
 pub mod best;
+mod blocks;
+pub mod bpor;
 mod branch;
 pub mod burst;
 mod cache;
@@ -44,6 +49,7 @@ mod wakeup;
 
 pub use behaviours::Unseen;
 pub use best::Best;
+pub use bpor::Bpor;
 pub use burst::Burst;
 pub use delay::Delay;
 pub use dfs::Dfs;

@@ -140,6 +140,8 @@ pub(crate) struct Events {
     pub events: Vec<Event>,
     /// What threads that wait at the end for something to be freed would do next.
     pub waits: Vec<Footprint>,
+    /// What threads would do next that could go on when the process was ended.
+    pub ready: Vec<Footprint>,
     /// Whether all is told of threads that wait at the end.
     pub told: bool,
 }
@@ -156,7 +158,7 @@ impl Events {
         let mut decisions = execution.decisions.iter().peekable();
         let mut events: Vec<Event> = Vec::new();
         let mut running = 0;
-        let mut waits: Vec<Footprint> = Vec::new();
+        let (mut waits, mut ready) = (Vec::new(), Vec::new());
         for step in 0..=last {
             let decision = decisions.next_if(|d| d.step == step);
             let inner = decision.filter(|d| d.kind != DecisionKind::Thread);
@@ -218,9 +220,7 @@ impl Events {
         for t in execution.touches.iter().filter(|t| t.kind == TouchKind::Waits) {
             told |= execution.end == End::Deadlock;
             let ran = |e: &Event| e.thread() == t.thread && e.step > t.step;
-            // Who could have gone on instead of what ends the process is tried there.
-            let tried = |e: &Event| e.foot.all && e.could_be(t.thread);
-            if events.iter().any(ran) || events.last().is_some_and(tried) {
+            if events.iter().any(ran) {
                 continue;
             }
             // Who waits to be woken is not in the way of anybody.
@@ -228,10 +228,13 @@ impl Events {
             if !matches!(op, Some(Op::CondWait | Op::CondTimedWait | Op::FutexWait | Op::SigWait)) {
                 let write = op != Some(Op::Join);
                 let accesses = vec![Access { object: t.word, write, op: t.op }];
-                waits.push(Footprint { thread: t.thread, accesses, ..Footprint::default() });
+                let foot = Footprint { thread: t.thread, accesses, ..Footprint::default() };
+                // Who could have gone on instead of what ends the process is tried there.
+                let tried = |e: &Event| e.foot.all && e.could_be(t.thread);
+                if events.last().is_some_and(tried) { &mut ready } else { &mut waits }.push(foot);
             }
         }
-        Some(Events { events, waits, told })
+        Some(Events { events, waits, ready, told })
     }
 
     /// Cuts off an event and all that follow, but for what threads that were in the way of nobody there, as they had to wait,
@@ -364,6 +367,11 @@ impl Clocks {
 
     fn clock(&self, event: usize) -> &[u32] {
         &self.counts[event * self.threads..][..self.threads]
+    }
+
+    /// How many events of a thread happen before an event, itself included.
+    pub fn count(&self, event: usize, thread: usize) -> usize {
+        self.clock(event)[thread] as usize
     }
 
     /// Whether the first event happens before the second, or is it.

@@ -75,6 +75,27 @@ impl<'a> Races<'a> {
         }
     }
 
+    /// The event of the same thread before an event.
+    pub fn previous(&self, event: usize) -> Option<usize> {
+        self.previous[event]
+    }
+
+    /// The events of other threads that an event depends on, whether or not it could come before them; the latest first.
+    pub fn causes(&self, event: usize) -> Vec<usize> {
+        // What comes when nobody can go on cannot come while somebody can.
+        if self.all.events.get(event).is_some_and(|e| e.idle) {
+            return vec![];
+        }
+        let foot = self.foot(event);
+        let since = self.previous[event].map_or(0, |p| p + 1)..event.min(self.all.events.len());
+        let enables = since.filter(|&e| self.foot(e).enables.contains(&foot.thread));
+        let mut causes: Vec<usize> = self.touched_before(event).chain(enables).collect();
+        causes.retain(|&e| self.foot(e).thread != foot.thread && self.foot(e).precedes(foot));
+        causes.sort_unstable_by(|a, b| b.cmp(a));
+        causes.dedup();
+        causes
+    }
+
     /// All races that can be reversed.
     pub fn all(&self) -> Vec<Race> {
         let mut races = Vec::new();

@@ -1,8 +1,8 @@
 //! Any of the strategies, as one value that can be saved and resumed.
 
 use crate::{
-    Best, Burst, Delay, Dfs, Directed, Dpor, FairPct, Guided, Icb, Pct, Portfolio, Pos, Random, Room, Status,
-    Strategy, Surw, Touches,
+    Best, Bpor, Burst, Delay, Dfs, Directed, Dpor, FairPct, Guided, Icb, Pct, Portfolio, Pos, Random, Room,
+    Status, Strategy, Surw, Touches,
 };
 use heisen_trace::{Execution, Plan};
 use serde::{Deserialize, Serialize};
@@ -57,6 +57,8 @@ strategies! {
     Best = "best";
     /// Dynamic partial order reduction.
     Dpor = "dpor";
+    /// Partial order reduction within a bound on preemptions.
+    Bpor = "bpor";
     /// Random walk.
     Random = "random";
     /// Sticky random walk.
@@ -82,7 +84,7 @@ strategies! {
 impl Search {
     /// Whether it only ever samples, and so is never complete.
     pub fn samples(&self) -> bool {
-        !matches!(self, Search::Dfs(_) | Search::Icb(_) | Search::Best(_) | Search::Dpor(_))
+        !matches!(self, Search::Dfs(_) | Search::Icb(_) | Search::Best(_) | Search::Dpor(_) | Search::Bpor(_))
     }
 
     /// Whether its plans follow from the steps of earlier executions, and so are of no use when steps are counted anew.

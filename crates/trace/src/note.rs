@@ -74,6 +74,8 @@ notes! {
     AsyncCancel = 31, "asynchronous cancellation: refused with ENOTSUP, threads are cancelled at cancellation points only";
     /// A thread that yields was held back until another had its turn. Noted only where every touch is told.
     GaveWay = 52, "fairness: a thread that yields again gives way to the others first, which a partial order does not know";
+    /// `--symmetry`, where threads that are alike do not stay so.
+    ToldApart = 53, "threads that are alike: the program tells them apart, by joining one before it does something else, or by its handle or number; with --symmetry not all of their orders were explored";
     /// A loop tried the same call again and again.
     Spin = 42, "a loop that tries the same call again and again without a yield: treated as one that yields, from its fourth attempt on";
     /// A loop waited for memory to change.

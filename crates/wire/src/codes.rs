@@ -175,6 +175,8 @@ pub mod flag {
     pub const TOUCHES: u32 = 1 << 21;
     /// Log where in the code they come from, too. Only with [`TOUCHES`].
     pub const PLACES: u32 = 1 << 22;
+    /// Of threads that are alike only the first may go on.
+    pub const SYMMETRY: u32 = 1 << 23;
 }
 
 /// Values of [`Report::end`](crate::Report::end).

@@ -25,7 +25,7 @@ impl Driver<'_> {
             );
         }
         not_controlled.extend(Note::in_word(self.tally.notes).map(|n| n.text().to_owned()));
-        if self.check.options.strategy == Kind::Dpor && status.diverged > 0 {
+        if matches!(self.check.options.strategy, Kind::Dpor | Kind::Bpor) && status.diverged > 0 {
             not_controlled.push(
                 "dpor does not fit this program: executions of the same steps touched different things; icb and dfs do \
                  without (--strategy icb, --strategy dfs)"

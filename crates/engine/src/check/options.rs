@@ -9,7 +9,8 @@ use crate::scope::Patterns;
 use crate::suppress::Suppressions;
 use crate::zygote::{Carrier, Limits};
 use heisen_search::{
-    Best, Burst, Delay, Dfs, Directed, Dpor, FairPct, Guided, Icb, Pct, Portfolio, Pos, Random, Search, Surw,
+    Best, Bpor, Burst, Delay, Dfs, Directed, Dpor, FairPct, Guided, Icb, Pct, Portfolio, Pos, Random, Search,
+    Surw,
 };
 use heisen_trace::{Faults, World};
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,8 @@ pub enum Kind {
     Best,
     /// Dynamic partial order reduction.
     Dpor,
+    /// The same within a bound on preemptions; dpor, too, to the user.
+    Bpor,
     /// Random walk.
     Random,
     /// Sticky random walk.
@@ -54,7 +57,7 @@ pub enum Kind {
 impl Kind {
     /// Whether it only ever samples, and so is never complete.
     pub fn samples(self) -> bool {
-        !matches!(self, Kind::Icb | Kind::Dfs | Kind::Best | Kind::Dpor)
+        !matches!(self, Kind::Icb | Kind::Dfs | Kind::Best | Kind::Dpor | Kind::Bpor)
     }
 }
 
@@ -63,7 +66,7 @@ impl Kind {
 pub struct Options {
     /// The strategy.
     pub strategy: Kind,
-    /// Largest preemption bound of icb and best; [`u32::MAX`] for none.
+    /// Largest preemption bound of icb, best and dpor within a bound; [`u32::MAX`] for none.
     pub bound: u32,
     /// The revision since which code counts as changed, which best begins with.
     #[serde(default)]
@@ -109,6 +112,9 @@ pub struct Options {
     /// is seen.
     #[serde(default)]
     pub reduce: Option<bool>,
+    /// Whether of threads that are alike only the first may go on.
+    #[serde(default)]
+    pub symmetry: bool,
     /// Spurious wake-ups of one execution.
     #[serde(default)]
     pub spurious: u32,
@@ -153,6 +159,7 @@ impl Options {
             hang: self.hang,
             carrier: self.carrier,
             in_process: self.in_process,
+            symmetry: self.symmetry,
             spurious: self.spurious,
             faults: self.faults,
             world: self.world.clone(),
@@ -187,6 +194,7 @@ impl Options {
                 Best::new(bound, self.changed.ranges.clone()).into()
             }
             Kind::Dpor => Dpor::optimal().into(),
+            Kind::Bpor => Bpor::new(self.bound).into(),
             Kind::Random => Random::new(self.seed).into(),
             Kind::Burst => Burst::new(self.seed, self.burst).into(),
             Kind::Pct => Pct::new(self.seed, self.depth).into(),

@@ -46,6 +46,8 @@ pub struct Limits {
     pub hang: Duration,
     /// Bytes of data a program may have.
     pub memory: u64,
+    /// Whether of threads that are alike only the first may go on.
+    pub symmetry: bool,
     /// Spurious wake-ups of one execution.
     pub spurious: u32,
     /// Faults of one execution.
@@ -74,6 +76,7 @@ impl Default for Limits {
             steps: 1_000_000,
             hang: Duration::from_secs(10),
             memory: sys::total_memory() / 5 * 4,
+            symmetry: false,
             spurious: 0,
             faults: Faults::default(),
             world: World::default(),

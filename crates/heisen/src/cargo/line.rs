@@ -55,7 +55,8 @@ fn extent(explored: &Explored) -> String {
             None => "bound 0 in part".to_owned(),
         },
         Kind::Dfs => "not all schedules".to_owned(),
-        Kind::Dpor => "not all classes".to_owned(),
+        Kind::Bpor if outcome.complete() => format!("bound {}", options.bound),
+        Kind::Dpor | Kind::Bpor => "not all classes".to_owned(),
         kind => format!("{}, seed {}", name(kind), options.seed),
     }
 }

@@ -88,8 +88,13 @@ pub fn kernel_id_at(t: &Thread) -> usize {
     t.fs.get() + tcb::TID
 }
 
-/// The thread whose `pthread_t` this is.
+/// The thread whose `pthread_t` this is, for somebody who means this one and no other.
 pub fn thread_of_handle(handle: usize) -> Option<usize> {
+    find(handle).inspect(|&number| crate::alike::named(number))
+}
+
+/// The thread whose `pthread_t` this is.
+pub fn find(handle: usize) -> Option<usize> {
     let found = place_of_handle(handle).get();
     (found != 0 && handle != 0).then(|| found as usize - 1)
 }

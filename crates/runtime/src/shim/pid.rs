@@ -411,7 +411,12 @@ shims! {
     }
 
     /// Gives the thread id, the process id plus the thread's number; not a scheduling point.
-    fn gettid() -> c_int = pc { thread_id() }
+    fn gettid() -> c_int = pc {
+        if S.active.get() {
+            crate::alike::named(crate::sched::me());
+        }
+        thread_id()
+    }
 
     /// Takes the id of a thread as the program sees it; not a scheduling point.
     fn sched_getscheduler(id: c_int) -> c_int = pc { real!(sched_getscheduler, fn(to_real(id) => c_int) -> c_int) }

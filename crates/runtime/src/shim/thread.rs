@@ -6,7 +6,7 @@ use crate::fibers::{self, Wish};
 use crate::glibc::{Real, real};
 use crate::race::order;
 use crate::sched::{self, S, Thread, Woken, me, thread};
-use crate::{report, spin, sys, touch};
+use crate::{alike, report, spin, sys, touch};
 use core::ffi::{c_char, c_int};
 use heisen_trace::{Note, Op};
 use heisen_wire::{MAX_THREADS, misuse};
@@ -71,6 +71,7 @@ pub fn make(out: *mut usize, attributes: usize, start: usize, arg: usize) -> c_i
     unsafe { *out = t.fs.get() };
     sched::add(number, Some(me()));
     super::signal::mask::of_attributes(attributes, t);
+    alike::created(number, attributes == 0);
     0
 }
 
@@ -82,8 +83,9 @@ fn copy_name(from: &Thread, to: &Thread) {
 
 /// Waits for the end of a thread, unless that has come or the deadline passes.
 pub fn join(handle: usize, result: *mut usize, deadline: u64, pc: usize) -> c_int {
-    let Some(number) = fibers::thread_of_handle(handle) else { return sys::ESRCH };
+    let Some(number) = fibers::find(handle) else { return sys::ESRCH };
     let t = thread(number);
+    alike::joins(number);
     if number == me() {
         return sys::EDEADLK;
     }

@@ -4,7 +4,7 @@ use crate::drive::{Pace, drive};
 use crate::oracle::{Whole, schedules};
 use crate::program::Do::*;
 use crate::program::{Do, Program, independent, lock_order};
-use heisen_search::{Dfs, Dpor, Search, Strategy, relation};
+use heisen_search::{Bpor, Dfs, Dpor, Search, Strategy, relation};
 use std::collections::BTreeSet;
 
 /// As many threads that do the same.
@@ -21,11 +21,15 @@ fn fork(a: usize, b: usize) -> Vec<Do> {
     vec![Lock(a), Lock(b), Unlock(b), Unlock(a)]
 }
 
+fn section() -> [Do; 3] {
+    [Lock(0), Add(0), Unlock(0)]
+}
+
 /// A program, how many classes it has, and why.
 type Known = (Program, usize, &'static str);
 
 fn known() -> Vec<Known> {
-    let section = [Lock(0), Add(0), Unlock(0)];
+    let section = section();
     let increment = [Load(0), Store(0)];
     let started = |threads: usize, operations: &[Do]| {
         let mut main: Vec<Do> = (1..=threads).map(Spawn).collect();
@@ -225,6 +229,37 @@ fn the_others_explore_each_class_to_its_end_once() {
 }
 
 #[test]
+fn within_a_bound_there_are_as_many_as_is_known() {
+    let once = |counts: &[u64]| counts.iter().map(|&n| (n, n)).collect::<Vec<_>>();
+    // Of each program the numbers of classes and of executions with at most 0, 1, ... preemptions.
+    for (program, counts, why) in [
+        (independent(3, 3), once(&[1, 1, 1]), "nothing is shared"),
+        (vec![vec![Lock(0), Unlock(0)], vec![Lock(1), Unlock(1)]], once(&[1, 1]), "two locks"),
+        (all(3, &[Load(0), Load(0)]), once(&[1, 1, 1]), "reads do not conflict"),
+        (
+            all(2, &times(3, &[Add(0)])),
+            once(&[2, 6, 14, 18, 20]),
+            "c preemptions cut the threads into ⌈c/2⌉ + 1 and ⌊c/2⌋ + 1 blocks: 2 · C(2, ⌈c/2⌉) · C(2, ⌊c/2⌋)",
+        ),
+        (all(3, &[Add(0)]), once(&[6, 6]), "3!, and none preempts"),
+        (all(2, &section()), once(&[2, 2]), "2!, and a preemption in a section changes nothing"),
+        (lock_order(), vec![(2, 2), (3, 6)], "the deadlock takes a preemption"),
+        (
+            vec![fork(0, 1), fork(1, 2), fork(2, 0)],
+            vec![(6, 6), (7, 27), (7, 33)],
+            "3!, and the deadlock takes one preemption, as the others then wait",
+        ),
+    ] {
+        for (bound, &(classes, executions)) in counts.iter().enumerate() {
+            let mut bpor = Bpor::new(bound as u32);
+            let visits = drive(&mut bpor, &program, Pace::Batches(1));
+            let found = (bpor.status().classes, visits.len() as u64);
+            assert_eq!(found, (Some(classes), executions), "{why}: bound {bound} of {program:?}");
+        }
+    }
+}
+
+#[test]
 fn fingerprints_tell_classes_apart() {
     for (program, count, why) in known() {
         let mut pairs = BTreeSet::new();
@@ -259,12 +294,13 @@ fn a_cached_search_reaches_every_end_with_no_more_executions() {
 #[test]
 fn a_search_knows_what_it_needs() {
     use heisen_search::{Icb, Touches};
-    let needs: [(Search, Touches); 5] = [
+    let needs: [(Search, Touches); 6] = [
         (Dfs::new().into(), Touches::None),
         (Dfs::new().cached().into(), Touches::States),
         (Icb::new(None).into(), Touches::None),
         (Icb::new(None).cached().into(), Touches::States),
         (Dpor::optimal().into(), Touches::All),
+        (Bpor::new(2).into(), Touches::All),
     ];
     for (search, touches) in needs {
         assert_eq!(search.needs_touches(), touches);

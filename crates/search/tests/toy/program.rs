@@ -236,7 +236,7 @@ impl<'a> State<'a> {
         self.last.over
     }
 
-    /// What threads that wait would touch.
+    /// What threads would touch that are about to do what may have to wait.
     pub fn waits(&self) -> Vec<(usize, u64, Op)> {
         let wanted = |t: usize| {
             if let Some(c) = self.waiting.iter().position(|queue| queue.contains(&t)) {
@@ -249,8 +249,7 @@ impl<'a> State<'a> {
                 Do::Join(t) | Do::JoinLast(t) => (thread_object(t), Op::Join),
                 _ => return None,
             };
-            let waits = self.born[t] && !self.could_go_on(t);
-            waits.then_some((t, object, op))
+            self.born[t].then_some((t, object, op))
         };
         (0..self.program.len()).filter_map(wanted).collect()
     }

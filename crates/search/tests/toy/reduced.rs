@@ -1,10 +1,10 @@
 //! The reductions, on random programs, against the oracle.
 
-use crate::drive::{Pace, Visit, drive};
+use crate::drive::{Pace, Visit, drive, sorted};
 use crate::generator::{Taste, program};
 use crate::oracle::Whole;
 use crate::program::{Last, Program};
-use heisen_search::{Dfs, Dpor, Icb, Status, Strategy};
+use heisen_search::{Bpor, Dfs, Dpor, Icb, Status, Strategy};
 use std::collections::BTreeSet;
 
 const MOST: usize = 3000;
@@ -120,6 +120,66 @@ fn a_cache_of_states_loses_no_end_within_any_bound() {
     for seed in 0..500 {
         check_cached(seed);
     }
+}
+
+/// Searches within all bounds; adds up the classes, the executions, those of a search with a cache of states, and all
+/// schedules.
+fn check_bounded(seed: u64, sums: &mut [usize; 4]) {
+    let taste = if seed.is_multiple_of(2) { Taste::Exact } else { Taste::Any };
+    let (program, all) = program(seed, taste, MOST);
+    let most = all.iter().map(|w| w.preemptions).max().unwrap();
+    for bound in 0..=most {
+        let tell = || format!("bound {bound} of seed {seed}: {program:?}");
+        let within: Vec<Whole> = all.iter().filter(|w| w.preemptions <= bound).cloned().collect();
+        let expected = classes(&within);
+        let mut first = None;
+        for pace in [Pace::Batches(1), Pace::Batches(64), Pace::Window(5)] {
+            let mut bpor = Bpor::new(bound);
+            let visits = drive(&mut bpor, &program, pace);
+            let (wholes, status) = (sorted(&visits), bpor.status());
+            let found = classes(&wholes);
+            if found != expected {
+                let missed = within.iter().find(|w| !found.contains(&w.class));
+                panic!("{}: {} of {} classes, not {missed:?}", tell(), found.len(), expected.len());
+            }
+            assert_eq!(lasts(&wholes), lasts(&within), "{}", tell());
+            assert!(wholes.iter().all(|w| w.preemptions <= bound), "{}", tell());
+            assert_eq!(wholes.windows(2).find(|two| two[0] == two[1]), None, "twice: {}", tell());
+            assert!(status.exhausted && status.explored_bound == Some(bound), "{}", tell());
+            assert_eq!(status.classes, Some(expected.len() as u64), "{}", tell());
+            assert!(!status.whole || found == classes(&all), "{}", tell());
+            assert_eq!(
+                *first.get_or_insert((wholes.clone(), status.clone())),
+                (wholes, status),
+                "{}",
+                tell()
+            );
+        }
+        let mut icb = Icb::new(Some(bound)).cached();
+        let cached = drive(&mut icb, &program, Pace::Batches(64)).len();
+        let executions = first.map_or(0, |(wholes, _)| wholes.len());
+        let numbers = [expected.len(), executions, cached, within.len()];
+        sums.iter_mut().zip(numbers).for_each(|(sum, number)| *sum += number);
+    }
+}
+
+fn check_all_bounded(seeds: std::ops::Range<u64>) {
+    let mut sums = [0; 4];
+    seeds.for_each(|seed| check_bounded(seed, &mut sums));
+    let [classes, executions, cached, all] = sums;
+    println!("{classes} classes, {executions} executions, {cached} with a cache, {all} schedules");
+    assert!(executions < cached && cached < all, "{sums:?}");
+}
+
+#[test]
+fn reduction_within_a_bound_loses_no_class_of_it() {
+    check_all_bounded(0..500);
+}
+
+#[test]
+#[ignore = "minutes: part of the nightly tests"]
+fn ten_thousand_random_programs_within_bounds() {
+    check_all_bounded(500..10_500);
 }
 
 #[test]

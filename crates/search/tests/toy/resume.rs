@@ -4,7 +4,8 @@ use crate::drive::{Pace, drive, drive_for};
 use crate::program::Do::{Add, Choose, Load, Lock, Step, Store, Unlock};
 use crate::program::{Program, independent};
 use heisen_search::{
-    Best, Burst, Delay, Dfs, Dpor, FairPct, Guided, Icb, Pct, Portfolio, Pos, Random, Search, Strategy, Surw,
+    Best, Bpor, Burst, Delay, Dfs, Dpor, FairPct, Guided, Icb, Pct, Portfolio, Pos, Random, Search, Strategy,
+    Surw,
 };
 use heisen_trace::{End, Execution, Plan};
 
@@ -28,7 +29,7 @@ fn cached() -> [Search; 2] {
     [Dfs::new().cached().into(), Icb::new(None).cached().into()]
 }
 
-fn systematic() -> [Search; 8] {
+fn systematic() -> [Search; 9] {
     [
         Dfs::new().into(),
         Icb::new(None).into(),
@@ -38,6 +39,7 @@ fn systematic() -> [Search; 8] {
         Dpor::optimal().into(),
         Dpor::source().into(),
         Dpor::sleeping().into(),
+        Bpor::new(1).into(),
     ]
 }
 

@@ -99,6 +99,9 @@ pub struct Schedule {
     pub steps_limit: u32,
     /// The exit status that counts as success.
     pub expect_exit: i32,
+    /// Whether of threads that are alike only the first may go on.
+    #[serde(default)]
+    pub symmetry: bool,
     /// Spurious wake-ups that the execution may have.
     #[serde(default)]
     pub spurious: u32,

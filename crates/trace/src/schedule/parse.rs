@@ -84,6 +84,7 @@ impl Schedule {
                     let name = words.text("the file of the recorded input")?;
                     schedule.input = Some((name, words.word("its hash")?.to_owned()));
                 }
+                "symmetry" => schedule.symmetry = true,
                 "spurious" => schedule.spurious = words.number("a number of spurious wake-ups")?,
                 "faults" => {
                     let text = words.word("a number of faults")?;

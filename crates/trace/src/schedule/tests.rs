@@ -21,6 +21,7 @@ fn sample() -> Schedule {
         at_ready: true,
         steps_limit: 10,
         expect_exit: -3,
+        symmetry: true,
         spurious: 0,
         faults: Faults::default(),
         world: World {

@@ -40,6 +40,9 @@ impl Schedule {
         if let Some((name, hash)) = &self.input {
             writeln!(out, "input-file {} {hash}", quote(name.as_bytes()))?;
         }
+        if self.symmetry {
+            out.push_str("symmetry\n");
+        }
         if self.spurious > 0 {
             writeln!(out, "spurious {}", self.spurious)?;
         }
