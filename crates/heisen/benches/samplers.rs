@@ -3,11 +3,16 @@
 //! `cargo bench --bench samplers [-- NAME...]`, where the names, if there are any, choose examples: all whose file name
 //! holds one of them. `SEEDS` and `EXECUTIONS` in the environment change how many seeds there are and after how many
 //! executions a search gives up. It prints a table in Markdown; a bug that most searches did not find is shown as `-`.
+//!
+//! What is counted does not depend on how fast the machine is, so examples are searched side by side, one on each core.
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+/// The portfolio is the last: it is compared with the best of the others.
 const STRATEGIES: [&[&str]; 12] = [
     &["random"],
     &["burst"],
@@ -22,6 +27,9 @@ const STRATEGIES: [&[&str]; 12] = [
     &["directed"],
     &["portfolio"],
 ];
+
+/// How many times as many executions as the best the portfolio may need.
+const WITHIN: f64 = 1.5;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -52,7 +60,7 @@ fn stated(path: &Path) -> Option<Vec<String>> {
 fn examples() -> Vec<(PathBuf, Vec<String>)> {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     let mut all = Vec::new();
-    for place in ["c", "cpp", "samplers"] {
+    for place in ["c", "cpp", "published", "rust", "samplers"] {
         for entry in std::fs::read_dir(root().join("examples").join(place)).expect("the examples").flatten() {
             let path = entry.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -67,49 +75,103 @@ fn examples() -> Vec<(PathBuf, Vec<String>)> {
 }
 
 /// Compiles an example, instrumented, and lets a first check find out which accesses are scheduling points: that is
-/// kept in the directory, so that all that follows starts from the same.
-fn prepare(directory: &Path, path: &Path, options: &[String]) {
-    let compiler = if path.extension().is_some_and(|e| e == "c") { "cc" } else { "c++" };
+/// kept in the directory, so that all that follows starts from the same. The program.
+fn prepare(directory: &Path, path: &Path, options: &[String]) -> PathBuf {
     let mut command = heisen(directory);
-    let status = command.arg(compiler).args(["-g", "-pthread"]).arg(path).args(["-o", "program"]).status();
-    assert!(status.is_ok_and(|status| status.success()), "{} does not compile", path.display());
-    let mut command = heisen(directory);
-    command.args(["check", "--quiet", "--strategy", "random", "--executions", "300", "--keep-going"]);
-    let _ = command.args(options).args(["--", "./program"]).stdout(Stdio::null()).status();
+    command.args(["check", "--quiet", "--strategy", "random", "--executions", "1000", "--jobs", "1"]);
+    let _ = command.arg("--keep-going").args(options).arg(path).stdout(Stdio::null()).status();
+    let name = path.file_stem().unwrap_or_default();
+    let builds = std::fs::read_dir(directory.join(".heisen/build")).into_iter().flatten().flatten();
+    let program = builds.map(|entry| entry.path().join(name)).find(|program| program.exists());
+    program.unwrap_or_else(|| panic!("{} does not compile", path.display()))
 }
 
 /// The execution that found a bug.
-fn first_bug(directory: &Path, strategy: &[&str], options: &[String], seed: u64, most: u64) -> Option<u64> {
+fn first_bug(directory: &Path, words: &[&str], options: &[String], program: &Path) -> Option<u64> {
     let mut command = heisen(directory);
-    command.args(["check", "--json", "-", "--strategy"]).args(strategy).args(options);
-    command.args(["--seed", &seed.to_string(), "--executions", &most.to_string(), "--", "./program"]);
-    let output = command.output().expect("heisen starts");
+    command.args(["check", "--json", "-", "--jobs", "1", "--strategy"]).args(words).args(options);
+    let output = command.arg("--").arg(program).output().expect("heisen starts");
     let json: Value = serde_json::from_slice(&output.stdout).expect("a result");
     json["findings"][0]["executions_to_find"].as_u64()
 }
 
-fn main() {
-    let (seeds, most) = (variable("SEEDS", 50), variable("EXECUTIONS", 10_000));
-    println!("Executions to the first bug, medians over {seeds} seeds; - is more than {most}\n");
-    let heads: Vec<String> =
-        STRATEGIES.iter().map(|words| [words[0], words.last().unwrap_or(&"")].join(" ")).collect();
-    let short = |head: &String| {
-        head.split_once(' ').filter(|(a, b)| a == b).map_or(head.clone(), |(a, _)| a.to_owned())
-    };
-    println!("| example | {} |", heads.iter().map(short).collect::<Vec<_>>().join(" | "));
-    println!("|{}", " --- |".repeat(STRATEGIES.len() + 1));
-    for (path, options) in examples() {
-        let directory = tempfile::tempdir().expect("a temporary directory");
-        prepare(directory.path(), &path, &options);
-        let mut row = format!("| {} |", path.file_name().unwrap_or_default().to_string_lossy());
-        for strategy in STRATEGIES {
-            let mut found: Vec<u64> = (0..seeds)
-                .map(|seed| first_bug(directory.path(), strategy, &options, seed, most).unwrap_or(u64::MAX))
-                .collect();
-            found.sort_unstable();
-            let median = found[found.len() / 2];
-            row += &if median == u64::MAX { " - |".to_owned() } else { format!(" {median} |") };
+/// The median over all seeds; none if that is more than `most`.
+fn median(seeds: u64, mut first: impl FnMut(u64) -> Option<u64>) -> Option<u64> {
+    let (mut found, mut in_vain) = (Vec::new(), 0);
+    for seed in 0..seeds {
+        match first(seed) {
+            Some(executions) => found.push(executions),
+            None => in_vain += 1,
         }
-        println!("{row}");
+        // Whatever the others find.
+        if 2 * in_vain >= seeds {
+            return None;
+        }
     }
+    found.sort_unstable();
+    found.get(seeds as usize / 2).copied()
+}
+
+/// The medians of all strategies on an example.
+fn measure(path: &Path, options: &[String], seeds: u64, most: u64) -> Vec<Option<u64>> {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let program = prepare(directory.path(), path, options);
+    let most = most.to_string();
+    let by = |strategy: &&[&str]| {
+        median(seeds, |seed| {
+            let seed = seed.to_string();
+            let words = [*strategy, &["--seed", &seed, "--executions", &most]].concat();
+            first_bug(directory.path(), &words, options, &program)
+        })
+    };
+    STRATEGIES.iter().map(by).collect()
+}
+
+/// How many times as many executions the portfolio needs as the best of the others.
+fn ratio(medians: &[Option<u64>]) -> Option<f64> {
+    let (portfolio, others) = medians.split_last()?;
+    let best = others.iter().flatten().min()?;
+    portfolio.map(|executions| executions as f64 / *best as f64)
+}
+
+/// A strategy as the head of a column: its name and its parameter.
+fn head(words: &&[&str]) -> String {
+    match words {
+        [name, .., parameter] => format!("{name} {parameter}"),
+        alone => alone.concat(),
+    }
+}
+
+fn main() {
+    let (seeds, most) = (variable("SEEDS", 50), variable("EXECUTIONS", 5_000));
+    let examples = examples();
+    let (next, rows) = (AtomicUsize::new(0), Mutex::new(vec![Vec::new(); examples.len()]));
+    let work = || {
+        while let Some((index, (path, options))) =
+            Some(next.fetch_add(1, Relaxed)).and_then(|index| Some((index, examples.get(index)?)))
+        {
+            let medians = measure(path, options, seeds, most);
+            eprintln!("{}: {medians:?}", path.display());
+            rows.lock().expect("nobody panics")[index] = medians;
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(work);
+        }
+    });
+    println!("Executions to the first bug, medians over {seeds} seeds; - is more than {most}\n");
+    let heads: Vec<String> = STRATEGIES.iter().map(head).collect();
+    println!("| example | {} | ratio |", heads.join(" | "));
+    println!("|{}", " --- |".repeat(STRATEGIES.len() + 2));
+    let rows = rows.into_inner().expect("nobody panics");
+    for ((path, _), medians) in examples.iter().zip(&rows) {
+        let cell = |median: &Option<u64>| median.map_or("-".to_owned(), |median| median.to_string());
+        let cells: Vec<String> = medians.iter().map(cell).collect();
+        let ratio = ratio(medians).map_or("-".to_owned(), |ratio| format!("{ratio:.2}"));
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        println!("| {name} | {} | {ratio} |", cells.join(" | "));
+    }
+    let holds = rows.iter().filter(|medians| ratio(medians).is_some_and(|ratio| ratio <= WITHIN)).count();
+    println!("\nThe portfolio is within {WITHIN} times the best on {holds} of {}", rows.len());
 }
