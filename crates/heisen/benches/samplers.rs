@@ -4,32 +4,46 @@
 //! holds one of them. `SEEDS` and `EXECUTIONS` in the environment change how many seeds there are and after how many
 //! executions a search gives up. It prints a table in Markdown; a bug that most searches did not find is shown as `-`.
 //!
-//! What is counted does not depend on how fast the machine is, so examples are searched side by side, one on each core.
+//! A program is started once and all searches share it: this has a plain loop in the place of the engine's driver, and takes an
+//! execution for a bug if the judge does, without a close look. Which accesses are scheduling points is settled before, so that all
+//! start from the same. What is counted does not depend on how fast the machine is, so examples are searched side by side.
 
-use serde_json::Value;
+use heisen_engine::compile::{Extent, compile};
+use heisen_engine::points::Points;
+use heisen_engine::slot::{Detail, Job, Run};
+use heisen_engine::zygote::{Limits, Output, Zygote};
+use heisen_engine::{judge, patch, unpack};
+use heisen_search::{Burst, Delay, Directed, FairPct, Pct, Portfolio, Pos, Random, Search, Strategy, Surw};
+use heisen_trace::{Faults, Plan, World};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+
+/// A strategy: what it is called, and the search that a seed stands for.
+type Named = (&'static str, fn(u64) -> Search);
 
 /// The portfolio is the last: it is compared with the best of the others.
-const STRATEGIES: [&[&str]; 12] = [
-    &["random"],
-    &["burst"],
-    &["pct", "--depth", "2"],
-    &["pct", "--depth", "3"],
-    &["pct", "--depth", "5"],
-    &["fair-pct"],
-    &["pos"],
-    &["surw"],
-    &["delay", "--delays", "2"],
-    &["delay", "--delays", "5"],
-    &["directed"],
-    &["portfolio"],
+const STRATEGIES: [Named; 12] = [
+    ("random", |seed| Random::new(seed).into()),
+    ("burst", |seed| Burst::new(seed, None).into()),
+    ("pct 2", |seed| Pct::new(seed, 2).into()),
+    ("pct 3", |seed| Pct::new(seed, 3).into()),
+    ("pct 5", |seed| Pct::new(seed, 5).into()),
+    ("fair-pct", |seed| FairPct::new(seed, 3).into()),
+    ("pos", |seed| Pos::new(seed).into()),
+    ("surw", |seed| Surw::new(seed).into()),
+    ("delay 2", |seed| Delay::new(seed, 2).into()),
+    ("delay 5", |seed| Delay::new(seed, 5).into()),
+    ("directed", |seed| Directed::new(seed).into()),
+    ("portfolio", |seed| Portfolio::new(seed).into()),
 ];
 
 /// How many times as many executions as the best the portfolio may need.
 const WITHIN: f64 = 1.5;
+/// Executions that find out which accesses are scheduling points.
+const FIRST: u64 = 1000;
+/// Plans that are run in one turn, at most.
+const TURN: usize = 64;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -37,12 +51,6 @@ fn root() -> PathBuf {
 
 fn variable(name: &str, unless_told: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(unless_told)
-}
-
-fn heisen(directory: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_heisen"));
-    command.current_dir(directory).stderr(Stdio::null());
-    command
 }
 
 /// An example that states a bug, with the options that it is to be checked with.
@@ -55,6 +63,21 @@ fn stated(path: &Path) -> Option<Vec<String>> {
     let line = text.lines().map(head).find(|line| line.starts_with("heisen: bug="))?;
     let options = line.split_once(" with ").map_or("", |(_, options)| options);
     Some(options.split_whitespace().map(str::to_owned).collect())
+}
+
+/// What these options mean; examples have no others.
+fn limits(options: &[String]) -> Limits {
+    let patch = patch::parse("auto").expect("the default");
+    let mut limits = Limits { world: World { patch, ..World::default() }, ..Limits::default() };
+    for option in options.chunks(2) {
+        match [option[0].as_str(), option[1].as_str()] {
+            ["--steps", value] => limits.steps = value.parse().expect("a number"),
+            ["--spurious", value] => limits.spurious = value.parse().expect("a number"),
+            ["--faults", value] => limits.faults = value.parse::<Faults>().expect("faults"),
+            other => panic!("what does {other:?} mean?"),
+        }
+    }
+    limits
 }
 
 fn examples() -> Vec<(PathBuf, Vec<String>)> {
@@ -74,28 +97,45 @@ fn examples() -> Vec<(PathBuf, Vec<String>)> {
     all
 }
 
-/// Compiles an example, instrumented, and lets a first check find out which accesses are scheduling points: that is
-/// kept in the directory, so that all that follows starts from the same. The program.
-fn prepare(directory: &Path, path: &Path, options: &[String]) -> PathBuf {
-    let mut command = heisen(directory);
-    command.args(["check", "--quiet", "--strategy", "random", "--executions", "1000", "--jobs", "1"]);
-    let _ = command.arg("--keep-going").args(options).arg(path).stdout(Stdio::null()).status();
-    let name = path.file_stem().unwrap_or_default();
-    let builds = std::fs::read_dir(directory.join(".heisen/build")).into_iter().flatten().flatten();
-    let program = builds.map(|entry| entry.path().join(name)).find(|program| program.exists());
-    program.unwrap_or_else(|| panic!("{} does not compile", path.display()))
+/// Runs so many executions of a search, and shows each to `see` until that has seen enough.
+fn search(zygote: &mut Zygote, mut search: Search, most: u64, mut see: impl FnMut(&Run) -> bool) {
+    let (mut done, mut turn) = (0, 1);
+    while done < most {
+        let room = turn.min((most - done) as usize);
+        let plans: Vec<Plan> = std::iter::from_fn(|| search.next()).take(room).collect();
+        let mut left = &plans[..];
+        while !left.is_empty() {
+            let jobs: Vec<Job<'_>> = left.iter().map(Job::Plan).collect();
+            let runs = zygote.run_all(&jobs, Detail::End, None).expect("the program runs");
+            for (plan, run) in left.iter().zip(&runs) {
+                done += 1;
+                if see(run) {
+                    return;
+                }
+                search.done(plan, &run.execution);
+            }
+            left = &left[runs.len()..];
+        }
+        turn = (2 * turn).min(TURN);
+    }
+}
+
+fn is_bug(run: &Run) -> bool {
+    judge::judge(run, 0).is_some()
 }
 
 /// The execution that found a bug.
-fn first_bug(directory: &Path, words: &[&str], options: &[String], program: &Path) -> Option<u64> {
-    let mut command = heisen(directory);
-    command.args(["check", "--json", "-", "--jobs", "1", "--strategy"]).args(words).args(options);
-    let output = command.arg("--").arg(program).output().expect("heisen starts");
-    let json: Value = serde_json::from_slice(&output.stdout).expect("a result");
-    json["findings"][0]["executions_to_find"].as_u64()
+fn first_bug(zygote: &mut Zygote, by: Search, most: u64) -> Option<u64> {
+    let (mut executions, mut found) = (0, false);
+    search(zygote, by, most, |run| {
+        executions += 1;
+        found = is_bug(run);
+        found
+    });
+    found.then_some(executions)
 }
 
-/// The median over all seeds; none if that is more than `most`.
+/// The median over all seeds; none if that is more than the searches were given.
 fn median(seeds: u64, mut first: impl FnMut(u64) -> Option<u64>) -> Option<u64> {
     let (mut found, mut in_vain) = (Vec::new(), 0);
     for seed in 0..seeds {
@@ -115,16 +155,19 @@ fn median(seeds: u64, mut first: impl FnMut(u64) -> Option<u64>) -> Option<u64> 
 /// The medians of all strategies on an example.
 fn measure(path: &Path, options: &[String], seeds: u64, most: u64) -> Vec<Option<u64>> {
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let program = prepare(directory.path(), path, options);
-    let most = most.to_string();
-    let by = |strategy: &&[&str]| {
-        median(seeds, |seed| {
-            let seed = seed.to_string();
-            let words = [*strategy, &["--seed", &seed, "--executions", &most]].concat();
-            first_bug(directory.path(), &words, options, &program)
-        })
-    };
-    STRATEGIES.iter().map(by).collect()
+    let program = compile(path, vec![], directory.path(), Extent::Program).expect("it compiles");
+    let runtime = unpack::runtime().expect("the runtime");
+    let mut zygote = Zygote::start(&runtime, &program, &limits(options), Output::Dropped).expect("it starts");
+    let mut points = Points::default();
+    search(&mut zygote, Random::new(u64::MAX).into(), FIRST, |run| {
+        for conflict in &run.conflicts {
+            points.learn(conflict);
+        }
+        false
+    });
+    zygote.set_points(&Arc::new(points));
+    let mut by = |&(_, search): &Named| median(seeds, |seed| first_bug(&mut zygote, search(seed), most));
+    STRATEGIES.iter().map(&mut by).collect()
 }
 
 /// How many times as many executions the portfolio needs as the best of the others.
@@ -134,16 +177,8 @@ fn ratio(medians: &[Option<u64>]) -> Option<f64> {
     portfolio.map(|executions| executions as f64 / *best as f64)
 }
 
-/// A strategy as the head of a column: its name and its parameter.
-fn head(words: &&[&str]) -> String {
-    match words {
-        [name, .., parameter] => format!("{name} {parameter}"),
-        alone => alone.concat(),
-    }
-}
-
 fn main() {
-    let (seeds, most) = (variable("SEEDS", 50), variable("EXECUTIONS", 5_000));
+    let (seeds, most) = (variable("SEEDS", 50), variable("EXECUTIONS", 10_000));
     let examples = examples();
     let (next, rows) = (AtomicUsize::new(0), Mutex::new(vec![Vec::new(); examples.len()]));
     let work = || {
@@ -161,8 +196,7 @@ fn main() {
         }
     });
     println!("Executions to the first bug, medians over {seeds} seeds; - is more than {most}\n");
-    let heads: Vec<String> = STRATEGIES.iter().map(head).collect();
-    println!("| example | {} | ratio |", heads.join(" | "));
+    println!("| example | {} | ratio |", STRATEGIES.map(|(name, _)| name).join(" | "));
     println!("|{}", " --- |".repeat(STRATEGIES.len() + 2));
     let rows = rows.into_inner().expect("nobody panics");
     for ((path, _), medians) in examples.iter().zip(&rows) {

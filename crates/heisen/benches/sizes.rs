@@ -1,11 +1,13 @@
 //! What a check costs by size: time and memory against threads, steps of an execution, and executions.
 //!
-//! `cargo bench --bench sizes [-- threads|steps|executions]` prints tables in Markdown and draws `docs/sizes-*.svg`. Each
-//! time is the best of three, as others may use the machine, too; memory is the most that the engine, and any process of the
-//! program, ever had resident, by `VmHWM`. Where cost is linear, the time of a step, or of an execution, is a flat line.
+//! `cargo bench --bench sizes [-- threads|steps|executions]` prints tables in Markdown and draws `docs/sizes-*.svg`. Time is
+//! that of the processors, engine and program together, and the best of three checks, as others may use the machine, too. Memory
+//! is the most that the engine, and any process of the program, ever had resident. Where cost is linear, the time of a
+//! step, or of an execution, is a flat line.
 
 use heisen_cli::plot::{Plot, Point, Scale, Series, drawing, largest};
 use serde_json::Value;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -70,25 +72,35 @@ struct Measure {
     time: (&'static str, fn(&Cost) -> f64),
 }
 
-/// The executable, and what the kernel says of its memory; of processes that are just about to become another program nothing.
-fn memory(pid: u32) -> Option<(PathBuf, f64)> {
-    let exe = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    Some((exe, line.split_whitespace().next()?.parse().ok()?))
+/// What was seen of a check while it ran.
+#[derive(Default)]
+struct Seen {
+    /// Processor time of each kernel thread, in nanoseconds.
+    times: HashMap<PathBuf, f64>,
+    /// The most kilobytes of the engine, and of another process.
+    memory: [f64; 2],
 }
 
-/// Notes the most memory of a process and all below it: of the command, and of others.
-fn note(pid: u32, command: &Path, most: &mut [f64; 2]) {
-    if let Some((exe, kilobytes)) = memory(pid) {
-        let which = usize::from(exe != command);
-        most[which] = most[which].max(kilobytes);
-    }
-    // Any thread of it may be a parent.
-    for task in std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten() {
-        let text = std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
-        for child in text.split_whitespace().filter_map(|word| word.parse().ok()) {
-            note(child, command, most);
+impl Seen {
+    /// Looks at a process and all below it.
+    fn look(&mut self, pid: u32, command: &Path) {
+        let place = PathBuf::from(format!("/proc/{pid}"));
+        let number = |text: &str| text.split_whitespace().next().and_then(|word| word.parse::<f64>().ok());
+        let status = std::fs::read_to_string(place.join("status")).unwrap_or_default();
+        let kilobytes = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).and_then(number);
+        // A process that is just about to become the program has the engine's memory yet, and is the engine by name.
+        if let (Some(kilobytes), Ok(exe)) = (kilobytes, std::fs::read_link(place.join("exe"))) {
+            let most = &mut self.memory[usize::from(exe != command)];
+            *most = most.max(kilobytes);
+        }
+        for task in std::fs::read_dir(place.join("task")).into_iter().flatten().flatten() {
+            let read = |name: &str| std::fs::read_to_string(task.path().join(name)).unwrap_or_default();
+            if let Some(time) = number(&read("schedstat")) {
+                self.times.insert(task.path(), time);
+            }
+            for child in read("children").split_whitespace().filter_map(|word| word.parse().ok()) {
+                self.look(child, command);
+            }
         }
     }
 }
@@ -105,20 +117,23 @@ fn check(directory: &Path, strategy: &[&str], (threads, rounds, executions): (u6
         .spawn()
         .expect("heisen starts");
     let command = command.canonicalize().expect("the command");
-    let mut most = [0.0; 2];
+    let mut seen = Seen::default();
     while child.try_wait().expect("it can be waited for").is_none() {
-        note(child.id(), &command, &mut most);
-        std::thread::sleep(Duration::from_millis(5));
+        seen.look(child.id(), &command);
+        std::thread::sleep(Duration::from_millis(2));
     }
     let text = std::fs::read(directory.join("result")).expect("a result");
     let json: Value = serde_json::from_slice(&text).expect("JSON");
-    assert_eq!((&json["verdict"], &json["executions"]), (&"clean".into(), &executions.into()), "{json:#}");
-    let figure = |name: &str| json[name].as_f64().expect("a number");
-    let [engine, program] = most;
+    assert_eq!(
+        (&json["findings"], &json["executions"]),
+        (&Value::Array(vec![]), &executions.into()),
+        "{json:#}"
+    );
+    let [engine, program] = seen.memory;
     Cost {
         executions: executions as f64,
-        steps: figure("steps"),
-        seconds: figure("seconds"),
+        steps: json["steps"].as_f64().expect("a number"),
+        seconds: seen.times.values().sum::<f64>() / 1e9,
         engine,
         program,
     }
