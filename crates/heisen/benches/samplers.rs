@@ -40,10 +40,11 @@ const STRATEGIES: [Named; 12] = [
 
 /// How many times as many executions as the best the portfolio may need.
 const WITHIN: f64 = 1.5;
-/// Executions that find out which accesses are scheduling points.
-const FIRST: u64 = 1000;
+/// Executions that find out which accesses are scheduling points, and how often.
+const FIRST: u64 = 40;
+const ROUNDS: u64 = 10;
 /// Plans that are run in one turn, at most.
-const TURN: usize = 64;
+const TURN: usize = 512;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -159,13 +160,16 @@ fn measure(path: &Path, options: &[String], seeds: u64, most: u64) -> Vec<Option
     let runtime = unpack::runtime().expect("the runtime");
     let mut zygote = Zygote::start(&runtime, &program, &limits(options), Output::Dropped).expect("it starts");
     let mut points = Points::default();
-    search(&mut zygote, Random::new(u64::MAX).into(), FIRST, |run| {
-        for conflict in &run.conflicts {
-            points.learn(conflict);
-        }
-        false
-    });
-    zygote.set_points(&Arc::new(points));
+    for round in 0..ROUNDS {
+        // With what is known by now, as more may conflict where threads are switched at an access.
+        search(&mut zygote, Random::new(u64::MAX - round).into(), FIRST, |run| {
+            for conflict in &run.conflicts {
+                points.learn(conflict);
+            }
+            false
+        });
+        zygote.set_points(&Arc::new(points.clone()));
+    }
     let mut by = |&(_, search): &Named| median(seeds, |seed| first_bug(&mut zygote, search(seed), most));
     STRATEGIES.iter().map(&mut by).collect()
 }
@@ -178,15 +182,16 @@ fn ratio(medians: &[Option<u64>]) -> Option<f64> {
 }
 
 fn main() {
-    let (seeds, most) = (variable("SEEDS", 50), variable("EXECUTIONS", 10_000));
+    let (seeds, most) = (variable("SEEDS", 50), variable("EXECUTIONS", 2_000));
     let examples = examples();
     let (next, rows) = (AtomicUsize::new(0), Mutex::new(vec![Vec::new(); examples.len()]));
     let work = || {
         while let Some((index, (path, options))) =
             Some(next.fetch_add(1, Relaxed)).and_then(|index| Some((index, examples.get(index)?)))
         {
+            let began = std::time::Instant::now();
             let medians = measure(path, options, seeds, most);
-            eprintln!("{}: {medians:?}", path.display());
+            eprintln!("{}: {medians:?}, {:.1?}", path.display(), began.elapsed());
             rows.lock().expect("nobody panics")[index] = medians;
         }
     };
