@@ -3,26 +3,51 @@
 //! `cargo bench --bench samplers [-- NAME...]`, where the names, if there are any, choose examples: all whose file name
 //! holds one of them. `SEEDS` and `EXECUTIONS` in the environment change how many seeds there are and after how many
 //! executions a search gives up. It prints a table in Markdown; a bug that most searches did not find is shown as `-`.
+//!
+//! A program is started once and all searches share it: this has a plain loop in the place of the engine's driver, and takes an
+//! execution for a bug if the judge does, without a close look. Which accesses are scheduling points is settled before, so that all
+//! start from the same. What is counted does not depend on how fast the machine is, so examples are searched side by side.
 
-use serde_json::Value;
+use heisen_engine::compile::{Extent, compile};
+use heisen_engine::points::Points;
+use heisen_engine::slot::{Detail, Job, Run};
+use heisen_engine::zygote::{Limits, Output, Zygote};
+use heisen_engine::{judge, patch, unpack};
+use heisen_search::{
+    Burst, Delay, Directed, FairPct, Guided, Pct, Portfolio, Pos, Random, Search, Strategy, Surw,
+};
+use heisen_trace::{Faults, Plan, World};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 
-const STRATEGIES: [&[&str]; 13] = [
-    &["random"],
-    &["burst"],
-    &["pct", "--depth", "2"],
-    &["pct", "--depth", "3"],
-    &["pct", "--depth", "5"],
-    &["fair-pct"],
-    &["pos"],
-    &["surw"],
-    &["delay", "--delays", "2"],
-    &["delay", "--delays", "5"],
-    &["guided"],
-    &["directed"],
-    &["portfolio"],
+/// A strategy: what it is called, and the search that a seed stands for.
+type Named = (&'static str, fn(u64) -> Search);
+
+/// The portfolio is the last: it is compared with the best of the others.
+const STRATEGIES: [Named; 13] = [
+    ("random", |seed| Random::new(seed).into()),
+    ("burst", |seed| Burst::new(seed, None).into()),
+    ("pct 2", |seed| Pct::new(seed, 2).into()),
+    ("pct 3", |seed| Pct::new(seed, 3).into()),
+    ("pct 5", |seed| Pct::new(seed, 5).into()),
+    ("fair-pct", |seed| FairPct::new(seed, 3).into()),
+    ("pos", |seed| Pos::new(seed).into()),
+    ("surw", |seed| Surw::new(seed).into()),
+    ("delay 2", |seed| Delay::new(seed, 2).into()),
+    ("delay 5", |seed| Delay::new(seed, 5).into()),
+    ("guided", |seed| Guided::new(seed).into()),
+    ("directed", |seed| Directed::new(seed).into()),
+    ("portfolio", |seed| Portfolio::new(seed).into()),
 ];
+
+/// How many times as many executions as the best the portfolio may need.
+const WITHIN: f64 = 1.5;
+/// Executions that find out which accesses are scheduling points, and how often.
+const FIRST: u64 = 40;
+const ROUNDS: u64 = 10;
+/// Plans that are run in one turn, at most.
+const TURN: usize = 512;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -30,12 +55,6 @@ fn root() -> PathBuf {
 
 fn variable(name: &str, unless_told: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(unless_told)
-}
-
-fn heisen(directory: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_heisen"));
-    command.current_dir(directory).stderr(Stdio::null());
-    command
 }
 
 /// An example that states a bug, with the options that it is to be checked with.
@@ -50,10 +69,25 @@ fn stated(path: &Path) -> Option<Vec<String>> {
     Some(options.split_whitespace().map(str::to_owned).collect())
 }
 
+/// What these options mean; examples have no others.
+fn limits(options: &[String]) -> Limits {
+    let patch = patch::parse(patch::DEFAULT).expect("the default");
+    let mut limits = Limits { world: World { patch, ..World::default() }, ..Limits::default() };
+    for option in options.chunks(2) {
+        match [option[0].as_str(), option[1].as_str()] {
+            ["--steps", value] => limits.steps = value.parse().expect("a number"),
+            ["--spurious", value] => limits.spurious = value.parse().expect("a number"),
+            ["--faults", value] => limits.faults = value.parse::<Faults>().expect("faults"),
+            other => panic!("what does {other:?} mean?"),
+        }
+    }
+    limits
+}
+
 fn examples() -> Vec<(PathBuf, Vec<String>)> {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     let mut all = Vec::new();
-    for place in ["c", "cpp", "samplers"] {
+    for place in ["c", "cpp", "published", "rust", "samplers"] {
         for entry in std::fs::read_dir(root().join("examples").join(place)).expect("the examples").flatten() {
             let path = entry.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -67,50 +101,119 @@ fn examples() -> Vec<(PathBuf, Vec<String>)> {
     all
 }
 
-/// Compiles an example, instrumented, and lets a first check find out which accesses are scheduling points: that is
-/// kept in the directory, so that all that follows starts from the same.
-fn prepare(directory: &Path, path: &Path, options: &[String]) {
-    let compiler = if path.extension().is_some_and(|e| e == "c") { "cc" } else { "c++" };
-    let mut command = heisen(directory);
-    let status = command.arg(compiler).args(["-g", "-pthread"]).arg(path).args(["-o", "program"]).status();
-    assert!(status.is_ok_and(|status| status.success()), "{} does not compile", path.display());
-    let mut command = heisen(directory);
-    command.args(["check", "--quiet", "--strategy", "random", "--executions", "300", "--keep-going"]);
-    let _ = command.args(options).args(["--", "./program"]).stdout(Stdio::null()).status();
+/// Runs so many executions of a search, and shows each to `see` until that has seen enough.
+fn search(zygote: &mut Zygote, mut search: Search, most: u64, mut see: impl FnMut(&Run) -> bool) {
+    let (mut done, mut turn) = (0, 1);
+    while done < most {
+        let room = turn.min((most - done) as usize);
+        let plans: Vec<Plan> = std::iter::from_fn(|| search.next()).take(room).collect();
+        let mut left = &plans[..];
+        while !left.is_empty() {
+            let jobs: Vec<Job<'_>> = left.iter().map(Job::Plan).collect();
+            let runs = zygote.run_all(&jobs, Detail::End, None).expect("the program runs");
+            for (plan, run) in left.iter().zip(&runs) {
+                done += 1;
+                if see(run) {
+                    return;
+                }
+                search.done(plan, &run.execution);
+            }
+            left = &left[runs.len()..];
+        }
+        turn = (2 * turn).min(TURN);
+    }
+}
+
+fn is_bug(run: &Run) -> bool {
+    judge::judge(run, 0).is_some()
 }
 
 /// The execution that found a bug.
-fn first_bug(directory: &Path, strategy: &[&str], options: &[String], seed: u64, most: u64) -> Option<u64> {
-    let mut command = heisen(directory);
-    command.args(["check", "--json", "-", "--strategy"]).args(strategy).args(options);
-    command.args(["--seed", &seed.to_string(), "--executions", &most.to_string(), "--", "./program"]);
-    let output = command.output().expect("heisen starts");
-    let json: Value = serde_json::from_slice(&output.stdout).expect("a result");
-    json["findings"][0]["executions_to_find"].as_u64()
+fn first_bug(zygote: &mut Zygote, by: Search, most: u64) -> Option<u64> {
+    let (mut executions, mut found) = (0, false);
+    search(zygote, by, most, |run| {
+        executions += 1;
+        found = is_bug(run);
+        found
+    });
+    found.then_some(executions)
+}
+
+/// The median over all seeds; none if that is more than the searches were given.
+fn median(seeds: u64, mut first: impl FnMut(u64) -> Option<u64>) -> Option<u64> {
+    let (mut found, mut in_vain) = (Vec::new(), 0);
+    for seed in 0..seeds {
+        match first(seed) {
+            Some(executions) => found.push(executions),
+            None => in_vain += 1,
+        }
+        // Whatever the others find.
+        if 2 * in_vain >= seeds {
+            return None;
+        }
+    }
+    found.sort_unstable();
+    found.get(seeds as usize / 2).copied()
+}
+
+/// The medians of all strategies on an example.
+fn measure(path: &Path, options: &[String], seeds: u64, most: u64) -> Vec<Option<u64>> {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let program = compile(path, vec![], directory.path(), Extent::Program).expect("it compiles");
+    let runtime = unpack::runtime().expect("the runtime");
+    let mut zygote = Zygote::start(&runtime, &program, &limits(options), Output::Dropped).expect("it starts");
+    let mut points = Points::default();
+    for round in 0..ROUNDS {
+        // With what is known by now, as more may conflict where threads are switched at an access.
+        search(&mut zygote, Random::new(u64::MAX - round).into(), FIRST, |run| {
+            for conflict in &run.conflicts {
+                points.learn(conflict);
+            }
+            false
+        });
+        zygote.set_points(&Arc::new(points.clone()));
+    }
+    let mut by = |&(_, search): &Named| median(seeds, |seed| first_bug(&mut zygote, search(seed), most));
+    STRATEGIES.iter().map(&mut by).collect()
+}
+
+/// How many times as many executions the portfolio needs as the best of the others.
+fn ratio(medians: &[Option<u64>]) -> Option<f64> {
+    let (portfolio, others) = medians.split_last()?;
+    let best = others.iter().flatten().min()?;
+    portfolio.map(|executions| executions as f64 / *best as f64)
 }
 
 fn main() {
-    let (seeds, most) = (variable("SEEDS", 50), variable("EXECUTIONS", 10_000));
-    println!("Executions to the first bug, medians over {seeds} seeds; - is more than {most}\n");
-    let heads: Vec<String> =
-        STRATEGIES.iter().map(|words| [words[0], words.last().unwrap_or(&"")].join(" ")).collect();
-    let short = |head: &String| {
-        head.split_once(' ').filter(|(a, b)| a == b).map_or(head.clone(), |(a, _)| a.to_owned())
-    };
-    println!("| example | {} |", heads.iter().map(short).collect::<Vec<_>>().join(" | "));
-    println!("|{}", " --- |".repeat(STRATEGIES.len() + 1));
-    for (path, options) in examples() {
-        let directory = tempfile::tempdir().expect("a temporary directory");
-        prepare(directory.path(), &path, &options);
-        let mut row = format!("| {} |", path.file_name().unwrap_or_default().to_string_lossy());
-        for strategy in STRATEGIES {
-            let mut found: Vec<u64> = (0..seeds)
-                .map(|seed| first_bug(directory.path(), strategy, &options, seed, most).unwrap_or(u64::MAX))
-                .collect();
-            found.sort_unstable();
-            let median = found[found.len() / 2];
-            row += &if median == u64::MAX { " - |".to_owned() } else { format!(" {median} |") };
+    let (seeds, most) = (variable("SEEDS", 50), variable("EXECUTIONS", 2_000));
+    let examples = examples();
+    let (next, rows) = (AtomicUsize::new(0), Mutex::new(vec![Vec::new(); examples.len()]));
+    let work = || {
+        while let Some((index, (path, options))) =
+            Some(next.fetch_add(1, Relaxed)).and_then(|index| Some((index, examples.get(index)?)))
+        {
+            let began = std::time::Instant::now();
+            let medians = measure(path, options, seeds, most);
+            eprintln!("{}: {medians:?}, {:.1?}", path.display(), began.elapsed());
+            rows.lock().expect("nobody panics")[index] = medians;
         }
-        println!("{row}");
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(work);
+        }
+    });
+    println!("Executions to the first bug, medians over {seeds} seeds; - is more than {most}\n");
+    println!("| example | {} | ratio |", STRATEGIES.map(|(name, _)| name).join(" | "));
+    println!("|{}", " --- |".repeat(STRATEGIES.len() + 2));
+    let rows = rows.into_inner().expect("nobody panics");
+    for ((path, _), medians) in examples.iter().zip(&rows) {
+        let cell = |median: &Option<u64>| median.map_or("-".to_owned(), |median| median.to_string());
+        let cells: Vec<String> = medians.iter().map(cell).collect();
+        let ratio = ratio(medians).map_or("-".to_owned(), |ratio| format!("{ratio:.2}"));
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        println!("| {name} | {} | {ratio} |", cells.join(" | "));
     }
+    let holds = rows.iter().filter(|medians| ratio(medians).is_some_and(|ratio| ratio <= WITHIN)).count();
+    println!("\nThe portfolio is within {WITHIN} times the best on {holds} of {}", rows.len());
 }

@@ -10,6 +10,7 @@ mod exit;
 mod gdb;
 mod json;
 mod paint;
+pub mod plot;
 mod race;
 mod replay;
 mod report;

@@ -43,7 +43,12 @@ fn is_led_to(name: &str, flags: &[&str], kind: &str, family: &str) -> Value {
     assert_eq!(finding["predicted"]["family"], family, "{json:#}");
     assert_eq!(finding["predicted"]["execution"], 2, "{json:#}");
     let json = check(name, flags, "portfolio", "100", "0");
-    assert_eq!(json["findings"][0]["predicted"]["family"], family, "portfolio: {json:#}");
+    let found = &json["findings"][0];
+    // The fifth is the first that is steered; one before may find it by chance.
+    match found["executions_to_find"].as_u64() {
+        Some(5) => assert_eq!(found["predicted"]["family"], family, "portfolio: {json:#}"),
+        executions => assert!(executions.is_some_and(|number| number < 5), "portfolio: {json:#}"),
+    }
     finding["predicted"]["steps"].clone()
 }
 

@@ -21,21 +21,26 @@ fn search(number: usize, mask: impl Fn(usize) -> u64) -> Option<usize> {
         let set = (candidates(0) & mask(0)).rotate_right(number as u32 + 1);
         return (set != 0).then(|| (number + 1 + set.trailing_zeros() as usize) % 64);
     }
-    let (home, bit) = (number / 64, number % 64);
-    let above = u64::MAX.checked_shl(bit as u32 + 1).unwrap_or(0);
-    for turn in 0..=words {
-        let word = (home + turn) % words;
-        let mut set = candidates(word) & mask(word);
-        if turn == 0 {
-            set &= above;
-        } else if turn == words {
-            set &= !above;
-        }
-        if set != 0 {
-            return Some(word * 64 + set.trailing_zeros() as usize);
-        }
-    }
-    None
+    let set = |(base, set): (usize, u64)| (base, set & mask(base / 64));
+    let mut sets = from(number + 1).map(set);
+    sets.find(|(_, set)| *set != 0).map(|(base, set)| base + set.trailing_zeros() as usize)
+}
+
+/// The candidates in cyclic order from a thread on, by words: the thread that bit 0 stands for, and the set. The word that
+/// the first is in comes twice: its end first, its beginning last.
+fn from(first: usize) -> impl Iterator<Item = (usize, u64)> {
+    let words = words();
+    let first = first % (64 * words);
+    let up = u64::MAX << (first % 64);
+    (0..=words).map(move |turn| {
+        let word = (first / 64 + turn) % words;
+        let part = match turn {
+            0 => up,
+            _ if turn == words => !up,
+            _ => u64::MAX,
+        };
+        (64 * word, candidates(word) & part)
+    })
 }
 
 /// What the default policy does: go on if possible; else the next enabled thread, fair by taking turns; else one that
@@ -69,15 +74,20 @@ fn nth(first: usize, options: usize, index: usize) -> usize {
         }
         return (first + set.trailing_zeros() as usize) % 64;
     }
-    let mut at = first;
-    for _ in 0..index {
-        match after(at) {
-            Some(next) => at = next,
-            // SAFETY: `index` is less than the number of candidates, so there is a next one.
-            None => unsafe { unreachable_unchecked() },
+    let mut left = index;
+    for (base, mut set) in from(first) {
+        match left.checked_sub(set.count_ones() as usize) {
+            Some(more) => left = more,
+            None => {
+                for _ in 0..left {
+                    set &= set - 1;
+                }
+                return base + set.trailing_zeros() as usize;
+            }
         }
     }
-    at
+    // SAFETY: `index` is less than the number of candidates, so it was found.
+    unsafe { unreachable_unchecked() }
 }
 
 /// The threads that a decision is about.
@@ -94,17 +104,16 @@ impl Choices {
     pub fn iter(self) -> impl Iterator<Item = usize> {
         let one_word = words() == 1;
         let mut set = if one_word { candidates(0).rotate_right(self.first as u32) } else { 0 };
-        let mut at = self.first;
-        (0..self.options).map(move |index| {
-            if one_word {
-                let next = (self.first + set.trailing_zeros() as usize) % 64;
-                set &= set.wrapping_sub(1);
-                return next;
+        let (mut base, mut sets) = (self.first, from(self.first));
+        (0..self.options).map(move |_| {
+            while set == 0
+                && let Some(next) = sets.next()
+            {
+                (base, set) = next;
             }
-            if index > 0 {
-                at = after(at).unwrap_or(at);
-            }
-            at
+            let next = base + set.trailing_zeros() as usize;
+            set &= set.wrapping_sub(1);
+            if one_word { next % 64 } else { next }
         })
     }
 }

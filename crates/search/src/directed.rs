@@ -53,6 +53,11 @@ impl Aims {
         self.seen.len() < MOST_SEEN && self.steps.is_some_and(|steps| steps <= TOO_LONG)
     }
 
+    /// Whether there is anything to steer to that was not tried.
+    pub(crate) fn has_untried(&self) -> bool {
+        !self.fresh.is_empty()
+    }
+
     /// A plan that is steered, if there is anything to steer to.
     pub(crate) fn aim(&mut self, seed: u64) -> Option<Policy> {
         if let Some(to) = self.fresh.pop_front() {
@@ -81,12 +86,20 @@ impl Aims {
 
 #[cfg(test)]
 impl Aims {
-    /// With one target that was tried.
-    pub(crate) fn at_something() -> Aims {
+    fn something(execution: u64) -> Arc<Predicted> {
         use heisen_trace::{Family, Target};
         let target = Target { family: Family::Order, holds: vec![], deeds: vec![], likely: false };
-        let predicted = Predicted { target, execution: 1, policy: Policy::Default };
-        Aims { tried: [Arc::new(predicted)].into(), ..Aims::default() }
+        Arc::new(Predicted { target, execution, policy: Policy::Default })
+    }
+
+    /// With one target that was tried.
+    pub(crate) fn at_something() -> Aims {
+        Aims { tried: [Aims::something(1)].into(), ..Aims::default() }
+    }
+
+    /// With so many that were not.
+    pub(crate) fn untried(many: u64) -> Aims {
+        Aims { fresh: (0..many).map(Aims::something).collect(), ..Aims::default() }
     }
 }
 

@@ -5,10 +5,8 @@
 //! | --- | --- |
 //! | `text` | both as tables in the terminal |
 //! | `figure` | both as one drawing |
-//! | `plot` | one chart: axes, ticks and lines |
 
 mod figure;
-mod plot;
 mod text;
 
 use crate::args::CoverageArgs;

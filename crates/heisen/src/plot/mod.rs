@@ -1,5 +1,9 @@
 //! One chart as a part of an SVG: axes with ticks and labels, and a line for each series. Colours are classes, which the style
-//! of the whole gives a meaning, so that they fit light and dark surroundings.
+//! of the whole ([`drawing`]) gives a meaning, so that they fit light and dark surroundings.
+
+mod drawing;
+
+pub use drawing::drawing;
 
 use std::fmt::Write;
 
@@ -57,44 +61,54 @@ fn round_up(value: f64) -> f64 {
 /// A point: its place, and what it says when it is pointed at.
 #[derive(Clone, Debug)]
 pub struct Point {
+    /// Along the axis to the right.
     pub x: f64,
+    /// Along the axis upwards.
     pub y: f64,
+    /// What it says.
     pub says: String,
 }
 
 /// One line.
 #[derive(Clone, Debug)]
 pub struct Series {
+    /// What it is called.
     pub label: String,
+    /// From left to right.
     pub points: Vec<Point>,
 }
 
 /// A chart.
 #[derive(Clone, Debug)]
 pub struct Plot {
+    /// Its name in the drawing.
     pub id: &'static str,
+    /// What stands above it.
     pub title: &'static str,
+    /// The axis to the right: what it is of, and its scale.
     pub x: (&'static str, Scale),
+    /// The axis upwards.
     pub y: (&'static str, Scale),
     /// A height to compare with.
     pub mark: Option<f64>,
+    /// The lines.
     pub series: Vec<Series>,
 }
 
 /// The size of the area that the lines are in.
-pub const WIDTH: f64 = 370.0;
-pub const HEIGHT: f64 = 260.0;
+const WIDTH: f64 = 370.0;
+const HEIGHT: f64 = 260.0;
 /// Colours, after which lines are told apart by dashes.
-pub const COLOURS: usize = 8;
+const COLOURS: usize = 8;
 
 /// The class of a line: its colour, and its dashes.
-pub fn class(number: usize) -> String {
+fn class(number: usize) -> String {
     format!("c{} d{}", number % COLOURS, number / COLOURS % 3)
 }
 
 impl Plot {
     /// Draws it with the upper left corner of the area at that place.
-    pub fn draw(&self, out: &mut String, left: f64, top: f64) {
+    fn draw(&self, out: &mut String, left: f64, top: f64) {
         // Writing to a String cannot fail.
         let _ = self.write(out, left, top);
     }
@@ -150,13 +164,18 @@ impl Plot {
     }
 }
 
+/// The largest value of all points.
+pub fn largest(series: &[Series], value: impl Fn(&Point) -> f64) -> f64 {
+    series.iter().flat_map(|series| &series.points).map(value).fold(0.0, f64::max)
+}
+
 /// A number as it stands at an axis.
 fn label(value: f64) -> String {
     crate::paint::number(value as u64)
 }
 
 /// Text as XML and HTML take it.
-pub fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let plain = |c: char| match c {
         '&' => "&amp;".to_owned(),
         '<' => "&lt;".to_owned(),
