@@ -220,10 +220,10 @@ fn the_portfolio_does_not_depend_on_how_many_run_at_a_time() {
         assert_eq!(plans, run(&mut Portfolio::new(5), 2000, room, uneven));
     }
     assert_ne!(plans, run(&mut Portfolio::new(6), 2000, 1, uneven));
-    assert_eq!(plans[0], Plan::new(Policy::Random { seed: seed(&plans[0]) }));
+    assert_eq!(plans[0], Plan::new(Policy::Surw { seed: seed(&plans[0]), part: 0, expected: [].into() }));
     assert_eq!(plans.iter().map(seed).collect::<HashSet<_>>().len(), 2000);
-    // Every sampler is among the first few, and the priorities know how long executions are.
-    let names: HashSet<_> = plans[1..40].iter().map(|plan| std::mem::discriminant(&plan.policy)).collect();
+    // Every sampler has its turn before long, and the priorities know how long executions are.
+    let names: HashSet<_> = plans[1..200].iter().map(|plan| std::mem::discriminant(&plan.policy)).collect();
     assert_eq!(names.len(), 7);
     let first = uneven(&plans[0]);
     let short = |plan: &&Plan| matches!(plan.policy, Policy::Pct { steps, .. } if steps < first);
@@ -236,7 +236,7 @@ fn the_portfolio_earns_by_its_executions_of_pct() {
     let plans = run(&mut portfolio, 1000, 64, |_| 10);
     let count =
         plans.iter().filter(|plan| matches!(plan.policy, Policy::Pct { depth: 2, .. })).count() as u64;
-    assert!(count > 30, "{count}");
+    assert!(count > 5, "{count}");
     assert_eq!(portfolio.status().guarantee, Some(Guarantee::new(2, 3, 10, count)));
 }
 
