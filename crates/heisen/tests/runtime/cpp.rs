@@ -18,5 +18,13 @@ fn cpp_17() {
 
 #[test]
 fn cpp_20() {
-    Suite::new("modern.cpp", &["-std=c++20"]).conform(9);
+    let suite = Suite::new("modern.cpp", &["-std=c++20"]);
+    suite.conform_but(8, &["semaphores"]);
+    let random = ["--strategy", "random", "--seed", "1", "--executions", "50"];
+    let json = suite.check("semaphores", &[&random[..], &["--patch", "none"]].concat());
+    assert_eq!(json["verdict"], "clean", "{json:#}");
+    // A thread that releases one of libstdc++ 11 and 12 wakes nobody if it finds another release there (GCC's bug 104928).
+    let json = suite.check("semaphores", &random);
+    let message = json["findings"][0]["message"].as_str();
+    assert!(message.is_none_or(|m| m.starts_with("lost wake-up")), "{json:#}");
 }

@@ -288,6 +288,7 @@ fn put_back(c: &Control, wire: &Wire, number: usize, ends: bool) -> bool {
     let thorough = c.resets.get().is_power_of_two();
     if thorough {
         c.bindings.keep(&c.snapshot);
+        c.snapshot.cool_down();
     }
     let careful = wire.careful.load(Relaxed);
     wire.careful.store(careful.saturating_sub(1), Relaxed);

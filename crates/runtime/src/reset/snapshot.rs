@@ -340,12 +340,11 @@ impl Snapshot {
 
     /// After a careful [`put_back`](Snapshot::put_back): whether really all memory is what it was, hot or not.
     pub fn is_whole(&self) -> bool {
-        self.cool_down();
         self.is_as_it_was(crate::fibers::rseq_area().unwrap_or(0))
     }
 
-    /// Protects pages again that have not changed for some time.
-    fn cool_down(&self) {
+    /// After an execution, before memory is put back: protects pages again that have not changed for some time.
+    pub fn cool_down(&self) {
         let mut index = 0;
         while index < self.hot_count.get() {
             let (page, saved) = self.hot[index].get();
