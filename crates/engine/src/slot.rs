@@ -112,6 +112,8 @@ pub struct Run {
     pub tail: Tail,
     /// If what it changed was not undone but it had a process of its own: why, one of `heisen_wire::runner`.
     pub forked: Option<u32>,
+    /// Whether it began at its first choice, as all before that had been done once for many executions.
+    pub ahead: bool,
     /// Accesses of memory that conflicted.
     pub conflicts: Vec<Conflict>,
     /// Whether the program has instrumented code.
@@ -335,6 +337,7 @@ pub(crate) fn read_run(wire: &Wire, number: usize, stuck: bool) -> Result<Run> {
         },
         tail,
         forked: (slot.undone.load(Relaxed) == 0).then(|| wire.reset_reason.load(Relaxed)),
+        ahead: slot.undone.load(Relaxed) == 2,
         conflicts: read_conflicts(slot),
         instrumented: wire.instrumented.load(Relaxed) != 0,
     })

@@ -1,6 +1,6 @@
 //! Executions a second of six small programs in C against shuttle and loom on the same logic in Rust; and how
-//! many executions each needs to have seen everything: `cargo bench --bench executions`. Programs with locks are built by `cc` and
-//! checked as they are; those with atomics are instrumented, as they must be, with the race check.
+//! many executions each needs to have seen everything: `cargo bench --bench executions`. All are built by `cc` and
+//! checked as they are. Those with atomics are instrumented besides, with the race check, which everything is seen by.
 //!
 //! All on one worker, ratios taken in one run. Where a search has not ended after [`MOST`] executions, "more" is said.
 
@@ -214,12 +214,15 @@ fn loom(test: fn(), most: usize) -> (usize, f64) {
     (count, count as f64 / start.elapsed().as_secs_f64())
 }
 
-fn check(file: &Path, args: &[&str]) -> Value {
+fn has_atomics(file: &Path) -> bool {
+    std::fs::read_to_string(file).expect("the program").contains("stdatomic.h")
+}
+
+fn check(file: &Path, instrumented: bool, args: &[&str]) -> Value {
     let directory = tempfile::tempdir().expect("a directory");
     let mut command = Command::new(env!("CARGO_BIN_EXE_heisen"));
     command.current_dir(directory.path()).args(["check", "--json", "-"]).args(args);
-    let text = std::fs::read_to_string(file).expect("the program");
-    if text.contains("stdatomic.h") {
+    if instrumented {
         command.arg(file);
     } else {
         let program = directory.path().join("program");
@@ -233,9 +236,9 @@ fn check(file: &Path, args: &[&str]) -> Value {
         .unwrap_or_else(|e| panic!("{e}: {}", String::from_utf8_lossy(&output.stderr)))
 }
 
-fn rate(file: &Path, jobs: usize) -> f64 {
+fn rate(file: &Path, instrumented: bool, jobs: usize) -> f64 {
     let (jobs, walks) = (jobs.to_string(), WALKS.to_string());
-    let json = check(file, &["--jobs", &jobs, "--strategy", "random", "--executions", &walks]);
+    let json = check(file, instrumented, &["--jobs", &jobs, "--strategy", "random", "--executions", &walks]);
     assert_eq!(json["executions"], WALKS, "{json:#}");
     WALKS as f64 / json["seconds"].as_f64().expect("a number")
 }
@@ -255,20 +258,24 @@ fn main() {
             continue;
         }
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/small").join(name).with_extension("c");
-        let (one, two) = (rate(&file, 1), rate(&file, 2));
         let (by_shuttle, (_, by_loom)) = (shuttle_rate(with_shuttle), loom(with_loom, LOOM_WALKS));
-        println!(
-            "{name}: {one:.0} executions a second on one worker, {two:.0} on two ({:.2} times)",
-            two / one
-        );
-        println!(
-            "  shuttle {by_shuttle:.0} ({:.2} times), loom {by_loom:.0} ({:.1} times)",
-            one / by_shuttle,
-            one / by_loom
-        );
+        println!("{name}: shuttle {by_shuttle:.0}, loom {by_loom:.0} executions a second");
+        for instrumented in [false, true] {
+            if instrumented && !has_atomics(&file) {
+                continue;
+            }
+            let (one, two) = (rate(&file, instrumented, 1), rate(&file, instrumented, 2));
+            println!(
+                "  {}: {one:.0} on one worker ({:.2} and {:.1} times), {two:.0} on two ({:.2} times one)",
+                if instrumented { "instrumented" } else { "unmodified" },
+                one / by_shuttle,
+                one / by_loom,
+                two / one
+            );
+        }
         let (all, _) = loom(with_loom, MOST);
         println!("  to see everything: shuttle {}, loom {}", up_to(shuttle_all(with_shuttle)), up_to(all));
-        let json = check(&file, &["--strategy", "dpor"]);
+        let json = check(&file, has_atomics(&file), &["--strategy", "dpor"]);
         println!("  dpor: {} executions, {} classes", json["executions"], json["classes"]);
     }
 }

@@ -72,6 +72,7 @@ pub fn result(program: &Program, options: &Options, outcome: &Outcome, schedules
         "access_points": tally.points.len(),
         "restarts": tally.restarts,
         "undone": tally.undone,
+        "ahead": tally.ahead,
         "forked": tally.why_forked(),
         "classes": (!tally.classes.is_empty()).then_some(tally.classes.len()),
         "blocked": outcome.in_vain(),

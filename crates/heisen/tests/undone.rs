@@ -198,9 +198,9 @@ fn places_that_few_executions_change() {
                  return 0;\n\
              }}\n\
              int main(void) {{\n\
-                 for (int i = 0; i < 256; i++) if (all.places[i][0]) {noticed}\n\
                  pthread_t threads[2];\n\
                  for (long i = 0; i < 2; i++) pthread_create(&threads[i], 0, steps, (void *)i);\n\
+                 for (int i = 0; i < 256; i++) if (all.places[i][0]) {noticed}\n\
                  for (int i = 0; i < 2; i++) pthread_join(threads[i], 0);\n\
                  all.places[all.order][0] = 1;\n\
                  return all.count != 8;\n\
@@ -214,4 +214,106 @@ fn places_that_few_executions_change() {
         let forked = check_json(directory.path(), &[&["--fork"], &args[..]].concat());
         assert_eq!(comparable(undone), comparable(forked), "{noticed}");
     }
+}
+
+/// Checks a C program that does `before` in `main`, then makes two threads that take four locks each, and does `after`; in one process
+/// and with a process for each. The first result.
+fn check_ahead(before: &str, after: &str, how: &[&str]) -> Value {
+    let directory = scratch();
+    let text = format!(
+        "#define _GNU_SOURCE\n#include <assert.h>\n#include <fcntl.h>\n#include <pthread.h>\n#include <signal.h>\n\
+         #include <stdlib.h>\n#include <string.h>\n#include <sys/mman.h>\n#include <unistd.h>\n\
+         static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\n\
+         static int count, order;\nstatic char *mapped;\nstatic int times;\n\
+         static void on_signal(int number) {{ (void)number; times++; }}\n\
+         static void *steps(void *bit) {{\n\
+             for (int i = 0; i < 4; i++) {{\n\
+                 pthread_mutex_lock(&m); count++; order = 2 * order + !!bit; pthread_mutex_unlock(&m);\n\
+             }}\n\
+             return 0;\n\
+         }}\n\
+         int main(void) {{\n\
+             {{ {before} }}\n\
+             pthread_t threads[2];\n\
+             for (long i = 0; i < 2; i++) pthread_create(&threads[i], 0, steps, (void *)i);\n\
+             for (int i = 0; i < 2; i++) pthread_join(threads[i], 0);\n\
+             {{ {after} }}\n\
+             on_signal(mapped != 0);\n\
+             return 0;\n\
+         }}\n"
+    );
+    std::fs::write(directory.path().join("p.c"), text).expect("the program is written");
+    let args = [how, &["--no-instrument", "--jobs", "1", "--executions", "600", "p.c"]].concat();
+    let undone = check_json(directory.path(), &args);
+    let forked = check_json(directory.path(), &[&["--fork"], &args[..]].concat());
+    assert_eq!((&forked["undone"], &forked["ahead"]), (&0.into(), &0.into()), "{before}: {forked:#}");
+    assert_eq!(comparable(undone.clone()), comparable(forked), "{before} {how:?}");
+    undone
+}
+
+const RANDOM: [&str; 2] = ["--strategy", "random"];
+
+#[test]
+fn what_comes_before_the_first_choice_is_done_once() {
+    let strategies: [&[&str]; 8] = [
+        &RANDOM,
+        &["--strategy", "pct"],
+        &["--strategy", "fair-pct"],
+        &["--strategy", "pos"],
+        &["--strategy", "delay"],
+        &["--strategy", "dfs"],
+        &["--strategy", "icb", "--bound", "3"],
+        &["--strategy", "icb", "--bound", "3", "--reduce"],
+    ];
+    let locks = "for (int i = 0; i < 1000; i++) { pthread_mutex_lock(&m); pthread_mutex_unlock(&m); }";
+    for how in strategies {
+        let result = check_ahead(locks, "assert(count == 8);", how);
+        assert_eq!(result["findings"], serde_json::json!([]), "{how:?}: {result:#}");
+        let (ahead, executions) = (result["ahead"].as_u64(), result["executions"].as_u64());
+        assert!(ahead.expect("a number") + 140 > executions.expect("a number"), "{how:?}: {result:#}");
+        assert!(ahead < executions, "{how:?}: {result:#}");
+    }
+}
+
+#[test]
+fn a_policy_that_sees_every_step_begins_at_main() {
+    let result = check_ahead("", "", &["--strategy", "surw"]);
+    assert_eq!((&result["verdict"], &result["ahead"]), (&"clean".into(), &0.into()), "{result:#}");
+    // One after the other, with others that do not.
+    let result = check_ahead("", "", &["--strategy", "portfolio"]);
+    assert_eq!(result["verdict"], "clean", "{result:#}");
+}
+
+/// What was mapped, opened, handled and blocked before the first choice is there at the beginning of each execution, and what is
+/// done to it later is undone.
+#[test]
+fn what_was_done_before_the_first_choice_stays() {
+    let map = "mapped = mmap(0, 1 << 14, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); \
+               mprotect(mapped, 4096, PROT_NONE); mapped[4096] = 7; sbrk(1 << 14);";
+    let unmap = "assert(mapped[4096] == 7 && !mapped[8192]); mapped[4096] = mapped[8192] = 8; munmap(mapped, 1 << 14);";
+    let part = "assert(mapped[4096] == 7); munmap(mapped + 4096, 4096); mapped[8192] = 1;";
+    let handle = "signal(SIGUSR1, on_signal);";
+    let raise = "raise(SIGUSR1); assert(times == 1); signal(SIGUSR1, SIG_DFL);";
+    let closed = "int fd = open(\"/dev/null\", O_RDONLY); close(fd);";
+    for (before, after) in [(map, unmap), (map, part), (handle, raise), (closed, "")] {
+        let result = check_ahead(before, after, &RANDOM);
+        assert_eq!(result["verdict"], "clean", "{before} {after}: {result:#}");
+        assert!(result["ahead"].as_u64() > Some(400), "{before} {after}: {result:#}");
+    }
+    let open = "int fd = open(\"/dev/null\", O_RDONLY); assert(fd == 3);";
+    let result = check_ahead(open, "", &RANDOM);
+    assert_eq!((&result["verdict"], &result["ahead"]), (&"clean".into(), &0.into()), "{result:#}");
+}
+
+/// In an execution that began at its first choice, memory that was unmapped is gone.
+#[test]
+fn memory_that_is_unmapped_cannot_be_used() {
+    let map = "mapped = mmap(0, 1 << 14, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);";
+    // Rarely, so that it does not happen before.
+    let use_it = "munmap(mapped, 1 << 14); if (order == 0x5a) mapped[4096] = 1;";
+    let result = check_ahead(map, use_it, &["--strategy", "random", "--seed", "1"]);
+    assert_eq!(result["verdict"], "bug", "{result:#}");
+    assert!(result["executions"].as_u64() > Some(100), "too early: {result:#}");
+    assert_eq!(result["findings"][0]["kind"], "crash", "{result:#}");
+    assert!(result["ahead"].as_u64() > Some(0), "{result:#}");
 }

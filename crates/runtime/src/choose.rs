@@ -3,7 +3,7 @@
 
 pub use crate::budget::{fault, faults_are_left};
 use crate::sched::{S, candidates, me, next_step, thread, threads, waiters, words};
-use crate::{policy, report, scope, touch};
+use crate::{policy, report, reset, scope, touch};
 use core::hint::unreachable_unchecked;
 use heisen_trace::decision::{Decision, DecisionKind, MAX_OPTIONS};
 use heisen_trace::{Note, Op, hash};
@@ -132,6 +132,7 @@ fn without_choice(number: usize, step: u32, able: bool) -> Option<usize> {
 /// A decision: which thread takes the step, where there is more than one choice.
 #[inline(never)]
 pub fn decide(number: usize, step: u32, able: bool, options: usize) -> usize {
+    reset::at_choice(step);
     if step >= S.plain_until.get()
         && let Some(next) = without_choice(number, step, able)
     {
@@ -195,6 +196,7 @@ pub fn choose_woken(count: usize, nth: impl Fn(usize) -> usize) -> usize {
     if options < 2 {
         return nth(0);
     }
+    reset::at_choice(S.step.get() + 1);
     let step = next_step();
     let planned = report::planned(step, DecisionKind::Waiter, options, |thread| {
         (0..options).find(|&index| nth(index) == thread)
@@ -226,6 +228,7 @@ pub fn choose_value(
     find: impl Fn(usize) -> Option<usize>,
     name: impl Fn(usize) -> usize,
 ) -> usize {
+    reset::at_choice(S.step.get() + 1);
     let step = next_step();
     if step >= S.tail.get() {
         // As in `decide`: in a fair tail there is nothing but the default.

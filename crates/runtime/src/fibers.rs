@@ -17,7 +17,7 @@ pub use block::{
     with_kernel_id,
 };
 pub use entry::{heisen_main, set_main};
-pub use stacks::{Wish, spare_stacks, stack_of};
+pub use stacks::{Wish, add_to_pool, spare_stacks, stack_of};
 pub use switch::{divert, registers, switch};
 
 use crate::glibc::{self, real, tcb};
@@ -62,7 +62,7 @@ static F: Fibers = Fibers {
     rseq_offset: Cell::new(None),
     stack_size: Cell::new(0),
     guard_size: Cell::new(0),
-    pool: [const { Cell::new(Stack { base: 0, size: 0, guard: 0 }) }; POOL],
+    pool: [const { Cell::new(Stack { base: 0, size: 0, guard: 0, fresh: false }) }; POOL],
     pooled: Cell::new(0),
     by_handle: [const { Cell::new(0) }; HANDLES],
 };
@@ -120,7 +120,7 @@ pub fn init() -> Result<(), &'static [u8]> {
     sched::init();
     while F.pooled.get() < READY_STACKS {
         let Some(stack) = map_stack(F.stack_size.get(), F.guard_size.get()) else { break };
-        give_back(stack);
+        give_back(Stack { fresh: true, ..stack });
     }
     Ok(())
 }
@@ -136,13 +136,15 @@ pub fn create(number: usize, start: usize, arg: usize, wish: &Wish) -> Result<()
         return Err(sys::EAGAIN);
     }
     let t = thread(number);
-    let Stack { base, size, guard } = match wish.stack {
-        Some((base, size)) => Stack { base, size, guard: 0 },
+    let Stack { base, size, guard, fresh } = match wish.stack {
+        Some((base, size)) => Stack { base, size, guard: 0, fresh: false },
         None => take_from_pool(wish.size, wish.guard)
             .or_else(|| map_stack(wish.size, wish.guard))
             .ok_or(sys::EAGAIN)?,
     };
-    shadow::renew(base + guard, size);
+    if !fresh {
+        shadow::renew(base + guard, size);
+    }
     t.stack.set(base);
     t.stack_size.set(size);
     t.guard_size.set(guard);

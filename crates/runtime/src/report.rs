@@ -89,9 +89,6 @@ pub fn begin(number: usize) {
     touch::begin(R.flags.get());
     alike::begin(R.flags.get());
     heap::begin();
-    R.next.set(plan.first_override.load(Relaxed));
-    R.overrides.set(R.next.get() + plan.overrides.load(Relaxed));
-    sleep::begin(&wire().overrides[R.overrides.get() as usize..], plan);
     budget::begin(plan.spurious.load(Relaxed), plan.faults.load(Relaxed), plan.fault_kinds.load(Relaxed));
     for (_, t) in threads() {
         for stamp in [&t.enabled_since, &t.scheduled_at, &t.yielded_at, &t.disabled_at, &t.gave_way_at] {
@@ -99,9 +96,7 @@ pub fn begin(number: usize) {
         }
     }
     threads_created(S.count.get());
-    let expected = (plan.expected.load(Relaxed) as usize).min(MAX_COUNTED);
-    let holds = (plan.holds.load(Relaxed) as usize).min(MAX_HOLDS);
-    policy::begin(plan, &slot().expected[..expected], &slot().holds[..holds]);
+    take_choices();
     watch_steps();
     if R.flags.get() & flag::KERNEL != 0 {
         kernel::begin();
@@ -123,6 +118,38 @@ pub fn begin(number: usize) {
     if stops() {
         shim::signal::catch_crashes();
     }
+}
+
+/// An execution begins with its first choice, after what is the same in all of them was done in another one: takes over from the
+/// plan what may differ.
+pub fn resume(number: usize) {
+    R.slot.set(number);
+    look_at(slot().plan.flags.load(Relaxed));
+    take_choices();
+    set_alarm();
+}
+
+/// States are kept even if the plan does not ask for them.
+pub fn look_at_states() {
+    look_at(R.flags.get() | flag::STATES);
+}
+
+/// From here on this is kept, as bits of [`flag`].
+fn look_at(flags: u32) {
+    R.flags.set(flags);
+    touch::begin(flags);
+    watch_steps();
+}
+
+/// Takes over what the plan says of choices.
+fn take_choices() {
+    let plan = &slot().plan;
+    R.next.set(plan.first_override.load(Relaxed));
+    R.overrides.set(R.next.get() + plan.overrides.load(Relaxed));
+    sleep::begin(&wire().overrides[R.overrides.get() as usize..], plan);
+    let expected = (plan.expected.load(Relaxed) as usize).min(MAX_COUNTED);
+    let holds = (plan.holds.load(Relaxed) as usize).min(MAX_HOLDS);
+    policy::begin(plan, &slot().expected[..expected], &slot().holds[..holds]);
 }
 
 /// Whether the engine looks at the end, at crashes and at decisions.

@@ -28,10 +28,7 @@ static Z: Sleep =
 
 /// An execution begins; the first of `list` are those that sleep.
 pub fn begin(list: &'static [Override], plan: &Plan) {
-    for thread in sleepers(Z.list.get()) {
-        Z.asleep.remove(thread);
-    }
-    Z.count.set(0);
+    wake_all();
     Z.from.set(plan.sleep_from.load(Relaxed));
     Z.list.set(&list[..list.len().min(plan.sleepers.load(Relaxed) as usize)]);
     for thread in sleepers(Z.list.get()) {
@@ -40,6 +37,14 @@ pub fn begin(list: &'static [Override], plan: &Plan) {
             Z.count.set(Z.count.get() + 1);
         }
     }
+}
+
+/// Nobody sleeps.
+pub fn wake_all() {
+    for thread in sleepers(Z.list.replace(&[])) {
+        Z.asleep.remove(thread);
+    }
+    Z.count.set(0);
 }
 
 fn sleepers(list: &[Override]) -> impl Iterator<Item = usize> {

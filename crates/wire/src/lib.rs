@@ -15,7 +15,7 @@ pub use codes::*;
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
 /// Identifies a mapping as ours; changes with every change of the layout.
-pub const MAGIC: u64 = 0x4845_4953_454e_000a;
+pub const MAGIC: u64 = 0x4845_4953_454e_000b;
 
 /// The environment variable that names the file descriptor of the mapping.
 pub const ENV_FD: &str = "HEISEN_WIRE";
@@ -309,7 +309,7 @@ pub struct Slot {
     pub holds: [Hold; MAX_HOLDS],
     /// The wait status of its process; `u32::MAX` if it could not be forked.
     pub status: AtomicU32,
-    /// Not 0 if all that it changed was undone, in one process with the next.
+    /// Not 0 if all that it changed was undone, in one process with the next: 1 if it began at `main`, 2 if at its first choice.
     pub undone: AtomicU32,
 }
 
@@ -557,8 +557,8 @@ pub struct Wire {
     pub unverified: AtomicU32,
     /// After how many of the next executions nothing is guessed.
     pub careful: AtomicU32,
-    /// Unused.
-    pub reset_pad: AtomicU32,
+    /// How many runners ended because a plan did not fit where they had been moved ahead to.
+    pub misfits: AtomicU32,
 }
 
 /// Size of the mapping in bytes.

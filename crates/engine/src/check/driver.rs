@@ -196,6 +196,7 @@ impl Driver<'_> {
             }
             self.cover(&plan, &mut run);
             self.search.done(&plan, &run.execution);
+            self.tally.ahead += u64::from(run.ahead);
             match run.forked {
                 None => self.tally.undone += 1,
                 Some(why) => self.tally.forked = why,

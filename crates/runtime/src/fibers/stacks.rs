@@ -14,6 +14,8 @@ pub(super) struct Stack {
     pub(super) base: usize,
     pub(super) size: usize,
     pub(super) guard: usize,
+    /// Nobody has ever used it, and it was mapped before any access was remembered.
+    pub(super) fresh: bool,
 }
 
 /// What `pthread_create` asks for.
@@ -42,7 +44,16 @@ pub(super) fn map_stack(size: usize, guard: usize) -> Option<Stack> {
         return None;
     };
     sys::protect_none(base, guard);
-    Some(Stack { base, size, guard })
+    crate::reset::mapped_stack(size, guard);
+    Some(Stack { base, size, guard, fresh: false })
+}
+
+/// Maps so many stacks more for the pool, or fewer if there is no room.
+pub fn add_to_pool(count: usize, size: usize, guard: usize) {
+    for _ in 0..count.min(POOL - F.pooled.get()) {
+        let Some(stack) = map_stack(size, guard) else { break };
+        give_back(stack);
+    }
 }
 
 /// A stack from the pool, the latest that fits.
@@ -59,7 +70,7 @@ pub(super) fn take_from_pool(size: usize, guard: usize) -> Option<Stack> {
 
 /// The stacks that nobody uses: where they begin and end.
 pub fn spare_stacks() -> impl Iterator<Item = (usize, usize)> {
-    let ends = |Stack { base, size, guard }: Stack| (base, base + guard + size);
+    let ends = |Stack { base, size, guard, .. }: Stack| (base, base + guard + size);
     F.pool[..F.pooled.get()].iter().map(move |stack| ends(stack.get()))
 }
 
@@ -79,7 +90,8 @@ pub(super) fn give_back(stack: Stack) {
 /// Puts the stack of a thread that does not need it any more into the pool, if it came from there.
 pub(super) fn give_back_of(t: &Thread) {
     if !t.stack_foreign.get() && t.stack_size.get() != 0 {
-        give_back(Stack { base: t.stack.get(), size: t.stack_size.get(), guard: t.guard_size.get() });
+        let (base, size, guard) = (t.stack.get(), t.stack_size.get(), t.guard_size.get());
+        give_back(Stack { base, size, guard, fresh: false });
     }
 }
 

@@ -9,7 +9,7 @@
 use super::arena;
 use super::clock::Clock;
 use super::epoch::{Epoch, NODE};
-use crate::{report, sys};
+use crate::{report, reset, sys};
 use core::cell::Cell;
 use core::sync::atomic::Ordering::Relaxed;
 use heisen_trace::Note;
@@ -403,21 +403,26 @@ pub fn born(start: usize, length: usize) {
     /// From here on, whole pages of granules are given back to the kernel.
     const LARGE: usize = 1 << 16;
     if length >= LARGE {
-        each_piece(start, length, drop_pages);
+        each_mapped(start, length, drop_pages);
         known().filter(|&address| address.wrapping_sub(start) < length).for_each(mark);
     } else {
-        each_piece(start, length, forget_each);
+        each_mapped(start, length, forget_each);
     }
 }
 
-/// Calls `with` for the parts of a range that lie in one piece each, if that is mapped.
-fn each_piece(start: usize, length: usize, with: impl Fn(usize, usize)) {
-    let mut at = start & !7;
+/// Calls `with` for the parts of a range that have granules, each as long as it can be.
+fn each_mapped(start: usize, length: usize, with: impl Fn(usize, usize)) {
     let end = start + length;
+    let next = |at: usize| ((at | ((1 << PIECE) - 1)) + 1).min(end);
+    let is_mapped = |at: usize| PIECES_MAPPED.0[(at & FOLD) >> PIECE].get();
+    let mut at = start & !7;
     while at < end {
-        let piece_end = (at | ((1 << PIECE) - 1)) + 1;
-        let until = piece_end.min(end);
-        if PIECES_MAPPED.0[(at & FOLD) >> PIECE].get() {
+        let mut until = next(at);
+        if is_mapped(at) {
+            // Where addresses are folded, the granules of one part are not beside those of the next.
+            while until < end && until & FOLD != 0 && is_mapped(until) {
+                until = next(until);
+            }
             with(at, until);
         }
         at = until;
@@ -435,7 +440,10 @@ fn drop_pages(start: usize, end: usize) {
     const PAGE: usize = 4096 / RATIO;
     let (first, last) = (start.next_multiple_of(PAGE), end & !(PAGE - 1));
     forget_each(start, first);
-    sys::drop_pages(BASE + (first & FOLD) * RATIO, (last - first) * RATIO);
+    let (at, size) = (BASE + (first & FOLD) * RATIO, (last - first) * RATIO);
+    if !reset::drops(at, size) {
+        sys::drop_pages(at, size);
+    }
     forget_each(last, end);
 }
 

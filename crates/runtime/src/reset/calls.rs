@@ -105,6 +105,9 @@ pub struct Calls {
     /// Memory that was mapped since.
     mapped: [Range; MAX_RANGES],
     mapped_count: Cell<usize>,
+    /// Memory that was mapped before, but after `main` began.
+    stayed: [Range; MAX_RANGES],
+    stayed_count: Cell<usize>,
     /// What the program wants to happen where memory cannot be accessed, at the beginning and now.
     crash: Cell<[usize; 4]>,
     crash_now: Cell<[usize; 4]>,
@@ -151,10 +154,7 @@ impl Calls {
         self.alternate.set(alternate);
         self.alternate_now.set(alternate);
         self.break_.set(sys::program_break());
-        let mut limit = [0u64; 2];
-        let asked = sys::call(nr::PRLIMIT64, [0, RLIMIT_DATA, 0, limit.as_mut_ptr() as usize, 0, 0]);
-        self.limit.set(limit);
-        asked == 0
+        data_limit().inspect(|&limit| self.limit.set(limit)).is_some()
     }
 
     /// Has the kernel hand over calls, wherever the selector says so.
@@ -167,9 +167,36 @@ impl Calls {
         sys::call(SYS_PRCTL, [SET_SYSCALL_USER_DISPATCH, ON, from, length, at, 0]) == 0
     }
 
+    /// Whether what has changed since can stay.
+    pub fn can_stay(&self) -> bool {
+        // Descriptors could not be told from those that were there before.
+        self.opened.iter().all(|word| word.get() == 0)
+    }
+
+    /// What has changed since stays: how things are now is how they shall be at the beginning of each execution.
+    pub fn stay(&self) {
+        self.mask.set(sys::signal_mask(None));
+        self.alternate.set(self.alternate_now.get());
+        self.crash.set(self.crash_now.get());
+        self.break_.set(sys::program_break());
+        if self.limit_changed.get() {
+            self.limit.set(data_limit().unwrap_or(self.limit.get()));
+        }
+        self.actions_changed.set(0);
+        let mapped = self.mapped_count.replace(0);
+        for (stayed, range) in self.stayed.iter().zip(&self.mapped[..mapped]) {
+            stayed.set(range.get());
+        }
+        self.stayed_count.set(mapped);
+        for changed in [&self.mask_changed, &self.limit_changed, &self.break_changed] {
+            changed.set(false);
+        }
+    }
+
     /// Undoes what was noted; whether that was possible.
     pub fn undo(&self) -> bool {
         let mut good = true;
+        control().snapshot.show();
         if self.mask_changed.replace(false) {
             sys::signal_mask(Some(self.mask.get()));
         }
@@ -229,10 +256,13 @@ impl Calls {
 
     /// Whether a range of addresses was mapped since.
     fn has_mapped(&self, from: usize, size: usize) -> bool {
-        self.mapped[..self.mapped_count.get()].iter().any(|range| {
-            let (at, length) = range.get();
-            from >= at && from + size <= at + length
-        })
+        self.mapped[..self.mapped_count.get()].iter().any(|range| holds(range.get(), from, size))
+    }
+
+    /// Unmaps what the snapshot has; whether that is possible.
+    fn unmap(&self, from: usize, size: usize) -> bool {
+        let mut stayed = self.stayed[..self.stayed_count.get()].iter();
+        stayed.any(|range| holds(range.get(), from, size)) && control().snapshot.hide(from, size)
     }
 
     fn fate(&self, number: usize, args: [usize; 6]) -> Fate {
@@ -335,6 +365,7 @@ impl Calls {
             }
             nr::MMAP => self.map(args),
             nr::MUNMAP | nr::MPROTECT if self.has_mapped(args[0], args[1]) => Fate::Made,
+            nr::MUNMAP if self.unmap(args[0], args[1].next_multiple_of(PAGE)) => Fate::Done(0),
             nr::MADVISE => self.advise(args),
             _ => Fate::Leaves,
         }
@@ -440,6 +471,18 @@ impl Calls {
             _ => Fate::Made,
         }
     }
+}
+
+/// Whether a range, given by its first address and its size, holds another one.
+fn holds((at, length): (usize, usize), from: usize, size: usize) -> bool {
+    from >= at && from + size <= at + length
+}
+
+/// How much data the program may have.
+fn data_limit() -> Option<[u64; 2]> {
+    let mut limit = [0u64; 2];
+    let asked = sys::call(nr::PRLIMIT64, [0, RLIMIT_DATA, 0, limit.as_mut_ptr() as usize, 0, 0]);
+    (asked == 0).then_some(limit)
 }
 
 /// The signals by which the runner learns what happens, as bits of a mask: nobody may block them.

@@ -11,12 +11,17 @@
 //! a turn. If something was missed, what came after the first of these executions does not count, and the engine has it run again; so it
 //! is if the runner ends in between, and then nothing is guessed until it has come there again.
 //!
+//! After some executions the program is saved again at its first choice, and the others begin there; see [`ahead`].
+//!
 //! All that the runner itself keeps lies in memory of its own, at an address where nothing else is.
 
+mod ahead;
 mod bindings;
 pub mod calls;
 mod exit;
 mod snapshot;
+
+pub use ahead::at_choice;
 
 use crate::{report, sys};
 use core::arch::{asm, naked_asm};
@@ -61,6 +66,7 @@ struct Control {
     left: Cell<bool>,
     bindings: bindings::Bindings,
     calls: calls::Calls,
+    ahead: ahead::Ahead,
     snapshot: snapshot::Snapshot,
     other_canary: Cell<u64>,
 }
@@ -98,6 +104,26 @@ pub fn keep<T>(word: &T, value: usize, code: usize) {
     assert!(size_of::<T>() == size_of::<usize>());
     if RUNNER.load(Relaxed) && control().bindings.stays(code) {
         control().snapshot.keep(core::ptr::from_ref(word) as usize, value);
+    }
+}
+
+/// Makes whole pages zeros if this is a runner, where that costs much less than to ask the kernel for it; whether that was done.
+pub fn drops(at: usize, size: usize) -> bool {
+    if !sees() {
+        return false;
+    }
+    let c = control();
+    // What the snapshot asks of the kernel is none of the program's calls.
+    let before = c.selector.swap(calls::UNSEEN, Relaxed);
+    let done = c.snapshot.drop_pages(at, size);
+    c.selector.store(before, Relaxed);
+    done
+}
+
+/// The program needs a stack of this size, besides those that are kept ready.
+pub fn mapped_stack(size: usize, guard: usize) {
+    if RUNNER.load(Relaxed) {
+        control().ahead.mapped_stack(size, guard);
     }
 }
 
@@ -189,19 +215,44 @@ fn begin(wire: &Wire, first: usize, decisions: u32) {
     }
     // SAFETY: saves the registers of this very frame, which is there whenever it is gone back to, as memory is what it was.
     if unsafe { save_context(&raw const c.context) } == 0 {
-        if let Err(why) = c.snapshot.take(BASE, HANDLERS + HANDLERS_SIZE - BASE) {
+        if let Err(why) = c.snapshot.take() {
             refuse(wire, why);
         }
         if !c.calls.watch(&c.selector) {
             refuse(wire, runner::NO_DISPATCH);
         }
     }
+    begins(c, wire);
+}
+
+/// An execution begins: the one in the next slot.
+fn begins(c: &Control, wire: &Wire) {
     let number = c.slot.get();
-    wire.slots[number].report.first_decision.store(c.decisions.get(), Relaxed);
+    let ahead = c.ahead.is_there();
+    if ahead && !c.ahead.suits(wire, number) {
+        misfit(c, wire);
+    }
+    let told = &wire.slots[number].report;
+    told.first_decision.store(c.decisions.get(), Relaxed);
     wire.slot.store(number as u32, SeqCst);
     wire.runner.store(runner::RUNS, SeqCst);
-    report::begin(number);
+    if ahead {
+        report::resume(number);
+        c.ahead.tell(told);
+    } else {
+        report::begin(number);
+        ahead::begin(c, wire);
+    }
     c.selector.store(calls::SEEN, Relaxed);
+}
+
+/// The next execution cannot begin where the runner was moved ahead to: that is left to another one.
+fn misfit(c: &Control, wire: &Wire) -> ! {
+    if wire.unverified.load(Relaxed) != 0 && c.snapshot.verify() {
+        wire.unverified.store(0, Relaxed);
+    }
+    wire.misfits.store(wire.misfits.load(Relaxed) + 1, Relaxed);
+    sys::exit_group(0)
 }
 
 /// The runner cannot be.
@@ -243,7 +294,7 @@ extern "C" fn next(status: i32) -> ! {
     let number = c.slot.get();
     let slot = &wire.slots[number];
     slot.status.store((status as u32 & 0xff) << 8, Relaxed);
-    slot.undone.store(1, Relaxed);
+    slot.undone.store(1 + u32::from(c.ahead.began()), Relaxed);
     wire.slots_run.store(number as u32 + 1, Relaxed);
     wire.resets.store(wire.resets.load(Relaxed) + 1, Relaxed);
     wire.runner.store(runner::WAITS, SeqCst);

@@ -25,6 +25,7 @@ const MAX_PAGES: usize = 1 << 15;
 /// Size of the table of saved pages, a power of two.
 const TABLE: usize = 2 * MAX_PAGES;
 const MAX_REGIONS: usize = 256;
+const MAX_HIDDEN: usize = 16;
 /// Most pages that are put back each time; with more it is not worth while.
 const MAX_HOT: usize = 2048;
 /// Regions beyond this size are none of an ordinary program.
@@ -66,6 +67,9 @@ pub struct Snapshot {
     /// After how many executions each was compared as a whole, up to [`LEARNT`].
     compared: [Cell<u8>; MAX_HOT],
     hot_count: Cell<usize>,
+    /// What the program has unmapped since, from where to where.
+    hidden: [Cell<(usize, usize)>; MAX_HIDDEN],
+    hidden_count: Cell<usize>,
 }
 
 /// The entries of the table: the number of a page, and above it one more than the place where it is saved.
@@ -85,11 +89,11 @@ fn slot_of(number: usize) -> usize {
 }
 
 impl Snapshot {
-    /// Saves all that can be written, but for the memory from `own` on, and protects it.
-    pub fn take(&self, own: usize, own_size: usize) -> Result<(), u32> {
+    /// Saves all that can be written, but for what is the runner's own, and protects it.
+    pub fn take(&self) -> Result<(), u32> {
         let mut error = None;
         sys::each_mapping(|from, to, rights, name| {
-            let ours = from >= own && to <= own + own_size;
+            let ours = from >= super::BASE && to <= super::HANDLERS + super::HANDLERS_SIZE;
             if rights[1] == b'w' && !ours && error.is_none() {
                 error = self.add(from, to, rights, name).err();
             }
@@ -150,15 +154,66 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Lets everything be written again.
+    /// Forgets all that was saved, as if nothing had been.
+    pub fn forget(&self) {
+        self.unprotect();
+        table().iter().for_each(|entry| entry.set(0));
+        self.regions.iter().for_each(|region| region.saved.set(false));
+        for count in [&self.count, &self.saved, &self.hot_count] {
+            count.set(0);
+        }
+    }
+
+    /// Takes memory from the program that it unmaps, so that it can be given back; whether there is room to note that.
+    pub fn hide(&self, from: usize, size: usize) -> bool {
+        let count = self.hidden_count.get();
+        if count == MAX_HIDDEN || size == 0 {
+            return false;
+        }
+        sys::protect_none(from, size);
+        self.hidden[count].set((from, from + size));
+        self.hidden_count.set(count + 1);
+        true
+    }
+
+    fn hides(&self, address: usize) -> bool {
+        let mut hidden = self.hidden[..self.hidden_count.get()].iter();
+        hidden.any(|range| (range.get().0..range.get().1).contains(&address))
+    }
+
+    /// Gives back what was hidden.
+    pub fn show(&self) {
+        for range in &self.hidden[..self.hidden_count.replace(0)] {
+            let (from, to) = range.get();
+            for region in &self.regions[..self.count.get()] {
+                let (first, last) = (from.max(region.from.get()), to.min(region.to.get()));
+                if first < last {
+                    sys::set_writable(first, last - first, false);
+                }
+            }
+            for page in self.hot[..self.hot_count.get()].iter().map(|hot| hot.get().0) {
+                if (from..to).contains(&page) {
+                    sys::set_writable(page, PAGE, true);
+                }
+            }
+        }
+    }
+
+    /// Lets everything be written again that the program has not unmapped.
     pub fn unprotect(&self) {
         for region in &self.regions[..self.count.get()] {
             sys::set_writable(region.from.get(), region.to.get() - region.from.get(), true);
+        }
+        for range in &self.hidden[..self.hidden_count.replace(0)] {
+            sys::unmap(range.get().0, range.get().1 - range.get().0);
         }
     }
 
     /// Whether the address lies in memory that was saved, or where the stack of the main thread has grown since.
     fn covers(&self, address: usize) -> bool {
+        if self.hides(address) {
+            return false;
+        }
         let grown = self.stack.get().saturating_sub(GROWTH)..self.stack.get();
         let mut regions = self.regions[..self.count.get()].iter();
         grown.contains(&address)
@@ -266,12 +321,14 @@ impl Snapshot {
     /// belongs to no file.
     pub fn drop_pages(&self, from: usize, size: usize) -> bool {
         let range = from..from + size;
-        let regions = &self.regions[..self.count.get()];
         let of = |region: &Region| range.start.max(region.from.get())..range.end.min(region.to.get());
-        let parts = || regions.iter().filter(|region| !of(region).is_empty());
-        if parts().any(|region| region.file.get())
-            || parts().map(|region| of(region).len()).sum::<usize>() != size
-        {
+        let parts = || self.regions[..self.count.get()].iter().filter(|region| !of(region).is_empty());
+        let (mut covered, mut is_file) = (0, false);
+        for region in parts() {
+            covered += of(region).len();
+            is_file |= region.file.get();
+        }
+        if covered != size || is_file {
             return false;
         }
         for region in parts().filter(|region| region.saved.get()) {
