@@ -31,6 +31,7 @@ HEISEN_WEAK int heisen_running(void);
 HEISEN_WEAK void heisen_point(void);
 HEISEN_WEAK void heisen_point_at(unsigned long number);
 HEISEN_WEAK unsigned heisen_choose(unsigned n);
+HEISEN_WEAK void heisen_state(unsigned long hash);
 HEISEN_WEAK void heisen_no_preempt_begin(void);
 HEISEN_WEAK void heisen_no_preempt_end(void);
 HEISEN_WEAK void heisen_ready(void);
@@ -55,6 +56,11 @@ HEISEN_WEAK void heisen_assert_fail(const char *expression, const char *file, un
 
 /* A number from 0 to n - 1: the search tries each. 0 without Heisen. */
 #define heisen_choose(n) (heisen_choose ? heisen_choose(n) : 0u)
+
+/* The state of the program has this hash: with --reduce, what was before makes no difference from here on. It must tell apart all
+ * that what follows may depend on: shared and local variables, and what semaphores count. Where each thread is Heisen knows: what it
+ * is about to do, on what, called from where; callers further up it does not look at. */
+#define heisen_state(hash) (heisen_state ? heisen_state(hash) : (void)0)
 
 /* From begin to end the thread is not preempted: it goes on wherever it can. It may block. They nest, and each begin
  * needs its end, in the same thread. */

@@ -66,6 +66,18 @@ pub fn choose(n: u32) -> u32 {
     runtime::CHOOSE.get().map_or(0, |choose| choose(n))
 }
 
+/// The state of the program has this hash: with `--reduce`, what was before makes no difference from here on.
+///
+/// It must tell apart all that what follows may depend on: shared and local variables, and what channels and semaphores hold.
+/// Where each thread is Heisen knows: what it is about to do, on what, called from where; callers further up it does not look
+/// at.
+#[inline(always)]
+pub fn state(hash: u64) {
+    if let Some(state) = runtime::STATE.get() {
+        state(hash);
+    }
+}
+
 /// Runs `body` without preemption: the thread goes on wherever it can. It may block.
 pub fn no_preempt<R>(body: impl FnOnce() -> R) -> R {
     /// Ends the region, also when `body` panics.

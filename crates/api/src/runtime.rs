@@ -77,6 +77,7 @@ functions! {
     RUNNING = c"heisen_running": extern "C" fn() -> c_int;
     POINT = c"heisen_point": extern "C" fn();
     POINT_AT = c"heisen_point_at": extern "C" fn(usize);
+    STATE = c"heisen_state": extern "C" fn(c_ulong);
     CHOOSE = c"heisen_choose": extern "C" fn(c_uint) -> c_uint;
     NO_PREEMPT_BEGIN = c"heisen_no_preempt_begin": extern "C" fn();
     NO_PREEMPT_END = c"heisen_no_preempt_end": extern "C" fn();

@@ -134,3 +134,49 @@ fn by_itself() {
     assert_eq!(executions(&["--races=off"]), all);
     assert_eq!(executions(&["--no-instrument", "--reduce"]), some);
 }
+
+/// Two threads that each count up under a lock, as far as `most`, and may tell the state; what is needed to see all.
+fn counters(most: usize, state: &str) -> Value {
+    let declarations = format!(
+        "#include <heisen.h>\nstatic pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; static unsigned long done[2];\n\
+         static void count(int i) {{\n\
+             for (int k = 0; k < {most}; k++) {{ pthread_mutex_lock(&m); done[i]++; {state} pthread_mutex_unlock(&m); }}\n\
+         }}\n"
+    );
+    check(&declarations, &["count(0);", "count(1);"], &["--strategy", "dfs", "--no-instrument"])
+}
+
+#[test]
+fn a_program_that_tells_its_state() {
+    let all = "heisen_state(done[0] << 8 | done[1]);";
+    let (mut before, mut growth) = (0, vec![]);
+    for (most, orders) in [(2, 6), (3, 20), (4, 70), (5, 252), (6, 924)] {
+        assert_eq!(counters(most, "")["classes"], orders);
+        // The ends differ in who was last, and in whether the other had ended by then.
+        let told = counters(most, all);
+        assert_eq!(told["classes"], 3, "{told:#}");
+        let executions = told["executions"].as_i64().expect("a number");
+        growth.push(executions - before);
+        before = executions;
+    }
+    // There are as many states as there are pairs of counts: the executions are a square function of how far they count.
+    assert!(growth[1..].windows(2).all(|two| two[1] - two[0] == 4), "{growth:?}");
+}
+
+#[test]
+fn a_bug_that_depends_on_the_state_told_is_found() {
+    let declarations = "#include <heisen.h>\n#include <assert.h>\n\
+        static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; static unsigned long a, b;\n\
+        static void lock(void) { pthread_mutex_lock(&m); }\n\
+        static void unlock(void) { heisen_state(a << 8 | b); pthread_mutex_unlock(&m); }\n";
+    let first = "for (int i = 0; i < 4; i++) { lock(); a++; unlock(); }";
+    let second = "for (int i = 0; i < 4; i++) { lock(); b++; assert(a != 3 || b != 2); unlock(); }";
+    for strategy in [&["--strategy", "dfs"][..], &["--strategy", "icb", "--bound", "4"]] {
+        let directory = scratch();
+        std::fs::write(directory.path().join("p.c"), program(declarations, &[first, second]))
+            .expect("written");
+        let json =
+            check_json(directory.path(), &[strategy, &["--no-instrument", "--reduce", "p.c"]].concat());
+        assert_eq!(json["verdict"], "bug", "{json:#}");
+    }
+}

@@ -392,6 +392,29 @@ pub fn choices(first: usize) {
     log(TouchKind::State, me(), 0, mix(state(), past));
 }
 
+/// The program offers a hash of its state, which it calls for from `pc`: what was before makes no difference from here on, but for
+/// where the threads are. Told are only states then: one who wants to know of every touch asks for the dependencies.
+pub fn offered(hash: u64, pc: usize) {
+    if T.wanted.get() & flag::STATES == 0 || logs() || !S.running.get() {
+        return;
+    }
+    for object in &T.objects[..T.count.get()] {
+        object.written.set(0);
+        object.read.set(0);
+    }
+    T.total.set(mix(hash, 0));
+    for (number, t) in threads() {
+        let waits = number != me() && !t.ended.get();
+        let place = if waits { mix(t.object.get() as u64, t.op() as u64) ^ t.pc.get() as u64 } else { 0 };
+        let place = if number == me() { pc as u64 } else { place };
+        let able = u64::from(t.ended.get()) << 1 | u64::from(S.enabled.has(number));
+        let last = mix(mix(hash ^ number as u64, place), able);
+        T.threads[number].set(last);
+        T.total.set(T.total.get().wrapping_add(last));
+    }
+    report::tell_graph(T.total.get());
+}
+
 /// The hash of all that was done so far. Who has to give way to whom is a part of the state, too.
 pub fn state() -> u64 {
     (0..words()).fold(T.total.get(), |hash, word| mix(hash, S.barred.word(word)))

@@ -4,7 +4,7 @@
 use super::caller;
 use super::process::assertion_failed;
 use crate::sched::{self, S, me, thread};
-use crate::{report, scope, zygote};
+use crate::{report, scope, touch, zygote};
 use core::ffi::{c_char, c_int, c_ulong};
 use heisen_trace::{Note, Op};
 use heisen_wire::misuse;
@@ -28,6 +28,15 @@ pub extern "C" fn heisen_point() {
 pub extern "C" fn heisen_point_at(number: c_ulong) {
     if S.active.get() {
         sched::point(Op::Point, number as usize, caller!());
+    }
+}
+
+/// The program's state has this hash. Searches that leave out equivalent executions take two moments for the same state if it is the
+/// same and the threads are at the same places: what came before makes no difference then. No scheduling point.
+#[unsafe(no_mangle)]
+pub extern "C" fn heisen_state(hash: c_ulong) {
+    if S.active.get() {
+        touch::offered(hash, caller!());
     }
 }
 

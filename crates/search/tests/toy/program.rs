@@ -1,6 +1,7 @@
 //! Toy programs: what they are made of, what each operation does, and what it touches.
 
 use heisen_trace::{DecisionKind, Op};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// One operation of a toy thread; each is one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,6 +144,15 @@ const FAULTS: u64 = 0x600;
 const SPURIOUS: u64 = 0x601;
 
 impl<'a> State<'a> {
+    /// A hash of all of it but for the thread that took the last step.
+    pub fn hash(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        let all =
+            (&self.last, &self.born, &self.waiting, &self.relock, self.faults, self.spurious, &self.dozing);
+        format!("{all:?}").hash(&mut hasher);
+        hasher.finish()
+    }
+
     pub fn new(program: &'a Program) -> State<'a> {
         let threads = program.len();
         let mut born = vec![true; threads];

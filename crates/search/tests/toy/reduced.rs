@@ -4,6 +4,7 @@ use crate::drive::{Pace, Visit, drive, sorted};
 use crate::generator::{Taste, program};
 use crate::oracle::Whole;
 use crate::program::{Last, Program};
+use crate::runner::TELLS_STATES;
 use heisen_search::{Bpor, Dfs, Dpor, Icb, Status, Strategy};
 use std::collections::BTreeSet;
 
@@ -120,6 +121,16 @@ fn a_cache_of_states_loses_no_end_within_any_bound() {
     for seed in 0..500 {
         check_cached(seed);
     }
+}
+
+/// The same with a table of the very states, which needs no more executions than there are states to go on from.
+#[test]
+fn a_table_of_states_loses_no_end_within_any_bound() {
+    TELLS_STATES.set(true);
+    for seed in 0..500 {
+        check_cached(seed);
+    }
+    TELLS_STATES.set(false);
 }
 
 /// Searches within all bounds; adds up the classes, the executions, those of a search with a cache of states, and all

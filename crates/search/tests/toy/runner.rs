@@ -9,6 +9,7 @@ use heisen_trace::{
     Decision, DecisionKind, Divergence, End, Execution, Override, Plan, Policy, Sleeper, Touch, TouchKind,
     hash,
 };
+use std::cell::Cell;
 
 /// An execution, and the schedule it came to.
 #[derive(Clone, Debug)]
@@ -98,6 +99,11 @@ impl Recorder<'_> {
     }
 }
 
+thread_local! {
+    /// Whether programs offer a hash of their state, which stands for all that was before.
+    pub static TELLS_STATES: Cell<bool> = const { Cell::new(false) };
+}
+
 /// Runs a plan with the default policy, or a walk at random.
 pub fn run(program: &Program, plan: &Plan) -> Run {
     let threads = program.len();
@@ -128,7 +134,8 @@ pub fn run(program: &Program, plan: &Plan) -> Run {
         if options >= 2 {
             let set = enabled.iter().fold(0, |set, &t| set | 1 << t);
             r.touch(TouchKind::Choices, enabled[0], 0, set);
-            r.touch(TouchKind::State, 0, 0, past.class());
+            let known = if TELLS_STATES.get() { state.hash() } else { past.class() };
+            r.touch(TouchKind::State, 0, 0, known);
         }
         preemptions += u32::from(running_on && choice != 0);
         let thread = enabled[usize::from(choice)];

@@ -10,6 +10,12 @@ CASE(the_program_is_told, "1")
     say("%d", heisen_running() == (heisen_running != NULL));
 }
 
+CASE(a_state_is_told, "1")
+{
+    heisen_state(7);
+    say("1");
+}
+
 static void *says_in_two_points(void *arg)
 {
     heisen_point();
