@@ -35,6 +35,8 @@ HEISEN_WEAK void heisen_state(unsigned long hash);
 HEISEN_WEAK void heisen_no_preempt_begin(void);
 HEISEN_WEAK void heisen_no_preempt_end(void);
 HEISEN_WEAK void heisen_ready(void);
+HEISEN_WEAK void heisen_test_start(void);
+HEISEN_WEAK void heisen_test_end(void);
 HEISEN_WEAK void heisen_assert_fail(const char *expression, const char *file, unsigned line, const char *function)
     __attribute__((noreturn));
 
@@ -70,6 +72,10 @@ HEISEN_WEAK void heisen_assert_fail(const char *expression, const char *file, un
 /* With heisen check --at-ready, each execution begins here instead of at main: what was done before is done once. The
  * program must have one thread when it calls this. */
 #define heisen_ready() (heisen_ready ? heisen_ready() : (void)0)
+
+/* Where the part begins and ends that a script is about. */
+#define heisen_test_start() (heisen_test_start ? heisen_test_start() : (void)0)
+#define heisen_test_end() (heisen_test_end ? heisen_test_end() : (void)0)
 
 /* As assert; but under Heisen it is checked even if NDEBUG is defined. */
 #ifdef NDEBUG

@@ -186,7 +186,7 @@ fn write_plan(wire: &Wire, slot: &Slot, job: Job<'_>, first: usize, flags: u32, 
         write_deed(&out.until, &from.until);
         out.past.store(from.past.into(), Relaxed);
     }
-    plan.policy.store(kind, Relaxed);
+    plan.policy.store(if flags & flag::SCRIPT != 0 { policy::SCRIPT } else { kind }, Relaxed);
     // What wakes those that sleep is what others touch.
     let watched = if job.sleepers().is_empty() { 0 } else { flag::STATES };
     let symmetry = if limits.symmetry { flag::SYMMETRY } else { 0 };

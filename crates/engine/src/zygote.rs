@@ -5,10 +5,12 @@
 //! does not.
 
 mod limits;
+mod scripted;
 mod start;
 mod status;
 
 pub use limits::{Carrier, Limits, Output};
+pub use scripted::Came;
 pub(crate) use status::describe_status;
 pub use status::signal_name;
 
@@ -22,7 +24,7 @@ use crate::slot::{self, Detail, Event, Job, Run};
 use crate::spin;
 use crate::sys::{self, Mapping};
 use heisen_trace::{CodePlace, Stack};
-use heisen_wire::{MAX_SLOTS, Wire, flag, stop, turn};
+use heisen_wire::{MAX_SLOTS, Wire, flag, script, stop, turn};
 use std::process::{Child, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst};
@@ -59,6 +61,8 @@ pub struct Zygote {
     spinning: bool,
     /// For how long the program may not move before it is looked at whether it waits in a loop.
     suspicion: Duration,
+    /// Until when a script waits for an event.
+    deadline: Option<Instant>,
     gone: bool,
     ended: bool,
 }
@@ -67,6 +71,10 @@ pub struct Zygote {
 enum Waited {
     /// It is our turn.
     Parked,
+    /// It is the script's.
+    Asked,
+    /// Neither, and the script does not want to wait any longer.
+    Late,
     /// The zygote is gone.
     Gone(ExitStatus),
     /// It did not move for too long.
@@ -139,6 +147,12 @@ impl Zygote {
             if wire.turn.load(SeqCst) == turn::ENGINE {
                 return Waited::Parked;
             }
+            if wire.script.turn.load(SeqCst) == script::turn::SCRIPT {
+                return Waited::Asked;
+            }
+            if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+                return Waited::Late;
+            }
             sys::futex_wait(&wire.bell, rung, if since == turn::BOOTING { LOOK } else { GLANCE });
             if wire.bell.load(SeqCst) != rung {
                 continue;
@@ -208,7 +222,7 @@ impl Zygote {
         let wanted = self.begin(jobs, detail, 0)?;
         let waited = self.wait(turn::ZYGOTE, observer);
         let stuck = match waited {
-            Waited::Parked => None,
+            Waited::Parked | Waited::Asked | Waited::Late => None,
             Waited::Stuck => Some(self.wire().slot.load(SeqCst) as usize),
             Waited::Interrupted => {
                 self.kill_execution();

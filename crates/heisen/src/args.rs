@@ -27,6 +27,9 @@ pub enum Command {
     Replay(ReplayArgs),
     /// Show a schedule as a table of switches with source lines
     Show(ShowArgs),
+    /// Run a script along with a program: it says what is known of the schedule, and the rest is searched
+    #[command(after_help = exit::TABLE)]
+    Script(ScriptArgs),
     /// Show what checks have covered: classes of executions by preemptions and over executions, as tables or figures
     #[command(after_help = exit::TABLE)]
     Coverage(CoverageArgs),
@@ -318,6 +321,83 @@ pub struct ShowArgs {
     /// Colours
     #[arg(long, value_enum, default_value = "auto")]
     pub color: Color,
+}
+
+/// `heisen script`
+#[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "heisen script [OPTIONS] SCRIPT.rhai -- PROG [ARGS]...\n       heisen script [OPTIONS] SCRIPT.rhai FILE.c|.cc|.cpp|.rs [-- ARGS...]"
+)]
+pub struct ScriptArgs {
+    /// The script
+    #[arg(value_name = "SCRIPT")]
+    pub script: PathBuf,
+
+    /// A source file, compiled and instrumented first, as by heisen check
+    #[arg(value_name = "FILE")]
+    pub source: Option<PathBuf>,
+
+    /// The program and its arguments; with FILE, the arguments only
+    #[arg(last = true, value_name = "PROG ARGS")]
+    pub command: Vec<OsString>,
+
+    /// Compile FILE as it is, without calls at memory accesses
+    #[arg(long, requires = "source")]
+    pub no_instrument: bool,
+
+    /// In which order the script's choices are explored: the last one first, the earliest, those that differ least from the
+    /// first choice everywhere, or at random
+    #[arg(long, value_enum, default_value = "depth")]
+    pub oracle: OracleName,
+
+    /// Seed of --oracle random
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+
+    /// Run one execution only, with these choices, as a finding tells them
+    #[arg(long, value_name = "N,N,...", value_delimiter = ',', conflicts_with_all = ["oracle", "seed", "executions", "time"])]
+    pub choices: Option<Vec<usize>>,
+
+    /// Stop after this many executions
+    #[arg(long, value_name = "N")]
+    pub executions: Option<u64>,
+
+    /// Stop after this time
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub time: Option<Duration>,
+
+    /// The exit status that is right
+    #[arg(long, value_name = "STATUS", default_value_t = 0)]
+    pub expect_exit: i32,
+
+    /// End an execution after this many steps
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(10..))]
+    pub steps: u32,
+
+    /// Give up on a program that runs this long without a scheduling point
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
+    pub hang: Duration,
+
+    /// Where compiled files go
+    #[arg(short, long, value_name = "DIR", default_value = ".heisen")]
+    pub output: PathBuf,
+
+    /// Write the result as JSON to this file, - for standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Print nothing but errors
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// Names of `heisen_script::oracle::Order`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum OracleName {
+    Depth,
+    Breadth,
+    Few,
+    Random,
 }
 
 /// `heisen coverage`

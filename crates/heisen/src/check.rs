@@ -19,6 +19,7 @@ use heisen_engine::program::Program;
 use heisen_engine::saved::{Keeper, Saved, beside, write_whole};
 use heisen_engine::{Error, kept, stdin, unpack};
 use heisen_search::Search;
+use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -227,7 +228,7 @@ impl Explored {
             if let (Some(input), Some((name, _))) = (&finding.input, &finding.schedule.input) {
                 write_whole(&directory.join(name), input)?;
             }
-            let text = finding.schedule.to_text() + origin;
+            let text = finding.schedule.to_text() + *origin;
             write_whole(&path, text.as_bytes())?;
             paths.push(path);
         }
@@ -289,35 +290,42 @@ fn prepare(args: &CheckArgs, stop: &AtomicBool) -> Result<Prepared, Error> {
         let keep = args.save.clone().or_else(|| regularly.then(|| path.clone()));
         return Ok(Prepared { program, options, search, tally, keep });
     }
-    let mut program = find_program(args)?;
+    let extent = match (args.no_instrument, args.with_std) {
+        (true, _) => Extent::AsItIs,
+        (false, true) => Extent::WithStd,
+        (false, false) => Extent::Program,
+    };
+    let mut program = find_program("check", args.source.as_deref(), &args.command, &args.output, extent)?;
     program.at_ready = args.search.at_ready;
     let options = Options { hints: args.hints, ..options(&args.search, stop)? };
     Ok(Prepared { keep: args.save.clone(), ..Prepared::new(program, options) })
 }
 
-fn find_program(args: &CheckArgs) -> Result<Program, Error> {
-    match (&args.source, args.command.split_first()) {
+/// The program that a command line of `heisen WHAT` means: a source file, which is compiled, or a command.
+pub fn find_program(
+    what: &str,
+    source: Option<&Path>,
+    command: &[OsString],
+    output: &Path,
+    extent: Extent,
+) -> Result<Program, Error> {
+    match (source, command.split_first()) {
         (Some(source), _) if Language::of(source).is_some() => {
-            let extent = match (args.no_instrument, args.with_std) {
-                (true, _) => Extent::AsItIs,
-                (false, true) => Extent::WithStd,
-                (false, false) => Extent::Program,
-            };
-            compile::compile(source, args.command.clone(), &args.output, extent)
+            compile::compile(source, command.to_vec(), output, extent)
         }
         (Some(other), _) => {
             let shown = other.display();
             // Without a slash, a program is looked up in PATH.
             let here = if other.components().count() == 1 && other.exists() { "./" } else { "" };
             Err(Error::Input(format!(
-                "{shown} is not a .c, .cc, .cpp or .rs file; to check an executable write: heisen check -- {here}{shown} \
+                "{shown} is not a .c, .cc, .cpp or .rs file; to {what} an executable write: heisen {what} -- {here}{shown} \
                  [ARGS]"
             )))
         }
         (None, Some((program, arguments))) => Program::find(program, arguments.to_vec()),
-        (None, None) => Err(Error::Input(
-            "nothing to check; write: heisen check -- PROG [ARGS], or heisen check FILE.c".into(),
-        )),
+        (None, None) => Err(Error::Input(format!(
+            "nothing to {what}; write: heisen {what} -- PROG [ARGS], or heisen {what} FILE.c"
+        ))),
     }
 }
 

@@ -14,6 +14,7 @@ pub mod plot;
 mod race;
 mod replay;
 mod report;
+mod script;
 mod show;
 mod source;
 
@@ -42,6 +43,7 @@ pub fn heisen() -> ExitCode {
         Command::Check(args) => check::run(&args, stop),
         Command::Replay(args) => replay::run(&args, stop),
         Command::Show(args) => show::run(&args),
+        Command::Script(args) => script::run(&args, stop),
         Command::Coverage(args) => coverage::run(&args),
         Command::Cc { .. } => cc::run(cc::C),
         Command::Cpp { .. } => cc::run(cc::CPP),

@@ -33,6 +33,10 @@ impl Bits {
         word.set(word.get() & !(1 << (thread % 64)));
     }
 
+    pub fn set_word(&self, index: usize, bits: u64) {
+        self.0[index].set(bits);
+    }
+
     #[inline]
     pub fn word(&self, index: usize) -> u64 {
         self.0[index].get()

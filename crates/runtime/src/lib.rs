@@ -51,6 +51,7 @@ mod report;
 mod reset;
 mod sched;
 mod scope;
+mod script;
 mod shim;
 mod sleep;
 mod spin;

@@ -16,11 +16,11 @@ use crate::race::atomic::{Does, memory_order};
 use crate::sched::{S, me, thread};
 use crate::shim::signal::{self, action, bit, mask};
 use crate::spin;
-use crate::{extended, race, report, sys, touch};
+use crate::{extended, race, report, script, sys, touch};
 use core::arch::global_asm;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use heisen_trace::Op;
-use heisen_wire::patch::{ASIDE, CAS, HIGH, SET, SET_BY, Site, XCHG};
+use heisen_wire::patch::{ASIDE, CAS, HIGH, MARK, SET, SET_BY, Site, XCHG};
 use heisen_wire::{MAX_AREAS, MAX_TRAPS, Trap, Wire};
 
 /// Whether there are breakpoints of ours in the program.
@@ -287,6 +287,12 @@ extern "C" fn arrived(address: usize, site: &Site, registers: &[u64; 16]) {
         return;
     }
     let pc = site.pc as usize;
+    if site.kind == MARK {
+        t.amid.set(true);
+        script::mark(site.only_orders, address, registers, pc);
+        t.amid.set(false);
+        return;
+    }
     let op = if site.kind == CAS { Op::AtomicCas } else { Op::AtomicRmw };
     let is_point = site.only_orders == 0 && race::is_patched_point(pc);
     t.amid.set(true);

@@ -1,7 +1,9 @@
 //! The runtime's side of the wire: takes the plan, keeps the log, pauses for the engine to look.
 
 use crate::sched::{NONE, S, me, needs, thread, threads, watch_steps};
-use crate::{alike, budget, debugger, fair, fibers, heap, kernel, policy, scope, shim, sleep, sys, touch};
+use crate::{
+    alike, budget, debugger, fair, fibers, heap, kernel, policy, scope, script, shim, sleep, sys, touch,
+};
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst, compiler_fence};
 use heisen_trace::decision::{Decision, DecisionKind};
@@ -117,6 +119,9 @@ pub fn begin(number: usize) {
     }
     if stops() {
         shim::signal::catch_crashes();
+    }
+    if R.flags.get() & flag::SCRIPT != 0 {
+        script::begin();
     }
 }
 

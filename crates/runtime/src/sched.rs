@@ -31,7 +31,7 @@ pub use wait::{
 use crate::bits::Bits;
 use crate::race::order;
 use crate::shim::signal;
-use crate::{alike, choose, clock, extended, fair, fibers, policy, report, scope, touch};
+use crate::{alike, choose, clock, extended, fair, fibers, policy, report, scope, script, touch};
 use core::cell::Cell;
 use deadline::{is_near, let_time_pass, not_far};
 use heisen_trace::{Op, hash};
@@ -86,6 +86,8 @@ pub struct Sched {
     pub signalled: Bits,
     /// Threads that may not run while a thread they have to give way to is enabled; see `fair`.
     pub barred: Bits,
+    /// Threads that a script holds.
+    pub held: Bits,
     /// How many there are that [`look_again`] has to look at in each step: threads that wait for a `pthread_once` in
     /// progress (see `shim::once`), timers that would end the program (see `shim::timer`), waits for descriptors
     /// and calls that are out (see `io`), real time. And [`WATCHED`], where every step is looked at.
@@ -124,6 +126,7 @@ pub static S: Sched = Sched {
     horizon: Cell::new(0),
     signalled: Bits::new(),
     barred: Bits::new(),
+    held: Bits::new(),
     needs: [const { Cell::new(0) }; MAX_THREADS],
     look_again: Cell::new(0),
     tickets: Cell::new(0),
@@ -194,11 +197,14 @@ pub fn yield_point(op: Op, pc: usize) {
 
 /// A bit of [`Sched::look_again`]: `policy`, `touch` or `alike` has to know of every step. So no other execution pays for it.
 const WATCHED: usize = 1 << 63;
+/// Another one: a script is at work.
+const SCRIPTED: usize = 1 << 62;
 
 /// Whether every step of the execution that begins is told to `policy`, `touch` or `alike`.
 pub fn watch_steps() {
     let watched = policy::watches() || touch::wanted() || alike::wanted();
-    S.look_again.set(S.look_again.get() & !WATCHED | if watched { WATCHED } else { 0 });
+    let bits = if watched { WATCHED } else { 0 } | if script::is_on() { SCRIPTED } else { 0 };
+    S.look_again.set(S.look_again.get() & !(WATCHED | SCRIPTED) | bits);
 }
 
 /// There is one thing more, or less, that [`look_again`] has to look at.
@@ -208,7 +214,7 @@ pub fn add_errand() {
 
 /// Whether there is anything for [`look_again`] to look at.
 pub fn has_errands() -> bool {
-    S.look_again.get() & !WATCHED != 0
+    S.look_again.get() & !(WATCHED | SCRIPTED) != 0
 }
 
 pub fn remove_errand() {
@@ -347,10 +353,10 @@ fn look_again(able: bool) {
     crate::io::errands(able);
 }
 
-/// Candidates for the next step: enabled and not barred.
+/// Candidates for the next step: enabled, and neither barred nor held.
 #[inline]
 pub fn candidates(word: usize) -> u64 {
-    S.enabled.word(word) & !S.barred.word(word)
+    S.enabled.word(word) & !S.barred.word(word) & !S.held.word(word)
 }
 
 #[inline(always)]
@@ -370,6 +376,9 @@ fn count_candidates() -> usize {
 #[inline(always)]
 pub fn reschedule(gives: Gives) {
     let number = me();
+    if S.look_again.get() & SCRIPTED != 0 {
+        script::stepped();
+    }
     let step = next_step_at_point();
     if S.look_again.get() != 0 {
         look_again(gives == Gives::Able);
@@ -401,6 +410,11 @@ pub fn reschedule(gives: Gives) {
 /// Nobody can take a step: waits for a signal from outside, if one may come; else that is a deadlock.
 #[cold]
 fn nobody(number: usize) -> usize {
+    while script::nobody() {
+        if let Some(next) = choose::after(number) {
+            return next;
+        }
+    }
     while signal::wait_for_outside() {
         if let Some(next) = choose::after(number) {
             return next;
@@ -462,6 +476,7 @@ pub fn end() -> ! {
     signal::thread_ended(number);
     touch::ended(t.fs.get());
     freed(t.fs.get());
+    script::ended();
     reschedule(Gives::Blocks);
     unreachable!()
 }

@@ -150,6 +150,8 @@ pub mod policy {
     pub const DELAY: u32 = 7;
     /// The default, or as [`BURST`], but for threads that are held; see [`Slot::holds`](crate::Slot::holds).
     pub const DIRECTED: u32 = 8;
+    /// The default, but for threads that a script waits for: they go on first.
+    pub const SCRIPT: u32 = 9;
 }
 
 /// Bits of [`Plan::flags`](crate::Plan::flags).
@@ -177,6 +179,8 @@ pub mod flag {
     pub const PLACES: u32 = 1 << 22;
     /// Of threads that are alike only the first may go on.
     pub const SYMMETRY: u32 = 1 << 23;
+    /// A script is at work; see [`script`](crate::script).
+    pub const SCRIPT: u32 = 1 << 24;
 }
 
 /// Values of [`Report::end`](crate::Report::end).

@@ -9,13 +9,14 @@
 
 mod codes;
 pub mod patch;
+pub mod script;
 
 pub use codes::*;
 
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
 /// Identifies a mapping as ours; changes with every change of the layout.
-pub const MAGIC: u64 = 0x4845_4953_454e_000b;
+pub const MAGIC: u64 = 0x4845_4953_454e_000c;
 
 /// The environment variable that names the file descriptor of the mapping.
 pub const ENV_FD: &str = "HEISEN_WIRE";
@@ -559,6 +560,8 @@ pub struct Wire {
     pub careful: AtomicU32,
     /// How many runners ended because a plan did not fit where they had been moved ahead to.
     pub misfits: AtomicU32,
+    /// What a script wants.
+    pub script: script::Script,
 }
 
 /// Size of the mapping in bytes.

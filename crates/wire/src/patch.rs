@@ -38,6 +38,16 @@ pub const SET: u8 = 3;
 /// As [`SET`], and the number of the bit is in [`Site::register`].
 pub const SET_BY: u8 = 4;
 
+/// No atomic instruction, but a place that a script names: [`Site::only_orders`] is its number, times 4, and one of [`ENTRY`],
+/// [`RETURN`] and [`LINE`]. Instead of the address of memory, the program's stack pointer is told.
+pub const MARK: u8 = 5;
+/// The first instruction of a function.
+pub const ENTRY: u32 = 0;
+/// One by which it is left.
+pub const RETURN: u32 = 1;
+/// The first one of a line.
+pub const LINE: u32 = 2;
+
 /// See [`Site::register`].
 pub const HIGH: u8 = 16;
 

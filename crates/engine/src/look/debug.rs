@@ -3,7 +3,7 @@
 use super::elf::{Elf, Source, section};
 use super::scope::qualified;
 use super::symbols::is_mangled;
-use super::variables::Variables;
+use super::variables::{Slice, Variables};
 use addr2line::{Context, Frame, LookupContinuation, LookupResult, SplitDwarfLoad};
 use gimli::{Dwarf, DwarfSections, EndianArcSlice, EndianSlice, LittleEndian, Reader, Section};
 use std::cell::{OnceCell, RefCell};
@@ -104,11 +104,16 @@ impl DebugInfo {
         full().or(Some(name))
     }
 
+    /// Looks at all variables of the file.
+    pub fn with_variables<T>(&self, look: impl FnOnce(&Dwarf<Slice<'_>>, &Variables) -> T) -> T {
+        let dwarf = self.sections.borrow(|bytes| EndianSlice::new(bytes, LittleEndian));
+        look(&dwarf, self.variables.get_or_init(|| Variables::new(&dwarf)))
+    }
+
     /// The variable that holds an address, and the way to it inside of the variable: `queue.slots[3].lock`.
     /// `size` is what the symbol table says about the variable, for types that the debug information leaves out.
     pub fn variable(&self, address: u64, size: Option<u64>) -> Option<String> {
-        let dwarf = self.sections.borrow(|bytes| EndianSlice::new(bytes, LittleEndian));
-        self.variables.get_or_init(|| Variables::new(&dwarf)).describe(&dwarf, address, size)
+        self.with_variables(|dwarf, variables| variables.describe(dwarf, address, size))
     }
 }
 

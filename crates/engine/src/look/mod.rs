@@ -9,6 +9,7 @@ mod elf;
 pub(crate) mod maps;
 pub(crate) mod memory;
 mod module;
+mod named;
 mod origin;
 mod place;
 mod scope;
@@ -18,6 +19,8 @@ mod tests;
 mod types;
 mod unwind;
 mod variables;
+
+pub use named::{NamedFunction, NoWay, Way, nearest};
 
 use debug::Spot;
 use heisen_trace::{Frame, Stack};

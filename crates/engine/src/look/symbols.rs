@@ -86,10 +86,14 @@ impl SymbolTable {
         sized.or_else(|| before.clone().next().filter(|s| s.size == 0))
     }
 
+    /// The functions whose size is known.
+    pub fn sized(&self) -> impl Iterator<Item = &Symbol> {
+        self.functions.iter().filter(|s| s.size > 0)
+    }
+
     /// First address and end of the functions whose size is known.
     pub fn functions(&self) -> impl Iterator<Item = (u64, u64)> {
-        let sized = self.functions.iter().filter(|s| s.size > 0);
-        sized.map(|s| (s.address, s.address.saturating_add(s.size)))
+        self.sized().map(|s| (s.address, s.address.saturating_add(s.size)))
     }
 
     /// Where functions begin and end.

@@ -157,6 +157,59 @@ impl<'t, 'd> Types<'t, 'd> {
         out
     }
 
+    /// The type behind names and qualifiers.
+    pub fn bare(&self, type_: Place) -> Option<Place> {
+        let mut type_ = type_;
+        for _ in 0..DEEPEST {
+            let entry = self.entry(type_)?;
+            if !is_wrapper(entry.tag()) {
+                return Some(type_);
+            }
+            type_ = self.target(type_.unit, &entry, gimli::DW_AT_type)?;
+        }
+        None
+    }
+
+    /// What a pointer or reference leads to; none if it is none.
+    pub fn pointee(&self, type_: Place) -> Option<Place> {
+        let entry = self.entry(type_)?;
+        let points = matches!(
+            entry.tag(),
+            gimli::DW_TAG_pointer_type
+                | gimli::DW_TAG_reference_type
+                | gimli::DW_TAG_rvalue_reference_type
+        );
+        points.then(|| self.target(type_.unit, &entry, gimli::DW_AT_type))?
+    }
+
+    /// The elements of an array of one dimension.
+    pub fn element(&self, type_: Place) -> Option<Place> {
+        let entry = self.entry(type_)?;
+        let is_array = entry.tag() == gimli::DW_TAG_array_type && self.dimensions(type_).len() == 1;
+        is_array.then(|| self.target(type_.unit, &entry, gimli::DW_AT_type))?
+    }
+
+    /// The fields of a struct, class or union, also those of parts of it that have no name: name, offset, type.
+    pub fn fields(&self, type_: Place) -> Vec<(String, u64, Place)> {
+        self.fields_within(type_, DEEPEST)
+    }
+
+    fn fields_within(&self, type_: Place, depth: usize) -> Vec<(String, u64, Place)> {
+        let mut out = Vec::new();
+        for member in self.members(type_, depth) {
+            match (member.name, depth.checked_sub(1)) {
+                (Some(name), _) => out.push((name, member.offset, member.type_)),
+                (None, Some(depth)) => {
+                    let inner = self.bare(member.type_).map(|inner| self.fields_within(inner, depth));
+                    let moved = |(name, offset, type_)| (name, offset + member.offset, type_);
+                    out.extend(inner.into_iter().flatten().map(moved));
+                }
+                (None, None) => {}
+            }
+        }
+        out
+    }
+
     /// The way to an offset in a type; empty if the type is a whole that is not looked into.
     pub fn path(&self, type_: Place, offset: u64) -> String {
         self.left.set(MOST);

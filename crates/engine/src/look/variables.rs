@@ -86,6 +86,16 @@ impl Variables {
         out
     }
 
+    /// The units that they are in.
+    pub fn units(&self) -> &[UnitInfo] {
+        &self.units
+    }
+
+    /// Each variable: its address, its entry, and its name, which is empty if it is elsewhere.
+    pub fn each(&self) -> impl Iterator<Item = (u64, Place, &str)> {
+        self.list.iter().map(|variable| (variable.address, variable.place, variable.name.as_str()))
+    }
+
     /// The variable that holds an address, and the way to it inside of the variable.
     pub fn describe(&self, dwarf: &Dwarf<Slice<'_>>, address: u64, size: Option<u64>) -> Option<String> {
         let types = Types::new(dwarf, &self.units);

@@ -2,6 +2,7 @@
 //! in every process of the program; then each parked program gets it, through its memory file, which may write to code.
 
 use super::find::{self, Found, JUMP, Piece, Text};
+use super::marks::{self, Marks, Named};
 use super::{modules, room, trampoline};
 use crate::error::{Error, Result};
 use crate::look::maps::{self, Mapping};
@@ -25,6 +26,8 @@ const BREAKPOINT: u8 = 0xcc;
 #[derive(Debug, Default)]
 pub struct Patches {
     made: Mutex<Option<Arc<Made>>>,
+    /// Places that a script names.
+    named: Vec<Named>,
 }
 
 /// All that is to be written.
@@ -55,6 +58,16 @@ struct Told {
 }
 
 impl Patches {
+    /// Besides what is asked for, these places are marked for a script.
+    pub fn with_marks(named: Vec<Named>) -> Patches {
+        Patches { named, ..Patches::default() }
+    }
+
+    /// Whether there is anything to be patched, whatever is asked for.
+    pub(crate) fn has_marks(&self) -> bool {
+        !self.named.is_empty()
+    }
+
     /// Works out, the first time, what is to be patched in a parked program. Returns what the runtime has to be asked for.
     pub(crate) fn prepare(
         &self,
@@ -66,7 +79,7 @@ impl Patches {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         let made = match &*made {
             Some(made) => made.clone(),
-            None => made.insert(Arc::new(make(patterns, runtime, wire, pid)?)).clone(),
+            None => made.insert(Arc::new(make(patterns, &self.named, runtime, wire, pid)?)).clone(),
         };
         if layout(pid) != made.layout || wire.patch_entry.load(Relaxed) != made.entry {
             return Err(Error::Uncontrolled(
@@ -160,22 +173,44 @@ impl Made {
 }
 
 /// Finds everything out, on the first parked program.
-fn make(patterns: &[String], runtime: &Path, wire: &Wire, pid: i32) -> Result<Made> {
+fn make(patterns: &[String], named: &[Named], runtime: &Path, wire: &Wire, pid: i32) -> Result<Made> {
     let internal = |e| Error::Internal(format!("the parked program cannot be looked at: {e}"));
     let mut symbols = Symbols::new();
     symbols.hide(runtime);
-    let view = View::new(&mut symbols, pid).map_err(internal)?;
+    let mut view = View::new(&mut symbols, pid).map_err(internal)?;
     let mappings = maps::read(pid).map_err(internal)?;
     let all = view.modules();
     let chosen = modules::choose(patterns, &all)?;
+    let marks = if named.is_empty() {
+        Marks::new()
+    } else {
+        let texts: Vec<Text> = all.iter().flat_map(|module| unchanged(pid, view.code_of(module))).collect();
+        marks::find(named, &mut view, &texts)?
+    };
     let mut made = Made { layout: layout(pid), entry: wire.patch_entry.load(Relaxed), ..Made::default() };
     let mut moved = Vec::new();
-    for module in chosen {
-        made.add_allocator(&view, &module, &all, wire);
-        let texts = unchanged(pid, view.code_of(&module));
-        let functions = view.functions_of(&module);
-        let found = find::find(&texts, &functions, &|address, length| read(pid, address, length));
-        made.add(&module, &texts, &found, &mappings, &mut moved)?;
+    let mut marked = 0;
+    for module in &all {
+        let atomics = chosen.iter().any(|chosen| chosen.path == module.path);
+        let functions = view.functions_of(module);
+        if !atomics && !functions.iter().any(|&(start, end)| marks.range(start..end).next().is_some()) {
+            continue;
+        }
+        if atomics {
+            made.add_allocator(&view, module, &all, wire);
+        }
+        let texts = unchanged(pid, view.code_of(module));
+        let read = |address, length| read(pid, address, length);
+        let found = find::find(&texts, &functions, &read, &marks, atomics);
+        marked += found.pieces.iter().map(Piece::marks).sum::<usize>();
+        made.add(module, &texts, &found, &mappings, &mut moved)?;
+    }
+    if marked < marks.len() {
+        return Err(Error::Uncontrolled(format!(
+            "{} of the {} places that the script names lie in code that Heisen does not understand",
+            marks.len() - marked,
+            marks.len()
+        )));
     }
     made.traps.sort_unstable();
     moved.sort_unstable_by_key(|piece: &MovedPiece| piece.start);
@@ -340,10 +375,10 @@ fn by_page(changed: &BTreeMap<u64, u8>, texts: &[Text]) -> Vec<(u64, Vec<u8>)> {
 
 /// A description for the runtime, as it lies in memory.
 fn describe(pc: u64, atomic: find::Atomic, only_orders: bool) -> [u8; size_of::<Site>()] {
-    let find::Atomic { kind, size, register, bit } = atomic;
+    let find::Atomic { kind, size, register, bit, mark } = atomic;
     let mut bytes = [0; size_of::<Site>()];
     bytes[..8].copy_from_slice(&pc.to_le_bytes());
     bytes[8..12].copy_from_slice(&[kind, size, register, bit]);
-    bytes[12..].copy_from_slice(&u32::from(only_orders).to_le_bytes());
+    bytes[12..].copy_from_slice(&mark.unwrap_or(only_orders.into()).to_le_bytes());
     bytes
 }

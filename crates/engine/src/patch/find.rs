@@ -7,7 +7,8 @@
 //! instructions is moved only if nothing jumps into it; as the targets of a jump through a table are not known for sure,
 //! in functions that have one a piece is never more than one instruction.
 
-use heisen_wire::patch::{CAS, HIGH, RMW, SET, SET_BY, XCHG};
+use super::marks::Marks;
+use heisen_wire::patch::{CAS, HIGH, MARK, RMW, SET, SET_BY, XCHG};
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
 
 /// The length of a jump.
@@ -27,7 +28,7 @@ pub struct Text {
 }
 
 impl Text {
-    fn slice(&self, start: u64, end: u64) -> Option<&[u8]> {
+    pub(super) fn slice(&self, start: u64, end: u64) -> Option<&[u8]> {
         let from = usize::try_from(start.checked_sub(self.start)?).ok()?;
         let to = usize::try_from(end.checked_sub(self.start)?).ok()?;
         self.bytes.get(from..to)
@@ -54,6 +55,8 @@ pub struct Atomic {
     pub register: u8,
     /// See there.
     pub bit: u8,
+    /// What a script calls the place, if that is all it is.
+    pub mark: Option<u32>,
 }
 
 /// Instructions that are moved together.
@@ -66,6 +69,11 @@ pub struct Piece {
 }
 
 impl Piece {
+    /// How many places that a script names are in there.
+    pub fn marks(&self) -> usize {
+        self.instructions.iter().filter(|(_, site)| site.is_some_and(|site| site.mark.is_some())).count()
+    }
+
     /// Its first address.
     pub fn start(&self) -> u64 {
         self.instructions.first().map_or(0, |(instruction, _)| instruction.ip())
@@ -92,7 +100,14 @@ pub struct Found {
 pub type Read<'a> = dyn Fn(u64, usize) -> Vec<u8> + 'a;
 
 /// Finds what there is to be moved in the code of a module, whose functions are known.
-pub fn find(texts: &[Text], functions: &[(u64, u64)], read: &Read<'_>) -> Found {
+/// Of a module that is not to be patched otherwise, only `marks` are.
+pub fn find(
+    texts: &[Text],
+    functions: &[(u64, u64)],
+    read: &Read<'_>,
+    marks: &Marks,
+    atomics: bool,
+) -> Found {
     let mut found = Found::default();
     let mut targets = Targets::default();
     let mut with_sites = Vec::new();
@@ -105,7 +120,7 @@ pub fn find(texts: &[Text], functions: &[(u64, u64)], read: &Read<'_>) -> Found 
                 add_table(table, size, texts, read, &mut targets.guessed);
             }
         }
-        if survey.may_have_sites {
+        if survey.may_have_sites && atomics || marks.range(start..end).next().is_some() {
             if survey.fits {
                 with_sites.push((start, end, survey.is_indirect));
             } else {
@@ -121,7 +136,11 @@ pub fn find(texts: &[Text], functions: &[(u64, u64)], read: &Read<'_>) -> Found 
         // A jump from elsewhere into the middle of an instruction: this is not what it seems.
         let begins = |t: &u64| instructions.binary_search_by_key(t, Instruction::ip).is_ok();
         if between(&targets.known, start, end).iter().all(begins) {
-            cut(&instructions, &targets, indirect, &mut found);
+            let site = |instruction: &Instruction| match marks.get(&instruction.ip()) {
+                Some(&mark) => Some(Atomic { kind: MARK, size: 0, register: 0, bit: 0, mark: Some(mark) }),
+                None => atomic(instruction).filter(|_| atomics),
+            };
+            cut(&instructions, &targets, indirect, &mut found, site);
         } else {
             found.odd += 1;
         }
@@ -284,7 +303,7 @@ pub fn atomic(instruction: &Instruction) -> Option<Atomic> {
     let size = u8::try_from(instruction.memory_size().size()).ok().filter(|size| *size > 0)?;
     let other = instruction.op_count() == 2 && instruction.op_kind(1 - memory) == OpKind::Register;
     let register = if other { instruction.op_register(1 - memory) } else { Register::None };
-    let mut atomic = Atomic { kind: RMW, size, register: number_of(register), bit: 0 };
+    let mut atomic = Atomic { kind: RMW, size, register: number_of(register), bit: 0, mark: None };
     match instruction.mnemonic() {
         Mnemonic::Cmpxchg | Mnemonic::Cmpxchg16b => {
             (atomic.kind, atomic.register) = (CAS, 0);
@@ -342,17 +361,23 @@ fn is_movable(instruction: &Instruction) -> (bool, bool) {
 }
 
 /// Cuts the pieces of a function.
-fn cut(instructions: &[Instruction], targets: &Targets, indirect: bool, found: &mut Found) {
+fn cut(
+    instructions: &[Instruction],
+    targets: &Targets,
+    indirect: bool,
+    found: &mut Found,
+    site: impl Fn(&Instruction) -> Option<Atomic>,
+) {
     let mut free = 0;
     for at in 0..instructions.len() {
-        if at < free || atomic(&instructions[at]).is_none() {
+        if at < free || site(&instructions[at]).is_none() {
             continue;
         }
         let (first, last, trap) = match surroundings(instructions, at, free, targets, indirect) {
             Some((first, last)) => (first, last, false),
             None => (at, at, true),
         };
-        let pieces = instructions[first..=last].iter().map(|&i| (i, atomic(&i)));
+        let pieces = instructions[first..=last].iter().map(|&i| (i, site(&i)));
         let piece = Piece { instructions: pieces.collect(), trap };
         found.sites += piece.instructions.iter().filter(|(_, atomic)| atomic.is_some()).count();
         found.pieces.push(piece);
@@ -455,7 +480,7 @@ mod tests {
             let mut decoder = Decoder::with_ip(64, bytes, 0x1000, DecoderOptions::NONE);
             atomic(&decoder.decode())
         };
-        let kind = |kind, size, register, bit| Some(Atomic { kind, size, register, bit });
+        let kind = |kind, size, register, bit| Some(Atomic { kind, size, register, bit, mark: None });
         assert_eq!(of(&[0xf0, 0x48, 0x0f, 0xc7, 0x0f]), kind(CAS, 16, 0, 0));
         assert_eq!(of(&[0xf0, 0x0f, 0xc7, 0x0f]), kind(CAS, 8, HIGH, 0));
         assert_eq!(of(&[0xf0, 0x0f, 0xb1, 0x17]), kind(CAS, 4, 0, 0));

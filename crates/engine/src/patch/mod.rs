@@ -6,6 +6,7 @@
 //! | `modules` | which programs and libraries |
 //! | [`find`] | the instructions, and what has to be moved so that a jump fits |
 //! | [`trampoline`] | where they are moved to |
+//! | `marks` | places that a script names |
 //! | `room` | free memory near to a module |
 //! | `apply` | all of it, worked out once and written into each parked program |
 //!
@@ -14,9 +15,11 @@
 
 mod apply;
 mod find;
+mod marks;
 mod modules;
 mod room;
 mod trampoline;
 
 pub use apply::Patches;
+pub use marks::Named;
 pub use modules::{DEFAULT, INSTRUMENTED, NONE, parse};

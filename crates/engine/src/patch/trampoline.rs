@@ -54,7 +54,8 @@ pub fn write(
     for (instruction, atomic) in &piece.instructions {
         if let Some(atomic) = atomic {
             let described = site(instruction, *atomic);
-            for (code, lower) in hook(instruction, described, entry)? {
+            let told = if atomic.mark.is_some() { stack_pointer()? } else { address_of_operand(instruction) };
+            for (code, lower) in hook(told, described, entry)? {
                 out.push(code);
                 stands_for.push((instruction.ip(), lower));
             }
@@ -84,7 +85,7 @@ pub fn write(
 }
 
 /// The call of the runtime, each instruction with how much lower the stack pointer is before it.
-fn hook(instruction: &Instruction, site: u64, entry: u64) -> Result<[(Instruction, u64); 9], IcedError> {
+fn hook(told: Instruction, site: u64, entry: u64) -> Result<[(Instruction, u64); 9], IcedError> {
     let rip = |target: u64| MemoryOperand::with_base_displ(Register::RIP, target as i64);
     let shift = |by| MemoryOperand::with_base_displ(Register::RSP, by);
     let lower = ASIDE as u64;
@@ -92,13 +93,19 @@ fn hook(instruction: &Instruction, site: u64, entry: u64) -> Result<[(Instructio
         (Instruction::with2(Code::Lea_r64_m, Register::RSP, shift(-RED_ZONE))?, 0),
         (Instruction::with1(Code::Push_r64, Register::RDI)?, RED_ZONE as u64),
         (Instruction::with1(Code::Push_r64, Register::RSI)?, lower - 8),
-        (address_of_operand(instruction), lower),
+        (told, lower),
         (Instruction::with2(Code::Lea_r64_m, Register::RSI, rip(site))?, lower),
         (Instruction::with1(Code::Call_rm64, rip(entry))?, lower),
         (Instruction::with1(Code::Pop_r64, Register::RSI)?, lower),
         (Instruction::with1(Code::Pop_r64, Register::RDI)?, lower - 8),
         (Instruction::with2(Code::Lea_r64_m, Register::RSP, shift(RED_ZONE))?, RED_ZONE as u64),
     ])
+}
+
+/// Puts the program's stack pointer into rdi, where it is lower by [`ASIDE`].
+fn stack_pointer() -> Result<Instruction, IcedError> {
+    let operand = MemoryOperand::with_base_displ(Register::RSP, ASIDE.into());
+    Instruction::with2(Code::Lea_r64_m, Register::RDI, operand)
 }
 
 /// Computes the address of the instruction's memory operand into rdi, where the stack pointer is lower by [`ASIDE`].

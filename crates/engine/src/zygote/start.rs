@@ -64,7 +64,7 @@ impl Zygote {
     /// Patches the parked program, as its world asks for.
     fn patch(&mut self, runtime: &Path) -> Result<()> {
         let Limits { world, patches, .. } = self.limits.clone();
-        if world.patch.is_empty() {
+        if world.patch.is_empty() && !patches.has_marks() {
             return Ok(());
         }
         let prepared = patches.prepare(&world.patch, runtime, self.wire(), self.pid())?;
@@ -80,7 +80,9 @@ impl Zygote {
                 let how = describe_status(status);
                 Err(Error::Uncontrolled(format!("the parked program is gone ({how}) before it was patched")))
             }
-            Waited::Stuck => Err(Error::Internal("the parked program does not answer".into())),
+            Waited::Stuck | Waited::Asked | Waited::Late => {
+                Err(Error::Internal("the parked program does not answer".into()))
+            }
         }
     }
 
@@ -132,6 +134,7 @@ impl Zygote {
             around,
             spinning: false,
             suspicion: SUSPECT,
+            deadline: None,
             gone: false,
             ended: false,
         })

@@ -106,7 +106,7 @@ pub fn summary(paint: Paint, all: &[Tested], filtered: usize, left: usize, time:
         }
     }
     let _ = writeln!(out, "; finished in {:.2} s", time.as_secs_f64());
-    out + &not_controlled(paint, all)
+    out + not_controlled(paint, all).as_str()
 }
 
 /// What was not controlled in any test, each once.

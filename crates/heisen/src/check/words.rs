@@ -56,7 +56,7 @@ pub fn report(
     schedules: &[PathBuf],
     replay: &str,
 ) -> String {
-    screens(paint, outcome, schedules, replay) + &summary(paint, options, outcome)
+    screens(paint, outcome, schedules, replay) + summary(paint, options, outcome).as_str()
 }
 
 /// The screens of all findings.

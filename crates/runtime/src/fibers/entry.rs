@@ -4,7 +4,7 @@
 use super::F;
 use super::stacks::give_back_of;
 use crate::sched::{self, S, me, thread};
-use crate::{report, shim};
+use crate::{report, script, shim};
 use core::arch::global_asm;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -77,6 +77,9 @@ extern "C" fn fiber_begin() -> Call {
     }
     if S.signalled.has(me()) {
         shim::signal::deliver();
+    }
+    if !t.timer.get() {
+        script::starts();
     }
     Call { function: t.start.get(), argument: t.arg.get() }
 }

@@ -14,7 +14,7 @@ mod surw;
 
 use crate::choose::Choices;
 use crate::sched::{Thread, me, thread as get, threads};
-use crate::sleep;
+use crate::{script, sleep};
 use core::cell::Cell;
 use core::sync::atomic::Ordering::Relaxed;
 use heisen_trace::DecisionKind;
@@ -139,6 +139,7 @@ fn sampled(kind: u32, choices: Choices, step: u32, able: bool) -> usize {
         policy::SURW => surw::choose(choices),
         policy::DELAY => delay::choose(choices, step),
         policy::DIRECTED => directed::choose(choices, able, P.parameter.get()),
+        policy::SCRIPT => script::choose(choices),
         _ => 0,
     }
 }
@@ -151,7 +152,7 @@ pub fn waiter(options: usize) -> usize {
 /// Whether all that is not steered is choice 0.
 fn is_default() -> bool {
     let kind = P.kind.get();
-    kind == policy::DEFAULT || kind == policy::DIRECTED && P.parameter.get() == 0
+    matches!(kind, policy::DEFAULT | policy::SCRIPT) || kind == policy::DIRECTED && P.parameter.get() == 0
 }
 
 /// Which of `options` values is taken. Of what the program asks for, each with the same chance. Spurious wake-ups and

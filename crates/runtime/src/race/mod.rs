@@ -24,7 +24,7 @@ pub mod points;
 pub mod shadow;
 
 use crate::sched::S;
-use crate::{report, sys};
+use crate::{report, script, sys};
 use core::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 use heisen_wire::access as flags;
 
@@ -44,6 +44,8 @@ pub mod mode {
     pub const ALL: u8 = 4;
     /// The engine watches for some accesses, in a close look.
     pub const WATCH: u8 = 8;
+    /// A script wants to know of accesses, or of functions that are entered.
+    pub const SCRIPT: u8 = 16;
 }
 
 /// Whether any of the bits is set.
@@ -99,6 +101,14 @@ pub fn begin() {
         bits |= mode::WATCH;
     }
     MODE.store(bits, Relaxed);
+}
+
+/// A script has another wish.
+pub fn look_at_script() {
+    if report::wire().instrumented.load(Relaxed) != 0 {
+        let bits = MODE.load(Relaxed) & !mode::SCRIPT;
+        MODE.store(bits | if script::sees_memory() { mode::SCRIPT } else { 0 }, Relaxed);
+    }
 }
 
 /// Whether an atomic operation from there is a scheduling point.

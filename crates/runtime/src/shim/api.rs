@@ -4,10 +4,11 @@
 use super::caller;
 use super::process::assertion_failed;
 use crate::sched::{self, S, me, thread};
-use crate::{report, scope, touch, zygote};
+use crate::{report, scope, script, touch, zygote};
 use core::ffi::{c_char, c_int, c_ulong};
 use heisen_trace::{Note, Op};
 use heisen_wire::misuse;
+use heisen_wire::script::kind;
 
 /// Whether the process is controlled; no scheduling point.
 #[unsafe(no_mangle)]
@@ -37,6 +38,22 @@ pub extern "C" fn heisen_point_at(number: c_ulong) {
 pub extern "C" fn heisen_state(hash: c_ulong) {
     if S.active.get() {
         touch::offered(hash, caller!());
+    }
+}
+
+/// The part of the program begins that a script is about; no scheduling point, but where the script waits for it.
+#[unsafe(no_mangle)]
+pub extern "C" fn heisen_test_start() {
+    if S.active.get() {
+        script::happens(script::Event { kind: kind::TEST_START, pc: caller!(), ..script::Event::default() });
+    }
+}
+
+/// That part ends; no scheduling point, but where the script waits for it.
+#[unsafe(no_mangle)]
+pub extern "C" fn heisen_test_end() {
+    if S.active.get() {
+        script::happens(script::Event { kind: kind::TEST_END, pc: caller!(), ..script::Event::default() });
     }
 }
 

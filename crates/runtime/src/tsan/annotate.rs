@@ -16,6 +16,31 @@ macro_rules! nothing {
 }
 pub(super) use nothing;
 
+macro_rules! enter {
+    ($name:ident) => {
+        /// A function begins, which a script may want to know.
+        ///
+        /// # Safety
+        /// Called by instrumented code.
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name() -> usize {
+            core::arch::naked_asm!(
+                ".cfi_startproc",
+                "test byte ptr [rip + {mode}], {script}",
+                "jne {calls}",
+                "xor eax, eax",
+                "ret",
+                ".cfi_endproc",
+                mode = sym $crate::race::MODE,
+                script = const $crate::race::mode::SCRIPT,
+                calls = sym $crate::script::calls,
+            )
+        }
+    };
+}
+pub(super) use enter;
+
 macro_rules! init {
     ($name:ident) => {
         /// Code of the program is instrumented: its accesses are followed from now on.

@@ -5,7 +5,7 @@ use crate::race::atomic::{self, Does};
 use crate::race::{self, mode};
 use crate::sched::{self, S};
 use crate::tsan::plain;
-use crate::{budget, heap, spin, touch};
+use crate::{budget, heap, script, spin, touch};
 use core::sync::atomic::Ordering::SeqCst;
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 use heisen_trace::Op;
@@ -84,6 +84,9 @@ fn replace<T: Word>(at: *mut T, make: impl Fn(T) -> T) -> (T, T) {
 
 /// Before an atomic operation that changes the variable for sure.
 fn before(op: Op, address: usize, size: usize, pc: usize) {
+    if race::is_on(mode::SCRIPT) {
+        script::accesses(address, size, true, plain::peek(address, size), pc);
+    }
     if race::is_atomic_point(pc) {
         // What nobody else looks at is no progress to them: a loop that waits may count its rounds.
         spin::progress();
@@ -97,6 +100,9 @@ fn before(op: Op, address: usize, size: usize, pc: usize) {
 fn before_look<T: Word>(op: Op, at: *mut T, pc: usize) {
     // SAFETY: as in `replace`.
     let value = || unsafe { T::load(at) }.low();
+    if race::is_on(mode::SCRIPT) {
+        script::accesses(at as usize, size_of::<T>(), op != Op::AtomicLoad, value(), pc);
+    }
     if race::is_atomic_point(pc) {
         spin::look(op, at as usize, pc, value());
         touch::memory(at as usize, size_of::<T>(), op != Op::AtomicLoad);

@@ -26,7 +26,7 @@ macro_rules! one {
         annotate::init!($name);
     };
     (enter() $name:ident) => {
-        annotate::nothing!($name);
+        annotate::enter!($name);
     };
     (leave() $name:ident) => {
         annotate::nothing!($name);

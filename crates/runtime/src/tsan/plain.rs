@@ -1,7 +1,7 @@
 //! Plain accesses of memory. One that is of no interest costs a load and a branch.
 
 use crate::race::{self, access, mode, points};
-use crate::{heap, report, sched, spin, touch};
+use crate::{heap, report, sched, script, spin, touch};
 use core::sync::atomic::Ordering::Relaxed;
 use heisen_trace::Op;
 use heisen_wire::stop;
@@ -23,6 +23,9 @@ pub fn accessed(address: usize, size: usize, write: bool, pc: usize) {
 /// The first part of that: a scheduling point, if the place of the access is one.
 #[inline(never)]
 pub fn about_to(address: usize, size: usize, write: bool, pc: usize) {
+    if race::is_on(mode::SCRIPT) {
+        script::accesses(address, size, write, peek(address, size), pc);
+    }
     if is_point(pc) {
         point(address, size, write, pc);
     }

@@ -1,0 +1,287 @@
+//! The other way round: from a name to the code or the memory that it stands for.
+
+use super::types::Types;
+use super::variables::{Place, Slice, Variables};
+use super::{View, demangle};
+
+/// A function of the process that has a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedFunction {
+    /// As it is written in the source, as far as that is known.
+    pub name: String,
+    /// Its first address.
+    pub start: u64,
+    /// The address after its last.
+    pub end: u64,
+    /// Whether it is in a library of the system.
+    pub system: bool,
+}
+
+/// The way to a variable, or to a part of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// Where it begins.
+    pub address: u64,
+    /// What is added after each pointer that is followed.
+    pub then: Vec<u64>,
+    /// How many bytes are meant.
+    pub size: u64,
+}
+
+/// Why there is no way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoWay {
+    /// Nothing has debug information.
+    NoDebugInfo,
+    /// There is no such variable; those with the nearest names.
+    NoVariable(Vec<String>),
+    /// A part of it does not exist: which, and those that there are.
+    NoField(String, Vec<String>),
+}
+
+/// How far a name is from another, by letters that have to be changed.
+pub fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (i, a) in one.chars().enumerate() {
+        let mut left_above = row[0];
+        row[0] = i + 1;
+        for (j, &b) in other.iter().enumerate() {
+            let above = row[j + 1];
+            row[j + 1] = (left_above + usize::from(a != b)).min(above + 1).min(row[j] + 1);
+            left_above = above;
+        }
+    }
+    row[other.len()]
+}
+
+/// The names that look most like one, at most three.
+pub fn nearest(name: &str, all: impl IntoIterator<Item = String>) -> Vec<String> {
+    const MOST: usize = 3;
+    let lower = name.to_lowercase();
+    let mut near: Vec<(usize, String)> = all
+        .into_iter()
+        .map(|other| (distance(&lower, &other.to_lowercase()), other))
+        .filter(|(distance, other)| *distance <= (name.len().max(other.len()) / 3).max(1))
+        .collect();
+    near.sort();
+    near.dedup();
+    near.into_iter().take(MOST).map(|(_, other)| other).collect()
+}
+
+impl View<'_> {
+    /// All functions that have a name and a size.
+    pub fn named_functions(&self) -> Vec<NamedFunction> {
+        let mut out = Vec::new();
+        for image in &self.images {
+            let Some(module) = self.module(image) else { continue };
+            if self.symbols.hidden.iter().any(|hidden| hidden == module.path()) {
+                continue;
+            }
+            out.extend(module.symbols().sized().map(|symbol| NamedFunction {
+                name: demangle(&symbol.name()),
+                start: symbol.address.wrapping_add(image.bias),
+                end: symbol.address.wrapping_add(symbol.size).wrapping_add(image.bias),
+                system: module.system,
+            }));
+        }
+        out
+    }
+
+    /// The way to a variable of this name, or to a field or element of one: `queue.slots[3].lock`, `rt->state`. Of a
+    /// pointer, what it leads to is meant where anything follows.
+    pub fn way_to(&self, path: &str) -> Result<Way, NoWay> {
+        let mut names = Vec::new();
+        let mut any = false;
+        let mut worst = None;
+        for image in &self.images {
+            let Some(debug) = self.module(image).and_then(|module| module.debug()) else { continue };
+            any = true;
+            let found = debug.with_variables(|dwarf, variables| variables.way_to(dwarf, path, &mut names));
+            match found {
+                Some(Ok(mut way)) => {
+                    way.address = way.address.wrapping_add(image.bias);
+                    return Ok(way);
+                }
+                Some(Err(why)) => worst = Some(why),
+                None => {}
+            }
+        }
+        Err(match worst {
+            Some(why) => why,
+            None if !any => NoWay::NoDebugInfo,
+            None => NoWay::NoVariable(nearest(first_of(path), names)),
+        })
+    }
+
+    /// Where a way leads at this moment; none if a pointer on it leads nowhere.
+    pub fn follow(&self, way: &Way) -> Option<u64> {
+        let mut address = way.address;
+        for offset in &way.then {
+            let mut word = [0];
+            self.read_words(address, &mut word).ok()?;
+            if word[0] == 0 {
+                return None;
+            }
+            address = word[0].wrapping_add(*offset);
+        }
+        Some(address)
+    }
+
+    /// The first addresses of a line, `file.c:120`, one for each function that has code of it.
+    pub fn line(&mut self, file: &str, line: u32) -> Vec<u64> {
+        let mut out: Vec<(String, u64)> = Vec::new();
+        for piece in self.code() {
+            let Some(frame) = piece.frames.first() else { continue };
+            let fits = frame.file.as_deref().is_some_and(|path| {
+                path == file || path.ends_with(file) && path[..path.len() - file.len()].ends_with('/')
+            });
+            if fits && frame.line == Some(line) && !out.iter().any(|(function, _)| *function == frame.function) {
+                out.push((frame.function.clone(), piece.start));
+            }
+        }
+        out.into_iter().map(|(_, address)| address).collect()
+    }
+}
+
+/// The name of the variable that a path begins with.
+fn first_of(path: &str) -> &str {
+    let end = path.find(['.', '[']).into_iter().chain(path.find("->")).min();
+    &path[..end.unwrap_or(path.len())]
+}
+
+/// A step on the way.
+enum Step<'p> {
+    Field(&'p str),
+    Element(u64),
+}
+
+fn steps(mut rest: &str) -> Option<Vec<Step<'_>>> {
+    let mut out = Vec::new();
+    while !rest.is_empty() {
+        if let Some(after) = rest.strip_prefix("->").or_else(|| rest.strip_prefix('.')) {
+            let name = first_of(after);
+            out.push(Step::Field(name));
+            rest = &after[name.len()..];
+        } else {
+            let (number, after) = rest.strip_prefix('[')?.split_once(']')?;
+            out.push(Step::Element(number.trim().parse().ok()?));
+            rest = after;
+        }
+    }
+    Some(out)
+}
+
+impl Variables {
+    /// The way to a variable of this file, or a part of one; none if there is no such variable.
+    fn way_to(
+        &self,
+        dwarf: &gimli::Dwarf<Slice<'_>>,
+        path: &str,
+        names: &mut Vec<String>,
+    ) -> Option<Result<Way, NoWay>> {
+        let first = first_of(path);
+        let types = Types::new(dwarf, self.units());
+        let mut found = None;
+        for (address, place, name) in self.each() {
+            let name = if name.is_empty() {
+                types.declared_name(place).unwrap_or_default()
+            } else {
+                demangle(name)
+            };
+            // The last part of a qualified name is enough.
+            if name == first || name.rsplit("::").next() == Some(first) {
+                found = Some((address, place));
+                break;
+            }
+            names.push(name);
+        }
+        let (address, place) = found?;
+        let mut way = Way { address, then: Vec::new(), size: 0 };
+        let Some(steps) = steps(&path[first.len()..]) else {
+            return Some(Err(NoWay::NoField(path[first.len()..].to_owned(), Vec::new())));
+        };
+        let mut type_ = types.type_of(place);
+        for step in steps {
+            match self.take(&types, &mut way, type_, &step) {
+                Ok(next) => type_ = Some(next),
+                Err(why) => return Some(Err(why)),
+            }
+        }
+        way.size = type_.and_then(|type_| types.size(type_)).unwrap_or(1);
+        Some(Ok(way))
+    }
+
+    fn take(
+        &self,
+        types: &Types<'_, '_>,
+        way: &mut Way,
+        type_: Option<Place>,
+        step: &Step<'_>,
+    ) -> Result<Place, NoWay> {
+        let wanted = match step {
+            Step::Field(name) => (*name).to_owned(),
+            Step::Element(number) => format!("[{number}]"),
+        };
+        let none = || NoWay::NoField(wanted.clone(), Vec::new());
+        let mut type_ = types.bare(type_.ok_or_else(none)?).ok_or_else(none)?;
+        if let Some(target) = types.pointee(type_) {
+            way.then.push(0);
+            type_ = types.bare(target).ok_or_else(none)?;
+            if let Step::Element(number) = step {
+                let size = types.size(type_).ok_or_else(none)?;
+                add(way, number * size);
+                return Ok(type_);
+            }
+        }
+        match step {
+            Step::Field(name) => {
+                let fields = types.fields(type_);
+                let field = fields.iter().find(|(field, ..)| field == name);
+                let Some((_, offset, type_)) = field else {
+                    let names = fields.iter().map(|(name, ..)| name.clone()).collect();
+                    return Err(NoWay::NoField(wanted, names));
+                };
+                add(way, *offset);
+                Ok(*type_)
+            }
+            Step::Element(number) => {
+                let element = types.element(type_).ok_or_else(none)?;
+                add(way, number * types.size(element).ok_or_else(none)?);
+                Ok(element)
+            }
+        }
+    }
+}
+
+fn add(way: &mut Way, offset: u64) {
+    match way.then.last_mut() {
+        Some(last) => *last += offset,
+        None => way.address += offset,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_look_alike() {
+        assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!(distance("", "abc"), 3);
+        let all = || ["JS_NewContext", "JS_DestroyContext", "js_GC", "main"].map(String::from);
+        assert_eq!(nearest("JS_newContext", all()), ["JS_NewContext"]);
+        assert_eq!(nearest("js_gc", all()), ["js_GC"]);
+        assert_eq!(nearest("something", all()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn paths() {
+        assert_eq!(first_of("rt->state"), "rt");
+        assert_eq!(first_of("a[3].b"), "a");
+        assert_eq!(first_of("plain"), "plain");
+        assert_eq!(steps(".a[3]->b").map(|steps| steps.len()), Some(3));
+        assert!(steps("[x]").is_none());
+        assert!(steps("+1").is_none());
+    }
+}

@@ -1,0 +1,103 @@
+//! Places that a script names: functions, where they begin and where they are left, and lines. They are patched like atomic
+//! instructions, and the trampoline tells the runtime's `script`.
+
+use super::find::Text;
+use crate::error::{Error, Result};
+use crate::look::{View, nearest};
+use heisen_wire::patch::{ENTRY, LINE, RETURN};
+use heisen_wire::script::MAX_NAMED;
+use iced_x86::{Code, Decoder, DecoderOptions, FlowControl};
+use std::collections::BTreeMap;
+
+/// A place that a script names. Its number is that in the list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Named {
+    /// A function.
+    Function(String),
+    /// A line of the source, `file.c:120`.
+    Line(String),
+}
+
+impl Named {
+    /// The name.
+    pub fn name(&self) -> &str {
+        match self {
+            Named::Function(name) | Named::Line(name) => name,
+        }
+    }
+}
+
+/// The addresses that are to be marked, and with what; see `heisen_wire::patch::MARK`.
+pub type Marks = BTreeMap<u64, u32>;
+
+/// Finds the places in a parked program. `texts` has all of its code.
+pub fn find(named: &[Named], view: &mut View<'_>, texts: &[Text]) -> Result<Marks> {
+    let mut marks = Marks::new();
+    if named.len() > MAX_NAMED {
+        return Err(Error::Input(format!(
+            "the script names {} functions and lines, and {MAX_NAMED} is the most",
+            named.len()
+        )));
+    }
+    let functions = if named.is_empty() { Vec::new() } else { view.named_functions() };
+    for (number, place) in named.iter().enumerate() {
+        let number = (number as u32) << 2;
+        match place {
+            Named::Function(name) => {
+                let own = functions.iter().any(|function| function.name == *name && !function.system);
+                let meant = functions.iter().filter(|f| f.name == *name && f.system != own);
+                let mut any = false;
+                for function in meant {
+                    any = true;
+                    marks.insert(function.start, number | ENTRY);
+                    for left in leaves(texts, function.start, function.end) {
+                        marks.entry(left).or_insert(number | RETURN);
+                    }
+                }
+                if !any {
+                    return Err(no_function(name, functions.iter().map(|f| f.name.clone()).collect()));
+                }
+            }
+            Named::Line(name) => {
+                let parts = name.rsplit_once(':').and_then(|(file, line)| Some((file, line.parse().ok()?)));
+                let Some((file, line)) = parts else {
+                    return Err(Error::Input(format!("at(\"{name}\") is no line; write at(\"file.c:120\")")));
+                };
+                let addresses = view.line(file, line);
+                if addresses.is_empty() {
+                    return Err(Error::Input(format!(
+                        "there is no code at {name}; is the program compiled with -g, and does the line do anything?"
+                    )));
+                }
+                for address in addresses {
+                    marks.entry(address).or_insert(number | LINE);
+                }
+            }
+        }
+    }
+    Ok(marks)
+}
+
+fn no_function(name: &str, all: Vec<String>) -> Error {
+    let near = nearest(name, all.iter().cloned());
+    let hint = match near.as_slice() {
+        [] if all.is_empty() => "; the program has no symbols: do not strip it".to_owned(),
+        [] => "; if it was inlined, compile with -fno-inline or mark it __attribute__((noinline))".to_owned(),
+        near => format!("; did you mean {}?", near.join(" or ")),
+    };
+    Error::Input(format!("the program has no function {name}{hint}"))
+}
+
+/// The instructions by which a function is left: returns, and jumps to others.
+fn leaves(texts: &[Text], start: u64, end: u64) -> Vec<u64> {
+    let Some(bytes) = texts.iter().find_map(|text| text.slice(start, end)) else { return Vec::new() };
+    let decoder = Decoder::with_ip(64, bytes, start, DecoderOptions::NONE);
+    let leaves = |instruction: &iced_x86::Instruction| match instruction.flow_control() {
+        FlowControl::Return => true,
+        FlowControl::UnconditionalBranch if instruction.code() != Code::INVALID => {
+            !(start..end).contains(&instruction.near_branch_target())
+        }
+        _ => false,
+    };
+    decoder.into_iter().filter(leaves).map(|instruction| instruction.ip()).collect()
+}

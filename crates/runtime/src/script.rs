@@ -1,0 +1,362 @@
+//! Scripts: threads are held at events that a script mentions, until it lets them go on.
+//!
+//! CONCURRIT (Elmas, Burnim, Necula, Sen, PLDI'13), section 3 and figures 4 and 5: a thread that comes to an event stops
+//! before it; `select` waits for an event of some threads, `release` lets some go on. The script is run by the engine; what
+//! it wants next is in the wire ([`heisen_wire::script`]), as a set of threads and a predicate, so that events which do
+//! not satisfy it pass without anyone being asked.
+//!
+//! Who is held is no candidate for the next step. As the scheduler knows what every thread waits for, it is known at once if nobody
+//! can go on, where CONCURRIT waits for a second. A thread that the script does not know, as it was never selected, passes
+//! events that are not waited for: nobody could ever release it.
+
+use crate::choose::Choices;
+use crate::race::{self, mode};
+use crate::sched::{self, Gives, S, me, thread};
+use crate::{report, sys};
+use core::cell::Cell;
+use core::sync::atomic::Ordering::{Relaxed, SeqCst};
+use heisen_trace::Op;
+use heisen_wire::patch::{ENTRY, LINE, RETURN};
+use heisen_wire::script::{
+    Event as Told, MAX_NAMED, MAX_SCRIPTED, Predicate, Script, Set, answer, code, command, kind, turn,
+};
+
+/// Most activations of named functions that are remembered of a thread.
+const MAX_FRAMES: usize = 64;
+
+/// The functions that a thread is in, of those that the script names: the number of each, and the stack pointer at its entry.
+struct Frames {
+    count: Cell<usize>,
+    of: [Cell<(usize, usize)>; MAX_FRAMES],
+}
+
+struct State {
+    on: Cell<bool>,
+    frames: [Frames; MAX_SCRIPTED],
+}
+
+// SAFETY: as for `sched::S`.
+unsafe impl Sync for State {}
+
+static STATE: State = State {
+    on: Cell::new(false),
+    frames: [const {
+        Frames { count: Cell::new(0), of: [const { Cell::new((0, 0)) }; MAX_FRAMES] }
+    }; MAX_SCRIPTED],
+};
+
+/// An event of the running thread.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Event {
+    pub kind: u8,
+    pub size: usize,
+    pub address: usize,
+    pub value: u64,
+    pub number: u64,
+    pub args: [u64; 2],
+    pub returned: u64,
+    pub caller: usize,
+    pub pc: usize,
+    pub op: u8,
+}
+
+fn script() -> &'static Script {
+    &report::wire().script
+}
+
+fn has(set: &Set, number: usize) -> bool {
+    set[number / 64].load(Relaxed) >> (number % 64) & 1 != 0
+}
+
+/// Whether a script is at work.
+#[inline]
+pub fn is_on() -> bool {
+    STATE.on.get()
+}
+
+/// An execution begins that a script is at work on: asks for its first command.
+pub fn begin() {
+    STATE.on.set(true);
+    ask(answer::BEGINS);
+    sched::watch_steps();
+}
+
+/// Whether accesses of memory are events.
+pub fn sees_memory() -> bool {
+    is_on() && script().kinds.load(Relaxed) & (1 << kind::READ | 1 << kind::WRITE | 1 << kind::CALL) != 0
+}
+
+/// Hands over to the script, and takes its next command.
+fn ask(what: u32) {
+    /// So often it is looked before the kernel is asked to wait.
+    const LOOKS: u32 = 400;
+    let script = script();
+    report::publish_threads();
+    script.answer.store(what, Relaxed);
+    script.turn.store(turn::SCRIPT, SeqCst);
+    report::ring();
+    let mut looks = 0;
+    while script.turn.load(SeqCst) == turn::SCRIPT {
+        looks += 1;
+        if looks > LOOKS {
+            sys::futex_wait(&script.turn, turn::SCRIPT);
+        }
+        core::hint::spin_loop();
+    }
+    for (word, release) in script.release.iter().enumerate() {
+        let held = script.held[word].load(Relaxed) & !release.load(Relaxed);
+        S.held.set_word(word, held);
+        script.held[word].store(held, Relaxed);
+    }
+    if script.command.load(Relaxed) == command::FINISH {
+        STATE.on.set(false);
+        for (word, held) in script.held.iter().enumerate() {
+            S.held.set_word(word, 0);
+            held.store(0, Relaxed);
+        }
+        sched::watch_steps();
+    }
+    race::look_at_script();
+}
+
+/// The running thread has come to an event: it goes on when the script lets it.
+pub fn happens(event: Event) {
+    let script = script();
+    let number = me();
+    if !is_on() || !S.running.get() || script.kinds.load(Relaxed) >> event.kind & 1 == 0 {
+        return;
+    }
+    script.events.store(script.events.load(Relaxed).wrapping_add(1), Relaxed);
+    let until = &script.until;
+    if has(&script.select, number) && satisfies(until, &event) {
+        hold(number, &event);
+        script.thread.store(number as u32, Relaxed);
+        ask(answer::EVENT);
+    } else if has(&script.known, number)
+        && !has(&script.select, number)
+        && satisfies(&script.mentioned, &event)
+    {
+        hold(number, &event);
+    }
+    while S.held.has(number) {
+        sched::reschedule(Gives::Blocks);
+    }
+}
+
+/// The running thread, which cannot be held any more, has ended.
+pub fn ended() {
+    let script = script();
+    let number = me();
+    if !is_on() {
+        return;
+    }
+    STATE.frames[number % MAX_SCRIPTED].count.set(0);
+    let event = Event { kind: kind::END, ..Event::default() };
+    if !has(&script.select, number) {
+        return;
+    }
+    script.thread.store(number as u32, Relaxed);
+    if satisfies(&script.until, &event) {
+        tell(number, &event);
+        ask(answer::EVENT);
+    } else if sched::threads().filter(|(other, _)| has(&script.select, *other)).all(|(_, t)| t.ended.get())
+        && !waits_for_new(script)
+    {
+        ask(answer::ENDED);
+    }
+}
+
+/// Whether threads that do not exist yet are selected, too.
+fn waits_for_new(script: &Script) -> bool {
+    has(&script.select, heisen_wire::MAX_THREADS - 1)
+}
+
+/// Nobody can go on: whether the script has changed that.
+pub fn nobody() -> bool {
+    if !is_on() {
+        return false;
+    }
+    ask(answer::NOBODY);
+    true
+}
+
+/// Which of the choices takes the next step: the first of those that are waited for by name, or the default.
+pub fn choose(choices: Choices) -> usize {
+    let script = script();
+    if !is_on() || waits_for_new(script) {
+        return 0;
+    }
+    choices.iter().position(|number| has(&script.select, number)).unwrap_or(0)
+}
+
+fn hold(number: usize, event: &Event) {
+    S.held.add(number);
+    let word = &script().held[number / 64];
+    word.store(word.load(Relaxed) | 1 << (number % 64), Relaxed);
+    tell(number, event);
+}
+
+fn tell(number: usize, event: &Event) {
+    let Some(told) = script().at.get(number) else { return };
+    let Told { kind, size, address, value, number: named, args, returned, caller, pc, step, op, inside } = told;
+    kind.store(event.kind.into(), Relaxed);
+    size.store(event.size as u32, Relaxed);
+    address.store(event.address as u64, Relaxed);
+    value.store(event.value, Relaxed);
+    named.store(event.number, Relaxed);
+    args[0].store(event.args[0], Relaxed);
+    args[1].store(event.args[1], Relaxed);
+    returned.store(event.returned, Relaxed);
+    caller.store(event.caller as u64, Relaxed);
+    pc.store(event.pc as u64, Relaxed);
+    step.store(S.step.get(), Relaxed);
+    op.store(event.op.into(), Relaxed);
+    for (function, times) in inside.iter().enumerate() {
+        times.store(depth(number, function) as u8, Relaxed);
+    }
+}
+
+/// How often a thread is in a function that the script names.
+fn depth(number: usize, function: usize) -> usize {
+    let Some(frames) = STATE.frames.get(number) else { return 0 };
+    frames.of[..frames.count.get()].iter().filter(|frame| frame.get().0 == function).count()
+}
+
+/// Whether an event of the running thread satisfies a predicate.
+fn satisfies(predicate: &Predicate, event: &Event) -> bool {
+    let words = &predicate.words[..(predicate.length.load(Relaxed) as usize).min(predicate.words.len())];
+    let mut words = words.iter().map(|word| word.load(Relaxed));
+    let (mut stack, mut next) = (0u64, || words.next());
+    while let Some(word) = next() {
+        let rest = word >> 8;
+        let mut operand = || next().unwrap_or(0);
+        let truth = match word as u8 {
+            code::KINDS => rest >> event.kind & 1 != 0,
+            code::ADDRESS => {
+                let (from, to) = (operand() as usize, operand() as usize);
+                event.address < to && event.address + event.size.max(1) > from
+            }
+            code::NAMED => event.number == rest,
+            code::INSIDE => depth(me(), rest as usize & 0xff) >= (rest >> 8) as usize,
+            code::CONTROL => event.number == operand(),
+            code::ARG0 => event.args[0] == operand(),
+            code::ARG1 => event.args[1] == operand(),
+            code::VALUE => event.value == operand(),
+            code::RETURNS => event.returned == operand(),
+            code::AND | code::OR => {
+                let (last, before) = (stack & 1, stack >> 1 & 1);
+                stack >>= 2;
+                (if word as u8 == code::AND { last & before } else { last | before }) != 0
+            }
+            code::NOT => {
+                let last = stack & 1;
+                stack >>= 1;
+                last == 0
+            }
+            _ => false,
+        };
+        stack = stack << 1 | u64::from(truth);
+    }
+    stack & 1 != 0
+}
+
+/// The running thread is about to take its next step, at a scheduling point.
+pub fn stepped() {
+    let t = thread(me());
+    let op = t.op();
+    let kind = match op {
+        Op::Lock
+        | Op::TryLock
+        | Op::TimedLock
+        | Op::Relock
+        | Op::SemWait
+        | Op::SemTryWait
+        | Op::SemTimedWait
+        | Op::ReadLock
+        | Op::WriteLock
+        | Op::StreamLock => kind::LOCK,
+        Op::Unlock | Op::SemPost | Op::RwUnlock | Op::StreamUnlock => kind::UNLOCK,
+        Op::Point => kind::POINT,
+        // Told elsewhere.
+        Op::Start | Op::End | Op::MemRead | Op::MemWrite => return,
+        Op::AtomicLoad | Op::AtomicStore | Op::AtomicRmw | Op::AtomicCas => return,
+        _ => kind::OTHER,
+    };
+    let number = if op == Op::Point { t.object.get() as u64 } else { 0 };
+    happens(Event {
+        kind,
+        number,
+        address: t.object.get(),
+        pc: t.pc.get(),
+        op: op as u8,
+        ..Event::default()
+    });
+}
+
+/// The running thread begins.
+pub fn starts() {
+    if is_on() {
+        let t = thread(me());
+        let args = [t.arg.get() as u64, 0];
+        happens(Event { kind: kind::START, args, address: t.start.get(), ..Event::default() });
+    }
+}
+
+/// The running thread is about to access memory.
+#[cold]
+pub fn accesses(address: usize, size: usize, write: bool, value: u64, pc: usize) {
+    let kind = if write { kind::WRITE } else { kind::READ };
+    let t = thread(me());
+    let before = (t.op(), t.object.get(), t.pc.get());
+    t.about_to(if write { Op::MemWrite } else { Op::MemRead }, address, pc);
+    happens(Event { kind, address, size, value, pc, ..Event::default() });
+    t.about_to(before.0, before.1, before.2);
+}
+
+/// The running thread has come into a function that is instrumented.
+#[cold]
+pub extern "C" fn calls() {
+    if is_on() && race::is_on(mode::SCRIPT) {
+        let pc = crate::shim::caller!();
+        happens(Event { kind: kind::CALL, pc, ..Event::default() });
+    }
+}
+
+/// The running thread has come to a place that the script names; `sp` is its stack pointer there.
+pub fn mark(what: u32, sp: usize, registers: &[u64; 16], pc: usize) {
+    const RAX: usize = 0;
+    const RSI: usize = 6;
+    const RDI: usize = 7;
+    if !is_on() {
+        return;
+    }
+    let named = (what >> 2) as usize % MAX_NAMED;
+    let Some(frames) = STATE.frames.get(me()) else { return };
+    let number = named as u64;
+    match what & 3 {
+        ENTRY => {
+            // What lies deeper was left by a jump, or an exception.
+            while frames.count.get() > 0 && frames.of[frames.count.get() - 1].get().1 <= sp {
+                frames.count.set(frames.count.get() - 1);
+            }
+            if frames.count.get() < MAX_FRAMES {
+                frames.of[frames.count.get()].set((named, sp));
+                frames.count.set(frames.count.get() + 1);
+            }
+            let args = [registers[RDI], registers[RSI]];
+            // SAFETY: at its first instruction the stack pointer of a function is at the address that it returns to.
+            let caller = unsafe { (sp as *const usize).read() };
+            happens(Event { kind: kind::ENTER, number, args, caller, pc, ..Event::default() });
+        }
+        RETURN => {
+            happens(Event { kind: kind::RETURN, number, returned: registers[RAX], pc, ..Event::default() });
+            if let Some(found) =
+                frames.of[..frames.count.get()].iter().rposition(|frame| frame.get().0 == named)
+            {
+                frames.count.set(found);
+            }
+        }
+        LINE => happens(Event { kind: kind::LINE, number, pc, ..Event::default() }),
+        _ => {}
+    }
+}

@@ -1,0 +1,84 @@
+//! Events: what a thread is about to do. CONCURRIT (PLDI'13), section 3.1, calls them records from fields to values.
+
+use heisen_trace::Op;
+use heisen_wire::script::{self, MAX_NAMED, kind};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// What a thread is about to do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Event {
+    /// The thread.
+    pub thread: usize,
+    /// One of `heisen_wire::script::kind`.
+    pub kind: u8,
+    /// Bytes that are accessed.
+    pub size: u64,
+    /// Memory or object.
+    pub address: u64,
+    /// What is in the memory.
+    pub value: u64,
+    /// The number of a named function or line, or of a control point.
+    pub number: u64,
+    /// Arguments of a function.
+    pub args: [u64; 2],
+    /// What it returns.
+    pub returned: u64,
+    /// Where it was called from.
+    pub caller: u64,
+    /// The place in the code.
+    pub pc: u64,
+    /// The operation, of those that are scheduling points in any program.
+    pub op: Option<Op>,
+    /// How often the thread is in each of the functions that the script names.
+    pub inside: Vec<u8>,
+}
+
+impl Event {
+    /// As the runtime tells it.
+    pub fn read(thread: usize, told: &script::Event) -> Event {
+        Event {
+            thread,
+            kind: told.kind.load(Relaxed) as u8,
+            size: told.size.load(Relaxed).into(),
+            address: told.address.load(Relaxed),
+            value: told.value.load(Relaxed),
+            number: told.number.load(Relaxed),
+            args: [told.args[0].load(Relaxed), told.args[1].load(Relaxed)],
+            returned: told.returned.load(Relaxed),
+            caller: told.caller.load(Relaxed),
+            pc: told.pc.load(Relaxed),
+            op: Op::from_code(told.op.load(Relaxed) as u8),
+            inside: told.inside.iter().map(|times| times.load(Relaxed)).collect(),
+        }
+    }
+
+    /// How often the thread is in the function of this number.
+    pub fn depth(&self, function: usize) -> u8 {
+        self.inside.get(function % MAX_NAMED).copied().unwrap_or(0)
+    }
+
+    /// The word for its kind.
+    pub fn word(&self) -> &'static str {
+        word(self.kind)
+    }
+}
+
+/// The word for a kind of events.
+pub fn word(kind: u8) -> &'static str {
+    match kind {
+        kind::READ => "read",
+        kind::WRITE => "write",
+        kind::ENTER => "enter",
+        kind::RETURN => "return",
+        kind::CALL => "call",
+        kind::POINT => "control",
+        kind::LOCK => "lock",
+        kind::UNLOCK => "unlock",
+        kind::START => "start",
+        kind::END => "end",
+        kind::TEST_START => "test_start",
+        kind::TEST_END => "test_end",
+        kind::LINE => "line",
+        _ => "operation",
+    }
+}

@@ -1,0 +1,24 @@
+//! Scripts: what is known of a schedule is said, and the rest is searched.
+//!
+//! After CONCURRIT (Elmas, Burnim, Necula, Sen, PLDI'13). A script is run along with the program, once for each execution: it
+//! waits for events of threads, lets threads go on, and chooses; an oracle resolves its choices, differently each time.
+//!
+//! | module | what it is |
+//! | --- | --- |
+//! | [`source`] | the text of a script, and what it names |
+//! | [`predicate`] | sets of events |
+//! | [`event`] | what a thread is about to do |
+//! | [`oracle`] | who resolves choices, and in which order they are explored |
+//! | [`run`] | one execution: `select` and `release`, and why neither may be possible |
+//! | `language` | the words of the language, for rhai |
+//! | `library` | functions made of `select`, `release` and `choose`: figure 8 of the paper, and the patterns of section 5.1 |
+//! | [`test`] | the executions of a script, one after the other |
+
+pub mod event;
+mod language;
+mod library;
+pub mod oracle;
+pub mod predicate;
+pub mod run;
+pub mod source;
+pub mod test;

@@ -1,0 +1,177 @@
+//! Predicates: sets of events, as values that combine. CONCURRIT (PLDI'13), section 3.1.
+//!
+//! The runtime decides most of them, event by event, so they are written as a program for it; those on a thread that is held already
+//! are decided here. Both must agree.
+
+use crate::event::Event;
+use heisen_engine::look::Way;
+use heisen_wire::script::{code, kind};
+
+/// Every kind of events.
+pub const ALL_KINDS: u32 = (1 << (kind::OTHER + 1)) - 1;
+
+/// Where an access must be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// In these bytes.
+    Range(u64, u64),
+    /// In a variable, or a part of one; the name, for messages.
+    Variable(String, Way),
+}
+
+/// A set of events.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Predicate {
+    /// Those of certain kinds, as bits.
+    Kinds(u32),
+    /// Those of certain kinds that concern memory or an object.
+    On(u32, Target),
+    /// Those of one kind at a place that the script names by number.
+    Named(u8, usize),
+    /// Those of a thread that is in a function, at least so often.
+    Inside(usize, u8),
+    /// A control point with this number.
+    Control(u64),
+    /// Those with this first argument.
+    Arg0(u64),
+    /// Those with this second argument.
+    Arg1(u64),
+    /// Those of memory with this value.
+    Value(u64),
+    /// A return of this value.
+    Returns(u64),
+    /// Both.
+    And(Box<Predicate>, Box<Predicate>),
+    /// One of two.
+    Or(Box<Predicate>, Box<Predicate>),
+    /// All others.
+    Not(Box<Predicate>),
+}
+
+impl Predicate {
+    /// Whether an event is one of them. `follow` tells where a way leads now.
+    pub fn holds(&self, event: &Event, follow: &dyn Fn(&Way) -> Option<u64>) -> bool {
+        match self {
+            Predicate::Kinds(kinds) => kinds >> event.kind & 1 != 0,
+            Predicate::On(kinds, target) => {
+                let (from, to) = range(target, follow);
+                kinds >> event.kind & 1 != 0
+                    && event.address < to
+                    && event.address.wrapping_add(event.size.max(1)) > from
+            }
+            Predicate::Named(kind, number) => event.kind == *kind && event.number == *number as u64,
+            Predicate::Inside(function, depth) => event.depth(*function) >= *depth,
+            Predicate::Control(number) => event.kind == kind::POINT && event.number == *number,
+            Predicate::Arg0(value) => event.args[0] == *value,
+            Predicate::Arg1(value) => event.args[1] == *value,
+            Predicate::Value(value) => event.value == *value,
+            Predicate::Returns(value) => event.kind == kind::RETURN && event.returned == *value,
+            Predicate::And(one, other) => one.holds(event, follow) && other.holds(event, follow),
+            Predicate::Or(one, other) => one.holds(event, follow) || other.holds(event, follow),
+            Predicate::Not(one) => !one.holds(event, follow),
+        }
+    }
+
+    /// The program for the runtime.
+    pub fn compile(&self, follow: &dyn Fn(&Way) -> Option<u64>, out: &mut Vec<u64>) {
+        let word = |code: u8, rest: u64| u64::from(code) | rest << 8;
+        let kinds = |bits: u32| word(code::KINDS, bits.into());
+        match self {
+            Predicate::Kinds(bits) => out.push(kinds(*bits)),
+            Predicate::On(bits, target) => {
+                let (from, to) = range(target, follow);
+                out.extend([
+                    kinds(*bits),
+                    word(code::ADDRESS, 0),
+                    from,
+                    to,
+                    word(code::AND, 0),
+                ]);
+            }
+            Predicate::Named(kind, number) => out.extend([
+                kinds(1 << kind),
+                word(code::NAMED, *number as u64),
+                word(code::AND, 0),
+            ]),
+            Predicate::Inside(function, depth) => {
+                out.push(word(code::INSIDE, *function as u64 | u64::from(*depth) << 8));
+            }
+            Predicate::Control(number) => out.extend([
+                kinds(1 << kind::POINT),
+                word(code::CONTROL, 0),
+                *number,
+                word(code::AND, 0),
+            ]),
+            Predicate::Arg0(value) => out.extend([word(code::ARG0, 0), *value]),
+            Predicate::Arg1(value) => out.extend([word(code::ARG1, 0), *value]),
+            Predicate::Value(value) => out.extend([word(code::VALUE, 0), *value]),
+            Predicate::Returns(value) => out.extend([
+                kinds(1 << kind::RETURN),
+                word(code::RETURNS, 0),
+                *value,
+                word(code::AND, 0),
+            ]),
+            Predicate::And(one, other) | Predicate::Or(one, other) => {
+                one.compile(follow, out);
+                other.compile(follow, out);
+                let both = matches!(self, Predicate::And(..));
+                out.push(word(if both { code::AND } else { code::OR }, 0));
+            }
+            Predicate::Not(one) => {
+                one.compile(follow, out);
+                out.push(word(code::NOT, 0));
+            }
+        }
+    }
+
+    /// How many truth values its program needs at once, at most.
+    pub fn height(&self) -> usize {
+        match self {
+            Predicate::And(one, other) | Predicate::Or(one, other) => one.height().max(1 + other.height()),
+            Predicate::Not(one) => one.height(),
+            Predicate::On(..) | Predicate::Named(..) | Predicate::Control(_) | Predicate::Returns(_) => 2,
+            _ => 1,
+        }
+    }
+
+    /// The events that it is about, each by itself: what a script that has it mentions.
+    pub fn mentions(&self) -> Vec<Predicate> {
+        match self {
+            Predicate::And(one, other) | Predicate::Or(one, other) => {
+                let mut all = one.mentions();
+                all.extend(other.mentions());
+                all
+            }
+            // Everything else is too much to stop at.
+            Predicate::Not(_)
+            | Predicate::Inside(..)
+            | Predicate::Arg0(_)
+            | Predicate::Arg1(_)
+            | Predicate::Value(_) => Vec::new(),
+            _ => vec![self.clone()],
+        }
+    }
+
+    /// The kinds of events that may satisfy it, as bits.
+    pub fn kinds(&self) -> u32 {
+        match self {
+            Predicate::Kinds(kinds) | Predicate::On(kinds, _) => *kinds,
+            Predicate::Named(kind, _) => 1 << kind,
+            Predicate::Control(_) => 1 << kind::POINT,
+            Predicate::Returns(_) => 1 << kind::RETURN,
+            Predicate::Arg0(_) | Predicate::Arg1(_) => 1 << kind::ENTER | 1 << kind::START,
+            Predicate::Value(_) => 1 << kind::READ | 1 << kind::WRITE,
+            Predicate::And(one, other) => one.kinds() & other.kinds(),
+            Predicate::Or(one, other) => one.kinds() | other.kinds(),
+            Predicate::Inside(..) | Predicate::Not(_) => ALL_KINDS,
+        }
+    }
+}
+
+fn range(target: &Target, follow: &dyn Fn(&Way) -> Option<u64>) -> (u64, u64) {
+    match target {
+        Target::Range(from, to) => (*from, *to),
+        // A pointer that leads nowhere yet: nothing is there.
+        Target::Variable(_, way) => follow(way).map_or((0, 0), |at| (at, at.wrapping_add(way.size.max(1)))),
+    }
+}

@@ -1,0 +1,491 @@
+//! One execution under a script: `select` and `release`, the two commands that all else is made of. CONCURRIT (PLDI'13),
+//! section 3.3.3 and figure 5.
+//!
+//! A thread that has come to an event is held there until it is released. Whoever waits for an event of some threads lets
+//! all others run that are not held; as soon as no event can come any more, that is known, and the execution is
+//! infeasible for the script.
+
+use crate::event::Event;
+use crate::oracle::Oracle;
+use crate::predicate::{ALL_KINDS, Predicate};
+use heisen_engine::Error;
+use heisen_engine::look::{NoWay, Symbols, View, Way};
+use heisen_engine::patch::Named;
+use heisen_engine::slot::Run as Ended;
+use heisen_engine::zygote::{Came, Zygote};
+use heisen_trace::Op;
+use heisen_wire::script::{MAX_CODE, MAX_SCRIPTED, Set, answer, command, kind};
+use heisen_wire::{MAX_THREADS, state};
+use std::collections::BTreeSet;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// Threads: all, or some, or all but some. The thread expressions of figure 4.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Threads {
+    /// Whether all are meant but those in the list, rather than those.
+    pub any: bool,
+    /// The list.
+    pub list: BTreeSet<usize>,
+}
+
+impl Threads {
+    /// One thread.
+    pub fn one(thread: usize) -> Threads {
+        Threads { any: false, list: BTreeSet::from([thread]) }
+    }
+
+    /// All threads.
+    pub fn any() -> Threads {
+        Threads { any: true, list: BTreeSet::new() }
+    }
+
+    /// Whether a thread is one of them.
+    pub fn has(&self, thread: usize) -> bool {
+        self.list.contains(&thread) != self.any
+    }
+
+    /// These and another one, or all of `others`.
+    pub fn plus(mut self, others: &Threads) -> Threads {
+        match (self.any, others.any) {
+            (true, false) => self.list.retain(|thread| !others.has(*thread)),
+            (false, false) => self.list.extend(&others.list),
+            (false, true) => {
+                let list = others.list.iter().filter(|thread| !self.list.contains(thread)).copied().collect();
+                return Threads { any: true, list };
+            }
+            (true, true) => self.list.retain(|thread| !others.has(*thread)),
+        }
+        self
+    }
+
+    /// These but for others.
+    pub fn minus(mut self, others: &Threads) -> Threads {
+        match (self.any, others.any) {
+            (true, false) => self.list.extend(&others.list),
+            (false, _) => self.list.retain(|thread| !others.has(*thread)),
+            (true, true) => {
+                let list = others.list.iter().filter(|thread| !self.list.contains(thread)).copied().collect();
+                return Threads { any: false, list };
+            }
+        }
+        self
+    }
+}
+
+/// Why a script does not go on.
+#[derive(Clone, Debug)]
+pub enum Stop {
+    /// What it waits for cannot come.
+    Infeasible(String),
+    /// The program has ended.
+    Ended,
+    /// It says so.
+    EndRun,
+    /// What it assumes does not hold.
+    Assumed,
+    /// What it asserts does not hold.
+    Asserted(String),
+    /// It is wrong.
+    Wrong(String),
+    /// It names places that are not marked yet.
+    Names(Vec<Named>),
+    /// The engine cannot go on.
+    Engine(Error),
+}
+
+/// A step of the script that was done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// The line of the script.
+    pub line: Option<usize>,
+    /// What the thread has come to, in words.
+    pub what: String,
+}
+
+/// An execution under a script.
+#[derive(Debug)]
+pub struct Run {
+    zygote: Zygote,
+    symbols: Symbols,
+    named: Vec<Named>,
+    /// Resolves choices.
+    pub oracle: Oracle,
+    /// Threads that the script has seen.
+    known: BTreeSet<usize>,
+    ended: BTreeSet<usize>,
+    /// Those that are to go on with the next command.
+    released: BTreeSet<usize>,
+    mentioned: Vec<Predicate>,
+    kinds: u32,
+    /// What came of the program, once it has ended.
+    pub end: Option<Box<Ended>>,
+    /// What was done so far.
+    pub trail: Vec<Done>,
+    /// How long a select may take.
+    pub limit: Option<Duration>,
+    /// The events that were looked at in all executions.
+    pub events: u64,
+    /// Where the script is, for [`Run::trail`].
+    pub line: Option<usize>,
+    /// Commands since anything was asked of the program: a script that asks nothing more goes round in circles.
+    pub idle: u64,
+}
+
+fn write(set: &Set, threads: &Threads) {
+    let rest = if threads.any { u64::MAX } else { 0 };
+    set.iter().for_each(|word| word.store(rest, Relaxed));
+    for &thread in threads.list.iter().filter(|thread| **thread < MAX_THREADS) {
+        let word = &set[thread / 64];
+        word.store(word.load(Relaxed) ^ 1 << (thread % 64), Relaxed);
+    }
+}
+
+fn members(set: &Set) -> impl Iterator<Item = usize> {
+    set.iter().enumerate().flat_map(|(word, bits)| {
+        let bits = bits.load(Relaxed);
+        (0..64).filter(move |bit| bits >> bit & 1 != 0).map(move |bit| word * 64 + bit)
+    })
+}
+
+impl Run {
+    /// Executions of a parked program, in which these places are marked.
+    pub fn new(zygote: Zygote, symbols: Symbols, named: Vec<Named>, oracle: Oracle) -> Run {
+        Run {
+            zygote,
+            symbols,
+            named,
+            oracle,
+            known: BTreeSet::new(),
+            ended: BTreeSet::new(),
+            released: BTreeSet::new(),
+            mentioned: Vec::new(),
+            kinds: 0,
+            end: None,
+            trail: Vec::new(),
+            limit: None,
+            events: 0,
+            line: None,
+            idle: 0,
+        }
+    }
+
+    /// Begins an execution.
+    pub fn begin(&mut self) -> Result<(), Stop> {
+        self.known.clear();
+        self.ended.clear();
+        self.released.clear();
+        self.mentioned.clear();
+        self.kinds = 0;
+        self.end = None;
+        self.trail.clear();
+        self.line = None;
+        self.idle = 0;
+        let came = self.zygote.begin_script();
+        self.came(came)
+    }
+
+    /// The program goes on by itself, to its end.
+    pub fn finish(&mut self) -> Result<(), Stop> {
+        self.zygote.script().command.store(command::FINISH, Relaxed);
+        let came = self.zygote.go_on(None);
+        match self.came(came) {
+            Err(Stop::Ended) => Ok(()),
+            Ok(()) => Err(Stop::Engine(Error::Internal("the program asks a script that is over".into()))),
+            Err(stop) => Err(stop),
+        }
+    }
+
+    /// Ends the execution.
+    pub fn abandon(&mut self) {
+        if self.end.is_none() {
+            self.zygote.abandon();
+        }
+    }
+
+    fn came(&mut self, came: heisen_engine::error::Result<Came>) -> Result<(), Stop> {
+        match came.map_err(Stop::Engine)? {
+            Came::Answer => Ok(()),
+            Came::Late => Err(Stop::Infeasible(format!(
+                "no such event came within {:?}",
+                self.limit.unwrap_or_default()
+            ))),
+            Came::End(run) => {
+                self.events += u64::from(self.zygote.script().events.load(Relaxed));
+                self.end = Some(run);
+                Err(Stop::Ended)
+            }
+        }
+    }
+
+    /// The number of a function or line that the script names.
+    pub fn number(&self, place: &Named) -> Result<usize, Stop> {
+        self.named.iter().position(|named| named == place).ok_or_else(|| Stop::Names(vec![place.clone()]))
+    }
+
+    /// What a number stands for.
+    pub fn name(&self, number: usize) -> &str {
+        self.named.get(number).map_or("?", Named::name)
+    }
+
+    fn view(&mut self) -> Result<View<'_>, Stop> {
+        let pid = self.zygote.execution();
+        View::new(&mut self.symbols, pid)
+            .map_err(|e| Stop::Engine(Error::Internal(format!("the program cannot be looked at: {e}"))))
+    }
+
+    /// The way to a variable.
+    pub fn way_to(&mut self, path: &str) -> Result<Way, Stop> {
+        self.view()?.way_to(path).map_err(|why| {
+            let or = |names: &[String]| names.join(" or ");
+            Stop::Wrong(match why {
+                NoWay::NoDebugInfo => {
+                    format!("where {path} is nobody knows: the program has no debug information; compile it with -g")
+                }
+                NoWay::NoVariable(near) if near.is_empty() => {
+                    format!("the program has no global or static variable for {path}")
+                }
+                NoWay::NoVariable(near) => {
+                    format!("the program has no global or static variable for {path}; did you mean {}?", or(&near))
+                }
+                NoWay::NoField(field, others) if others.is_empty() => {
+                    format!("{path}: there is no {field}")
+                }
+                NoWay::NoField(field, others) => format!("{path}: there is no {field}, only {}", others.join(", ")),
+            })
+        })
+    }
+
+    /// Whether the program is instrumented, so that accesses of memory can be events.
+    pub fn is_instrumented(&self) -> bool {
+        self.zygote.is_instrumented()
+    }
+
+    /// Lets threads go on, when the program does so next.
+    pub fn release(&mut self, threads: &Threads) -> Result<(), Stop> {
+        self.check(threads)?;
+        self.released.extend(self.held().filter(|thread| threads.has(*thread)).collect::<Vec<_>>());
+        Ok(())
+    }
+
+    fn held(&self) -> impl Iterator<Item = usize> + '_ {
+        members(&self.zygote.script().held).filter(|thread| !self.released.contains(thread))
+    }
+
+    /// Threads that the script names must be there.
+    fn check(&self, threads: &Threads) -> Result<(), Stop> {
+        match threads.list.iter().find(|thread| !threads.any && self.ended.contains(thread)) {
+            Some(thread) => Err(Stop::Infeasible(format!("T{thread} has ended"))),
+            None => Ok(()),
+        }
+    }
+
+    /// Waits for an event of some threads, among those of a predicate; of any kind that the script mentions if there is none. Those
+    /// that have another go on.
+    pub fn select(&mut self, threads: &Threads, predicate: Option<&Predicate>) -> Result<Event, Stop> {
+        if !threads.any && threads.list.is_empty() {
+            return Err(Stop::Wrong("no thread is left to wait for".into()));
+        }
+        self.check(threads)?;
+        if let Some(event) = self.has_event(threads, predicate)? {
+            self.idle += 1;
+            return Ok(event);
+        }
+        self.idle = 0;
+        self.command(threads, predicate)?;
+        let limit = self.limit;
+        let came = self.zygote.go_on(limit);
+        if let Err(Stop::Infeasible(why)) = self.came(came) {
+            return Err(Stop::Infeasible(why));
+        } else if self.end.is_some() {
+            return Err(Stop::Ended);
+        }
+        let script = self.zygote.script();
+        let thread = script.thread.load(Relaxed) as usize;
+        match script.answer.load(Relaxed) {
+            answer::EVENT if thread < MAX_SCRIPTED => {
+                let event = Event::read(thread, &script.at[thread]);
+                self.known.insert(thread);
+                if event.kind == kind::END {
+                    self.ended.insert(thread);
+                }
+                self.note(&event);
+                Ok(event)
+            }
+            answer::EVENT => Err(Stop::Wrong(format!(
+                "T{thread} has an event, and a script can know of {MAX_SCRIPTED} threads at most"
+            ))),
+            answer::ENDED => {
+                self.ended.extend(threads.list.iter().copied());
+                Err(Stop::Infeasible(format!("T{thread} has ended before")))
+            }
+            _ => Err(Stop::Infeasible(self.why_nobody(threads))),
+        }
+    }
+
+    /// An event that a thread is held at already.
+    fn has_event(&mut self, threads: &Threads, predicate: Option<&Predicate>) -> Result<Option<Event>, Stop> {
+        let held: Vec<usize> = self.held().filter(|t| threads.has(*t) && *t < MAX_SCRIPTED).collect();
+        for thread in held {
+            let event = Event::read(thread, &self.zygote.script().at[thread]);
+            let satisfies = match predicate {
+                None => true,
+                Some(predicate) => self.holds(predicate, &event),
+            };
+            if satisfies {
+                self.known.insert(thread);
+                return Ok(Some(event));
+            }
+            self.released.insert(thread);
+        }
+        Ok(None)
+    }
+
+    fn command(&mut self, threads: &Threads, predicate: Option<&Predicate>) -> Result<(), Stop> {
+        let all = Predicate::Kinds(ALL_KINDS);
+        let until = predicate.unwrap_or(&all);
+        for mention in until.mentions() {
+            if !self.mentioned.contains(&mention) {
+                self.mentioned.push(mention);
+            }
+        }
+        self.kinds |= until.kinds();
+        const MEMORY: u32 = 1 << kind::READ | 1 << kind::WRITE | 1 << kind::CALL;
+        if until.kinds() & !MEMORY == 0 && !self.is_instrumented() {
+            return Err(Stop::Wrong(
+                "the program is not instrumented, so its accesses of memory and calls are no events; give heisen script its \
+                 source file, or compile it with heisen cc"
+                    .into(),
+            ));
+        }
+        let mentioned = self.mentioned.clone().into_iter().reduce(|one, other| {
+            Predicate::Or(Box::new(one), Box::new(other))
+        });
+        let (mut code, mut mentions) = (Vec::new(), Vec::new());
+        {
+            let view = self.view()?;
+            let follow = |way: &Way| view.follow(way);
+            until.compile(&follow, &mut code);
+            if let Some(mentioned) = &mentioned {
+                mentioned.compile(&follow, &mut mentions);
+            }
+        }
+        if code.len().max(mentions.len()) > MAX_CODE || until.height() > 64 {
+            return Err(Stop::Wrong("the predicate is too long".into()));
+        }
+        let script = self.zygote.script();
+        script.command.store(command::SELECT, Relaxed);
+        script.kinds.store(self.kinds, Relaxed);
+        for (out, words) in [(&script.until, &code), (&script.mentioned, &mentions)] {
+            for (slot, word) in out.words.iter().zip(words) {
+                slot.store(*word, Relaxed);
+            }
+            out.length.store(words.len() as u32, Relaxed);
+        }
+        write(&script.release, &Threads { any: false, list: std::mem::take(&mut self.released) });
+        write(&script.select, threads);
+        write(&script.known, &Threads { any: false, list: self.known.clone() });
+        Ok(())
+    }
+
+    fn note(&mut self, event: &Event) {
+        let what = format!("T{} {}", event.thread, self.describe(event));
+        self.trail.push(Done { line: self.line, what });
+    }
+
+    /// Whether an event is one of a predicate.
+    pub fn holds(&mut self, predicate: &Predicate, event: &Event) -> bool {
+        self.view().is_ok_and(|view| predicate.holds(event, &|way| view.follow(way)))
+    }
+
+    /// The place of an event in the source.
+    pub fn place(&mut self, event: &Event) -> Option<(String, Option<u32>)> {
+        let pc = event.pc;
+        let frames = self.view().ok()?.frame_at(pc, true);
+        let frame = frames.into_iter().next()?;
+        Some((frame.file.unwrap_or(frame.function), frame.line))
+    }
+
+    /// An event in words.
+    pub fn describe(&mut self, event: &Event) -> String {
+        let object = (event.address != 0)
+            .then(|| self.view().ok()?.object_name(event.address))
+            .flatten()
+            .unwrap_or_else(|| format!("{:#x}", event.address));
+        let what = match event.kind {
+            kind::READ => format!("is about to read {object}"),
+            kind::WRITE => format!("is about to write {object}"),
+            kind::ENTER => format!("enters {}", self.name(event.number as usize)),
+            kind::RETURN => format!("is about to return from {}", self.name(event.number as usize)),
+            kind::CALL => match self.view().ok().map(|mut view| view.frame_at(event.pc, true)) {
+                Some(frames) if !frames.is_empty() => format!("enters {}", frames[0].function),
+                _ => "enters a function".to_owned(),
+            },
+            kind::POINT => format!("is at control point {}", event.number),
+            kind::START => "starts".to_owned(),
+            kind::END => return "has ended".to_owned(),
+            kind::TEST_START => "starts the test".to_owned(),
+            kind::TEST_END => "ends the test".to_owned(),
+            kind::LINE => format!("is at {}", self.name(event.number as usize)),
+            _ if event.address == 0 => format!("is about to {}", event.op.map_or("go on", Op::name)),
+            _ => format!("is about to {} {object}", event.op.map_or("use", Op::name)),
+        };
+        match self.place(event) {
+            Some((file, Some(line))) => format!("{what} ({file}:{line})"),
+            _ => what,
+        }
+    }
+
+    /// Why no thread can go on.
+    fn why_nobody(&mut self, wanted: &Threads) -> String {
+        let mut parts = Vec::new();
+        let held: BTreeSet<usize> = members(&self.zygote.script().held).collect();
+        let threads: Vec<(usize, u32)> = self.zygote.threads().collect();
+        for (thread, told) in threads {
+            if told == state::ENDED {
+                continue;
+            }
+            if held.contains(&thread) && thread < MAX_SCRIPTED {
+                let event = Event::read(thread, &self.zygote.script().at[thread]);
+                let what = self.describe(&event);
+                parts.push((!wanted.has(thread), format!("T{thread} is held, as it {what}")));
+            } else {
+                let (op, object, pc) = self.zygote.thread(thread);
+                let name = self.view().ok().and_then(|mut view| view.object_name(object));
+                let name = name.map_or(String::new(), |name| format!(" of {name}"));
+                let place = self.view().ok().and_then(|mut view| {
+                    view.frame_at(pc, true).into_iter().find(|frame| frame.own).map(|frame| frame.place())
+                });
+                let place = place.map_or(String::new(), |place| format!(" ({place})"));
+                parts.push((
+                    !wanted.has(thread),
+                    format!("T{thread} waits in {}{name}{place}", op.map_or("?", Op::name)),
+                ));
+            }
+        }
+        parts.sort();
+        let parts: Vec<String> = parts.into_iter().map(|(_, part)| part).collect();
+        format!("no thread can go on: {}", parts.join("; "))
+    }
+
+    /// Whether a thread has ended.
+    pub fn has_ended(&mut self, thread: usize) -> bool {
+        self.ended.contains(&thread)
+            || self.zygote.threads().any(|(number, told)| number == thread && told == state::ENDED)
+    }
+
+    /// Whether a thread could take a step if it were released now.
+    pub fn is_able(&mut self, thread: usize) -> bool {
+        let able = |told| matches!(told, state::READY | state::TIMED | state::NEW);
+        self.zygote.threads().any(|(number, told)| number == thread && able(told))
+    }
+
+    /// How often a thread is in a function that the script names, where it is held.
+    pub fn depth(&self, thread: usize, function: usize) -> u8 {
+        let held = members(&self.zygote.script().held).any(|held| held == thread);
+        match self.zygote.script().at.get(thread) {
+            Some(told) if held => Event::read(thread, told).depth(function),
+            _ => 0,
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! A script, run with one execution after the other until its choices are exhausted, a bug is found, or a limit is reached.
+
+use crate::language::{self, State};
+use crate::oracle::{Oracle, Order};
+use crate::run::{Done, Run, Stop};
+use crate::source::Source;
+use heisen_engine::error::{Error, Result};
+use heisen_engine::judge::{Verdict, judge};
+use heisen_engine::look::Symbols;
+use heisen_engine::patch::{Named, Patches};
+use heisen_engine::program::Program;
+use heisen_engine::zygote::{Limits, Output, Zygote};
+use rhai::{AST, Engine, EvalAltResult, Scope};
+use std::cell::RefCell;
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How often a script may name a new place while it runs.
+const MOST_NAMES: usize = 64;
+
+/// A script and what it is run with.
+#[derive(Debug)]
+pub struct Test<'a> {
+    /// The text.
+    pub source: &'a Source,
+    /// The runtime.
+    pub runtime: &'a Path,
+    /// The program.
+    pub program: &'a Program,
+    /// What holds for its executions.
+    pub limits: Limits,
+    /// The exit status that is right.
+    pub expected: i32,
+    /// In which order choices are explored.
+    pub order: Order,
+    /// If these are given, only this sequence of choices is run.
+    pub choices: Option<Vec<usize>>,
+    /// Most executions.
+    pub executions: Option<u64>,
+    /// Most time.
+    pub time: Option<Duration>,
+}
+
+/// What a script found.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// What is wrong.
+    pub verdict: Verdict,
+    /// The line that the script was in; none if it was over.
+    pub line: Option<usize>,
+    /// The choices that lead there.
+    pub choices: Vec<usize>,
+    /// What the script had done.
+    pub trail: Vec<Done>,
+    /// Whether the same choices have led there again.
+    pub repeats: bool,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// Executions in which the script could be followed to its end, or to a bug.
+    pub executions: u64,
+    /// Executions in which it could not.
+    pub infeasible: u64,
+    /// Why, of the last one, and in which line.
+    pub why: Option<(String, Option<usize>)>,
+    /// Executions in which something did not hold that the script assumes.
+    pub assumed: u64,
+    /// Whether all choices were explored.
+    pub complete: bool,
+    /// The bug.
+    pub found: Option<Found>,
+    /// Whether the script asks for one good execution, and what it did.
+    pub exists: Option<Option<Vec<Done>>>,
+    /// Choices that were fewer than before.
+    pub diverged: u64,
+    /// Events that were looked at.
+    pub events: u64,
+    /// How long it took.
+    pub time: Duration,
+}
+
+/// What came of one execution.
+enum One {
+    Good,
+    Bug(Verdict, Option<usize>),
+    Infeasible(String, Option<usize>),
+    Assumed,
+    Names(Vec<Named>),
+}
+
+impl Test<'_> {
+    /// Runs the script. `tell` hears of each execution; its answer says whether to go on.
+    pub fn run(&self, tell: &mut dyn FnMut(&Outcome) -> bool) -> Result<Outcome> {
+        let began = Instant::now();
+        let mut named: Vec<Named> = self.source.named.iter().map(|(named, _)| named.clone()).collect();
+        let oracle = match &self.choices {
+            Some(choices) => Oracle::of(choices.clone()),
+            None => Oracle::new(self.order),
+        };
+        let (mut state, mut engine, mut ast) = self.start(&named, oracle)?;
+        let mut outcome = Outcome::default();
+        loop {
+            let one = self.one(&engine, &ast, &state)?;
+            outcome.time = began.elapsed();
+            outcome.events = state.borrow().run.events;
+            outcome.diverged = state.borrow().run.oracle.diverged;
+            match one {
+                One::Names(more) => {
+                    named.extend(more);
+                    if named.len() > self.source.named.len() + MOST_NAMES {
+                        return Err(Error::Input("the script names ever more functions and lines".into()));
+                    }
+                    let oracle = state.borrow().run.oracle.clone();
+                    drop((engine, ast, state));
+                    (state, engine, ast) = self.start(&named, oracle.again())?;
+                    continue;
+                }
+                One::Good => outcome.executions += 1,
+                One::Assumed => outcome.assumed += 1,
+                One::Infeasible(why, line) => {
+                    outcome.infeasible += 1;
+                    outcome.why = Some((why, line));
+                    if state.borrow().exists {
+                        outcome.exists.get_or_insert(None);
+                    }
+                }
+                One::Bug(verdict, line) => {
+                    outcome.executions += 1;
+                    let found = {
+                        let state = state.borrow();
+                        let (choices, trail) = (state.run.oracle.choices(), state.run.trail.clone());
+                        Found { verdict, line, choices, trail, repeats: false }
+                    };
+                    outcome.found = Some(self.again(&engine, &ast, &state, found)?);
+                    outcome.time = began.elapsed();
+                    return Ok(outcome);
+                }
+            }
+            if state.borrow().exists && matches!(outcome.exists, None | Some(None)) {
+                let good = outcome.executions > 0;
+                outcome.exists = Some(good.then(|| state.borrow().run.trail.clone()));
+                if good {
+                    return Ok(outcome);
+                }
+            }
+            let more = self.choices.is_none() && state.borrow_mut().run.oracle.restart();
+            if !more {
+                outcome.complete = self.choices.is_none();
+                return Ok(outcome);
+            }
+            let ran = outcome.executions + outcome.infeasible + outcome.assumed;
+            let over = self.executions.is_some_and(|most| ran >= most)
+                || self.time.is_some_and(|most| began.elapsed() >= most);
+            if over || !tell(&outcome) {
+                return Ok(outcome);
+            }
+        }
+    }
+
+    /// Runs the choices of a finding once more.
+    fn again(
+        &self,
+        engine: &Engine,
+        ast: &AST,
+        state: &Rc<RefCell<State>>,
+        mut found: Found,
+    ) -> Result<Found> {
+        state.borrow_mut().run.oracle = Oracle::of(found.choices.clone());
+        found.repeats = matches!(
+            self.one(engine, ast, state)?,
+            One::Bug(verdict, _) if verdict.kind == found.verdict.kind && verdict.message == found.verdict.message
+        );
+        Ok(found)
+    }
+
+    fn start(&self, named: &[Named], oracle: Oracle) -> Result<(Rc<RefCell<State>>, Engine, AST)> {
+        let mut limits = self.limits.clone();
+        limits.in_process = false;
+        limits.patches = Arc::new(Patches::with_marks(named.to_vec()));
+        let zygote = Zygote::start(self.runtime, self.program, &limits, Output::Dropped).map_err(|error| {
+            match error {
+                Error::Input(text) => Error::Input(self.with_line(&text, named)),
+                error => error,
+            }
+        })?;
+        let mut symbols = Symbols::new();
+        symbols.hide(self.runtime);
+        symbols.set_moved(limits.patches.moved());
+        let run = Run::new(zygote, symbols, named.to_vec(), oracle);
+        let state = Rc::new(RefCell::new(State::new(run)));
+        let engine = language::engine(&state);
+        let ast = engine.compile(&self.source.text).map_err(|error| {
+            Error::Input(match error.1.line() {
+                Some(line) => format!("line {line}: {}", error.0),
+                None => error.0.to_string(),
+            })
+        })?;
+        Ok((state, engine, ast))
+    }
+
+    /// A message on something that the script names, with the line.
+    fn with_line(&self, text: &str, named: &[Named]) -> String {
+        let meant = named.iter().map(Named::name).filter(|name| text.contains(*name)).max_by_key(|name| name.len());
+        match meant.and_then(|name| self.source.line_of(name)) {
+            Some(line) => format!("line {line}: {text}"),
+            None => text.to_owned(),
+        }
+    }
+
+    /// One execution.
+    fn one(&self, engine: &Engine, ast: &AST, state: &Rc<RefCell<State>>) -> Result<One> {
+        {
+            let mut state = state.borrow_mut();
+            state.stopped = None;
+            if let Err(stop) = state.run.begin() {
+                return match stop {
+                    Stop::Engine(error) => Err(error),
+                    _ => Err(Error::Uncontrolled("the program ended before main".into())),
+                };
+            }
+        }
+        let mut scope = Scope::new();
+        scope.push_constant("any", crate::run::Threads::any());
+        let ran = engine.run_ast_with_scope(&mut scope, ast);
+        let mut state = state.borrow_mut();
+        let stopped = state.stopped.take();
+        let stop = match (ran, stopped) {
+            (Ok(()), _) => state.run.finish().err().map(|stop| (stop, None)),
+            (Err(_), Some((stop, line))) => Some((stop, line)),
+            (Err(error), None) => Some(refused(&error)),
+        };
+        let line = stop.as_ref().and_then(|(_, line)| *line);
+        let one = match stop.map(|(stop, _)| stop) {
+            None | Some(Stop::Ended) => {
+                let verdict = state.run.end.as_ref().and_then(|end| judge(end, self.expected));
+                match verdict {
+                    Some(verdict) => One::Bug(verdict, line),
+                    None if line.is_some() => {
+                        One::Infeasible("the program has ended before such an event came".into(), line)
+                    }
+                    None => One::Good,
+                }
+            }
+            Some(Stop::Infeasible(why)) => One::Infeasible(why, line),
+            Some(Stop::Assumed) => One::Assumed,
+            Some(Stop::EndRun) => One::Good,
+            Some(Stop::Asserted(what)) => {
+                let kind = heisen_trace::FindingKind::Assertion;
+                let message = format!("line {} of the script: {what}", line.unwrap_or(0));
+                One::Bug(Verdict { kind, key: message.clone(), message }, line)
+            }
+            Some(Stop::Names(names)) => One::Names(names),
+            Some(Stop::Wrong(what)) => {
+                state.run.abandon();
+                return Err(Error::Input(match line {
+                    Some(line) => format!("line {line}: {what}"),
+                    None => what,
+                }));
+            }
+            Some(Stop::Engine(error)) => return Err(error),
+        };
+        state.run.abandon();
+        Ok(one)
+    }
+}
+
+/// An error of rhai's own.
+fn refused(error: &EvalAltResult) -> (Stop, Option<usize>) {
+    let line = error.position().line();
+    let text = match error.unwrap_inner() {
+        EvalAltResult::ErrorFunctionNotFound(call, _) => {
+            let name = call.split(" (").next().unwrap_or(call);
+            format!("there is no function {name} for these arguments: {call}")
+        }
+        EvalAltResult::ErrorVariableNotFound(name, _) => format!("there is no variable {name}"),
+        other => {
+            let mut other = other.to_string();
+            if let Some(at) = other.rfind(" (line ") {
+                other.truncate(at);
+            }
+            other
+        }
+    };
+    (Stop::Wrong(text), line.or(error.unwrap_inner().position().line()))
+}
