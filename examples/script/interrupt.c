@@ -15,6 +15,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <unistd.h>
 
 enum status { SUCCESS, INTERRUPTED };
 
@@ -66,6 +67,7 @@ static void *sleeper_main(void *arg) {
 
 static void *waker_main(void *arg) {
     (void)arg;
+    usleep(1000); /* the other one is asleep by now, most of the time */
     PR_Interrupt(&sleeper);
     return NULL;
 }
