@@ -354,6 +354,11 @@ pub struct ScriptArgs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
 
+    /// Cut an execution where an equivalent one had to choose a thread in the same line of the script; for scripts without
+    /// variables, but threads, that make a difference from one choice to the next
+    #[arg(long, conflicts_with = "choices")]
+    pub reduce: bool,
+
     /// Run one execution only, with these choices, as a finding tells them
     #[arg(long, value_name = "N,N,...", value_delimiter = ',', conflicts_with_all = ["oracle", "seed", "executions", "time"])]
     pub choices: Option<Vec<usize>>,

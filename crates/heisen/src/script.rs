@@ -9,9 +9,8 @@ use heisen_engine::saved::write_whole;
 use heisen_engine::zygote::Limits;
 use heisen_engine::{Error, unpack};
 use heisen_script::oracle::Order;
-use heisen_script::run::Done;
 use heisen_script::source::Source;
-use heisen_script::test::{Found, Outcome, Test};
+use heisen_script::test::{Found, Outcome, Test, Told};
 use serde_json::json;
 use std::path::Path;
 use std::sync::Arc;
@@ -41,6 +40,7 @@ pub fn run(args: &ScriptArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
             OracleName::Random => Order::Random(args.seed),
         },
         choices: args.choices.clone(),
+        reduce: args.reduce,
         executions: args.executions,
         time: args.time,
     };
@@ -68,10 +68,10 @@ pub fn run(args: &ScriptArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
     Ok(if failed { exit::FOUND } else { exit::CLEAN })
 }
 
-fn lines(trail: &[Done]) -> String {
-    let line = |done: &Done| match done.line {
-        Some(line) => format!("  line {line:>3}: {}\n", done.what),
-        None => format!("            {}\n", done.what),
+fn lines(trail: &[Told]) -> String {
+    let line = |(line, what): &Told| match line {
+        Some(line) => format!("  line {line:>3}: {what}\n"),
+        None => format!("            {what}\n"),
     };
     trail.iter().map(line).collect()
 }
@@ -85,14 +85,19 @@ fn report(args: &ScriptArgs, outcome: &Outcome) -> String {
     match (&outcome.found, &outcome.exists) {
         (Some(found), _) => out.push_str(&report_found(args, found, outcome)),
         (None, Some(Some(trail))) => {
-            out.push_str(&format!("exists: the script was followed to its end, in schedule {}\n", outcome.executions));
+            out.push_str(&format!(
+                "exists: the script was followed to its end, in schedule {}\n",
+                outcome.executions
+            ));
             out.push_str(&lines(trail));
         }
         (None, Some(None)) => out.push_str("no schedule follows the script to its end\n"),
         (None, None) if outcome.executions == 0 => {
             out.push_str("no schedule follows the script to its end, so nothing was tested\n");
         }
-        (None, None) if outcome.complete => out.push_str(&format!("ok: no bug in all {schedules} of the script\n")),
+        (None, None) if outcome.complete => {
+            out.push_str(&format!("ok: no bug in all {schedules} of the script\n"))
+        }
         (None, None) => out.push_str(&format!("nothing found: no bug in {schedules} of the script\n")),
     }
     if outcome.infeasible > 0 {
@@ -103,6 +108,10 @@ fn report(args: &ScriptArgs, outcome: &Outcome) -> String {
             out.push_str(&format!("; the last: {line}{why}"));
         }
         out.push('\n');
+    }
+    if outcome.covered > 0 {
+        let ran = count(outcome.covered, "execution");
+        out.push_str(&format!("{ran} cut, as what follows was explored by others\n"));
     }
     if outcome.assumed > 0 {
         let ran = count(outcome.assumed, "execution");
@@ -143,14 +152,15 @@ fn report_found(args: &ScriptArgs, found: &Found, outcome: &Outcome) -> String {
 }
 
 fn to_json(outcome: &Outcome) -> serde_json::Value {
-    let trail = |trail: &[Done]| -> serde_json::Value {
-        trail.iter().map(|done| json!({ "line": done.line, "what": done.what })).collect()
+    let trail = |trail: &[Told]| -> serde_json::Value {
+        trail.iter().map(|(line, what)| json!({ "line": line, "what": what })).collect()
     };
     json!({
         "executions": outcome.executions,
         "infeasible": outcome.infeasible,
         "why": outcome.why.as_ref().map(|(why, line)| json!({ "line": line, "what": why })),
         "assumed": outcome.assumed,
+        "covered": outcome.covered,
         "complete": outcome.complete,
         "diverged": outcome.diverged,
         "events": outcome.events,

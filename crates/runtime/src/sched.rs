@@ -338,7 +338,8 @@ fn look_again(able: bool) {
         if alike::wanted() {
             alike::stepped();
         }
-        if touch::wanted() {
+        // To be held is no step.
+        if touch::wanted() && !script::is_stopped() {
             touch::stepped();
         }
     }

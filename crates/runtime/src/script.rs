@@ -12,7 +12,7 @@
 use crate::choose::Choices;
 use crate::race::{self, mode};
 use crate::sched::{self, Gives, S, me, thread};
-use crate::{report, sys};
+use crate::{report, sys, touch};
 use core::cell::Cell;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use heisen_trace::Op;
@@ -24,8 +24,13 @@ use heisen_wire::script::{
 /// Most activations of named functions that are remembered of a thread.
 const MAX_FRAMES: usize = 64;
 
-/// The functions that a thread is in, of those that the script names: the number of each, and the stack pointer at its entry.
+/// What is known of a thread: the functions that it is in, of those that the script names, by the number of each and the stack
+/// pointer at its entry.
 struct Frames {
+    /// Whether it has come to an event, so that what it does there is none.
+    stopped: Cell<bool>,
+    /// Where it has just come into a function.
+    entered: Cell<usize>,
     count: Cell<usize>,
     of: [Cell<(usize, usize)>; MAX_FRAMES],
 }
@@ -41,7 +46,12 @@ unsafe impl Sync for State {}
 static STATE: State = State {
     on: Cell::new(false),
     frames: [const {
-        Frames { count: Cell::new(0), of: [const { Cell::new((0, 0)) }; MAX_FRAMES] }
+        Frames {
+            stopped: Cell::new(false),
+            entered: Cell::new(0),
+            count: Cell::new(0),
+            of: [const { Cell::new((0, 0)) }; MAX_FRAMES],
+        }
     }; MAX_SCRIPTED],
 };
 
@@ -89,7 +99,7 @@ pub fn sees_memory() -> bool {
 /// Hands over to the script, and takes its next command.
 fn ask(what: u32) {
     /// So often it is looked before the kernel is asked to wait.
-    const LOOKS: u32 = 400;
+    const LOOKS: u32 = 4000;
     let script = script();
     report::publish_threads();
     script.answer.store(what, Relaxed);
@@ -138,9 +148,24 @@ pub fn happens(event: Event) {
     {
         hold(number, &event);
     }
-    while S.held.has(number) {
-        sched::reschedule(Gives::Blocks);
+    if S.held.has(number) {
+        let stopped = &frames(number).stopped;
+        stopped.set(true);
+        while S.held.has(number) {
+            sched::reschedule(Gives::Blocks);
+        }
+        stopped.set(false);
     }
+}
+
+/// Whether the running thread has come to an event, and waits to be let go on.
+pub fn is_stopped() -> bool {
+    is_on() && frames(me()).stopped.get()
+}
+
+fn frames(number: usize) -> &'static Frames {
+    // Beyond the last, several share one: the engine refuses scripts that have to do with them.
+    &STATE.frames[number % MAX_SCRIPTED]
 }
 
 /// The running thread, which cannot be held any more, has ended.
@@ -150,7 +175,7 @@ pub fn ended() {
     if !is_on() {
         return;
     }
-    STATE.frames[number % MAX_SCRIPTED].count.set(0);
+    frames(number).count.set(0);
     let event = Event { kind: kind::END, ..Event::default() };
     if !has(&script.select, number) {
         return;
@@ -198,7 +223,8 @@ fn hold(number: usize, event: &Event) {
 
 fn tell(number: usize, event: &Event) {
     let Some(told) = script().at.get(number) else { return };
-    let Told { kind, size, address, value, number: named, args, returned, caller, pc, step, op, inside } = told;
+    let Told { kind, size, address, value, number: named, args, returned, caller, pc, step, op, inside } =
+        told;
     kind.store(event.kind.into(), Relaxed);
     size.store(event.size as u32, Relaxed);
     address.store(event.address as u64, Relaxed);
@@ -218,7 +244,7 @@ fn tell(number: usize, event: &Event) {
 
 /// How often a thread is in a function that the script names.
 fn depth(number: usize, function: usize) -> usize {
-    let Some(frames) = STATE.frames.get(number) else { return 0 };
+    let frames = frames(number);
     frames.of[..frames.count.get()].iter().filter(|frame| frame.get().0 == function).count()
 }
 
@@ -262,6 +288,9 @@ fn satisfies(predicate: &Predicate, event: &Event) -> bool {
 
 /// The running thread is about to take its next step, at a scheduling point.
 pub fn stepped() {
+    if is_stopped() {
+        return;
+    }
     let t = thread(me());
     let op = t.op();
     let kind = match op {
@@ -311,13 +340,20 @@ pub fn accesses(address: usize, size: usize, write: bool, value: u64, pc: usize)
     t.about_to(if write { Op::MemWrite } else { Op::MemRead }, address, pc);
     happens(Event { kind, address, size, value, pc, ..Event::default() });
     t.about_to(before.0, before.1, before.2);
+    if touch::wanted() {
+        touch::memory(address, size, write);
+    }
 }
 
-/// The running thread has come into a function that is instrumented.
+/// The running thread has come into a function that is instrumented; a call among its first instructions returns to `pc`.
 #[cold]
-pub extern "C" fn calls() {
+pub extern "C" fn calls(pc: usize) {
     if is_on() && race::is_on(mode::SCRIPT) {
-        let pc = crate::shim::caller!();
+        /// So far from the beginning of a function that call is, at most.
+        const NEAR: usize = 128;
+        if pc.wrapping_sub(frames(me()).entered.take()) < NEAR {
+            return;
+        }
         happens(Event { kind: kind::CALL, pc, ..Event::default() });
     }
 }
@@ -331,7 +367,7 @@ pub fn mark(what: u32, sp: usize, registers: &[u64; 16], pc: usize) {
         return;
     }
     let named = (what >> 2) as usize % MAX_NAMED;
-    let Some(frames) = STATE.frames.get(me()) else { return };
+    let frames = frames(me());
     let number = named as u64;
     match what & 3 {
         ENTRY => {
@@ -347,14 +383,16 @@ pub fn mark(what: u32, sp: usize, registers: &[u64; 16], pc: usize) {
             // SAFETY: at its first instruction the stack pointer of a function is at the address that it returns to.
             let caller = unsafe { (sp as *const usize).read() };
             happens(Event { kind: kind::ENTER, number, args, caller, pc, ..Event::default() });
+            // The same event once more, if the function is instrumented.
+            frames.entered.set(pc);
         }
         RETURN => {
-            happens(Event { kind: kind::RETURN, number, returned: registers[RAX], pc, ..Event::default() });
-            if let Some(found) =
-                frames.of[..frames.count.get()].iter().rposition(|frame| frame.get().0 == named)
-            {
+            // It is as good as left, so one who waits for that does not find the thread in there.
+            let mut inside = frames.of[..frames.count.get()].iter();
+            if let Some(found) = inside.rposition(|frame| frame.get().0 == named) {
                 frames.count.set(found);
             }
+            happens(Event { kind: kind::RETURN, number, returned: registers[RAX], pc, ..Event::default() });
         }
         LINE => happens(Event { kind: kind::LINE, number, pc, ..Event::default() }),
         _ => {}

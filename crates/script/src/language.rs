@@ -4,7 +4,7 @@
 use crate::event::Event;
 use crate::library;
 use crate::predicate::{Predicate, Target};
-use crate::run::{Done, Run, Stop, Threads};
+use crate::run::{Done, Run, Stop, Threads, What};
 use heisen_engine::patch::Named;
 use heisen_wire::script::kind;
 use rhai::{Array, Dynamic, Engine, EvalAltResult, INT, ImmutableString, NativeCallContext, Position};
@@ -54,7 +54,8 @@ fn with<T>(
     let position = context.call_position();
     state.run.line = position.line();
     if state.run.idle > MOST_IDLE {
-        let why = "the script goes round in circles: it is given the same events again, as it releases no thread";
+        let why =
+            "the script goes round in circles: it is given the same events again, as it releases no thread";
         state.stopped = Some((Stop::Wrong(why.into()), position.line()));
         return Err(terminated(position));
     }
@@ -95,18 +96,24 @@ fn list(value: Dynamic) -> Result<Vec<usize>, Stop> {
         .map(|one| {
             let kind = one.type_name().to_owned();
             let thread = one.try_cast::<Thread>().map(|thread| thread.0);
-            thread.ok_or_else(|| wrong(format!("an array of threads is needed, and it has a value of type {kind}")))
+            thread.ok_or_else(|| {
+                wrong(format!("an array of threads is needed, and it has a value of type {kind}"))
+            })
         })
         .collect()
 }
 
 fn names(array: Array) -> Result<Vec<String>, Stop> {
-    let name = |one: Dynamic| one.into_string().map_err(|kind| wrong(format!("a name is needed, not {kind}")));
+    let name =
+        |one: Dynamic| one.into_string().map_err(|kind| wrong(format!("a name is needed, not {kind}")));
     array.into_iter().map(name).collect()
 }
 
 fn count(number: INT) -> Result<usize, Stop> {
-    usize::try_from(number).ok().filter(|n| *n > 0).ok_or_else(|| wrong(format!("{number} is no number of threads")))
+    usize::try_from(number)
+        .ok()
+        .filter(|n| *n > 0)
+        .ok_or_else(|| wrong(format!("{number} is no number of threads")))
 }
 
 /// An engine that knows the language.
@@ -126,7 +133,8 @@ pub fn engine(state: &Shared) -> Engine {
             state.operations = operations;
         }
         (operations.saturating_sub(state.operations) > MOST_OPERATIONS).then(|| {
-            state.stopped = Some((wrong("an endless loop: nothing is asked of the program any more".into()), None));
+            state.stopped =
+                Some((wrong("an endless loop: nothing is asked of the program any more".into()), None));
             Dynamic::UNIT
         })
     });
@@ -143,7 +151,7 @@ pub fn engine(state: &Shared) -> Engine {
 fn print(state: &Shared, text: &str) {
     let mut state = state.borrow_mut();
     let line = state.run.line;
-    state.run.trail.push(Done { line, what: text.to_owned() });
+    state.run.trail.push(Done { line, what: What::Said(text.to_owned()) });
 }
 
 fn types(engine: &mut Engine, state: &Shared) {
@@ -195,10 +203,15 @@ fn types(engine: &mut Engine, state: &Shared) {
             let place = line.borrow_mut().run.place(event);
             place.and_then(|(_, line)| line).map_or(0, INT::from)
         })
-        .register_fn("is", move |event: Event, predicate: Predicate| is.borrow_mut().run.holds(&predicate, &event))
+        .register_fn("is", move |event: Event, predicate: Predicate| {
+            is.borrow_mut().run.holds(&predicate, &event)
+        })
         .register_fn("to_string", move |event: &mut Event| text.borrow_mut().run.describe(event));
 }
 
+/// Calls of instrumented functions, and of those that are scheduling points in any program.
+pub const CALLS: u32 =
+    1 << kind::CALL | 1 << kind::LOCK | 1 << kind::UNLOCK | 1 << kind::POINT | 1 << kind::OTHER;
 const ACCESSES: u32 = 1 << kind::READ | 1 << kind::WRITE;
 
 fn predicates(engine: &mut Engine, state: &Shared) {
@@ -207,7 +220,7 @@ fn predicates(engine: &mut Engine, state: &Shared) {
         .register_fn("|", |one: Predicate, other: Predicate| Predicate::Or(one.into(), other.into()))
         .register_fn("!", |one: Predicate| Predicate::Not(one.into()));
     for (name, kinds) in [
-        ("calls", 1 << kind::CALL),
+        ("calls", CALLS),
         ("enters", 1 << kind::ENTER),
         ("returns", 1 << kind::RETURN),
         ("at_control", 1 << kind::POINT),
@@ -246,7 +259,9 @@ fn predicates(engine: &mut Engine, state: &Shared) {
     }
     let at = state.clone();
     engine.register_fn("at", move |context: NativeCallContext<'_>, line: ImmutableString| {
-        with(&at, &context, |run| Ok(Predicate::Named(kind::LINE, run.number(&Named::Line(line.to_string()))?)))
+        with(&at, &context, |run| {
+            Ok(Predicate::Named(kind::LINE, run.number(&Named::Line(line.to_string()))?))
+        })
     });
     let inside = |run: &mut Run, function: &str, depth: INT| {
         let depth = u8::try_from(depth).ok().filter(|depth| *depth > 0);
@@ -258,9 +273,12 @@ fn predicates(engine: &mut Engine, state: &Shared) {
         with(&at, &context, |run| inside(run, &function, 1))
     });
     let at = state.clone();
-    engine.register_fn("in_func", move |context: NativeCallContext<'_>, function: ImmutableString, depth: INT| {
-        with(&at, &context, |run| inside(run, &function, depth))
-    });
+    engine.register_fn(
+        "in_func",
+        move |context: NativeCallContext<'_>, function: ImmutableString, depth: INT| {
+            with(&at, &context, |run| inside(run, &function, depth))
+        },
+    );
     let is_in = |run: &mut Run, thread: Thread, function: &str, depth: INT| {
         let number = run.number(&Named::Function(function.to_owned()))?;
         Ok(INT::from(run.depth(thread.0, number)) >= depth)
@@ -301,9 +319,12 @@ fn commands(engine: &mut Engine, state: &Shared) {
         with(&at, &context, |run| run.release(&threads(of)?))
     });
     let at = state.clone();
-    engine.register_fn("wait_for_thread", move |context: NativeCallContext<'_>, of: Dynamic, until: Predicate| {
-        with(&at, &context, |run| library::wait_for_thread(run, &threads(of)?, &until).map(Thread))
-    });
+    engine.register_fn(
+        "wait_for_thread",
+        move |context: NativeCallContext<'_>, of: Dynamic, until: Predicate| {
+            with(&at, &context, |run| library::wait_for_thread(run, &threads(of)?, &until).map(Thread))
+        },
+    );
     let at = state.clone();
     engine.register_fn(
         "wait_for_distinct_threads",
@@ -319,9 +340,12 @@ fn commands(engine: &mut Engine, state: &Shared) {
         with(&at, &context, |run| library::run_until(run, &threads(of)?, &until))
     });
     let at = state.clone();
-    engine.register_fn("run_through", move |context: NativeCallContext<'_>, of: Dynamic, until: Predicate| {
-        with(&at, &context, |run| library::run_through(run, &threads(of)?, &until))
-    });
+    engine.register_fn(
+        "run_through",
+        move |context: NativeCallContext<'_>, of: Dynamic, until: Predicate| {
+            with(&at, &context, |run| library::run_through(run, &threads(of)?, &until))
+        },
+    );
     let at = state.clone();
     engine.register_fn("choose_thread", move |context: NativeCallContext<'_>, of: Array| {
         with(&at, &context, |run| library::choose_thread(run, &list(of.into())?).map(Thread))
@@ -363,19 +387,24 @@ fn commands(engine: &mut Engine, state: &Shared) {
     engine.register_fn("assume", move |context: NativeCallContext<'_>, holds: bool| {
         with(&at, &context, |_| if holds { Ok(()) } else { Err(Stop::Assumed) })
     });
-    let asserted = |holds: bool, what: &str| if holds { Ok(()) } else { Err(Stop::Asserted(what.to_owned())) };
+    let asserted =
+        |holds: bool, what: &str| if holds { Ok(()) } else { Err(Stop::Asserted(what.to_owned())) };
     let at = state.clone();
     engine.register_fn("assert", move |context: NativeCallContext<'_>, holds: bool| {
         with(&at, &context, |_| asserted(holds, "an assertion of the script does not hold"))
     });
     let at = state.clone();
-    engine.register_fn("assert", move |context: NativeCallContext<'_>, holds: bool, what: ImmutableString| {
-        with(&at, &context, |_| asserted(holds, &what))
-    });
+    engine.register_fn(
+        "assert",
+        move |context: NativeCallContext<'_>, holds: bool, what: ImmutableString| {
+            with(&at, &context, |_| asserted(holds, &what))
+        },
+    );
     let at = state.clone();
     engine.register_fn("time_limit", move |context: NativeCallContext<'_>, seconds: INT| {
         with(&at, &context, |run| {
-            let seconds = u64::try_from(seconds).map_err(|_| wrong("a time limit is a number of seconds".into()))?;
+            let seconds =
+                u64::try_from(seconds).map_err(|_| wrong("a time limit is a number of seconds".into()))?;
             run.limit = (seconds > 0).then(|| Duration::from_secs(seconds));
             Ok(())
         })
@@ -406,9 +435,12 @@ fn patterns(engine: &mut Engine, state: &Shared) {
         with(&at, &context, |run| library::search_seq(run, count(number)?))
     });
     let at = state.clone();
-    engine.register_fn("search_in_func", move |context: NativeCallContext<'_>, number: INT, functions: Array| {
-        with(&at, &context, |run| library::search_in_func(run, count(number)?, &names(functions)?))
-    });
+    engine.register_fn(
+        "search_in_func",
+        move |context: NativeCallContext<'_>, number: INT, functions: Array| {
+            with(&at, &context, |run| library::search_in_func(run, count(number)?, &names(functions)?))
+        },
+    );
     let at = state.clone();
     engine.register_fn(
         "search_in_func_large_steps",
@@ -419,9 +451,12 @@ fn patterns(engine: &mut Engine, state: &Shared) {
         },
     );
     let at = state.clone();
-    engine.register_fn("search_in_buggy", move |context: NativeCallContext<'_>, of: Array, functions: Array| {
-        with(&at, &context, |run| library::search_in_buggy(run, &list(of.into())?, &names(functions)?))
-    });
+    engine.register_fn(
+        "search_in_buggy",
+        move |context: NativeCallContext<'_>, of: Array, functions: Array| {
+            with(&at, &context, |run| library::search_in_buggy(run, &list(of.into())?, &names(functions)?))
+        },
+    );
     let at = state.clone();
     engine.register_fn(
         "context_bounded",
@@ -434,7 +469,8 @@ fn patterns(engine: &mut Engine, state: &Shared) {
     let at = state.clone();
     engine.register_fn("exact_schedule", move |context: NativeCallContext<'_>, steps: Array| {
         with(&at, &context, |run| {
-            let steps: Result<Vec<(BTreeSet<usize>, Predicate)>, Stop> = steps.into_iter().map(step).collect();
+            let steps: Result<Vec<(BTreeSet<usize>, Predicate)>, Stop> =
+                steps.into_iter().map(step).collect();
             library::exact_schedule(run, &steps?)
         })
     });

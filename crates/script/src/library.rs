@@ -1,5 +1,6 @@
 //! Functions made of `select`, `release` and `choose`: the library of CONCURRIT (PLDI'13), figure 8, and the patterns of section 5.1.
 
+use crate::language::CALLS;
 use crate::predicate::Predicate;
 use crate::run::{Run, Stop, Threads};
 use heisen_engine::patch::Named;
@@ -19,7 +20,7 @@ const STARTS: Predicate = Predicate::Kinds(1 << kind::START);
 
 /// Every access, every call, and the end: where threads may be switched to see all interleavings.
 fn everything() -> Predicate {
-    either(Predicate::Kinds(1 << kind::READ | 1 << kind::WRITE | 1 << kind::CALL), ENDS)
+    either(Predicate::Kinds(1 << kind::READ | 1 << kind::WRITE | CALLS), ENDS)
 }
 
 /// `WaitForThread`.
@@ -75,7 +76,12 @@ pub fn choose_thread(run: &mut Run, threads: &[usize]) -> Result<usize, Stop> {
     match able.as_slice() {
         [] => Err(Stop::Infeasible("all threads to choose from are blocked".into())),
         [one] => Ok(*one),
-        able => Ok(able[run.oracle.choose(able.len())]),
+        _ if run.is_covered() => Err(Stop::Covered),
+        able => {
+            // That the thread goes on which went on last is usual.
+            let usual = able.iter().position(|thread| run.last == Some(*thread)).unwrap_or(0);
+            Ok(able[run.oracle.choose_or(able.len(), usual)])
+        }
     }
 }
 
@@ -131,7 +137,7 @@ fn within(functions: &[usize], at: Predicate) -> Predicate {
 
 /// `SearchInFunc`: every interleaving of so many threads while one of them is in one of the functions.
 pub fn search_in_func(run: &mut Run, count: usize, functions: &[String]) -> Result<(), Stop> {
-    let at = Predicate::Kinds(1 << kind::READ | 1 << kind::WRITE | 1 << kind::CALL);
+    let at = Predicate::Kinds(1 << kind::READ | 1 << kind::WRITE | CALLS);
     in_func(run, count, functions, at)
 }
 
@@ -181,7 +187,8 @@ pub fn context_bounded(run: &mut Run, bound: usize, count: usize, functions: &[S
         let thread = choose_thread(run, &threads)?;
         loop {
             run_until(run, &Threads::one(thread), &until)?;
-            let over = run.has_ended(thread) || !run.is_able(thread) || !any_inside(run, &threads, &functions);
+            let over =
+                run.has_ended(thread) || !run.is_able(thread) || !any_inside(run, &threads, &functions);
             if over || run.oracle.choose(2) == 1 {
                 break;
             }

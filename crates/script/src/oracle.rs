@@ -4,7 +4,7 @@
 //! which is a prefix of one that was run, so no sequence is run twice; an oracle differs from another by which it takes next. After
 //! the prefix it is the first choice everywhere, and the others become prefixes of their own.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The order in which choices are explored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,21 +14,32 @@ pub enum Order {
     Depth,
     /// The earliest choice first.
     Breadth,
-    /// Those first that differ least from the first choice everywhere.
+    /// Those first that differ least from what is usual: a thread goes on as long as it can. The number of preemptions bounds such a
+    /// search as in iterative context bounding (Musuvathi and Qadeer, PLDI'07).
     Few,
     /// At random, from this seed.
     Random(u64),
+}
+
+/// A choice.
+#[derive(Clone, Copy, Debug)]
+struct Taken {
+    chosen: usize,
+    options: usize,
+    /// What is chosen if nothing speaks against it.
+    usual: usize,
 }
 
 /// Resolves choices, and keeps what is left.
 #[derive(Clone, Debug)]
 pub struct Oracle {
     order: Order,
-    /// Prefixes that are left: for [`Order::Few`] and [`Order::Breadth`] the smallest is next, for [`Order::Depth`] the last.
-    left: Vec<Vec<usize>>,
-    /// The choices of this execution: which, of how many.
-    taken: Vec<(usize, usize)>,
-    /// How many of them the prefix tells.
+    /// Prefixes that are left, by what they cost and when they were found: the first is next, for [`Order::Depth`] the last.
+    left: BTreeMap<(usize, u64), Vec<usize>>,
+    found: u64,
+    /// The choices of this execution.
+    taken: Vec<Taken>,
+    /// The first of them.
     prefix: Vec<usize>,
     /// Choices that were not as they had been: there were fewer than the prefix wants.
     pub diverged: u64,
@@ -41,7 +52,8 @@ impl Oracle {
         let seed = if let Order::Random(seed) = order { seed } else { 0 };
         Oracle {
             order,
-            left: Vec::new(),
+            left: BTreeMap::new(),
+            found: 0,
             taken: Vec::new(),
             prefix: Vec::new(),
             diverged: 0,
@@ -54,15 +66,20 @@ impl Oracle {
         Oracle { prefix: choices, ..Oracle::new(Order::Depth) }
     }
 
-    /// One of `options`, which are at least one.
+    /// One of `options`, which are at least one, and of which the first is usual.
     pub fn choose(&mut self, options: usize) -> usize {
-        let at = self.taken.len();
-        let wanted = self.prefix.get(at).copied().unwrap_or(0);
+        self.choose_or(options, 0)
+    }
+
+    /// One of `options`, of which one is usual.
+    pub fn choose_or(&mut self, options: usize, usual: usize) -> usize {
+        let first = if self.order == Order::Few { usual } else { 0 };
+        let wanted = self.prefix.get(self.taken.len()).copied().unwrap_or(first);
         if wanted >= options {
             self.diverged += 1;
         }
         let chosen = wanted.min(options.saturating_sub(1));
-        self.taken.push((chosen, options));
+        self.taken.push(Taken { chosen, options, usual });
         chosen
     }
 
@@ -72,51 +89,40 @@ impl Oracle {
         self
     }
 
+    /// Whether the next choice is one of an execution before.
+    pub fn repeats(&self) -> bool {
+        self.taken.len() < self.prefix.len()
+    }
+
     /// The choices of this execution.
     pub fn choices(&self) -> Vec<usize> {
-        self.taken.iter().map(|(chosen, _)| *chosen).collect()
+        self.taken.iter().map(|taken| taken.chosen).collect()
     }
 
     /// The execution has ended. Whether there is another one, which begins now.
     pub fn restart(&mut self) -> bool {
         let taken = std::mem::take(&mut self.taken);
         // Those that differ from here on for the first time. The last choice is left first, so the last one is next.
+        let unusual = |taken: &&Taken| taken.chosen != taken.usual;
         for at in self.prefix.len()..taken.len() {
-            let (chosen, options) = taken[at];
+            let Taken { chosen, options, usual } = taken[at];
+            let before = taken[..at].iter().filter(unusual).count();
             for other in (0..options).rev().filter(|other| *other != chosen) {
-                let mut prefix: Vec<usize> = taken[..at].iter().map(|(chosen, _)| *chosen).collect();
+                let mut prefix: Vec<usize> = taken[..at].iter().map(|taken| taken.chosen).collect();
                 prefix.push(other);
-                self.left.push(prefix);
+                let cost = match self.order {
+                    Order::Few => before + usize::from(other != usual),
+                    Order::Breadth => prefix.len(),
+                    Order::Depth => 0,
+                    Order::Random(_) => self.next_random() as usize,
+                };
+                self.found += 1;
+                self.left.insert((cost, self.found), prefix);
             }
         }
-        match self.take() {
-            Some(prefix) => {
-                self.prefix = prefix;
-                true
-            }
-            None => false,
-        }
-    }
-
-    fn take(&mut self) -> Option<Vec<usize>> {
-        let cost = |prefix: &Vec<usize>| match self.order {
-            Order::Few => prefix.iter().filter(|choice| **choice != 0).count(),
-            _ => prefix.len(),
-        };
-        match self.order {
-            Order::Depth => self.left.pop(),
-            Order::Breadth | Order::Few => {
-                let first = (0..self.left.len()).min_by_key(|&at| (cost(&self.left[at]), &self.left[at]))?;
-                Some(self.left.swap_remove(first))
-            }
-            Order::Random(_) => {
-                let count = self.left.len();
-                (count > 0).then(|| {
-                    let at = (self.next_random() % count as u64) as usize;
-                    self.left.swap_remove(at)
-                })
-            }
-        }
+        let next = if self.order == Order::Depth { self.left.pop_last() } else { self.left.pop_first() };
+        self.prefix = next.as_ref().map(|(_, prefix)| prefix.clone()).unwrap_or_default();
+        next.is_some()
     }
 
     fn next_random(&mut self) -> u64 {
@@ -162,9 +168,9 @@ mod tests {
 
     /// A tree of choices by chance: how many there are depends on all that was chosen before.
     fn options(seed: u64, sequence: &[usize]) -> usize {
-        let hash = sequence.iter().fold(seed, |hash, choice| {
-            (hash ^ *choice as u64).wrapping_mul(0x100_0000_01b3).rotate_left(17)
-        });
+        let hash = sequence
+            .iter()
+            .fold(seed, |hash, choice| (hash ^ *choice as u64).wrapping_mul(0x100_0000_01b3).rotate_left(17));
         if sequence.len() > 5 { 0 } else { (hash >> 7) as usize % 4 }
     }
 
@@ -203,8 +209,8 @@ mod tests {
         let binary = |sequence: &[usize]| if sequence.len() == 3 { 0 } else { 2 };
         let first = |order, count| all(Oracle::new(order), binary)[..count].to_vec();
         assert_eq!(first(Order::Depth, 3), [[0, 0, 0], [0, 0, 1], [0, 1, 0]]);
-        assert_eq!(first(Order::Breadth, 3), [[0, 0, 0], [1, 0, 0], [0, 1, 0]]);
-        assert_eq!(first(Order::Few, 4), [[0, 0, 0], [0, 0, 1], [0, 1, 0], [1, 0, 0]]);
+        assert_eq!(first(Order::Breadth, 4), [[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0]]);
+        assert_eq!(first(Order::Few, 5), [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 0]]);
     }
 
     #[test]

@@ -80,37 +80,23 @@ impl Predicate {
             Predicate::Kinds(bits) => out.push(kinds(*bits)),
             Predicate::On(bits, target) => {
                 let (from, to) = range(target, follow);
-                out.extend([
-                    kinds(*bits),
-                    word(code::ADDRESS, 0),
-                    from,
-                    to,
-                    word(code::AND, 0),
-                ]);
+                out.extend([kinds(*bits), word(code::ADDRESS, 0), from, to, word(code::AND, 0)]);
             }
-            Predicate::Named(kind, number) => out.extend([
-                kinds(1 << kind),
-                word(code::NAMED, *number as u64),
-                word(code::AND, 0),
-            ]),
+            Predicate::Named(kind, number) => {
+                out.extend([kinds(1 << kind), word(code::NAMED, *number as u64), word(code::AND, 0)])
+            }
             Predicate::Inside(function, depth) => {
                 out.push(word(code::INSIDE, *function as u64 | u64::from(*depth) << 8));
             }
-            Predicate::Control(number) => out.extend([
-                kinds(1 << kind::POINT),
-                word(code::CONTROL, 0),
-                *number,
-                word(code::AND, 0),
-            ]),
+            Predicate::Control(number) => {
+                out.extend([kinds(1 << kind::POINT), word(code::CONTROL, 0), *number, word(code::AND, 0)])
+            }
             Predicate::Arg0(value) => out.extend([word(code::ARG0, 0), *value]),
             Predicate::Arg1(value) => out.extend([word(code::ARG1, 0), *value]),
             Predicate::Value(value) => out.extend([word(code::VALUE, 0), *value]),
-            Predicate::Returns(value) => out.extend([
-                kinds(1 << kind::RETURN),
-                word(code::RETURNS, 0),
-                *value,
-                word(code::AND, 0),
-            ]),
+            Predicate::Returns(value) => {
+                out.extend([kinds(1 << kind::RETURN), word(code::RETURNS, 0), *value, word(code::AND, 0)])
+            }
             Predicate::And(one, other) | Predicate::Or(one, other) => {
                 one.compile(follow, out);
                 other.compile(follow, out);
@@ -131,6 +117,16 @@ impl Predicate {
             Predicate::Not(one) => one.height(),
             Predicate::On(..) | Predicate::Named(..) | Predicate::Control(_) | Predicate::Returns(_) => 2,
             _ => 1,
+        }
+    }
+
+    /// Whether it depends on where a pointer leads.
+    pub fn follows(&self) -> bool {
+        match self {
+            Predicate::On(_, Target::Variable(_, way)) => !way.then.is_empty(),
+            Predicate::And(one, other) | Predicate::Or(one, other) => one.follows() || other.follows(),
+            Predicate::Not(one) => one.follows(),
+            _ => false,
         }
     }
 
@@ -171,6 +167,7 @@ impl Predicate {
 fn range(target: &Target, follow: &dyn Fn(&Way) -> Option<u64>) -> (u64, u64) {
     match target {
         Target::Range(from, to) => (*from, *to),
+        Target::Variable(_, way) if way.then.is_empty() => (way.address, way.address + way.size.max(1)),
         // A pointer that leads nowhere yet: nothing is there.
         Target::Variable(_, way) => follow(way).map_or((0, 0), |at| (at, at.wrapping_add(way.size.max(1)))),
     }

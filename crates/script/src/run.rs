@@ -16,7 +16,7 @@ use heisen_engine::zygote::{Came, Zygote};
 use heisen_trace::Op;
 use heisen_wire::script::{MAX_CODE, MAX_SCRIPTED, Set, answer, command, kind};
 use heisen_wire::{MAX_THREADS, state};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
@@ -84,6 +84,8 @@ pub enum Stop {
     EndRun,
     /// What it assumes does not hold.
     Assumed,
+    /// What follows was explored by another execution.
+    Covered,
     /// What it asserts does not hold.
     Asserted(String),
     /// It is wrong.
@@ -99,8 +101,17 @@ pub enum Stop {
 pub struct Done {
     /// The line of the script.
     pub line: Option<usize>,
-    /// What the thread has come to, in words.
-    pub what: String,
+    /// What came of it.
+    pub what: What,
+}
+
+/// What a step of a script came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// A thread has come to an event.
+    Event(Event),
+    /// The script says something.
+    Said(String),
 }
 
 /// An execution under a script.
@@ -122,6 +133,11 @@ pub struct Run {
     pub end: Option<Box<Ended>>,
     /// What was done so far.
     pub trail: Vec<Done>,
+    /// Whether executions are cut where another one has come to the same state, in the same line of the script.
+    pub reduces: bool,
+    seen: HashSet<Seen>,
+    /// The thread that has come to an event last.
+    pub last: Option<usize>,
     /// How long a select may take.
     pub limit: Option<Duration>,
     /// The events that were looked at in all executions.
@@ -131,6 +147,9 @@ pub struct Run {
     /// Commands since anything was asked of the program: a script that asks nothing more goes round in circles.
     pub idle: u64,
 }
+
+/// A state: the line of the script, the hash of what was done, and where threads are held.
+type Seen = (Option<usize>, u64, Vec<(usize, u64)>);
 
 fn write(set: &Set, threads: &Threads) {
     let rest = if threads.any { u64::MAX } else { 0 };
@@ -163,6 +182,9 @@ impl Run {
             kinds: 0,
             end: None,
             trail: Vec::new(),
+            reduces: false,
+            seen: HashSet::new(),
+            last: None,
             limit: None,
             events: 0,
             line: None,
@@ -179,9 +201,10 @@ impl Run {
         self.kinds = 0;
         self.end = None;
         self.trail.clear();
+        self.last = None;
         self.line = None;
         self.idle = 0;
-        let came = self.zygote.begin_script();
+        let came = self.zygote.begin_script(self.reduces);
         self.came(came)
     }
 
@@ -229,7 +252,8 @@ impl Run {
     }
 
     fn view(&mut self) -> Result<View<'_>, Stop> {
-        let pid = self.zygote.execution();
+        // Once it has ended, the parked program has everything at the same place.
+        let pid = if self.end.is_none() { self.zygote.execution() } else { self.zygote.pid() };
         View::new(&mut self.symbols, pid)
             .map_err(|e| Stop::Engine(Error::Internal(format!("the program cannot be looked at: {e}"))))
     }
@@ -309,7 +333,8 @@ impl Run {
                 if event.kind == kind::END {
                     self.ended.insert(thread);
                 }
-                self.note(&event);
+                self.last = Some(thread);
+                self.trail.push(Done { line: self.line, what: What::Event(event.clone()) });
                 Ok(event)
             }
             answer::EVENT => Err(Stop::Wrong(format!(
@@ -318,6 +343,11 @@ impl Run {
             answer::ENDED => {
                 self.ended.extend(threads.list.iter().copied());
                 Err(Stop::Infeasible(format!("T{thread} has ended before")))
+            }
+            // Nobody is held: that is not the script's doing.
+            _ if members(&script.held).next().is_none() => {
+                self.finish()?;
+                Err(Stop::Ended)
             }
             _ => Err(Stop::Infeasible(self.why_nobody(threads))),
         }
@@ -358,16 +388,19 @@ impl Run {
                     .into(),
             ));
         }
-        let mentioned = self.mentioned.clone().into_iter().reduce(|one, other| {
-            Predicate::Or(Box::new(one), Box::new(other))
-        });
+        let mentioned = self
+            .mentioned
+            .clone()
+            .into_iter()
+            .reduce(|one, other| Predicate::Or(Box::new(one), Box::new(other)));
         let (mut code, mut mentions) = (Vec::new(), Vec::new());
-        {
-            let view = self.view()?;
-            let follow = |way: &Way| view.follow(way);
-            until.compile(&follow, &mut code);
-            if let Some(mentioned) = &mentioned {
-                mentioned.compile(&follow, &mut mentions);
+        let all = [(Some(until), &mut code), (mentioned.as_ref(), &mut mentions)];
+        for (predicate, out) in all.into_iter().filter_map(|(predicate, out)| Some((predicate?, out))) {
+            if predicate.follows() {
+                let view = self.view()?;
+                predicate.compile(&|way| view.follow(way), out);
+            } else {
+                predicate.compile(&|_| None, out);
             }
         }
         if code.len().max(mentions.len()) > MAX_CODE || until.height() > 64 {
@@ -388,14 +421,13 @@ impl Run {
         Ok(())
     }
 
-    fn note(&mut self, event: &Event) {
-        let what = format!("T{} {}", event.thread, self.describe(event));
-        self.trail.push(Done { line: self.line, what });
-    }
-
     /// Whether an event is one of a predicate.
     pub fn holds(&mut self, predicate: &Predicate, event: &Event) -> bool {
-        self.view().is_ok_and(|view| predicate.holds(event, &|way| view.follow(way)))
+        if predicate.follows() {
+            self.view().is_ok_and(|view| predicate.holds(event, &|way| view.follow(way)))
+        } else {
+            predicate.holds(event, &|_| None)
+        }
     }
 
     /// The place of an event in the source.
@@ -404,6 +436,16 @@ impl Run {
         let frames = self.view().ok()?.frame_at(pc, true);
         let frame = frames.into_iter().next()?;
         Some((frame.file.unwrap_or(frame.function), frame.line))
+    }
+
+    /// What was done, in words, with the line of the script.
+    pub fn tell(&mut self) -> Vec<(Option<usize>, String)> {
+        let trail = self.trail.clone();
+        let mut tell = |what: &What| match what {
+            What::Event(event) => format!("T{} {}", event.thread, self.describe(event)),
+            What::Said(text) => text.clone(),
+        };
+        trail.iter().map(|done| (done.line, tell(&done.what))).collect()
     }
 
     /// An event in words.
@@ -466,6 +508,18 @@ impl Run {
         parts.sort();
         let parts: Vec<String> = parts.into_iter().map(|(_, part)| part).collect();
         format!("no thread can go on: {}", parts.join("; "))
+    }
+
+    /// There is a choice: whether what follows need not be run, as an equivalent execution has come here before. Its other choices are
+    /// explored, or will be.
+    pub fn is_covered(&mut self) -> bool {
+        if !self.reduces || self.oracle.repeats() {
+            return false;
+        }
+        let script = self.zygote.script();
+        let held = members(&script.held).filter(|thread| *thread < MAX_SCRIPTED);
+        let places = held.map(|thread| (thread, script.at[thread].pc.load(Relaxed))).collect();
+        !self.seen.insert((self.line, self.zygote.graph(), places))
     }
 
     /// Whether a thread has ended.

@@ -50,7 +50,9 @@ fn tokens(text: &str) -> Vec<Token<'_>> {
         let (piece, after) = rest.split_at(length);
         out.push(match first {
             _ if is_word(first) => Token::Word(piece),
-            _ if first.is_whitespace() || piece.starts_with("//") || piece.starts_with("/*") => Token::Gap(piece),
+            _ if first.is_whitespace() || piece.starts_with("//") || piece.starts_with("/*") => {
+                Token::Gap(piece)
+            }
             '"' | '`' => Token::Text(piece),
             sign => Token::Sign(sign),
         });
@@ -103,7 +105,9 @@ fn named(tokens: &[Token<'_>]) -> Vec<(Named, usize)> {
                     let name = text.trim_matches(['"', '`']).to_owned();
                     let place = match *word {
                         LINE => Named::Line(name),
-                        word if FUNCTIONS.iter().any(|function| word.starts_with(function)) => Named::Function(name),
+                        word if FUNCTIONS.iter().any(|function| word.starts_with(function)) => {
+                            Named::Function(name)
+                        }
                         _ => continue,
                     };
                     if !out.iter().any(|(known, _)| *known == place) {
@@ -203,7 +207,8 @@ mod tests {
             text("let [a, b] = f(1, [2;3]);\ng(a);"),
             "let whole_1 = f(1, [2;3]); let a = part(whole_1, 0, 2); let b = part(whole_1, 1, 2);\ng(a);"
         );
-        for same in ["let a = [1, 2];", "// let [a] = 1;", "\"let [a] = 1;\"", "let x = y[0]; x == [1];", ""] {
+        for same in ["let a = [1, 2];", "// let [a] = 1;", "\"let [a] = 1;\"", "let x = y[0]; x == [1];", ""]
+        {
             assert_eq!(text(same), same);
         }
         // Lines stay.
@@ -218,7 +223,8 @@ mod tests {
             "let p = enters(\"f\") & !in_func( `g` );\n// enters(\"no\")\nt.in_func(\"h\"); at(\"a.c:12\"); \
              print(\"x\"); reads(\"v\"); search_in_func(2, [\"k\", \"l\"]);",
         );
-        let names: Vec<(&str, usize)> = source.named.iter().map(|(named, line)| (named.name(), *line)).collect();
+        let names: Vec<(&str, usize)> =
+            source.named.iter().map(|(named, line)| (named.name(), *line)).collect();
         assert_eq!(names, [("f", 1), ("g", 1), ("h", 3), ("a.c:12", 3), ("k", 3), ("l", 3)]);
         assert!(matches!(source.named[3].0, Named::Line(_)));
         assert_eq!(source.line_of("h"), Some(3));

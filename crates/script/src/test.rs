@@ -2,7 +2,7 @@
 
 use crate::language::{self, State};
 use crate::oracle::{Oracle, Order};
-use crate::run::{Done, Run, Stop};
+use crate::run::{Run, Stop};
 use crate::source::Source;
 use heisen_engine::error::{Error, Result};
 use heisen_engine::judge::{Verdict, judge};
@@ -37,11 +37,16 @@ pub struct Test<'a> {
     pub order: Order,
     /// If these are given, only this sequence of choices is run.
     pub choices: Option<Vec<usize>>,
+    /// Whether executions are cut where an equivalent one was at the same choice of a thread, in the same line of the script.
+    pub reduce: bool,
     /// Most executions.
     pub executions: Option<u64>,
     /// Most time.
     pub time: Option<Duration>,
 }
+
+/// A line of the script, and what came of it, in words.
+pub type Told = (Option<usize>, String);
 
 /// What a script found.
 #[derive(Clone, Debug)]
@@ -53,7 +58,7 @@ pub struct Found {
     /// The choices that lead there.
     pub choices: Vec<usize>,
     /// What the script had done.
-    pub trail: Vec<Done>,
+    pub trail: Vec<Told>,
     /// Whether the same choices have led there again.
     pub repeats: bool,
 }
@@ -69,12 +74,14 @@ pub struct Outcome {
     pub why: Option<(String, Option<usize>)>,
     /// Executions in which something did not hold that the script assumes.
     pub assumed: u64,
+    /// Executions that were cut, as what follows was explored by others.
+    pub covered: u64,
     /// Whether all choices were explored.
     pub complete: bool,
     /// The bug.
     pub found: Option<Found>,
     /// Whether the script asks for one good execution, and what it did.
-    pub exists: Option<Option<Vec<Done>>>,
+    pub exists: Option<Option<Vec<Told>>>,
     /// Choices that were fewer than before.
     pub diverged: u64,
     /// Events that were looked at.
@@ -89,6 +96,7 @@ enum One {
     Bug(Verdict, Option<usize>),
     Infeasible(String, Option<usize>),
     Assumed,
+    Covered,
     Names(Vec<Named>),
 }
 
@@ -121,6 +129,7 @@ impl Test<'_> {
                 }
                 One::Good => outcome.executions += 1,
                 One::Assumed => outcome.assumed += 1,
+                One::Covered => outcome.covered += 1,
                 One::Infeasible(why, line) => {
                     outcome.infeasible += 1;
                     outcome.why = Some((why, line));
@@ -131,8 +140,8 @@ impl Test<'_> {
                 One::Bug(verdict, line) => {
                     outcome.executions += 1;
                     let found = {
-                        let state = state.borrow();
-                        let (choices, trail) = (state.run.oracle.choices(), state.run.trail.clone());
+                        let mut state = state.borrow_mut();
+                        let (choices, trail) = (state.run.oracle.choices(), state.run.tell());
                         Found { verdict, line, choices, trail, repeats: false }
                     };
                     outcome.found = Some(self.again(&engine, &ast, &state, found)?);
@@ -142,7 +151,7 @@ impl Test<'_> {
             }
             if state.borrow().exists && matches!(outcome.exists, None | Some(None)) {
                 let good = outcome.executions > 0;
-                outcome.exists = Some(good.then(|| state.borrow().run.trail.clone()));
+                outcome.exists = Some(good.then(|| state.borrow_mut().run.tell()));
                 if good {
                     return Ok(outcome);
                 }
@@ -152,7 +161,7 @@ impl Test<'_> {
                 outcome.complete = self.choices.is_none();
                 return Ok(outcome);
             }
-            let ran = outcome.executions + outcome.infeasible + outcome.assumed;
+            let ran = outcome.executions + outcome.infeasible + outcome.assumed + outcome.covered;
             let over = self.executions.is_some_and(|most| ran >= most)
                 || self.time.is_some_and(|most| began.elapsed() >= most);
             if over || !tell(&outcome) {
@@ -170,6 +179,7 @@ impl Test<'_> {
         mut found: Found,
     ) -> Result<Found> {
         state.borrow_mut().run.oracle = Oracle::of(found.choices.clone());
+        state.borrow_mut().run.reduces = false;
         found.repeats = matches!(
             self.one(engine, ast, state)?,
             One::Bug(verdict, _) if verdict.kind == found.verdict.kind && verdict.message == found.verdict.message
@@ -181,16 +191,17 @@ impl Test<'_> {
         let mut limits = self.limits.clone();
         limits.in_process = false;
         limits.patches = Arc::new(Patches::with_marks(named.to_vec()));
-        let zygote = Zygote::start(self.runtime, self.program, &limits, Output::Dropped).map_err(|error| {
-            match error {
+        let zygote = Zygote::start(self.runtime, self.program, &limits, Output::Dropped).map_err(
+            |error| match error {
                 Error::Input(text) => Error::Input(self.with_line(&text, named)),
                 error => error,
-            }
-        })?;
+            },
+        )?;
         let mut symbols = Symbols::new();
         symbols.hide(self.runtime);
         symbols.set_moved(limits.patches.moved());
-        let run = Run::new(zygote, symbols, named.to_vec(), oracle);
+        let mut run = Run::new(zygote, symbols, named.to_vec(), oracle);
+        run.reduces = self.reduce;
         let state = Rc::new(RefCell::new(State::new(run)));
         let engine = language::engine(&state);
         let ast = engine.compile(&self.source.text).map_err(|error| {
@@ -204,7 +215,8 @@ impl Test<'_> {
 
     /// A message on something that the script names, with the line.
     fn with_line(&self, text: &str, named: &[Named]) -> String {
-        let meant = named.iter().map(Named::name).filter(|name| text.contains(*name)).max_by_key(|name| name.len());
+        let meant =
+            named.iter().map(Named::name).filter(|name| text.contains(*name)).max_by_key(|name| name.len());
         match meant.and_then(|name| self.source.line_of(name)) {
             Some(line) => format!("line {line}: {text}"),
             None => text.to_owned(),
@@ -247,6 +259,7 @@ impl Test<'_> {
             }
             Some(Stop::Infeasible(why)) => One::Infeasible(why, line),
             Some(Stop::Assumed) => One::Assumed,
+            Some(Stop::Covered) => One::Covered,
             Some(Stop::EndRun) => One::Good,
             Some(Stop::Asserted(what)) => {
                 let kind = heisen_trace::FindingKind::Assertion;

@@ -136,7 +136,10 @@ impl View<'_> {
             let fits = frame.file.as_deref().is_some_and(|path| {
                 path == file || path.ends_with(file) && path[..path.len() - file.len()].ends_with('/')
             });
-            if fits && frame.line == Some(line) && !out.iter().any(|(function, _)| *function == frame.function) {
+            if fits
+                && frame.line == Some(line)
+                && !out.iter().any(|(function, _)| *function == frame.function)
+            {
                 out.push((frame.function.clone(), piece.start));
             }
         }
@@ -184,11 +187,8 @@ impl Variables {
         let types = Types::new(dwarf, self.units());
         let mut found = None;
         for (address, place, name) in self.each() {
-            let name = if name.is_empty() {
-                types.declared_name(place).unwrap_or_default()
-            } else {
-                demangle(name)
-            };
+            let name =
+                if name.is_empty() { types.declared_name(place).unwrap_or_default() } else { demangle(name) };
             // The last part of a qualified name is enough.
             if name == first || name.rsplit("::").next() == Some(first) {
                 found = Some((address, place));

@@ -175,9 +175,7 @@ impl<'t, 'd> Types<'t, 'd> {
         let entry = self.entry(type_)?;
         let points = matches!(
             entry.tag(),
-            gimli::DW_TAG_pointer_type
-                | gimli::DW_TAG_reference_type
-                | gimli::DW_TAG_rvalue_reference_type
+            gimli::DW_TAG_pointer_type | gimli::DW_TAG_reference_type | gimli::DW_TAG_rvalue_reference_type
         );
         points.then(|| self.target(type_.unit, &entry, gimli::DW_AT_type))?
     }

@@ -50,13 +50,19 @@ impl Zygote {
         (op, thread.object.load(Relaxed), thread.pc.load(Relaxed))
     }
 
+    /// A hash of all that was done so far, the same for equivalent executions.
+    pub fn graph(&self) -> u64 {
+        self.wire().slots[self.wire().slot.load(SeqCst) as usize % MAX_SLOTS].report.graph.load(Relaxed)
+    }
+
     /// The process of the execution that runs.
     pub fn execution(&self) -> i32 {
         self.wire().child.load(SeqCst) as i32
     }
 
-    /// Begins an execution, up to where it asks for the first command.
-    pub fn begin_script(&mut self) -> Result<Came> {
+    /// Begins an execution, up to where it asks for the first command. If `states` are asked for, [`Zygote::graph`] tells one from
+    /// another.
+    pub fn begin_script(&mut self, states: bool) -> Result<Came> {
         let script = self.script();
         script.turn.store(script_turn::PROGRAM, SeqCst);
         for set in [&script.release, &script.select, &script.known, &script.held] {
@@ -64,7 +70,8 @@ impl Zygote {
         }
         script.events.store(0, Relaxed);
         let plan = Plan::new(Policy::Default);
-        self.begin(&[Job::Plan(&plan)], Detail::Decisions, flag::SCRIPT)?;
+        let flags = flag::SCRIPT | if states { flag::STATES } else { 0 };
+        self.begin(&[Job::Plan(&plan)], Detail::End, flags)?;
         self.come()
     }
 

@@ -28,9 +28,13 @@ macro_rules! enter {
             core::arch::naked_asm!(
                 ".cfi_startproc",
                 "test byte ptr [rip + {mode}], {script}",
-                "jne {calls}",
+                "jne 2f",
                 "xor eax, eax",
                 "ret",
+                // Where in the function.
+                "2:",
+                "mov rdi, [rsp]",
+                "jmp {calls}",
                 ".cfi_endproc",
                 mode = sym $crate::race::MODE,
                 script = const $crate::race::mode::SCRIPT,
