@@ -295,15 +295,17 @@ fn prepare(args: &CheckArgs, stop: &AtomicBool) -> Result<Prepared, Error> {
         (false, true) => Extent::WithStd,
         (false, false) => Extent::Program,
     };
-    let mut program = find_program("check", args.source.as_deref(), &args.command, &args.output, extent)?;
+    let mut program =
+        find_program(("heisen check", "check"), args.source.as_deref(), &args.command, &args.output, extent)?;
     program.at_ready = args.search.at_ready;
     let options = Options { hints: args.hints, ..options(&args.search, stop)? };
     Ok(Prepared { keep: args.save.clone(), ..Prepared::new(program, options) })
 }
 
-/// The program that a command line of `heisen WHAT` means: a source file, which is compiled, or a command.
+/// The program that a command line means: a source file, which is compiled, or a command. `usage` is how the line begins, and `what` is
+/// done with the program.
 pub fn find_program(
-    what: &str,
+    (usage, what): (&str, &str),
     source: Option<&Path>,
     command: &[OsString],
     output: &Path,
@@ -318,14 +320,14 @@ pub fn find_program(
             // Without a slash, a program is looked up in PATH.
             let here = if other.components().count() == 1 && other.exists() { "./" } else { "" };
             Err(Error::Input(format!(
-                "{shown} is not a .c, .cc, .cpp or .rs file; to {what} an executable write: heisen {what} -- {here}{shown} \
+                "{shown} is not a .c, .cc, .cpp or .rs file; to {what} an executable write: {usage} -- {here}{shown} \
                  [ARGS]"
             )))
         }
         (None, Some((program, arguments))) => Program::find(program, arguments.to_vec()),
-        (None, None) => Err(Error::Input(format!(
-            "nothing to {what}; write: heisen {what} -- PROG [ARGS], or heisen {what} FILE.c"
-        ))),
+        (None, None) => {
+            Err(Error::Input(format!("nothing to {what}; write: {usage} -- PROG [ARGS], or {usage} FILE.c")))
+        }
     }
 }
 

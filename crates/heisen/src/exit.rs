@@ -17,7 +17,7 @@ Exit codes:
   1    found: a bug, or for replay the same bug again
   2    usage or bad input
   3    the program could not be controlled
-  4    replay diverged: the schedule could not be followed, or led elsewhere
+  4    replay diverged: the schedule could not be followed, or led elsewhere; or no schedule follows a script
   5    internal error
   130  interrupted (the search is saved; the message says how to continue)";
 

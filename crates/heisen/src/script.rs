@@ -22,7 +22,13 @@ pub fn run(args: &ScriptArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
         .map_err(|e| Error::Input(format!("{} cannot be read: {e}", args.script.display())))?;
     let source = Source::new(&text);
     let extent = if args.no_instrument { Extent::AsItIs } else { Extent::Program };
-    let program = find_program("script", args.source.as_deref(), &args.command, &args.output, extent)?;
+    let program = find_program(
+        ("heisen script SCRIPT.rhai", "run"),
+        args.source.as_deref(),
+        &args.command,
+        &args.output,
+        extent,
+    )?;
     let runtime = unpack::runtime()?;
     let mut limits = Limits { steps: args.steps, hang: args.hang, stop: stop.clone(), ..Limits::default() };
     // Which accesses conflict is not the script's business, and atomics of libraries are no events.
@@ -65,7 +71,11 @@ pub fn run(args: &ScriptArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
         return Ok(exit::INTERRUPTED);
     }
     let failed = outcome.found.is_some() || matches!(outcome.exists, Some(None));
-    Ok(if failed { exit::FOUND } else { exit::CLEAN })
+    Ok(match outcome.executions {
+        _ if failed => exit::FOUND,
+        0 => exit::DIVERGED,
+        _ => exit::CLEAN,
+    })
 }
 
 fn lines(trail: &[Told]) -> String {
@@ -115,11 +125,12 @@ fn report(args: &ScriptArgs, outcome: &Outcome) -> String {
     }
     if outcome.assumed > 0 {
         let ran = count(outcome.assumed, "execution");
-        out.push_str(&format!("{ran} left out, as they are not what the script assumes\n"));
+        out.push_str(&format!("{ran} left out by what the script assumes\n"));
     }
     if outcome.diverged > 0 {
         let choices = count(outcome.diverged, "choice");
-        out.push_str(&format!("{choices} could not be taken as before: something is not controlled\n"));
+        let why = if args.choices.is_some() { "there are not so many" } else { "something is not controlled" };
+        out.push_str(&format!("{choices} could not be taken: {why}\n"));
     }
     let events = count(outcome.events, "event");
     out.push_str(&format!("{events}, {:.2} s\n", outcome.time.as_secs_f64()));
@@ -134,7 +145,7 @@ fn report_found(args: &ScriptArgs, found: &Found, outcome: &Outcome) -> String {
     };
     out.push_str(&format!("in schedule {} of the script, {place}\n", outcome.executions));
     if found.trail.len() > SHOWN {
-        out.push_str(&format!("  ({} steps before)\n", found.trail.len() - SHOWN));
+        out.push_str(&format!("  ({} before)\n", count((found.trail.len() - SHOWN) as u64, "step")));
     }
     out.push_str(&lines(&found.trail[found.trail.len().saturating_sub(SHOWN)..]));
     let choices: Vec<String> = found.choices.iter().map(usize::to_string).collect();

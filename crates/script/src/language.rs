@@ -149,9 +149,8 @@ pub fn engine(state: &Shared) -> Engine {
 }
 
 fn print(state: &Shared, text: &str) {
-    let mut state = state.borrow_mut();
-    let line = state.run.line;
-    state.run.trail.push(Done { line, what: What::Said(text.to_owned()) });
+    // Rhai does not tell where it is.
+    state.borrow_mut().run.trail.push(Done { line: None, what: What::Said(text.to_owned()) });
 }
 
 fn types(engine: &mut Engine, state: &Shared) {
@@ -189,12 +188,13 @@ fn types(engine: &mut Engine, state: &Shared) {
         .register_get("arg1", |event: &mut Event| event.args[1] as INT)
         .register_get("returned", |event: &mut Event| event.returned as INT)
         .register_get("caller", |event: &mut Event| event.caller as INT)
-        .register_get("control", |event: &mut Event| event.number as INT);
+        .register_get("control", |event: &mut Event| if event.kind == kind::POINT { event.number as INT } else { 0 });
     let (function, file, line, is, text) =
         (state.clone(), state.clone(), state.clone(), state.clone(), state.clone());
     engine
         .register_get("function", move |event: &mut Event| {
-            function.borrow().run.name(event.number as usize).to_owned()
+            let named = matches!(event.kind, kind::ENTER | kind::RETURN | kind::LINE);
+            if named { function.borrow().run.name(event.number as usize).to_owned() } else { String::new() }
         })
         .register_get("file", move |event: &mut Event| {
             file.borrow_mut().run.place(event).map_or_else(String::new, |(file, _)| file)
@@ -203,15 +203,15 @@ fn types(engine: &mut Engine, state: &Shared) {
             let place = line.borrow_mut().run.place(event);
             place.and_then(|(_, line)| line).map_or(0, INT::from)
         })
-        .register_fn("is", move |event: Event, predicate: Predicate| {
+        .register_fn("satisfies", move |event: Event, predicate: Predicate| {
             is.borrow_mut().run.holds(&predicate, &event)
         })
         .register_fn("to_string", move |event: &mut Event| text.borrow_mut().run.describe(event));
 }
 
-/// Calls of instrumented functions, and of those that are scheduling points in any program.
+/// Calls of instrumented functions, of those that the script names, and of those that are scheduling points in any program.
 pub const CALLS: u32 =
-    1 << kind::CALL | 1 << kind::LOCK | 1 << kind::UNLOCK | 1 << kind::POINT | 1 << kind::OTHER;
+    1 << kind::CALL | 1 << kind::ENTER | 1 << kind::LOCK | 1 << kind::UNLOCK | 1 << kind::POINT | 1 << kind::OTHER;
 const ACCESSES: u32 = 1 << kind::READ | 1 << kind::WRITE;
 
 fn predicates(engine: &mut Engine, state: &Shared) {

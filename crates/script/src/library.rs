@@ -149,11 +149,16 @@ pub fn search_in_func_large_steps(run: &mut Run, count: usize, functions: &[Stri
 fn in_func(run: &mut Run, count: usize, functions: &[String], at: Predicate) -> Result<(), Stop> {
     let (threads, functions) = enter(run, count, functions)?;
     let until = within(&functions, at);
-    while any_inside(run, &threads, &functions) {
-        let thread = choose_thread(run, &threads)?;
+    loop {
+        // One that has left them has nothing more to do with the others.
+        let inside: Vec<usize> =
+            threads.iter().copied().filter(|thread| any_inside(run, &[*thread], &functions)).collect();
+        if inside.is_empty() {
+            return Ok(());
+        }
+        let thread = choose_thread(run, &inside)?;
         run_until(run, &Threads::one(thread), &until)?;
     }
-    Ok(())
 }
 
 /// Waits for so many threads that enter one of the functions; they, and the numbers of the functions.

@@ -222,6 +222,7 @@ impl Run {
     /// Ends the execution.
     pub fn abandon(&mut self) {
         if self.end.is_none() {
+            self.events += u64::from(self.zygote.script().events.load(Relaxed));
             self.zygote.abandon();
         }
     }

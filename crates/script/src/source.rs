@@ -1,4 +1,5 @@
-//! The text of a script. It is rhai, but for one thing: `let [a, b] = …;` takes an array apart.
+//! The text of a script. It is rhai, but for two things: `let [a, b] = …;` takes an array apart, and `event.thread` is
+//! allowed, though rhai keeps the word for itself.
 
 use heisen_engine::patch::Named;
 
@@ -157,6 +158,8 @@ fn rewrite(tokens: &[Token<'_>]) -> String {
             _ => {}
         }
         match token {
+            // A word that rhai keeps for itself.
+            Token::Word("thread") if at > 0 && tokens[at - 1] == Token::Sign('.') => out.push_str("tid"),
             Token::Word(text) | Token::Text(text) | Token::Gap(text) => out.push_str(text),
             Token::Sign(sign) => out.push(*sign),
         }
@@ -211,6 +214,7 @@ mod tests {
         {
             assert_eq!(text(same), same);
         }
+        assert_eq!(text("e.thread; thread()"), "e.tid; thread()");
         // Lines stay.
         let lines = "let [a,\n b] =\n f();\nh();";
         assert_eq!(text(lines).lines().count(), 4);

@@ -242,7 +242,7 @@ impl Test<'_> {
         let stopped = state.stopped.take();
         let stop = match (ran, stopped) {
             (Ok(()), _) => state.run.finish().err().map(|stop| (stop, None)),
-            (Err(_), Some((stop, line))) => Some((stop, line)),
+            (Err(error), Some((stop, line))) => Some((stop, line.or(error.position().line()))),
             (Err(error), None) => Some(refused(&error)),
         };
         let line = stop.as_ref().and_then(|(_, line)| *line);

@@ -31,7 +31,7 @@ pub struct Way {
 /// Why there is no way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoWay {
-    /// Nothing has debug information.
+    /// The program has no debug information.
     NoDebugInfo,
     /// There is no such variable; those with the nearest names.
     NoVariable(Vec<String>),
@@ -79,7 +79,7 @@ impl View<'_> {
                 continue;
             }
             out.extend(module.symbols().sized().map(|symbol| NamedFunction {
-                name: demangle(&symbol.name()),
+                name: original(demangle(&symbol.name())),
                 start: symbol.address.wrapping_add(image.bias),
                 end: symbol.address.wrapping_add(symbol.size).wrapping_add(image.bias),
                 system: module.system,
@@ -96,7 +96,7 @@ impl View<'_> {
         let mut worst = None;
         for image in &self.images {
             let Some(debug) = self.module(image).and_then(|module| module.debug()) else { continue };
-            any = true;
+            any |= image.main;
             let found = debug.with_variables(|dwarf, variables| variables.way_to(dwarf, path, &mut names));
             match found {
                 Some(Ok(mut way)) => {
@@ -144,6 +144,18 @@ impl View<'_> {
             }
         }
         out.into_iter().map(|(_, address)| address).collect()
+    }
+}
+
+/// The name of the function that gcc has made a variant of, such as `add` of `add.constprop.0`. A part of one is none.
+fn original(name: String) -> String {
+    match name.split_once('.') {
+        Some((whole, variant))
+            if ["constprop", "isra", "lto_priv"].iter().any(|kind| variant.starts_with(kind)) =>
+        {
+            whole.to_owned()
+        }
+        _ => name,
     }
 }
 
@@ -273,6 +285,13 @@ mod tests {
         assert_eq!(nearest("JS_newContext", all()), ["JS_NewContext"]);
         assert_eq!(nearest("js_gc", all()), ["js_GC"]);
         assert_eq!(nearest("something", all()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn variants() {
+        let names =
+            ["add", "add.constprop.0", "add.isra.0", "add.cold", "add.part.0"].map(|n| original(n.into()));
+        assert_eq!(names, ["add", "add", "add", "add.cold", "add.part.0"]);
     }
 
     #[test]

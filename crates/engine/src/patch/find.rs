@@ -424,7 +424,7 @@ mod tests {
     fn pieces(bytes: &[u8]) -> Vec<(u64, u64, bool)> {
         let texts = [Text { start: 0x1000, bytes: bytes.to_vec() }];
         let functions = [(0x1000, 0x1000 + bytes.len() as u64)];
-        let found = find(&texts, &functions, &|_, _| Vec::new());
+        let found = find(&texts, &functions, &|_, _| Vec::new(), &Marks::new(), true);
         found.pieces.iter().map(|p| (p.start() - 0x1000, p.end() - 0x1000, p.trap)).collect()
     }
 
@@ -463,7 +463,7 @@ mod tests {
     fn what_is_no_function_is_left_alone() {
         let odd = |bytes: &[u8]| {
             let texts = [Text { start: 0x1000, bytes: bytes.to_vec() }];
-            let found = find(&texts, &[(0x1000, 0x1000 + bytes.len() as u64)], &|_, _| Vec::new());
+            let found = find(&texts, &[(0x1000, 0x1000 + bytes.len() as u64)], &|_, _| Vec::new(), &Marks::new(), true);
             (found.sites, found.odd)
         };
         // A jump into the middle of an instruction.

@@ -3,7 +3,7 @@
 
 use super::find::Text;
 use crate::error::{Error, Result};
-use crate::look::{View, nearest};
+use crate::look::{NamedFunction, View, nearest};
 use heisen_wire::patch::{ENTRY, LINE, RETURN};
 use heisen_wire::script::MAX_NAMED;
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl};
@@ -55,7 +55,7 @@ pub fn find(named: &[Named], view: &mut View<'_>, texts: &[Text]) -> Result<Mark
                     }
                 }
                 if !any {
-                    return Err(no_function(name, functions.iter().map(|f| f.name.clone()).collect()));
+                    return Err(no_function(name, &functions));
                 }
             }
             Named::Line(name) => {
@@ -78,10 +78,10 @@ pub fn find(named: &[Named], view: &mut View<'_>, texts: &[Text]) -> Result<Mark
     Ok(marks)
 }
 
-fn no_function(name: &str, all: Vec<String>) -> Error {
-    let near = nearest(name, all.iter().cloned());
+fn no_function(name: &str, all: &[NamedFunction]) -> Error {
+    let near = nearest(name, all.iter().map(|function| function.name.clone()));
     let hint = match near.as_slice() {
-        [] if all.is_empty() => "; the program has no symbols: do not strip it".to_owned(),
+        _ if all.iter().all(|function| function.system) => "; the program has no symbols: do not strip it".to_owned(),
         [] => "; if it was inlined, compile with -fno-inline or mark it __attribute__((noinline))".to_owned(),
         near => format!("; did you mean {}?", near.join(" or ")),
     };

@@ -1,0 +1,417 @@
+//! `heisen script`: what the language says happens, counted; the scripts of CONCURRIT's appendix; and scripts that are wrong.
+
+mod common;
+
+use common::{heisen, root, run, scratch};
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// Runs a script on a C program; the exit code, the result, and what was said.
+fn script(script: &str, program: &str, args: &[&str]) -> (i32, Value, String) {
+    let directory = scratch();
+    std::fs::write(directory.path().join("p.c"), program).expect("the program is written");
+    std::fs::write(directory.path().join("s.rhai"), script).expect("the script is written");
+    scripted(directory.path(), &[args, &["s.rhai", "p.c"]].concat())
+}
+
+fn scripted(directory: &Path, args: &[&str]) -> (i32, Value, String) {
+    let ran = run(heisen(directory).args(["script", "--json", "-"]).args(args));
+    let json = serde_json::from_str(&ran.out).unwrap_or(Value::Null);
+    (ran.code, json, ran.err)
+}
+
+/// A script that finds nothing wrong in all of its schedules: how many they are.
+#[track_caller]
+fn clean(text: &str, program: &str, args: &[&str]) -> Value {
+    let (code, json, said) = script(text, program, args);
+    assert_eq!((code, &json["found"]), (0, &Value::Null), "{text}: {said}{json:#}");
+    json
+}
+
+/// Two threads that pass so many control points each, and a function of two arguments.
+fn points(count: usize) -> String {
+    format!(
+        "#include <heisen.h>\n#include <pthread.h>\n\
+         static struct {{ int first; struct {{ long second; }} in[2]; }} all;\nstatic int *to = &all.first;\nstatic volatile long total;\n\
+         static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\n\
+         __attribute__((noinline)) static long add(long a, long b) {{ return a + b + (*to == 77); }}\n\
+         static void *work(void *number) {{\n\
+             for (int i = 0; i < {count}; i++) heisen_point_at(i);\n\
+             total += add((long)number, 40);\n\
+             pthread_mutex_lock(&m);\n\
+             all.in[1].second += 3;\n\
+             pthread_mutex_unlock(&m);\n\
+             return 0;\n\
+         }}\n\
+         int main(void) {{\n\
+             pthread_t t[2];\n\
+             for (long i = 0; i < 2; i++) pthread_create(&t[i], 0, work, (void *)(i + 1));\n\
+             for (int i = 0; i < 2; i++) pthread_join(t[i], 0);\n\
+             return 0;\n\
+         }}\n"
+    )
+}
+
+const BOTH: &str = "let [a, b] = wait_for_distinct_threads(2, starts());\n";
+const INTERLEAVE: &str =
+    "while !a.has_ended || !b.has_ended {\n    run_until(choose_thread([a, b]), UNTIL);\n}\n";
+
+fn interleaved(until: &str) -> String {
+    format!("{BOTH}{}", INTERLEAVE.replace("UNTIL", until))
+}
+
+/// The orders of two sequences of so many steps.
+fn orders(steps: u64) -> u64 {
+    (1..=steps).fold(1, |orders, i| orders * (steps + i) / i)
+}
+
+#[test]
+fn schedules_are_counted() {
+    // One after the other: 2.
+    assert_eq!(clean(&interleaved("ends()"), &points(2), &[])["executions"], 2);
+    for count in 0..4 {
+        // Each thread comes to so many points, and to its end.
+        let all = clean(&interleaved("at_control() | ends()"), &points(count), &[]);
+        assert_eq!(all["executions"], orders(count as u64 + 1), "{all:#}");
+        assert_eq!((&all["complete"], &all["infeasible"]), (&true.into(), &0.into()), "{all:#}");
+    }
+    // Only one of the points.
+    let one = clean(&interleaved("at_control(1) | ends()"), &points(3), &[]);
+    assert_eq!(one["executions"], orders(2));
+}
+
+#[test]
+fn every_oracle_explores_the_same() {
+    for oracle in ["depth", "breadth", "few", "random"] {
+        let all = clean(&interleaved("at_control() | ends()"), &points(2), &["--oracle", oracle]);
+        assert_eq!(
+            (&all["executions"], &all["complete"]),
+            (&orders(3).into(), &true.into()),
+            "{oracle}: {all:#}"
+        );
+        let some = clean(
+            &interleaved("at_control() | ends()"),
+            &points(2),
+            &["--oracle", oracle, "--executions", "7"],
+        );
+        assert_eq!(
+            (&some["executions"], &some["complete"]),
+            (&7.into(), &false.into()),
+            "{oracle}: {some:#}"
+        );
+    }
+}
+
+/// Points have nothing to do with each other, so where a thread is chosen the past makes no difference: each pair of
+/// places is gone on from once.
+#[test]
+fn covered_executions_are_cut() {
+    let all = clean(&interleaved("at_control() | ends()"), &points(6), &["--reduce"]);
+    let (whole, cut) =
+        (all["executions"].as_u64().expect("a number"), all["covered"].as_u64().expect("a number"));
+    assert!(whole + cut < 200 && cut > 10 && orders(7) == 3432, "{all:#}");
+}
+
+/// The test of section 4 of the paper, by `select` and `release` alone.
+#[test]
+fn select_and_release() {
+    let text = "let e1 = select(any, starts()); let t1 = e1.thread;\n\
+        let e2 = select(any - t1, starts()); let t2 = e2.tid;\n\
+        while !t1.has_ended || !t2.has_ended {\n\
+            let left = []; if !t1.has_ended { left.push(t1); } if !t2.has_ended { left.push(t2); }\n\
+            let t = choose(left);\n\
+            loop {\n\
+                release(t);\n\
+                let e = select(t, at_control() | ends());\n\
+                if e.kind == \"control\" || e.kind == \"end\" { break; }\n\
+            }\n\
+        }\n";
+    assert_eq!(clean(text, &points(2), &[])["executions"], orders(3));
+}
+
+#[test]
+fn predicates() {
+    // What a thread is held at satisfies what it was waited for, also by the engine's own reckoning, and not its opposite.
+    for until in [
+        "enters(\"add\")",
+        "enters(\"add\") & with_arg0(2) & with_arg1(40)",
+        "returns(\"add\") & returns_value(42)",
+        "returns(\"add\") & returns_value(41)",
+        "in_func(\"add\") & reads(\"all.first\")",
+        "in_func(\"add\", 1) & reads(\"to->first\") | reads(\"to\")",
+        "reads(\"all.in[1].second\") & with_value(3)",
+        "writes(\"all.in[1]\")",
+        "accesses(\"all\") & !reads()",
+        "locks(\"m\")",
+        "unlocks(\"m\")",
+        "locks() & !locks(\"all\")",
+        "at_control(1)",
+        "starts()",
+        "at(\"p.c:12\")",
+        "calls() & !at_control()",
+    ] {
+        if until.contains("to->") {
+            // No such field: an int has none.
+            let (code, _, said) = script(&format!("wait_for_thread(any, {until});"), &points(2), &[]);
+            assert_eq!(code, 2, "{said}");
+            continue;
+        }
+        let text = format!(
+            "let e = select(any, {until});\nassert(e.satisfies({until}), `${{e}}`);\nassert(!e.satisfies(!({until})), `${{e}}`);\n"
+        );
+        clean(&text, &points(2), &[]);
+    }
+    // And what is not so never is.
+    for until in [
+        "enters(\"add\") & with_arg0(3)",
+        "returns(\"add\") & returns_value(43)",
+        "in_func(\"add\") & locks()",
+        "in_func(\"add\", 2)",
+        "at_control(2)",
+        "reads(\"all.in[0]\")",
+        "reads(\"all.first\") & with_value(1)",
+    ] {
+        let (code, json, said) = script(&format!("wait_for_thread(any, {until});"), &points(2), &[]);
+        assert_eq!((code, &json["infeasible"]), (4, &1.into()), "{until}: {said}{json:#}");
+    }
+}
+
+#[test]
+fn fields_of_events() {
+    let text = "let e = select(any, enters(\"add\"));\n\
+        assert(e.kind == \"enter\" && e.function == \"add\" && e.arg0 == 1 && e.arg1 == 40 && e.thread.number == 1);\n\
+        assert(e.file == \"p.c\" && e.line > 5 && e.caller != 0);\n\
+        release(e.thread);\n\
+        e = select(e.thread, reads(\"all.in[1].second\"));\n\
+        assert(e.size == 8 && e.value == 0 && e.address != 0);\n\
+        run_until(e.thread, ends());\n\
+        e = select(any, returns(\"add\"));\n\
+        assert(e.returned == 42);\n";
+    clean(text, &points(1), &[]);
+}
+
+#[test]
+fn a_program_that_is_not_instrumented() {
+    let directory = scratch();
+    let file = directory.path().join("p.c");
+    std::fs::write(&file, points(2)).expect("written");
+    let include = format!("-I{}", root().join("include").display());
+    let mut cc = std::process::Command::new("cc");
+    let built =
+        cc.args(["-O2", "-pthread", &include, "-o"]).arg(directory.path().join("p")).arg(&file).status();
+    assert!(built.is_ok_and(|status| status.success()));
+    // Functions are breakpoints, by symbols alone.
+    let text = "let [a, b] = wait_for_distinct_threads(2, enters(\"add\"));\nrun_until(b, returns(\"add\") & returns_value(42));\n\
+        assert(!b.in_func(\"add\") && a.in_func(\"add\"));\nrun_until(b, ends());\n";
+    std::fs::write(directory.path().join("s.rhai"), text).expect("written");
+    let (code, json, said) = scripted(directory.path(), &["s.rhai", "--", "./p"]);
+    assert_eq!((code, &json["executions"]), (0, &1.into()), "{said}{json:#}");
+    std::fs::write(directory.path().join("s.rhai"), "\nwait_for_thread(any, writes());").expect("written");
+    let (code, _, said) = scripted(directory.path(), &["s.rhai", "--", "./p"]);
+    assert_eq!(code, 2);
+    assert!(said.contains("line 2: the program is not instrumented") && said.contains("heisen cc"), "{said}");
+}
+
+#[test]
+fn tests_that_ask_for_one_execution() {
+    let (code, json, _) = script("exists();\nwait_for_thread(any, at_control(1));", &points(2), &[]);
+    assert_eq!((code, json["exists"].is_array()), (0, true), "{json:#}");
+    let (code, json, _) = script("exists();\nwait_for_thread(any, at_control(2));", &points(2), &[]);
+    assert_eq!((code, &json["exists"], &json["infeasible"]), (1, &Value::Null, &1.into()), "{json:#}");
+    // What is assumed leaves executions out.
+    let text = format!("{BOTH}let t = choose_thread([a, b]);\nassume(t == b);\nrun_until(t, ends());");
+    let all = clean(&text, &points(2), &[]);
+    assert_eq!((&all["executions"], &all["assumed"]), (&1.into(), &1.into()), "{all:#}");
+}
+
+#[test]
+fn a_finding_is_repeated_by_its_choices() {
+    let text = format!(
+        "{BOTH}for t in permute([a, b]) {{ run_until(t, ends()); }}\nassert(choose(1, 2) != 2, \"two\");"
+    );
+    let (code, json, said) = script(&text, &points(1), &[]);
+    assert_eq!((code, &json["executions"]), (1, &2.into()), "{said}{json:#}");
+    let found = &json["found"];
+    assert_eq!(found["message"], "line 3 of the script: two");
+    assert_eq!((&found["choices"], &found["repeats"]), (&json!([0, 1]), &true.into()), "{json:#}");
+    for (choices, expected) in [("0,1", 1), ("1,1", 1), ("1,0", 0)] {
+        let (code, json, _) = script(&text, &points(1), &["--choices", choices]);
+        assert_eq!((code, &json["executions"]), (expected, &1.into()), "{json:#}");
+    }
+}
+
+#[test]
+fn patterns() {
+    let counted = |text: &str, count: usize| clean(text, &points(count), &[])["executions"].clone();
+    assert_eq!(counted("search_seq(2);", 2), 2);
+    // Each thread has two points in `work`, and leaves it.
+    assert_eq!(counted("search_in_func_large_steps(2, [\"work\"]);", 2), orders(3));
+    assert_eq!(
+        counted(
+            "let [a, b] = wait_for_distinct_threads(2, enters(\"add\"));\nexact_schedule([[b, ends()], [a, returns(\"add\")]]);",
+            2
+        ),
+        1
+    );
+    let bounded = clean("context_bounded(1, 2, [\"add\"]);", &points(0), &[]);
+    assert_eq!(bounded["complete"], true);
+    assert!(bounded["executions"].as_u64() > Some(4), "{bounded:#}");
+}
+
+/// The eight scripts of the paper's appendix: the schedules to the bug are no more than its table 1 has.
+#[test]
+fn the_scripts_of_the_appendix() {
+    let all = [
+        ("ctrace", 1, "assertion"),
+        ("streamcluster", 1, "assertion"),
+        ("localtime", 4, "assertion"),
+        ("interrupt", 1, "deadlock"),
+        ("rwlock", 38, "assertion"),
+        ("clear_context", 451, "crash"),
+        ("incr", 1, "assertion"),
+        ("rotate", 30, "assertion"),
+    ];
+    let directory = scratch();
+    for (name, most, kind) in all {
+        let json = example(directory.path(), name, name, &[]);
+        assert_eq!(
+            (&json["found"]["kind"], &json["found"]["repeats"]),
+            (&kind.into(), &true.into()),
+            "{name}: {json:#}"
+        );
+        let explored =
+            json["executions"].as_u64().expect("a number") + json["infeasible"].as_u64().expect("a number");
+        assert!(explored <= most, "{name}: {explored} of {most}: {json:#}");
+    }
+}
+
+fn example(directory: &Path, script: &str, program: &str, args: &[&str]) -> Value {
+    let examples = root().join("examples/script");
+    let file = |name: &str, ending: &str| examples.join(name).with_extension(ending).display().to_string();
+    let (_, json, said) =
+        scripted(directory, &[args, &[&file(script, "rhai"), &file(program, "c")]].concat());
+    assert_ne!(json, Value::Null, "{script}: {said}");
+    json
+}
+
+/// The case study of section 2, but for the search of all interleavings, which takes long.
+#[test]
+fn the_case_study() {
+    let directory = scratch();
+    let result = |script: &str| example(directory.path(), script, "spidermonkey", &[]);
+    let sequential = result("spidermonkey_seq");
+    assert_eq!(
+        (&sequential["executions"], &sequential["found"]),
+        (&6.into(), &Value::Null),
+        "{sequential:#}"
+    );
+    let buggy = result("spidermonkey_buggy");
+    let explored =
+        buggy["executions"].as_u64().expect("a number") + buggy["infeasible"].as_u64().expect("a number");
+    assert!(explored < 10 && buggy["found"]["repeats"] == true, "{buggy:#}");
+    let exact = result("spidermonkey_exact");
+    assert_eq!(
+        (&exact["executions"], &exact["infeasible"], &exact["found"]["repeats"]),
+        (&1.into(), &0.into(), &true.into())
+    );
+    // No script of the appendix finds anything in a program that is right.
+    let fixed = std::fs::read_to_string(root().join("examples/script/spidermonkey.c")).expect("the program");
+    let text =
+        std::fs::read_to_string(root().join("examples/script/spidermonkey_exact.rhai")).expect("the script");
+    let (code, json, said) = script(&text, &format!("#define FIXED\n{fixed}"), &[]);
+    assert!(code != 1 && json["found"] == Value::Null, "{said}{json:#}");
+}
+
+#[test]
+fn bad_scripts() {
+    let program = points(2);
+    let cases = [
+        ("\nlet a = ;", "line 2: Unexpected ';'"),
+        ("\nfoo(1);", "line 2: there is no function foo"),
+        ("\nx + 1;", "line 2: there is no variable x"),
+        (
+            "\nwait_for_thread(any, enters(\"ad\"));",
+            "line 2: the program has no function ad; did you mean add",
+        ),
+        (
+            "let f = \"a\" + \"dx\";\nwait_for_thread(any, enters(f));",
+            "the program has no function adx; did you mean add",
+        ),
+        (
+            "\nwait_for_thread(any, reads(\"all.firs\"));",
+            "line 2: all.firs: there is no firs, only first, in",
+        ),
+        (
+            "\nwait_for_thread(any, reads(\"al\"));",
+            "line 2: the program has no global or static variable for al; did you mean all",
+        ),
+        ("\nwait_for_thread(any, at(\"p.c:999\"));", "line 2: there is no code at p.c:999"),
+        ("\nwait_for_thread(any, at(\"p.c\"));", "line 2: at(\"p.c\") is no line"),
+        ("\nloop { }", "line 2: an endless loop"),
+        (
+            "let e = select(any, starts());\nloop { e = select(e.thread); }",
+            "line 2: the script goes round in circles",
+        ),
+        ("\nrun_until(5, ends());", "line 2: a thread or an array of threads is needed"),
+        ("\nrun_until(any, ends());", "line 2: run_until needs threads by name"),
+        ("\nlet [a, b, c] = [1, 2];", "line 2: 3 names for an array of 2"),
+        ("\nwait_for_distinct_threads(0, starts());", "line 2: 0 is no number of threads"),
+        ("\nchoose([]);", "line 2: there is nothing to choose from"),
+        ("\nimport \"x\" as y;", "line 2: Module not found"),
+        ("\nthrow \"up\";", "line 2: Runtime error: up"),
+    ];
+    for (text, expected) in cases {
+        let (code, _, said) = script(text, &program, &[]);
+        assert_eq!(code, 2, "{text}: {said}");
+        assert!(said.starts_with("heisen: s.rhai: ") && said.contains(expected), "{text}: {said}");
+        assert_eq!(said.lines().count(), 1, "{text}: {said}");
+    }
+}
+
+#[test]
+fn what_cannot_be_followed() {
+    let cases = [
+        ("\nwait_for_thread(any, at_control(9));", "the program has ended before such an event came"),
+        (
+            "let t = wait_for_thread(any, starts());\nrun_until(t, ends());\nrun_until(t, ends());",
+            "T1 has ended",
+        ),
+        ("let t = wait_for_thread(any, starts());\nrun_until(t, at_control(9));", "T1 has ended before"),
+        (
+            "let [a, b] = wait_for_distinct_threads(2, starts());\nrun_until(a, unlocks());\nrun_until(b, unlocks());",
+            "no thread can go on: T2 waits in lock of m (p.c:11); T0 waits in join (p.c:19); \
+             T1 is held, as it is about to unlock m (p.c:13)",
+        ),
+    ];
+    for (text, expected) in cases {
+        let (code, json, said) = script(text, &points(1), &[]);
+        assert_eq!((code, &json["infeasible"]), (4, &1.into()), "{text}: {said}{json:#}");
+        assert_eq!(json["why"]["what"], expected, "{text}");
+        assert_eq!(json["why"]["line"], text.lines().count(), "{text}");
+    }
+    // A program that computes for ever, and a script that does not wait that long.
+    let endless = "#include <pthread.h>\nstatic volatile int go = 1;\nint main(void) { for (;;) go++; }\n";
+    let (code, json, said) =
+        script("time_limit(1);\nwait_for_thread(any, ends());", endless, &["--no-instrument"]);
+    assert_eq!(code, 4, "{said}{json:#}");
+    assert_eq!(json["why"]["what"], "no such event came within 1s", "{json:#}");
+}
+
+#[test]
+fn bad_command_lines() {
+    let directory = scratch();
+    let said = |args: &[&str]| {
+        let (code, _, said) = scripted(directory.path(), args);
+        assert_eq!(code, 2, "{args:?}: {said}");
+        said
+    };
+    assert!(said(&["none.rhai", "p.c"]).contains("none.rhai cannot be read"));
+    assert!(said(&["/", "p.c"]).contains("/ cannot be read: Is a directory"));
+    std::fs::write(directory.path().join("s.rhai"), "").expect("written");
+    assert!(said(&["s.rhai"]).contains("nothing to run; write: heisen script SCRIPT.rhai -- PROG"));
+    assert!(said(&["s.rhai", "p.txt"]).contains("p.txt is not a .c"));
+    assert!(said(&["s.rhai", "--choices", "1,x", "--", "true"]).contains("--choices"));
+    assert!(said(&["s.rhai", "--choices", "1", "--reduce", "--", "true"]).contains("cannot be used with"));
+    std::fs::write(directory.path().join("s.rhai"), [0xff, 0xfe]).expect("written");
+    assert!(said(&["s.rhai", "--", "true"]).contains("s.rhai cannot be read"));
+}
