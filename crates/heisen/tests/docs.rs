@@ -163,6 +163,11 @@ fn the_page_about_coverage_is_true() {
     run_document("docs/coverage.md");
 }
 
+#[test]
+fn the_chapter_on_scripts_is_true() {
+    run_document("docs/scripts.md");
+}
+
 /// The two commands of the README are the ones that CI and the first session use.
 #[test]
 fn the_two_commands() {
