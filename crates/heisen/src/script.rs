@@ -129,7 +129,8 @@ fn report(args: &ScriptArgs, outcome: &Outcome) -> String {
     }
     if outcome.diverged > 0 {
         let choices = count(outcome.diverged, "choice");
-        let why = if args.choices.is_some() { "there are not so many" } else { "something is not controlled" };
+        let why =
+            if args.choices.is_some() { "there are not so many" } else { "something is not controlled" };
         out.push_str(&format!("{choices} could not be taken: {why}\n"));
     }
     let events = count(outcome.events, "event");

@@ -44,10 +44,10 @@ fn points(count: usize) -> String {
              return 0;\n\
          }}\n\
          int main(void) {{\n\
-             pthread_t t[2];\n\
+             pthread_t t[2]; heisen_test_start();\n\
              for (long i = 0; i < 2; i++) pthread_create(&t[i], 0, work, (void *)(i + 1));\n\
              for (int i = 0; i < 2; i++) pthread_join(t[i], 0);\n\
-             return 0;\n\
+             heisen_test_end(); return 0;\n\
          }}\n"
     )
 }
@@ -147,6 +147,8 @@ fn predicates() {
         "locks() & !locks(\"all\")",
         "at_control(1)",
         "starts()",
+        "test_start()",
+        "test_end()",
         "at(\"p.c:12\")",
         "calls() & !at_control()",
     ] {

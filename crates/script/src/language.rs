@@ -188,7 +188,10 @@ fn types(engine: &mut Engine, state: &Shared) {
         .register_get("arg1", |event: &mut Event| event.args[1] as INT)
         .register_get("returned", |event: &mut Event| event.returned as INT)
         .register_get("caller", |event: &mut Event| event.caller as INT)
-        .register_get("control", |event: &mut Event| if event.kind == kind::POINT { event.number as INT } else { 0 });
+        .register_get(
+            "control",
+            |event: &mut Event| if event.kind == kind::POINT { event.number as INT } else { 0 },
+        );
     let (function, file, line, is, text) =
         (state.clone(), state.clone(), state.clone(), state.clone(), state.clone());
     engine
@@ -210,8 +213,12 @@ fn types(engine: &mut Engine, state: &Shared) {
 }
 
 /// Calls of instrumented functions, of those that the script names, and of those that are scheduling points in any program.
-pub const CALLS: u32 =
-    1 << kind::CALL | 1 << kind::ENTER | 1 << kind::LOCK | 1 << kind::UNLOCK | 1 << kind::POINT | 1 << kind::OTHER;
+pub const CALLS: u32 = 1 << kind::CALL
+    | 1 << kind::ENTER
+    | 1 << kind::LOCK
+    | 1 << kind::UNLOCK
+    | 1 << kind::POINT
+    | 1 << kind::OTHER;
 const ACCESSES: u32 = 1 << kind::READ | 1 << kind::WRITE;
 
 fn predicates(engine: &mut Engine, state: &Shared) {

@@ -463,7 +463,13 @@ mod tests {
     fn what_is_no_function_is_left_alone() {
         let odd = |bytes: &[u8]| {
             let texts = [Text { start: 0x1000, bytes: bytes.to_vec() }];
-            let found = find(&texts, &[(0x1000, 0x1000 + bytes.len() as u64)], &|_, _| Vec::new(), &Marks::new(), true);
+            let found = find(
+                &texts,
+                &[(0x1000, 0x1000 + bytes.len() as u64)],
+                &|_, _| Vec::new(),
+                &Marks::new(),
+                true,
+            );
             (found.sites, found.odd)
         };
         // A jump into the middle of an instruction.

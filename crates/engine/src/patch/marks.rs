@@ -81,7 +81,9 @@ pub fn find(named: &[Named], view: &mut View<'_>, texts: &[Text]) -> Result<Mark
 fn no_function(name: &str, all: &[NamedFunction]) -> Error {
     let near = nearest(name, all.iter().map(|function| function.name.clone()));
     let hint = match near.as_slice() {
-        _ if all.iter().all(|function| function.system) => "; the program has no symbols: do not strip it".to_owned(),
+        _ if all.iter().all(|function| function.system) => {
+            "; the program has no symbols: do not strip it".to_owned()
+        }
         [] => "; if it was inlined, compile with -fno-inline or mark it __attribute__((noinline))".to_owned(),
         near => format!("; did you mean {}?", near.join(" or ")),
     };
