@@ -326,12 +326,19 @@ pub struct ShowArgs {
 /// `heisen script`
 #[derive(Debug, clap::Args)]
 #[command(
-    override_usage = "heisen script [OPTIONS] SCRIPT.rhai -- PROG [ARGS]...\n       heisen script [OPTIONS] SCRIPT.rhai FILE.c|.cc|.cpp|.rs [-- ARGS...]"
+    override_usage = "heisen script [OPTIONS] SCRIPT.rhai -- PROG [ARGS]...\n       heisen script [OPTIONS] SCRIPT.rhai FILE.c|.cc|.cpp|.rs [-- ARGS...]\n       heisen script --from SCHEDULE [-o SCRIPT.rhai]"
 )]
 pub struct ScriptArgs {
     /// The script
-    #[arg(value_name = "SCRIPT")]
-    pub script: PathBuf,
+    #[arg(value_name = "SCRIPT", required_unless_present = "from")]
+    pub script: Option<PathBuf>,
+
+    /// Write a script that leads to the bug of a schedule, weakened to what matters, to the file of -o or to standard output
+    #[arg(long, value_name = "SCHEDULE", conflicts_with_all = [
+        "script", "source", "command", "no_instrument", "oracle", "seed", "reduce", "choices", "executions", "time",
+        "expect_exit", "steps", "json"
+    ])]
+    pub from: Option<PathBuf>,
 
     /// A source file, compiled and instrumented first, as by heisen check
     #[arg(value_name = "FILE")]
@@ -383,9 +390,9 @@ pub struct ScriptArgs {
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     pub hang: Duration,
 
-    /// Where compiled files go
-    #[arg(short, long, value_name = "DIR", default_value = ".heisen")]
-    pub output: PathBuf,
+    /// Where compiled files go [default: .heisen]; with --from, the script that is written
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
 
     /// Write the result as JSON to this file, - for standard output
     #[arg(long, value_name = "FILE")]

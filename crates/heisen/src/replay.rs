@@ -154,7 +154,7 @@ fn conclude(
 }
 
 /// The program of a schedule; compiled again if Heisen compiled it and it is gone.
-fn find_program(schedule: &Schedule) -> Result<Program, Error> {
+pub fn find_program(schedule: &Schedule) -> Result<Program, Error> {
     let args: Vec<OsString> = schedule.args.iter().map(|a| OsString::from_vec(a.clone())).collect();
     let path = Path::new(OsStr::from_bytes(&schedule.program));
     // Below DIR/build/HASH, as `compile` puts it.

@@ -1,13 +1,16 @@
 //! `heisen script`.
 
 use crate::args::{OracleName, ScriptArgs};
-use crate::check::{check_places, find_program};
-use crate::exit;
+use crate::check::{check_file, check_places, find_program};
 use crate::paint::{count, print, say};
+use crate::{exit, replay, show};
 use heisen_engine::compile::Extent;
+use heisen_engine::confirm::Camera;
 use heisen_engine::saved::write_whole;
-use heisen_engine::zygote::Limits;
-use heisen_engine::{Error, unpack};
+use heisen_engine::slot::Job;
+use heisen_engine::zygote::{Limits, Output};
+use heisen_engine::{Error, input, stdin, unpack};
+use heisen_script::generate::Draft;
 use heisen_script::oracle::Order;
 use heisen_script::source::Source;
 use heisen_script::test::{Found, Outcome, Test, Told};
@@ -17,16 +20,28 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 pub fn run(args: &ScriptArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
-    check_places(&args.output, args.json.as_deref())?;
-    let text = std::fs::read_to_string(&args.script)
-        .map_err(|e| Error::Input(format!("{} cannot be read: {e}", args.script.display())))?;
+    match (&args.from, &args.script) {
+        (Some(schedule), _) => write_script(args, schedule, stop),
+        (None, Some(script)) => follow(args, script, stop),
+        (None, None) => {
+            Err(Error::Input("no script; write: heisen script SCRIPT.rhai -- PROG [ARGS]".into()))
+        }
+    }
+}
+
+/// Runs a script.
+fn follow(args: &ScriptArgs, script: &Path, stop: Arc<AtomicBool>) -> Result<u8, Error> {
+    let output = args.output.as_deref().unwrap_or(Path::new(".heisen"));
+    check_places(output, args.json.as_deref())?;
+    let text = std::fs::read_to_string(script)
+        .map_err(|e| Error::Input(format!("{} cannot be read: {e}", script.display())))?;
     let source = Source::new(&text);
     let extent = if args.no_instrument { Extent::AsItIs } else { Extent::Program };
     let program = find_program(
         ("heisen script SCRIPT.rhai", "run"),
         args.source.as_deref(),
         &args.command,
-        &args.output,
+        output,
         extent,
     )?;
     let runtime = unpack::runtime()?;
@@ -51,11 +66,11 @@ pub fn run(args: &ScriptArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
         time: args.time,
     };
     let outcome = test.run(&mut |_| !stop.load(Relaxed)).map_err(|error| match error {
-        Error::Input(text) => Error::Input(format!("{}: {text}", args.script.display())),
+        Error::Input(text) => Error::Input(format!("{}: {text}", script.display())),
         error => error,
     })?;
     if !args.quiet && args.json.as_deref() != Some(Path::new("-")) {
-        print(&report(args, &outcome), false);
+        print(&report(args, script, &outcome), false);
     }
     if let Some(path) = &args.json {
         let text = format!("{:#}\n", to_json(&outcome));
@@ -78,6 +93,91 @@ pub fn run(args: &ScriptArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
     })
 }
 
+/// So often a script that was made must fail, in a row.
+const RUNS: usize = 100;
+
+/// Makes a script of a schedule.
+fn write_script(args: &ScriptArgs, path: &Path, stop: Arc<AtomicBool>) -> Result<u8, Error> {
+    if let Some(file) = &args.output {
+        check_file("-o", file)?;
+    }
+    let mut schedule = show::read(path)?;
+    let mut program = replay::find_program(&schedule)?;
+    stdin::fetch(&mut schedule.world, path)?;
+    program.at_ready = schedule.at_ready;
+    let limits = Limits {
+        steps: schedule.steps_limit.max(10),
+        hang: args.hang,
+        stop,
+        spurious: schedule.spurious,
+        faults: schedule.faults,
+        world: schedule.world.clone(),
+        input: input::fetch(&schedule, path)?,
+        ..Limits::default()
+    };
+    let runtime = unpack::runtime()?;
+    let camera = Camera {
+        runtime: &runtime,
+        program: &program,
+        limits: &limits,
+        expect_exit: schedule.expect_exit,
+        output: Output::Dropped,
+        trace: true,
+    };
+    let closeup = camera.shoot(Job::Schedule(&schedule))?;
+    let Some(verdict) = closeup.verdict.filter(|_| closeup.run.execution.diverged.is_none()) else {
+        return Err(Error::Input(format!(
+            "{} does not lead to a bug any more; heisen replay tells where it diverges",
+            path.display()
+        )));
+    };
+    let mut limits = Limits { world: schedule.world.clone(), ..limits };
+    limits.world.accesses.check = false;
+    let test = |text: &str, times: usize| {
+        let source = Source::new(text);
+        let test = Test {
+            source: &source,
+            runtime: &runtime,
+            program: &program,
+            limits: limits.clone(),
+            expected: schedule.expect_exit,
+            order: Order::Depth,
+            choices: Some(Vec::new()),
+            reduce: false,
+            executions: None,
+            time: None,
+        };
+        test.fails(times, &verdict)
+    };
+    let mut made = None;
+    for main in [false, true] {
+        made = Draft::strengthen(&closeup.trace, &closeup.threads, main).weaken(&mut |text| test(text, 1))?;
+        if made.is_some() {
+            break;
+        }
+    }
+    let text = made.map(|draft| draft.text()).filter(|text| matches!(test(text, RUNS), Ok(true)));
+    let Some(text) = text else {
+        return Err(Error::Uncontrolled(format!(
+            "no script leads to the bug of {}: it depends on more than the order of events that a script can name",
+            path.display()
+        )));
+    };
+    let text = format!("// {}: {}\n{text}", verdict.kind, verdict.message.lines().next().unwrap_or_default());
+    match &args.output {
+        None => print(&text, false),
+        Some(file) => {
+            write_whole(file, text.as_bytes())
+                .map_err(|e| Error::Input(format!("{} cannot be written: {e}", file.display())))?;
+            if !args.quiet {
+                let lines = count(text.lines().count() as u64, "line");
+                print(&format!("{}: {lines}; fails in {RUNS} runs of {RUNS}\n", file.display()), false);
+            }
+        }
+    }
+    Ok(exit::CLEAN)
+}
+
 fn lines(trail: &[Told]) -> String {
     let line = |(line, what): &Told| match line {
         Some(line) => format!("  line {line:>3}: {what}\n"),
@@ -89,11 +189,11 @@ fn lines(trail: &[Told]) -> String {
 /// Steps of a script that are shown, from its end.
 const SHOWN: usize = 20;
 
-fn report(args: &ScriptArgs, outcome: &Outcome) -> String {
+fn report(args: &ScriptArgs, script: &Path, outcome: &Outcome) -> String {
     let mut out = String::new();
     let schedules = count(outcome.executions, "schedule");
     match (&outcome.found, &outcome.exists) {
-        (Some(found), _) => out.push_str(&report_found(args, found, outcome)),
+        (Some(found), _) => out.push_str(&report_found(script, found, outcome)),
         (None, Some(Some(trail))) => {
             out.push_str(&format!(
                 "exists: the script was followed to its end, in schedule {}\n",
@@ -138,7 +238,7 @@ fn report(args: &ScriptArgs, outcome: &Outcome) -> String {
     out
 }
 
-fn report_found(args: &ScriptArgs, found: &Found, outcome: &Outcome) -> String {
+fn report_found(script: &Path, found: &Found, outcome: &Outcome) -> String {
     let mut out = format!("{}: {}\n", found.verdict.kind, found.verdict.message);
     let place = match found.line {
         Some(line) => format!("while the script was in line {line}"),
@@ -153,7 +253,7 @@ fn report_found(args: &ScriptArgs, found: &Found, outcome: &Outcome) -> String {
     let again = if choices.is_empty() {
         "every run of the script".to_owned()
     } else {
-        format!("heisen script --choices {} {} …", choices.join(","), args.script.display())
+        format!("heisen script --choices {} {} …", choices.join(","), script.display())
     };
     if found.repeats {
         out.push_str(&format!("replays: {again}\n"));

@@ -151,6 +151,7 @@ fn predicates() {
         "test_end()",
         "at(\"p.c:12\")",
         "calls() & !at_control()",
+        "operation(\"join\") | operation(\"create\")",
     ] {
         if until.contains("to->") {
             // No such field: an int has none.
@@ -360,6 +361,10 @@ fn bad_scripts() {
         ("\nwait_for_distinct_threads(0, starts());", "line 2: 0 is no number of threads"),
         ("\nchoose([]);", "line 2: there is nothing to choose from"),
         ("\nimport \"x\" as y;", "line 2: Module not found"),
+        (
+            "\nwait_for_thread(any, operation(\"joyn\"));",
+            "line 2: there is no operation joyn; did you mean join?",
+        ),
         ("\nthrow \"up\";", "line 2: Runtime error: up"),
     ];
     for (text, expected) in cases {
@@ -416,4 +421,66 @@ fn bad_command_lines() {
     assert!(said(&["s.rhai", "--choices", "1", "--reduce", "--", "true"]).contains("cannot be used with"));
     std::fs::write(directory.path().join("s.rhai"), [0xff, 0xfe]).expect("written");
     assert!(said(&["s.rhai", "--", "true"]).contains("s.rhai cannot be read"));
+}
+
+/// The schedule of the bug in an example.
+fn schedule_of(directory: &Path, program: &Path) -> String {
+    let ran = run(heisen(directory).args(["check", "--json", "-"]).arg(program));
+    let json: Value = serde_json::from_str(&ran.out).expect("a result");
+    json["findings"][0]["schedule"].as_str().expect("a schedule").to_owned()
+}
+
+/// A script that is made of a finding is short, and leads to the bug again after the program has changed elsewhere.
+#[test]
+fn scripts_from_findings() {
+    for name in
+        ["account", "figure1", "lock_order", "philosophers", "treiber", "lost_wakeup", "bluetooth", "once"]
+    {
+        let directory = scratch();
+        let text =
+            std::fs::read_to_string(root().join("examples/c").join(name).with_extension("c")).expect("it");
+        let program = directory.path().join("p.c");
+        std::fs::write(&program, &text).expect("written");
+        let schedule = schedule_of(directory.path(), &program);
+        let ran = run(heisen(directory.path()).args(["script", "--from", &schedule, "-o", "s.rhai"]));
+        assert_eq!(ran.code, 0, "{name}: {}", ran.err);
+        assert!(ran.out.ends_with("fails in 100 runs of 100\n"), "{name}: {}", ran.out);
+        let script = std::fs::read_to_string(directory.path().join("s.rhai")).expect("the script");
+        assert!((2..=10).contains(&script.lines().count()), "{name}: {script}");
+        // Other lines, another size, other addresses.
+        let edited = format!(
+            "static int unrelated[100];\n\n\n__attribute__((constructor)) static void elsewhere(void) {{ unrelated[3] = 4; }}\n{text}"
+        );
+        std::fs::write(&program, edited).expect("written");
+        for _ in 0..3 {
+            let (code, json, said) = scripted(directory.path(), &["s.rhai", "p.c"]);
+            assert_eq!(
+                (code, &json["found"]["repeats"]),
+                (1, &true.into()),
+                "{name}: {script}{said}{json:#}"
+            );
+        }
+    }
+}
+
+#[test]
+fn scripts_from_bad_schedules() {
+    let directory = scratch();
+    let fails = |args: &[&str], words: &[&str]| {
+        run(heisen(directory.path()).arg("script").args(args)).fails(2, words);
+    };
+    fails(&["--from", "none.schedule"], &["none.schedule"]);
+    std::fs::write(directory.path().join("bad.schedule"), "not a schedule").expect("written");
+    fails(&["--from", "bad.schedule"], &["bad.schedule"]);
+    let schedule = schedule_of(directory.path(), &root().join("examples/c/account.c"));
+    fails(&["--from", &schedule, "-o", "."], &["is a directory"]);
+    fails(&["--from", &schedule, "-o", "nowhere/s.rhai"], &["nowhere is not a directory"]);
+    // A program in which the bug is no more.
+    let text = std::fs::read_to_string(directory.path().join(&schedule)).expect("the schedule");
+    let other: String =
+        text.lines().filter(|line| !line.contains("preempt")).map(|line| format!("{line}\n")).collect();
+    assert_ne!(text, other);
+    std::fs::write(directory.path().join("other.schedule"), other).expect("written");
+    let ran = run(heisen(directory.path()).args(["script", "--from", "other.schedule"]));
+    assert_eq!((ran.code, ran.messages().len()), (2, 1), "{}", ran.err);
 }

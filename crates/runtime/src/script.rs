@@ -268,6 +268,7 @@ fn satisfies(predicate: &Predicate, event: &Event) -> bool {
             code::ARG0 => event.args[0] == operand(),
             code::ARG1 => event.args[1] == operand(),
             code::VALUE => event.value == operand(),
+            code::OP => u64::from(event.op) == rest,
             code::RETURNS => event.returned == operand(),
             code::AND | code::OR => {
                 let (last, before) = (stack & 1, stack >> 1 & 1);

@@ -5,7 +5,9 @@ use crate::event::Event;
 use crate::library;
 use crate::predicate::{Predicate, Target};
 use crate::run::{Done, Run, Stop, Threads, What};
+use heisen_engine::look::nearest;
 use heisen_engine::patch::Named;
+use heisen_trace::Op;
 use heisen_wire::script::kind;
 use rhai::{Array, Dynamic, Engine, EvalAltResult, INT, ImmutableString, NativeCallContext, Position};
 use std::cell::RefCell;
@@ -264,6 +266,19 @@ fn predicates(engine: &mut Engine, state: &Shared) {
             })
         });
     }
+    let at = state.clone();
+    engine.register_fn("operation", move |context: NativeCallContext<'_>, name: ImmutableString| {
+        with(&at, &context, |_| {
+            let op = Op::ALL.iter().find(|op| op.name() == name.as_str());
+            let near = || nearest(&name, Op::ALL.iter().map(|op| op.name().to_owned())).join(" or ");
+            op.map(|op| Predicate::Op(*op)).ok_or_else(|| {
+                wrong(match near() {
+                    near if near.is_empty() => format!("there is no operation {name}"),
+                    near => format!("there is no operation {name}; did you mean {near}?"),
+                })
+            })
+        })
+    });
     let at = state.clone();
     engine.register_fn("at", move |context: NativeCallContext<'_>, line: ImmutableString| {
         with(&at, &context, |run| {

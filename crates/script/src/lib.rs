@@ -12,9 +12,11 @@
 //! | [`run`] | one execution: `select` and `release`, and why neither may be possible |
 //! | `language` | the words of the language, for rhai |
 //! | `library` | functions made of `select`, `release` and `choose`: figure 8 of the paper, and the patterns of section 5.1 |
+//! | [`generate`] | a script from a finding |
 //! | [`test`] | the executions of a script, one after the other |
 
 pub mod event;
+pub mod generate;
 mod language;
 mod library;
 pub mod oracle;

@@ -5,6 +5,7 @@
 
 use crate::event::Event;
 use heisen_engine::look::Way;
+use heisen_trace::Op;
 use heisen_wire::script::{code, kind};
 
 /// Every kind of events.
@@ -32,6 +33,8 @@ pub enum Predicate {
     Inside(usize, u8),
     /// A control point with this number.
     Control(u64),
+    /// Those that are this operation.
+    Op(Op),
     /// Those with this first argument.
     Arg0(u64),
     /// Those with this second argument.
@@ -62,6 +65,7 @@ impl Predicate {
             Predicate::Named(kind, number) => event.kind == *kind && event.number == *number as u64,
             Predicate::Inside(function, depth) => event.depth(*function) >= *depth,
             Predicate::Control(number) => event.kind == kind::POINT && event.number == *number,
+            Predicate::Op(op) => event.op == Some(*op),
             Predicate::Arg0(value) => event.args[0] == *value,
             Predicate::Arg1(value) => event.args[1] == *value,
             Predicate::Value(value) => event.value == *value,
@@ -91,6 +95,7 @@ impl Predicate {
             Predicate::Control(number) => {
                 out.extend([kinds(1 << kind::POINT), word(code::CONTROL, 0), *number, word(code::AND, 0)])
             }
+            Predicate::Op(op) => out.push(word(code::OP, *op as u64)),
             Predicate::Arg0(value) => out.extend([word(code::ARG0, 0), *value]),
             Predicate::Arg1(value) => out.extend([word(code::ARG1, 0), *value]),
             Predicate::Value(value) => out.extend([word(code::VALUE, 0), *value]),
@@ -154,6 +159,7 @@ impl Predicate {
             Predicate::Kinds(kinds) | Predicate::On(kinds, _) => *kinds,
             Predicate::Named(kind, _) => 1 << kind,
             Predicate::Control(_) => 1 << kind::POINT,
+            Predicate::Op(_) => 1 << kind::LOCK | 1 << kind::UNLOCK | 1 << kind::POINT | 1 << kind::OTHER,
             Predicate::Returns(_) => 1 << kind::RETURN,
             Predicate::Arg0(_) | Predicate::Arg1(_) => 1 << kind::ENTER | 1 << kind::START,
             Predicate::Value(_) => 1 << kind::READ | 1 << kind::WRITE,

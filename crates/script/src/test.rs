@@ -10,6 +10,7 @@ use heisen_engine::look::Symbols;
 use heisen_engine::patch::{Named, Patches};
 use heisen_engine::program::Program;
 use heisen_engine::zygote::{Limits, Output, Zygote};
+use heisen_trace::FindingKind;
 use rhai::{AST, Engine, EvalAltResult, Scope};
 use std::cell::RefCell;
 use std::path::Path;
@@ -170,6 +171,22 @@ impl Test<'_> {
         }
     }
 
+    /// Whether so many runs with the given choices all end in the same way.
+    pub fn fails(&self, times: usize, expected: &Verdict) -> Result<bool> {
+        let mut named: Vec<Named> = self.source.named.iter().map(|(named, _)| named.clone()).collect();
+        named.truncate(heisen_wire::script::MAX_NAMED);
+        let choices = self.choices.clone().unwrap_or_default();
+        let (state, engine, ast) = self.start(&named, Oracle::of(choices.clone()))?;
+        for _ in 0..times {
+            state.borrow_mut().run.oracle = Oracle::of(choices.clone());
+            match self.one(&engine, &ast, &state)? {
+                One::Bug(verdict, _) if is_same(&verdict, expected) => {}
+                _ => return Ok(false),
+            }
+        }
+        Ok(true)
+    }
+
     /// Runs the choices of a finding once more.
     fn again(
         &self,
@@ -182,7 +199,7 @@ impl Test<'_> {
         state.borrow_mut().run.reduces = false;
         found.repeats = matches!(
             self.one(engine, ast, state)?,
-            One::Bug(verdict, _) if verdict.kind == found.verdict.kind && verdict.message == found.verdict.message
+            One::Bug(verdict, _) if is_same(&verdict, &found.verdict)
         );
         Ok(found)
     }
@@ -262,7 +279,7 @@ impl Test<'_> {
             Some(Stop::Covered) => One::Covered,
             Some(Stop::EndRun) => One::Good,
             Some(Stop::Asserted(what)) => {
-                let kind = heisen_trace::FindingKind::Assertion;
+                let kind = FindingKind::Assertion;
                 let message = format!("line {} of the script: {what}", line.unwrap_or(0));
                 One::Bug(Verdict { kind, key: message.clone(), message }, line)
             }
@@ -279,6 +296,11 @@ impl Test<'_> {
         state.run.abandon();
         Ok(one)
     }
+}
+
+/// Whether two executions went wrong in the same way. Of a deadlock more is known after a close look.
+fn is_same(one: &Verdict, other: &Verdict) -> bool {
+    one.kind == other.kind && (one.kind == FindingKind::Deadlock || one.message == other.message)
 }
 
 /// An error of rhai's own.

@@ -94,6 +94,8 @@ pub mod code {
     pub const VALUE: u8 = 8;
     /// What is returned is the next word.
     pub const RETURNS: u8 = 9;
+    /// The operation has this number.
+    pub const OP: u8 = 10;
     /// Both of the last two.
     pub const AND: u8 = 16;
     /// One of them.

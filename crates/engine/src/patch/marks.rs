@@ -44,8 +44,11 @@ pub fn find(named: &[Named], view: &mut View<'_>, texts: &[Text]) -> Result<Mark
         let number = (number as u32) << 2;
         match place {
             Named::Function(name) => {
-                let own = functions.iter().any(|function| function.name == *name && !function.system);
-                let meant = functions.iter().filter(|f| f.name == *name && f.system != own);
+                let exact = functions.iter().any(|function| function.name == *name);
+                let end = format!("::{name}");
+                let is = |f: &&NamedFunction| f.name == *name || !exact && f.name.ends_with(&end);
+                let own = functions.iter().any(|function| is(&function) && !function.system);
+                let meant = functions.iter().filter(|f| is(f) && f.system != own);
                 let mut any = false;
                 for function in meant {
                     any = true;
