@@ -484,3 +484,20 @@ fn scripts_from_bad_schedules() {
     let ran = run(heisen(directory.path()).args(["script", "--from", "other.schedule"]));
     assert_eq!((ran.code, ran.messages().len()), (2, 1), "{}", ran.err);
 }
+
+/// Ctrl-C ends a script that waits for an event, and leaves nothing behind.
+#[test]
+fn an_interrupt() {
+    let directory = scratch();
+    let program = "static volatile long n;\nint main(void) { for (;;) n++; }\n";
+    std::fs::write(directory.path().join("p.c"), program).expect("written");
+    std::fs::write(directory.path().join("s.rhai"), "wait_for_thread(any, ends());").expect("written");
+    let mut child = heisen(directory.path())
+        .args(["script", "--no-instrument", "--hang", "60s", "s.rhai", "p.c"])
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("heisen starts");
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    run(std::process::Command::new("kill").args(["-INT", &child.id().to_string()])).expect(0);
+    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+}

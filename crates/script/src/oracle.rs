@@ -4,7 +4,7 @@
 //! which is a prefix of one that was run, so no sequence is run twice; an oracle differs from another by which it takes next. After
 //! the prefix it is the first choice everywhere, and the others become prefixes of their own.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// The order in which choices are explored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -133,38 +133,34 @@ impl Oracle {
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)
     }
-
-    /// How many prefixes are left to be explored, at least.
-    pub fn left(&self) -> usize {
-        self.left.len()
-    }
-}
-
-/// All sequences that an oracle goes through for a given tree of choices, for tests: `options` tells how many there are
-/// after a sequence, 0 at its end.
-pub fn all(mut oracle: Oracle, options: impl Fn(&[usize]) -> usize) -> Vec<Vec<usize>> {
-    let mut out = Vec::new();
-    let mut seen = BTreeSet::new();
-    loop {
-        let mut sequence = Vec::new();
-        loop {
-            match options(&sequence) {
-                0 => break,
-                count => sequence.push(oracle.choose(count)),
-            }
-        }
-        assert!(seen.insert(sequence.clone()), "{sequence:?} is run twice");
-        out.push(sequence);
-        if !oracle.restart() {
-            return out;
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    /// All sequences that an oracle goes through for a given tree of choices: `options` tells how many there are
+    /// after a sequence, 0 at its end.
+    fn all(mut oracle: Oracle, options: impl Fn(&[usize]) -> usize) -> Vec<Vec<usize>> {
+        let mut out = Vec::new();
+        let mut seen = BTreeSet::new();
+        loop {
+            let mut sequence = Vec::new();
+            loop {
+                match options(&sequence) {
+                    0 => break,
+                    count => sequence.push(oracle.choose(count)),
+                }
+            }
+            assert!(seen.insert(sequence.clone()), "{sequence:?} is run twice");
+            out.push(sequence);
+            if !oracle.restart() {
+                return out;
+            }
+        }
+    }
 
     /// A tree of choices by chance: how many there are depends on all that was chosen before.
     fn options(seed: u64, sequence: &[usize]) -> usize {

@@ -320,11 +320,7 @@ impl Run {
         self.command(threads, predicate)?;
         let limit = self.limit;
         let came = self.zygote.go_on(limit);
-        if let Err(Stop::Infeasible(why)) = self.came(came) {
-            return Err(Stop::Infeasible(why));
-        } else if self.end.is_some() {
-            return Err(Stop::Ended);
-        }
+        self.came(came)?;
         let script = self.zygote.script();
         let thread = script.thread.load(Relaxed) as usize;
         match script.answer.load(Relaxed) {
