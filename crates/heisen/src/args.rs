@@ -1,5 +1,9 @@
 //! The command line.
 
+mod script;
+
+pub use script::{OracleName, ScriptArgs};
+
 use crate::{check, exit};
 use clap::{Parser, Subcommand, ValueEnum};
 use heisen_engine::check::Kind;
@@ -57,17 +61,8 @@ pub enum Command {
     override_usage = "heisen check [OPTIONS] -- PROG [ARGS]...\n       heisen check [OPTIONS] FILE.c|.cc|.cpp|.rs [-- ARGS...]\n       heisen check --resume FILE"
 )]
 pub struct CheckArgs {
-    /// A source file, compiled and instrumented first, with cc, c++ or rustc (CC, CXX and RUSTC are honoured), -g and -pthread
-    #[arg(value_name = "FILE")]
-    pub source: Option<PathBuf>,
-
-    /// The program and its arguments; with FILE, the arguments only
-    #[arg(last = true, value_name = "PROG ARGS")]
-    pub command: Vec<OsString>,
-
-    /// Compile FILE as it is, without calls at memory accesses
-    #[arg(long, requires = "source")]
-    pub no_instrument: bool,
+    #[command(flatten)]
+    pub target: TargetArgs,
 
     /// Instrument Rust's standard library as well as FILE.rs
     #[arg(long, requires = "source", conflicts_with = "no_instrument")]
@@ -112,6 +107,22 @@ pub struct CheckArgs {
     /// Colours
     #[arg(long, value_enum, default_value = "auto")]
     pub color: Color,
+}
+
+/// What is run: what the commands that take a program have in common.
+#[derive(Debug, clap::Args)]
+pub struct TargetArgs {
+    /// A source file, compiled and instrumented first, with cc, c++ or rustc (CC, CXX and RUSTC are honoured), -g and -pthread
+    #[arg(value_name = "FILE")]
+    pub source: Option<PathBuf>,
+
+    /// The program and its arguments; with FILE, the arguments only
+    #[arg(last = true, value_name = "PROG ARGS")]
+    pub command: Vec<OsString>,
+
+    /// Compile FILE as it is, without calls at memory accesses
+    #[arg(long, requires = "source")]
+    pub no_instrument: bool,
 }
 
 /// How to search, and what surrounds the executions: what every command that explores has in common.
@@ -321,95 +332,6 @@ pub struct ShowArgs {
     /// Colours
     #[arg(long, value_enum, default_value = "auto")]
     pub color: Color,
-}
-
-/// `heisen script`
-#[derive(Debug, clap::Args)]
-#[command(
-    override_usage = "heisen script [OPTIONS] SCRIPT.rhai -- PROG [ARGS]...\n       heisen script [OPTIONS] SCRIPT.rhai FILE.c|.cc|.cpp|.rs [-- ARGS...]\n       heisen script --from SCHEDULE [-o SCRIPT.rhai]"
-)]
-pub struct ScriptArgs {
-    /// The script
-    #[arg(value_name = "SCRIPT", required_unless_present = "from")]
-    pub script: Option<PathBuf>,
-
-    /// Write a script that leads to the bug of a schedule, weakened to what matters, to the file of -o or to standard output
-    #[arg(long, value_name = "SCHEDULE", conflicts_with_all = [
-        "script", "source", "command", "no_instrument", "oracle", "seed", "reduce", "choices", "executions", "time",
-        "expect_exit", "steps", "json"
-    ])]
-    pub from: Option<PathBuf>,
-
-    /// A source file, compiled and instrumented first, as by heisen check
-    #[arg(value_name = "FILE")]
-    pub source: Option<PathBuf>,
-
-    /// The program and its arguments; with FILE, the arguments only
-    #[arg(last = true, value_name = "PROG ARGS")]
-    pub command: Vec<OsString>,
-
-    /// Compile FILE as it is, without calls at memory accesses
-    #[arg(long, requires = "source")]
-    pub no_instrument: bool,
-
-    /// In which order the script's choices are explored: the last one first, the earliest, those that differ least from the
-    /// first choice everywhere, or at random
-    #[arg(long, value_enum, default_value = "depth")]
-    pub oracle: OracleName,
-
-    /// Seed of --oracle random
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub seed: u64,
-
-    /// Cut an execution where an equivalent one had to choose a thread in the same line of the script; for scripts without
-    /// variables, but threads, that make a difference from one choice to the next
-    #[arg(long, conflicts_with = "choices")]
-    pub reduce: bool,
-
-    /// Run one execution only, with these choices, as a finding tells them
-    #[arg(long, value_name = "N,N,...", value_delimiter = ',', conflicts_with_all = ["oracle", "seed", "executions", "time"])]
-    pub choices: Option<Vec<usize>>,
-
-    /// Stop after this many executions
-    #[arg(long, value_name = "N")]
-    pub executions: Option<u64>,
-
-    /// Stop after this time
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    pub time: Option<Duration>,
-
-    /// The exit status that is right
-    #[arg(long, value_name = "STATUS", default_value_t = 0)]
-    pub expect_exit: i32,
-
-    /// End an execution after this many steps
-    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(10..))]
-    pub steps: u32,
-
-    /// Give up on a program that runs this long without a scheduling point
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
-    pub hang: Duration,
-
-    /// Where compiled files go [default: .heisen]; with --from, the script that is written
-    #[arg(short, long, value_name = "DIR")]
-    pub output: Option<PathBuf>,
-
-    /// Write the result as JSON to this file, - for standard output
-    #[arg(long, value_name = "FILE")]
-    pub json: Option<PathBuf>,
-
-    /// Print nothing but errors
-    #[arg(short, long)]
-    pub quiet: bool,
-}
-
-/// Names of `heisen_script::oracle::Order`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum OracleName {
-    Depth,
-    Breadth,
-    Few,
-    Random,
 }
 
 /// `heisen coverage`

@@ -8,7 +8,7 @@ pub use asked::options;
 pub use words::{name, screens};
 use words::{progress_line, report};
 
-use crate::args::{CheckArgs, Color};
+use crate::args::{CheckArgs, Color, TargetArgs};
 use crate::paint::{Paint, print, say};
 use crate::{exit, json};
 use heisen_engine::changed::Changed;
@@ -19,7 +19,6 @@ use heisen_engine::program::Program;
 use heisen_engine::saved::{Keeper, Saved, beside, write_whole};
 use heisen_engine::{Error, kept, stdin, unpack};
 use heisen_search::Search;
-use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -290,13 +289,12 @@ fn prepare(args: &CheckArgs, stop: &AtomicBool) -> Result<Prepared, Error> {
         let keep = args.save.clone().or_else(|| regularly.then(|| path.clone()));
         return Ok(Prepared { program, options, search, tally, keep });
     }
-    let extent = match (args.no_instrument, args.with_std) {
+    let extent = match (args.target.no_instrument, args.with_std) {
         (true, _) => Extent::AsItIs,
         (false, true) => Extent::WithStd,
         (false, false) => Extent::Program,
     };
-    let mut program =
-        find_program(("heisen check", "check"), args.source.as_deref(), &args.command, &args.output, extent)?;
+    let mut program = find_program(("heisen check", "check"), &args.target, &args.output, extent)?;
     program.at_ready = args.search.at_ready;
     let options = Options { hints: args.hints, ..options(&args.search, stop)? };
     Ok(Prepared { keep: args.save.clone(), ..Prepared::new(program, options) })
@@ -306,12 +304,11 @@ fn prepare(args: &CheckArgs, stop: &AtomicBool) -> Result<Prepared, Error> {
 /// done with the program.
 pub fn find_program(
     (usage, what): (&str, &str),
-    source: Option<&Path>,
-    command: &[OsString],
+    TargetArgs { source, command, .. }: &TargetArgs,
     output: &Path,
     extent: Extent,
 ) -> Result<Program, Error> {
-    match (source, command.split_first()) {
+    match (source.as_deref(), command.split_first()) {
         (Some(source), _) if Language::of(source).is_some() => {
             compile::compile(source, command.to_vec(), output, extent)
         }

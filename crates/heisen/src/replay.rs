@@ -18,6 +18,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 pub fn run(args: &ReplayArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
     let schedule = show::read(&args.schedule)?;
@@ -41,18 +42,8 @@ pub fn replay(
             program.path.display()
         ));
     }
-    let limits = Limits {
-        steps: schedule.steps_limit.max(10),
-        hang: args.hang,
-        stop,
-        carrier: args.carrier.into(),
-        symmetry: schedule.symmetry,
-        spurious: schedule.spurious,
-        faults: schedule.faults,
-        world: schedule.world.clone(),
-        input: input::fetch(&schedule, &args.schedule)?,
-        ..Limits::default()
-    };
+    let carrier = args.carrier.into();
+    let limits = Limits { carrier, ..limits(&schedule, &args.schedule, args.hang, stop)? };
     let runtime = unpack::runtime()?;
     if args.gdb {
         return gdb::run(args, &schedule, &program, &limits, &runtime);
@@ -154,6 +145,27 @@ fn conclude(
 }
 
 /// The program of a schedule; compiled again if Heisen compiled it and it is gone.
+/// What held for the executions of the check that found a schedule, which is in this file.
+pub fn limits(
+    schedule: &Schedule,
+    path: &Path,
+    hang: Duration,
+    stop: Arc<AtomicBool>,
+) -> Result<Limits, Error> {
+    Ok(Limits {
+        steps: schedule.steps_limit.max(10),
+        hang,
+        stop,
+        symmetry: schedule.symmetry,
+        spurious: schedule.spurious,
+        faults: schedule.faults,
+        world: schedule.world.clone(),
+        input: input::fetch(schedule, path)?,
+        ..Limits::default()
+    })
+}
+
+/// The program of a schedule.
 pub fn find_program(schedule: &Schedule) -> Result<Program, Error> {
     let args: Vec<OsString> = schedule.args.iter().map(|a| OsString::from_vec(a.clone())).collect();
     let path = Path::new(OsStr::from_bytes(&schedule.program));

@@ -1,16 +1,15 @@
 //! `heisen script`.
 
+mod from;
+
 use crate::args::{OracleName, ScriptArgs};
-use crate::check::{check_file, check_places, find_program};
+use crate::check::{check_places, find_program};
+use crate::exit;
 use crate::paint::{count, print, say};
-use crate::{exit, replay, show};
 use heisen_engine::compile::Extent;
-use heisen_engine::confirm::Camera;
 use heisen_engine::saved::write_whole;
-use heisen_engine::slot::Job;
-use heisen_engine::zygote::{Limits, Output};
-use heisen_engine::{Error, input, stdin, unpack};
-use heisen_script::generate::Draft;
+use heisen_engine::zygote::Limits;
+use heisen_engine::{Error, unpack};
 use heisen_script::oracle::Order;
 use heisen_script::source::Source;
 use heisen_script::test::{Found, Outcome, Test, Told};
@@ -21,7 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 pub fn run(args: &ScriptArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
     match (&args.from, &args.script) {
-        (Some(schedule), _) => write_script(args, schedule, stop),
+        (Some(schedule), _) => from::run(args, schedule, stop),
         (None, Some(script)) => follow(args, script, stop),
         (None, None) => {
             Err(Error::Input("no script; write: heisen script SCRIPT.rhai -- PROG [ARGS]".into()))
@@ -36,14 +35,8 @@ fn follow(args: &ScriptArgs, script: &Path, stop: Arc<AtomicBool>) -> Result<u8,
     let text = std::fs::read_to_string(script)
         .map_err(|e| Error::Input(format!("{} cannot be read: {e}", script.display())))?;
     let source = Source::new(&text);
-    let extent = if args.no_instrument { Extent::AsItIs } else { Extent::Program };
-    let program = find_program(
-        ("heisen script SCRIPT.rhai", "run"),
-        args.source.as_deref(),
-        &args.command,
-        output,
-        extent,
-    )?;
+    let extent = if args.target.no_instrument { Extent::AsItIs } else { Extent::Program };
+    let program = find_program(("heisen script SCRIPT.rhai", "run"), &args.target, output, extent)?;
     let runtime = unpack::runtime()?;
     let mut limits = Limits { steps: args.steps, hang: args.hang, stop: stop.clone(), ..Limits::default() };
     // Which accesses conflict is not the script's business, and atomics of libraries are no events.
@@ -91,91 +84,6 @@ fn follow(args: &ScriptArgs, script: &Path, stop: Arc<AtomicBool>) -> Result<u8,
         0 => exit::DIVERGED,
         _ => exit::CLEAN,
     })
-}
-
-/// So often a script that was made must fail, in a row.
-const RUNS: usize = 100;
-
-/// Makes a script of a schedule.
-fn write_script(args: &ScriptArgs, path: &Path, stop: Arc<AtomicBool>) -> Result<u8, Error> {
-    if let Some(file) = &args.output {
-        check_file("-o", file)?;
-    }
-    let mut schedule = show::read(path)?;
-    let mut program = replay::find_program(&schedule)?;
-    stdin::fetch(&mut schedule.world, path)?;
-    program.at_ready = schedule.at_ready;
-    let limits = Limits {
-        steps: schedule.steps_limit.max(10),
-        hang: args.hang,
-        stop,
-        spurious: schedule.spurious,
-        faults: schedule.faults,
-        world: schedule.world.clone(),
-        input: input::fetch(&schedule, path)?,
-        ..Limits::default()
-    };
-    let runtime = unpack::runtime()?;
-    let camera = Camera {
-        runtime: &runtime,
-        program: &program,
-        limits: &limits,
-        expect_exit: schedule.expect_exit,
-        output: Output::Dropped,
-        trace: true,
-    };
-    let closeup = camera.shoot(Job::Schedule(&schedule))?;
-    let Some(verdict) = closeup.verdict.filter(|_| closeup.run.execution.diverged.is_none()) else {
-        return Err(Error::Input(format!(
-            "{} does not lead to a bug any more; heisen replay tells where it diverges",
-            path.display()
-        )));
-    };
-    let mut limits = Limits { world: schedule.world.clone(), ..limits };
-    limits.world.accesses.check = false;
-    let test = |text: &str, times: usize| {
-        let source = Source::new(text);
-        let test = Test {
-            source: &source,
-            runtime: &runtime,
-            program: &program,
-            limits: limits.clone(),
-            expected: schedule.expect_exit,
-            order: Order::Depth,
-            choices: Some(Vec::new()),
-            reduce: false,
-            executions: None,
-            time: None,
-        };
-        test.fails(times, &verdict)
-    };
-    let mut made = None;
-    for main in [false, true] {
-        made = Draft::strengthen(&closeup.trace, &closeup.threads, main).weaken(&mut |text| test(text, 1))?;
-        if made.is_some() {
-            break;
-        }
-    }
-    let text = made.map(|draft| draft.text()).filter(|text| matches!(test(text, RUNS), Ok(true)));
-    let Some(text) = text else {
-        return Err(Error::Uncontrolled(format!(
-            "no script leads to the bug of {}: it depends on more than the order of events that a script can name",
-            path.display()
-        )));
-    };
-    let text = format!("// {}: {}\n{text}", verdict.kind, verdict.message.lines().next().unwrap_or_default());
-    match &args.output {
-        None => print(&text, false),
-        Some(file) => {
-            write_whole(file, text.as_bytes())
-                .map_err(|e| Error::Input(format!("{} cannot be written: {e}", file.display())))?;
-            if !args.quiet {
-                let lines = count(text.lines().count() as u64, "line");
-                print(&format!("{}: {lines}; fails in {RUNS} runs of {RUNS}\n", file.display()), false);
-            }
-        }
-    }
-    Ok(exit::CLEAN)
 }
 
 fn lines(trail: &[Told]) -> String {

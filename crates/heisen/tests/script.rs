@@ -489,7 +489,8 @@ fn scripts_from_bad_schedules() {
 #[test]
 fn an_interrupt() {
     let directory = scratch();
-    let program = "static volatile long n;\nint main(void) { for (;;) n++; }\n";
+    let program = "#include <fcntl.h>\nstatic volatile long n;\n\
+        int main(void) { creat(\"running\", 0600); for (;;) n++; }\n";
     std::fs::write(directory.path().join("p.c"), program).expect("written");
     std::fs::write(directory.path().join("s.rhai"), "wait_for_thread(any, ends());").expect("written");
     let mut child = heisen(directory.path())
@@ -497,7 +498,10 @@ fn an_interrupt() {
         .stderr(std::process::Stdio::piped())
         .spawn()
         .expect("heisen starts");
-    std::thread::sleep(std::time::Duration::from_millis(1500));
+    while !directory.path().join("running").exists() {
+        assert_eq!(child.try_wait().expect("a child"), None, "it has ended");
+        std::thread::yield_now();
+    }
     run(std::process::Command::new("kill").args(["-INT", &child.id().to_string()])).expect(0);
     assert_eq!(child.wait().expect("it ends").code(), Some(130));
 }

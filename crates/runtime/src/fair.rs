@@ -9,7 +9,7 @@
 
 use crate::bits::{Bits, WORDS};
 use crate::sched::{S, Thread, thread, threads, words};
-use crate::{report, touch};
+use crate::{report, script, touch};
 use core::cell::Cell;
 use heisen_trace::{Note, Op};
 use heisen_wire::MAX_THREADS;
@@ -125,7 +125,7 @@ fn drop_edges_to(number: usize) {
             if S.barred.has(t) {
                 touch::enables(t);
             }
-            S.barred.remove(t);
+            unbar(t);
         } else {
             any = true;
         }
@@ -148,13 +148,21 @@ pub fn bar() {
 #[cold]
 fn bar_lowered() {
     for t in lowered() {
-        if (0..words()).any(|w| F.above[t][w].get() & S.enabled.word(w) != 0) {
+        // Nobody has to wait for one that a script holds.
+        if (0..words()).any(|w| F.above[t][w].get() & S.enabled.word(w) & !script::held(w) != 0) {
             S.barred.add(t);
             if touch::logs() {
                 report::note(Note::GaveWay);
             }
         } else {
-            S.barred.remove(t);
+            unbar(t);
         }
+    }
+}
+
+/// A thread has to give way to nobody any more; a script may hold it all the same.
+fn unbar(t: usize) {
+    if script::held(t / 64) >> (t % 64) & 1 == 0 {
+        S.barred.remove(t);
     }
 }

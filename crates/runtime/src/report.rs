@@ -1,16 +1,21 @@
-//! The runtime's side of the wire: takes the plan, keeps the log, pauses for the engine to look.
+//! The runtime's side of the wire: begins executions, keeps the log, pauses for the engine to look. What the plan wants is in
+//! [`plan`].
+
+mod plan;
+
+pub use plan::planned;
+
+use plan::{diverge, due, take_choices};
 
 use crate::sched::{NONE, S, me, needs, thread, threads, watch_steps};
-use crate::{
-    alike, budget, debugger, fair, fibers, heap, kernel, policy, scope, script, shim, sleep, sys, touch,
-};
+use crate::{alike, budget, debugger, fair, fibers, heap, kernel, scope, script, shim, sys, touch};
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst, compiler_fence};
-use heisen_trace::decision::{Decision, DecisionKind};
+use heisen_trace::decision::Decision;
 use heisen_trace::{Note, Op};
 use heisen_wire::{
-    MAX_COUNTED, MAX_EVENTS, MAX_HOLDS, MAX_SLOTS, MAX_TEXT, NO_THREAD, Slot, Wire, diverged, end, flag,
-    misuse, named, pack_event, state, stop, want,
+    MAX_EVENTS, MAX_SLOTS, MAX_TEXT, NO_THREAD, Slot, Wire, diverged, end, flag, misuse, pack_event, state,
+    stop, want,
 };
 
 struct Report {
@@ -134,9 +139,9 @@ pub fn resume(number: usize) {
     set_alarm();
 }
 
-/// States are kept even if the plan does not ask for them.
-pub fn look_at_states() {
-    look_at(R.flags.get() | flag::STATES);
+/// States are kept, whether or not the plan asks for them, or only if it does.
+pub fn look_at_states(always: bool) {
+    look_at(slot().plan.flags.load(Relaxed) | if always { flag::STATES } else { 0 });
 }
 
 /// From here on this is kept, as bits of [`flag`].
@@ -144,17 +149,6 @@ fn look_at(flags: u32) {
     R.flags.set(flags);
     touch::begin(flags);
     watch_steps();
-}
-
-/// Takes over what the plan says of choices.
-fn take_choices() {
-    let plan = &slot().plan;
-    R.next.set(plan.first_override.load(Relaxed));
-    R.overrides.set(R.next.get() + plan.overrides.load(Relaxed));
-    sleep::begin(&wire().overrides[R.overrides.get() as usize..], plan);
-    let expected = (plan.expected.load(Relaxed) as usize).min(MAX_COUNTED);
-    let holds = (plan.holds.load(Relaxed) as usize).min(MAX_HOLDS);
-    policy::begin(plan, &slot().expected[..expected], &slot().holds[..holds]);
 }
 
 /// Whether the engine looks at the end, at crashes and at decisions.
@@ -344,6 +338,9 @@ pub fn set_alarm() {
     if S.step.get() >= S.tail.get() {
         at = S.limit.get();
     }
+    if script::is_on() {
+        at = 0;
+    }
     S.alarm.set(at);
     // A signal that comes from here on sets the alarm itself.
     compiler_fence(SeqCst);
@@ -376,112 +373,6 @@ pub fn alarm(step: u32) {
         }
         crate::sched::time_passed();
     }
-    set_alarm();
-}
-
-/// The step of the next override that must be followed. At a step, wishes are given up that another override takes over from.
-fn due(step: Option<u32>) -> Option<u32> {
-    let overrides = &wire().overrides[R.next.get() as usize..R.overrides.get() as usize];
-    let is_wish = |o: &heisen_wire::Override| o.by_name.load(Relaxed) == named::WISH;
-    if let Some(step) = step {
-        let over = |pair: &&[heisen_wire::Override]| is_wish(&pair[0]) && pair[1].step.load(Relaxed) < step;
-        follow(overrides.windows(2).take_while(over).count());
-    }
-    overrides.iter().find(|o| !is_wish(o)).map(|o| o.step.load(Relaxed))
-}
-
-/// So many overrides more have been followed, or given up.
-fn follow(count: usize) {
-    if count > 0 {
-        R.next.set(R.next.get() + count as u32);
-        let report = &slot().report;
-        report.followed.store(report.followed.load(Relaxed) + count as u32, Relaxed);
-    }
-}
-
-/// The wish of the plan for the thread decision of this step, as an index, if it can be granted; none if there is no wish.
-fn wished(step: u32, kind: DecisionKind, find: impl Fn(usize) -> Option<usize>) -> Option<Option<usize>> {
-    let overrides = &wire().overrides[R.next.get() as usize..R.overrides.get() as usize];
-    let at = |o: &heisen_wire::Override| o.step.load(Relaxed);
-    let is_wish = |o: &heisen_wire::Override| o.by_name.load(Relaxed) == named::WISH;
-    // The last one that is due; all that come before it are over.
-    let over = overrides.windows(2).take_while(|pair| is_wish(&pair[0]) && at(&pair[1]) <= step).count();
-    follow(over);
-    let wish = overrides.get(over).filter(|o| is_wish(o) && at(o) <= step && kind == DecisionKind::Thread)?;
-    let index = find(wish.choice.load(Relaxed) as usize);
-    follow(1);
-    set_alarm();
-    Some(index)
-}
-
-/// What the plan wants at the decision of this step, if anything. `find` gives the index of a choice by its name.
-#[inline]
-pub fn planned(
-    step: u32,
-    kind: DecisionKind,
-    options: usize,
-    find: impl Fn(usize) -> Option<usize>,
-) -> Option<usize> {
-    if R.next.get() == R.overrides.get() {
-        return None;
-    }
-    if let Some(index) = wished(step, kind, &find) {
-        return Some(index.unwrap_or(0));
-    }
-    // Before the last override, what is not fixed is the default, whatever the policy.
-    Some(planned_override(step, kind, options, find).unwrap_or(0))
-}
-
-fn planned_override(
-    step: u32,
-    kind: DecisionKind,
-    options: usize,
-    find: impl Fn(usize) -> Option<usize>,
-) -> Option<usize> {
-    let planned = &wire().overrides[R.next.get() as usize];
-    if planned.step.load(Relaxed) != step || planned.by_name.load(Relaxed) == named::WISH {
-        return None;
-    }
-    let t = thread(me());
-    let expect = planned.expect.load(Relaxed);
-    let (expect_options, expect_from) = (expect & 0xffff, expect >> 16);
-    let expect_op = planned.op.load(Relaxed);
-    let choice = planned.choice.load(Relaxed) as usize;
-    let last = R.next.get() + 1 == R.overrides.get();
-    let expect_hash = slot().plan.expect.load(Relaxed);
-    let index = if planned.by_name.load(Relaxed) == named::NAME { find(choice) } else { Some(choice) };
-    let why = if planned.kind.load(Relaxed) != kind as u8 {
-        diverged::NO_DECISION
-    } else if expect_from != NO_THREAD && expect_from as usize != me()
-        || expect_op != 0 && expect_op != t.op() as u8
-    {
-        diverged::OTHER_OP
-    } else if expect_options != 0 && expect_options as usize != options {
-        diverged::OPTIONS
-    } else if last && expect_hash != 0 && expect_hash != S.hash.get() {
-        diverged::HASH
-    } else if index.is_none_or(|index| index >= options) {
-        diverged::NOT_ENABLED
-    } else {
-        follow(1);
-        set_alarm();
-        return index;
-    };
-    diverge(why, step, options);
-    None
-}
-
-/// Gives up on the plan's overrides; the execution goes on by the policy, as CHESS (OSDI'08) section 4.2 does.
-fn diverge(why: u32, step: u32, options: usize) {
-    let report = &slot().report;
-    report.diverged.store(why, Relaxed);
-    report.diverged_step.store(step, Relaxed);
-    report.diverged_thread.store(me() as u32, Relaxed);
-    report.diverged_op.store(thread(me()).op() as u32, Relaxed);
-    report.diverged_options.store(options as u32, Relaxed);
-    put(&report.diverged_object, thread(me()).object.get());
-    put(&report.diverged_pc, thread(me()).pc.get());
-    R.next.set(R.overrides.get());
     set_alarm();
 }
 

@@ -84,10 +84,8 @@ pub struct Sched {
     /// Threads that have a signal to take before they go on. One whose operation cannot be done is `late`, too: it is
     /// enabled, since it can run the handler.
     pub signalled: Bits,
-    /// Threads that may not run while a thread they have to give way to is enabled; see `fair`.
+    /// Threads that may not run: while a thread they have to give way to is enabled, see `fair`, or while a script holds them.
     pub barred: Bits,
-    /// Threads that a script holds.
-    pub held: Bits,
     /// How many there are that [`look_again`] has to look at in each step: threads that wait for a `pthread_once` in
     /// progress (see `shim::once`), timers that would end the program (see `shim::timer`), waits for descriptors
     /// and calls that are out (see `io`), real time. And [`WATCHED`], where every step is looked at.
@@ -126,7 +124,6 @@ pub static S: Sched = Sched {
     horizon: Cell::new(0),
     signalled: Bits::new(),
     barred: Bits::new(),
-    held: Bits::new(),
     needs: [const { Cell::new(0) }; MAX_THREADS],
     look_again: Cell::new(0),
     tickets: Cell::new(0),
@@ -197,14 +194,11 @@ pub fn yield_point(op: Op, pc: usize) {
 
 /// A bit of [`Sched::look_again`]: `policy`, `touch` or `alike` has to know of every step. So no other execution pays for it.
 const WATCHED: usize = 1 << 63;
-/// Another one: a script is at work.
-const SCRIPTED: usize = 1 << 62;
 
 /// Whether every step of the execution that begins is told to `policy`, `touch` or `alike`.
 pub fn watch_steps() {
     let watched = policy::watches() || touch::wanted() || alike::wanted();
-    let bits = if watched { WATCHED } else { 0 } | if script::is_on() { SCRIPTED } else { 0 };
-    S.look_again.set(S.look_again.get() & !(WATCHED | SCRIPTED) | bits);
+    S.look_again.set(S.look_again.get() & !WATCHED | if watched { WATCHED } else { 0 });
 }
 
 /// There is one thing more, or less, that [`look_again`] has to look at.
@@ -214,7 +208,7 @@ pub fn add_errand() {
 
 /// Whether there is anything for [`look_again`] to look at.
 pub fn has_errands() -> bool {
-    S.look_again.get() & !(WATCHED | SCRIPTED) != 0
+    S.look_again.get() & !WATCHED != 0
 }
 
 pub fn remove_errand() {
@@ -314,10 +308,11 @@ fn next_step_at_point() -> u32 {
     if step >= S.alarm.get() { alarm_at_point(step) } else { step }
 }
 
-/// Something is due. Signals from outside are handed to threads; the running one takes its own here. The step from
-/// here on.
+/// Something is due. A script may hold the thread; signals from outside are handed to threads; the running one takes its own
+/// here. The step from here on.
 #[cold]
 fn alarm_at_point(step: u32) -> u32 {
+    script::stepped();
     signal::collect();
     report::alarm(step);
     let number = me();
@@ -354,10 +349,10 @@ fn look_again(able: bool) {
     crate::io::errands(able);
 }
 
-/// Candidates for the next step: enabled, and neither barred nor held.
+/// Candidates for the next step: enabled and not barred.
 #[inline]
 pub fn candidates(word: usize) -> u64 {
-    S.enabled.word(word) & !S.barred.word(word) & !S.held.word(word)
+    S.enabled.word(word) & !S.barred.word(word)
 }
 
 #[inline(always)]
@@ -377,9 +372,6 @@ fn count_candidates() -> usize {
 #[inline(always)]
 pub fn reschedule(gives: Gives) {
     let number = me();
-    if S.look_again.get() & SCRIPTED != 0 {
-        script::stepped();
-    }
     let step = next_step_at_point();
     if S.look_again.get() != 0 {
         look_again(gives == Gives::Able);

@@ -5,7 +5,8 @@
 //! it wants next is in the wire ([`heisen_wire::script`]), as a set of threads and a predicate, so that events which do
 //! not satisfy it pass without anyone being asked.
 //!
-//! Who is held is no candidate for the next step. As the scheduler knows what every thread waits for, it is known at once if nobody
+//! Who is held is barred, and so no candidate for the next step; while a script is at work the alarm is always due, so that
+//! no other execution pays for it. As the scheduler knows what every thread waits for, it is known at once if nobody
 //! can go on, where CONCURRIT waits for a second. A thread that the script does not know, as it was never selected, passes
 //! events that are not waited for: nobody could ever release it.
 
@@ -88,7 +89,15 @@ pub fn is_on() -> bool {
 pub fn begin() {
     STATE.on.set(true);
     ask(answer::BEGINS);
-    sched::watch_steps();
+}
+
+/// The threads that the script holds, of a word of the sets of threads.
+pub fn held(word: usize) -> u64 {
+    if is_on() { script().held[word].load(Relaxed) } else { 0 }
+}
+
+fn holds(number: usize) -> bool {
+    held(number / 64) >> (number % 64) & 1 != 0
 }
 
 /// Whether accesses of memory are events.
@@ -114,18 +123,14 @@ fn ask(what: u32) {
         core::hint::spin_loop();
     }
     for (word, release) in script.release.iter().enumerate() {
-        let held = script.held[word].load(Relaxed) & !release.load(Relaxed);
-        S.held.set_word(word, held);
-        script.held[word].store(held, Relaxed);
+        let over = script.command.load(Relaxed) == command::FINISH;
+        let held = script.held[word].load(Relaxed);
+        let released = if over { held } else { held & release.load(Relaxed) };
+        S.barred.set_word(word, S.barred.word(word) & !released);
+        script.held[word].store(held & !released, Relaxed);
     }
-    if script.command.load(Relaxed) == command::FINISH {
-        STATE.on.set(false);
-        for (word, held) in script.held.iter().enumerate() {
-            S.held.set_word(word, 0);
-            held.store(0, Relaxed);
-        }
-        sched::watch_steps();
-    }
+    STATE.on.set(script.command.load(Relaxed) != command::FINISH);
+    report::set_alarm();
     race::look_at_script();
 }
 
@@ -148,10 +153,10 @@ pub fn happens(event: Event) {
     {
         hold(number, &event);
     }
-    if S.held.has(number) {
+    if holds(number) {
         let stopped = &frames(number).stopped;
         stopped.set(true);
-        while S.held.has(number) {
+        while holds(number) {
             sched::reschedule(Gives::Blocks);
         }
         stopped.set(false);
@@ -215,7 +220,7 @@ pub fn choose(choices: Choices) -> usize {
 }
 
 fn hold(number: usize, event: &Event) {
-    S.held.add(number);
+    S.barred.add(number);
     let word = &script().held[number / 64];
     word.store(word.load(Relaxed) | 1 << (number % 64), Relaxed);
     tell(number, event);
@@ -289,7 +294,7 @@ fn satisfies(predicate: &Predicate, event: &Event) -> bool {
 
 /// The running thread is about to take its next step, at a scheduling point.
 pub fn stepped() {
-    if is_stopped() {
+    if !is_on() || is_stopped() {
         return;
     }
     let t = thread(me());

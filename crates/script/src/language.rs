@@ -4,7 +4,8 @@
 use crate::event::Event;
 use crate::library;
 use crate::predicate::{Predicate, Target};
-use crate::run::{Done, Run, Stop, Threads, What};
+use crate::run::{Done, Run, Stop, What};
+use crate::threads::Threads;
 use heisen_engine::look::nearest;
 use heisen_engine::patch::Named;
 use heisen_trace::Op;

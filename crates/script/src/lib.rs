@@ -10,6 +10,8 @@
 //! | [`event`] | what a thread is about to do |
 //! | [`oracle`] | who resolves choices, and in which order they are explored |
 //! | [`run`] | one execution: `select` and `release`, and why neither may be possible |
+//! | [`threads`] | sets of threads |
+//! | `words` | what an execution has come to, in words |
 //! | `language` | the words of the language, for rhai |
 //! | `library` | functions made of `select`, `release` and `choose`: figure 8 of the paper, and the patterns of section 5.1 |
 //! | [`generate`] | a script from a finding |
@@ -24,3 +26,5 @@ pub mod predicate;
 pub mod run;
 pub mod source;
 pub mod test;
+pub mod threads;
+mod words;

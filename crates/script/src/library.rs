@@ -2,7 +2,8 @@
 
 use crate::language::CALLS;
 use crate::predicate::Predicate;
-use crate::run::{Run, Stop, Threads};
+use crate::run::{Run, Stop};
+use crate::threads::Threads;
 use heisen_engine::patch::Named;
 use heisen_wire::script::kind;
 use std::collections::BTreeSet;

@@ -8,70 +8,17 @@
 use crate::event::Event;
 use crate::oracle::Oracle;
 use crate::predicate::{ALL_KINDS, Predicate};
+use crate::threads::Threads;
 use heisen_engine::Error;
 use heisen_engine::look::{NoWay, Symbols, View, Way};
 use heisen_engine::patch::Named;
 use heisen_engine::slot::Run as Ended;
 use heisen_engine::zygote::{Came, Zygote};
-use heisen_trace::Op;
 use heisen_wire::script::{MAX_CODE, MAX_SCRIPTED, Set, answer, command, kind};
 use heisen_wire::{MAX_THREADS, state};
 use std::collections::{BTreeSet, HashSet};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
-
-/// Threads: all, or some, or all but some. The thread expressions of figure 4.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Threads {
-    /// Whether all are meant but those in the list, rather than those.
-    pub any: bool,
-    /// The list.
-    pub list: BTreeSet<usize>,
-}
-
-impl Threads {
-    /// One thread.
-    pub fn one(thread: usize) -> Threads {
-        Threads { any: false, list: BTreeSet::from([thread]) }
-    }
-
-    /// All threads.
-    pub fn any() -> Threads {
-        Threads { any: true, list: BTreeSet::new() }
-    }
-
-    /// Whether a thread is one of them.
-    pub fn has(&self, thread: usize) -> bool {
-        self.list.contains(&thread) != self.any
-    }
-
-    /// These and another one, or all of `others`.
-    pub fn plus(mut self, others: &Threads) -> Threads {
-        match (self.any, others.any) {
-            (true, false) => self.list.retain(|thread| !others.has(*thread)),
-            (false, false) => self.list.extend(&others.list),
-            (false, true) => {
-                let list = others.list.iter().filter(|thread| !self.list.contains(thread)).copied().collect();
-                return Threads { any: true, list };
-            }
-            (true, true) => self.list.retain(|thread| !others.has(*thread)),
-        }
-        self
-    }
-
-    /// These but for others.
-    pub fn minus(mut self, others: &Threads) -> Threads {
-        match (self.any, others.any) {
-            (true, false) => self.list.extend(&others.list),
-            (false, _) => self.list.retain(|thread| !others.has(*thread)),
-            (true, true) => {
-                let list = others.list.iter().filter(|thread| !self.list.contains(thread)).copied().collect();
-                return Threads { any: false, list };
-            }
-        }
-        self
-    }
-}
 
 /// Why a script does not go on.
 #[derive(Clone, Debug)]
@@ -117,7 +64,7 @@ pub enum What {
 /// An execution under a script.
 #[derive(Debug)]
 pub struct Run {
-    zygote: Zygote,
+    pub(crate) zygote: Zygote,
     symbols: Symbols,
     named: Vec<Named>,
     /// Resolves choices.
@@ -160,7 +107,7 @@ fn write(set: &Set, threads: &Threads) {
     }
 }
 
-fn members(set: &Set) -> impl Iterator<Item = usize> {
+pub(crate) fn members(set: &Set) -> impl Iterator<Item = usize> {
     set.iter().enumerate().flat_map(|(word, bits)| {
         let bits = bits.load(Relaxed);
         (0..64).filter(move |bit| bits >> bit & 1 != 0).map(move |bit| word * 64 + bit)
@@ -252,7 +199,7 @@ impl Run {
         self.named.get(number).map_or("?", Named::name)
     }
 
-    fn view(&mut self) -> Result<View<'_>, Stop> {
+    pub(crate) fn view(&mut self) -> Result<View<'_>, Stop> {
         // Once it has ended, the parked program has everything at the same place.
         let pid = if self.end.is_none() { self.zygote.execution() } else { self.zygote.pid() };
         View::new(&mut self.symbols, pid)
@@ -425,86 +372,6 @@ impl Run {
         } else {
             predicate.holds(event, &|_| None)
         }
-    }
-
-    /// The place of an event in the source.
-    pub fn place(&mut self, event: &Event) -> Option<(String, Option<u32>)> {
-        let pc = event.pc;
-        let frames = self.view().ok()?.frame_at(pc, true);
-        let frame = frames.into_iter().next()?;
-        Some((frame.file.unwrap_or(frame.function), frame.line))
-    }
-
-    /// What was done, in words, with the line of the script.
-    pub fn tell(&mut self) -> Vec<(Option<usize>, String)> {
-        let trail = self.trail.clone();
-        let mut tell = |what: &What| match what {
-            What::Event(event) => format!("T{} {}", event.thread, self.describe(event)),
-            What::Said(text) => text.clone(),
-        };
-        trail.iter().map(|done| (done.line, tell(&done.what))).collect()
-    }
-
-    /// An event in words.
-    pub fn describe(&mut self, event: &Event) -> String {
-        let object = (event.address != 0)
-            .then(|| self.view().ok()?.object_name(event.address))
-            .flatten()
-            .unwrap_or_else(|| format!("{:#x}", event.address));
-        let what = match event.kind {
-            kind::READ => format!("is about to read {object}"),
-            kind::WRITE => format!("is about to write {object}"),
-            kind::ENTER => format!("enters {}", self.name(event.number as usize)),
-            kind::RETURN => format!("is about to return from {}", self.name(event.number as usize)),
-            kind::CALL => match self.view().ok().map(|mut view| view.frame_at(event.pc, true)) {
-                Some(frames) if !frames.is_empty() => format!("enters {}", frames[0].function),
-                _ => "enters a function".to_owned(),
-            },
-            kind::POINT => format!("is at control point {}", event.number),
-            kind::START => "starts".to_owned(),
-            kind::END => return "has ended".to_owned(),
-            kind::TEST_START => "starts the test".to_owned(),
-            kind::TEST_END => "ends the test".to_owned(),
-            kind::LINE => format!("is at {}", self.name(event.number as usize)),
-            _ if event.address == 0 => format!("is about to {}", event.op.map_or("go on", Op::name)),
-            _ => format!("is about to {} {object}", event.op.map_or("use", Op::name)),
-        };
-        match self.place(event) {
-            Some((file, Some(line))) => format!("{what} ({file}:{line})"),
-            _ => what,
-        }
-    }
-
-    /// Why no thread can go on.
-    fn why_nobody(&mut self, wanted: &Threads) -> String {
-        let mut parts = Vec::new();
-        let held: BTreeSet<usize> = members(&self.zygote.script().held).collect();
-        let threads: Vec<(usize, u32)> = self.zygote.threads().collect();
-        for (thread, told) in threads {
-            if told == state::ENDED {
-                continue;
-            }
-            if held.contains(&thread) && thread < MAX_SCRIPTED {
-                let event = Event::read(thread, &self.zygote.script().at[thread]);
-                let what = self.describe(&event);
-                parts.push((!wanted.has(thread), format!("T{thread} is held, as it {what}")));
-            } else {
-                let (op, object, pc) = self.zygote.thread(thread);
-                let name = self.view().ok().and_then(|mut view| view.object_name(object));
-                let name = name.map_or(String::new(), |name| format!(" of {name}"));
-                let place = self.view().ok().and_then(|mut view| {
-                    view.frame_at(pc, true).into_iter().find(|frame| frame.own).map(|frame| frame.place())
-                });
-                let place = place.map_or(String::new(), |place| format!(" ({place})"));
-                parts.push((
-                    !wanted.has(thread),
-                    format!("T{thread} waits in {}{name}{place}", op.map_or("?", Op::name)),
-                ));
-            }
-        }
-        parts.sort();
-        let parts: Vec<String> = parts.into_iter().map(|(_, part)| part).collect();
-        format!("no thread can go on: {}", parts.join("; "))
     }
 
     /// There is a choice: whether what follows need not be run, as an equivalent execution has come here before. Its other choices are

@@ -173,8 +173,7 @@ impl Test<'_> {
 
     /// Whether so many runs with the given choices all end in the same way.
     pub fn fails(&self, times: usize, expected: &Verdict) -> Result<bool> {
-        let mut named: Vec<Named> = self.source.named.iter().map(|(named, _)| named.clone()).collect();
-        named.truncate(heisen_wire::script::MAX_NAMED);
+        let named: Vec<Named> = self.source.named.iter().map(|(named, _)| named.clone()).collect();
         let choices = self.choices.clone().unwrap_or_default();
         let (state, engine, ast) = self.start(&named, Oracle::of(choices.clone()))?;
         for _ in 0..times {
@@ -253,7 +252,7 @@ impl Test<'_> {
             }
         }
         let mut scope = Scope::new();
-        scope.push_constant("any", crate::run::Threads::any());
+        scope.push_constant("any", crate::threads::Threads::any());
         let ran = engine.run_ast_with_scope(&mut scope, ast);
         let mut state = state.borrow_mut();
         let stopped = state.stopped.take();

@@ -71,11 +71,13 @@ impl Asked {
 
 /// An execution begins at `main`: it may be the one that is moved ahead of. Not if it began in memory that is not verified.
 pub fn begin(c: &Control, wire: &Wire) {
-    let good = wire.unverified.load(Relaxed) == 0 && wire.misfits.load(Relaxed) < MOST_MISFITS;
+    let good = wire.unverified.load(Relaxed) == 0
+        && wire.misfits.load(Relaxed) < MOST_MISFITS
+        && sees_no_step(&wire.slots[c.slot.get()].plan);
     MAY.store(good && c.resets.get() >= AFTER, Relaxed);
     if MAY.load(Relaxed) {
         // Others may ask for states, if this one does not.
-        report::look_at_states();
+        report::look_at_states(true);
     }
     c.ahead.stacks[0].set(c.ahead.stacks[1].replace(0));
 }
@@ -92,15 +94,13 @@ pub fn at_choice(step: u32) {
 #[cold]
 fn reach(step: u32) {
     MAY.store(false, Relaxed);
-    if !super::sees() {
-        return;
-    }
     let (c, wire) = (control(), report::wire());
     let told = report::so_far();
-    let plan = &wire.slots[c.slot.get()].plan;
-    if !c.calls.can_stay() || !sees_no_step(plan) || !is_little(told) {
+    if !super::sees() || !c.calls.can_stay() || !is_little(told) {
+        report::look_at_states(false);
         return;
     }
+    let plan = &wire.slots[c.slot.get()].plan;
     c.selector.store(calls::UNSEEN, Relaxed);
     // Stacks that each execution would map, and unmap again.
     let [before, now] = c.ahead.stacks.each_ref().map(Cell::get);
@@ -119,7 +119,10 @@ fn reach(step: u32) {
     }
     match c.snapshot.take() {
         Ok(()) => c.selector.store(calls::SEEN, Relaxed),
-        Err(why) => super::leave(c, why),
+        Err(why) => {
+            wire.misfits.store(wire.misfits.load(Relaxed) + 1, Relaxed);
+            super::leave(c, why);
+        }
     }
     report::resume(c.slot.get());
 }

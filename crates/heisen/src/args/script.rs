@@ -1,0 +1,85 @@
+//! The command line of `heisen script`.
+
+use super::{TargetArgs, duration};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// `heisen script`
+#[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "heisen script [OPTIONS] SCRIPT.rhai -- PROG [ARGS]...\n       heisen script [OPTIONS] SCRIPT.rhai FILE.c|.cc|.cpp|.rs [-- ARGS...]\n       heisen script --from SCHEDULE [-o SCRIPT.rhai]"
+)]
+pub struct ScriptArgs {
+    /// The script
+    #[arg(value_name = "SCRIPT", required_unless_present = "from")]
+    pub script: Option<PathBuf>,
+
+    /// Write a script that leads to the bug of a schedule, weakened to what matters, to the file of -o or to standard output
+    #[arg(long, value_name = "SCHEDULE", conflicts_with_all = [
+        "script", "source", "command", "no_instrument", "oracle", "seed", "reduce", "choices", "executions", "time",
+        "expect_exit", "steps", "json"
+    ])]
+    pub from: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub target: TargetArgs,
+
+    /// In which order the script's choices are explored: the last one first, the earliest, those that differ least from the
+    /// first choice everywhere, or at random
+    #[arg(long, value_enum, default_value = "depth")]
+    pub oracle: OracleName,
+
+    /// Seed of --oracle random
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub seed: u64,
+
+    /// Cut an execution where an equivalent one had to choose a thread in the same line of the script; for scripts without
+    /// variables, but threads, that make a difference from one choice to the next
+    #[arg(long, conflicts_with = "choices")]
+    pub reduce: bool,
+
+    /// Run one execution only, with these choices, as a finding tells them
+    #[arg(long, value_name = "N,N,...", value_delimiter = ',', conflicts_with_all = ["oracle", "seed", "executions", "time"])]
+    pub choices: Option<Vec<usize>>,
+
+    /// Stop after this many executions
+    #[arg(long, value_name = "N")]
+    pub executions: Option<u64>,
+
+    /// Stop after this time
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub time: Option<Duration>,
+
+    /// The exit status that is right
+    #[arg(long, value_name = "STATUS", default_value_t = 0)]
+    pub expect_exit: i32,
+
+    /// End an execution after this many steps
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(10..))]
+    pub steps: u32,
+
+    /// Give up on a program that runs this long without a scheduling point
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
+    pub hang: Duration,
+
+    /// Where compiled files go [default: .heisen]; with --from, the script that is written
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+
+    /// Write the result as JSON to this file, - for standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Print nothing but errors
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// Names of `heisen_script::oracle::Order`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum OracleName {
+    Depth,
+    Breadth,
+    Few,
+    Random,
+}

@@ -1,0 +1,56 @@
+//! Thread expressions: the sets of threads that commands are about. CONCURRIT (PLDI'13), figure 4.
+
+use std::collections::BTreeSet;
+
+/// Threads: all, or some, or all but some.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Threads {
+    /// Whether all are meant but those in the list, rather than those.
+    pub any: bool,
+    /// The list.
+    pub list: BTreeSet<usize>,
+}
+
+impl Threads {
+    /// One thread.
+    pub fn one(thread: usize) -> Threads {
+        Threads { any: false, list: BTreeSet::from([thread]) }
+    }
+
+    /// All threads.
+    pub fn any() -> Threads {
+        Threads { any: true, list: BTreeSet::new() }
+    }
+
+    /// Whether a thread is one of them.
+    pub fn has(&self, thread: usize) -> bool {
+        self.list.contains(&thread) != self.any
+    }
+
+    /// These and another one, or all of `others`.
+    pub fn plus(mut self, others: &Threads) -> Threads {
+        match (self.any, others.any) {
+            (true, false) => self.list.retain(|thread| !others.has(*thread)),
+            (false, false) => self.list.extend(&others.list),
+            (false, true) => {
+                let list = others.list.iter().filter(|thread| !self.list.contains(thread)).copied().collect();
+                return Threads { any: true, list };
+            }
+            (true, true) => self.list.retain(|thread| !others.has(*thread)),
+        }
+        self
+    }
+
+    /// These but for others.
+    pub fn minus(mut self, others: &Threads) -> Threads {
+        match (self.any, others.any) {
+            (true, false) => self.list.extend(&others.list),
+            (false, _) => self.list.retain(|thread| !others.has(*thread)),
+            (true, true) => {
+                let list = others.list.iter().filter(|thread| !self.list.contains(thread)).copied().collect();
+                return Threads { any: false, list };
+            }
+        }
+        self
+    }
+}

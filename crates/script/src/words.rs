@@ -1,0 +1,91 @@
+//! What an execution under a script has come to, in words.
+
+use crate::event::Event;
+use crate::run::{Run, What, members};
+use crate::threads::Threads;
+use heisen_trace::Op;
+use heisen_wire::script::{MAX_SCRIPTED, kind};
+use heisen_wire::state;
+use std::collections::BTreeSet;
+
+impl Run {
+    /// The place of an event in the source.
+    pub fn place(&mut self, event: &Event) -> Option<(String, Option<u32>)> {
+        let pc = event.pc;
+        let frames = self.view().ok()?.frame_at(pc, true);
+        let frame = frames.into_iter().next()?;
+        Some((frame.file.unwrap_or(frame.function), frame.line))
+    }
+
+    /// What was done, in words, with the line of the script.
+    pub fn tell(&mut self) -> Vec<(Option<usize>, String)> {
+        let trail = self.trail.clone();
+        let mut tell = |what: &What| match what {
+            What::Event(event) => format!("T{} {}", event.thread, self.describe(event)),
+            What::Said(text) => text.clone(),
+        };
+        trail.iter().map(|done| (done.line, tell(&done.what))).collect()
+    }
+
+    /// An event in words.
+    pub fn describe(&mut self, event: &Event) -> String {
+        let object = (event.address != 0)
+            .then(|| self.view().ok()?.object_name(event.address))
+            .flatten()
+            .unwrap_or_else(|| format!("{:#x}", event.address));
+        let what = match event.kind {
+            kind::READ => format!("is about to read {object}"),
+            kind::WRITE => format!("is about to write {object}"),
+            kind::ENTER => format!("enters {}", self.name(event.number as usize)),
+            kind::RETURN => format!("is about to return from {}", self.name(event.number as usize)),
+            kind::CALL => match self.view().ok().map(|mut view| view.frame_at(event.pc, true)) {
+                Some(frames) if !frames.is_empty() => format!("enters {}", frames[0].function),
+                _ => "enters a function".to_owned(),
+            },
+            kind::POINT => format!("is at control point {}", event.number),
+            kind::START => "starts".to_owned(),
+            kind::END => return "has ended".to_owned(),
+            kind::TEST_START => "starts the test".to_owned(),
+            kind::TEST_END => "ends the test".to_owned(),
+            kind::LINE => format!("is at {}", self.name(event.number as usize)),
+            _ if event.address == 0 => format!("is about to {}", event.op.map_or("go on", Op::name)),
+            _ => format!("is about to {} {object}", event.op.map_or("use", Op::name)),
+        };
+        match self.place(event) {
+            Some((file, Some(line))) => format!("{what} ({file}:{line})"),
+            _ => what,
+        }
+    }
+
+    /// Why no thread can go on.
+    pub(crate) fn why_nobody(&mut self, wanted: &Threads) -> String {
+        let mut parts = Vec::new();
+        let held: BTreeSet<usize> = members(&self.zygote.script().held).collect();
+        let threads: Vec<(usize, u32)> = self.zygote.threads().collect();
+        for (thread, told) in threads {
+            if told == state::ENDED {
+                continue;
+            }
+            if held.contains(&thread) && thread < MAX_SCRIPTED {
+                let event = Event::read(thread, &self.zygote.script().at[thread]);
+                let what = self.describe(&event);
+                parts.push((!wanted.has(thread), format!("T{thread} is held, as it {what}")));
+            } else {
+                let (op, object, pc) = self.zygote.thread(thread);
+                let name = self.view().ok().and_then(|mut view| view.object_name(object));
+                let name = name.map_or(String::new(), |name| format!(" of {name}"));
+                let place = self.view().ok().and_then(|mut view| {
+                    view.frame_at(pc, true).into_iter().find(|frame| frame.own).map(|frame| frame.place())
+                });
+                let place = place.map_or(String::new(), |place| format!(" ({place})"));
+                parts.push((
+                    !wanted.has(thread),
+                    format!("T{thread} waits in {}{name}{place}", op.map_or("?", Op::name)),
+                ));
+            }
+        }
+        parts.sort();
+        let parts: Vec<String> = parts.into_iter().map(|(_, part)| part).collect();
+        format!("no thread can go on: {}", parts.join("; "))
+    }
+}
