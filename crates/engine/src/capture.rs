@@ -39,6 +39,11 @@ impl Capture {
         while !self.reader.is_finished() && ended.elapsed() < PATIENCE {
             std::thread::sleep(Duration::from_millis(1));
         }
+        self.text_so_far()
+    }
+
+    /// What was kept up to now.
+    pub fn text_so_far(&self) -> String {
         self.kept.lock().map(|kept| kept.text()).unwrap_or_default()
     }
 }

@@ -31,6 +31,7 @@
 //! | [`look`] | stacks and names from a paused process |
 //! | [`input`] | input from outside that was recorded with a finding |
 //! | [`stdin`] | what programs read from their standard input, and where it is kept |
+//! | [`system`] | programs whose threads run free, but where a script holds them |
 //! | [`saved`] | searches that were interrupted |
 
 mod around;
@@ -67,6 +68,7 @@ mod spin;
 pub mod stdin;
 pub mod suppress;
 mod sys;
+pub mod system;
 pub mod unpack;
 pub mod whole;
 pub mod zygote;

@@ -2,28 +2,63 @@
 //! `look::memory`.
 
 use crate::error::Error;
-use heisen_wire::{MAGIC, SIZE, Wire};
+use heisen_wire::system::{self, System};
+use heisen_wire::{MAGIC, Wire};
 use std::fs::File;
 use std::io::{self, Write};
+use std::marker::PhantomData;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 
-/// A shared mapping of the wire.
+/// A shared mapping, of the wire or of what several processes share.
 #[derive(Debug)]
-pub struct Mapping {
+pub struct Mapping<T = Wire> {
     at: *mut libc::c_void,
     file: File,
+    of: PhantomData<T>,
 }
 
-// SAFETY: all fields of the mapping are atomics.
-unsafe impl Send for Mapping {}
+// SAFETY: all fields of what is mapped are atomics.
+unsafe impl<T> Send for Mapping<T> {}
+// SAFETY: as above.
+unsafe impl<T> Sync for Mapping<T> {}
 
-impl Mapping {
+impl Mapping<Wire> {
     /// A fresh one, backed by memory only.
     pub fn new() -> io::Result<Mapping> {
+        let mapping = Mapping::map()?;
+        mapping.wire().magic.store(MAGIC, Relaxed);
+        Ok(mapping)
+    }
+
+    /// What is in it.
+    pub fn wire(&self) -> &Wire {
+        // SAFETY: the mapping is of that size, lives as long as `self`, and any bits are valid for atomics.
+        unsafe { &*self.at.cast::<Wire>() }
+    }
+}
+
+impl Mapping<System> {
+    /// A fresh one, backed by memory only.
+    pub fn for_system() -> io::Result<Mapping<System>> {
+        let mapping = Mapping::map()?;
+        mapping.system().magic.store(system::MAGIC, Relaxed);
+        Ok(mapping)
+    }
+
+    /// What is in it.
+    pub fn system(&self) -> &System {
+        // SAFETY: the mapping is of that size, lives as long as `self`, and any bits are valid for atomics.
+        unsafe { &*self.at.cast::<System>() }
+    }
+}
+
+impl<T> Mapping<T> {
+    fn map() -> io::Result<Mapping<T>> {
+        let size = size_of::<T>();
         // SAFETY: plain system calls; the descriptor that comes back is ours, and the mapping is of its full size.
         unsafe {
             let fd = libc::memfd_create(c"heisen".as_ptr(), libc::MFD_CLOEXEC);
@@ -31,22 +66,14 @@ impl Mapping {
                 return Err(io::Error::last_os_error());
             }
             let file = File::from_raw_fd(fd);
-            file.set_len(SIZE as u64)?;
+            file.set_len(size as u64)?;
             let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
-            let at = libc::mmap(std::ptr::null_mut(), SIZE, prot, flags, fd, 0);
+            let at = libc::mmap(std::ptr::null_mut(), size, prot, flags, fd, 0);
             if at == libc::MAP_FAILED {
                 return Err(io::Error::last_os_error());
             }
-            let mapping = Mapping { at, file };
-            mapping.wire().magic.store(MAGIC, Relaxed);
-            Ok(mapping)
+            Ok(Mapping { at, file, of: PhantomData })
         }
-    }
-
-    /// What is in it.
-    pub fn wire(&self) -> &Wire {
-        // SAFETY: the mapping is of that size, lives as long as `self`, and any bits are valid for atomics.
-        unsafe { &*self.at.cast::<Wire>() }
     }
 
     /// The number under which a program that `command` starts finds it.
@@ -63,10 +90,10 @@ impl Mapping {
     }
 }
 
-impl Drop for Mapping {
+impl<T> Drop for Mapping<T> {
     fn drop(&mut self) {
-        // SAFETY: unmaps what `new` mapped; no reference outlives `self`.
-        unsafe { libc::munmap(self.at, SIZE) };
+        // SAFETY: unmaps what `map` mapped; no reference outlives `self`.
+        unsafe { libc::munmap(self.at, size_of::<T>()) };
     }
 }
 

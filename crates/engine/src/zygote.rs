@@ -4,12 +4,13 @@
 //! engine sleeps on the bell, wakes now and then to see whether the program still moves, and asks it where it is if it
 //! does not.
 
+mod free;
 mod limits;
 mod scripted;
 mod start;
 mod status;
 
-pub use limits::{Carrier, Limits, Output};
+pub use limits::{Carrier, Limits, Output, Part};
 pub use scripted::Came;
 pub(crate) use status::describe_status;
 pub use status::signal_name;

@@ -7,13 +7,15 @@ use crate::check::{check_places, find_program};
 use crate::exit;
 use crate::paint::{count, print, say};
 use heisen_engine::compile::Extent;
+use heisen_engine::program::Program;
 use heisen_engine::saved::write_whole;
 use heisen_engine::zygote::Limits;
 use heisen_engine::{Error, unpack};
 use heisen_script::oracle::Order;
 use heisen_script::source::Source;
-use heisen_script::test::{Found, Outcome, Test, Told};
+use heisen_script::test::{Found, Outcome, Target, Test, Told};
 use serde_json::json;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -36,7 +38,7 @@ fn follow(args: &ScriptArgs, script: &Path, stop: Arc<AtomicBool>) -> Result<u8,
         .map_err(|e| Error::Input(format!("{} cannot be read: {e}", script.display())))?;
     let source = Source::new(&text);
     let extent = if args.target.no_instrument { Extent::AsItIs } else { Extent::Program };
-    let program = find_program(("heisen script SCRIPT.rhai", "run"), &args.target, output, extent)?;
+    let programs = programs(args, output, extent)?;
     let runtime = unpack::runtime()?;
     let mut limits = Limits { steps: args.steps, hang: args.hang, stop: stop.clone(), ..Limits::default() };
     // Which accesses conflict is not the script's business, and atomics of libraries are no events.
@@ -44,7 +46,10 @@ fn follow(args: &ScriptArgs, script: &Path, stop: Arc<AtomicBool>) -> Result<u8,
     let test = Test {
         source: &source,
         runtime: &runtime,
-        program: &program,
+        target: match programs.as_slice() {
+            [(_, program)] if !args.system && args.attach.is_empty() => Target::Unit(program),
+            programs => Target::System { programs, started: args.attach.is_empty() },
+        },
         limits,
         expected: args.expect_exit,
         order: match args.oracle {
@@ -84,6 +89,23 @@ fn follow(args: &ScriptArgs, script: &Path, stop: Arc<AtomicBool>) -> Result<u8,
         0 => exit::DIVERGED,
         _ => exit::CLEAN,
     })
+}
+
+/// The programs that a script is run with, by their names.
+fn programs(args: &ScriptArgs, output: &Path, extent: Extent) -> Result<Vec<(String, Program)>, Error> {
+    if args.attach.is_empty() {
+        let program = find_program(("heisen script SCRIPT.rhai", "run"), &args.target, output, extent)?;
+        return Ok(vec![(program.short_name(), program)]);
+    }
+    let mut programs: Vec<(String, Program)> = Vec::new();
+    for (name, words) in &args.attach {
+        if programs.iter().any(|(other, _)| other == name) {
+            return Err(Error::Input(format!("--attach {name} is given twice; name programs differently")));
+        }
+        let arguments = words[1..].iter().map(OsString::from).collect();
+        programs.push((name.clone(), Program::find(OsStr::new(&words[0]), arguments)?));
+    }
+    Ok(programs)
 }
 
 fn lines(trail: &[Told]) -> String {

@@ -13,6 +13,7 @@
 //! | [`fibers`] | the usual carrier: stacks, thread-local storage, the switch |
 //! | [`patch`], [`extended`] | points at atomic instructions of code that is not instrumented; registers that they keep |
 //! | [`kernel`], [`debugger`] | the other carrier, kernel threads; what a debugger asks of it |
+//! | [`free`] | no carrier: threads run free, but where a script holds them |
 //! | [`zygote`] | parks the program before `main`, one fork an execution |
 //! | [`report`] | what is written to the wire |
 //! | [`clock`] | virtual time |
@@ -39,6 +40,7 @@ mod debugger;
 mod extended;
 mod fair;
 mod fibers;
+mod free;
 mod glibc;
 mod heap;
 mod io;

@@ -16,7 +16,7 @@ use crate::race::atomic::{Does, memory_order};
 use crate::sched::{S, me, thread};
 use crate::shim::signal::{self, action, bit, mask};
 use crate::spin;
-use crate::{extended, race, report, script, sys, touch};
+use crate::{extended, free, race, report, script, sys, touch};
 use core::arch::global_asm;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use heisen_trace::Op;
@@ -167,7 +167,9 @@ pub fn prepare(wire: &Wire) {
     if !traps(wire).is_empty() {
         HAS_TRAPS.store(true, Relaxed);
         action::install(sys::SIGTRAP);
-        mask::tell_kernel();
+        if !free::is_on() {
+            mask::tell_kernel();
+        }
     }
 }
 
@@ -279,6 +281,12 @@ mod quiet {
 
 /// A thread is about to do an atomic instruction, on memory at `address`. `registers` are all general ones.
 extern "C" fn arrived(address: usize, site: &Site, registers: &[u64; 16]) {
+    if free::is_on() {
+        if site.kind == MARK {
+            script::mark(site.only_orders, address, registers, site.pc as usize);
+        }
+        return;
+    }
     if !S.active.get() || !S.running.get() || signal::stack::is_on_given() {
         return;
     }

@@ -13,7 +13,7 @@
 use crate::choose::Choices;
 use crate::race::{self, mode};
 use crate::sched::{self, Gives, S, me, thread};
-use crate::{report, sys, touch};
+use crate::{free, report, sys, touch};
 use core::cell::Cell;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use heisen_trace::Op;
@@ -136,6 +136,10 @@ fn ask(what: u32) {
 
 /// The running thread has come to an event: it goes on when the script lets it.
 pub fn happens(event: Event) {
+    if free::is_on() {
+        free::happens(event);
+        return;
+    }
     let script = script();
     let number = me();
     if !is_on() || !S.running.get() || script.kinds.load(Relaxed) >> event.kind & 1 == 0 {
@@ -187,7 +191,7 @@ pub fn ended() {
     }
     script.thread.store(number as u32, Relaxed);
     if satisfies(&script.until, &event) {
-        tell(number, &event);
+        tell_of(number, &event);
         ask(answer::EVENT);
     } else if sched::threads().filter(|(other, _)| has(&script.select, *other)).all(|(_, t)| t.ended.get())
         && !waits_for_new(script)
@@ -223,11 +227,17 @@ fn hold(number: usize, event: &Event) {
     S.barred.add(number);
     let word = &script().held[number / 64];
     word.store(word.load(Relaxed) | 1 << (number % 64), Relaxed);
-    tell(number, event);
+    tell_of(number, event);
 }
 
-fn tell(number: usize, event: &Event) {
-    let Some(told) = script().at.get(number) else { return };
+fn tell_of(number: usize, event: &Event) {
+    if let Some(told) = script().at.get(number) {
+        tell(told, number, event);
+    }
+}
+
+/// Writes down what a thread is about to do.
+pub fn tell(told: &Told, number: usize, event: &Event) {
     let Told { kind, size, address, value, number: named, args, returned, caller, pc, step, op, inside } =
         told;
     kind.store(event.kind.into(), Relaxed);
@@ -253,8 +263,27 @@ fn depth(number: usize, function: usize) -> usize {
     frames.of[..frames.count.get()].iter().filter(|frame| frame.get().0 == function).count()
 }
 
+/// The number of the running thread.
+fn current() -> usize {
+    if free::is_on() { free::current() } else { me() }
+}
+
+/// A thread with this number begins.
+pub fn forget_frames(number: usize) {
+    frames(number).count.set(0);
+}
+
+/// One thread is a copy of another.
+pub fn copy_frames(from: usize, to: usize) {
+    let (from, to) = (frames(from), frames(to));
+    to.count.set(from.count.get());
+    for (to, from) in to.of.iter().zip(&from.of) {
+        to.set(from.get());
+    }
+}
+
 /// Whether an event of the running thread satisfies a predicate.
-fn satisfies(predicate: &Predicate, event: &Event) -> bool {
+pub fn satisfies(predicate: &Predicate, event: &Event) -> bool {
     let words = &predicate.words[..(predicate.length.load(Relaxed) as usize).min(predicate.words.len())];
     let mut words = words.iter().map(|word| word.load(Relaxed));
     let (mut stack, mut next) = (0u64, || words.next());
@@ -268,12 +297,14 @@ fn satisfies(predicate: &Predicate, event: &Event) -> bool {
                 event.address < to && event.address + event.size.max(1) > from
             }
             code::NAMED => event.number == rest,
-            code::INSIDE => depth(me(), rest as usize & 0xff) >= (rest >> 8) as usize,
+            code::INSIDE => depth(current(), rest as usize & 0xff) >= (rest >> 8) as usize,
             code::CONTROL => event.number == operand(),
             code::ARG0 => event.args[0] == operand(),
             code::ARG1 => event.args[1] == operand(),
             code::VALUE => event.value == operand(),
             code::OP => u64::from(event.op) == rest,
+            code::PROGRAM => free::is_of_program(rest),
+            code::PROCESS => free::is_of_process(rest),
             code::RETURNS => event.returned == operand(),
             code::AND | code::OR => {
                 let (last, before) = (stack & 1, stack >> 1 & 1);
@@ -292,14 +323,9 @@ fn satisfies(predicate: &Predicate, event: &Event) -> bool {
     stack & 1 != 0
 }
 
-/// The running thread is about to take its next step, at a scheduling point.
-pub fn stepped() {
-    if !is_on() || is_stopped() {
-        return;
-    }
-    let t = thread(me());
-    let op = t.op();
-    let kind = match op {
+/// The kind of event that an operation is, and the number that goes with it.
+pub fn kind_of(op: Op, object: usize) -> (u8, u64) {
+    match op {
         Op::Lock
         | Op::TryLock
         | Op::TimedLock
@@ -309,15 +335,26 @@ pub fn stepped() {
         | Op::SemTimedWait
         | Op::ReadLock
         | Op::WriteLock
-        | Op::StreamLock => kind::LOCK,
-        Op::Unlock | Op::SemPost | Op::RwUnlock | Op::StreamUnlock => kind::UNLOCK,
-        Op::Point => kind::POINT,
-        // Told elsewhere.
-        Op::Start | Op::End | Op::MemRead | Op::MemWrite => return,
-        Op::AtomicLoad | Op::AtomicStore | Op::AtomicRmw | Op::AtomicCas => return,
-        _ => kind::OTHER,
-    };
-    let number = if op == Op::Point { t.object.get() as u64 } else { 0 };
+        | Op::StreamLock => (kind::LOCK, 0),
+        Op::Unlock | Op::SemPost | Op::RwUnlock | Op::StreamUnlock => (kind::UNLOCK, 0),
+        Op::Point => (kind::POINT, object as u64),
+        _ => (kind::OTHER, 0),
+    }
+}
+
+/// The running thread is about to take its next step, at a scheduling point.
+pub fn stepped() {
+    if !is_on() || is_stopped() {
+        return;
+    }
+    let t = thread(me());
+    let op = t.op();
+    // Told elsewhere.
+    let told = matches!(op, Op::Start | Op::End | Op::MemRead | Op::MemWrite);
+    if told || matches!(op, Op::AtomicLoad | Op::AtomicStore | Op::AtomicRmw | Op::AtomicCas) {
+        return;
+    }
+    let (kind, number) = kind_of(op, t.object.get());
     happens(Event {
         kind,
         number,
@@ -341,10 +378,15 @@ pub fn starts() {
 #[cold]
 pub fn accesses(address: usize, size: usize, write: bool, value: u64, pc: usize) {
     let kind = if write { kind::WRITE } else { kind::READ };
+    let event = Event { kind, address, size, value, pc, ..Event::default() };
+    if free::is_on() {
+        free::happens(event);
+        return;
+    }
     let t = thread(me());
     let before = (t.op(), t.object.get(), t.pc.get());
     t.about_to(if write { Op::MemWrite } else { Op::MemRead }, address, pc);
-    happens(Event { kind, address, size, value, pc, ..Event::default() });
+    happens(event);
     t.about_to(before.0, before.1, before.2);
     if touch::wanted() {
         touch::memory(address, size, write);
@@ -354,10 +396,10 @@ pub fn accesses(address: usize, size: usize, write: bool, value: u64, pc: usize)
 /// The running thread has come into a function that is instrumented; a call among its first instructions returns to `pc`.
 #[cold]
 pub extern "C" fn calls(pc: usize) {
-    if is_on() && race::is_on(mode::SCRIPT) {
+    if (is_on() || free::is_on()) && race::is_on(mode::SCRIPT) {
         /// So far from the beginning of a function that call is, at most.
         const NEAR: usize = 128;
-        if pc.wrapping_sub(frames(me()).entered.take()) < NEAR {
+        if pc.wrapping_sub(frames(current()).entered.take()) < NEAR {
             return;
         }
         happens(Event { kind: kind::CALL, pc, ..Event::default() });
@@ -369,11 +411,11 @@ pub fn mark(what: u32, sp: usize, registers: &[u64; 16], pc: usize) {
     const RAX: usize = 0;
     const RSI: usize = 6;
     const RDI: usize = 7;
-    if !is_on() {
+    if !is_on() && !free::is_on() {
         return;
     }
     let named = (what >> 2) as usize % MAX_NAMED;
-    let frames = frames(me());
+    let frames = frames(current());
     let number = named as u64;
     match what & 3 {
         ENTRY => {

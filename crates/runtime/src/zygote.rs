@@ -7,7 +7,7 @@
 use crate::glibc::{self, real};
 use crate::reset::Ran;
 use crate::sched::S;
-use crate::{budget, clock, fibers, heap, patch, report, reset, scope, shim, stdin, sys};
+use crate::{budget, clock, fibers, free, heap, patch, report, reset, scope, shim, stdin, sys};
 use core::ffi::c_int;
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -38,6 +38,12 @@ extern "C" fn init() {
     }
     wire.zygote.store(sys::getpid() as u32, Relaxed);
     report::attach(at);
+    if wire.world.flags.load(Relaxed) & world::FREE != 0 {
+        free::init(wire);
+        patch::init(wire);
+        shim::fork::register_own();
+        return;
+    }
     shim::pid::init();
     shim::random::init(wire.world.seed.load(Relaxed));
     shim::cpu::init(wire.world.cpus.load(Relaxed));
@@ -86,6 +92,8 @@ pub unsafe extern "C" fn __libc_start_main(
     if S.active.get() {
         fibers::set_main(main);
         entry = fibers::heisen_main as *const () as usize;
+    } else if free::is_on() {
+        entry = free::before_main(main);
     }
     real!(__libc_start_main, fn(
         entry => usize, argc => c_int, argv => usize, init => usize, fini => usize, rtld_fini => usize,
@@ -131,27 +139,44 @@ fn park() {
     let mut ours = true;
     loop {
         if ours {
-            wire.turn.store(turn::ENGINE, SeqCst);
-            report::ring();
+            give_turn(wire);
         }
-        while wire.turn.load(SeqCst) == turn::ENGINE {
-            sys::futex_wait(&wire.turn, turn::ENGINE);
-        }
-        match wire.turn.load(SeqCst) {
-            turn::QUIT => sys::exit_group(0),
-            turn::PATCH => {
-                patch::prepare(wire);
-                ours = true;
-                continue;
-            }
-            _ => {}
-        }
+        wait_for_turn(wire);
         crate::race::points::renew();
         match run_slots(wire, zygote) {
             Some(still) => ours = still,
             None => return,
         }
     }
+}
+
+/// It is the engine's turn.
+fn give_turn(wire: &Wire) {
+    wire.turn.store(turn::ENGINE, SeqCst);
+    report::ring();
+}
+
+/// Waits until it is ours again, to go on. Memory for patched code is mapped meanwhile.
+fn wait_for_turn(wire: &Wire) {
+    loop {
+        while wire.turn.load(SeqCst) == turn::ENGINE {
+            sys::futex_wait(&wire.turn, turn::ENGINE);
+        }
+        match wire.turn.load(SeqCst) {
+            turn::QUIT => sys::exit_group(0),
+            turn::PATCH => patch::prepare(wire),
+            _ => return,
+        }
+        give_turn(wire);
+    }
+}
+
+/// A program whose threads run free is about to begin: it waits here until it is let.
+pub fn wait_to_go() {
+    let wire = report::wire();
+    wire.boot.store(boot::MAIN, Relaxed);
+    give_turn(wire);
+    wait_for_turn(wire);
 }
 
 /// Runs the slots of a turn. Whether it is still our turn then; none in the executions.

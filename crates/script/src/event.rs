@@ -9,6 +9,10 @@ use std::sync::atomic::Ordering::Relaxed;
 pub struct Event {
     /// The thread.
     pub thread: usize,
+    /// Its process; 0 where there is only one.
+    pub process: i32,
+    /// The number of its program; 0 where there is only one.
+    pub program: usize,
     /// One of `heisen_wire::script::kind`.
     pub kind: u8,
     /// Bytes that are accessed.
@@ -34,10 +38,12 @@ pub struct Event {
 }
 
 impl Event {
-    /// As the runtime tells it.
-    pub fn read(thread: usize, told: &script::Event) -> Event {
+    /// As the runtime tells it, of a thread of this process and program.
+    pub fn read(thread: usize, (process, program): (i32, usize), told: &script::Event) -> Event {
         Event {
             thread,
+            process,
+            program,
             kind: told.kind.load(Relaxed) as u8,
             size: told.size.load(Relaxed).into(),
             address: told.address.load(Relaxed),

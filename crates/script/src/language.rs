@@ -4,6 +4,7 @@
 use crate::event::Event;
 use crate::library;
 use crate::predicate::{Predicate, Target};
+use crate::processes;
 use crate::run::{Done, Run, Stop, What};
 use crate::threads::Threads;
 use heisen_engine::look::nearest;
@@ -44,11 +45,11 @@ impl State {
     }
 }
 
-type Shared = Rc<RefCell<State>>;
+pub(crate) type Shared = Rc<RefCell<State>>;
 type Answer<T> = Result<T, Box<EvalAltResult>>;
 
 /// Does something with the execution; where that stops the script, rhai is told so.
-fn with<T>(
+pub(crate) fn with<T>(
     state: &Shared,
     context: &NativeCallContext<'_>,
     work: impl FnOnce(&mut Run) -> Result<T, Stop>,
@@ -148,6 +149,7 @@ pub fn engine(state: &Shared) -> Engine {
     predicates(&mut engine, state);
     commands(&mut engine, state);
     patterns(&mut engine, state);
+    processes::register(&mut engine, state);
     engine
 }
 
@@ -255,7 +257,7 @@ fn predicates(engine: &mut Engine, state: &Shared) {
         let at = state.clone();
         engine.register_fn(name, move |context: NativeCallContext<'_>, path: ImmutableString| {
             with(&at, &context, |run| {
-                Ok(Predicate::On(kinds, Target::Variable(path.to_string(), run.way_to(&path)?)))
+                Ok(Predicate::On(kinds, Target::Variable(path.to_string(), run.ways_to(&path)?)))
             })
         });
     }

@@ -11,6 +11,8 @@
 //! | [`oracle`] | who resolves choices, and in which order they are explored |
 //! | [`run`] | one execution: `select` and `release`, and why neither may be possible |
 //! | [`threads`] | sets of threads |
+//! | [`subject`] | what a script is run with: one program under control, or a system whose threads run free |
+//! | `processes` | what it can say of the processes of a system |
 //! | `words` | what an execution has come to, in words |
 //! | `language` | the words of the language, for rhai |
 //! | `library` | functions made of `select`, `release` and `choose`: figure 8 of the paper, and the patterns of section 5.1 |
@@ -23,8 +25,10 @@ mod language;
 mod library;
 pub mod oracle;
 pub mod predicate;
+mod processes;
 pub mod run;
 pub mod source;
+pub mod subject;
 pub mod test;
 pub mod threads;
 mod words;

@@ -17,8 +17,20 @@ pub enum Target {
     /// In these bytes.
     Range(u64, u64),
     /// In a variable, or a part of one; the name, for messages.
-    Variable(String, Way),
+    Variable(String, Vec<Place>),
 }
+
+/// A variable of a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Which program, if there may be several.
+    pub program: Option<usize>,
+    /// Where it is.
+    pub way: Way,
+}
+
+/// Tells where a place is now.
+pub type Follow<'f> = dyn FnMut(&Place) -> Option<u64> + 'f;
 
 /// A set of events.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +43,10 @@ pub enum Predicate {
     Named(u8, usize),
     /// Those of a thread that is in a function, at least so often.
     Inside(usize, u8),
+    /// Those of threads of a program, by its number.
+    Program(usize),
+    /// Those of threads of a process.
+    Process(i32),
     /// A control point with this number.
     Control(u64),
     /// Those that are this operation.
@@ -53,18 +69,22 @@ pub enum Predicate {
 
 impl Predicate {
     /// Whether an event is one of them. `follow` tells where a way leads now.
-    pub fn holds(&self, event: &Event, follow: &dyn Fn(&Way) -> Option<u64>) -> bool {
+    pub fn holds(&self, event: &Event, follow: &mut Follow<'_>) -> bool {
         match self {
             Predicate::Kinds(kinds) => kinds >> event.kind & 1 != 0,
             Predicate::On(kinds, target) => {
-                let (from, to) = range(target, follow);
+                let touches =
+                    |(from, to)| event.address < to && event.address.wrapping_add(event.size.max(1)) > from;
                 kinds >> event.kind & 1 != 0
-                    && event.address < to
-                    && event.address.wrapping_add(event.size.max(1)) > from
+                    && ranges(target, follow).into_iter().any(|(program, range)| {
+                        program.is_none_or(|program| program == event.program) && touches(range)
+                    })
             }
             Predicate::Named(kind, number) => event.kind == *kind && event.number == *number as u64,
             Predicate::Inside(function, depth) => event.depth(*function) >= *depth,
             Predicate::Control(number) => event.kind == kind::POINT && event.number == *number,
+            Predicate::Program(number) => event.program == *number,
+            Predicate::Process(pid) => event.process == *pid,
             Predicate::Op(op) => event.op == Some(*op),
             Predicate::Arg0(value) => event.args[0] == *value,
             Predicate::Arg1(value) => event.args[1] == *value,
@@ -77,14 +97,21 @@ impl Predicate {
     }
 
     /// The program for the runtime.
-    pub fn compile(&self, follow: &dyn Fn(&Way) -> Option<u64>, out: &mut Vec<u64>) {
+    pub fn compile(&self, follow: &mut Follow<'_>, out: &mut Vec<u64>) {
         let word = |code: u8, rest: u64| u64::from(code) | rest << 8;
         let kinds = |bits: u32| word(code::KINDS, bits.into());
         match self {
             Predicate::Kinds(bits) => out.push(kinds(*bits)),
             Predicate::On(bits, target) => {
-                let (from, to) = range(target, follow);
-                out.extend([kinds(*bits), word(code::ADDRESS, 0), from, to, word(code::AND, 0)]);
+                for (index, (program, (from, to))) in ranges(target, follow).into_iter().enumerate() {
+                    out.extend([kinds(*bits), word(code::ADDRESS, 0), from, to, word(code::AND, 0)]);
+                    if let Some(program) = program {
+                        out.extend([word(code::PROGRAM, program as u64), word(code::AND, 0)]);
+                    }
+                    if index > 0 {
+                        out.push(word(code::OR, 0));
+                    }
+                }
             }
             Predicate::Named(kind, number) => {
                 out.extend([kinds(1 << kind), word(code::NAMED, *number as u64), word(code::AND, 0)])
@@ -95,6 +122,8 @@ impl Predicate {
             Predicate::Control(number) => {
                 out.extend([kinds(1 << kind::POINT), word(code::CONTROL, 0), *number, word(code::AND, 0)])
             }
+            Predicate::Program(number) => out.push(word(code::PROGRAM, *number as u64)),
+            Predicate::Process(pid) => out.push(word(code::PROCESS, *pid as u64)),
             Predicate::Op(op) => out.push(word(code::OP, *op as u64)),
             Predicate::Arg0(value) => out.extend([word(code::ARG0, 0), *value]),
             Predicate::Arg1(value) => out.extend([word(code::ARG1, 0), *value]),
@@ -120,7 +149,8 @@ impl Predicate {
         match self {
             Predicate::And(one, other) | Predicate::Or(one, other) => one.height().max(1 + other.height()),
             Predicate::Not(one) => one.height(),
-            Predicate::On(..) | Predicate::Named(..) | Predicate::Control(_) | Predicate::Returns(_) => 2,
+            Predicate::On(..) => 3,
+            Predicate::Named(..) | Predicate::Control(_) | Predicate::Returns(_) => 2,
             _ => 1,
         }
     }
@@ -128,7 +158,9 @@ impl Predicate {
     /// Whether it depends on where a pointer leads.
     pub fn follows(&self) -> bool {
         match self {
-            Predicate::On(_, Target::Variable(_, way)) => !way.then.is_empty(),
+            Predicate::On(_, Target::Variable(_, places)) => {
+                places.iter().any(|place| !place.way.then.is_empty())
+            }
             Predicate::And(one, other) | Predicate::Or(one, other) => one.follows() || other.follows(),
             Predicate::Not(one) => one.follows(),
             _ => false,
@@ -146,6 +178,8 @@ impl Predicate {
             // Everything else is too much to stop at.
             Predicate::Not(_)
             | Predicate::Inside(..)
+            | Predicate::Program(_)
+            | Predicate::Process(_)
             | Predicate::Arg0(_)
             | Predicate::Arg1(_)
             | Predicate::Value(_) => Vec::new(),
@@ -165,16 +199,25 @@ impl Predicate {
             Predicate::Value(_) => 1 << kind::READ | 1 << kind::WRITE,
             Predicate::And(one, other) => one.kinds() & other.kinds(),
             Predicate::Or(one, other) => one.kinds() | other.kinds(),
-            Predicate::Inside(..) | Predicate::Not(_) => ALL_KINDS,
+            Predicate::Inside(..) | Predicate::Program(_) | Predicate::Process(_) | Predicate::Not(_) => {
+                ALL_KINDS
+            }
         }
     }
 }
 
-fn range(target: &Target, follow: &dyn Fn(&Way) -> Option<u64>) -> (u64, u64) {
+/// The bytes that are meant, in which programs.
+fn ranges(target: &Target, follow: &mut Follow<'_>) -> Vec<(Option<usize>, (u64, u64))> {
     match target {
-        Target::Range(from, to) => (*from, *to),
-        Target::Variable(_, way) if way.then.is_empty() => (way.address, way.address + way.size.max(1)),
-        // A pointer that leads nowhere yet: nothing is there.
-        Target::Variable(_, way) => follow(way).map_or((0, 0), |at| (at, at.wrapping_add(way.size.max(1)))),
+        Target::Range(from, to) => vec![(None, (*from, *to))],
+        Target::Variable(_, places) => {
+            let mut range = |place: &Place| {
+                let Place { program, way } = place;
+                let at = if way.then.is_empty() { Some(way.address) } else { follow(place) };
+                // A pointer that leads nowhere yet: nothing is there.
+                (*program, at.map_or((0, 0), |at| (at, at.wrapping_add(way.size.max(1)))))
+            };
+            places.iter().map(&mut range).collect()
+        }
     }
 }

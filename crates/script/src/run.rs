@@ -7,17 +7,16 @@
 
 use crate::event::Event;
 use crate::oracle::Oracle;
-use crate::predicate::{ALL_KINDS, Predicate};
+use crate::predicate::{ALL_KINDS, Place, Predicate};
+use crate::subject::{Answer, Order, PATIENCE, Subject};
 use crate::threads::Threads;
 use heisen_engine::Error;
-use heisen_engine::look::{NoWay, Symbols, View, Way};
+use heisen_engine::look::{NoWay, View};
 use heisen_engine::patch::Named;
 use heisen_engine::slot::Run as Ended;
-use heisen_engine::zygote::{Came, Zygote};
-use heisen_wire::script::{MAX_CODE, MAX_SCRIPTED, Set, answer, command, kind};
-use heisen_wire::{MAX_THREADS, state};
+use heisen_engine::system::{self, System};
+use heisen_wire::script::{MAX_CODE, MAX_SCRIPTED, kind};
 use std::collections::{BTreeSet, HashSet};
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// Why a script does not go on.
@@ -64,13 +63,12 @@ pub enum What {
 /// An execution under a script.
 #[derive(Debug)]
 pub struct Run {
-    pub(crate) zygote: Zygote,
-    symbols: Symbols,
+    pub(crate) subject: Subject,
     named: Vec<Named>,
     /// Resolves choices.
     pub oracle: Oracle,
     /// Threads that the script has seen.
-    known: BTreeSet<usize>,
+    pub(crate) known: BTreeSet<usize>,
     ended: BTreeSet<usize>,
     /// Those that are to go on with the next command.
     released: BTreeSet<usize>,
@@ -98,28 +96,11 @@ pub struct Run {
 /// A state: the line of the script, the hash of what was done, and where threads are held.
 type Seen = (Option<usize>, u64, Vec<(usize, u64)>);
 
-fn write(set: &Set, threads: &Threads) {
-    let rest = if threads.any { u64::MAX } else { 0 };
-    set.iter().for_each(|word| word.store(rest, Relaxed));
-    for &thread in threads.list.iter().filter(|thread| **thread < MAX_THREADS) {
-        let word = &set[thread / 64];
-        word.store(word.load(Relaxed) ^ 1 << (thread % 64), Relaxed);
-    }
-}
-
-pub(crate) fn members(set: &Set) -> impl Iterator<Item = usize> {
-    set.iter().enumerate().flat_map(|(word, bits)| {
-        let bits = bits.load(Relaxed);
-        (0..64).filter(move |bit| bits >> bit & 1 != 0).map(move |bit| word * 64 + bit)
-    })
-}
-
 impl Run {
-    /// Executions of a parked program, in which these places are marked.
-    pub fn new(zygote: Zygote, symbols: Symbols, named: Vec<Named>, oracle: Oracle) -> Run {
+    /// Executions of programs in which these places are marked.
+    pub fn new(subject: Subject, named: Vec<Named>, oracle: Oracle) -> Run {
         Run {
-            zygote,
-            symbols,
+            subject,
             named,
             oracle,
             known: BTreeSet::new(),
@@ -151,42 +132,35 @@ impl Run {
         self.last = None;
         self.line = None;
         self.idle = 0;
-        let came = self.zygote.begin_script(self.reduces);
-        self.came(came)
+        self.limit = None;
+        match self.subject.begin(self.reduces).map_err(Stop::Engine)? {
+            Some(run) => Err(self.over(Some(run))),
+            None => Ok(()),
+        }
     }
 
-    /// The program goes on by itself, to its end.
+    /// The program goes on by itself; to its end, if it is one that is under control.
     pub fn finish(&mut self) -> Result<(), Stop> {
-        self.zygote.script().command.store(command::FINISH, Relaxed);
-        let came = self.zygote.go_on(None);
-        match self.came(came) {
-            Err(Stop::Ended) => Ok(()),
-            Ok(()) => Err(Stop::Engine(Error::Internal("the program asks a script that is over".into()))),
-            Err(stop) => Err(stop),
-        }
+        let end = self.subject.finish().map_err(Stop::Engine)?;
+        self.over(end);
+        Ok(())
     }
 
     /// Ends the execution.
     pub fn abandon(&mut self) {
         if self.end.is_none() {
-            self.events += u64::from(self.zygote.script().events.load(Relaxed));
-            self.zygote.abandon();
+            self.events += self.subject.events();
+            self.subject.abandon();
         }
     }
 
-    fn came(&mut self, came: heisen_engine::error::Result<Came>) -> Result<(), Stop> {
-        match came.map_err(Stop::Engine)? {
-            Came::Answer => Ok(()),
-            Came::Late => Err(Stop::Infeasible(format!(
-                "no such event came within {:?}",
-                self.limit.unwrap_or_default()
-            ))),
-            Came::End(run) => {
-                self.events += u64::from(self.zygote.script().events.load(Relaxed));
-                self.end = Some(run);
-                Err(Stop::Ended)
-            }
+    /// The program has ended.
+    fn over(&mut self, run: Option<Box<Ended>>) -> Stop {
+        if run.is_some() {
+            self.events += self.subject.events();
+            self.end = run;
         }
+        Stop::Ended
     }
 
     /// The number of a function or line that the script names.
@@ -199,16 +173,16 @@ impl Run {
         self.named.get(number).map_or("?", Named::name)
     }
 
-    pub(crate) fn view(&mut self) -> Result<View<'_>, Stop> {
-        // Once it has ended, the parked program has everything at the same place.
-        let pid = if self.end.is_none() { self.zygote.execution() } else { self.zygote.pid() };
-        View::new(&mut self.symbols, pid)
-            .map_err(|e| Stop::Engine(Error::Internal(format!("the program cannot be looked at: {e}"))))
+    pub(crate) fn view(&mut self, event: Option<&Event>) -> Result<View<'_>, Stop> {
+        self.subject.view(event, self.end.is_some())
     }
 
-    /// The way to a variable.
-    pub fn way_to(&mut self, path: &str) -> Result<Way, Stop> {
-        self.view()?.way_to(path).map_err(|why| {
+    /// The ways to a variable.
+    pub fn ways_to(&mut self, path: &str) -> Result<Vec<Place>, Stop> {
+        self.subject.ways_to(path, self.end.is_some()).map_err(|(why, stop)| {
+            if let Some(stop) = stop {
+                return stop;
+            }
             let or = |names: &[String]| names.join(" or ");
             Stop::Wrong(match why {
                 NoWay::NoDebugInfo => {
@@ -230,18 +204,21 @@ impl Run {
 
     /// Whether the program is instrumented, so that accesses of memory can be events.
     pub fn is_instrumented(&self) -> bool {
-        self.zygote.is_instrumented()
+        self.subject.is_instrumented()
     }
 
     /// Lets threads go on, when the program does so next.
     pub fn release(&mut self, threads: &Threads) -> Result<(), Stop> {
         self.check(threads)?;
-        self.released.extend(self.held().filter(|thread| threads.has(*thread)).collect::<Vec<_>>());
+        let released: Vec<usize> = self.held().into_iter().filter(|thread| threads.has(*thread)).collect();
+        self.released.extend(released);
         Ok(())
     }
 
-    fn held(&self) -> impl Iterator<Item = usize> + '_ {
-        members(&self.zygote.script().held).filter(|thread| !self.released.contains(thread))
+    fn held(&self) -> Vec<usize> {
+        let mut held = self.subject.held();
+        held.retain(|thread| !self.released.contains(thread));
+        held
     }
 
     /// Threads that the script names must be there.
@@ -264,15 +241,9 @@ impl Run {
             return Ok(event);
         }
         self.idle = 0;
-        self.command(threads, predicate)?;
-        let limit = self.limit;
-        let came = self.zygote.go_on(limit);
-        self.came(came)?;
-        let script = self.zygote.script();
-        let thread = script.thread.load(Relaxed) as usize;
-        match script.answer.load(Relaxed) {
-            answer::EVENT if thread < MAX_SCRIPTED => {
-                let event = Event::read(thread, &script.at[thread]);
+        match self.command(threads, predicate)? {
+            Answer::Event(thread) if thread < MAX_SCRIPTED => {
+                let event = self.subject.at(thread);
                 self.known.insert(thread);
                 if event.kind == kind::END {
                     self.ended.insert(thread);
@@ -281,27 +252,33 @@ impl Run {
                 self.trail.push(Done { line: self.line, what: What::Event(event.clone()) });
                 Ok(event)
             }
-            answer::EVENT => Err(Stop::Wrong(format!(
+            Answer::Event(thread) => Err(Stop::Wrong(format!(
                 "T{thread} has an event, and a script can know of {MAX_SCRIPTED} threads at most"
             ))),
-            answer::ENDED => {
+            Answer::Ended => {
                 self.ended.extend(threads.list.iter().copied());
-                Err(Stop::Infeasible(format!("T{thread} has ended before")))
+                let names: Vec<String> = threads.list.iter().map(|thread| format!("T{thread}")).collect();
+                let has = if names.len() == 1 { "has" } else { "have" };
+                Err(Stop::Infeasible(format!("{} {has} ended before", names.join(" and "))))
+            }
+            Answer::Over(run) => Err(self.over(run)),
+            Answer::Late(limit) => {
+                let where_they_are = self.whereabouts();
+                Err(Stop::Infeasible(format!("no such event came within {limit:?}{where_they_are}")))
             }
             // Nobody is held: that is not the script's doing.
-            _ if members(&script.held).next().is_none() => {
+            Answer::Nobody if !self.subject.holds_any() => {
                 self.finish()?;
                 Err(Stop::Ended)
             }
-            _ => Err(Stop::Infeasible(self.why_nobody(threads))),
+            Answer::Nobody => Err(Stop::Infeasible(self.why_nobody(threads))),
         }
     }
 
     /// An event that a thread is held at already.
     fn has_event(&mut self, threads: &Threads, predicate: Option<&Predicate>) -> Result<Option<Event>, Stop> {
-        let held: Vec<usize> = self.held().filter(|t| threads.has(*t) && *t < MAX_SCRIPTED).collect();
-        for thread in held {
-            let event = Event::read(thread, &self.zygote.script().at[thread]);
+        for thread in self.held().into_iter().filter(|thread| threads.has(*thread)) {
+            let event = self.subject.at(thread);
             let satisfies = match predicate {
                 None => true,
                 Some(predicate) => self.holds(predicate, &event),
@@ -315,7 +292,7 @@ impl Run {
         Ok(None)
     }
 
-    fn command(&mut self, threads: &Threads, predicate: Option<&Predicate>) -> Result<(), Stop> {
+    fn command(&mut self, threads: &Threads, predicate: Option<&Predicate>) -> Result<Answer, Stop> {
         let all = Predicate::Kinds(ALL_KINDS);
         let until = predicate.unwrap_or(&all);
         for mention in until.mentions() {
@@ -340,38 +317,66 @@ impl Run {
         let (mut code, mut mentions) = (Vec::new(), Vec::new());
         let all = [(Some(until), &mut code), (mentioned.as_ref(), &mut mentions)];
         for (predicate, out) in all.into_iter().filter_map(|(predicate, out)| Some((predicate?, out))) {
-            if predicate.follows() {
-                let view = self.view()?;
-                predicate.compile(&|way| view.follow(way), out);
-            } else {
-                predicate.compile(&|_| None, out);
-            }
+            let over = self.end.is_some();
+            predicate.compile(&mut |place| self.subject.follow(place.program, &place.way, over), out);
         }
         if code.len().max(mentions.len()) > MAX_CODE || until.height() > 64 {
             return Err(Stop::Wrong("the predicate is too long".into()));
         }
-        let script = self.zygote.script();
-        script.command.store(command::SELECT, Relaxed);
-        script.kinds.store(self.kinds, Relaxed);
-        for (out, words) in [(&script.until, &code), (&script.mentioned, &mentions)] {
-            for (slot, word) in out.words.iter().zip(words) {
-                slot.store(*word, Relaxed);
-            }
-            out.length.store(words.len() as u32, Relaxed);
+        let order = Order {
+            kinds: self.kinds | self.may_mention(),
+            until: &code,
+            mentioned: &mentions,
+            select: threads,
+            known: &self.known,
+            release: std::mem::take(&mut self.released),
+        };
+        self.subject.order(order, self.limit).map_err(Stop::Engine)
+    }
+
+    /// The system that the script is run with.
+    pub fn system(&mut self, what: &str) -> Result<&mut System, Stop> {
+        match &mut self.subject {
+            Subject::System(system) => Ok(system),
+            Subject::Unit(..) => Err(Stop::Wrong(format!(
+                "{what} is for programs that are named with --attach NAME='PROG ARGS', or run with --system"
+            ))),
         }
-        write(&script.release, &Threads { any: false, list: std::mem::take(&mut self.released) });
-        write(&script.select, threads);
-        write(&script.known, &Threads { any: false, list: self.known.clone() });
-        Ok(())
+    }
+
+    /// Waits until something has come that is no event. Threads that are held stay so, all others run free.
+    pub fn wait_until(&mut self, what: &str, mut done: impl FnMut(&mut System) -> bool) -> Result<(), Stop> {
+        let release = std::mem::take(&mut self.released).into_iter().collect();
+        let limit = self.limit.unwrap_or(PATIENCE);
+        let kinds = self.kinds | self.may_mention();
+        let command = system::Command { kinds, release, ..system::Command::default() };
+        self.idle = 0;
+        let system = self.system(what)?;
+        match system.run(&command, limit, &mut done).map_err(Stop::Engine)? {
+            system::Answer::Late => {
+                let where_they_are = self.whereabouts();
+                Err(Stop::Infeasible(format!("{what} took longer than {limit:?}{where_they_are}")))
+            }
+            system::Answer::Done => Ok(()),
+            _ => Err(Stop::Ended),
+        }
+    }
+
+    /// Kinds of events that the script may mention soon: where threads run free, they wait at those while the script thinks,
+    /// so that none passes by before it has said what it waits for next.
+    fn may_mention(&self) -> u32 {
+        const OWN: u32 = 1 << kind::POINT | 1 << kind::TEST_START | 1 << kind::TEST_END;
+        const NAMED: u32 = 1 << kind::ENTER | 1 << kind::RETURN | 1 << kind::LINE;
+        match self.subject {
+            Subject::Unit(..) => 0,
+            Subject::System(_) => OWN | NAMED,
+        }
     }
 
     /// Whether an event is one of a predicate.
     pub fn holds(&mut self, predicate: &Predicate, event: &Event) -> bool {
-        if predicate.follows() {
-            self.view().is_ok_and(|view| predicate.holds(event, &|way| view.follow(way)))
-        } else {
-            predicate.holds(event, &|_| None)
-        }
+        let over = self.end.is_some();
+        predicate.holds(event, &mut |place| self.subject.follow(place.program, &place.way, over))
     }
 
     /// There is a choice: whether what follows need not be run, as an equivalent execution has come here before. Its other choices are
@@ -380,30 +385,25 @@ impl Run {
         if !self.reduces || self.oracle.repeats() {
             return false;
         }
-        let script = self.zygote.script();
-        let held = members(&script.held).filter(|thread| *thread < MAX_SCRIPTED);
-        let places = held.map(|thread| (thread, script.at[thread].pc.load(Relaxed))).collect();
-        !self.seen.insert((self.line, self.zygote.graph(), places))
+        let Some(graph) = self.subject.graph() else { return false };
+        let places =
+            self.subject.held().into_iter().map(|thread| (thread, self.subject.at(thread).pc)).collect();
+        !self.seen.insert((self.line, graph, places))
     }
 
     /// Whether a thread has ended.
     pub fn has_ended(&mut self, thread: usize) -> bool {
-        self.ended.contains(&thread)
-            || self.zygote.threads().any(|(number, told)| number == thread && told == state::ENDED)
+        self.ended.contains(&thread) || self.subject.has_ended(thread)
     }
 
-    /// Whether a thread could take a step if it were released now.
+    /// Whether a thread could take a step if it were released now, as far as is known.
     pub fn is_able(&mut self, thread: usize) -> bool {
-        let able = |told| matches!(told, state::READY | state::TIMED | state::NEW);
-        self.zygote.threads().any(|(number, told)| number == thread && able(told))
+        self.subject.is_able(thread)
     }
 
     /// How often a thread is in a function that the script names, where it is held.
     pub fn depth(&self, thread: usize, function: usize) -> u8 {
-        let held = members(&self.zygote.script().held).any(|held| held == thread);
-        match self.zygote.script().at.get(thread) {
-            Some(told) if held => Event::read(thread, told).depth(function),
-            _ => 0,
-        }
+        let held = self.subject.held().contains(&thread);
+        if held { self.subject.at(thread).depth(function) } else { 0 }
     }
 }

@@ -82,6 +82,13 @@ impl Source {
         Source { text: rewrite(&tokens), named: named(&tokens) }
     }
 
+    /// Whether it may mention accesses of memory, or calls of functions that it does not name.
+    pub fn mentions_memory(&self) -> bool {
+        let words = ["reads", "writes", "accesses", "calls", "search_", "context_bounded"];
+        let mentions = |word: &str| words.iter().any(|known| word.starts_with(known));
+        tokens(&self.text).iter().any(|token| matches!(token, Token::Word(word) if mentions(word)))
+    }
+
     /// The line in which something is named first.
     pub fn line_of(&self, name: &str) -> Option<usize> {
         self.named.iter().find(|(named, _)| named.name() == name).map(|(_, line)| *line)

@@ -4,11 +4,13 @@ use crate::language::{self, State};
 use crate::oracle::{Oracle, Order};
 use crate::run::{Run, Stop};
 use crate::source::Source;
+use crate::subject::Subject;
 use heisen_engine::error::{Error, Result};
 use heisen_engine::judge::{Verdict, judge};
 use heisen_engine::look::Symbols;
 use heisen_engine::patch::{Named, Patches};
 use heisen_engine::program::Program;
+use heisen_engine::system::System;
 use heisen_engine::zygote::{Limits, Output, Zygote};
 use heisen_trace::FindingKind;
 use rhai::{AST, Engine, EvalAltResult, Scope};
@@ -21,6 +23,20 @@ use std::time::{Duration, Instant};
 /// How often a script may name a new place while it runs.
 const MOST_NAMES: usize = 64;
 
+/// What a script is run with.
+#[derive(Clone, Copy, Debug)]
+pub enum Target<'a> {
+    /// One program, all of whose threads are under control.
+    Unit(&'a Program),
+    /// Programs by their names, whose threads run free, but where the script holds them.
+    System {
+        /// The programs.
+        programs: &'a [(String, Program)],
+        /// Whether the first one is started before the script begins.
+        started: bool,
+    },
+}
+
 /// A script and what it is run with.
 #[derive(Debug)]
 pub struct Test<'a> {
@@ -28,8 +44,8 @@ pub struct Test<'a> {
     pub source: &'a Source,
     /// The runtime.
     pub runtime: &'a Path,
-    /// The program.
-    pub program: &'a Program,
+    /// What is run.
+    pub target: Target<'a>,
     /// What holds for its executions.
     pub limits: Limits,
     /// The exit status that is right.
@@ -206,17 +222,27 @@ impl Test<'_> {
     fn start(&self, named: &[Named], oracle: Oracle) -> Result<(Rc<RefCell<State>>, Engine, AST)> {
         let mut limits = self.limits.clone();
         limits.in_process = false;
-        limits.patches = Arc::new(Patches::with_marks(named.to_vec()));
-        let zygote = Zygote::start(self.runtime, self.program, &limits, Output::Dropped).map_err(
-            |error| match error {
-                Error::Input(text) => Error::Input(self.with_line(&text, named)),
-                error => error,
-            },
-        )?;
-        let mut symbols = Symbols::new();
-        symbols.hide(self.runtime);
-        symbols.set_moved(limits.patches.moved());
-        let mut run = Run::new(zygote, symbols, named.to_vec(), oracle);
+        let with_line = |error| match error {
+            Error::Input(text) => Error::Input(self.with_line(&text, named)),
+            error => error,
+        };
+        let subject = match self.target {
+            Target::Unit(program) => {
+                limits.patches = Arc::new(Patches::with_marks(named.to_vec()));
+                let zygote =
+                    Zygote::start(self.runtime, program, &limits, Output::Dropped).map_err(with_line)?;
+                let mut symbols = Symbols::new();
+                symbols.hide(self.runtime);
+                symbols.set_moved(limits.patches.moved());
+                Subject::Unit(Box::new(zygote), Box::new(symbols))
+            }
+            Target::System { programs, .. } => {
+                let (runtime, memory) = (self.runtime.to_owned(), self.source.mentions_memory());
+                let system = System::new(runtime, programs.to_vec(), named, &limits, memory);
+                Subject::System(Box::new(system.map_err(with_line)?))
+            }
+        };
+        let mut run = Run::new(subject, named.to_vec(), oracle);
         run.reduces = self.reduce;
         let state = Rc::new(RefCell::new(State::new(run)));
         let engine = language::engine(&state);
@@ -239,6 +265,14 @@ impl Test<'_> {
         }
     }
 
+    /// Whether what has ended went wrong.
+    fn judge(&self, run: &mut Run) -> Option<Verdict> {
+        match &mut run.subject {
+            Subject::Unit(..) => run.end.as_ref().and_then(|end| judge(end, self.expected)),
+            Subject::System(system) => system.judge(self.expected),
+        }
+    }
+
     /// One execution.
     fn one(&self, engine: &Engine, ast: &AST, state: &Rc<RefCell<State>>) -> Result<One> {
         {
@@ -249,6 +283,11 @@ impl Test<'_> {
                     Stop::Engine(error) => Err(error),
                     _ => Err(Error::Uncontrolled("the program ended before main".into())),
                 };
+            }
+            if let (Target::System { started: true, programs }, Subject::System(system)) =
+                (self.target, &mut state.run.subject)
+            {
+                system.start(&programs[0].0)?;
             }
         }
         let mut scope = Scope::new();
@@ -263,20 +302,20 @@ impl Test<'_> {
         };
         let line = stop.as_ref().and_then(|(_, line)| *line);
         let one = match stop.map(|(stop, _)| stop) {
-            None | Some(Stop::Ended) => {
-                let verdict = state.run.end.as_ref().and_then(|end| judge(end, self.expected));
-                match verdict {
-                    Some(verdict) => One::Bug(verdict, line),
-                    None if line.is_some() => {
-                        One::Infeasible("the program has ended before such an event came".into(), line)
-                    }
-                    None => One::Good,
+            None | Some(Stop::Ended) => match self.judge(&mut state.run) {
+                Some(verdict) => One::Bug(verdict, line),
+                None if line.is_some() => {
+                    One::Infeasible("the program has ended before such an event came".into(), line)
                 }
-            }
+                None => One::Good,
+            },
             Some(Stop::Infeasible(why)) => One::Infeasible(why, line),
             Some(Stop::Assumed) => One::Assumed,
             Some(Stop::Covered) => One::Covered,
-            Some(Stop::EndRun) => One::Good,
+            Some(Stop::EndRun) => match self.judge(&mut state.run) {
+                Some(verdict) => One::Bug(verdict, line),
+                None => One::Good,
+            },
             Some(Stop::Asserted(what)) => {
                 let kind = FindingKind::Assertion;
                 let message = format!("line {} of the script: {what}", line.unwrap_or(0));

@@ -1,18 +1,18 @@
 //! What an execution under a script has come to, in words.
 
 use crate::event::Event;
-use crate::run::{Run, What, members};
+use crate::run::{Run, What};
+use crate::subject::Subject;
 use crate::threads::Threads;
 use heisen_trace::Op;
-use heisen_wire::script::{MAX_SCRIPTED, kind};
+use heisen_wire::script::kind;
 use heisen_wire::state;
-use std::collections::BTreeSet;
 
 impl Run {
     /// The place of an event in the source.
     pub fn place(&mut self, event: &Event) -> Option<(String, Option<u32>)> {
         let pc = event.pc;
-        let frames = self.view().ok()?.frame_at(pc, true);
+        let frames = self.view(Some(event)).ok()?.frame_at(pc, true);
         let frame = frames.into_iter().next()?;
         Some((frame.file.unwrap_or(frame.function), frame.line))
     }
@@ -21,7 +21,7 @@ impl Run {
     pub fn tell(&mut self) -> Vec<(Option<usize>, String)> {
         let trail = self.trail.clone();
         let mut tell = |what: &What| match what {
-            What::Event(event) => format!("T{} {}", event.thread, self.describe(event)),
+            What::Event(event) => format!("{} {}", self.who(event), self.describe(event)),
             What::Said(text) => text.clone(),
         };
         trail.iter().map(|done| (done.line, tell(&done.what))).collect()
@@ -30,7 +30,7 @@ impl Run {
     /// An event in words.
     pub fn describe(&mut self, event: &Event) -> String {
         let object = (event.address != 0)
-            .then(|| self.view().ok()?.object_name(event.address))
+            .then(|| self.view(Some(event)).ok()?.object_name(event.address))
             .flatten()
             .unwrap_or_else(|| format!("{:#x}", event.address));
         let what = match event.kind {
@@ -38,7 +38,7 @@ impl Run {
             kind::WRITE => format!("is about to write {object}"),
             kind::ENTER => format!("enters {}", self.name(event.number as usize)),
             kind::RETURN => format!("is about to return from {}", self.name(event.number as usize)),
-            kind::CALL => match self.view().ok().map(|mut view| view.frame_at(event.pc, true)) {
+            kind::CALL => match self.view(Some(event)).ok().map(|mut view| view.frame_at(event.pc, true)) {
                 Some(frames) if !frames.is_empty() => format!("enters {}", frames[0].function),
                 _ => "enters a function".to_owned(),
             },
@@ -57,24 +57,55 @@ impl Run {
         }
     }
 
+    /// The thread of an event, with its program where there are several.
+    fn who(&self, event: &Event) -> String {
+        match &self.subject {
+            Subject::System(system) if system.programs() > 1 => {
+                format!("T{} of {}", event.thread, system.names().nth(event.program).unwrap_or("?"))
+            }
+            _ => format!("T{}", event.thread),
+        }
+    }
+
+    /// Where the threads are that the script knows, as far as that can be told of threads that run free.
+    pub(crate) fn whereabouts(&mut self) -> String {
+        let Subject::System(system) = &self.subject else { return String::new() };
+        let held = system.held();
+        let known: Vec<usize> =
+            self.known.iter().copied().filter(|thread| !system.has_ended(*thread)).collect();
+        let running: Vec<(usize, String)> =
+            known.iter().map(|thread| (*thread, system.whereabouts(*thread))).collect();
+        let mut parts = Vec::new();
+        for (thread, place) in running {
+            let event = self.subject.at(thread);
+            let who = self.who(&event);
+            parts.push(match held.contains(&thread) {
+                true => format!("{who} is held, as it {}", self.describe(&event)),
+                false => format!("{who} {place}"),
+            });
+        }
+        if parts.is_empty() { String::new() } else { format!(": {}", parts.join("; ")) }
+    }
+
     /// Why no thread can go on.
     pub(crate) fn why_nobody(&mut self, wanted: &Threads) -> String {
+        let held = self.subject.held();
+        let Subject::Unit(zygote, _) = &self.subject else { return String::new() };
+        let threads: Vec<_> =
+            zygote.threads().map(|(thread, told)| (thread, told, zygote.thread(thread))).collect();
         let mut parts = Vec::new();
-        let held: BTreeSet<usize> = members(&self.zygote.script().held).collect();
-        let threads: Vec<(usize, u32)> = self.zygote.threads().collect();
-        for (thread, told) in threads {
+        for (thread, told, (op, object, pc)) in threads {
             if told == state::ENDED {
                 continue;
             }
-            if held.contains(&thread) && thread < MAX_SCRIPTED {
-                let event = Event::read(thread, &self.zygote.script().at[thread]);
+            if held.contains(&thread) {
+                let event = self.subject.at(thread);
                 let what = self.describe(&event);
                 parts.push((!wanted.has(thread), format!("T{thread} is held, as it {what}")));
             } else {
-                let (op, object, pc) = self.zygote.thread(thread);
-                let name = self.view().ok().and_then(|mut view| view.object_name(object));
+                let name = self.view(None).ok().and_then(|mut view| view.object_name(object));
                 let name = name.map_or(String::new(), |name| format!(" of {name}"));
-                let place = self.view().ok().and_then(|mut view| {
+                let place = self.view(None).ok().and_then(|mut view| {
                     view.frame_at(pc, true).into_iter().find(|frame| frame.own).map(|frame| frame.place())
                 });
                 let place = place.map_or(String::new(), |place| format!(" ({place})"));

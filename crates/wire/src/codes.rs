@@ -76,6 +76,9 @@ pub mod world {
     pub const DIR: u32 = 2;
     /// Each execution reads its standard input, a file, from where the parked program has left it.
     pub const STDIN: u32 = 4;
+    /// Nothing is controlled but what a script holds; see [`crate::system`]. The program is not forked: it goes on itself when
+    /// it is let.
+    pub const FREE: u32 = 8;
 }
 
 /// Bits of [`Heap::flags`](crate::Heap::flags).

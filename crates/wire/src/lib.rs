@@ -10,13 +10,14 @@
 mod codes;
 pub mod patch;
 pub mod script;
+pub mod system;
 
 pub use codes::*;
 
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
 /// Identifies a mapping as ours; changes with every change of the layout.
-pub const MAGIC: u64 = 0x4845_4953_454e_000c;
+pub const MAGIC: u64 = 0x4845_4953_454e_000d;
 
 /// The environment variable that names the file descriptor of the mapping.
 pub const ENV_FD: &str = "HEISEN_WIRE";
@@ -113,6 +114,11 @@ pub struct World {
     pub cpus: AtomicU32,
     /// Bits of [`world`].
     pub flags: AtomicU32,
+    /// With [`world::FREE`]: the descriptor of the [`system::System`], plus 1; 0 if there is none yet.
+    pub system: AtomicU32,
+    /// With [`world::FREE`]: the number of the program among those of a script, and in the high half whether its accesses of
+    /// memory are events.
+    pub program: AtomicU32,
 }
 
 /// What the engine asks of an execution.

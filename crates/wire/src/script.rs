@@ -96,6 +96,10 @@ pub mod code {
     pub const RETURNS: u8 = 9;
     /// The operation has this number.
     pub const OP: u8 = 10;
+    /// The thread is one of the program with this number.
+    pub const PROGRAM: u8 = 11;
+    /// The thread is one of the process with this number.
+    pub const PROCESS: u8 = 12;
     /// Both of the last two.
     pub const AND: u8 = 16;
     /// One of them.

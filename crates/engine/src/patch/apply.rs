@@ -28,6 +28,8 @@ pub struct Patches {
     made: Mutex<Option<Arc<Made>>>,
     /// Places that a script names.
     named: Vec<Named>,
+    /// Whether some of them may be missing: another program may have them.
+    lenient: bool,
 }
 
 /// All that is to be written.
@@ -47,6 +49,8 @@ struct Made {
     own: [u64; ALLOCATION.len()],
     moved: Arc<Moved>,
     told: Vec<Told>,
+    /// Places that a script names and that are not there: their numbers, and why.
+    missing: Vec<(usize, String)>,
 }
 
 /// What was done with one module.
@@ -61,6 +65,17 @@ impl Patches {
     /// Besides what is asked for, these places are marked for a script.
     pub fn with_marks(named: Vec<Named>) -> Patches {
         Patches { named, ..Patches::default() }
+    }
+
+    /// As [`Patches::with_marks`], of those that the program has.
+    pub fn with_some_marks(named: Vec<Named>) -> Patches {
+        Patches { named, lenient: true, ..Patches::default() }
+    }
+
+    /// Of the places that a script names, the numbers of those that the program does not have, and why.
+    pub fn missing(&self) -> Vec<(usize, String)> {
+        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        made.as_ref().map_or_else(Vec::new, |made| made.missing.clone())
     }
 
     /// Whether there is anything to be patched, whatever is asked for.
@@ -79,7 +94,13 @@ impl Patches {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         let made = match &*made {
             Some(made) => made.clone(),
-            None => made.insert(Arc::new(make(patterns, &self.named, runtime, wire, pid)?)).clone(),
+            None => {
+                let first = make(patterns, &self.named, runtime, wire, pid)?;
+                if let Some((_, why)) = first.missing.first().filter(|_| !self.lenient) {
+                    return Err(Error::Input(why.clone()));
+                }
+                made.insert(Arc::new(first)).clone()
+            }
         };
         if layout(pid) != made.layout || wire.patch_entry.load(Relaxed) != made.entry {
             return Err(Error::Uncontrolled(
@@ -181,13 +202,14 @@ fn make(patterns: &[String], named: &[Named], runtime: &Path, wire: &Wire, pid: 
     let mappings = maps::read(pid).map_err(internal)?;
     let all = view.modules();
     let chosen = modules::choose(patterns, &all)?;
-    let marks = if named.is_empty() {
-        Marks::new()
+    let (marks, missing) = if named.is_empty() {
+        (Marks::new(), Vec::new())
     } else {
         let texts: Vec<Text> = all.iter().flat_map(|module| unchanged(pid, view.code_of(module))).collect();
         marks::find(named, &mut view, &texts)?
     };
-    let mut made = Made { layout: layout(pid), entry: wire.patch_entry.load(Relaxed), ..Made::default() };
+    let entry = wire.patch_entry.load(Relaxed);
+    let mut made = Made { layout: layout(pid), entry, missing, ..Made::default() };
     let mut moved = Vec::new();
     let mut marked = 0;
     for module in &all {

@@ -30,9 +30,10 @@ impl Named {
 /// The addresses that are to be marked, and with what; see `heisen_wire::patch::MARK`.
 pub type Marks = BTreeMap<u64, u32>;
 
-/// Finds the places in a parked program. `texts` has all of its code.
-pub fn find(named: &[Named], view: &mut View<'_>, texts: &[Text]) -> Result<Marks> {
+/// Finds the places in a parked program, and why others are not there, by their numbers. `texts` has all of its code.
+pub fn find(named: &[Named], view: &mut View<'_>, texts: &[Text]) -> Result<(Marks, Vec<(usize, String)>)> {
     let mut marks = Marks::new();
+    let mut missing = Vec::new();
     if named.len() > MAX_NAMED {
         return Err(Error::Input(format!(
             "the script names {} functions and lines, and {MAX_NAMED} is the most",
@@ -40,8 +41,8 @@ pub fn find(named: &[Named], view: &mut View<'_>, texts: &[Text]) -> Result<Mark
         )));
     }
     let functions = if named.is_empty() { Vec::new() } else { view.named_functions() };
-    for (number, place) in named.iter().enumerate() {
-        let number = (number as u32) << 2;
+    for (index, place) in named.iter().enumerate() {
+        let number = (index as u32) << 2;
         match place {
             Named::Function(name) => {
                 let exact = functions.iter().any(|function| function.name == *name);
@@ -58,7 +59,7 @@ pub fn find(named: &[Named], view: &mut View<'_>, texts: &[Text]) -> Result<Mark
                     }
                 }
                 if !any {
-                    return Err(no_function(name, &functions));
+                    missing.push((index, no_function(name, &functions)));
                 }
             }
             Named::Line(name) => {
@@ -68,9 +69,12 @@ pub fn find(named: &[Named], view: &mut View<'_>, texts: &[Text]) -> Result<Mark
                 };
                 let addresses = view.line(file, line);
                 if addresses.is_empty() {
-                    return Err(Error::Input(format!(
-                        "there is no code at {name}; is the program compiled with -g, and does the line do anything?"
-                    )));
+                    missing.push((
+                        index,
+                        format!(
+                            "there is no code at {name}; is the program compiled with -g, and does the line do anything?"
+                        ),
+                    ));
                 }
                 for address in addresses {
                     marks.entry(address).or_insert(number | LINE);
@@ -78,10 +82,10 @@ pub fn find(named: &[Named], view: &mut View<'_>, texts: &[Text]) -> Result<Mark
             }
         }
     }
-    Ok(marks)
+    Ok((marks, missing))
 }
 
-fn no_function(name: &str, all: &[NamedFunction]) -> Error {
+fn no_function(name: &str, all: &[NamedFunction]) -> String {
     let near = nearest(name, all.iter().map(|function| function.name.clone()));
     let hint = match near.as_slice() {
         _ if all.iter().all(|function| function.system) => {
@@ -90,7 +94,7 @@ fn no_function(name: &str, all: &[NamedFunction]) -> Error {
         [] => "; if it was inlined, compile with -fno-inline or mark it __attribute__((noinline))".to_owned(),
         near => format!("; did you mean {}?", near.join(" or ")),
     };
-    Error::Input(format!("the program has no function {name}{hint}"))
+    format!("the program has no function {name}{hint}")
 }
 
 /// The instructions by which a function is left: returns, and jumps to others.

@@ -3,9 +3,10 @@
 use crate::patch::Patches;
 use crate::points::Points;
 use crate::scope::Scope;
-use crate::sys;
+use crate::sys::{self, Mapping};
 use heisen_trace::{Faults, World};
 use heisen_wire::flag;
+use heisen_wire::system::System;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -64,6 +65,8 @@ pub struct Limits {
     pub scope: Option<Arc<Scope>>,
     /// Accesses of memory that are scheduling points, besides those that the world names.
     pub points: Arc<Points>,
+    /// The program is one of a system: its threads run free, but for what a script holds.
+    pub part: Option<Part>,
     /// Recorded input, which the executions get instead of what comes from outside.
     pub input: Option<Arc<[u8]>>,
 }
@@ -85,9 +88,21 @@ impl Default for Limits {
             patches: Arc::default(),
             scope: None,
             points: Arc::default(),
+            part: None,
             input: None,
         }
     }
+}
+
+/// A program as a part of a system.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// What all of its processes share.
+    pub(crate) shared: Arc<Mapping<System>>,
+    /// The number of the program.
+    pub(crate) program: u32,
+    /// Whether accesses of memory, and calls, are events.
+    pub(crate) memory: bool,
 }
 
 /// Where a program's output goes.

@@ -120,6 +120,12 @@ impl Zygote {
         }
         sys::set_apart(&mut command, limits.memory);
         let fd = mapping.pass_to(&mut command);
+        if let Some(part) = &limits.part {
+            let world = &mapping.wire().world;
+            world.flags.fetch_or(world::FREE, Relaxed);
+            world.system.store(part.shared.pass_to(&mut command) as u32 + 1, Relaxed);
+            world.program.store(part.program | u32::from(part.memory) << 16, Relaxed);
+        }
         command.env("LD_PRELOAD", preload(runtime)).env(ENV_FD, "");
         let width = 2 * FRAME - environment_size(&command) % FRAME;
         command.env(ENV_FD, format!("{fd:0width$}"));

@@ -7,7 +7,7 @@ use std::time::Duration;
 /// `heisen script`
 #[derive(Debug, clap::Args)]
 #[command(
-    override_usage = "heisen script [OPTIONS] SCRIPT.rhai -- PROG [ARGS]...\n       heisen script [OPTIONS] SCRIPT.rhai FILE.c|.cc|.cpp|.rs [-- ARGS...]\n       heisen script --from SCHEDULE [-o SCRIPT.rhai]"
+    override_usage = "heisen script [OPTIONS] SCRIPT.rhai -- PROG [ARGS]...\n       heisen script [OPTIONS] SCRIPT.rhai FILE.c|.cc|.cpp|.rs [-- ARGS...]\n       heisen script [OPTIONS] SCRIPT.rhai --attach NAME='PROG ARGS'...\n       heisen script --from SCHEDULE [-o SCRIPT.rhai]"
 )]
 pub struct ScriptArgs {
     /// The script
@@ -17,12 +17,20 @@ pub struct ScriptArgs {
     /// Write a script that leads to the bug of a schedule, weakened to what matters, to the file of -o or to standard output
     #[arg(long, value_name = "SCHEDULE", conflicts_with_all = [
         "script", "source", "command", "no_instrument", "oracle", "seed", "reduce", "choices", "executions", "time",
-        "expect_exit", "steps", "json"
+        "expect_exit", "steps", "json", "system", "attach"
     ])]
     pub from: Option<PathBuf>,
 
     #[command(flatten)]
     pub target: TargetArgs,
+
+    /// Let threads run free, in parallel, but where the script holds them: for servers, and what must run in real time
+    #[arg(long)]
+    pub system: bool,
+
+    /// A program that the script starts by this name, with threads that run free; may be given several times
+    #[arg(long, value_name = "NAME='PROG ARGS'", value_parser = named_program, conflicts_with_all = ["command", "source"])]
+    pub attach: Vec<(String, Vec<String>)>,
 
     /// In which order the script's choices are explored: the last one first, the earliest, those that differ least from the
     /// first choice everywhere, or at random
@@ -82,4 +90,14 @@ pub enum OracleName {
     Breadth,
     Few,
     Random,
+}
+
+/// `NAME='PROG ARGS'`, with quotes as a shell has them.
+fn named_program(text: &str) -> Result<(String, Vec<String>), String> {
+    let (name, command) = text.split_once('=').ok_or("write NAME='PROG ARGS'")?;
+    let words = shlex::split(command).ok_or("a quote is not closed")?;
+    if name.is_empty() || words.is_empty() {
+        return Err("write NAME='PROG ARGS'".to_owned());
+    }
+    Ok((name.to_owned(), words))
 }

@@ -12,7 +12,7 @@ use heisen_engine::{Error, stdin, unpack};
 use heisen_script::generate::Draft;
 use heisen_script::oracle::Order;
 use heisen_script::source::Source;
-use heisen_script::test::Test;
+use heisen_script::test::{Target, Test};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -52,7 +52,7 @@ pub fn run(args: &ScriptArgs, path: &Path, stop: Arc<AtomicBool>) -> Result<u8, 
         let test = Test {
             source: &source,
             runtime: &runtime,
-            program: &program,
+            target: Target::Unit(&program),
             limits: limits.clone(),
             expected: schedule.expect_exit,
             order: Order::Depth,

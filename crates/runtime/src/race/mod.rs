@@ -24,7 +24,7 @@ pub mod points;
 pub mod shadow;
 
 use crate::sched::S;
-use crate::{report, script, sys};
+use crate::{free, report, script, sys};
 use core::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 use heisen_wire::access as flags;
 
@@ -56,7 +56,9 @@ pub fn is_on(bits: u8) -> bool {
 
 /// The program has instrumented code: perhaps only now, if it is in a library that was just loaded.
 pub fn instrumented() {
-    if S.active.get() && report::wire().instrumented.swap(1, Relaxed) == 0 && S.running.get() {
+    if free::is_on() {
+        report::wire().instrumented.store(1, Relaxed);
+    } else if S.active.get() && report::wire().instrumented.swap(1, Relaxed) == 0 && S.running.get() {
         begin();
     }
 }

@@ -4,7 +4,7 @@
 use super::caller;
 use super::process::assertion_failed;
 use crate::sched::{self, S, me, thread};
-use crate::{report, scope, script, touch, zygote};
+use crate::{free, report, scope, script, touch, zygote};
 use core::ffi::{c_char, c_int, c_ulong};
 use heisen_trace::{Note, Op};
 use heisen_wire::misuse;
@@ -21,6 +21,8 @@ pub extern "C" fn heisen_running() -> c_int {
 pub extern "C" fn heisen_point() {
     if S.active.get() {
         sched::point(Op::Point, 0, caller!());
+    } else if free::is_on() {
+        free::calls(Op::Point, 0, caller!());
     }
 }
 
@@ -29,6 +31,8 @@ pub extern "C" fn heisen_point() {
 pub extern "C" fn heisen_point_at(number: c_ulong) {
     if S.active.get() {
         sched::point(Op::Point, number as usize, caller!());
+    } else if free::is_on() {
+        free::calls(Op::Point, number as usize, caller!());
     }
 }
 
@@ -44,7 +48,7 @@ pub extern "C" fn heisen_state(hash: c_ulong) {
 /// The part of the program begins that a script is about; no scheduling point, but where the script waits for it.
 #[unsafe(no_mangle)]
 pub extern "C" fn heisen_test_start() {
-    if S.active.get() {
+    if S.active.get() || free::is_on() {
         script::happens(script::Event { kind: kind::TEST_START, pc: caller!(), ..script::Event::default() });
     }
 }
@@ -52,7 +56,7 @@ pub extern "C" fn heisen_test_start() {
 /// That part ends; no scheduling point, but where the script waits for it.
 #[unsafe(no_mangle)]
 pub extern "C" fn heisen_test_end() {
-    if S.active.get() {
+    if S.active.get() || free::is_on() {
         script::happens(script::Event { kind: kind::TEST_END, pc: caller!(), ..script::Event::default() });
     }
 }

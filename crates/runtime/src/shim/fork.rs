@@ -2,6 +2,7 @@
 //! child run where nothing is controlled any more, so the runtime's own comes before all others.
 
 use super::{process, shims};
+use crate::free;
 use crate::glibc::real;
 use crate::sched::{self, S};
 use core::ffi::c_int;
@@ -13,7 +14,9 @@ static FIRST: AtomicBool = AtomicBool::new(false);
 static FORKING: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn in_child() {
-    if S.active.get() {
+    if free::is_on() {
+        free::forked();
+    } else if S.active.get() {
         process::on_its_own();
     }
 }

@@ -59,6 +59,9 @@ macro_rules! shims {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
             if !$when {
+                if let Some(op) = const { $crate::free::op_of(stringify!($name)) } && $crate::free::is_on() {
+                    $crate::free::calls(op, $crate::shim::first!($($arg)*), $crate::shim::caller!());
+                }
                 return $crate::glibc::real!($name, fn($($arg => $ty),*) -> $ret);
             }
             let $pc = $crate::shim::caller!();
@@ -69,6 +72,17 @@ macro_rules! shims {
     ($($all:tt)*) => { $crate::shim::shims! { if $crate::sched::S.active.get(); $($all)* } };
 }
 pub(crate) use shims;
+
+/// The first of some arguments, as a number.
+macro_rules! first {
+    () => {
+        0
+    };
+    ($first:ident $($rest:ident)*) => {
+        $first as usize
+    };
+}
+pub(crate) use first;
 
 /// Exports functions that first call `before(first argument, second argument, return address)` and then jump to the
 /// address it returns, with everything as the caller left it. For functions with any number of arguments, and for those

@@ -6,7 +6,7 @@ use crate::fibers::{self, Wish};
 use crate::glibc::{Real, real};
 use crate::race::order;
 use crate::sched::{self, S, Thread, Woken, me, thread};
-use crate::{alike, report, spin, sys, touch};
+use crate::{alike, free, report, spin, sys, touch};
 use core::ffi::{c_char, c_int};
 use heisen_trace::{Note, Op};
 use heisen_wire::{MAX_THREADS, misuse};
@@ -164,11 +164,18 @@ pub fn keep_result(result: usize) {
 }
 
 shims! {
+    if S.active.get() || free::is_on();
+
     /// A scheduling point; from then on the new thread is enabled. More threads than fit give `EAGAIN` and a note.
     fn pthread_create(out: *mut usize, attributes: usize, start: usize, arg: usize) -> c_int = pc {
+        if free::is_on() {
+            return free::create(out, attributes, start, arg);
+        }
         create(out, attributes, start, arg, pc)
     }
+}
 
+shims! {
     /// Waits until the thread has ended. Oneself gives `EDEADLK`; a thread that is detached or joined already gives
     /// `EINVAL` and is a misuse.
     fn pthread_join(handle: usize, result: *mut usize) -> c_int = pc { join(handle, result, u64::MAX, pc) }

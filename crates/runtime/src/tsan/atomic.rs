@@ -5,7 +5,7 @@ use crate::race::atomic::{self, Does};
 use crate::race::{self, mode};
 use crate::sched::{self, S};
 use crate::tsan::plain;
-use crate::{budget, heap, script, spin, touch};
+use crate::{budget, free, heap, script, spin, touch};
 use core::sync::atomic::Ordering::SeqCst;
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 use heisen_trace::Op;
@@ -126,10 +126,19 @@ fn on() -> bool {
     S.active.get() && S.running.get()
 }
 
+/// Where threads run free: an event before the operation, and nothing else.
+fn alone<T: Word>(at: *mut T, write: bool, pc: usize) {
+    if free::is_on() && race::is_on(mode::SCRIPT) {
+        script::accesses(at as usize, size_of::<T>(), write, plain::peek(at as usize, size_of::<T>()), pc);
+    }
+}
+
 /// `load`.
 pub fn load<T: Word>(at: *mut T, order: i32, pc: usize) -> T {
     if on() {
         before_look(Op::AtomicLoad, at, pc);
+    } else {
+        alone(at, false, pc);
     }
     // SAFETY: as in `replace`.
     let value = unsafe { T::load(at) };
@@ -143,6 +152,8 @@ pub fn load<T: Word>(at: *mut T, order: i32, pc: usize) -> T {
 pub fn store<T: Word>(at: *mut T, value: T, order: i32, pc: usize) {
     if on() {
         before(Op::AtomicStore, at as usize, size_of::<T>(), pc);
+    } else {
+        alone(at, true, pc);
     }
     replace(at, |_| value);
     if on() {
@@ -153,6 +164,7 @@ pub fn store<T: Word>(at: *mut T, value: T, order: i32, pc: usize) {
 /// The rest but those that compare.
 pub fn update<T: Word>(at: *mut T, order: i32, pc: usize, make: impl Fn(T) -> T) -> T {
     if !on() {
+        alone(at, true, pc);
         return replace(at, make).0;
     }
     // SAFETY: as in `replace`.
@@ -190,6 +202,8 @@ pub fn compare_exchange<T: Word>(
             after(Does::Load, at, orders.1, pc);
             return Err(seen);
         }
+    } else {
+        alone(at, true, pc);
     }
     // SAFETY: as in `replace`.
     let old = unsafe { T::exchange_if(at, expected, new) };

@@ -6,7 +6,7 @@ use super::{INTERNAL, SIGSTOP, bit, deliver, outside, pending};
 use crate::glibc::{self, Real};
 use crate::sched::{self, S, Thread, me, thread};
 use crate::shim::shims;
-use crate::{patch, sys};
+use crate::{free, patch, sys};
 use core::cell::Cell;
 use core::ffi::c_int;
 use heisen_trace::Op;
@@ -160,15 +160,40 @@ fn old_set(set: c_int) -> u64 {
     set as u32 as u64
 }
 
+/// A set as the kernel may have it while threads run free: it never blocks the signal of breakpoints, which would end
+/// the process.
+fn without_trap(new: *const u64) -> Option<[u64; 16]> {
+    let mut set = [0; 16];
+    // SAFETY: the program passes a set, or null.
+    set[0] = unsafe { new.as_ref() }? & !bit(sys::SIGTRAP);
+    Some(set)
+}
+
 shims! {
+    if S.active.get() || free::is_on();
+
     /// Sets what the calling thread blocks; a scheduling point. Signals that it unblocks are delivered before it returns.
-    fn pthread_sigmask(how: c_int, new: *const u64, old: *mut u64) -> c_int = pc { change(how, new, old, pc) }
+    fn pthread_sigmask(how: c_int, new: *const u64, old: *mut u64) -> c_int = pc {
+        if !free::is_on() {
+            return change(how, new, old, pc);
+        }
+        let set = without_trap(new);
+        let new = set.as_ref().map_or(core::ptr::null(), |set| set.as_ptr());
+        glibc::real!(pthread_sigmask, fn(how => c_int, new => *const u64, old => *mut u64) -> c_int)
+    }
 
     /// As `pthread_sigmask`.
     fn sigprocmask(how: c_int, new: *const u64, old: *mut u64) -> c_int = pc {
-        glibc::result(change(how, new, old, pc))
+        if !free::is_on() {
+            return glibc::result(change(how, new, old, pc));
+        }
+        let set = without_trap(new);
+        let new = set.as_ref().map_or(core::ptr::null(), |set| set.as_ptr());
+        glibc::real!(sigprocmask, fn(how => c_int, new => *const u64, old => *mut u64) -> c_int)
     }
+}
 
+shims! {
     /// Blocks a signal; as `pthread_sigmask`.
     fn sighold(signal: c_int) -> c_int = pc {
         if !super::is_valid(signal) {

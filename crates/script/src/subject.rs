@@ -1,0 +1,283 @@
+//! What a script is run with: one program under full control, or a system of programs whose threads run free.
+
+use crate::event::Event;
+use crate::predicate::Place;
+use crate::run::Stop;
+use crate::threads::Threads;
+use heisen_engine::Error;
+use heisen_engine::look::{Symbols, View, Way};
+use heisen_engine::slot::Run as Ended;
+use heisen_engine::system::{self, System};
+use heisen_engine::zygote::{Came, Zygote};
+use heisen_wire::script::{MAX_SCRIPTED, Set, answer, command};
+use heisen_wire::{MAX_THREADS, state};
+use std::collections::BTreeSet;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// How long a select of a system may take, unless the script says otherwise.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What a script is run with.
+#[derive(Debug)]
+pub enum Subject {
+    /// One program, all of whose threads are under control.
+    Unit(Box<Zygote>, Box<Symbols>),
+    /// Several programs whose threads run free, but where the script holds them.
+    System(Box<System>),
+}
+
+/// A command, as the runtime gets it.
+#[derive(Debug)]
+pub struct Order<'a> {
+    /// Kinds of events that the script mentions, as bits.
+    pub kinds: u32,
+    /// What is waited for.
+    pub until: &'a [u64],
+    /// What stops threads that the script knows.
+    pub mentioned: &'a [u64],
+    /// The threads that are waited for.
+    pub select: &'a Threads,
+    /// The threads that the script knows.
+    pub known: &'a BTreeSet<usize>,
+    /// Those that go on.
+    pub release: BTreeSet<usize>,
+}
+
+/// What came of a command.
+#[derive(Debug)]
+pub enum Answer {
+    /// A thread has come to an event.
+    Event(usize),
+    /// The threads that are waited for have ended.
+    Ended,
+    /// Nobody can go on.
+    Nobody,
+    /// Nothing came in time.
+    Late(Duration),
+    /// The program has ended.
+    Over(Option<Box<Ended>>),
+}
+
+fn write(set: &Set, threads: &Threads) {
+    let rest = if threads.any { u64::MAX } else { 0 };
+    set.iter().for_each(|word| word.store(rest, Relaxed));
+    for &thread in threads.list.iter().filter(|thread| **thread < MAX_THREADS) {
+        let word = &set[thread / 64];
+        word.store(word.load(Relaxed) ^ 1 << (thread % 64), Relaxed);
+    }
+}
+
+fn members(set: &Set) -> impl Iterator<Item = usize> {
+    set.iter().enumerate().flat_map(|(word, bits)| {
+        let bits = bits.load(Relaxed);
+        (0..64).filter(move |bit| bits >> bit & 1 != 0).map(move |bit| word * 64 + bit)
+    })
+}
+
+impl Subject {
+    /// Begins an execution.
+    pub fn begin(&mut self, states: bool) -> Result<Option<Box<Ended>>, Error> {
+        match self {
+            Subject::Unit(zygote, _) => match zygote.begin_script(states)? {
+                Came::End(run) => Ok(Some(run)),
+                Came::Answer | Came::Late => Ok(None),
+            },
+            Subject::System(system) => {
+                system.begin();
+                Ok(None)
+            }
+        }
+    }
+
+    /// Gives a command, and waits for what comes of it.
+    pub fn order(&mut self, order: Order<'_>, limit: Option<Duration>) -> Result<Answer, Error> {
+        match self {
+            Subject::Unit(zygote, _) => {
+                let script = zygote.script();
+                script.command.store(command::SELECT, Relaxed);
+                script.kinds.store(order.kinds, Relaxed);
+                for (out, words) in [(&script.until, order.until), (&script.mentioned, order.mentioned)] {
+                    for (slot, word) in out.words.iter().zip(words) {
+                        slot.store(*word, Relaxed);
+                    }
+                    out.length.store(words.len() as u32, Relaxed);
+                }
+                write(&script.release, &Threads { any: false, list: order.release });
+                write(&script.select, order.select);
+                write(&script.known, &Threads { any: false, list: order.known.clone() });
+                let came = zygote.go_on(limit)?;
+                let script = zygote.script();
+                let thread = script.thread.load(Relaxed) as usize;
+                Ok(match came {
+                    Came::End(run) => Answer::Over(Some(run)),
+                    Came::Late => Answer::Late(limit.unwrap_or_default()),
+                    Came::Answer => match script.answer.load(Relaxed) {
+                        answer::EVENT => Answer::Event(thread),
+                        answer::ENDED => Answer::Ended,
+                        _ => Answer::Nobody,
+                    },
+                })
+            }
+            Subject::System(system) => {
+                let limit = limit.unwrap_or(PATIENCE);
+                let command = system::Command {
+                    kinds: order.kinds,
+                    until: order.until.to_vec(),
+                    mentioned: order.mentioned.to_vec(),
+                    select: order.select.list.iter().copied().collect(),
+                    new: order.select.any,
+                    known: order.known.iter().copied().collect(),
+                    release: order.release.into_iter().collect(),
+                };
+                Ok(match system.run(&command, limit, &mut |_| false)? {
+                    system::Answer::Event(thread) => Answer::Event(thread),
+                    system::Answer::Ended => Answer::Ended,
+                    system::Answer::Gone | system::Answer::Done => Answer::Over(None),
+                    system::Answer::Late => Answer::Late(limit),
+                })
+            }
+        }
+    }
+
+    /// The script is over: all threads go on. What came of the program, if it is one that is run to its end.
+    pub fn finish(&mut self) -> Result<Option<Box<Ended>>, Error> {
+        match self {
+            Subject::Unit(zygote, _) => {
+                zygote.script().command.store(command::FINISH, Relaxed);
+                match zygote.go_on(None)? {
+                    Came::End(run) => Ok(Some(run)),
+                    _ => Err(Error::Internal("the program asks a script that is over".into())),
+                }
+            }
+            Subject::System(system) => {
+                system.finish();
+                Ok(None)
+            }
+        }
+    }
+
+    /// Ends the execution, wherever it is.
+    pub fn abandon(&mut self) {
+        match self {
+            Subject::Unit(zygote, _) => zygote.abandon(),
+            Subject::System(system) => system.end(),
+        }
+    }
+
+    /// Events that were looked at in this execution.
+    pub fn events(&self) -> u64 {
+        match self {
+            Subject::Unit(zygote, _) => zygote.script().events.load(Relaxed).into(),
+            Subject::System(system) => system.events(),
+        }
+    }
+
+    /// Whether there is instrumented code, so that accesses of memory can be events.
+    pub fn is_instrumented(&self) -> bool {
+        match self {
+            Subject::Unit(zygote, _) => zygote.is_instrumented(),
+            Subject::System(system) => system.is_instrumented(),
+        }
+    }
+
+    /// The threads that are held, of those that a script can know.
+    pub fn held(&self) -> Vec<usize> {
+        match self {
+            Subject::Unit(zygote, _) => {
+                members(&zygote.script().held).filter(|thread| *thread < MAX_SCRIPTED).collect()
+            }
+            Subject::System(system) => system.held(),
+        }
+    }
+
+    /// Whether any thread is held.
+    pub fn holds_any(&self) -> bool {
+        match self {
+            Subject::Unit(zygote, _) => members(&zygote.script().held).next().is_some(),
+            Subject::System(system) => !system.held().is_empty(),
+        }
+    }
+
+    /// The event that a thread stops at.
+    pub fn at(&self, thread: usize) -> Event {
+        match self {
+            Subject::Unit(zygote, _) => Event::read(thread, (0, 0), &zygote.script().at[thread]),
+            Subject::System(system) => Event::read(thread, system.whose(thread), system.at(thread)),
+        }
+    }
+
+    /// Whether a thread has ended.
+    pub fn has_ended(&self, thread: usize) -> bool {
+        match self {
+            Subject::Unit(zygote, _) => {
+                zygote.threads().any(|(number, told)| number == thread && told == state::ENDED)
+            }
+            Subject::System(system) => system.has_ended(thread),
+        }
+    }
+
+    /// Whether a thread could take a step if it were released now, as far as is known.
+    pub fn is_able(&self, thread: usize) -> bool {
+        let able = |told| matches!(told, state::READY | state::TIMED | state::NEW);
+        match self {
+            Subject::Unit(zygote, _) => zygote.threads().any(|(number, told)| number == thread && able(told)),
+            Subject::System(system) => !system.has_ended(thread),
+        }
+    }
+
+    /// A hash of all that was done so far, the same for equivalent executions, if there is one.
+    pub fn graph(&self) -> Option<u64> {
+        match self {
+            Subject::Unit(zygote, _) => Some(zygote.graph()),
+            Subject::System(_) => None,
+        }
+    }
+
+    /// A view of a program: the one of an event, if one is given, else the first.
+    pub fn view(&mut self, event: Option<&Event>, over: bool) -> Result<View<'_>, Stop> {
+        let view = match self {
+            Subject::Unit(zygote, symbols) => {
+                // Once it has ended, the parked program has everything at the same place.
+                let pid = if over { zygote.pid() } else { zygote.execution() };
+                View::new(symbols, pid)
+            }
+            Subject::System(system) => system.view(event.map_or(0, |event| event.program), None),
+        };
+        view.map_err(|e| Stop::Engine(Error::Internal(format!("the program cannot be looked at: {e}"))))
+    }
+
+    /// The ways to a variable, in all programs that have it.
+    pub fn ways_to(
+        &mut self,
+        path: &str,
+        over: bool,
+    ) -> Result<Vec<Place>, (heisen_engine::look::NoWay, Option<Stop>)> {
+        use heisen_engine::look::NoWay;
+        let stop = |stop| (NoWay::NoDebugInfo, Some(stop));
+        if let Subject::Unit(..) = self {
+            let way = self.view(None, over).map_err(stop)?.way_to(path).map_err(|why| (why, None))?;
+            return Ok(vec![Place { program: None, way }]);
+        }
+        let Subject::System(system) = self else { return Ok(Vec::new()) };
+        let mut ways = Vec::new();
+        let mut why = NoWay::NoDebugInfo;
+        for program in 0..system.programs() {
+            let Ok(view) = system.view(program, None) else { continue };
+            match view.way_to(path) {
+                Ok(way) => ways.push(Place { program: Some(program), way }),
+                Err(NoWay::NoDebugInfo) => {}
+                Err(other) => why = other,
+            }
+        }
+        if ways.is_empty() { Err((why, None)) } else { Ok(ways) }
+    }
+
+    /// Where a way leads now.
+    pub fn follow(&mut self, program: Option<usize>, way: &Way, over: bool) -> Option<u64> {
+        match self {
+            Subject::Unit(..) => self.view(None, over).ok()?.follow(way),
+            Subject::System(system) => system.view(program.unwrap_or(0), None).ok()?.follow(way),
+        }
+    }
+}
