@@ -34,6 +34,15 @@ impl Mapping<Wire> {
         Ok(mapping)
     }
 
+    /// That of a program which was started by another process; none if it is not one.
+    pub fn of_another(file: File) -> io::Result<Option<Mapping>> {
+        if file.metadata()?.len() != size_of::<Wire>() as u64 {
+            return Ok(None);
+        }
+        let mapping = Mapping::map_file(file)?;
+        Ok((mapping.wire().magic.load(Relaxed) == MAGIC).then_some(mapping))
+    }
+
     /// What is in it.
     pub fn wire(&self) -> &Wire {
         // SAFETY: the mapping is of that size, lives as long as `self`, and any bits are valid for atomics.
@@ -59,7 +68,7 @@ impl Mapping<System> {
 impl<T> Mapping<T> {
     fn map() -> io::Result<Mapping<T>> {
         let size = size_of::<T>();
-        // SAFETY: plain system calls; the descriptor that comes back is ours, and the mapping is of its full size.
+        // SAFETY: a plain system call; the descriptor that comes back is ours.
         unsafe {
             let fd = libc::memfd_create(c"heisen".as_ptr(), libc::MFD_CLOEXEC);
             if fd < 0 {
@@ -67,6 +76,15 @@ impl<T> Mapping<T> {
             }
             let file = File::from_raw_fd(fd);
             file.set_len(size as u64)?;
+            Mapping::map_file(file)
+        }
+    }
+
+    /// Maps a file of the right size.
+    fn map_file(file: File) -> io::Result<Mapping<T>> {
+        let (fd, size) = (file.as_raw_fd(), size_of::<T>());
+        // SAFETY: a plain system call; the file is as large as that.
+        unsafe {
             let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
             let at = libc::mmap(std::ptr::null_mut(), size, prot, flags, fd, 0);
             if at == libc::MAP_FAILED {
@@ -74,6 +92,11 @@ impl<T> Mapping<T> {
             }
             Ok(Mapping { at, file, of: PhantomData })
         }
+    }
+
+    /// Its descriptor.
+    pub fn descriptor(&self) -> i32 {
+        self.file.as_raw_fd()
     }
 
     /// The number under which a program that `command` starts finds it.

@@ -5,6 +5,10 @@
 //! other side. As nobody knows whether a thread that does not come to an event ever will, whoever waits for one does so
 //! for a limited time.
 
+mod running;
+
+pub use running::keep;
+
 use crate::error::{Error, Result};
 use crate::judge::Verdict;
 use crate::look::{Symbols, View};
@@ -15,12 +19,13 @@ use crate::zygote::{Limits, Output, Part, Zygote, describe_status, signal_name};
 use heisen_trace::FindingKind;
 use heisen_wire::script::{Event, MAX_SCRIPTED};
 use heisen_wire::system::{self, Few, WITHDRAWN, state};
+use running::Running;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::sync::Arc;
-use std::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 /// How often processes are looked after while nothing happens.
@@ -30,15 +35,48 @@ const AT_ONCE: Duration = Duration::from_micros(30);
 /// How long a program that is asked to end has for it.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// A program that a script may start.
+/// A program that a script has to do with.
 #[derive(Debug)]
 struct Known {
     name: String,
-    program: Program,
-    limits: Limits,
     symbols: Symbols,
-    /// One that never goes on: everything is at the same place in all others.
-    parked: Zygote,
+    how: How,
+}
+
+/// How a script comes by a program.
+#[derive(Debug)]
+enum How {
+    /// It starts it. One never goes on: everything is at the same place in all others.
+    Starts(Box<(Program, Limits, Zygote)>),
+    /// It runs already.
+    Runs(Box<Running>),
+}
+
+impl Known {
+    /// A process of it that is there in any case.
+    fn pid(&self) -> i32 {
+        match &self.how {
+            How::Starts(program) => program.2.pid(),
+            How::Runs(running) => running.pid,
+        }
+    }
+
+    /// The process of a program that did run and does not any more.
+    fn gone(&self) -> Option<i32> {
+        match &self.how {
+            How::Runs(running) if !running.is_alive() => Some(running.pid),
+            _ => None,
+        }
+    }
+}
+
+/// A program, as the command line names it.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// The script starts it.
+    Start(Program),
+    /// It runs already, by this name.
+    Running,
 }
 
 /// A process that was started.
@@ -60,6 +98,8 @@ pub struct System {
     processes: Vec<Process>,
     /// Threads that the script knows, by their numbers.
     known: Vec<bool>,
+    /// Set when the user wants to stop.
+    stop: Arc<AtomicBool>,
 }
 
 /// What came of a command.
@@ -104,11 +144,18 @@ fn write(set: &Few, threads: impl Iterator<Item = usize>) {
     }
 }
 
+/// A process has ended, and with it all of its threads.
+fn ended(wire: &system::System, pid: i32) {
+    for thread in wire.threads.iter().filter(|thread| thread.pid.load(Relaxed) == pid as u32) {
+        thread.state.store(state::ENDED, SeqCst);
+    }
+}
+
 impl System {
     /// Programs by their names. In each, those of the named places are marked that it has; one that none of them has is an error.
     pub fn new(
         runtime: PathBuf,
-        programs: Vec<(String, Program)>,
+        programs: &[(String, Source)],
         named: &[Named],
         limits: &Limits,
         memory: bool,
@@ -119,13 +166,24 @@ impl System {
         let shared = Arc::new(shared);
         let mut all = Vec::new();
         let mut missing: Option<Vec<(usize, String)>> = None;
-        for (number, (name, program)) in programs.into_iter().enumerate() {
-            let mut limits = limits.clone();
-            limits.in_process = false;
-            limits.patches = Arc::new(Patches::with_some_marks(named.to_vec()));
-            limits.part = Some(Part { shared: shared.clone(), program: number as u32, memory });
-            let parked = Zygote::start(&runtime, &program, &limits, Output::Dropped)?;
-            let here = limits.patches.missing();
+        for (number, (name, source)) in programs.iter().enumerate() {
+            let (how, here, moved) = match source {
+                Source::Start(program) => {
+                    let mut limits = limits.clone();
+                    limits.in_process = false;
+                    limits.patches = Arc::new(Patches::with_some_marks(named.to_vec()));
+                    limits.part = Some(Part { shared: shared.clone(), program: number as u32, memory });
+                    let parked = Zygote::start(&runtime, program, &limits, Output::Dropped)?;
+                    let (here, moved) = (limits.patches.missing(), limits.patches.moved());
+                    (How::Starts(Box::new((program.clone(), limits, parked))), here, moved)
+                }
+                Source::Running => {
+                    let mut running = Running::find(name)?;
+                    running.join(&runtime, named, &shared, (number as u32, memory))?;
+                    let (here, moved) = (running.patches().missing(), running.patches().moved());
+                    (How::Runs(Box::new(running)), here, moved)
+                }
+            };
             missing = Some(match missing {
                 None => here,
                 Some(mut before) => {
@@ -135,14 +193,15 @@ impl System {
             });
             let mut symbols = Symbols::new();
             symbols.hide(&runtime);
-            symbols.set_moved(limits.patches.moved());
-            all.push(Known { name, program, limits, symbols, parked });
+            symbols.set_moved(moved);
+            all.push(Known { name: name.clone(), symbols, how });
         }
         if let Some((_, why)) = missing.iter().flatten().next() {
             return Err(Error::Input(why.clone()));
         }
         let known = vec![false; MAX_SCRIPTED];
-        Ok(System { shared, runtime, programs: all, processes: Vec::new(), known })
+        let stop = limits.stop.clone();
+        Ok(System { shared, runtime, programs: all, processes: Vec::new(), known, stop })
     }
 
     fn wire(&self) -> &system::System {
@@ -156,7 +215,10 @@ impl System {
 
     /// Whether any of them is instrumented.
     pub fn is_instrumented(&self) -> bool {
-        self.programs.iter().any(|known| known.parked.is_instrumented())
+        self.programs.iter().any(|known| match &known.how {
+            How::Starts(program) => program.2.is_instrumented(),
+            How::Runs(running) => running.is_instrumented(),
+        })
     }
 
     /// Ends what runs, and begins anew: nothing runs yet.
@@ -171,10 +233,12 @@ impl System {
         for set in [&wire.select, &wire.known] {
             write(set, std::iter::empty());
         }
-        for word in [&wire.kinds, &wire.left_out, &wire.round, &wire.bell] {
-            word.store(0, Relaxed);
-        }
-        wire.claim.store(0, Relaxed);
+        wire.kinds.store(0, Relaxed);
+        wire.script.store(std::process::id(), Relaxed);
+        wire.generation.fetch_add(1, SeqCst);
+        // Even: the script thinks.
+        let round = wire.round.load(SeqCst);
+        wire.round.store(round + round % 2, SeqCst);
         wire.on.store(1, SeqCst);
         self.known.fill(false);
     }
@@ -188,8 +252,12 @@ impl System {
                 names.join(", ")
             )));
         };
-        let known = &self.programs[program];
-        let zygote = Zygote::start(&self.runtime, &known.program, &known.limits, Output::Kept)?;
+        let How::Starts(how) = &self.programs[program].how else {
+            return Err(Error::Input(format!(
+                "{name} runs already; name a command to start: --attach {name}='PROG'"
+            )));
+        };
+        let zygote = Zygote::start(&self.runtime, &how.0, &how.1, Output::Kept)?;
         zygote.let_go();
         self.processes.push(Process { program, zygote, status: None, asked: false });
         Ok(self.processes.len() - 1)
@@ -207,7 +275,8 @@ impl System {
 
     /// What a process has written so far.
     pub fn output(&self, process: usize) -> String {
-        self.processes[process].zygote.output()
+        let process = &self.processes[process];
+        process.zygote.output(process.status.is_some())
     }
 
     /// How a process has ended, if it has: its exit status, or 128 and the signal.
@@ -239,17 +308,16 @@ impl System {
             if process.status.is_none() {
                 continue;
             }
-            let pid = process.zygote.pid() as u32;
-            let wire = self.shared.system();
-            for thread in wire.threads.iter().filter(|thread| thread.pid.load(Relaxed) == pid) {
-                thread.state.store(state::ENDED, SeqCst);
-            }
+            ended(self.shared.system(), process.zygote.pid());
+        }
+        for pid in self.programs.iter().filter_map(Known::gone) {
+            ended(self.shared.system(), pid);
         }
     }
 
     /// Whether the user wants to stop.
     fn interrupted(&self) -> bool {
-        self.programs.iter().any(|known| known.parked.interrupted())
+        self.stop.load(Relaxed)
     }
 
     /// Gives a command, and waits for what comes of it, or until `done`.
@@ -329,8 +397,11 @@ impl System {
         let crashed = |process: &Process| {
             !process.asked && process.status.is_some_and(|status| status.signal().is_some())
         };
+        let runs = |known: &Known| matches!(known.how, How::Runs(_));
         let all = !self.processes.is_empty() && self.processes.iter().all(|p| p.status.is_some());
-        all || self.processes.iter().any(crashed)
+        all && !self.programs.iter().any(runs)
+            || self.processes.iter().any(crashed)
+            || self.programs.iter().any(|known| known.gone().is_some())
     }
 
     /// The thread that has claimed a command.
@@ -404,7 +475,7 @@ impl System {
     pub fn view(&mut self, program: usize, pid: Option<i32>) -> io::Result<View<'_>> {
         let known = &mut self.programs[program];
         let live = self.processes.iter().find(|p| p.program == program && p.status.is_none());
-        let pid = pid.or(live.map(|process| process.zygote.pid())).unwrap_or(known.parked.pid());
+        let pid = pid.or(live.map(|process| process.zygote.pid())).unwrap_or(known.pid());
         View::new(&mut known.symbols, pid)
     }
 
@@ -427,6 +498,10 @@ impl System {
     /// Whether a process has ended as it should not have. `expected` is the exit status that is right.
     pub fn judge(&mut self, expected: i32) -> Option<Verdict> {
         self.look_after();
+        if let Some(known) = self.programs.iter().find(|known| known.gone().is_some()) {
+            let message = format!("{} has ended while the script was at work", known.name);
+            return Some(Verdict { kind: FindingKind::Crash, key: message.clone(), message });
+        }
         let bad = self.processes.iter().find_map(|process| {
             let status = process.status.filter(|status| status.code() != Some(expected))?;
             let wanted = process.asked && matches!(status.signal(), Some(libc::SIGTERM | libc::SIGKILL));
@@ -434,7 +509,7 @@ impl System {
         });
         let (process, status) = bad?;
         let name = &self.programs[process.program].name;
-        let said = process.zygote.output();
+        let said = process.zygote.output(true);
         let said = said.trim_end().lines().last().map_or(String::new(), |line| format!("; it said: {line}"));
         let (kind, how) = match status.signal() {
             Some(signal) => (FindingKind::Crash, format!("was killed by {}", signal_name(signal))),
@@ -446,9 +521,15 @@ impl System {
         Some(Verdict { kind, message: format!("{name} {how}{said}"), key })
     }
 
-    /// Ends all processes.
+    /// Ends all processes that were started; those that ran already go on.
     pub fn end(&mut self) {
-        self.wire().on.store(0, SeqCst);
+        self.finish();
         self.processes.clear();
+    }
+}
+
+impl Drop for System {
+    fn drop(&mut self) {
+        self.end();
     }
 }

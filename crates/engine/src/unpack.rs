@@ -64,6 +64,11 @@ pub fn linker(name: &str) -> Result<PathBuf> {
     })
 }
 
+/// A directory for what is known of programs that run.
+pub fn running() -> Result<PathBuf> {
+    directory("the list of programs that run", "running", &[])
+}
+
 /// A directory in the cache, with these files.
 fn directory(what: &str, name: &str, files: &[(&str, &[u8])]) -> Result<PathBuf> {
     unpack(what, |cache| {

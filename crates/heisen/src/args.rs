@@ -2,7 +2,7 @@
 
 mod script;
 
-pub use script::{OracleName, ScriptArgs};
+pub use script::{OracleName, RunArgs, ScriptArgs};
 
 use crate::{check, exit};
 use clap::{Parser, Subcommand, ValueEnum};
@@ -34,6 +34,8 @@ pub enum Command {
     /// Run a script along with a program: it says what is known of the schedule, and the rest is searched
     #[command(after_help = exit::TABLE)]
     Script(ScriptArgs),
+    /// Run a program by a name, so that scripts can attach to it: heisen script SCRIPT.rhai --attach NAME
+    Run(RunArgs),
     /// Show what checks have covered: classes of executions by preemptions and over executions, as tables or figures
     #[command(after_help = exit::TABLE)]
     Coverage(CoverageArgs),

@@ -14,6 +14,7 @@ pub mod plot;
 mod race;
 mod replay;
 mod report;
+mod run;
 mod script;
 mod show;
 mod source;
@@ -38,12 +39,15 @@ pub fn heisen() -> ExitCode {
         Ok(args) => args,
         Err(error) => return not_understood(&error),
     };
-    let stop = stop_flag(matches!(&args.command, Command::Replay(args) if args.gdb));
+    let gdb = matches!(&args.command, Command::Replay(args) if args.gdb);
+    // A program that is run for others is asked to end each time, and we end with it.
+    let stop = stop_flag(gdb, !matches!(args.command, Command::Run(_)));
     let result = match args.command {
         Command::Check(args) => check::run(&args, stop),
         Command::Replay(args) => replay::run(&args, stop),
         Command::Show(args) => show::run(&args),
         Command::Script(args) => script::run(&args, stop),
+        Command::Run(args) => run::run(&args, stop),
         Command::Coverage(args) => coverage::run(&args),
         Command::Cc { .. } => cc::run(cc::C),
         Command::Cpp { .. } => cc::run(cc::CPP),
@@ -79,8 +83,8 @@ fn report_panics() {
     }));
 }
 
-/// Is set by Ctrl-C; with gdb, that is for gdb.
-fn stop_flag(gdb: bool) -> Arc<AtomicBool> {
+/// Is set by Ctrl-C; with gdb, that is for gdb. If we are to end `at_once`, we do so the second time.
+fn stop_flag(gdb: bool, at_once: bool) -> Arc<AtomicBool> {
     let stop = Arc::new(AtomicBool::new(false));
     let mut signals = vec![signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT];
     if gdb {
@@ -88,9 +92,10 @@ fn stop_flag(gdb: bool) -> Arc<AtomicBool> {
         let _ = signal_hook::flag::register(signals.remove(1), Arc::default());
     }
     for signal in signals {
-        // A second time means at once.
-        let _ =
-            signal_hook::flag::register_conditional_shutdown(signal, exit::INTERRUPTED.into(), stop.clone());
+        if at_once {
+            let code = exit::INTERRUPTED.into();
+            let _ = signal_hook::flag::register_conditional_shutdown(signal, code, stop.clone());
+        }
         let _ = signal_hook::flag::register(signal, stop.clone());
     }
     stop

@@ -9,6 +9,7 @@ use crate::paint::{count, print, say};
 use heisen_engine::compile::Extent;
 use heisen_engine::program::Program;
 use heisen_engine::saved::write_whole;
+use heisen_engine::system;
 use heisen_engine::zygote::Limits;
 use heisen_engine::{Error, unpack};
 use heisen_script::oracle::Order;
@@ -47,7 +48,9 @@ fn follow(args: &ScriptArgs, script: &Path, stop: Arc<AtomicBool>) -> Result<u8,
         source: &source,
         runtime: &runtime,
         target: match programs.as_slice() {
-            [(_, program)] if !args.system && args.attach.is_empty() => Target::Unit(program),
+            [(_, system::Source::Start(program))] if !args.system && args.attach.is_empty() => {
+                Target::Unit(program)
+            }
             programs => Target::System { programs, started: args.attach.is_empty() },
         },
         limits,
@@ -92,18 +95,28 @@ fn follow(args: &ScriptArgs, script: &Path, stop: Arc<AtomicBool>) -> Result<u8,
 }
 
 /// The programs that a script is run with, by their names.
-fn programs(args: &ScriptArgs, output: &Path, extent: Extent) -> Result<Vec<(String, Program)>, Error> {
+fn programs(
+    args: &ScriptArgs,
+    output: &Path,
+    extent: Extent,
+) -> Result<Vec<(String, system::Source)>, Error> {
     if args.attach.is_empty() {
         let program = find_program(("heisen script SCRIPT.rhai", "run"), &args.target, output, extent)?;
-        return Ok(vec![(program.short_name(), program)]);
+        return Ok(vec![(program.short_name(), system::Source::Start(program))]);
     }
-    let mut programs: Vec<(String, Program)> = Vec::new();
+    let mut programs: Vec<(String, system::Source)> = Vec::new();
     for (name, words) in &args.attach {
         if programs.iter().any(|(other, _)| other == name) {
             return Err(Error::Input(format!("--attach {name} is given twice; name programs differently")));
         }
-        let arguments = words[1..].iter().map(OsString::from).collect();
-        programs.push((name.clone(), Program::find(OsStr::new(&words[0]), arguments)?));
+        let source = match words.as_deref() {
+            Some([program, arguments @ ..]) => {
+                let arguments = arguments.iter().map(OsString::from).collect();
+                system::Source::Start(Program::find(OsStr::new(program), arguments)?)
+            }
+            _ => system::Source::Running,
+        };
+        programs.push((name.clone(), source));
     }
     Ok(programs)
 }

@@ -59,15 +59,17 @@ static ERRANDS: Errands = Errands {
 };
 
 unsafe extern "C" {
-    fn heisen_clone_aside(flags: usize, stack: usize, errand: *const Errand) -> isize;
+    fn heisen_clone_aside(flags: usize, stack: usize, run: usize, what: usize) -> isize;
 }
 
 global_asm!(
-    // heisen_clone_aside(flags, stack, errand): in the new kernel thread, calls heisen_aside(errand) on the new stack.
+    // heisen_clone_aside(flags, stack, run, what): in the new kernel thread, calls run(what) on the new stack.
     ".globl heisen_clone_aside",
     ".hidden heisen_clone_aside",
     "heisen_clone_aside:",
-    "mov r9, rdx",
+    "push r12",
+    "mov r12, rdx",
+    "mov r9, rcx",
     "xor edx, edx",
     "xor r10d, r10d",
     "xor r8d, r8d",
@@ -75,14 +77,37 @@ global_asm!(
     "syscall",
     "test rax, rax",
     "jz 2f",
+    "pop r12",
     "ret",
     "2:",
     "xor ebp, ebp",
     "mov rdi, r9",
-    "call {run}",
+    "call r12",
     "ud2",
-    run = sym run,
 );
+
+/// Calls `run` on a kernel thread of its own, which has no thread-local storage, with a stack of so many bytes at `stack`. Whether
+/// that could be done.
+fn spawn(stack: usize, size: usize, run: usize, what: usize) -> bool {
+    const CLONE_VM_FS_FILES_SIGHAND: usize = 0xf00;
+    const CLONE_THREAD: usize = 0x1_0000;
+    const CLONE_SYSVSEM: usize = 0x4_0000;
+    let flags = CLONE_VM_FS_FILES_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
+    let mask = sys::signal_mask(Some(u64::MAX));
+    // SAFETY: the stack is not in use and large enough for `run`, which never returns.
+    let started = unsafe { heisen_clone_aside(flags, stack + size - 64, run, what) };
+    sys::signal_mask(Some(mask));
+    started >= 0
+}
+
+/// Has `run`, which never returns, called on a kernel thread that stays. As it has no thread-local storage, that may make bare
+/// system calls only.
+pub fn keep(run: extern "C" fn(usize) -> !) {
+    const LARGE: usize = 64 << 10;
+    if let Some(stack) = sys::map_stack(LARGE) {
+        spawn(stack, LARGE, run as *const () as usize, 0);
+    }
+}
 
 /// On the kernel thread of its own: the call, and the end.
 extern "C" fn run(errand: &Errand) -> ! {
@@ -111,9 +136,6 @@ pub fn call(op: Op, object: usize, number: usize, args: [usize; 6], pc: usize) -
 }
 
 fn send(number: usize, args: [usize; 6]) -> Option<&'static Errand> {
-    const CLONE_VM_FS_FILES_SIGHAND: usize = 0xf00;
-    const CLONE_THREAD: usize = 0x1_0000;
-    const CLONE_SYSVSEM: usize = 0x4_0000;
     let errand = ERRANDS.all.iter().find(|errand| errand.state.load(Relaxed) == FREE)?;
     if errand.stack.get() == 0 {
         errand.stack.set(sys::map_stack(STACK)?);
@@ -125,12 +147,8 @@ fn send(number: usize, args: [usize; 6]) -> Option<&'static Errand> {
     }
     errand.thread.set(sched::me());
     errand.state.store(OUT, Release);
-    let flags = CLONE_VM_FS_FILES_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
-    let mask = sys::signal_mask(Some(u64::MAX));
-    // SAFETY: the stack is not in use and large enough for `run`, which never returns.
-    let started = unsafe { heisen_clone_aside(flags, stack + STACK - 64, errand) };
-    sys::signal_mask(Some(mask));
-    if started < 0 {
+    let errand_at = core::ptr::from_ref(errand) as usize;
+    if !spawn(stack, STACK, run as *const () as usize, errand_at) {
         errand.state.store(FREE, Relaxed);
         return None;
     }

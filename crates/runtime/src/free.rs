@@ -11,15 +11,15 @@
 use crate::glibc::real;
 use crate::race::{self, mode};
 use crate::script::{self, Event};
-use crate::{sys, zygote};
+use crate::{aside, report, sys, zygote};
 use core::arch::{asm, global_asm};
 use core::cell::Cell;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use heisen_trace::Op;
-use heisen_wire::Wire;
 use heisen_wire::script::{MAX_SCRIPTED, kind};
 use heisen_wire::system::{self, Few, MAGIC, System, Thread, state};
+use heisen_wire::{Wire, turn, world};
 
 /// Address of the mapping; 0 while there is none.
 static SYSTEM: AtomicUsize = AtomicUsize::new(0);
@@ -27,6 +27,8 @@ static SYSTEM: AtomicUsize = AtomicUsize::new(0);
 static ON: AtomicU32 = AtomicU32::new(0);
 /// The number of this program among those of the script.
 static PROGRAM: AtomicU32 = AtomicU32::new(0);
+/// How many scripts there were.
+static JOINS: AtomicU32 = AtomicU32::new(0);
 /// The process.
 static PID: AtomicU32 = AtomicU32::new(0);
 /// The program's `main`.
@@ -41,6 +43,8 @@ struct Own {
     number: Cell<u32>,
     /// Whether it is at an event.
     busy: Cell<u32>,
+    /// The execution in which it got its number.
+    generation: Cell<u64>,
 }
 
 global_asm!(
@@ -48,7 +52,7 @@ global_asm!(
     ".section .tbss.heisen_free, \"awT\", @nobits",
     ".balign 8",
     "heisen_free_own:",
-    ".zero 8",
+    ".zero 16",
     ".text",
 );
 
@@ -85,19 +89,44 @@ fn system() -> Option<&'static System> {
 pub fn init(wire: &Wire) {
     ON.store(1, Relaxed);
     PID.store(sys::getpid() as u32, Relaxed);
+    match wire.world.system.load(Relaxed) {
+        0 => {}
+        fd => join(wire, fd as i32 - 1),
+    }
+}
+
+/// Listens for scripts that come and go.
+extern "C" fn listen(_what: usize) -> ! {
+    let wire = report::wire();
+    loop {
+        zygote::give_turn(wire);
+        match zygote::wait_for_turn(wire) {
+            turn::JOIN => {
+                let (script, fd) = (wire.world.script.load(Relaxed), wire.world.system.load(Relaxed));
+                match sys::open_of_process(script, fd.wrapping_sub(1)) {
+                    Some(fd) => join(wire, fd),
+                    None => SYSTEM.store(0, SeqCst),
+                }
+                // So it is told whether that went well.
+                wire.world.system.store((SYSTEM.load(SeqCst) != 0).into(), Relaxed);
+            }
+            turn::LEAVE => {
+                SYSTEM.store(0, SeqCst);
+                race::MODE.store(0, Relaxed);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// From now on a script may hold threads. `fd` is that of the memory it shares.
+fn join(wire: &Wire, fd: i32) {
     let program = wire.world.program.load(Relaxed);
     PROGRAM.store(program & 0xffff, Relaxed);
     if program >> 16 != 0 {
         race::MODE.store(mode::SCRIPT, Relaxed);
     }
-    match wire.world.system.load(Relaxed) {
-        0 => {}
-        fd => join(fd as i32 - 1),
-    }
-}
-
-/// From now on a script may hold threads. `fd` is that of the memory it shares.
-fn join(fd: i32) {
+    JOINS.fetch_add(1, SeqCst);
     let Some(at) = sys::map_shared(fd, system::SIZE) else { return };
     sys::close(fd);
     // SAFETY: the mapping is of that size; a foreign one fails the check of its first word.
@@ -114,6 +143,9 @@ pub fn before_main(main: usize) -> usize {
 
 extern "C" fn begins(argc: c_int, argv: usize, environment: usize) -> c_int {
     zygote::wait_to_go();
+    if report::wire().world.flags.load(Relaxed) & world::LISTENS != 0 {
+        aside::keep(listen);
+    }
     number();
     // SAFETY: the program's own, called as glibc would have.
     let main: extern "C" fn(c_int, usize, usize) -> c_int =
@@ -124,12 +156,20 @@ extern "C" fn begins(argc: c_int, argv: usize, environment: usize) -> c_int {
 /// The number of the calling thread, if there is room for it.
 fn number() -> Option<usize> {
     let own = own();
-    if own.number.get() == 0 {
+    let generation = generation(system()?);
+    if own.number.get() == 0 || own.generation.get() != generation {
+        own.number.set(0);
         own.number.set(take_number()? as u32 + 1);
+        own.generation.set(generation);
         script::forget_frames(own.number.get() as usize - 1);
         watch_end();
     }
     Some(own.number.get() as usize - 1)
+}
+
+/// Tells executions of all scripts apart.
+fn generation(system: &System) -> u64 {
+    u64::from(JOINS.load(Relaxed)) << 32 | u64::from(system.generation.load(Relaxed))
 }
 
 /// The number of the calling thread; one that it shares with others if there was no room.
@@ -232,10 +272,18 @@ pub fn is_of_process(number: u64) -> bool {
     u64::from(PID.load(Relaxed)) == number
 }
 
+/// Whether the command that is out is not about events of a kind. While the script thinks nobody knows, and all wait.
+fn passes(system: &System, kind: u8) -> bool {
+    let round = system.round.load(SeqCst);
+    let mentioned = system.kinds.load(Relaxed) >> kind & 1 != 0;
+    // If it is still out, it was so all the time, and the kinds are its own.
+    round % 2 == 1 && !mentioned && system.claim.load(SeqCst) == u64::from(round) << 32
+}
+
 /// The calling thread has come to an event: it goes on when the script lets it.
 pub fn happens(event: Event) {
     let Some(system) = system() else { return };
-    if system.on.load(Relaxed) == 0 || system.kinds.load(Relaxed) >> event.kind & 1 == 0 {
+    if system.on.load(Relaxed) == 0 || passes(system, event.kind) {
         return;
     }
     let own = own();
@@ -249,10 +297,11 @@ pub fn happens(event: Event) {
     own.busy.set(0);
 }
 
+/// So often it is looked before the kernel is asked to wait: most answers come at once.
+const LOOKS: u32 = 2000;
+
 /// The command that is out, once one is: the round, and what nobody has claimed yet. None if the script is over.
 fn command(system: &System) -> Option<(u32, u64)> {
-    /// So often it is looked before the kernel is asked to wait.
-    const LOOKS: u32 = 2000;
     let mut looks = 0;
     loop {
         let round = system.round.load(SeqCst);
@@ -265,7 +314,10 @@ fn command(system: &System) -> Option<(u32, u64)> {
         }
         looks += 1;
         if looks > LOOKS && round.is_multiple_of(2) {
-            sys::futex_wait(&system.round, round);
+            sys::futex_wait_a_second(&system.round, round);
+            if !sys::exists(system.script.load(Relaxed) as i32) {
+                return None;
+            }
         }
         core::hint::spin_loop();
     }
@@ -276,7 +328,8 @@ fn claims(system: &System, round: u32, open: u64, number: usize) -> bool {
     let mine = open | (number as u64 + 1);
     let claimed = system.claim.compare_exchange(open, mine, SeqCst, SeqCst).is_ok();
     if claimed {
-        system.round.store(round.wrapping_add(1), SeqCst);
+        // Unless the script has seen it and is further already.
+        let _ = system.round.compare_exchange(round, round.wrapping_add(1), SeqCst, SeqCst);
         ring(system);
     }
     claimed
@@ -306,19 +359,23 @@ fn attend(system: &System, number: usize, event: &Event) {
         let runs = || thread.state.compare_exchange(stopping, state::RUNS, SeqCst, SeqCst).is_ok();
         // Otherwise it was for nothing, unless the script has seen it stop.
         if held || !runs() {
-            wait(thread);
+            wait(system, thread);
             return;
         }
     }
 }
 
-/// Waits until the script lets the thread go on.
-fn wait(thread: &Thread) {
+/// Waits until the script lets the thread go on, or is gone.
+fn wait(system: &System, thread: &Thread) {
+    let mut looks = 0;
     loop {
         match thread.state.load(SeqCst) {
             state::RUNS => return,
-            now => sys::futex_wait(&thread.state, now),
+            _ if looks > LOOKS && !sys::exists(system.script.load(Relaxed) as i32) => return,
+            now if looks > LOOKS => sys::futex_wait_a_second(&thread.state, now),
+            _ => looks += 1,
         }
+        core::hint::spin_loop();
     }
 }
 
@@ -326,13 +383,16 @@ fn wait(thread: &Thread) {
 extern "C" fn ended(_value: usize) {
     let own = own();
     let (Some(system), number @ 1..) = (system(), own.number.get() as usize) else { return };
+    if own.generation.get() != generation(system) {
+        return;
+    }
     let number = number - 1;
     let thread = &system.threads[number];
     let event = Event { kind: kind::END, ..Event::default() };
     // What other destructors do is no event any more.
     own.busy.set(1);
     let mut claimed = false;
-    while system.kinds.load(Relaxed) >> kind::END & 1 != 0 {
+    while !passes(system, kind::END) {
         let Some((round, open)) = command(system) else { break };
         if has(&system.select, number) && script::satisfies(&system.until, &event) {
             script::tell(&thread.at, number, &event);

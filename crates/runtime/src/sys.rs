@@ -144,6 +144,18 @@ pub fn futex_wait(word: &core::sync::atomic::AtomicU32, value: u32) {
     call(SYS_FUTEX, [word.as_ptr() as usize, FUTEX_WAIT, value as usize, 0, 0, 0]);
 }
 
+/// As [`futex_wait`], for a second at most.
+pub fn futex_wait_a_second(word: &core::sync::atomic::AtomicU32, value: u32) {
+    let time = [1u64, 0];
+    let time = time.as_ptr() as usize;
+    call(SYS_FUTEX, [word.as_ptr() as usize, FUTEX_WAIT, value as usize, time, 0, 0]);
+}
+
+/// Whether there is a process of this number.
+pub fn exists(pid: i32) -> bool {
+    call(SYS_KILL, [pid as usize, 0, 0, 0, 0, 0]) != -(ESRCH as isize)
+}
+
 pub fn futex_wake(word: &core::sync::atomic::AtomicU32) {
     call(SYS_FUTEX, [word.as_ptr() as usize, FUTEX_WAKE, i32::MAX as usize, 0, 0, 0]);
 }

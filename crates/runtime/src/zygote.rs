@@ -151,13 +151,13 @@ fn park() {
 }
 
 /// It is the engine's turn.
-fn give_turn(wire: &Wire) {
+pub fn give_turn(wire: &Wire) {
     wire.turn.store(turn::ENGINE, SeqCst);
     report::ring();
 }
 
-/// Waits until it is ours again, to go on. Memory for patched code is mapped meanwhile.
-fn wait_for_turn(wire: &Wire) {
+/// Waits until it is ours again, for something else than memory for patched code, which is mapped meanwhile; for what.
+pub fn wait_for_turn(wire: &Wire) -> u32 {
     loop {
         while wire.turn.load(SeqCst) == turn::ENGINE {
             sys::futex_wait(&wire.turn, turn::ENGINE);
@@ -165,7 +165,7 @@ fn wait_for_turn(wire: &Wire) {
         match wire.turn.load(SeqCst) {
             turn::QUIT => sys::exit_group(0),
             turn::PATCH => patch::prepare(wire),
-            _ => return,
+            other => return other,
         }
         give_turn(wire);
     }

@@ -324,7 +324,7 @@ impl Run {
             return Err(Stop::Wrong("the predicate is too long".into()));
         }
         let order = Order {
-            kinds: self.kinds | self.may_mention(),
+            kinds: self.kinds,
             until: &code,
             mentioned: &mentions,
             select: threads,
@@ -348,8 +348,7 @@ impl Run {
     pub fn wait_until(&mut self, what: &str, mut done: impl FnMut(&mut System) -> bool) -> Result<(), Stop> {
         let release = std::mem::take(&mut self.released).into_iter().collect();
         let limit = self.limit.unwrap_or(PATIENCE);
-        let kinds = self.kinds | self.may_mention();
-        let command = system::Command { kinds, release, ..system::Command::default() };
+        let command = system::Command { release, ..system::Command::default() };
         self.idle = 0;
         let system = self.system(what)?;
         match system.run(&command, limit, &mut done).map_err(Stop::Engine)? {
@@ -359,17 +358,6 @@ impl Run {
             }
             system::Answer::Done => Ok(()),
             _ => Err(Stop::Ended),
-        }
-    }
-
-    /// Kinds of events that the script may mention soon: where threads run free, they wait at those while the script thinks,
-    /// so that none passes by before it has said what it waits for next.
-    fn may_mention(&self) -> u32 {
-        const OWN: u32 = 1 << kind::POINT | 1 << kind::TEST_START | 1 << kind::TEST_END;
-        const NAMED: u32 = 1 << kind::ENTER | 1 << kind::RETURN | 1 << kind::LINE;
-        match self.subject {
-            Subject::Unit(..) => 0,
-            Subject::System(_) => OWN | NAMED,
         }
     }
 

@@ -3,14 +3,14 @@
 use crate::language::{self, State};
 use crate::oracle::{Oracle, Order};
 use crate::run::{Run, Stop};
-use crate::source::Source;
+use crate::source;
 use crate::subject::Subject;
 use heisen_engine::error::{Error, Result};
 use heisen_engine::judge::{Verdict, judge};
 use heisen_engine::look::Symbols;
 use heisen_engine::patch::{Named, Patches};
 use heisen_engine::program::Program;
-use heisen_engine::system::System;
+use heisen_engine::system::{Source, System};
 use heisen_engine::zygote::{Limits, Output, Zygote};
 use heisen_trace::FindingKind;
 use rhai::{AST, Engine, EvalAltResult, Scope};
@@ -18,8 +18,11 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+/// The process that is started before the script begins, if one is.
+const FIRST: usize = 0;
 /// How often a script may name a new place while it runs.
 const MOST_NAMES: usize = 64;
 
@@ -31,7 +34,7 @@ pub enum Target<'a> {
     /// Programs by their names, whose threads run free, but where the script holds them.
     System {
         /// The programs.
-        programs: &'a [(String, Program)],
+        programs: &'a [(String, Source)],
         /// Whether the first one is started before the script begins.
         started: bool,
     },
@@ -41,7 +44,7 @@ pub enum Target<'a> {
 #[derive(Debug)]
 pub struct Test<'a> {
     /// The text.
-    pub source: &'a Source,
+    pub source: &'a source::Source,
     /// The runtime.
     pub runtime: &'a Path,
     /// What is run.
@@ -238,7 +241,7 @@ impl Test<'_> {
             }
             Target::System { programs, .. } => {
                 let (runtime, memory) = (self.runtime.to_owned(), self.source.mentions_memory());
-                let system = System::new(runtime, programs.to_vec(), named, &limits, memory);
+                let system = System::new(runtime, programs, named, &limits, memory);
                 Subject::System(Box::new(system.map_err(with_line)?))
             }
         };
@@ -263,6 +266,29 @@ impl Test<'_> {
             Some(line) => format!("line {line}: {text}"),
             None => text.to_owned(),
         }
+    }
+
+    /// The script is over. A program that was started without being asked for is run to its end.
+    fn finish(&self, run: &mut Run) -> std::result::Result<(), Stop> {
+        run.finish()?;
+        if let (Target::System { started: true, .. }, Subject::System(system)) =
+            (self.target, &mut run.subject)
+        {
+            let until = Instant::now() + self.limits.hang;
+            while system.status(FIRST).is_none() {
+                if self.limits.stop.load(Relaxed) {
+                    return Err(Stop::Engine(Error::Interrupted));
+                }
+                if Instant::now() > until {
+                    return Err(Stop::Infeasible(format!(
+                        "the program did not end within {:?} after the script; if it never does, call end_run() last",
+                        self.limits.hang
+                    )));
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+        Ok(())
     }
 
     /// Whether what has ended went wrong.
@@ -296,7 +322,7 @@ impl Test<'_> {
         let mut state = state.borrow_mut();
         let stopped = state.stopped.take();
         let stop = match (ran, stopped) {
-            (Ok(()), _) => state.run.finish().err().map(|stop| (stop, None)),
+            (Ok(()), _) => self.finish(&mut state.run).err().map(|stop| (stop, None)),
             (Err(error), Some((stop, line))) => Some((stop, line.or(error.position().line()))),
             (Err(error), None) => Some(refused(&error)),
         };

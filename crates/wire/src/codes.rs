@@ -15,6 +15,10 @@ pub mod turn {
     /// The zygote maps [`Wire::patch_areas`](crate::Wire::patch_areas) and gets ready for
     /// [`Wire::patch_traps`](crate::Wire::patch_traps).
     pub const PATCH: u32 = 4;
+    /// Of a program with [`world::LISTENS`]: a script begins, whose memory [`World::system`](crate::World::system) tells.
+    pub const JOIN: u32 = 5;
+    /// It is over.
+    pub const LEAVE: u32 = 6;
 }
 
 /// Values of [`Wire::park`](crate::Wire::park).
@@ -79,6 +83,8 @@ pub mod world {
     /// Nothing is controlled but what a script holds; see [`crate::system`]. The program is not forked: it goes on itself when
     /// it is let.
     pub const FREE: u32 = 8;
+    /// With [`FREE`]: scripts may come and go while the program runs, so somebody listens for them.
+    pub const LISTENS: u32 = 16;
 }
 
 /// Bits of [`Heap::flags`](crate::Heap::flags).

@@ -116,6 +116,8 @@ pub struct World {
     pub flags: AtomicU32,
     /// With [`world::FREE`]: the descriptor of the [`system::System`], plus 1; 0 if there is none yet.
     pub system: AtomicU32,
+    /// The process whose descriptor that is; 0 for the program's own.
+    pub script: AtomicU32,
     /// With [`world::FREE`]: the number of the program among those of a script, and in the high half whether its accesses of
     /// memory are events.
     pub program: AtomicU32,

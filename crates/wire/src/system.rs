@@ -63,10 +63,14 @@ pub struct System {
     pub claim: AtomicU64,
     /// Not 0 while a script is at work.
     pub on: AtomicU32,
-    /// Kinds of events that the script mentions, or may, as bits: no other is looked at.
+    /// Kinds of events that the command mentions, as bits: while it is out, no other is looked at.
     pub kinds: AtomicU32,
     /// Threads for which there was no room.
     pub left_out: AtomicU32,
+    /// Counts executions: numbers of threads are of one of them only.
+    pub generation: AtomicU32,
+    /// The process of the script. If that is gone, nobody is held.
+    pub script: AtomicU32,
     /// Unused.
     pub pad: AtomicU32,
     /// Threads whose events are waited for.

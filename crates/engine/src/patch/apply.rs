@@ -1,7 +1,7 @@
 //! Patches the parked program. What is to be written is worked out once for a check, as the code is at the same addresses
 //! in every process of the program; then each parked program gets it, through its memory file, which may write to code.
 
-use super::find::{self, Found, JUMP, Piece, Text};
+use super::find::{self, Found, JUMP, Piece, Text, Want};
 use super::marks::{self, Marks, Named};
 use super::{modules, room, trampoline};
 use crate::error::{Error, Result};
@@ -30,6 +30,8 @@ pub struct Patches {
     named: Vec<Named>,
     /// Whether some of them may be missing: another program may have them.
     lenient: bool,
+    /// Whether the program runs already.
+    live: bool,
 }
 
 /// All that is to be written.
@@ -72,6 +74,11 @@ impl Patches {
         Patches { named, lenient: true, ..Patches::default() }
     }
 
+    /// As [`Patches::with_some_marks`], for a program that runs.
+    pub fn while_it_runs(named: Vec<Named>) -> Patches {
+        Patches { named, lenient: true, live: true, ..Patches::default() }
+    }
+
     /// Of the places that a script names, the numbers of those that the program does not have, and why.
     pub fn missing(&self) -> Vec<(usize, String)> {
         let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
@@ -95,7 +102,7 @@ impl Patches {
         let made = match &*made {
             Some(made) => made.clone(),
             None => {
-                let first = make(patterns, &self.named, runtime, wire, pid)?;
+                let first = make(patterns, self, runtime, wire, pid)?;
                 if let Some((_, why)) = first.missing.first().filter(|_| !self.lenient) {
                     return Err(Error::Input(why.clone()));
                 }
@@ -173,6 +180,17 @@ impl Prepared {
     }
 }
 
+impl Prepared {
+    /// Takes the breakpoints out of a program that runs.
+    pub(crate) fn remove(&self, pid: i32) {
+        let Ok(memory) = OpenOptions::new().write(true).open(format!("/proc/{pid}/mem")) else { return };
+        for &(at, _, byte) in &self.0.traps {
+            // If it is gone there is nothing to be put back.
+            let _ = memory.write_all_at(&[byte], at);
+        }
+    }
+}
+
 impl Made {
     /// Tells the runtime what memory is needed, and of the breakpoints.
     fn ask(&self, wire: &Wire) {
@@ -194,7 +212,8 @@ impl Made {
 }
 
 /// Finds everything out, on the first parked program.
-fn make(patterns: &[String], named: &[Named], runtime: &Path, wire: &Wire, pid: i32) -> Result<Made> {
+fn make(patterns: &[String], patches: &Patches, runtime: &Path, wire: &Wire, pid: i32) -> Result<Made> {
+    let Patches { named, live, .. } = patches;
     let internal = |e| Error::Internal(format!("the parked program cannot be looked at: {e}"));
     let mut symbols = Symbols::new();
     symbols.hide(runtime);
@@ -223,7 +242,7 @@ fn make(patterns: &[String], named: &[Named], runtime: &Path, wire: &Wire, pid: 
         }
         let texts = unchanged(pid, view.code_of(module));
         let read = |address, length| read(pid, address, length);
-        let found = find::find(&texts, &functions, &read, &marks, atomics);
+        let found = find::find(&texts, &functions, &read, &marks, Want { atomics, live: *live });
         marked += found.pieces.iter().map(Piece::marks).sum::<usize>();
         made.add(module, &texts, &found, &mappings, &mut moved)?;
     }

@@ -99,6 +99,15 @@ pub struct Found {
 /// Reads words of four or eight bytes from the memory of the process; fewer than asked for, if need be.
 pub type Read<'a> = dyn Fn(u64, usize) -> Vec<u8> + 'a;
 
+/// What is looked for, besides marks.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Want {
+    /// Atomic instructions.
+    pub atomics: bool,
+    /// The program runs, so nothing may be changed but one byte at a time: all that is found is to be a breakpoint.
+    pub live: bool,
+}
+
 /// Finds what there is to be moved in the code of a module, whose functions are known.
 /// Of a module that is not to be patched otherwise, only `marks` are.
 pub fn find(
@@ -106,7 +115,7 @@ pub fn find(
     functions: &[(u64, u64)],
     read: &Read<'_>,
     marks: &Marks,
-    atomics: bool,
+    Want { atomics, live }: Want,
 ) -> Found {
     let mut found = Found::default();
     let mut targets = Targets::default();
@@ -140,7 +149,7 @@ pub fn find(
                 Some(&mark) => Some(Atomic { kind: MARK, size: 0, register: 0, bit: 0, mark: Some(mark) }),
                 None => atomic(instruction).filter(|_| atomics),
             };
-            cut(&instructions, &targets, indirect, &mut found, site);
+            cut(&instructions, (&targets, indirect), live, &mut found, site);
         } else {
             found.odd += 1;
         }
@@ -363,8 +372,8 @@ fn is_movable(instruction: &Instruction) -> (bool, bool) {
 /// Cuts the pieces of a function.
 fn cut(
     instructions: &[Instruction],
-    targets: &Targets,
-    indirect: bool,
+    (targets, indirect): (&Targets, bool),
+    live: bool,
     found: &mut Found,
     site: impl Fn(&Instruction) -> Option<Atomic>,
 ) {
@@ -374,8 +383,8 @@ fn cut(
             continue;
         }
         let (first, last, trap) = match surroundings(instructions, at, free, targets, indirect) {
-            Some((first, last)) => (first, last, false),
-            None => (at, at, true),
+            Some((first, last)) if !live => (first, last, false),
+            _ => (at, at, true),
         };
         let pieces = instructions[first..=last].iter().map(|&i| (i, site(&i)));
         let piece = Piece { instructions: pieces.collect(), trap };
@@ -424,7 +433,8 @@ mod tests {
     fn pieces(bytes: &[u8]) -> Vec<(u64, u64, bool)> {
         let texts = [Text { start: 0x1000, bytes: bytes.to_vec() }];
         let functions = [(0x1000, 0x1000 + bytes.len() as u64)];
-        let found = find(&texts, &functions, &|_, _| Vec::new(), &Marks::new(), true);
+        let found =
+            find(&texts, &functions, &|_, _| Vec::new(), &Marks::new(), Want { atomics: true, live: false });
         found.pieces.iter().map(|p| (p.start() - 0x1000, p.end() - 0x1000, p.trap)).collect()
     }
 

@@ -21,5 +21,6 @@ mod room;
 mod trampoline;
 
 pub use apply::Patches;
+pub(crate) use apply::Prepared;
 pub use marks::Named;
 pub use modules::{DEFAULT, INSTRUMENTED, NONE, parse};

@@ -14,6 +14,11 @@ impl Zygote {
         sys::futex_wake(&self.wire().turn);
     }
 
+    /// The descriptor of the wire.
+    pub(crate) fn descriptor(&self) -> i32 {
+        self.mapping.descriptor()
+    }
+
     /// How the program has ended, if it has.
     pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()
@@ -24,8 +29,9 @@ impl Zygote {
         sys::kill(self.pid(), libc::SIGTERM);
     }
 
-    /// What the program has written so far, if that is kept.
-    pub(crate) fn output(&self) -> String {
-        self.capture.as_ref().map(Capture::text_so_far).unwrap_or_default()
+    /// What the program has written so far, if that is kept. Once it has ended that is all.
+    pub(crate) fn output(&self, ended: bool) -> String {
+        let text = if ended { Capture::text } else { Capture::text_so_far };
+        self.capture.as_ref().map(text).unwrap_or_default()
     }
 }

@@ -67,6 +67,8 @@ pub struct Limits {
     pub points: Arc<Points>,
     /// The program is one of a system: its threads run free, but for what a script holds.
     pub part: Option<Part>,
+    /// Its threads run free, and scripts may attach to it while it runs.
+    pub listens: bool,
     /// Recorded input, which the executions get instead of what comes from outside.
     pub input: Option<Arc<[u8]>>,
 }
@@ -89,6 +91,7 @@ impl Default for Limits {
             scope: None,
             points: Arc::default(),
             part: None,
+            listens: false,
             input: None,
         }
     }

@@ -120,6 +120,9 @@ impl Zygote {
         }
         sys::set_apart(&mut command, limits.memory);
         let fd = mapping.pass_to(&mut command);
+        if limits.listens {
+            mapping.wire().world.flags.fetch_or(world::FREE | world::LISTENS, Relaxed);
+        }
         if let Some(part) = &limits.part {
             let world = &mapping.wire().world;
             world.flags.fetch_or(world::FREE, Relaxed);

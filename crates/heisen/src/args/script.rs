@@ -1,6 +1,7 @@
 //! The command line of `heisen script`.
 
 use super::{TargetArgs, duration};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -28,9 +29,10 @@ pub struct ScriptArgs {
     #[arg(long)]
     pub system: bool,
 
-    /// A program that the script starts by this name, with threads that run free; may be given several times
-    #[arg(long, value_name = "NAME='PROG ARGS'", value_parser = named_program, conflicts_with_all = ["command", "source"])]
-    pub attach: Vec<(String, Vec<String>)>,
+    /// A program that the script starts by this name or, without a command, one that runs already under heisen run; threads
+    /// run free; may be given several times
+    #[arg(long, value_name = "NAME[='PROG ARGS']", value_parser = named_program, conflicts_with_all = ["command", "source"])]
+    pub attach: Vec<(String, Option<Vec<String>>)>,
 
     /// In which order the script's choices are explored: the last one first, the earliest, those that differ least from the
     /// first choice everywhere, or at random
@@ -92,12 +94,25 @@ pub enum OracleName {
     Random,
 }
 
-/// `NAME='PROG ARGS'`, with quotes as a shell has them.
-fn named_program(text: &str) -> Result<(String, Vec<String>), String> {
-    let (name, command) = text.split_once('=').ok_or("write NAME='PROG ARGS'")?;
+/// `NAME`, or `NAME='PROG ARGS'` with quotes as a shell has them.
+fn named_program(text: &str) -> Result<(String, Option<Vec<String>>), String> {
+    let Some((name, command)) = text.split_once('=') else { return Ok((text.to_owned(), None)) };
     let words = shlex::split(command).ok_or("a quote is not closed")?;
     if name.is_empty() || words.is_empty() {
         return Err("write NAME='PROG ARGS'".to_owned());
     }
-    Ok((name.to_owned(), words))
+    Ok((name.to_owned(), Some(words)))
+}
+
+/// `heisen run`
+#[derive(Debug, clap::Args)]
+#[command(override_usage = "heisen run NAME -- PROG [ARGS]...")]
+pub struct RunArgs {
+    /// The name by which scripts attach to the program
+    #[arg(value_name = "NAME")]
+    pub name: String,
+
+    /// The program and its arguments
+    #[arg(value_name = "PROG", last = true, required = true)]
+    pub command: Vec<OsString>,
 }

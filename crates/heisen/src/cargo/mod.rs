@@ -63,7 +63,7 @@ pub fn main() -> ExitCode {
         Ok(args) => args,
         Err(error) => return not_understood(&error),
     };
-    let stop = crate::stop_flag(matches!(&args.command, Command::Replay(args) if args.replay.gdb));
+    let stop = crate::stop_flag(matches!(&args.command, Command::Replay(args) if args.replay.gdb), true);
     let result = match args.command {
         Command::Test(args) => test::run(&args, &stop),
         Command::Run(args) => program::run(*args, &stop),

@@ -306,7 +306,9 @@ impl Sandbox {
             let unpacked = ["heisen/include-", "heisen/stub-", "heisen/link-"]
                 .iter()
                 .any(|start| name.starts_with(start));
-            let expected = name == "heisen" || name.ends_with(".so") || unpacked && !name.ends_with(".tmp");
+            let expected = ["heisen", "heisen/running"].contains(&name.as_str())
+                || name.ends_with(".so")
+                || unpacked && !name.ends_with(".tmp");
             assert!(expected, "in the cache: {name}");
         }
         for name in self.listing() {

@@ -151,3 +151,31 @@ pub fn peer_process(fd: i32) -> i32 {
     socket_option(fd, SO_PEERCRED, &mut credentials);
     credentials[0] as i32
 }
+
+/// Opens what another process has open under a number.
+pub fn open_of_process(pid: u32, fd: u32) -> Option<i32> {
+    const O_RDWR_CLOEXEC: usize = 0o2000002;
+    let mut path = [0u8; 40];
+    let mut length = 0;
+    let mut push = |bytes: &[u8]| {
+        path[length..length + bytes.len()].copy_from_slice(bytes);
+        length += bytes.len();
+    };
+    let digits = |number: u32| {
+        let mut digits = [b'0'; 10];
+        let mut rest = number;
+        for digit in digits.iter_mut().rev() {
+            *digit += (rest % 10) as u8;
+            rest /= 10;
+        }
+        let first = digits.iter().position(|&digit| digit != b'0').unwrap_or(9);
+        (digits, first)
+    };
+    let (pid, fd) = (digits(pid), digits(fd));
+    push(b"/proc/");
+    push(&pid.0[pid.1..]);
+    push(b"/fd/");
+    push(&fd.0[fd.1..]);
+    let got = call(SYS_OPEN, [path.as_ptr() as usize, O_RDWR_CLOEXEC, 0, 0, 0, 0]);
+    (got >= 0).then_some(got as i32)
+}
