@@ -129,6 +129,7 @@ impl Zygote {
         let mut steps = (0, 0);
         let mut asked: Option<Instant> = None;
         let mut suspect = self.suspicion;
+        let events = self.wire().script.events.load(Relaxed);
         loop {
             let wire = self.mapping.wire();
             let rung = wire.bell.load(SeqCst);
@@ -172,6 +173,9 @@ impl Zygote {
                 moved = Instant::now();
                 asked = None;
                 suspect = self.suspicion;
+            } else if suspect < RARELY && wire.script.events.load(Relaxed) != events {
+                // It moves in the eyes of a script; but a loop that waits may have events in it.
+                suspect = RARELY;
             } else if since != turn::BOOTING && asked.is_none() && suspect < moved.elapsed() {
                 if self.yields(suspect) {
                     self.suspicion = SUSPECT;

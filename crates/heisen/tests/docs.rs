@@ -168,6 +168,11 @@ fn the_chapter_on_scripts_is_true() {
     run_document("docs/scripts.md");
 }
 
+#[test]
+fn the_chapter_on_systems_is_true() {
+    run_document("docs/systems.md");
+}
+
 /// The two commands of the README are the ones that CI and the first session use.
 #[test]
 fn the_two_commands() {

@@ -273,6 +273,7 @@ pub fn is_of_process(number: u64) -> bool {
 }
 
 /// Whether the command that is out is not about events of a kind. While the script thinks nobody knows, and all wait.
+#[inline]
 fn passes(system: &System, kind: u8) -> bool {
     let round = system.round.load(SeqCst);
     let mentioned = system.kinds.load(Relaxed) >> kind & 1 != 0;
@@ -280,12 +281,15 @@ fn passes(system: &System, kind: u8) -> bool {
     round % 2 == 1 && !mentioned && system.claim.load(SeqCst) == u64::from(round) << 32
 }
 
+/// Whether a script may want to know of events of this kind.
+#[inline]
+fn is_of_interest(kind: u8) -> bool {
+    system().is_some_and(|system| system.on.load(Relaxed) != 0 && !passes(system, kind))
+}
+
 /// The calling thread has come to an event: it goes on when the script lets it.
 pub fn happens(event: Event) {
-    let Some(system) = system() else { return };
-    if system.on.load(Relaxed) == 0 || passes(system, event.kind) {
-        return;
-    }
+    let Some(system) = system().filter(|_| is_of_interest(event.kind)) else { return };
     let own = own();
     if own.busy.replace(1) != 0 {
         return;
@@ -414,8 +418,16 @@ extern "C" fn ended(_value: usize) {
 }
 
 /// The thread calls a function of the C library that is intercepted, with this first argument.
+#[inline]
 pub fn calls(op: Op, object: usize, pc: usize) {
     let (kind, number) = script::kind_of(op, object);
+    if is_of_interest(kind) {
+        comes_to(op, object, pc, kind, number);
+    }
+}
+
+#[cold]
+fn comes_to(op: Op, object: usize, pc: usize, kind: u8, number: u64) {
     happens(Event { kind, number, address: object, pc, op: op as u8, ..Event::default() });
 }
 

@@ -324,6 +324,7 @@ pub fn satisfies(predicate: &Predicate, event: &Event) -> bool {
 }
 
 /// The kind of event that an operation is, and the number that goes with it.
+#[inline]
 pub fn kind_of(op: Op, object: usize) -> (u8, u64) {
     match op {
         Op::Lock

@@ -70,8 +70,12 @@ fn write(set: &Set, threads: &Threads) {
 
 fn members(set: &Set) -> impl Iterator<Item = usize> {
     set.iter().enumerate().flat_map(|(word, bits)| {
-        let bits = bits.load(Relaxed);
-        (0..64).filter(move |bit| bits >> bit & 1 != 0).map(move |bit| word * 64 + bit)
+        let mut left = bits.load(Relaxed);
+        std::iter::from_fn(move || {
+            let bit = (left != 0).then(|| left.trailing_zeros() as usize)?;
+            left &= left - 1;
+            Some(word * 64 + bit)
+        })
     })
 }
 
@@ -185,7 +189,7 @@ impl Subject {
     pub fn held(&self) -> Vec<usize> {
         match self {
             Subject::Unit(zygote, _) => {
-                members(&zygote.script().held).filter(|thread| *thread < MAX_SCRIPTED).collect()
+                members(&zygote.script().held).take_while(|thread| *thread < MAX_SCRIPTED).collect()
             }
             Subject::System(system) => system.held(),
         }
