@@ -63,6 +63,9 @@ int main(int argc, char **argv) {
 }
 "#;
 
+/// What is measured, the script for so many events, the program, and how many they are.
+type Row<'a> = (&'a str, &'a dyn Fn(u64) -> String, &'static str, u64);
+
 /// Where everything is.
 struct Place {
     directory: tempfile::TempDir,
@@ -149,7 +152,7 @@ fn main() {
         )
     };
     for mode in ["unit", "system"] {
-        let rows: [(&str, &dyn Fn(u64) -> String, &'static str, u64); 3] = [
+        let rows: [Row<'_>; 3] = [
             ("accesses of memory that are not waited for", &filtered, "./instrumented", 2_000_000),
             ("calls of a function that are not waited for", &passes, "./plain", 2_000_000),
             ("stops, with the script at work in between", &stops, "./plain", 50_000),
