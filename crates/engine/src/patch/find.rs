@@ -478,7 +478,7 @@ mod tests {
                 &[(0x1000, 0x1000 + bytes.len() as u64)],
                 &|_, _| Vec::new(),
                 &Marks::new(),
-                true,
+                Want { atomics: true, live: false },
             );
             (found.sites, found.odd)
         };
