@@ -19,6 +19,7 @@ use crate::relation::{Clocks, Events, Footprint};
 use crate::wakeup::Step;
 use heisen_trace::Op;
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// A race that can be reversed.
 pub(crate) struct Race {
@@ -112,48 +113,43 @@ impl<'a> Races<'a> {
         }
         let foot = self.foot(second);
         let found = races.len();
-        // Whether all that comes before an event, and that the second depends on, happens before it.
-        let closes = |e: usize| match foot.accesses[..] {
-            [b] if !foot.all => self.foot(e).accesses.iter().any(|a| a.object == b.object && a.write),
-            _ => false,
-        };
-        for first in self.touched_before(second) {
+        let mut before = self.touched_before(second);
+        while let Some(first) = before.next() {
             let other = self.foot(first);
-            if other.thread == foot.thread || !other.precedes(foot) {
+            let own = other.thread == foot.thread;
+            if !own && !other.precedes(foot) {
                 continue;
             }
             let mut reversed = races[found..].iter().filter(|r| !r.perhaps);
-            let after = self.previous[second].is_some_and(|p| self.clocks.before(first, p))
+            let after = own
+                || self.previous[second].is_some_and(|p| self.clocks.before(first, p))
                 || reversed.any(|r| self.clocks.before(first, r.first));
             let able = if after { Able::No } else { self.able(first, second) };
             if able != Able::No {
                 races.push(Race { first, second, perhaps: able == Able::Perhaps });
             }
-            if (after || able == Able::Yes) && closes(first) {
-                break;
+            if after || able == Able::Yes {
+                // What touched an object before this one has written it happens before it, and is not reversed.
+                before.leave_out(other.accesses.iter().filter(|a| a.write).map(|a| a.object));
             }
         }
     }
 
     /// The events before an event that touch what it touches, the latest first.
-    fn touched_before(&self, event: usize) -> Box<dyn Iterator<Item = usize> + '_> {
+    fn touched_before(&self, event: usize) -> Before<'_> {
         let foot = self.foot(event);
         let end = event.min(self.all.events.len());
-        let before = |object| {
-            let list = self.touching.get(&object).map_or(&[][..], Vec::as_slice);
-            &list[..list.partition_point(|&e| e < end)]
-        };
-        match foot.accesses[..] {
-            _ if foot.all => Box::new((0..end).rev()),
-            [a] => Box::new(before(a.object).iter().rev().copied()),
-            _ => {
-                let mut events: Vec<usize> =
-                    foot.accesses.iter().flat_map(|a| before(a.object)).copied().collect();
-                events.sort_unstable();
-                events.dedup();
-                Box::new(events.into_iter().rev())
+        if foot.all {
+            return Before::All(0..end);
+        }
+        let mut lists: Vec<(u64, &[usize])> = Vec::new();
+        for a in &foot.accesses {
+            if lists.iter().all(|(object, _)| *object != a.object) {
+                let list = self.touching.get(&a.object).map_or(&[][..], Vec::as_slice);
+                lists.push((a.object, &list[..list.partition_point(|&e| e < end)]));
             }
         }
+        Before::Some(lists)
     }
 
     /// Whether the thread of `second` can take that step before `first`.
@@ -218,6 +214,45 @@ impl<'a> Races<'a> {
         foot.all &= !foot.conflicts(self.foot(race.first));
         steps.push(Step { foot, sure: false, perhaps: race.perhaps });
         steps
+    }
+}
+
+/// Events, the latest first.
+enum Before<'a> {
+    /// All of them.
+    All(Range<usize>),
+    /// Those that touch some objects: of each, those that are left, in order.
+    Some(Vec<(u64, &'a [usize])>),
+}
+
+impl Before<'_> {
+    /// From here on, events do not count for touching these objects.
+    fn leave_out(&mut self, objects: impl Iterator<Item = u64>) {
+        if let Before::Some(lists) = self {
+            for object in objects {
+                lists.retain(|(other, _)| *other != object);
+            }
+        }
+    }
+}
+
+impl Iterator for Before<'_> {
+    type Item = usize;
+
+    fn next(&mut self) -> Option<usize> {
+        let lists = match self {
+            Before::All(range) => return range.next_back(),
+            Before::Some(lists) => lists,
+        };
+        let latest = lists.iter().filter_map(|(_, list)| list.last().copied()).max()?;
+        for (_, list) in lists {
+            if let [rest @ .., last] = *list
+                && *last == latest
+            {
+                *list = rest;
+            }
+        }
+        Some(latest)
     }
 }
 
