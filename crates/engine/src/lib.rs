@@ -54,6 +54,7 @@ pub mod kept;
 mod libraries;
 pub mod look;
 mod memory;
+mod parting;
 pub mod patch;
 pub mod points;
 pub mod program;

@@ -24,7 +24,7 @@ pub enum Detail {
     /// Only how it ended.
     #[default]
     End,
-    /// Its decisions, too.
+    /// Its decisions, too; if it goes by default, only those from the last one on that its plan fixes.
     Decisions,
     /// Its decisions and the state at each.
     States,
@@ -112,8 +112,10 @@ pub struct Run {
     pub tail: Tail,
     /// If what it changed was not undone but it had a process of its own: why, one of `heisen_wire::runner`.
     pub forked: Option<u32>,
-    /// Whether it began at its first choice, as all before that had been done once for many executions.
+    /// Whether it began at a choice, as all before that had been done once for many executions; and how many steps that were.
     pub ahead: bool,
+    /// See there.
+    pub skipped: u32,
     /// Accesses of memory that conflicted.
     pub conflicts: Vec<Conflict>,
     /// Whether the program has instrumented code.
@@ -264,6 +266,11 @@ fn asked(plan: &Plan, flags: u32) -> u32 {
         asked |= flag::DECISIONS | flag::TOUCHES;
         asked |= if plan.places { flag::PLACES } else { 0 };
     }
+    // Who branches from an execution does so after the last override.
+    let whole = flag::EVENTS | flag::STOPS | flag::TOUCHES | flag::DEBUGGER;
+    if plan.policy == Policy::Default && (flags | asked) & (flag::DECISIONS | whole) == flag::DECISIONS {
+        asked |= flag::LATE;
+    }
     asked
 }
 
@@ -338,6 +345,7 @@ pub(crate) fn read_run(wire: &Wire, number: usize, stuck: bool) -> Result<Run> {
         tail,
         forked: (slot.undone.load(Relaxed) == 0).then(|| wire.reset_reason.load(Relaxed)),
         ahead: slot.undone.load(Relaxed) == 2,
+        skipped: if slot.undone.load(Relaxed) == 2 { slot.skipped.load(Relaxed) } else { 0 },
         conflicts: read_conflicts(slot),
         instrumented: wire.instrumented.load(Relaxed) != 0,
     })

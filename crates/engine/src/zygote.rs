@@ -20,6 +20,7 @@ use crate::capture::Capture;
 use crate::error::{Error, Result};
 use crate::input;
 use crate::look::{Symbols, View};
+use crate::parting::parting;
 use crate::points::Points;
 use crate::slot::{self, Detail, Event, Job, Run};
 use crate::spin;
@@ -272,8 +273,10 @@ impl Zygote {
             _ => 0,
         };
         let flags = flags | input | self.limits.carrier.flags();
-        let wanted = slot::write_plans(self.wire(), jobs, detail, flags, &self.limits)?;
+        let (together, parting) = parting(jobs);
+        let wanted = slot::write_plans(self.wire(), &jobs[..together], detail, flags, &self.limits)?;
         let wire = self.wire();
+        wire.parting.store(parting, Relaxed);
         wire.slots_wanted.store(wanted as u32, Relaxed);
         wire.slots_run.store(0, Relaxed);
         wire.slot.store(0, Relaxed);

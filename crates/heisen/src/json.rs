@@ -73,6 +73,7 @@ pub fn result(program: &Program, options: &Options, outcome: &Outcome, schedules
         "restarts": tally.restarts,
         "undone": tally.undone,
         "ahead": tally.ahead,
+        "skipped": tally.skipped,
         "forked": tally.why_forked(),
         "classes": (!tally.classes.is_empty()).then_some(tally.classes.len()),
         "blocked": outcome.in_vain(),

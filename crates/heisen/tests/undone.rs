@@ -223,7 +223,7 @@ fn check_ahead(before: &str, after: &str, how: &[&str]) -> Value {
     let text = format!(
         "#define _GNU_SOURCE\n#include <assert.h>\n#include <fcntl.h>\n#include <pthread.h>\n#include <signal.h>\n\
          #include <stdlib.h>\n#include <string.h>\n#include <sys/mman.h>\n#include <unistd.h>\n\
-         static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\n\
+         static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER, other = PTHREAD_MUTEX_INITIALIZER;\n\
          static int count, order;\nstatic char *mapped;\nstatic int times;\n\
          static void on_signal(int number) {{ (void)number; times++; }}\n\
          static void *steps(void *bit) {{\n\
@@ -316,4 +316,28 @@ fn memory_that_is_unmapped_cannot_be_used() {
     assert!(result["executions"].as_u64() > Some(100), "too early: {result:#}");
     assert_eq!(result["findings"][0]["kind"], "crash", "{result:#}");
     assert!(result["ahead"].as_u64() > Some(0), "{result:#}");
+}
+
+/// Systematic searches of a program with thousands of choices: what executions have in common is done once, at the end of a long
+/// prefix as at its beginning, with the same results.
+#[test]
+fn what_executions_have_in_common_is_done_once() {
+    // The main thread and another one take locks side by side; then there are two more.
+    let beside = "pthread_t beside; pthread_create(&beside, 0, steps, 0);\
+                  for (int i = 0; i < 3000; i++) { pthread_mutex_lock(&other); pthread_mutex_unlock(&other); }\
+                  pthread_join(beside, 0);";
+    let strategies: [&[&str]; 5] = [
+        &["--strategy", "dfs"],
+        &["--strategy", "dfs", "--reduce"],
+        &["--strategy", "icb", "--bound", "1"],
+        &["--strategy", "icb", "--bound", "2", "--reduce"],
+        &["--strategy", "best"],
+    ];
+    for how in strategies {
+        let result = check_ahead(beside, "assert(count == 12);", how);
+        assert_eq!(result["findings"], serde_json::json!([]), "{how:?}: {result:#}");
+        let number = |field: &str| result[field].as_f64().expect("a number");
+        let part = number("skipped") / number("steps");
+        assert!((0.2..1.0).contains(&part), "{how:?}: {part} of the steps: {result:#}");
+    }
 }

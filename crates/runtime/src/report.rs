@@ -130,13 +130,20 @@ pub fn begin(number: usize) {
     }
 }
 
-/// An execution begins with its first choice, after what is the same in all of them was done in another one: takes over from the
-/// plan what may differ.
-pub fn resume(number: usize) {
+/// An execution begins at a choice, after what is the same in all of them was done in another one, so many of the plan's overrides
+/// among it: takes over from the plan what may differ.
+pub fn resume(number: usize, followed: u32) {
     R.slot.set(number);
     look_at(slot().plan.flags.load(Relaxed));
     take_choices();
+    R.next.set(R.next.get() + followed);
+    slot().report.followed.store(followed, Relaxed);
     set_alarm();
+}
+
+/// How many overrides of the plan were followed so far, or given up.
+pub fn followed() -> u32 {
+    R.next.get() - slot().plan.first_override.load(Relaxed)
 }
 
 /// States are kept, whether or not the plan asks for them, or only if it does.
@@ -188,10 +195,12 @@ pub fn tell_conflicts(count: usize) {
     slot().report.conflicts.store(count as u32, Relaxed);
 }
 
-/// Whether decisions are logged.
+/// Whether decisions are logged, the one that was just looked up in the plan and those after it.
 #[inline]
 pub fn logs_decisions() -> bool {
-    R.flags.get() & (flag::DECISIONS | flag::STOPS) != 0
+    let flags = R.flags.get();
+    flags & (flag::DECISIONS | flag::STOPS) != 0
+        && (flags & flag::LATE == 0 || R.next.get() == R.overrides.get())
 }
 
 /// The number of steps so far.

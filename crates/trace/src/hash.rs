@@ -9,7 +9,12 @@ pub const EMPTY: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Folds one step into the hash.
 #[inline]
 pub const fn fold(hash: u64, thread: u16, op: u8, options: u16) -> u64 {
-    let word = (thread as u64) | ((op as u64) << 16) | ((options as u64) << 24);
+    mix(hash, (thread as u64) | ((op as u64) << 16) | ((options as u64) << 24))
+}
+
+/// Folds a word into the hash.
+#[inline]
+pub const fn mix(hash: u64, word: u64) -> u64 {
     (hash.rotate_left(23) ^ word).wrapping_mul(0x2545_f491_4f6c_dd1d)
 }
 

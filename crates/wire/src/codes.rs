@@ -190,6 +190,8 @@ pub mod flag {
     pub const SYMMETRY: u32 = 1 << 23;
     /// A script is at work; see [`script`](crate::script).
     pub const SCRIPT: u32 = 1 << 24;
+    /// Log decisions from the last override on only. What comes before is what the plan asks for, or the execution diverges.
+    pub const LATE: u32 = 1 << 25;
 }
 
 /// Values of [`Report::end`](crate::Report::end).

@@ -17,7 +17,7 @@ pub use codes::*;
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
 /// Identifies a mapping as ours; changes with every change of the layout.
-pub const MAGIC: u64 = 0x4845_4953_454e_000d;
+pub const MAGIC: u64 = 0x4845_4953_454e_000e;
 
 /// The environment variable that names the file descriptor of the mapping.
 pub const ENV_FD: &str = "HEISEN_WIRE";
@@ -318,8 +318,10 @@ pub struct Slot {
     pub holds: [Hold; MAX_HOLDS],
     /// The wait status of its process; `u32::MAX` if it could not be forked.
     pub status: AtomicU32,
-    /// Not 0 if all that it changed was undone, in one process with the next: 1 if it began at `main`, 2 if at its first choice.
+    /// Not 0 if all that it changed was undone, in one process with the next: 1 if it began at `main`, 2 if at a choice.
     pub undone: AtomicU32,
+    /// The steps that were done before it began, by another one.
+    pub skipped: AtomicU32,
 }
 
 /// A pause of the program in which the engine may look at it.
@@ -566,11 +568,16 @@ pub struct Wire {
     pub unverified: AtomicU32,
     /// After how many of the next executions nothing is guessed.
     pub careful: AtomicU32,
+    /// The step of the choice at which the executions of this turn part, where it is worth while to begin there; else 0.
+    pub parting: AtomicU32,
     /// How many runners ended because a plan did not fit where they had been moved ahead to.
     pub misfits: AtomicU32,
     /// What a script wants.
     pub script: script::Script,
 }
+
+/// So many steps must be saved by beginning executions of a turn further ahead. To save the program there takes as long as that.
+pub const WORTH: u64 = 1 << 16;
 
 /// Size of the mapping in bytes.
 pub const SIZE: usize = size_of::<Wire>();

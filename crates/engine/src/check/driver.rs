@@ -24,6 +24,9 @@ const LARGEST_SYSTEMATIC: usize = 1024;
 /// How often progress is told.
 const TELL: Duration = Duration::from_millis(100);
 
+/// A batch that was run: its plans, and what came of each, if it was run.
+type Done = (Vec<Plan>, Vec<Option<Executed>>);
+
 /// The search, what it has done so far, and those who do the work.
 pub(super) struct Driver<'a> {
     pub(super) check: &'a Check<'a>,
@@ -43,6 +46,9 @@ impl Driver<'_> {
     /// Runs batches until the search ends.
     pub(super) fn drive(&mut self, tell: &mut dyn FnMut(&Progress<'_>)) -> Result<Ended> {
         self.search.bound_memory(self.room.clone());
+        // Of the batch before, if the next plans do not depend on it. So they are drawn before its results are taken, on any
+        // number of workers; with more than one, these have something to do meanwhile.
+        let mut done: Option<Done> = None;
         loop {
             let status = self.search.status();
             if let Some(trouble) = &status.trouble {
@@ -51,51 +57,95 @@ impl Driver<'_> {
                      room on the disk"
                 )));
             }
-            if self.check.limits.stop.load(Relaxed) {
-                return Ok(Ended::Interrupted);
-            }
-            if self.time_left().is_some_and(|left| left.is_zero()) {
-                return Ok(Ended::Limit);
-            }
-            let batch = match status.returned {
-                0 if self.search.samples() => (BATCH << self.batches).min(LARGEST_BATCH),
-                0 => (self.tally.executions as usize / BATCH).clamp(BATCH, LARGEST_SYSTEMATIC),
-                // What is left of a batch that was cut short comes first, and alone: then all is as if it had not been.
-                returned => returned,
-            };
-            self.batches = (self.batches + 1).min(LARGEST_BATCH.ilog2());
-            let room = match self.check.options.executions {
-                Some(most) => (most.saturating_sub(self.tally.executions)).min(batch as u64) as usize,
-                None => batch,
-            };
-            if room == 0 {
-                return Ok(Ended::Limit);
-            }
-            let plans: Vec<Plan> = std::iter::from_fn(|| self.search.next()).take(room).collect();
-            if plans.is_empty() && self.search.status().trouble.is_some() {
-                continue;
-            }
+            let interrupted = self.check.limits.stop.load(Relaxed);
+            let over = interrupted || self.time_left().is_some_and(|left| left.is_zero());
+            let plans = if over { Vec::new() } else { self.draw(&status, done.as_ref()) };
             if plans.is_empty() {
-                return Ok(Ended::Exhausted);
+                // What comes next may depend on what is not taken yet.
+                match done.take() {
+                    Some(done) => match self.take(done)? {
+                        Some(ended) => return Ok(ended),
+                        None => continue,
+                    },
+                    None if interrupted => return Ok(Ended::Interrupted),
+                    None if over || self.left(0) == Some(0) => return Ok(Ended::Limit),
+                    None if self.search.status().trouble.is_some() => continue,
+                    None => return Ok(Ended::Exhausted),
+                }
             }
-            let (plans, results) = self.run_batch(plans, &status, tell);
-            let known = self.tally.points.len();
-            if let Some(ended) = self.take_results(plans, results)? {
+            let several = self.check.options.jobs > 1;
+            // One worker is one processor: it waits.
+            if !several && let Some(ended) = self.take_if_any(done.take())? {
+                plans.iter().for_each(|plan| self.search.give_back_unrun(plan));
                 return Ok(ended);
             }
-            if self.tally.points.len() != known
-                && let Some(coverage) = &mut self.tally.coverage
-            {
-                coverage.start_over();
+            self.start(plans);
+            if let Some(ended) = self.take_if_any(done.take())? {
+                self.call_off();
+                return Ok(ended);
             }
-            if self.tally.points.len() != known && self.search.counts_steps() {
-                // Steps are counted anew.
-                self.search = self.check.options.search(self.check.program);
-                self.search.bound_memory(self.room.clone());
-                self.tally.restarts += 1;
-                self.tally.classes.clear();
+            let results = self.wait(&status, tell);
+            if self.runs_ahead() {
+                done = Some(results);
+            } else if let Some(ended) = self.take(results)? {
+                return Ok(ended);
             }
         }
+    }
+
+    /// Whether plans are drawn before the results of the batch before are taken. Not in short searches, in which what an
+    /// execution shows should count soon, nor where all of them are to be told in one order.
+    fn runs_ahead(&self) -> bool {
+        let largest = BATCH << self.batches >= LARGEST_BATCH;
+        largest && self.search.samples() && !self.search.counts_steps() && self.tally.coverage.is_none()
+    }
+
+    /// How many executions may still be begun, if so many are done and not counted yet.
+    fn left(&self, uncounted: usize) -> Option<u64> {
+        let executions = self.tally.executions + uncounted as u64;
+        self.check.options.executions.map(|most| most.saturating_sub(executions))
+    }
+
+    /// The plans of the next batch, if there are any yet.
+    fn draw(&mut self, status: &Status, done: Option<&Done>) -> Vec<Plan> {
+        let batch = match status.returned {
+            0 if self.search.samples() => (BATCH << self.batches).min(LARGEST_BATCH),
+            0 => (self.tally.executions as usize / BATCH).clamp(BATCH, LARGEST_SYSTEMATIC),
+            // What is left of a batch that was cut short comes first, and alone: then all is as if it had not been.
+            returned => returned,
+        };
+        let uncounted = done.map_or(0, |(plans, _)| plans.len());
+        let room = self.left(uncounted).map_or(batch, |left| left.min(batch as u64) as usize);
+        let plans: Vec<Plan> = std::iter::from_fn(|| self.search.next()).take(room).collect();
+        if !plans.is_empty() {
+            self.batches = (self.batches + 1).min(LARGEST_BATCH.ilog2());
+        }
+        plans
+    }
+
+    fn take_if_any(&mut self, done: Option<Done>) -> Result<Option<Ended>> {
+        done.map_or(Ok(None), |done| self.take(done))
+    }
+
+    /// Takes the results of a batch, and what follows from accesses that became scheduling points by them.
+    fn take(&mut self, (plans, results): Done) -> Result<Option<Ended>> {
+        let known = self.tally.points.len();
+        if let Some(ended) = self.take_results(plans, results)? {
+            return Ok(Some(ended));
+        }
+        if self.tally.points.len() != known
+            && let Some(coverage) = &mut self.tally.coverage
+        {
+            coverage.start_over();
+        }
+        if self.tally.points.len() != known && self.search.counts_steps() {
+            // Steps are counted anew.
+            self.search = self.check.options.search(self.check.program);
+            self.search.bound_memory(self.room.clone());
+            self.tally.restarts += 1;
+            self.tally.classes.clear();
+        }
+        Ok(None)
     }
 
     pub(super) fn time(&self) -> Duration {
@@ -115,12 +165,8 @@ impl Driver<'_> {
         }
     }
 
-    fn run_batch(
-        &mut self,
-        plans: Vec<Plan>,
-        status: &Status,
-        tell: &mut dyn FnMut(&Progress<'_>),
-    ) -> (Vec<Plan>, Vec<Option<Executed>>) {
+    /// Gives plans to the workers.
+    fn start(&mut self, plans: Vec<Plan>) {
         let mut batch = self.shared.lock();
         batch.next = 0;
         batch.cut = plans.len();
@@ -136,12 +182,15 @@ impl Driver<'_> {
             Touches::None => Detail::End,
         };
         self.shared.work.notify_all();
+    }
+
+    /// Waits for the workers to be done.
+    fn wait(&mut self, status: &Status, tell: &mut dyn FnMut(&Progress<'_>)) -> Done {
         if self.keeper.as_ref().is_some_and(Keeper::is_due) {
             // There is nothing else to do here while the workers run. Plans that are out are saved as not run.
-            drop(batch);
             self.save();
-            batch = self.shared.lock();
         }
+        let mut batch = self.shared.lock();
         let mut told = Instant::now();
         while batch.running > 0 || batch.next < batch.cut {
             let wait = self.shared.done.wait_timeout(batch, TELL);
@@ -164,6 +213,18 @@ impl Driver<'_> {
         }
         self.tally.lost += std::mem::take(&mut batch.lost);
         (std::mem::take(&mut batch.plans), std::mem::take(&mut batch.results))
+    }
+
+    /// The batch that the workers have is as if it had not been.
+    fn call_off(&mut self) {
+        let mut batch = self.shared.lock();
+        batch.cut = batch.cut.min(batch.next);
+        while batch.running > 0 {
+            batch = self.shared.done.wait(batch).unwrap_or_else(PoisonError::into_inner);
+        }
+        for plan in std::mem::take(&mut batch.plans) {
+            self.search.give_back_unrun(&plan);
+        }
     }
 
     /// Takes the results in order; those after the first that ends the search are as if they had not been run.
@@ -197,6 +258,7 @@ impl Driver<'_> {
             self.cover(&plan, &mut run);
             self.search.done(&plan, &run.execution);
             self.tally.ahead += u64::from(run.ahead);
+            self.tally.skipped += u64::from(run.skipped);
             match run.forked {
                 None => self.tally.undone += 1,
                 Some(why) => self.tally.forked = why,

@@ -43,9 +43,12 @@ pub struct Tally {
     /// Executions whose changes were undone, so that the next could run in the same process.
     #[serde(default)]
     pub undone: u64,
-    /// Those of them that began at their first choice, and not at `main`.
+    /// Those of them that began at a choice, and not at `main`.
     #[serde(default)]
     pub ahead: u64,
+    /// The steps that were done before these began, by others.
+    #[serde(default)]
+    pub skipped: u64,
     /// Why that was not so for the last of the others: one of `heisen_wire::runner`, 0 if nobody wanted it.
     #[serde(default)]
     pub forked: u32,

@@ -11,7 +11,8 @@
 //! a turn. If something was missed, what came after the first of these executions does not count, and the engine has it run again; so it
 //! is if the runner ends in between, and then nothing is guessed until it has come there again.
 //!
-//! After some executions the program is saved again at its first choice, and the others begin there; see [`ahead`].
+//! After some executions the program is saved again at its first choice, or further where the engine says so, and the others begin
+//! there; see [`ahead`].
 //!
 //! All that the runner itself keeps lies in memory of its own, at an address where nothing else is.
 
@@ -39,6 +40,8 @@ const SIZE: usize = PAGES - BASE + snapshot::SIZE;
 /// Where signals of the runner's own are handled, so that no page of the program need be writable for that.
 const HANDLERS: usize = BASE + 0xc000_0000;
 const HANDLERS_SIZE: usize = 0x2_0000;
+/// Where [`ahead`] keeps what was logged.
+const LOG: usize = BASE + 0x8000_0000;
 
 /// What is written at both ends of [`Control`]: a program that writes where it should not may hit them.
 const CANARY: u64 = 0x5afe_c0de_0b5e_55ed;
@@ -72,6 +75,7 @@ struct Control {
 }
 
 const _: () = assert!(size_of::<Control>() <= STACK - BASE);
+const _: () = assert!(BASE + SIZE <= LOG && LOG + ahead::LOG_SIZE <= HANDLERS);
 
 // SAFETY: as for `sched::S`; there is one runner, with one kernel thread.
 unsafe impl Sync for Control {}
@@ -134,7 +138,7 @@ fn control() -> &'static Control {
 
 /// Whether the slots of this turn can be run in a runner.
 pub fn suits(wire: &Wire) -> bool {
-    const PLAIN: u32 = flag::DECISIONS | flag::STATES | flag::TOUCHES | flag::PLACES;
+    const PLAIN: u32 = flag::DECISIONS | flag::STATES | flag::TOUCHES | flag::PLACES | flag::LATE;
     wire.reset.load(Relaxed) == runner::ASKED && wire.slots[0].plan.flags.load(Relaxed) & !PLAIN == 0
 }
 
@@ -197,8 +201,10 @@ fn begin(wire: &Wire, first: usize, decisions: u32) {
     if !sys::reserve_usable(BASE, SIZE) {
         refuse(wire, runner::NO_MEMORY);
     }
-    if !sys::reserve_usable(HANDLERS, HANDLERS_SIZE) {
-        refuse(wire, runner::NO_MEMORY);
+    for (at, size) in [(HANDLERS, HANDLERS_SIZE), (LOG, ahead::LOG_SIZE)] {
+        if !sys::reserve_usable(at, size) {
+            refuse(wire, runner::NO_MEMORY);
+        }
     }
     let c = control();
     c.canary.set(CANARY);
@@ -237,8 +243,7 @@ fn begins(c: &Control, wire: &Wire) {
     wire.slot.store(number as u32, SeqCst);
     wire.runner.store(runner::RUNS, SeqCst);
     if ahead {
-        report::resume(number);
-        c.ahead.tell(told);
+        c.ahead.resume(wire, number);
     } else {
         report::begin(number);
         ahead::begin(c, wire);
@@ -251,7 +256,9 @@ fn misfit(c: &Control, wire: &Wire) -> ! {
     if wire.unverified.load(Relaxed) != 0 && c.snapshot.verify() {
         wire.unverified.store(0, Relaxed);
     }
-    wire.misfits.store(wire.misfits.load(Relaxed) + 1, Relaxed);
+    if !c.ahead.was_told() {
+        wire.misfits.store(wire.misfits.load(Relaxed) + 1, Relaxed);
+    }
     sys::exit_group(0)
 }
 
@@ -295,6 +302,7 @@ extern "C" fn next(status: i32) -> ! {
     let slot = &wire.slots[number];
     slot.status.store((status as u32 & 0xff) << 8, Relaxed);
     slot.undone.store(1 + u32::from(c.ahead.began()), Relaxed);
+    slot.skipped.store(c.ahead.skipped(), Relaxed);
     wire.slots_run.store(number as u32 + 1, Relaxed);
     wire.resets.store(wire.resets.load(Relaxed) + 1, Relaxed);
     wire.runner.store(runner::WAITS, SeqCst);
