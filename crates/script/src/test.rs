@@ -3,7 +3,7 @@
 use crate::language::{self, State};
 use crate::oracle::{Oracle, Order};
 use crate::run::{Run, Stop};
-use crate::source;
+use crate::script::Script;
 use crate::subject::Subject;
 use heisen_engine::error::{Error, Result};
 use heisen_engine::judge::{Verdict, judge};
@@ -13,7 +13,7 @@ use heisen_engine::program::Program;
 use heisen_engine::system::{Source, System};
 use heisen_engine::zygote::{Limits, Output, Zygote};
 use heisen_trace::FindingKind;
-use rhai::{AST, Engine, EvalAltResult, Scope};
+use rhai::{AST, Engine, EvalAltResult};
 use std::cell::RefCell;
 use std::path::Path;
 use std::rc::Rc;
@@ -43,8 +43,8 @@ pub enum Target<'a> {
 /// A script and what it is run with.
 #[derive(Debug)]
 pub struct Test<'a> {
-    /// The text.
-    pub source: &'a source::Source,
+    /// The script.
+    pub script: Script<'a>,
     /// The runtime.
     pub runtime: &'a Path,
     /// What is run.
@@ -124,7 +124,8 @@ impl Test<'_> {
     /// Runs the script. `tell` hears of each execution; its answer says whether to go on.
     pub fn run(&self, tell: &mut dyn FnMut(&Outcome) -> bool) -> Result<Outcome> {
         let began = Instant::now();
-        let mut named: Vec<Named> = self.source.named.iter().map(|(named, _)| named.clone()).collect();
+        let mut named = self.script.named();
+        let first = named.len();
         let oracle = match &self.choices {
             Some(choices) => Oracle::of(choices.clone()),
             None => Oracle::new(self.order),
@@ -139,7 +140,7 @@ impl Test<'_> {
             match one {
                 One::Names(more) => {
                     named.extend(more);
-                    if named.len() > self.source.named.len() + MOST_NAMES {
+                    if named.len() > first + MOST_NAMES {
                         return Err(Error::Input("the script names ever more functions and lines".into()));
                     }
                     let oracle = state.borrow().run.oracle.clone();
@@ -192,7 +193,7 @@ impl Test<'_> {
 
     /// Whether so many runs with the given choices all end in the same way.
     pub fn fails(&self, times: usize, expected: &Verdict) -> Result<bool> {
-        let named: Vec<Named> = self.source.named.iter().map(|(named, _)| named.clone()).collect();
+        let named = self.script.named();
         let choices = self.choices.clone().unwrap_or_default();
         let (state, engine, ast) = self.start(&named, Oracle::of(choices.clone()))?;
         for _ in 0..times {
@@ -240,7 +241,7 @@ impl Test<'_> {
                 Subject::Unit(Box::new(zygote), Box::new(symbols))
             }
             Target::System { programs, .. } => {
-                let (runtime, memory) = (self.runtime.to_owned(), self.source.mentions_memory());
+                let (runtime, memory) = (self.runtime.to_owned(), self.script.mentions_memory());
                 let system = System::new(runtime, programs, named, &limits, memory);
                 Subject::System(Box::new(system.map_err(with_line)?))
             }
@@ -248,13 +249,8 @@ impl Test<'_> {
         let mut run = Run::new(subject, named.to_vec(), oracle);
         run.reduces = self.reduce;
         let state = Rc::new(RefCell::new(State::new(run)));
-        let engine = language::engine(&state);
-        let ast = engine.compile(&self.source.text).map_err(|error| {
-            Error::Input(match error.1.line() {
-                Some(line) => format!("line {line}: {}", error.0),
-                None => error.0.to_string(),
-            })
-        })?;
+        let mut engine = language::engine(&state);
+        let ast = self.script.compile(&mut engine)?;
         Ok((state, engine, ast))
     }
 
@@ -262,8 +258,8 @@ impl Test<'_> {
     fn with_line(&self, text: &str, named: &[Named]) -> String {
         let meant =
             named.iter().map(Named::name).filter(|name| text.contains(*name)).max_by_key(|name| name.len());
-        match meant.and_then(|name| self.source.line_of(name)) {
-            Some(line) => format!("line {line}: {text}"),
+        match meant.and_then(|name| self.script.line_of(name)) {
+            Some(line) => format!("{}: {text}", self.script.place(line)),
             None => text.to_owned(),
         }
     }
@@ -304,6 +300,7 @@ impl Test<'_> {
         {
             let mut state = state.borrow_mut();
             state.stopped = None;
+            state.place = None;
             if let Err(stop) = state.run.begin() {
                 return match stop {
                     Stop::Engine(error) => Err(error),
@@ -316,15 +313,16 @@ impl Test<'_> {
                 system.start(&programs[0].0)?;
             }
         }
-        let mut scope = Scope::new();
-        scope.push_constant("any", crate::threads::Threads::any());
-        let ran = engine.run_ast_with_scope(&mut scope, ast);
+        let ran = self.script.run(engine, ast, state);
         let mut state = state.borrow_mut();
         let stopped = state.stopped.take();
         let stop = match (ran, stopped) {
             (Ok(()), _) => self.finish(&mut state.run).err().map(|stop| (stop, None)),
             (Err(error), Some((stop, line))) => Some((stop, line.or(error.position().line()))),
-            (Err(error), None) => Some(refused(&error)),
+            (Err(error), None) => {
+                let (stop, line) = refused(&error);
+                Some((stop, state.place.or(line)))
+            }
         };
         let line = stop.as_ref().and_then(|(_, line)| *line);
         let one = match stop.map(|(stop, _)| stop) {
@@ -344,14 +342,15 @@ impl Test<'_> {
             },
             Some(Stop::Asserted(what)) => {
                 let kind = FindingKind::Assertion;
-                let message = format!("line {} of the script: {what}", line.unwrap_or(0));
+                let place = self.script.place(line.unwrap_or(0));
+                let message = format!("{place} of the script: {what}");
                 One::Bug(Verdict { kind, key: message.clone(), message }, line)
             }
             Some(Stop::Names(names)) => One::Names(names),
             Some(Stop::Wrong(what)) => {
                 state.run.abandon();
                 return Err(Error::Input(match line {
-                    Some(line) => format!("line {line}: {what}"),
+                    Some(line) => format!("{}: {what}", self.script.place(line)),
                     None => what,
                 }));
             }
