@@ -317,7 +317,7 @@ impl Run {
         if until.kinds() & !MEMORY == 0 && !self.is_instrumented() {
             return Err(Stop::Wrong(
                 "the program is not instrumented, so its accesses of memory and calls are no events; give heisen script its \
-                 source file, or compile it with heisen cc"
+                 source file, or compile it with heisen cc; in a test of Rust, wait for heisen::point_at by at_control"
                     .into(),
             ));
         }

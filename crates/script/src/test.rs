@@ -5,6 +5,7 @@ use crate::oracle::{Oracle, Order};
 use crate::run::{Run, Stop};
 use crate::script::Script;
 use crate::subject::Subject;
+use heisen_engine::confirm::panic_words;
 use heisen_engine::error::{Error, Result};
 use heisen_engine::judge::{Verdict, judge};
 use heisen_engine::look::Symbols;
@@ -130,7 +131,7 @@ impl Test<'_> {
             Some(choices) => Oracle::of(choices.clone()),
             None => Oracle::new(self.order),
         };
-        let (mut state, mut engine, mut ast) = self.start(&named, oracle)?;
+        let (mut state, mut engine, mut ast) = self.start(&named, oracle, Output::Dropped)?;
         let mut outcome = Outcome::default();
         loop {
             let one = self.one(&engine, &ast, &state)?;
@@ -145,7 +146,7 @@ impl Test<'_> {
                     }
                     let oracle = state.borrow().run.oracle.clone();
                     drop((engine, ast, state));
-                    (state, engine, ast) = self.start(&named, oracle.again())?;
+                    (state, engine, ast) = self.start(&named, oracle.again(), Output::Dropped)?;
                     continue;
                 }
                 One::Good => outcome.executions += 1,
@@ -165,6 +166,12 @@ impl Test<'_> {
                         let (choices, trail) = (state.run.oracle.choices(), state.run.tell());
                         Found { verdict, line, choices, trail, repeats: false }
                     };
+                    if found.verdict.kind == FindingKind::Panic && matches!(self.target, Target::Unit(_)) {
+                        // What Rust writes of a panic is read once.
+                        let oracle = state.borrow().run.oracle.clone();
+                        drop((engine, ast, state));
+                        (state, engine, ast) = self.start(&named, oracle, Output::Kept)?;
+                    }
                     outcome.found = Some(self.again(&engine, &ast, &state, found)?);
                     outcome.time = began.elapsed();
                     return Ok(outcome);
@@ -195,7 +202,7 @@ impl Test<'_> {
     pub fn fails(&self, times: usize, expected: &Verdict) -> Result<bool> {
         let named = self.script.named();
         let choices = self.choices.clone().unwrap_or_default();
-        let (state, engine, ast) = self.start(&named, Oracle::of(choices.clone()))?;
+        let (state, engine, ast) = self.start(&named, Oracle::of(choices.clone()), Output::Dropped)?;
         for _ in 0..times {
             state.borrow_mut().run.oracle = Oracle::of(choices.clone());
             match self.one(&engine, &ast, &state)? {
@@ -220,10 +227,21 @@ impl Test<'_> {
             self.one(engine, ast, state)?,
             One::Bug(verdict, _) if is_same(&verdict, &found.verdict)
         );
+        if let (FindingKind::Panic, Subject::Unit(zygote, _)) =
+            (found.verdict.kind, &mut state.borrow_mut().run.subject)
+            && let Some(words) = panic_words(&zygote.end_output()).filter(|_| found.repeats)
+        {
+            found.verdict.message = words;
+        }
         Ok(found)
     }
 
-    fn start(&self, named: &[Named], oracle: Oracle) -> Result<(Rc<RefCell<State>>, Engine, AST)> {
+    fn start(
+        &self,
+        named: &[Named],
+        oracle: Oracle,
+        output: Output,
+    ) -> Result<(Rc<RefCell<State>>, Engine, AST)> {
         let mut limits = self.limits.clone();
         limits.in_process = false;
         let with_line = |error| match error {
@@ -233,8 +251,7 @@ impl Test<'_> {
         let subject = match self.target {
             Target::Unit(program) => {
                 limits.patches = Arc::new(Patches::with_marks(named.to_vec()));
-                let zygote =
-                    Zygote::start(self.runtime, program, &limits, Output::Dropped).map_err(with_line)?;
+                let zygote = Zygote::start(self.runtime, program, &limits, output).map_err(with_line)?;
                 let mut symbols = Symbols::new();
                 symbols.hide(self.runtime);
                 symbols.set_moved(limits.patches.moved());
@@ -361,9 +378,10 @@ impl Test<'_> {
     }
 }
 
-/// Whether two executions went wrong in the same way. Of a deadlock more is known after a close look.
+/// Whether two executions went wrong in the same way. Of a deadlock or a panic more is known after a close look.
 fn is_same(one: &Verdict, other: &Verdict) -> bool {
-    one.kind == other.kind && (one.kind == FindingKind::Deadlock || one.message == other.message)
+    let known_later = matches!(one.kind, FindingKind::Deadlock | FindingKind::Panic);
+    one.kind == other.kind && (known_later || one.message == other.message)
 }
 
 /// An error of rhai's own.
