@@ -66,8 +66,12 @@ pub fn test_with(module: &str, name: &str, options: &[&str], body: impl FnOnce()
     let child = child.unwrap_or_else(|error| not_started(&heisen, &error));
     match script::follow(child, &script) {
         Ended::Script(panic) => std::panic::resume_unwind(panic),
-        Ended::Heisen(status, report, words) => {
-            judge(status, ("heisen script", "the script has failed"), &format!("{report}{words}"));
+        Ended::Heisen { status, reported: false, said } if status.success() => panic!(
+            "{} does not speak as the crate heisen does: is it the Heisen that belongs to it?\n\n{said}",
+            Path::new(heisen.get_program()).display()
+        ),
+        Ended::Heisen { status, said, .. } => {
+            judge(status, ("heisen script", "the script has failed"), &said);
         }
     }
 }

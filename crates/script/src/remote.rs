@@ -167,7 +167,7 @@ impl Remote {
                 }
                 Refused::Rhai(error)
             })?;
-            let answer = self.value(&state.borrow().run, value)?;
+            let answer = self.value(engine, &state.borrow().run, value)?;
             self.say(&answer)?;
         }
     }
@@ -185,57 +185,51 @@ impl Remote {
     }
 
     /// What a statement came to, as a line.
-    fn value(&self, run: &Run, value: Dynamic) -> Result<String, Refused> {
-        let mut fields = vec!["value".to_owned()];
-        let all = match value.try_cast_result::<Array>() {
+    fn value(&self, engine: &Engine, run: &Run, value: Dynamic) -> Result<String, Refused> {
+        let values = match value.try_cast_result::<Array>() {
             Ok(array) => array,
             Err(value) if value.is_unit() => Vec::new(),
             Err(value) => vec![value],
         };
-        for value in all {
-            let value = match value.try_cast_result::<Thread>() {
-                Ok(thread) => {
-                    fields.push(thread.0.to_string());
-                    continue;
-                }
-                Err(value) => value,
-            };
-            match value.try_cast_result::<Event>() {
-                Ok(event) => {
-                    let mut events = self.events.borrow_mut();
-                    fields.extend([
-                        events.len().to_string(),
-                        event.word().to_owned(),
-                        run.function(&event).to_owned(),
-                    ]);
-                    let numbers = [
-                        event.thread as u64,
-                        event.address,
-                        event.size,
-                        event.value,
-                        event.args[0],
-                        event.args[1],
-                        event.returned,
-                        event.caller,
-                        event.control(),
-                    ];
-                    fields.extend(numbers.map(|number| number.to_string()));
-                    events.push(event);
-                }
-                Err(value) if value.is_bool() || value.is_int() || value.is_string() => {
-                    fields.push(value.to_string());
-                }
-                Err(value) => {
-                    return Err(Stop::Wrong(format!(
-                        "a statement gives a value of type {}",
-                        value.type_name()
-                    ))
-                    .into());
-                }
+        let mut line = "value".to_owned();
+        for value in values {
+            let kind = engine.map_type_name(value.type_name());
+            let wrong = || Stop::Wrong(format!("a statement gives a value of type {kind}"));
+            for field in self.fields(run, value).ok_or_else(wrong)? {
+                line.push('\t');
+                line.push_str(&escaped(&field));
             }
         }
-        let fields: Vec<String> = fields.iter().map(|field| escaped(field)).collect();
-        Ok(fields.join("\t"))
+        Ok(line)
+    }
+
+    /// A value, if it is one that can be told. An event gets a number.
+    fn fields(&self, run: &Run, value: Dynamic) -> Option<Vec<String>> {
+        if value.is_bool() || value.is_int() || value.is_string() {
+            return Some(vec![value.to_string()]);
+        }
+        let value = match value.try_cast_result::<Thread>() {
+            Ok(thread) => return Some(vec![thread.0.to_string()]),
+            Err(value) => value,
+        };
+        let event = value.try_cast::<Event>()?;
+        let mut events = self.events.borrow_mut();
+        let mut fields =
+            vec![events.len().to_string(), event.word().to_owned(), run.function(&event).to_owned()];
+        let numbers = [
+            event.thread as u64,
+            event.address,
+            event.size,
+            event.value,
+            event.args[0],
+            event.args[1],
+            event.returned,
+            event.caller,
+            event.control(),
+        ];
+        fields.extend(numbers.map(|number| number.to_string()));
+        events.push(event);
+        Some(fields)
     }
 
     fn hear(&self) -> Result<String, Refused> {

@@ -26,8 +26,15 @@ struct Session {
 
 /// What came of a session.
 pub(crate) enum Ended {
-    /// `heisen` has ended: how, with its report, or what else it wrote if it did not come to that, and what it said.
-    Heisen(ExitStatus, String, String),
+    /// `heisen` has ended.
+    Heisen {
+        /// How.
+        status: ExitStatus,
+        /// Whether it came to its report.
+        reported: bool,
+        /// The report, or what it wrote instead, and what it said.
+        said: String,
+    },
     /// The script has panicked.
     Script(Box<dyn Any + Send>),
 }
@@ -118,7 +125,7 @@ pub(crate) fn follow(mut child: Child, script: &dyn Fn()) -> Ended {
             }
             // Said in the middle of a script that was caught, or after its last statement.
             Some("stop") => {}
-            other => return ended(child, other.filter(|line| *line != "end"), words),
+            other => return ended(child, other, words),
         }
     }
 }
@@ -140,16 +147,19 @@ fn once(script: &dyn Fn()) -> Result<(), Box<dyn Any + Send>> {
     }
 }
 
-/// Takes what is left to be read. `first` is a line that was not understood.
-fn ended(mut child: Child, first: Option<&str>, words: JoinHandle<String>) -> Ended {
-    let mut report = first.map_or(String::new(), |line| format!("{line}\n"));
+/// Takes what is left to be read: after `end` that is the report. `last` is what was heard last.
+fn ended(mut child: Child, last: Option<&str>, words: JoinHandle<String>) -> Ended {
+    let reported = last == Some("end");
+    let first = last.filter(|_| !reported);
+    let mut said = first.map_or(String::new(), |line| format!("{line}\n"));
     // What we write is open until then: its end would be an interruption.
     if let Some(session) = SESSION.take() {
-        report += &text(session.from);
+        said += &text(session.from);
         drop(session.to);
     }
     let status = child.wait().expect("a child can be waited for");
-    Ended::Heisen(status, report, words.join().unwrap_or_default())
+    said += &words.join().unwrap_or_default();
+    Ended::Heisen { status, reported, said }
 }
 
 /// All that there is to read.
