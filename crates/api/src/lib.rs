@@ -14,6 +14,7 @@
 //! A failed `assert!` is a panic, which Heisen reports; so there is no assertion of its own.
 
 mod runtime;
+pub mod script;
 mod testing;
 
 /// Makes `cargo test` explore the schedules of a function, with Heisen.
@@ -37,6 +38,10 @@ mod testing;
 /// The arguments are options of `heisen check`, with `_` for `-`: `strategy = "random"`, `bound = 2`, `depth = 3`,
 /// `burst = 16`, `delays = 2`, `executions = 1000`, `time = "30s"`, `steps = 10000`, `hang = "5s"`, `seed = 1`, `jobs = 1`,
 /// `no_preempt = "…"` and `focus = "…"`, which may be given several times. The function takes no arguments and returns what a test may return.
+///
+/// With `script = NAME` the test is run along with a script, a function or closure in Rust, under `heisen script`: see [`script`]. The other
+/// arguments are that command's options then: `oracle = "few"`, `seed = 1`, `reduce = true`, `choices = "0,1"`, `executions`, `time`, `steps` and
+/// `hang`.
 pub use heisen_macros::test;
 
 /// A scheduling point: other threads may run before it returns. Put one between two accesses to shared memory.
@@ -96,6 +101,20 @@ pub fn no_preempt<R>(body: impl FnOnce() -> R) -> R {
     body()
 }
 
+/// The part that is under test begins: [`script::test_start`].
+pub fn test_start() {
+    if let Some(start) = runtime::TEST_START.get() {
+        start();
+    }
+}
+
+/// The part that is under test ends: [`script::test_end`].
+pub fn test_end() {
+    if let Some(end) = runtime::TEST_END.get() {
+        end();
+    }
+}
+
 /// With `heisen check --at-ready`, each execution begins here instead of at `main`: what was done before is done once.
 /// The program must have one thread when it calls this; so it is nothing for a test, which runs in a second one.
 pub fn ready() {
@@ -112,5 +131,5 @@ pub fn running() -> bool {
 /// What the code that [`macro@test`] writes calls.
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::testing::{Outcome, test};
+    pub use crate::testing::{Outcome, test, test_with};
 }

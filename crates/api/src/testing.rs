@@ -1,11 +1,12 @@
-//! What a `#[heisen::test]` does: outside, it runs its own executable under `heisen check`; inside, under Heisen, it runs
+//! What a `#[heisen::test]` does: outside, it runs its own executable under `heisen check` or `heisen script`; inside, under Heisen, it runs
 //! the body. Which of the two it is, the runtime says; so a schedule of such a test is replayed like any other.
 
 use crate::running;
+use crate::script::{self, Ended};
 use std::fmt::Debug;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitStatus, Stdio};
 
 /// Names the executable of Heisen.
 const EXECUTABLE: &str = "HEISEN";
@@ -45,37 +46,79 @@ pub fn test(module: &str, name: &str, options: &[&str], body: impl FnOnce()) {
     if running() {
         return body();
     }
+    let mut heisen = heisen(&["check", "--color", "never"], module, name, options);
+    let output = match heisen.output() {
+        Ok(output) => output,
+        Err(error) => not_started(&heisen, &error),
+    };
+    let said = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes)).concat();
+    judge(output.status, ("heisen check", "Heisen found a bug"), &said);
+}
+
+/// As [`test`], with a script; `options` are for `heisen script`.
+#[track_caller]
+pub fn test_with(module: &str, name: &str, options: &[&str], body: impl FnOnce(), script: impl Fn()) {
+    if running() {
+        return body();
+    }
+    let mut heisen = heisen(&["script", "--remote"], module, name, options);
+    let child = heisen.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let child = child.unwrap_or_else(|error| not_started(&heisen, &error));
+    match script::follow(child, &script) {
+        Ended::Script(panic) => std::panic::resume_unwind(panic),
+        Ended::Heisen { status, reported: false, said } if status.success() => panic!(
+            "{} does not speak as the crate heisen does: is it the Heisen that belongs to it?\n\n{said}",
+            Path::new(heisen.get_program()).display()
+        ),
+        Ended::Heisen { status, said, .. } => {
+            judge(status, ("heisen script", "the script has failed"), &said);
+        }
+    }
+}
+
+/// A command of Heisen that runs this executable again, for this test only.
+#[track_caller]
+fn heisen(command: &[&str], module: &str, name: &str, options: &[&str]) -> Command {
     let heisen = std::env::var_os(EXECUTABLE).filter(|value| !value.is_empty()).unwrap_or("heisen".into());
-    let shown = Path::new(&heisen).display();
     if std::env::var_os(INNER).is_some() {
+        let shown = Path::new(&heisen).display();
         panic!("{shown} does not control this test: is it the Heisen that belongs to the crate heisen?");
     }
     let executable = std::env::current_exe().expect("the path of the test's own executable");
-    let output = Command::new(&heisen)
-        .args(["check", "--color", "never", "--output"])
+    let mut heisen = Command::new(heisen);
+    heisen
+        .args(command)
+        .arg("--output")
         .arg(output_directory(&executable))
         .args(options)
         .arg("--")
         .arg(&executable)
         .arg(name_in_harness(module, name))
         .args(["--exact", "--include-ignored", "--nocapture", "--test-threads=1"])
-        .env(INNER, "1")
-        .output();
-    let output = match output {
-        Ok(output) => output,
-        Err(error) if error.kind() == ErrorKind::NotFound => panic!(
+        .env(INNER, "1");
+    heisen
+}
+
+#[track_caller]
+fn not_started(heisen: &Command, error: &std::io::Error) -> ! {
+    let shown = Path::new(heisen.get_program()).display();
+    match error.kind() {
+        ErrorKind::NotFound => panic!(
             "{shown}: not found; install Heisen (`cargo install --path crates/heisen` in its repository), or set \
              {EXECUTABLE} to the path of its executable"
         ),
-        Err(error) => panic!("{shown} cannot be started: {error}"),
-    };
-    let report = String::from_utf8_lossy(&output.stdout);
-    let words = String::from_utf8_lossy(&output.stderr);
-    match output.status.code() {
+        _ => panic!("{shown} cannot be started: {error}"),
+    }
+}
+
+/// Passes or fails the test by how the command of Heisen has ended.
+#[track_caller]
+fn judge(status: ExitStatus, (command, found): (&str, &str), said: &str) {
+    match status.code() {
         // Shown by `cargo test -- --nocapture`.
-        Some(0) => print!("{report}{words}"),
-        Some(1) => panic!("Heisen found a bug\n\n{report}{words}"),
-        _ => panic!("heisen check failed ({})\n\n{report}{words}", output.status),
+        Some(0) => print!("{said}"),
+        Some(1) => panic!("{found}\n\n{said}"),
+        _ => panic!("{command} failed ({status})\n\n{said}"),
     }
 }
 

@@ -30,7 +30,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 use watcher::Watcher;
-use words::{abort_words, describe_deadlock, panic_words};
+pub use words::panic_words;
+use words::{abort_words, describe_deadlock};
 
 /// Everything that can be said of one execution.
 #[derive(Debug)]

@@ -92,6 +92,10 @@ fn run_document(name: &str) {
     let directory = scratch();
     let here = directory.path().canonicalize().expect("it exists");
     copy(&root().join("examples"), &here.join("examples"));
+    // An example uses the crate `heisen`, which takes its version from the workspace.
+    for name in ["crates", "Cargo.toml"] {
+        std::os::unix::fs::symlink(root().join(name), here.join(name)).expect("a link");
+    }
     std::fs::create_dir_all(here.join("target/release")).expect("a directory");
     for (name, built) in
         [("heisen", env!("CARGO_BIN_EXE_heisen")), ("cargo-heisen", env!("CARGO_BIN_EXE_cargo-heisen"))]

@@ -2,7 +2,8 @@
 
 mod common;
 
-use common::{Sandbox, root, run};
+use common::package::{cargo, package, path_without_heisen};
+use common::run;
 use std::process::Command;
 
 const BANK: &str = r#"
@@ -78,34 +79,6 @@ mod tests {
 }
 "#;
 
-/// A crate with this library.
-fn package(text: &str) -> Sandbox {
-    let sandbox = Sandbox::new();
-    std::fs::create_dir(sandbox.path("src")).expect("a directory");
-    let api = root().join("crates/api");
-    sandbox.write(
-        "Cargo.toml",
-        format!(
-            "[package]\nname = \"bank\"\nversion = \"1.0.0\"\nedition = \"2021\"\n[workspace]\n[dependencies]\nheisen = \
-             {{ path = {api:?} }}\n"
-        ),
-    );
-    sandbox.write("src/lib.rs", text);
-    sandbox
-}
-
-fn cargo(sandbox: &Sandbox, args: &[&str]) -> Command {
-    let mut command = Command::new("timeout");
-    command
-        .args(["300", env!("CARGO"), "test", "--offline", "--lib"])
-        .args(args)
-        .current_dir(sandbox.path(""));
-    for variable in ["CARGO_TARGET_DIR", "RUSTFLAGS", "RUST_BACKTRACE", "LD_PRELOAD", "HEISEN"] {
-        command.env_remove(variable);
-    }
-    command
-}
-
 #[test]
 fn tests_are_explored() {
     let sandbox = package(BANK);
@@ -158,12 +131,6 @@ fn tests_are_explored() {
     assert!(ran.code == 101 && ran.out.contains("does not control this test"), "{}\n{}", ran.out, ran.err);
     let ran = run(cargo(&sandbox, &["ordinary"]).env("HEISEN", "/nowhere")).expect(0);
     assert!(ran.out.contains("1 passed"), "{}", ran.out);
-}
-
-fn path_without_heisen() -> std::ffi::OsString {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let without = std::env::split_paths(&path).filter(|directory| !directory.join("heisen").exists());
-    std::env::join_paths(without).expect("it came from there")
 }
 
 #[test]

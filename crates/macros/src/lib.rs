@@ -2,22 +2,46 @@
 
 use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenStream, TokenTree};
 
-/// The arguments, and whether each is a number.
-const OPTIONS: [(&str, bool); 13] = [
-    ("strategy", false),
-    ("bound", true),
-    ("depth", true),
-    ("burst", true),
-    ("delays", true),
-    ("executions", true),
-    ("time", false),
-    ("steps", true),
-    ("hang", false),
-    ("seed", true),
-    ("jobs", true),
-    ("no_preempt", false),
-    ("focus", false),
+/// What an argument takes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Takes {
+    Number,
+    Text,
+    /// `true` or `false`, for an option of the command line without a value.
+    Flag,
+}
+
+/// The arguments of a test that is explored, options of `heisen check`.
+const CHECK: [(&str, Takes); 13] = [
+    ("strategy", Takes::Text),
+    ("bound", Takes::Number),
+    ("depth", Takes::Number),
+    ("burst", Takes::Number),
+    ("delays", Takes::Number),
+    ("executions", Takes::Number),
+    ("time", Takes::Text),
+    ("steps", Takes::Number),
+    ("hang", Takes::Text),
+    ("seed", Takes::Number),
+    ("jobs", Takes::Number),
+    ("no_preempt", Takes::Text),
+    ("focus", Takes::Text),
 ];
+
+/// The arguments of a test with a script, options of `heisen script`.
+const SCRIPT: [(&str, Takes); 8] = [
+    ("oracle", Takes::Text),
+    ("seed", Takes::Number),
+    ("reduce", Takes::Flag),
+    ("choices", Takes::Text),
+    ("executions", Takes::Number),
+    ("time", Takes::Text),
+    ("steps", Takes::Number),
+    ("hang", Takes::Text),
+];
+
+/// The argument that is the script itself.
+const THE_SCRIPT: &str = "script";
 
 /// Makes a test that explores the schedules of the function; documented in the crate `heisen`.
 #[proc_macro_attribute]
@@ -49,50 +73,89 @@ fn compile_error(message: &str, span: Span) -> TokenStream {
     call.into_iter().map(spanned).collect()
 }
 
-/// `bound = 2, strategy = "random"` as words of a command line, each a literal.
-fn options(arguments: TokenStream) -> Result<Vec<Literal>, Mistake> {
-    let mut words = Vec::new();
-    let mut tokens = arguments.into_iter().peekable();
+/// The arguments of the attribute.
+struct Options {
+    /// As words of a command line, each a literal.
+    words: Vec<Literal>,
+    /// The script, if there is one.
+    script: Option<TokenStream>,
+}
+
+/// `bound = 2, strategy = "random"`: names, each with the tokens up to the next comma.
+fn named(arguments: TokenStream) -> Result<Vec<(Ident, Vec<TokenTree>)>, Mistake> {
+    let mut all = Vec::new();
+    let mut tokens = arguments.into_iter();
     while let Some(token) = tokens.next() {
-        let TokenTree::Ident(name) = &token else {
+        let TokenTree::Ident(name) = token else {
             return mistake("expected the name of an option, such as bound = 2", token.span());
         };
-        let key = name.to_string();
-        let Some(&(_, is_number)) = OPTIONS.iter().find(|(option, _)| *option == key) else {
-            let known: Vec<&str> = OPTIONS.iter().map(|(option, _)| *option).collect();
-            return mistake(format!("no option {key}; there are {}", known.join(", ")), name.span());
-        };
         if !matches!(tokens.next(), Some(TokenTree::Punct(p)) if p.as_char() == '=') {
-            return mistake(format!("write {key} = and its value"), name.span());
+            return mistake(format!("write {name} = and its value"), name.span());
         }
-        let value = match tokens.next() {
-            Some(TokenTree::Literal(value)) => value,
+        let is_comma = |token: &TokenTree| matches!(token, TokenTree::Punct(p) if p.as_char() == ',');
+        let value = tokens.by_ref().take_while(|token| !is_comma(token)).collect();
+        all.push((name, value));
+    }
+    Ok(all)
+}
+
+fn options(arguments: TokenStream) -> Result<Options, Mistake> {
+    let named = named(arguments)?;
+    let scripted = named.iter().any(|(name, _)| name.to_string() == THE_SCRIPT);
+    let known: &[(&str, Takes)] = if scripted { &SCRIPT } else { &CHECK };
+    let mut options = Options { words: Vec::new(), script: None };
+    for (name, value) in named {
+        let key = name.to_string();
+        if key == THE_SCRIPT {
+            if value.is_empty() || options.script.is_some() {
+                return mistake("script needs one function", name.span());
+            }
+            options.script = Some(value.into_iter().collect());
+            continue;
+        }
+        let Some(&(_, takes)) = known.iter().find(|(option, _)| *option == key) else {
+            let with = if scripted { " with a script" } else { "" };
+            let known: Vec<&str> = known.iter().map(|(option, _)| *option).collect();
+            return mistake(format!("no option {key}{with}; there are {}", known.join(", ")), name.span());
+        };
+        let mut value = value.into_iter();
+        let word = match value.next() {
+            Some(word @ (TokenTree::Literal(_) | TokenTree::Ident(_))) => word,
             other => {
                 let span = other.map_or(name.span(), |token| token.span());
                 return mistake(format!("{key} needs a literal"), span);
             }
         };
-        let text = value.to_string();
-        let numeric = text.bytes().all(|b| b.is_ascii_digit() || b == b'_');
-        if is_number && !numeric {
-            return mistake(format!("{key} needs a number, such as 10"), value.span());
+        if let Some(more) = value.next() {
+            return mistake("expected a comma", more.span());
         }
-        if !is_number && !text.starts_with('"') {
-            return mistake(format!("{key} needs a string in double quotes"), value.span());
-        }
-        words.push(Literal::string(&format!("--{}", key.replace('_', "-"))));
-        words.push(if is_number { Literal::string(&text.replace('_', "")) } else { value });
-        match tokens.next() {
-            None => break,
-            Some(TokenTree::Punct(p)) if p.as_char() == ',' => {}
-            Some(other) => return mistake("expected a comma", other.span()),
+        let text = word.to_string();
+        let option = Literal::string(&format!("--{}", key.replace('_', "-")));
+        match (takes, word) {
+            (Takes::Flag, _) if text == "true" => options.words.push(option),
+            (Takes::Flag, _) if text == "false" => {}
+            (Takes::Flag, word) => return mistake(format!("{key} needs true or false"), word.span()),
+            (Takes::Number, TokenTree::Literal(_))
+                if text.bytes().all(|b| b.is_ascii_digit() || b == b'_') =>
+            {
+                options.words.extend([option, Literal::string(&text.replace('_', ""))]);
+            }
+            (Takes::Number, word) => {
+                return mistake(format!("{key} needs a number, such as 10"), word.span());
+            }
+            (Takes::Text, TokenTree::Literal(value)) if text.starts_with('"') => {
+                options.words.extend([option, value]);
+            }
+            (Takes::Text, word) => {
+                return mistake(format!("{key} needs a string in double quotes"), word.span());
+            }
         }
     }
-    Ok(words)
+    Ok(options)
 }
 
 /// The test: the function, inside of another one of its name that runs or explores it.
-fn expand(options: Vec<Literal>, item: TokenStream) -> Result<TokenStream, Mistake> {
+fn expand(options: Options, item: TokenStream) -> Result<TokenStream, Mistake> {
     let mut attributes = TokenStream::new();
     let mut function = TokenStream::new();
     let mut name: Option<Ident> = None;
@@ -130,20 +193,24 @@ fn expand(options: Vec<Literal>, item: TokenStream) -> Result<TokenStream, Mista
         return mistake("#[heisen::test] goes before a function", Span::call_site());
     };
     let mut words = TokenStream::new();
-    for word in options {
+    for word in options.words {
         words.extend([TokenTree::from(word), Punct::new(',', Spacing::Alone).into()]);
     }
     let shown = name.to_string();
-    let call = format!(
-        "::heisen::__private::test(::core::module_path!(), {:?}, OPTIONS, \
-         || ::heisen::__private::Outcome::check({shown}()));",
+    let arguments = format!(
+        "::core::module_path!(), {:?}, OPTIONS, || ::heisen::__private::Outcome::check({shown}()),",
         shown.trim_start_matches("r#")
     );
+    let mut arguments = code(&arguments);
+    let function_called = if options.script.is_some() { "test_with" } else { "test" };
+    arguments.extend(options.script);
     let mut body = function;
     body.extend(code("const OPTIONS: &[&str] = &"));
     body.extend([TokenTree::from(Group::new(Delimiter::Bracket, words))]);
     body.extend(code(";"));
-    body.extend(code(&call));
+    body.extend(code(&format!("::heisen::__private::{function_called}")));
+    body.extend([TokenTree::from(Group::new(Delimiter::Parenthesis, arguments))]);
+    body.extend(code(";"));
 
     let mut out = code("#[::core::prelude::v1::test]");
     out.extend(attributes);

@@ -63,6 +63,11 @@ impl Event {
         self.inside.get(function % MAX_NAMED).copied().unwrap_or(0)
     }
 
+    /// The number of its control point; 0 elsewhere.
+    pub fn control(&self) -> u64 {
+        if self.kind == kind::POINT { self.number } else { 0 }
+    }
+
     /// The word for its kind.
     pub fn word(&self) -> &'static str {
         word(self.kind)

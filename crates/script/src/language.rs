@@ -31,6 +31,8 @@ pub struct Thread(pub usize);
 pub struct State {
     /// The execution.
     pub run: Run,
+    /// Where a script is that is run elsewhere, which counts instead of the line.
+    pub place: Option<usize>,
     /// Why the script was stopped, and in which line.
     pub stopped: Option<(Stop, Option<usize>)>,
     /// Whether one good execution is enough.
@@ -41,7 +43,7 @@ pub struct State {
 impl State {
     /// With nothing done yet.
     pub fn new(run: Run) -> State {
-        State { run, stopped: None, exists: false, operations: 0 }
+        State { run, place: None, stopped: None, exists: false, operations: 0 }
     }
 }
 
@@ -56,20 +58,21 @@ pub(crate) fn with<T>(
 ) -> Answer<T> {
     let mut state = state.borrow_mut();
     let position = context.call_position();
-    state.run.line = position.line();
+    let line = state.place.or(position.line());
+    state.run.line = line;
     if state.run.idle > MOST_IDLE {
         let why =
             "the script goes round in circles: it is given the same events again, as it releases no thread";
-        state.stopped = Some((Stop::Wrong(why.into()), position.line()));
+        state.stopped = Some((Stop::Wrong(why.into()), line));
         return Err(terminated(position));
     }
     work(&mut state.run).map_err(|stop| {
-        state.stopped = Some((stop, position.line()));
+        state.stopped = Some((stop, line));
         terminated(position)
     })
 }
 
-fn terminated(position: Position) -> Box<EvalAltResult> {
+pub(crate) fn terminated(position: Position) -> Box<EvalAltResult> {
     // Unlike other errors it can't be caught.
     Box::new(EvalAltResult::ErrorTerminated(Dynamic::UNIT, position))
 }
@@ -154,8 +157,10 @@ pub fn engine(state: &Shared) -> Engine {
 }
 
 fn print(state: &Shared, text: &str) {
+    let mut state = state.borrow_mut();
     // Rhai does not tell where it is.
-    state.borrow_mut().run.trail.push(Done { line: None, what: What::Said(text.to_owned()) });
+    let line = state.place;
+    state.run.trail.push(Done { line, what: What::Said(text.to_owned()) });
 }
 
 fn types(engine: &mut Engine, state: &Shared) {
@@ -193,17 +198,11 @@ fn types(engine: &mut Engine, state: &Shared) {
         .register_get("arg1", |event: &mut Event| event.args[1] as INT)
         .register_get("returned", |event: &mut Event| event.returned as INT)
         .register_get("caller", |event: &mut Event| event.caller as INT)
-        .register_get(
-            "control",
-            |event: &mut Event| if event.kind == kind::POINT { event.number as INT } else { 0 },
-        );
+        .register_get("control", |event: &mut Event| event.control() as INT);
     let (function, file, line, is, text) =
         (state.clone(), state.clone(), state.clone(), state.clone(), state.clone());
     engine
-        .register_get("function", move |event: &mut Event| {
-            let named = matches!(event.kind, kind::ENTER | kind::RETURN | kind::LINE);
-            if named { function.borrow().run.name(event.number as usize).to_owned() } else { String::new() }
-        })
+        .register_get("function", move |event: &mut Event| function.borrow().run.function(event).to_owned())
         .register_get("file", move |event: &mut Event| {
             file.borrow_mut().run.place(event).map_or_else(String::new, |(file, _)| file)
         })

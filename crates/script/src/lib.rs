@@ -14,6 +14,8 @@
 //! | [`subject`] | what a script is run with: one program under control, or a system whose threads run free |
 //! | `processes` | what it can say of the processes of a system |
 //! | `words` | what an execution has come to, in words |
+//! | [`script`] | what a script is: a text, or one that is run elsewhere |
+//! | [`remote`] | a script that is run elsewhere: a function in Rust, next to its test |
 //! | `language` | the words of the language, for rhai |
 //! | `library` | functions made of `select`, `release` and `choose`: figure 8 of the paper, and the patterns of section 5.1 |
 //! | [`generate`] | a script from a finding |
@@ -26,7 +28,9 @@ mod library;
 pub mod oracle;
 pub mod predicate;
 mod processes;
+pub mod remote;
 pub mod run;
+pub mod script;
 pub mod source;
 pub mod subject;
 pub mod test;

@@ -89,6 +89,8 @@ pub struct Run {
     pub events: u64,
     /// Where the script is, for [`Run::trail`].
     pub line: Option<usize>,
+    /// How often the program was let go on, in all executions.
+    pub orders: u64,
     /// Commands since anything was asked of the program: a script that asks nothing more goes round in circles.
     pub idle: u64,
 }
@@ -116,6 +118,7 @@ impl Run {
             limit: None,
             events: 0,
             line: None,
+            orders: 0,
             idle: 0,
         }
     }
@@ -171,6 +174,14 @@ impl Run {
     /// What a number stands for.
     pub fn name(&self, number: usize) -> &str {
         self.named.get(number).map_or("?", Named::name)
+    }
+
+    /// The function or line of an event that is at one the script names.
+    pub fn function(&self, event: &Event) -> &str {
+        match event.kind {
+            kind::ENTER | kind::RETURN | kind::LINE => self.name(event.number as usize),
+            _ => "",
+        }
     }
 
     pub(crate) fn view(&mut self, event: Option<&Event>) -> Result<View<'_>, Stop> {
@@ -241,6 +252,7 @@ impl Run {
             return Ok(event);
         }
         self.idle = 0;
+        self.orders += 1;
         match self.command(threads, predicate)? {
             Answer::Event(thread) if thread < MAX_SCRIPTED => {
                 let event = self.subject.at(thread);
@@ -305,7 +317,7 @@ impl Run {
         if until.kinds() & !MEMORY == 0 && !self.is_instrumented() {
             return Err(Stop::Wrong(
                 "the program is not instrumented, so its accesses of memory and calls are no events; give heisen script its \
-                 source file, or compile it with heisen cc"
+                 source file, or compile it with heisen cc; in a test of Rust, wait for heisen::point_at by at_control"
                     .into(),
             ));
         }
@@ -350,6 +362,7 @@ impl Run {
         let limit = self.limit.unwrap_or(PATIENCE);
         let command = system::Command { release, ..system::Command::default() };
         self.idle = 0;
+        self.orders += 1;
         let system = self.system(what)?;
         match system.run(&command, limit, &mut done).map_err(Stop::Engine)? {
             system::Answer::Late => {

@@ -3,8 +3,9 @@
 use crate::language::{self, State};
 use crate::oracle::{Oracle, Order};
 use crate::run::{Run, Stop};
-use crate::source;
+use crate::script::Script;
 use crate::subject::Subject;
+use heisen_engine::confirm::panic_words;
 use heisen_engine::error::{Error, Result};
 use heisen_engine::judge::{Verdict, judge};
 use heisen_engine::look::Symbols;
@@ -13,7 +14,7 @@ use heisen_engine::program::Program;
 use heisen_engine::system::{Source, System};
 use heisen_engine::zygote::{Limits, Output, Zygote};
 use heisen_trace::FindingKind;
-use rhai::{AST, Engine, EvalAltResult, Scope};
+use rhai::{AST, Engine, EvalAltResult};
 use std::cell::RefCell;
 use std::path::Path;
 use std::rc::Rc;
@@ -43,8 +44,8 @@ pub enum Target<'a> {
 /// A script and what it is run with.
 #[derive(Debug)]
 pub struct Test<'a> {
-    /// The text.
-    pub source: &'a source::Source,
+    /// The script.
+    pub script: Script<'a>,
     /// The runtime.
     pub runtime: &'a Path,
     /// What is run.
@@ -124,12 +125,13 @@ impl Test<'_> {
     /// Runs the script. `tell` hears of each execution; its answer says whether to go on.
     pub fn run(&self, tell: &mut dyn FnMut(&Outcome) -> bool) -> Result<Outcome> {
         let began = Instant::now();
-        let mut named: Vec<Named> = self.source.named.iter().map(|(named, _)| named.clone()).collect();
+        let mut named = self.script.named();
+        let first = named.len();
         let oracle = match &self.choices {
             Some(choices) => Oracle::of(choices.clone()),
             None => Oracle::new(self.order),
         };
-        let (mut state, mut engine, mut ast) = self.start(&named, oracle)?;
+        let (mut state, mut engine, mut ast) = self.start(&named, oracle, Output::Dropped)?;
         let mut outcome = Outcome::default();
         loop {
             let one = self.one(&engine, &ast, &state)?;
@@ -139,12 +141,12 @@ impl Test<'_> {
             match one {
                 One::Names(more) => {
                     named.extend(more);
-                    if named.len() > self.source.named.len() + MOST_NAMES {
+                    if named.len() > first + MOST_NAMES {
                         return Err(Error::Input("the script names ever more functions and lines".into()));
                     }
                     let oracle = state.borrow().run.oracle.clone();
                     drop((engine, ast, state));
-                    (state, engine, ast) = self.start(&named, oracle.again())?;
+                    (state, engine, ast) = self.start(&named, oracle.again(), Output::Dropped)?;
                     continue;
                 }
                 One::Good => outcome.executions += 1,
@@ -164,6 +166,12 @@ impl Test<'_> {
                         let (choices, trail) = (state.run.oracle.choices(), state.run.tell());
                         Found { verdict, line, choices, trail, repeats: false }
                     };
+                    if found.verdict.kind == FindingKind::Panic && matches!(self.target, Target::Unit(_)) {
+                        // What Rust writes of a panic is read once.
+                        let oracle = state.borrow().run.oracle.clone();
+                        drop((engine, ast, state));
+                        (state, engine, ast) = self.start(&named, oracle, Output::Kept)?;
+                    }
                     outcome.found = Some(self.again(&engine, &ast, &state, found)?);
                     outcome.time = began.elapsed();
                     return Ok(outcome);
@@ -192,9 +200,9 @@ impl Test<'_> {
 
     /// Whether so many runs with the given choices all end in the same way.
     pub fn fails(&self, times: usize, expected: &Verdict) -> Result<bool> {
-        let named: Vec<Named> = self.source.named.iter().map(|(named, _)| named.clone()).collect();
+        let named = self.script.named();
         let choices = self.choices.clone().unwrap_or_default();
-        let (state, engine, ast) = self.start(&named, Oracle::of(choices.clone()))?;
+        let (state, engine, ast) = self.start(&named, Oracle::of(choices.clone()), Output::Dropped)?;
         for _ in 0..times {
             state.borrow_mut().run.oracle = Oracle::of(choices.clone());
             match self.one(&engine, &ast, &state)? {
@@ -219,10 +227,21 @@ impl Test<'_> {
             self.one(engine, ast, state)?,
             One::Bug(verdict, _) if is_same(&verdict, &found.verdict)
         );
+        if let (FindingKind::Panic, Subject::Unit(zygote, _)) =
+            (found.verdict.kind, &mut state.borrow_mut().run.subject)
+            && let Some(words) = panic_words(&zygote.end_output()).filter(|_| found.repeats)
+        {
+            found.verdict.message = words;
+        }
         Ok(found)
     }
 
-    fn start(&self, named: &[Named], oracle: Oracle) -> Result<(Rc<RefCell<State>>, Engine, AST)> {
+    fn start(
+        &self,
+        named: &[Named],
+        oracle: Oracle,
+        output: Output,
+    ) -> Result<(Rc<RefCell<State>>, Engine, AST)> {
         let mut limits = self.limits.clone();
         limits.in_process = false;
         let with_line = |error| match error {
@@ -232,15 +251,14 @@ impl Test<'_> {
         let subject = match self.target {
             Target::Unit(program) => {
                 limits.patches = Arc::new(Patches::with_marks(named.to_vec()));
-                let zygote =
-                    Zygote::start(self.runtime, program, &limits, Output::Dropped).map_err(with_line)?;
+                let zygote = Zygote::start(self.runtime, program, &limits, output).map_err(with_line)?;
                 let mut symbols = Symbols::new();
                 symbols.hide(self.runtime);
                 symbols.set_moved(limits.patches.moved());
                 Subject::Unit(Box::new(zygote), Box::new(symbols))
             }
             Target::System { programs, .. } => {
-                let (runtime, memory) = (self.runtime.to_owned(), self.source.mentions_memory());
+                let (runtime, memory) = (self.runtime.to_owned(), self.script.mentions_memory());
                 let system = System::new(runtime, programs, named, &limits, memory);
                 Subject::System(Box::new(system.map_err(with_line)?))
             }
@@ -248,13 +266,8 @@ impl Test<'_> {
         let mut run = Run::new(subject, named.to_vec(), oracle);
         run.reduces = self.reduce;
         let state = Rc::new(RefCell::new(State::new(run)));
-        let engine = language::engine(&state);
-        let ast = engine.compile(&self.source.text).map_err(|error| {
-            Error::Input(match error.1.line() {
-                Some(line) => format!("line {line}: {}", error.0),
-                None => error.0.to_string(),
-            })
-        })?;
+        let mut engine = language::engine(&state);
+        let ast = self.script.compile(&mut engine)?;
         Ok((state, engine, ast))
     }
 
@@ -262,8 +275,8 @@ impl Test<'_> {
     fn with_line(&self, text: &str, named: &[Named]) -> String {
         let meant =
             named.iter().map(Named::name).filter(|name| text.contains(*name)).max_by_key(|name| name.len());
-        match meant.and_then(|name| self.source.line_of(name)) {
-            Some(line) => format!("line {line}: {text}"),
+        match meant.and_then(|name| self.script.line_of(name)) {
+            Some(line) => format!("{}: {text}", self.script.place(line)),
             None => text.to_owned(),
         }
     }
@@ -304,6 +317,7 @@ impl Test<'_> {
         {
             let mut state = state.borrow_mut();
             state.stopped = None;
+            state.place = None;
             if let Err(stop) = state.run.begin() {
                 return match stop {
                     Stop::Engine(error) => Err(error),
@@ -316,15 +330,16 @@ impl Test<'_> {
                 system.start(&programs[0].0)?;
             }
         }
-        let mut scope = Scope::new();
-        scope.push_constant("any", crate::threads::Threads::any());
-        let ran = engine.run_ast_with_scope(&mut scope, ast);
+        let ran = self.script.run(engine, ast, state);
         let mut state = state.borrow_mut();
         let stopped = state.stopped.take();
         let stop = match (ran, stopped) {
             (Ok(()), _) => self.finish(&mut state.run).err().map(|stop| (stop, None)),
             (Err(error), Some((stop, line))) => Some((stop, line.or(error.position().line()))),
-            (Err(error), None) => Some(refused(&error)),
+            (Err(error), None) => {
+                let (stop, line) = refused(&error);
+                Some((stop, state.place.or(line)))
+            }
         };
         let line = stop.as_ref().and_then(|(_, line)| *line);
         let one = match stop.map(|(stop, _)| stop) {
@@ -344,14 +359,15 @@ impl Test<'_> {
             },
             Some(Stop::Asserted(what)) => {
                 let kind = FindingKind::Assertion;
-                let message = format!("line {} of the script: {what}", line.unwrap_or(0));
+                let place = self.script.place(line.unwrap_or(0));
+                let message = format!("{place} of the script: {what}");
                 One::Bug(Verdict { kind, key: message.clone(), message }, line)
             }
             Some(Stop::Names(names)) => One::Names(names),
             Some(Stop::Wrong(what)) => {
                 state.run.abandon();
                 return Err(Error::Input(match line {
-                    Some(line) => format!("line {line}: {what}"),
+                    Some(line) => format!("{}: {what}", self.script.place(line)),
                     None => what,
                 }));
             }
@@ -362,9 +378,10 @@ impl Test<'_> {
     }
 }
 
-/// Whether two executions went wrong in the same way. Of a deadlock more is known after a close look.
+/// Whether two executions went wrong in the same way. Of a deadlock or a panic more is known after a close look.
 fn is_same(one: &Verdict, other: &Verdict) -> bool {
-    one.kind == other.kind && (one.kind == FindingKind::Deadlock || one.message == other.message)
+    let known_later = matches!(one.kind, FindingKind::Deadlock | FindingKind::Panic);
+    one.kind == other.kind && (known_later || one.message == other.message)
 }
 
 /// An error of rhai's own.

@@ -13,7 +13,9 @@ impl Run {
     pub fn place(&mut self, event: &Event) -> Option<(String, Option<u32>)> {
         let pc = event.pc;
         let frames = self.view(Some(event)).ok()?.frame_at(pc, true);
-        let frame = frames.into_iter().next()?;
+        // The program's own, rather than that of a library's function that was inlined there.
+        let own = frames.iter().position(|frame| frame.own).unwrap_or(0);
+        let frame = frames.into_iter().nth(own)?;
         Some((frame.file.unwrap_or(frame.function), frame.line))
     }
 

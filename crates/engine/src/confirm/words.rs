@@ -74,7 +74,7 @@ pub(super) fn abort_words(output: &str) -> Option<String> {
 }
 
 /// What Rust wrote about the first panic: place and message.
-pub(super) fn panic_words(output: &str) -> Option<String> {
+pub fn panic_words(output: &str) -> Option<String> {
     let mut lines = output.lines().skip_while(|l| !l.contains("panicked at "));
     let first = lines.next()?;
     let place = first[first.find("panicked at ")?..].trim_end_matches(':');

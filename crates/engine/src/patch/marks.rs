@@ -86,12 +86,16 @@ pub fn find(named: &[Named], view: &mut View<'_>, texts: &[Text]) -> Result<(Mar
 }
 
 fn no_function(name: &str, all: &[NamedFunction]) -> String {
-    let near = nearest(name, all.iter().map(|function| function.name.clone()));
+    // A function may be named by the end of its path.
+    let parts = name.matches("::").count();
+    let end =
+        |full: &str| full.rmatch_indices("::").nth(parts).map_or(full, |(at, _)| &full[at + 2..]).to_owned();
+    let near = nearest(name, all.iter().map(|function| end(&function.name)));
     let hint = match near.as_slice() {
         _ if all.iter().all(|function| function.system) => {
             "; the program has no symbols: do not strip it".to_owned()
         }
-        [] => "; if it was inlined, compile with -fno-inline or mark it __attribute__((noinline))".to_owned(),
+        [] => "; if it was inlined, compile with -fno-inline or mark it __attribute__((noinline)), in Rust #[inline(never)]".to_owned(),
         near => format!("; did you mean {}?", near.join(" or ")),
     };
     format!("the program has no function {name}{hint}")

@@ -12,7 +12,7 @@ use std::time::Duration;
 )]
 pub struct ScriptArgs {
     /// The script
-    #[arg(value_name = "SCRIPT", required_unless_present = "from")]
+    #[arg(value_name = "SCRIPT", required_unless_present_any = ["from", "remote"])]
     pub script: Option<PathBuf>,
 
     /// Write a script that leads to the bug of a schedule, weakened to what matters, to the file of -o or to standard output
@@ -21,6 +21,13 @@ pub struct ScriptArgs {
         "expect_exit", "steps", "json", "system", "attach"
     ])]
     pub from: Option<PathBuf>,
+
+    /// Take the script from standard input, one statement at a time, and answer on standard output: how #[heisen::test(script = …)]
+    /// of the crate heisen runs a script in Rust
+    #[arg(long, hide = true, conflicts_with_all = [
+        "script", "from", "source", "no_instrument", "system", "attach", "json", "quiet"
+    ])]
+    pub remote: bool,
 
     #[command(flatten)]
     pub target: TargetArgs,

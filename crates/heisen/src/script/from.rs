@@ -11,6 +11,7 @@ use heisen_engine::zygote::Output;
 use heisen_engine::{Error, stdin, unpack};
 use heisen_script::generate::Draft;
 use heisen_script::oracle::Order;
+use heisen_script::script::Script;
 use heisen_script::source::Source;
 use heisen_script::test::{Target, Test};
 use std::path::Path;
@@ -50,7 +51,7 @@ pub fn run(args: &ScriptArgs, path: &Path, stop: Arc<AtomicBool>) -> Result<u8, 
     let test = |text: &str, times: usize| {
         let source = Source::new(text);
         let test = Test {
-            source: &source,
+            script: Script::Text(&source),
             runtime: &runtime,
             target: Target::Unit(&program),
             limits: limits.clone(),

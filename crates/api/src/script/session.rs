@@ -1,0 +1,205 @@
+//! The script's end of the two pipes to `heisen script --remote`, which has the engine; `heisen_script::remote` is the other one and
+//! says what goes over them.
+
+use super::threads::Thread;
+use std::any::Any;
+use std::cell::RefCell;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
+use std::process::{Child, ChildStdin, ChildStdout, ExitStatus};
+use std::thread::JoinHandle;
+
+thread_local! {
+    /// The session of the script that this thread runs.
+    static SESSION: RefCell<Option<Session>> = const { RefCell::new(None) };
+}
+
+/// Leaves a script that is over before its end; no hook for panics is run for it.
+struct Left;
+
+struct Session {
+    to: ChildStdin,
+    from: BufReader<ChildStdout>,
+    /// The script has been told that it is over.
+    left: bool,
+}
+
+/// What came of a session.
+pub(crate) enum Ended {
+    /// `heisen` has ended.
+    Heisen {
+        /// How.
+        status: ExitStatus,
+        /// Whether it came to its report.
+        reported: bool,
+        /// The report, or what it wrote instead, and what it said.
+        said: String,
+    },
+    /// The script has panicked.
+    Script(Box<dyn Any + Send>),
+}
+
+/// What a statement came to.
+#[derive(Debug)]
+pub(super) struct Answer(std::vec::IntoIter<String>);
+
+impl Answer {
+    pub(super) fn text(&mut self) -> String {
+        self.0.next().expect("Heisen answers with too little")
+    }
+
+    pub(super) fn number(&mut self) -> u64 {
+        self.text().parse().expect("Heisen answers with a number")
+    }
+
+    pub(super) fn thread(&mut self) -> Thread {
+        Thread(self.number() as usize)
+    }
+
+    pub(super) fn bool(mut self) -> bool {
+        self.text() == "true"
+    }
+}
+
+/// Has a statement evaluated. Does not return if the script is over by that.
+#[track_caller]
+pub(super) fn ask(statement: String) -> Answer {
+    let place = Location::caller();
+    let answer =
+        SESSION.with_borrow_mut(|session| session.as_mut().map(|session| session.ask(place, &statement)));
+    match answer {
+        Some(Some(answer)) => answer,
+        Some(None) => resume_unwind(Box::new(Left)),
+        None => panic!(
+            "what is in heisen::script belongs into the script of a #[heisen::test(script = …)], and into the thread that it is run by"
+        ),
+    }
+}
+
+impl Session {
+    fn ask(&mut self, place: &Location<'_>, statement: &str) -> Option<Answer> {
+        if self.left {
+            return None;
+        }
+        let line = format!("call\t{}:{}\t{statement}", place.file(), place.line());
+        let answer = self.say(&line).and_then(|()| self.hear());
+        let mut fields = answer.as_deref().unwrap_or_default().split('\t');
+        if fields.next() != Some("value") {
+            // `stop`, or Heisen has gone, which will show.
+            self.left = true;
+            return None;
+        }
+        Some(Answer(fields.map(unescaped).collect::<Vec<_>>().into_iter()))
+    }
+
+    fn say(&mut self, line: &str) -> Option<()> {
+        self.to.write_all(format!("{line}\n").as_bytes()).ok()
+    }
+
+    fn hear(&mut self) -> Option<String> {
+        let mut line = String::new();
+        self.from.read_line(&mut line).ok()?;
+        line.strip_suffix('\n').map(str::to_owned)
+    }
+}
+
+/// Has a script run for `heisen script --remote`, whose standard streams are pipes, until it ends.
+pub(crate) fn follow(mut child: Child, script: &dyn Fn()) -> Ended {
+    let (to, from, words) = match (child.stdin.take(), child.stdout.take(), child.stderr.take()) {
+        (Some(to), Some(from), Some(words)) => (to, BufReader::new(from), words),
+        _ => panic!("the standard streams of heisen are no pipes"),
+    };
+    // Read by a thread, or Heisen would have to wait when it says much.
+    let words = std::thread::spawn(move || text(words));
+    SESSION.set(Some(Session { to, from, left: false }));
+    loop {
+        let line = SESSION.with_borrow_mut(|session| session.as_mut().and_then(Session::hear));
+        match line.as_deref() {
+            Some("begin") => {
+                if let Err(panic) = once(script) {
+                    // The end of our pipe is the end of everything there.
+                    SESSION.take();
+                    let _ = (child.wait(), words.join());
+                    return Ended::Script(panic);
+                }
+            }
+            // Said in the middle of a script that was caught, or after its last statement.
+            Some("stop") => {}
+            other => return ended(child, other, words),
+        }
+    }
+}
+
+/// Runs a script once.
+fn once(script: &dyn Fn()) -> Result<(), Box<dyn Any + Send>> {
+    let set =
+        |left: bool| SESSION.with_borrow_mut(|session| session.as_mut().map(|session| session.left = left));
+    set(false);
+    match catch_unwind(AssertUnwindSafe(script)) {
+        Ok(()) => {
+            SESSION.with_borrow_mut(|session| {
+                session.as_mut().filter(|session| !session.left).map(|session| session.say("done"))
+            });
+            Ok(())
+        }
+        Err(panic) if panic.is::<Left>() => Ok(()),
+        Err(panic) => Err(panic),
+    }
+}
+
+/// Takes what is left to be read: after `end` that is the report. `last` is what was heard last.
+fn ended(mut child: Child, last: Option<&str>, words: JoinHandle<String>) -> Ended {
+    let reported = last == Some("end");
+    let first = last.filter(|_| !reported);
+    let mut said = first.map_or(String::new(), |line| format!("{line}\n"));
+    // What we write is open until then: its end would be an interruption.
+    if let Some(session) = SESSION.take() {
+        said += &text(session.from);
+        drop(session.to);
+    }
+    let status = child.wait().expect("a child can be waited for");
+    said += &words.join().unwrap_or_default();
+    Ended::Heisen { status, reported, said }
+}
+
+/// All that there is to read.
+fn text(mut from: impl Read) -> String {
+    let mut bytes = Vec::new();
+    let _ = from.read_to_end(&mut bytes);
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// A field as it was before it had to fit into a line.
+fn unescaped(field: &str) -> String {
+    let mut out = String::new();
+    let mut chars = field.chars();
+    while let Some(c) = chars.next() {
+        out.push(match c {
+            '\\' => match chars.next() {
+                Some('t') => '\t',
+                Some('n') => '\n',
+                Some('r') => '\r',
+                other => other.unwrap_or('\\'),
+            },
+            c => c,
+        });
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields() {
+        assert_eq!(unescaped("a\\tb\\\\n\\nc\\r"), "a\tb\\n\nc\r");
+    }
+
+    #[test]
+    fn out_of_place() {
+        let panic = catch_unwind(|| ask("exists()".to_owned())).expect_err("nobody answers");
+        let said = panic.downcast_ref::<&str>().expect("words");
+        assert!(said.contains("belongs into the script"), "{said}");
+    }
+}

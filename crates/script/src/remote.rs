@@ -1,0 +1,314 @@
+//! A script that is run elsewhere and comes one statement at a time: a function in Rust, next to the test that it is about.
+//! The crate `heisen` (its module `script`) is the other end.
+//!
+//! We write a line, the other end answers with a line, until the script is over; fields are separated by tabs. Statements are
+//! expressions of the language, so nothing in it has to be told twice.
+//!
+//! | we write | then the other end |
+//! | --- | --- |
+//! | `begin` | begins the script, and writes as follows |
+//! | `value`, with fields | goes on with what its statement came to |
+//! | `stop` | leaves the script where it is, and writes nothing more until the next `begin` |
+//! | `end` | shows what follows, up to the end of our output |
+//!
+//! | it writes | and we |
+//! | --- | --- |
+//! | `call`, a place in its source, a statement | evaluate the statement |
+//! | `done` | let the program run to its end |
+
+use crate::event::Event;
+use crate::language::{Shared, Thread, terminated};
+use crate::run::{Run, Stop};
+use crate::source::Source;
+use crate::threads::Threads;
+use heisen_engine::error::Error;
+use heisen_engine::patch::Named;
+use rhai::{Array, Dynamic, Engine, EvalAltResult, INT, Position, Scope};
+use std::cell::RefCell;
+use std::io::{BufRead, Write};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// Statements without the program being asked to go on, after which a script is taken for an endless loop.
+const MOST_STATEMENTS: u64 = 200_000;
+/// How soon an interruption is noticed while the other end computes.
+const GLANCE: Duration = Duration::from_millis(50);
+
+/// The other end.
+pub struct Remote {
+    lines: Receiver<String>,
+    stop: Arc<AtomicBool>,
+    told: RefCell<Told>,
+    /// The events that statements of this execution came to: the other end knows them by their numbers.
+    events: Rc<RefCell<Vec<Event>>>,
+}
+
+/// What is known of the other end.
+struct Told {
+    output: Box<dyn Write>,
+    /// Places in its source, by their numbers less one.
+    places: Vec<String>,
+    /// Functions and lines that it names, and where it did so first.
+    named: Vec<(Named, usize)>,
+}
+
+impl std::fmt::Debug for Remote {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Remote").field("places", &self.told.borrow().places).finish_non_exhaustive()
+    }
+}
+
+impl Remote {
+    /// Listens to `input` and writes to `output`. When the input ends the other end has gone, which sets `stop`.
+    pub fn new(
+        input: impl BufRead + Send + 'static,
+        output: impl Write + 'static,
+        stop: Arc<AtomicBool>,
+    ) -> Remote {
+        let (send, lines) = channel();
+        let gone = stop.clone();
+        // A thread of its own, so that we hear of it in the middle of a wait, too.
+        std::thread::spawn(move || {
+            for line in input.lines().map_while(Result::ok) {
+                if send.send(line).is_err() {
+                    return;
+                }
+            }
+            gone.store(true, Relaxed);
+        });
+        let told = Told { output: Box::new(output), places: Vec::new(), named: Vec::new() };
+        Remote { lines, stop, told: RefCell::new(told), events: Rc::default() }
+    }
+
+    /// A place by its number.
+    pub fn place(&self, number: usize) -> String {
+        self.told.borrow().places.get(number.wrapping_sub(1)).cloned().unwrap_or_default()
+    }
+
+    /// Where something was named first.
+    pub fn place_of(&self, name: &str) -> Option<usize> {
+        self.told.borrow().named.iter().find(|(named, _)| named.name() == name).map(|(_, place)| *place)
+    }
+
+    /// All executions are over.
+    pub fn end(&self) {
+        // Somebody who is not there any more need not be told.
+        let _ = self.say("end");
+    }
+
+    /// What only statements need: threads and events by their numbers.
+    pub fn register(&self, engine: &mut Engine) {
+        let events = self.events.clone();
+        engine
+            .register_fn("t", |number: INT| Thread(number as usize))
+            .register_fn("threads", |numbers: Array| Threads {
+                any: false,
+                list: numbers.into_iter().filter_map(|n| n.as_int().ok()).map(|n| n as usize).collect(),
+            })
+            .register_fn("event", move |number: INT| {
+                events.borrow().get(number as usize).cloned().unwrap_or_default()
+            });
+    }
+
+    /// Runs the script once.
+    pub fn run(
+        &self,
+        engine: &Engine,
+        scope: &mut Scope<'_>,
+        state: &Shared,
+    ) -> Result<(), Box<EvalAltResult>> {
+        self.events.borrow_mut().clear();
+        let ran = self.say("begin").and_then(|()| self.statements(engine, scope, state));
+        let Err(refused) = ran else { return Ok(()) };
+        // If nobody hears it, that is known already or will be soon.
+        let _ = self.say("stop");
+        Err(match refused {
+            Refused::Rhai(error) => error,
+            Refused::Stop(stop) => {
+                let mut state = state.borrow_mut();
+                state.stopped = Some((stop, state.place));
+                terminated(Position::NONE)
+            }
+        })
+    }
+
+    fn statements(&self, engine: &Engine, scope: &mut Scope<'_>, state: &Shared) -> Result<(), Refused> {
+        let (mut orders, mut idle) = (state.borrow().run.orders, 0);
+        loop {
+            let line = self.hear()?;
+            let mut fields = line.splitn(3, '\t');
+            let (place, statement) = match (fields.next(), fields.next(), fields.next()) {
+                (Some("done"), None, None) => {
+                    state.borrow_mut().place = None;
+                    return Ok(());
+                }
+                (Some("call"), Some(place), Some(statement)) => (place, statement),
+                _ => return Err(Stop::Wrong(format!("{line:?} is no statement")).into()),
+            };
+            let place = self.told.borrow_mut().number(place);
+            state.borrow_mut().place = Some(place);
+            if state.borrow().run.orders == orders {
+                idle += 1;
+            } else {
+                (orders, idle) = (state.borrow().run.orders, 0);
+            }
+            if idle > MOST_STATEMENTS {
+                return Err(
+                    Stop::Wrong("an endless loop: nothing is asked of the program any more".into()).into()
+                );
+            }
+            self.marked(&state.borrow().run, statement, place)?;
+            let value = engine.eval_with_scope::<Dynamic>(scope, statement).map_err(|error| {
+                if let Some((Stop::Names(names), _)) = &state.borrow().stopped {
+                    self.told.borrow_mut().name(names, place);
+                }
+                Refused::Rhai(error)
+            })?;
+            let answer = self.value(engine, &state.borrow().run, value)?;
+            self.say(&answer)?;
+        }
+    }
+
+    /// All that a statement names must be marked in the program, or it is started anew; that is seldom, if it is done for all of
+    /// them at once.
+    fn marked(&self, run: &Run, statement: &str, place: usize) -> Result<(), Refused> {
+        let named = Source::new(statement).named.into_iter().map(|(named, _)| named);
+        let missing: Vec<Named> = named.filter(|named| run.number(named).is_err()).collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        self.told.borrow_mut().name(&missing, place);
+        Err(Stop::Names(missing).into())
+    }
+
+    /// What a statement came to, as a line.
+    fn value(&self, engine: &Engine, run: &Run, value: Dynamic) -> Result<String, Refused> {
+        let values = match value.try_cast_result::<Array>() {
+            Ok(array) => array,
+            Err(value) if value.is_unit() => Vec::new(),
+            Err(value) => vec![value],
+        };
+        let mut line = "value".to_owned();
+        for value in values {
+            let kind = engine.map_type_name(value.type_name());
+            let wrong = || Stop::Wrong(format!("a statement gives a value of type {kind}"));
+            for field in self.fields(run, value).ok_or_else(wrong)? {
+                line.push('\t');
+                line.push_str(&escaped(&field));
+            }
+        }
+        Ok(line)
+    }
+
+    /// A value, if it is one that can be told. An event gets a number.
+    fn fields(&self, run: &Run, value: Dynamic) -> Option<Vec<String>> {
+        if value.is_bool() || value.is_int() || value.is_string() {
+            return Some(vec![value.to_string()]);
+        }
+        let value = match value.try_cast_result::<Thread>() {
+            Ok(thread) => return Some(vec![thread.0.to_string()]),
+            Err(value) => value,
+        };
+        let event = value.try_cast::<Event>()?;
+        let mut events = self.events.borrow_mut();
+        let mut fields =
+            vec![events.len().to_string(), event.word().to_owned(), run.function(&event).to_owned()];
+        let numbers = [
+            event.thread as u64,
+            event.address,
+            event.size,
+            event.value,
+            event.args[0],
+            event.args[1],
+            event.returned,
+            event.caller,
+            event.control(),
+        ];
+        fields.extend(numbers.map(|number| number.to_string()));
+        events.push(event);
+        Some(fields)
+    }
+
+    fn hear(&self) -> Result<String, Refused> {
+        loop {
+            match self.lines.recv_timeout(GLANCE) {
+                Ok(line) => return Ok(line),
+                Err(RecvTimeoutError::Timeout) if !self.stop.load(Relaxed) => {}
+                Err(_) => return Err(Stop::Engine(Error::Interrupted).into()),
+            }
+        }
+    }
+
+    fn say(&self, line: &str) -> Result<(), Refused> {
+        let output = &mut self.told.borrow_mut().output;
+        let said = writeln!(output, "{line}").and_then(|()| output.flush());
+        said.map_err(|_| Stop::Engine(Error::Interrupted).into())
+    }
+}
+
+impl Told {
+    /// These are named in this place.
+    fn name(&mut self, names: &[Named], place: usize) {
+        for name in names {
+            if !self.named.iter().any(|(known, _)| known == name) {
+                self.named.push((name.clone(), place));
+            }
+        }
+    }
+
+    /// The number of a place.
+    fn number(&mut self, place: &str) -> usize {
+        let known = self.places.iter().position(|known| known == place);
+        1 + known.unwrap_or_else(|| {
+            self.places.push(place.to_owned());
+            self.places.len() - 1
+        })
+    }
+}
+
+/// Why the script does not go on: the program's reasons, or rhai's.
+enum Refused {
+    Stop(Stop),
+    Rhai(Box<EvalAltResult>),
+}
+
+impl From<Stop> for Refused {
+    fn from(stop: Stop) -> Refused {
+        Refused::Stop(stop)
+    }
+}
+
+/// A field in which no tab and no end of a line is left.
+fn escaped(field: &str) -> String {
+    field.replace('\\', "\\\\").replace('\t', "\\t").replace('\n', "\\n").replace('\r', "\\r")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_stay_in_their_line() {
+        assert_eq!(escaped("a\tb\\n\nc\r"), "a\\tb\\\\n\\nc\\r");
+    }
+
+    #[test]
+    fn places_have_numbers() {
+        let remote = Remote::new(std::io::empty(), std::io::sink(), Arc::default());
+        let number = |place: &str| remote.told.borrow_mut().number(place);
+        assert_eq!((number("a.rs:1"), number("b.rs:2"), number("a.rs:1")), (1, 2, 1));
+        assert_eq!((remote.place(2).as_str(), remote.place(0).as_str()), ("b.rs:2", ""));
+    }
+
+    #[test]
+    fn who_has_gone_is_noticed() {
+        let stop = Arc::new(AtomicBool::new(false));
+        let remote = Remote::new("done\n".as_bytes(), std::io::sink(), stop.clone());
+        assert!(matches!(remote.hear(), Ok(line) if line == "done"));
+        assert!(matches!(remote.hear(), Err(Refused::Stop(Stop::Engine(Error::Interrupted)))));
+        assert!(stop.load(Relaxed));
+    }
+}
