@@ -15,7 +15,10 @@
 //! | `processes` | what it can say of the processes of a system |
 //! | `words` | what an execution has come to, in words |
 //! | `language` | the words of the language, for rhai |
+//! | `names` | the names of its functions, for messages |
 //! | `library` | functions made of `select`, `release` and `choose`: figure 8 of the paper, and the patterns of section 5.1 |
+//! | `promises` | what it can say of decisions that are none of threads |
+//! | [`record`] | an execution along a schedule, as a script would see it |
 //! | [`generate`] | a script from a finding |
 //! | [`test`] | the executions of a script, one after the other |
 
@@ -23,9 +26,12 @@ pub mod event;
 pub mod generate;
 mod language;
 mod library;
+mod names;
 pub mod oracle;
 pub mod predicate;
 mod processes;
+mod promises;
+pub mod record;
 pub mod run;
 pub mod source;
 pub mod subject;

@@ -1,6 +1,7 @@
 //! A script, run with one execution after the other until its choices are exhausted, a bug is found, or a limit is reached.
 
 use crate::language::{self, State};
+use crate::names::FUNCTIONS;
 use crate::oracle::{Oracle, Order};
 use crate::run::{Run, Stop};
 use crate::source;
@@ -222,7 +223,8 @@ impl Test<'_> {
         Ok(found)
     }
 
-    fn start(&self, named: &[Named], oracle: Oracle) -> Result<(Rc<RefCell<State>>, Engine, AST)> {
+    /// What the script is run with, in which these places are marked.
+    pub(crate) fn subject(&self, named: &[Named], oracle: Oracle) -> Result<Run> {
         let mut limits = self.limits.clone();
         limits.in_process = false;
         let with_line = |error| match error {
@@ -247,6 +249,11 @@ impl Test<'_> {
         };
         let mut run = Run::new(subject, named.to_vec(), oracle);
         run.reduces = self.reduce;
+        Ok(run)
+    }
+
+    fn start(&self, named: &[Named], oracle: Oracle) -> Result<(Rc<RefCell<State>>, Engine, AST)> {
+        let run = self.subject(named, oracle)?;
         let state = Rc::new(RefCell::new(State::new(run)));
         let engine = language::engine(&state);
         let ast = engine.compile(&self.source.text).map_err(|error| {
@@ -292,7 +299,7 @@ impl Test<'_> {
     }
 
     /// Whether what has ended went wrong.
-    fn judge(&self, run: &mut Run) -> Option<Verdict> {
+    pub(crate) fn judge(&self, run: &mut Run) -> Option<Verdict> {
         match &mut run.subject {
             Subject::Unit(..) => run.end.as_ref().and_then(|end| judge(end, self.expected)),
             Subject::System(system) => system.judge(self.expected),
@@ -362,9 +369,11 @@ impl Test<'_> {
     }
 }
 
-/// Whether two executions went wrong in the same way. Of a deadlock more is known after a close look.
-fn is_same(one: &Verdict, other: &Verdict) -> bool {
-    one.kind == other.kind && (one.kind == FindingKind::Deadlock || one.message == other.message)
+/// Whether two executions went wrong in the same way. Of a deadlock more is known after a close look; how long a program has run that does
+/// not end is no matter.
+pub(crate) fn is_same(one: &Verdict, other: &Verdict) -> bool {
+    let endless = [FindingKind::Deadlock, FindingKind::Livelock, FindingKind::GoodSamaritan];
+    one.kind == other.kind && (endless.contains(&one.kind) || one.message == other.message)
 }
 
 /// An error of rhai's own.
@@ -373,7 +382,12 @@ fn refused(error: &EvalAltResult) -> (Stop, Option<usize>) {
     let text = match error.unwrap_inner() {
         EvalAltResult::ErrorFunctionNotFound(call, _) => {
             let name = call.split(" (").next().unwrap_or(call);
-            format!("there is no function {name} for these arguments: {call}")
+            let is_known = FUNCTIONS.contains(&name);
+            let all = FUNCTIONS.iter().map(|known| (*known).to_owned());
+            match language::unknown("function", name, all) {
+                nearest if !is_known && nearest.contains(';') => nearest,
+                _ => format!("there is no function {name} for these arguments: {call}"),
+            }
         }
         EvalAltResult::ErrorVariableNotFound(name, _) => format!("there is no variable {name}"),
         other => {
