@@ -1,6 +1,8 @@
 //! What the tests of the command share: the executable, directories, compiled programs.
 #![allow(dead_code)]
 
+pub mod stated;
+
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
