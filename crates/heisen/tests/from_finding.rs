@@ -53,9 +53,11 @@ fn holds((path, kind, options): &Buggy, runs: usize) {
     let copy = directory.path().join(path.file_name().expect("a name"));
     let name = copy.to_str().expect("a plain path");
     let text = std::fs::read_to_string(path).expect("the example");
+    // What some include.
+    for other in ["work_stealing.h", "philosophers.c"] {
+        std::fs::copy(root().join("examples/c").join(other), directory.path().join(other)).expect("copied");
+    }
     std::fs::write(&copy, &text).expect("written");
-    let header = "work_stealing.h";
-    std::fs::copy(root().join("examples/c").join(header), directory.path().join(header)).expect("copied");
     let args: Vec<&str> = options.iter().map(String::as_str).chain([name]).collect();
     let json = check_json(directory.path(), &args);
     let schedule = json["findings"][0]["schedule"].as_str().unwrap_or_else(|| panic!("{name}: {json:#}"));

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{heisen, root, run, scratch};
+use common::{check_json, heisen, root, run, scratch};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -237,7 +237,7 @@ fn events_are_counted() {
 /// early, and whether an allocation failed.
 const DECIDES: &str = "#include <heisen.h>\n#include <pthread.h>\n#include <stdlib.h>\n\
     static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\nstatic pthread_cond_t c = PTHREAD_COND_INITIALIZER;\n\
-    static int first, go;\n\
+    static int first, go;\nvoid *one, *other;\n\
     static void *work(void *number) {\n\
         pthread_mutex_lock(&m);\n\
         pthread_cond_wait(&c, &m);\n\
@@ -250,7 +250,7 @@ const DECIDES: &str = "#include <heisen.h>\n#include <pthread.h>\n#include <stdl
         pthread_t t[2];\n\
         for (long i = 0; i < 2; i++) pthread_create(&t[i], 0, work, (void *)(i + 1));\n\
         int chosen = heisen_choose(3) + heisen_choose(3);\n\
-        void *one = malloc(1), *other = malloc(1);\n\
+        one = malloc(1); other = malloc(1);\n\
         int lost = !one + 2 * !other;\n\
         heisen_point_at(1);\n\
         pthread_mutex_lock(&m); go = 1; pthread_cond_signal(&c); pthread_mutex_unlock(&m);\n\
@@ -262,22 +262,24 @@ const DECIDES: &str = "#include <heisen.h>\n#include <pthread.h>\n#include <stdl
 
 #[test]
 fn decisions_that_are_none_of_threads() {
+    // Both threads wait, and the main thread is about to signal.
     let both = "let main = wait_for_thread(any, at_control(1));\n\
-                let [a, b] = wait_for_distinct_threads(2, operation(\"cond_wait\"));\n\
-                for t in [a, b] { run_until(t, operation(\"cond_wait\")); }\n";
+                let a = wait_for_thread(any - main, operation(\"cond_wait\"), 2);\n\
+                let b = wait_for_thread(any - [main, a], operation(\"cond_wait\"), 2);\n";
+    let signalled = "run_until(main, at_control(2));\n";
     let cases = [
-        ("", "", 20),
-        ("", "let_wake(main, b);", 40),
-        ("", "let_wake(any, b);", 40),
-        ("let_choose(any, 2);", "", 28),
-        ("let_choose(any, 2); let_choose(any, 1);", "", 32),
-        ("let_choose(any, 1, 2);", "", 24),
-        ("let_fail(any, \"malloc\");", "", 21),
-        ("let_fail(any, \"malloc\", 2);", "", 22),
-        ("let_wake_early(any);", "run_until(a, locks() | ends());", 80),
+        ("", "", "run_until(a, ends());", 20),
+        ("", "let_wake(main, b);", "run_until(b, ends());", 40),
+        ("", "let_wake(any, b);", "run_until(b, ends());", 40),
+        ("let_choose(any, 2);", "", "", 28),
+        ("let_choose(any, 2); let_choose(any, 1);", "", "", 32),
+        ("let_choose(any, 1, 2);", "", "", 24),
+        ("let_fail(any, \"malloc\");", "", "", 21),
+        ("let_fail(any, \"malloc\", 2);", "", "", 22),
+        ("let_wake_early(any);", "run_until(a, ends());", "", 80),
     ];
-    for (before, after, expected) in cases {
-        let text = format!("{before}\n{both}{after}\nrun_until(main, at_control(2));\n");
+    for (first, before, after, expected) in cases {
+        let text = format!("{first}\n{both}{before}\n{signalled}{after}\n");
         let (code, json, said) = script(&text, DECIDES, &["--expect-exit", &expected.to_string()]);
         assert_eq!((code, &json["executions"]), (0, &1.into()), "{text}{said}{json:#}");
     }
@@ -411,7 +413,7 @@ fn bad_scripts() {
         ("\nfoo(1);", "line 2: there is no function foo for these arguments: foo (i64)"),
         ("\nrun_util(1);", "line 2: there is no function run_util; did you mean run_until?"),
         ("\nrun_until(1);", "line 2: there is no function run_until for these arguments: run_until (i64)"),
-        ("\nrun_until(1, ends(), 0);", "line 2: 0 is no number of events"),
+        ("\nwait_for_thread(any, ends(), 0);", "line 2: 0 is no number of events"),
         (
             "\nwait_for_thread(any, reads(\"all.in[2]\"));",
             "line 2: all.in[2]: there is no [2], only [0] to [1]",
@@ -536,6 +538,14 @@ fn scripts_from_bad_schedules() {
     let schedule = schedule_of(directory.path(), &root().join("examples/c/account.c"));
     fails(&["--from", &schedule, "-o", "."], &["is a directory"]);
     fails(&["--from", &schedule, "-o", "nowhere/s.rhai"], &["nowhere is not a directory"]);
+    // What no execution under a script shows.
+    let racing = "#include <pthread.h>\nstatic int n;\nstatic void *work(void *a) { n++; return a; }\n\
+        int main(void) { pthread_t t; pthread_create(&t, 0, work, 0); n++; return pthread_join(t, 0); }\n";
+    std::fs::write(directory.path().join("p.c"), racing).expect("written");
+    let json = check_json(directory.path(), &["--races", "p.c"]);
+    assert_eq!(json["findings"][0]["kind"], "data-race", "{json:#}");
+    let race = json["findings"][0]["schedule"].as_str().expect("a schedule");
+    fails(&["--from", race], &["is about a data race"]);
     // A program in which the bug is no more.
     let text = std::fs::read_to_string(directory.path().join(&schedule)).expect("the schedule");
     let other: String =

@@ -168,7 +168,7 @@ impl<'r> Draft<'r> {
         }
     }
 
-    /// The best way to say an event, and the how manieth it is.
+    /// The best way to say an event, and which of those that this means it is, counted from 1.
     fn say(&self, place: &Place, thread: usize, at: usize, first: bool) -> Option<(&'r Wording, usize)> {
         let events = &self.recording.events;
         let known = place.known.iter().find(|(known, _)| *known == thread);
