@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{heisen, root, run, scratch};
+use common::{check_json, heisen, root, run, scratch};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -215,6 +215,86 @@ fn a_program_that_is_not_instrumented() {
     assert!(said.contains("line 2: the program is not instrumented") && said.contains("heisen cc"), "{said}");
 }
 
+/// The n-th event, of a thread or of anyone.
+#[test]
+fn events_are_counted() {
+    // Each thread passes three points; the second is done before it is held at the third.
+    let text = format!(
+        "{BOTH}run_until(a, at_control(), 3);\nassert(select(a).control == 2);\nrun_until([a, b], ends());\n"
+    );
+    clean(&text, &points(3), &[]);
+    // By default T1 passes its points before T2 comes to any.
+    for (nth, thread) in [(1, 1), (2, 2)] {
+        let text =
+            format!("let t = wait_for_thread(any, at_control(1), {nth});\nassert(t.number == {thread});\n");
+        clean(&text, &points(3), &[]);
+    }
+    let (code, json, _) = script("wait_for_thread(any, at_control(1), 3);", &points(3), &[]);
+    assert_eq!((code, &json["infeasible"]), (4, &1.into()), "{json:#}");
+}
+
+/// A program that ends with a number that tells which of its threads was woken first, what was chosen, whether a wait ended
+/// early, and whether an allocation failed.
+const DECIDES: &str = "#include <heisen.h>\n#include <pthread.h>\n#include <stdlib.h>\n\
+    static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\nstatic pthread_cond_t c = PTHREAD_COND_INITIALIZER;\n\
+    static int first, go;\nvoid *one, *other;\n\
+    static void *work(void *number) {\n\
+        pthread_mutex_lock(&m);\n\
+        pthread_cond_wait(&c, &m);\n\
+        if (!go && !first) first = 4;\n\
+        if (!first) first = (int)(long)number;\n\
+        pthread_mutex_unlock(&m);\n\
+        return 0;\n\
+    }\n\
+    int main(void) {\n\
+        pthread_t t[2];\n\
+        for (long i = 0; i < 2; i++) pthread_create(&t[i], 0, work, (void *)(i + 1));\n\
+        int chosen = heisen_choose(3) + heisen_choose(3);\n\
+        one = malloc(1); other = malloc(1);\n\
+        int lost = !one + 2 * !other;\n\
+        heisen_point_at(1);\n\
+        pthread_mutex_lock(&m); go = 1; pthread_cond_signal(&c); pthread_mutex_unlock(&m);\n\
+        heisen_point_at(2);\n\
+        pthread_cond_broadcast(&c);\n\
+        for (int i = 0; i < 2; i++) pthread_join(t[i], 0);\n\
+        return first * 20 + chosen * 4 + lost;\n\
+    }\n";
+
+#[test]
+fn decisions_that_are_none_of_threads() {
+    // Both threads wait, and the main thread is about to signal.
+    let both = "let main = wait_for_thread(any, at_control(1));\n\
+                let a = wait_for_thread(any - main, operation(\"cond_wait\"), 2);\n\
+                let b = wait_for_thread(any - [main, a], operation(\"cond_wait\"), 2);\n";
+    let signalled = "run_until(main, at_control(2));\n";
+    let cases = [
+        ("", "", "run_until(a, ends());", 20),
+        ("", "let_wake(main, b);", "run_until(b, ends());", 40),
+        ("", "let_wake(any, b);", "run_until(b, ends());", 40),
+        ("let_choose(any, 2);", "", "", 28),
+        ("let_choose(any, 2); let_choose(any, 1);", "", "", 32),
+        ("let_choose(any, 1, 2);", "", "", 24),
+        ("let_fail(any, \"malloc\");", "", "", 21),
+        ("let_fail(any, \"malloc\", 2);", "", "", 22),
+        ("let_wake_early(any);", "run_until(a, ends());", "", 80),
+    ];
+    for (first, before, after, expected) in cases {
+        let text = format!("{first}\n{both}{before}\n{signalled}{after}\n");
+        let (code, json, said) = script(&text, DECIDES, &["--expect-exit", &expected.to_string()]);
+        assert_eq!((code, &json["executions"]), (0, &1.into()), "{text}{said}{json:#}");
+    }
+    // Nobody can promise what threads that run free will do.
+    let (code, _, said) = script("let_wake_early(any);", DECIDES, &["--system"]);
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("nobody can promise"), "{said}");
+}
+
+#[test]
+fn what_is_printed_has_its_line() {
+    let (_, json, said) = script("\nprint(1 + 1);\nassert(false);", &points(1), &[]);
+    assert_eq!(json["found"]["trail"][0], json!({"line": 2, "what": "2"}), "{said}{json:#}");
+}
+
 #[test]
 fn tests_that_ask_for_one_execution() {
     let (code, json, _) = script("exists();\nwait_for_thread(any, at_control(1));", &points(2), &[]);
@@ -330,7 +410,23 @@ fn bad_scripts() {
     let program = points(2);
     let cases = [
         ("\nlet a = ;", "line 2: Unexpected ';'"),
-        ("\nfoo(1);", "line 2: there is no function foo"),
+        ("\nfoo(1);", "line 2: there is no function foo for these arguments: foo (i64)"),
+        ("\nrun_util(1);", "line 2: there is no function run_util; did you mean run_until?"),
+        ("\nrun_until(1);", "line 2: there is no function run_until for these arguments: run_until (i64)"),
+        ("\nwait_for_thread(any, ends(), 0);", "line 2: 0 is no number of events"),
+        (
+            "\nwait_for_thread(any, reads(\"all.in[2]\"));",
+            "line 2: all.in[2]: there is no [2], only [0] to [1]",
+        ),
+        ("\nlet_fail(any, \"maloc\");", "line 2: there is no fault maloc; did you mean malloc?"),
+        ("\nlet_fail(1, \"malloc\");", "line 2: a thread or an array of threads is needed"),
+        (
+            "let [a, b] = wait_for_distinct_threads(2, starts());\nlet_wake_early([a, b]);",
+            "line 2: one thread is needed, or any",
+        ),
+        ("\nlet_wake_early(any, 0);", "line 2: 0 is no number of decisions"),
+        ("\nlet_choose(any, -1);", "line 2: -1 is no value of heisen_choose"),
+        ("for i in 0..99 { let_wake_early(any); }", "line 1: 64 promises are the most"),
         ("\nx + 1;", "line 2: there is no variable x"),
         (
             "\nwait_for_thread(any, enters(\"ad\"));",
@@ -430,39 +526,6 @@ fn schedule_of(directory: &Path, program: &Path) -> String {
     json["findings"][0]["schedule"].as_str().expect("a schedule").to_owned()
 }
 
-/// A script that is made of a finding is short, and leads to the bug again after the program has changed elsewhere.
-#[test]
-fn scripts_from_findings() {
-    for name in
-        ["account", "figure1", "lock_order", "philosophers", "treiber", "lost_wakeup", "bluetooth", "once"]
-    {
-        let directory = scratch();
-        let text =
-            std::fs::read_to_string(root().join("examples/c").join(name).with_extension("c")).expect("it");
-        let program = directory.path().join("p.c");
-        std::fs::write(&program, &text).expect("written");
-        let schedule = schedule_of(directory.path(), &program);
-        let ran = run(heisen(directory.path()).args(["script", "--from", &schedule, "-o", "s.rhai"]));
-        assert_eq!(ran.code, 0, "{name}: {}", ran.err);
-        assert!(ran.out.ends_with("fails in 100 runs of 100\n"), "{name}: {}", ran.out);
-        let script = std::fs::read_to_string(directory.path().join("s.rhai")).expect("the script");
-        assert!((2..=10).contains(&script.lines().count()), "{name}: {script}");
-        // Other lines, another size, other addresses.
-        let edited = format!(
-            "static int unrelated[100];\n\n\n__attribute__((constructor)) static void elsewhere(void) {{ unrelated[3] = 4; }}\n{text}"
-        );
-        std::fs::write(&program, edited).expect("written");
-        for _ in 0..3 {
-            let (code, json, said) = scripted(directory.path(), &["s.rhai", "p.c"]);
-            assert_eq!(
-                (code, &json["found"]["repeats"]),
-                (1, &true.into()),
-                "{name}: {script}{said}{json:#}"
-            );
-        }
-    }
-}
-
 #[test]
 fn scripts_from_bad_schedules() {
     let directory = scratch();
@@ -475,6 +538,14 @@ fn scripts_from_bad_schedules() {
     let schedule = schedule_of(directory.path(), &root().join("examples/c/account.c"));
     fails(&["--from", &schedule, "-o", "."], &["is a directory"]);
     fails(&["--from", &schedule, "-o", "nowhere/s.rhai"], &["nowhere is not a directory"]);
+    // What no execution under a script shows.
+    let racing = "#include <pthread.h>\nstatic int n;\nstatic void *work(void *a) { n++; return a; }\n\
+        int main(void) { pthread_t t; pthread_create(&t, 0, work, 0); n++; return pthread_join(t, 0); }\n";
+    std::fs::write(directory.path().join("p.c"), racing).expect("written");
+    let json = check_json(directory.path(), &["--races", "p.c"]);
+    assert_eq!(json["findings"][0]["kind"], "data-race", "{json:#}");
+    let race = json["findings"][0]["schedule"].as_str().expect("a schedule");
+    fails(&["--from", race], &["is about a data race"]);
     // A program in which the bug is no more.
     let text = std::fs::read_to_string(directory.path().join(&schedule)).expect("the schedule");
     let other: String =

@@ -3,7 +3,7 @@
 
 use crate::race::order::{key, space};
 use crate::sched::{S, me, thread};
-use crate::{choose, touch};
+use crate::{choose, script, touch};
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use heisen_trace::{DecisionKind, Fault, Op};
@@ -71,32 +71,35 @@ pub fn begin(spurious: u32, faults: u32, kinds: u32) {
     arm();
 }
 
-fn arm() {
+/// Tells allocations whether they have to ask.
+pub fn arm() {
     // If every touch counts, also that there is nothing left does.
     let may =
         (B.faults.get() > 0 || B.shared.get() && touch::wanted()) && B.kinds.get() & Fault::Malloc.bit() != 0;
-    set_may_fail(may);
+    set_may_fail(may || script::promises_any(DecisionKind::Fault));
 }
 
 /// Whether there may be faults at all.
 #[inline]
 pub fn faults_are_left() -> bool {
-    B.faults.get() > 0
+    B.faults.get() > 0 || script::promises_any(DecisionKind::Fault)
 }
 
 /// Whether the call that the running thread is in fails though it could succeed: a decision while the budget lasts. What
-/// the report says of it is what the thread was last [about to do](crate::sched::Thread::about_to).
+/// the report says of it is what the thread was last [about to do](crate::sched::Thread::about_to). What a script has promised
+/// needs no budget.
 #[inline]
 pub fn fault(which: Fault) -> bool {
-    (B.faults.get() > 0 || B.shared.get()) && decide_fault(which)
+    (B.faults.get() > 0 || B.shared.get() || script::promises_any(DecisionKind::Fault)) && decide_fault(which)
 }
 
 #[cold]
 fn decide_fault(which: Fault) -> bool {
-    if B.kinds.get() & which.bit() == 0 || !S.active.get() || !S.running.get() {
+    let promised = script::promises_any(DecisionKind::Fault);
+    if B.kinds.get() & which.bit() == 0 && !promised || !S.active.get() || !S.running.get() {
         return false;
     }
-    if B.faults.get() == 0 {
+    if B.faults.get() == 0 && !promised {
         touch(FAULTS, false);
         return false;
     }
@@ -105,7 +108,7 @@ fn decide_fault(which: Fault) -> bool {
     let failed = choose::choose_value(DecisionKind::Fault, 2, find, |_| code) != 0;
     touch(FAULTS, failed);
     if failed {
-        B.faults.set(B.faults.get() - 1);
+        B.faults.set(B.faults.get().saturating_sub(1));
         arm();
     }
     failed
@@ -115,12 +118,13 @@ fn decide_fault(which: Fault) -> bool {
 /// while the budget lasts.
 #[inline]
 pub fn spurious(op: Op, queue: usize, pc: usize) -> bool {
-    (B.spurious.get() > 0 || B.shared.get()) && decide_spurious(op, queue, pc)
+    (B.spurious.get() > 0 || B.shared.get() || script::promises_any(DecisionKind::Spurious))
+        && decide_spurious(op, queue, pc)
 }
 
 #[cold]
 fn decide_spurious(op: Op, queue: usize, pc: usize) -> bool {
-    if B.spurious.get() == 0 {
+    if B.spurious.get() == 0 && !script::promises_any(DecisionKind::Spurious) {
         touch(SPURIOUS, false);
         return false;
     }
@@ -129,7 +133,7 @@ fn decide_spurious(op: Op, queue: usize, pc: usize) -> bool {
     let wakes = choose::choose_value(DecisionKind::Spurious, 2, find, |_| 1) != 0;
     touch(SPURIOUS, wakes);
     if wakes {
-        B.spurious.set(B.spurious.get() - 1);
+        B.spurious.set(B.spurious.get().saturating_sub(1));
     }
     wakes
 }

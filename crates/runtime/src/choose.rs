@@ -3,7 +3,7 @@
 
 pub use crate::budget::{fault, faults_are_left};
 use crate::sched::{S, candidates, me, next_step, thread, threads, waiters, words};
-use crate::{policy, report, reset, scope, touch};
+use crate::{policy, report, reset, scope, script, touch};
 use core::hint::unreachable_unchecked;
 use heisen_trace::decision::{Decision, DecisionKind, MAX_OPTIONS};
 use heisen_trace::{Note, Op, hash};
@@ -198,9 +198,9 @@ pub fn choose_woken(count: usize, nth: impl Fn(usize) -> usize) -> usize {
     }
     reset::at_choice(S.step.get() + 1);
     let step = next_step();
-    let planned = report::planned(step, DecisionKind::Waiter, options, |thread| {
-        (0..options).find(|&index| nth(index) == thread)
-    });
+    let find = |thread| (0..options).find(|&index| nth(index) == thread);
+    let planned = report::planned(step, DecisionKind::Waiter, options, find)
+        .or_else(|| script::promised(DecisionKind::Waiter, find));
     let chosen = match planned {
         Some(choice) => choice,
         None => policy::waiter(options),
@@ -234,7 +234,7 @@ pub fn choose_value(
         // As in `decide`: in a fair tail there is nothing but the default.
         return 0;
     }
-    let planned = report::planned(step, kind, options, find);
+    let planned = report::planned(step, kind, options, &find).or_else(|| script::promised(kind, &find));
     let chosen = match planned {
         Some(choice) => choice,
         None => policy::value(kind, options),

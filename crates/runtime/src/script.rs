@@ -13,13 +13,14 @@
 use crate::choose::Choices;
 use crate::race::{self, mode};
 use crate::sched::{self, Gives, S, me, thread};
-use crate::{free, report, sys, touch};
+use crate::{budget, free, report, sys, touch};
 use core::cell::Cell;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
-use heisen_trace::Op;
+use heisen_trace::{DecisionKind, Op};
 use heisen_wire::patch::{ENTRY, LINE, RETURN};
 use heisen_wire::script::{
-    Event as Told, MAX_NAMED, MAX_SCRIPTED, Predicate, Script, Set, answer, code, command, kind, turn,
+    ANYONE, Event as Told, MAX_NAMED, MAX_PROMISES, MAX_SCRIPTED, Predicate, Promise, Script, Set, answer,
+    code, command, kind, turn,
 };
 
 /// Most activations of named functions that are remembered of a thread.
@@ -38,6 +39,8 @@ struct Frames {
 
 struct State {
     on: Cell<bool>,
+    /// Whether the script has promised anything, which holds after its end, too.
+    promised: Cell<bool>,
     frames: [Frames; MAX_SCRIPTED],
 }
 
@@ -46,6 +49,7 @@ unsafe impl Sync for State {}
 
 static STATE: State = State {
     on: Cell::new(false),
+    promised: Cell::new(false),
     frames: [const {
         Frames {
             stopped: Cell::new(false),
@@ -130,8 +134,48 @@ fn ask(what: u32) {
         script.held[word].store(held & !released, Relaxed);
     }
     STATE.on.set(script.command.load(Relaxed) != command::FINISH);
+    let promised = script.promised.load(Relaxed) != 0;
+    if promised != STATE.promised.replace(promised) {
+        budget::arm();
+    }
     report::set_alarm();
     race::look_at_script();
+}
+
+fn promises() -> &'static [Promise] {
+    if !STATE.promised.get() {
+        return &[];
+    }
+    let script = script();
+    &script.promises[..(script.promised.load(Relaxed) as usize).min(MAX_PROMISES)]
+}
+
+/// Whether the script has promised something about decisions of this kind that has not come yet.
+pub fn promises_any(kind: DecisionKind) -> bool {
+    promises().iter().any(|promise| promise.kind.load(Relaxed) == kind as u32)
+}
+
+/// What the script has promised of a decision of the running thread, as an index; `find` gives that of a choice by its name. A
+/// promise that is none of the choices is about a later decision.
+pub fn promised(kind: DecisionKind, find: impl Fn(usize) -> Option<usize>) -> Option<usize> {
+    let mut kept = None;
+    for promise in promises() {
+        let Promise { kind: of, thread, value, nth } = promise;
+        let whose = thread.load(Relaxed);
+        if of.load(Relaxed) != kind as u32 || whose != ANYONE && whose as usize != me() {
+            continue;
+        }
+        let Some(index) = find(value.load(Relaxed) as usize) else { continue };
+        match nth.load(Relaxed) {
+            0 | 1 if kept.is_none() => {
+                of.store(0, Relaxed);
+                kept = Some(index);
+            }
+            0 | 1 => {}
+            left => nth.store(left - 1, Relaxed),
+        }
+    }
+    kept
 }
 
 /// The running thread has come to an event: it goes on when the script lets it.

@@ -31,6 +31,8 @@ pub struct Event {
     pub caller: u64,
     /// The place in the code.
     pub pc: u64,
+    /// The step of the execution.
+    pub step: u32,
     /// The operation, of those that are scheduling points in any program.
     pub op: Option<Op>,
     /// How often the thread is in each of the functions that the script names.
@@ -53,6 +55,7 @@ impl Event {
             returned: told.returned.load(Relaxed),
             caller: told.caller.load(Relaxed),
             pc: told.pc.load(Relaxed),
+            step: told.step.load(Relaxed),
             op: Op::from_code(told.op.load(Relaxed) as u8),
             inside: told.inside.iter().map(|times| times.load(Relaxed)).collect(),
         }

@@ -1,186 +1,287 @@
 //! From a finding to a script: the refinement that CONCURRIT's authors did by hand (PLDI'13, section 2.4).
 //!
 //! *Strengthen*: the events of a failing execution become lines, one for each stretch that a thread runs alone: it runs until it
-//! is about to do what it does first when it runs again, in words of the program and not as a number of a step. *Weaken*: lines are
-//! dropped, and what is left loosened, as long as every run still fails.
+//! is about to do what it stops at, in words of the program and not as a number of a step. *Weaken*: lines are dropped, and what is left
+//! loosened, as long as every run still fails.
+//!
+//! A line says which of the events that it names is meant, the n-th. That follows from the recording and the lines before, so a line
+//! stays exact when others are dropped.
 
-use heisen_engine::confirm::TraceLine;
-use heisen_trace::Op;
-use heisen_trace::finding::ThreadEnd;
+use crate::record::{Recording, Wording};
+use heisen_trace::finding::SwitchKind;
+use heisen_wire::script::kind;
 use std::fmt::Write;
 
-/// An event in the words of the language.
+/// Where a script gets to know threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Naming {
+    /// Where each stops first, from the first decision on that is not the default. All that comes before is the default.
+    Stops,
+    /// All but the main thread at their start, before anything else, and this many. The main thread is free.
+    Starts(usize),
+    /// The main thread before `main`, the others at their start as soon as one of them is needed.
+    Main,
+}
+
+/// What a line is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Words {
-    /// The predicate without an object: `locks`.
-    word: &'static str,
-    /// What is between the parentheses.
-    argument: String,
+enum What {
+    /// The thread runs until the event at this place in the recording.
+    Until(usize),
+    /// It runs to its end, or until the bug shows.
+    Ends,
+    /// A decision of it that is none of threads: the entry of the schedule, and the n-th such decision.
+    Decides(usize, usize),
 }
 
-impl Words {
-    fn text(&self) -> String {
-        format!("{}({})", self.word, self.argument)
-    }
-
-    /// Whether an event satisfies it.
-    fn fits(&self, other: &Words) -> bool {
-        self.word == other.word && (self.argument.is_empty() || self.argument == other.argument)
-    }
-}
-
-/// A line: a thread runs until so many such events have come.
+/// A line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Line {
     thread: usize,
-    until: Words,
-    times: usize,
+    what: What,
+    /// The first such event, whatever the recording says.
+    first: bool,
 }
 
 /// A script that is being made.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Draft {
-    /// Whether the main thread is held, too.
-    main: bool,
-    /// How many other threads there are.
-    threads: usize,
+#[derive(Clone, Debug)]
+pub struct Draft<'r> {
+    recording: &'r Recording,
+    naming: Naming,
     lines: Vec<Line>,
 }
 
-/// What an event is called, if a script can wait for it. `object` is its name, if that is one of a variable.
-fn words(op: Op, object: &str, number: u64) -> Option<Words> {
-    let is_path = |c: char| c.is_ascii_alphanumeric() || "_.[]->:".contains(c);
-    let is_name = !object.is_empty()
-        && object.chars().all(is_path)
-        && object.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && !is_thread(object);
-    let named = if is_name { format!("\"{object}\"") } else { String::new() };
-    let of = |word, argument| Some(Words { word, argument });
-    match op {
-        Op::Lock | Op::TryLock | Op::TimedLock | Op::Relock | Op::ReadLock | Op::WriteLock => {
-            of("locks", named)
+/// What is known where a script has come to in the recording.
+struct Place {
+    /// Threads by name, in the order in which they came to be known, with the event that each is held at.
+    known: Vec<(usize, Option<usize>)>,
+    /// The events up to this one are over.
+    last: Option<usize>,
+}
+
+impl Place {
+    fn name(&self, thread: usize) -> Option<String> {
+        let index =
+            self.known.iter().filter(|(known, _)| *known != 0).position(|(known, _)| *known == thread);
+        match (thread, index) {
+            (0, _) => self.known.iter().any(|(known, _)| *known == 0).then(|| "main".to_owned()),
+            (_, Some(index)) if index < 26 => Some(char::from(b'a' + index as u8).to_string()),
+            (_, Some(index)) => Some(format!("t{index}")),
+            (_, None) => None,
         }
-        Op::SemWait | Op::SemTryWait | Op::SemTimedWait | Op::StreamLock => of("locks", named),
-        Op::Unlock | Op::SemPost | Op::RwUnlock | Op::StreamUnlock => of("unlocks", named),
-        Op::MemRead | Op::AtomicLoad => of("reads", named),
-        Op::MemWrite | Op::AtomicStore | Op::AtomicRmw | Op::AtomicCas => of("writes", named),
-        Op::Point => of("at_control", number.to_string()),
-        Op::End => of("ends", String::new()),
-        Op::Start | Op::Exit | Op::Assert | Op::Abort | Op::Throw | Op::Wake => None,
-        op => of("operation", format!("\"{}\"", op.name())),
+    }
+
+    /// Those that are not known yet.
+    fn others(&self) -> String {
+        let names: Vec<String> = self.known.iter().filter_map(|(thread, _)| self.name(*thread)).collect();
+        match names.as_slice() {
+            [] => "any".to_owned(),
+            [one] => format!("any - {one}"),
+            several => format!("any - [{}]", several.join(", ")),
+        }
+    }
+
+    fn is_known(&self, thread: usize) -> bool {
+        self.known.iter().any(|(known, _)| *known == thread)
+    }
+
+    /// A thread has come to an event; it is known from here on.
+    fn comes(&mut self, thread: usize, at: Option<usize>) {
+        match self.known.iter_mut().find(|(known, _)| *known == thread) {
+            Some((_, held)) => *held = at.or(*held),
+            None => self.known.push((thread, at)),
+        }
+        self.last = self.last.max(at);
     }
 }
 
-/// Whether this is the name of a thread, such as `T1`.
-fn is_thread(name: &str) -> bool {
-    name.strip_prefix('T').is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit()))
-}
-
-/// The name of a thread in a script.
-fn name(thread: usize) -> String {
-    match thread {
-        0 => "main".to_owned(),
-        number if number <= 26 => char::from(b'a' + number as u8 - 1).to_string(),
-        number => format!("t{number}"),
-    }
-}
-
-impl Draft {
-    /// A script that leads to the end of an execution, by its events and the threads that were alive then. The main thread runs as
-    /// it can, or as it did.
-    pub fn strengthen(trace: &[TraceLine], alive: &[ThreadEnd], main: bool) -> Draft {
-        let told: Vec<(usize, Option<Words>)> = trace
-            .iter()
-            .map(|line| {
-                let thread = usize::from(line.event.thread.0);
-                (thread, words(line.event.op, &line.object, line.event.object))
-            })
-            .collect();
-        let threads = told.iter().map(|(thread, _)| *thread).max().unwrap_or(0);
-        let mut lines = Vec::new();
-        let mut at = 0;
-        while at < told.len() {
-            let thread = told[at].0;
-            let length = told[at..].iter().take_while(|(other, _)| *other == thread).count();
-            let stretch = &told[at..at + length];
-            let next = told[at + length..].iter().find(|(other, _)| *other == thread);
-            let until = match next {
-                Some((_, words)) => words.clone(),
-                // One that waits for ever is brought to where it does, unless it is in the middle of that.
-                None => match alive.iter().find(|end| usize::from(end.thread.0) == thread && end.blocked) {
-                    Some(end) => {
-                        let last = &trace[at + length - 1];
-                        let amid = (last.event.op, &last.object) == (end.op, &end.object);
-                        words(end.op, &end.object, 0).filter(|_| !amid)
-                    }
-                    None => words(Op::End, "", 0),
-                },
-            };
-            // What it begins with is what it was held at.
-            let passed = |until: &Words| {
-                stretch.iter().skip(1).filter(|(_, w)| w.as_ref().is_some_and(|w| until.fits(w))).count()
-            };
-            if let Some(until) = until.filter(|_| thread != 0 || main) {
-                let times = 1 + passed(&until);
-                lines.push(Line { thread, until, times });
+/// The lines with those that come several times in turn, one or two of them, in a loop.
+fn folded(text: String) -> String {
+    const LEAST: usize = 3;
+    let lines: Vec<&str> = text.lines().collect();
+    let mut out = String::new();
+    let mut at = 0;
+    while at < lines.len() {
+        let times = |length: usize| {
+            let turn = lines.get(at..at + length).unwrap_or_default();
+            let same = lines[at..].chunks(length).take_while(|other| *other == turn);
+            if turn.iter().all(|line| line.starts_with("run_until")) { same.count() } else { 1 }
+        };
+        match [1, 2].into_iter().map(|length| (length, times(length))).find(|(_, times)| *times >= LEAST) {
+            Some((length, times)) => {
+                let turn = lines[at..at + length].join(" ");
+                let _ = writeln!(out, "for i in 0..{times} {{ {turn} }}");
+                at += length * times;
             }
-            at += length;
+            None => {
+                let _ = writeln!(out, "{}", lines[at]);
+                at += 1;
+            }
         }
-        Draft { main, threads, lines }
+    }
+    out
+}
+
+/// An argument that says which of several is meant, unless it is the first.
+fn also(nth: usize) -> String {
+    if nth > 1 { format!(", {nth}") } else { String::new() }
+}
+
+impl<'r> Draft<'r> {
+    /// A script that does what the recording tells. `nth` says which decision is meant where it is none
+    /// of threads, of those that its thread makes from its last event on.
+    pub fn strengthen(recording: &'r Recording, naming: Naming, nth: usize) -> Draft<'r> {
+        let mut draft = Draft { recording, naming, lines: Vec::new() };
+        let decisions = recording.decisions();
+        let from = match naming {
+            Naming::Stops => decisions.iter().map(|(at, _)| *at).min().unwrap_or(usize::MAX),
+            _ => 0,
+        };
+        for (&at, _) in recording.stops.range(from..) {
+            let event = &recording.events[at];
+            let thread = event.thread;
+            let started = naming != Naming::Stops && event.kind == kind::START;
+            let free = matches!(naming, Naming::Starts(_)) && thread == 0;
+            if !free && !started {
+                draft.lines.push(Line { thread, what: What::Until(at), first: false });
+            }
+        }
+        draft.decide(&decisions, nth);
+        draft
+    }
+
+    /// Adds what is decided besides threads, each behind the line that holds its thread.
+    fn decide(&mut self, decisions: &[(usize, usize)], nth: usize) {
+        for (at, number) in decisions {
+            let entry = &self.recording.entries[*number];
+            let thread = self.recording.events[*at].thread;
+            let values = entry.kind.is_value() || entry.kind == SwitchKind::Wake;
+            if !values || thread != usize::from(entry.from.0) {
+                continue;
+            }
+            let nth = if entry.kind.is_value() { nth } else { 1 };
+            let after = |line: &Line| matches!(line.what, What::Until(place) if place <= *at);
+            let behind = self.lines.iter().rposition(after).map_or(0, |index| index + 1);
+            self.lines.insert(behind, Line { thread, what: What::Decides(*number, nth), first: false });
+        }
+    }
+
+    /// The best way to say an event, and which of those that this means it is, counted from 1.
+    fn say(&self, place: &Place, thread: usize, at: usize, first: bool) -> Option<(&'r Wording, usize)> {
+        let events = &self.recording.events;
+        let known = place.known.iter().find(|(known, _)| *known == thread);
+        let since = match known {
+            Some((_, held)) => *held,
+            None => place.last,
+        };
+        let counts = |wording: &Wording| {
+            let from = since.map_or(0, |since| since + 1);
+            let whose = |number: usize| match known {
+                Some(_) => number == thread,
+                None => !place.is_known(number),
+            };
+            let is = |event: &&crate::event::Event| {
+                whose(event.thread) && wording.predicate.holds(event, &mut |_| None)
+            };
+            events.get(from..=at).unwrap_or_default().iter().filter(is).count().max(1)
+        };
+        let ways = self.recording.stops.get(&at)?.iter().map(|wording| (wording, counts(wording)));
+        // The first of those that are best, as it is the clearest.
+        let (wording, nth) = ways.reduce(|best, next| if next.1 < best.1 { next } else { best })?;
+        Some((wording, if first { 1 } else { nth }))
     }
 
     /// The script.
     pub fn text(&self) -> String {
+        folded(self.lines_of_text())
+    }
+
+    fn lines_of_text(&self) -> String {
         let mut out = String::new();
-        let mut known: Vec<usize> = Vec::new();
-        if self.main {
-            out.push_str("let main = wait_for_thread(any, enters(\"main\"));\n");
-            known.push(0);
-        } else if self.threads == 1 {
-            out.push_str("let a = wait_for_thread(any, starts());\n");
-        } else if self.threads > 1 {
-            let names: Vec<String> = (1..=self.threads).map(name).collect();
-            let _ = writeln!(
-                out,
-                "let [{}] = wait_for_distinct_threads({}, starts());",
-                names.join(", "),
-                self.threads
-            );
-        }
-        if !self.main {
-            known.extend(1..=self.threads);
+        let mut place = Place { known: Vec::new(), last: None };
+        let start = |thread: usize| {
+            self.recording.events.iter().position(|event| event.thread == thread && event.kind == kind::START)
+        };
+        match self.naming {
+            Naming::Stops | Naming::Starts(0) => {}
+            Naming::Starts(1) => {
+                place.comes(1, start(1));
+                out.push_str("let a = wait_for_thread(any, starts());\n");
+            }
+            Naming::Starts(count) => {
+                (1..=count).for_each(|thread| place.comes(thread, start(thread)));
+                let names: Vec<String> = (1..=count).filter_map(|thread| place.name(thread)).collect();
+                let names = names.join(", ");
+                let _ = writeln!(out, "let [{names}] = wait_for_distinct_threads({count}, starts());");
+            }
+            Naming::Main => {
+                place.comes(0, None);
+                out.push_str("let main = wait_for_thread(any, enters(\"main\"));\n");
+            }
         }
         for line in &self.lines {
-            // Threads come to be known in the order of their creation.
-            for new in known.iter().max().map_or(0, |last| last + 1)..=line.thread {
-                let others: Vec<String> = known.iter().map(|thread| name(*thread)).collect();
-                let _ = writeln!(
-                    out,
-                    "let {} = wait_for_thread(any - {}, starts());",
-                    name(new),
-                    others.join(" - ")
-                );
-                known.push(new);
+            if self.naming == Naming::Main {
+                // Threads start in the order of their creation.
+                for new in place.known.iter().map(|(thread, _)| thread + 1).max().unwrap_or(0)..=line.thread {
+                    let others = place.others();
+                    place.comes(new, start(new));
+                    let name = place.name(new).unwrap_or_default();
+                    let _ = writeln!(out, "let {name} = wait_for_thread({others}, starts());");
+                }
             }
-            let (thread, until) = (name(line.thread), line.until.text());
-            let _ = match line.times {
-                1 => writeln!(out, "run_until({thread}, {until});"),
-                times => writeln!(out, "for i in 0..{times} {{ run_until({thread}, {until}); }}"),
-            };
+            self.write(line, &mut place, &mut out);
         }
         out
     }
 
+    fn write(&self, line: &Line, place: &mut Place, out: &mut String) {
+        let thread = line.thread;
+        let (until, nth, at) = match line.what {
+            What::Ends => ("ends()", 1, None),
+            What::Until(at) => match self.say(place, thread, at, line.first) {
+                Some((wording, nth)) => (wording.text.as_str(), nth, Some(at)),
+                None => return,
+            },
+            What::Decides(number, nth) => {
+                let entry = &self.recording.entries[number];
+                let who = place.name(thread).unwrap_or_else(|| "any".to_owned());
+                let whom = place.name(usize::from(entry.to.0));
+                let nth = also(nth);
+                let _ = match (entry.kind, whom) {
+                    (SwitchKind::Wake, Some(whom)) => writeln!(out, "let_wake({who}, {whom});"),
+                    (SwitchKind::Choose(value), _) => writeln!(out, "let_choose({who}, {value}{nth});"),
+                    (SwitchKind::Spurious, _) => writeln!(out, "let_wake_early({who}{nth});"),
+                    (SwitchKind::Fault(fault), _) => {
+                        writeln!(out, "let_fail({who}, \"{}\"{nth});", fault.name())
+                    }
+                    _ => Ok(()),
+                };
+                return;
+            }
+        };
+        let nth = also(nth);
+        let others = place.others();
+        let known = place.is_known(thread);
+        place.comes(thread, at);
+        let name = place.name(thread).unwrap_or_default();
+        let _ = match known {
+            true => writeln!(out, "run_until({name}, {until}{nth});"),
+            false => writeln!(out, "let {name} = wait_for_thread({others}, {until}{nth});"),
+        };
+    }
+
     /// Drops lines and loosens what is left, while `fails` says that every run does. None if it does not fail to begin with.
-    pub fn weaken<E>(self, fails: &mut dyn FnMut(&str) -> Result<bool, E>) -> Result<Option<Draft>, E> {
+    pub fn weaken<E>(self, fails: &mut dyn FnMut(&str) -> Result<bool, E>) -> Result<Option<Self>, E> {
         if !fails(&self.text())? {
             return Ok(None);
         }
         let mut best = self;
         loop {
             let mut better = None;
+            let text = best.text();
             for other in best.weaker() {
-                if fails(&other.text())? {
+                let other_text = other.text();
+                if other_text != text && fails(&other_text)? {
                     better = Some(other);
                     break;
                 }
@@ -193,7 +294,7 @@ impl Draft {
     }
 
     /// Scripts that say less, the shortest first.
-    fn weaker(&self) -> Vec<Draft> {
+    fn weaker(&self) -> Vec<Self> {
         let mut out = Vec::new();
         let with = |lines: Vec<Line>| Draft { lines, ..self.clone() };
         let count = self.lines.len();
@@ -207,23 +308,28 @@ impl Draft {
             }
             size /= 2;
         }
-        for at in 0..count {
-            let line = &self.lines[at];
-            let changed = |change: &dyn Fn(&mut Line)| {
-                let mut lines = self.lines.clone();
-                change(&mut lines[at]);
-                with(lines)
-            };
-            if line.times > 1 {
-                out.push(changed(&|line| line.times = 1));
+        let text = self.text();
+        for at in (0..count).filter(|at| !self.lines[*at].first) {
+            let mut lines = self.lines.clone();
+            lines[at].first = true;
+            let loose = with(lines.clone());
+            if loose.text() == text {
+                continue;
             }
+            out.push(loose);
+            // If it has to be one of many, it may not matter at all where it stops.
+            lines[at].what = What::Ends;
+            out.push(with(lines));
         }
         let used = self.lines.iter().map(|line| line.thread).max().unwrap_or(0);
-        if !self.main && used < self.threads {
-            out.push(Draft { threads: self.threads - 1, ..self.clone() });
-        }
-        if self.main && self.lines.iter().all(|line| line.thread != 0) {
-            out.push(Draft { main: false, threads: used, ..self.clone() });
+        match self.naming {
+            Naming::Starts(threads) if used < threads => {
+                out.push(Draft { naming: Naming::Starts(threads - 1), ..self.clone() });
+            }
+            Naming::Main if self.lines.iter().all(|line| line.thread != 0) => {
+                out.push(Draft { naming: Naming::Starts(used), ..self.clone() });
+            }
+            _ => {}
         }
         out
     }
@@ -232,54 +338,127 @@ impl Draft {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::Event;
+    use crate::predicate::Predicate;
+    use heisen_trace::schedule::Entry;
+    use heisen_trace::{Fault, Op, ThreadId};
 
-    fn line(thread: usize, word: &'static str, argument: &str, times: usize) -> Line {
-        Line { thread, until: Words { word, argument: argument.into() }, times }
+    fn event(thread: usize, kind: u8, number: u64) -> Event {
+        Event { thread, kind, number, ..Event::default() }
     }
 
-    fn draft(main: bool, threads: usize, lines: &[Line]) -> Draft {
-        Draft { main, threads, lines: lines.to_vec() }
+    /// A recording of control points, each told by its thread and number.
+    fn recording(told: &[(usize, u8, u64)], entries: &[(u32, SwitchKind)]) -> Recording {
+        let mut events: Vec<Event> = told.iter().map(|(t, kind, number)| event(*t, *kind, *number)).collect();
+        for (at, event) in events.iter_mut().enumerate() {
+            event.step = 10 * at as u32;
+        }
+        let stop = |at: usize| {
+            let event = &events[at];
+            let (text, predicate) = match event.kind {
+                kind::POINT => (format!("at_control({})", event.number), Predicate::Control(event.number)),
+                kind::START => ("starts()".to_owned(), Predicate::Kinds(1 << kind::START)),
+                _ => ("ends()".to_owned(), Predicate::Kinds(1 << kind::END)),
+            };
+            (at, vec![Wording { text, predicate }])
+        };
+        let ends = |at: &usize| events.get(at + 1).is_none_or(|next| next.thread != events[*at].thread);
+        let entry = |(at, kind): &(u32, SwitchKind)| Entry {
+            step: 10 * at + u32::from(kind.is_value()),
+            from: ThreadId(told[*at as usize].0 as u16),
+            to: ThreadId(told[*at as usize].0 as u16),
+            kind: *kind,
+            op: Op::Point,
+            options: 0,
+            object: String::new(),
+            place: String::new(),
+        };
+        let entries = entries.iter().map(entry).collect();
+        let stops = (0..events.len()).filter(ends).map(stop).collect();
+        Recording { events, stops, entries }
     }
+
+    const START: u8 = kind::START;
+    const POINT: u8 = kind::POINT;
+    const END: u8 = kind::END;
 
     #[test]
     fn texts() {
-        let lines = [line(1, "locks", "\"m\"", 1), line(2, "ends", "", 1), line(1, "unlocks", "", 3)];
+        let told = [
+            (1, START, 0),
+            (1, POINT, 5),
+            (1, POINT, 5),
+            (2, START, 0),
+            (2, POINT, 5),
+            (2, END, 0),
+            (1, POINT, 6),
+            (1, END, 0),
+        ];
+        let recording = recording(&told, &[(2, SwitchKind::Preempt)]);
+        let text = |naming| Draft::strengthen(&recording, naming, 1).text();
         assert_eq!(
-            draft(false, 2, &lines).text(),
-            "let [a, b] = wait_for_distinct_threads(2, starts());\nrun_until(a, locks(\"m\"));\nrun_until(b, ends());\n\
-             for i in 0..3 { run_until(a, unlocks()); }\n"
+            text(Naming::Stops),
+            "let a = wait_for_thread(any, at_control(5), 2);\nlet b = wait_for_thread(any - a, ends());\nrun_until(a, ends());\n"
         );
         assert_eq!(
-            draft(true, 2, &[line(0, "locks", "", 1), line(2, "ends", "", 1)]).text(),
-            "let main = wait_for_thread(any, enters(\"main\"));\nrun_until(main, locks());\n\
-             let a = wait_for_thread(any - main, starts());\nlet b = wait_for_thread(any - main - a, starts());\n\
-             run_until(b, ends());\n"
+            text(Naming::Starts(2)),
+            "let [a, b] = wait_for_distinct_threads(2, starts());\nrun_until(a, at_control(5), 2);\nrun_until(b, ends());\n\
+             run_until(a, ends());\n"
+        );
+        assert_eq!(
+            text(Naming::Main),
+            "let main = wait_for_thread(any, enters(\"main\"));\nlet a = wait_for_thread(any - main, starts());\n\
+             run_until(a, at_control(5), 2);\nlet b = wait_for_thread(any - [main, a], starts());\nrun_until(b, ends());\n\
+             run_until(a, ends());\n"
         );
     }
 
     #[test]
-    fn names_of_objects() {
-        let text = |op, object| words(op, object, 0).map(|words| words.text());
-        assert_eq!(text(Op::Lock, "q.slots[3].m").as_deref(), Some("locks(\"q.slots[3].m\")"));
-        assert_eq!(text(Op::MemWrite, "0x7fff").as_deref(), Some("writes()"));
-        assert_eq!(text(Op::Join, "T1").as_deref(), Some("operation(\"join\")"));
-        assert_eq!(text(Op::Start, ""), None);
+    fn decisions_on_values() {
+        let told = [(1, START, 0), (1, POINT, 5), (2, START, 0), (2, END, 0)];
+        let recording = recording(&told, &[(1, SwitchKind::Fault(Fault::Malloc))]);
+        let text = |nth| Draft::strengthen(&recording, Naming::Stops, nth).text();
+        let expected = "let a = wait_for_thread(any, at_control(5));\nlet_fail(a, \"malloc\");\n\
+                        let b = wait_for_thread(any - a, ends());\n";
+        assert_eq!(text(1), expected);
+        assert_eq!(text(2), expected.replace("\"malloc\"", "\"malloc\", 2"));
     }
 
-    /// What is needed stays, whatever else goes.
+    /// What is needed stays, whatever else goes; and which event is meant is counted anew.
     #[test]
     fn weakening_keeps_what_is_needed() {
-        let needed = line(2, "writes", "\"x\"", 1);
-        let lines: Vec<Line> =
-            (0..9).map(|i| if i == 4 { needed.clone() } else { line(1, "locks", "", i + 1) }).collect();
+        let mut told = Vec::new();
+        for round in 0..9 {
+            told.extend([(1, POINT, 7), (2, POINT, round)]);
+        }
+        let recording = recording(&told, &[(0, SwitchKind::Preempt)]);
         let mut asked = 0;
         let mut fails = |text: &str| {
             asked += 1;
-            Ok::<bool, ()>(text.contains("run_until(b, writes(\"x\"))"))
+            Ok::<bool, ()>(text.contains("at_control(4)"))
         };
-        let weak = draft(false, 3, &lines).weaken(&mut fails).expect("no error").expect("it fails");
-        assert_eq!(weak, draft(false, 2, &[needed]));
+        let draft = Draft::strengthen(&recording, Naming::Stops, 1);
+        let weak = draft.weaken(&mut fails).expect("no error").expect("it fails");
+        assert_eq!(weak.text(), "let a = wait_for_thread(any, at_control(4));\n");
+        // Alone, the line of the last round is about the tenth such event: the other thread has one, too.
+        let mut draft = Draft::strengthen(&recording, Naming::Stops, 1);
+        draft.lines.retain(|line| line.what == What::Until(16));
+        assert_eq!(draft.text(), "let a = wait_for_thread(any, at_control(7), 10);\n");
+        let never = Draft::strengthen(&recording, Naming::Stops, 1).weaken(&mut |_| Ok::<bool, ()>(false));
+        assert!(never.is_ok_and(|weak| weak.is_none()));
         assert!(asked < 100, "{asked}");
-        assert_eq!(draft(false, 1, &[]).weaken(&mut |_| Ok::<bool, ()>(false)), Ok(None));
+    }
+
+    #[test]
+    fn turns_are_folded() {
+        let text = "let a = 1;\nrun_until(a, x);\nrun_until(b, x);\n";
+        let turn = "run_until(a, x);\nrun_until(b, x);\n";
+        assert_eq!(folded(text.to_owned()), text);
+        assert_eq!(
+            folded(format!("{text}{turn}{turn}end();\n")),
+            "let a = 1;\nfor i in 0..3 { run_until(a, x); run_until(b, x); }\nend();\n"
+        );
+        assert_eq!(folded("run_until(a, x);\n".repeat(4)), "for i in 0..4 { run_until(a, x); }\n");
+        assert_eq!(folded("let a = 1;\n".repeat(4)), "let a = 1;\n".repeat(4));
     }
 }

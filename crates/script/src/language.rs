@@ -5,6 +5,7 @@ use crate::event::Event;
 use crate::library;
 use crate::predicate::{Predicate, Target};
 use crate::processes;
+use crate::promises;
 use crate::run::{Done, Run, Stop, What};
 use crate::threads::Threads;
 use heisen_engine::look::nearest;
@@ -77,12 +78,12 @@ pub(crate) fn terminated(position: Position) -> Box<EvalAltResult> {
     Box::new(EvalAltResult::ErrorTerminated(Dynamic::UNIT, position))
 }
 
-fn wrong(what: String) -> Stop {
+pub(crate) fn wrong(what: String) -> Stop {
     Stop::Wrong(what)
 }
 
 /// A thread, several, or an array of them.
-fn threads(value: Dynamic) -> Result<Threads, Stop> {
+pub(crate) fn threads(value: Dynamic) -> Result<Threads, Stop> {
     if let Some(thread) = value.clone().try_cast::<Thread>() {
         return Ok(Threads::one(thread.0));
     }
@@ -116,11 +117,23 @@ fn names(array: Array) -> Result<Vec<String>, Stop> {
     array.into_iter().map(name).collect()
 }
 
+/// That there is no such thing, and what is meant instead.
+pub(crate) fn unknown(what: &str, name: &str, all: impl IntoIterator<Item = String>) -> String {
+    match nearest(name, all).join(" or ") {
+        near if near.is_empty() => format!("there is no {what} {name}"),
+        near => format!("there is no {what} {name}; did you mean {near}?"),
+    }
+}
+
 fn count(number: INT) -> Result<usize, Stop> {
+    from_one(number, "of threads")
+}
+
+pub(crate) fn from_one(number: INT, of: &str) -> Result<usize, Stop> {
     usize::try_from(number)
         .ok()
         .filter(|n| *n > 0)
-        .ok_or_else(|| wrong(format!("{number} is no number of threads")))
+        .ok_or_else(|| wrong(format!("{number} is no number {of}")))
 }
 
 /// An engine that knows the language.
@@ -145,22 +158,13 @@ pub fn engine(state: &Shared) -> Engine {
             Dynamic::UNIT
         })
     });
-    let (printed, debugged) = (state.clone(), state.clone());
-    engine.on_print(move |text| print(&printed, text));
-    engine.on_debug(move |text, _, _| print(&debugged, text));
     types(&mut engine, state);
     predicates(&mut engine, state);
     commands(&mut engine, state);
+    promises::register(&mut engine, state);
     patterns(&mut engine, state);
     processes::register(&mut engine, state);
     engine
-}
-
-fn print(state: &Shared, text: &str) {
-    let mut state = state.borrow_mut();
-    // Rhai does not tell where it is.
-    let line = state.place;
-    state.run.trail.push(Done { line, what: What::Said(text.to_owned()) });
 }
 
 fn types(engine: &mut Engine, state: &Shared) {
@@ -272,13 +276,8 @@ fn predicates(engine: &mut Engine, state: &Shared) {
     engine.register_fn("operation", move |context: NativeCallContext<'_>, name: ImmutableString| {
         with(&at, &context, |_| {
             let op = Op::ALL.iter().find(|op| op.name() == name.as_str());
-            let near = || nearest(&name, Op::ALL.iter().map(|op| op.name().to_owned())).join(" or ");
-            op.map(|op| Predicate::Op(*op)).ok_or_else(|| {
-                wrong(match near() {
-                    near if near.is_empty() => format!("there is no operation {name}"),
-                    near => format!("there is no operation {name}; did you mean {near}?"),
-                })
-            })
+            let names = || Op::ALL.iter().map(|op| op.name().to_owned());
+            op.map(|op| Predicate::Op(*op)).ok_or_else(|| wrong(unknown("operation", &name, names())))
         })
     });
     let at = state.clone();
@@ -365,6 +364,24 @@ fn commands(engine: &mut Engine, state: &Shared) {
     });
     let at = state.clone();
     engine.register_fn(
+        "wait_for_thread",
+        move |context: NativeCallContext<'_>, of: Dynamic, until: Predicate, nth: INT| {
+            with(&at, &context, |run| {
+                library::wait_for_nth(run, &threads(of)?, &until, from_one(nth, "of events")?).map(Thread)
+            })
+        },
+    );
+    let at = state.clone();
+    engine.register_fn(
+        "run_until",
+        move |context: NativeCallContext<'_>, of: Dynamic, until: Predicate, nth: INT| {
+            with(&at, &context, |run| {
+                library::run_until_nth(run, &threads(of)?, &until, from_one(nth, "of events")?)
+            })
+        },
+    );
+    let at = state.clone();
+    engine.register_fn(
         "run_through",
         move |context: NativeCallContext<'_>, of: Dynamic, until: Predicate| {
             with(&at, &context, |run| library::run_through(run, &threads(of)?, &until))
@@ -432,6 +449,15 @@ fn commands(engine: &mut Engine, state: &Shared) {
             run.limit = (seconds > 0).then(|| Duration::from_secs(seconds));
             Ok(())
         })
+    });
+    let at = state.clone();
+    // `print`: see `source`.
+    engine.register_fn("tell", move |context: NativeCallContext<'_>, value: Dynamic| -> Answer<()> {
+        let text: ImmutableString = context.call_native_fn("to_string", (value,))?;
+        let mut state = at.borrow_mut();
+        let line = state.place.or(context.call_position().line());
+        state.run.trail.push(Done { line, what: What::Said(text.to_string()) });
+        Ok(())
     });
     let at = state.clone();
     engine.register_fn("exists", move || at.borrow_mut().exists = true);

@@ -17,7 +17,10 @@
 //! | [`script`] | what a script is: a text, or one that is run elsewhere |
 //! | [`remote`] | a script that is run elsewhere: a function in Rust, next to its test |
 //! | `language` | the words of the language, for rhai |
+//! | `names` | the names of its functions, for messages |
 //! | `library` | functions made of `select`, `release` and `choose`: figure 8 of the paper, and the patterns of section 5.1 |
+//! | `promises` | what it can say of decisions that are none of threads |
+//! | [`record`] | an execution along a schedule, as a script would see it |
 //! | [`generate`] | a script from a finding |
 //! | [`test`] | the executions of a script, one after the other |
 
@@ -25,9 +28,12 @@ pub mod event;
 pub mod generate;
 mod language;
 mod library;
+mod names;
 pub mod oracle;
 pub mod predicate;
 mod processes;
+mod promises;
+pub mod record;
 pub mod remote;
 pub mod run;
 pub mod script;

@@ -29,6 +29,19 @@ pub fn wait_for_thread(run: &mut Run, threads: &Threads, until: &Predicate) -> R
     run.select(threads, Some(until)).map(|event| event.thread)
 }
 
+/// As [`wait_for_thread`], for the n-th such event, whoever of them has the others. Those are not the script's threads then.
+pub fn wait_for_nth(run: &mut Run, threads: &Threads, until: &Predicate, nth: usize) -> Result<usize, Stop> {
+    for _ in 1..nth {
+        let known = run.known.clone();
+        let event = run.select(threads, Some(until))?;
+        if event.kind != kind::END {
+            run.release(&Threads::one(event.thread))?;
+        }
+        run.known = known;
+    }
+    wait_for_thread(run, threads, until)
+}
+
 /// `WaitForDistinctThreads`.
 pub fn wait_for_distinct_threads(run: &mut Run, count: usize, until: &Predicate) -> Result<Vec<usize>, Stop> {
     let mut threads = Threads::any();
@@ -53,6 +66,11 @@ pub fn run_until(run: &mut Run, threads: &Threads, until: &Predicate) -> Result<
         left.list.remove(&thread);
     }
     Ok(())
+}
+
+/// As [`run_until`], to the n-th such event of each.
+pub fn run_until_nth(run: &mut Run, threads: &Threads, until: &Predicate, nth: usize) -> Result<(), Stop> {
+    (0..nth).try_for_each(|_| run_until(run, threads, until))
 }
 
 /// As [`run_until`], and then what the event is about is done, up to the next event of any kind.

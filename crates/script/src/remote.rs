@@ -160,8 +160,9 @@ impl Remote {
                     Stop::Wrong("an endless loop: nothing is asked of the program any more".into()).into()
                 );
             }
-            self.marked(&state.borrow().run, statement, place)?;
-            let value = engine.eval_with_scope::<Dynamic>(scope, statement).map_err(|error| {
+            let source = Source::new(statement);
+            self.marked(&state.borrow().run, &source, place)?;
+            let value = engine.eval_with_scope::<Dynamic>(scope, &source.text).map_err(|error| {
                 if let Some((Stop::Names(names), _)) = &state.borrow().stopped {
                     self.told.borrow_mut().name(names, place);
                 }
@@ -174,8 +175,8 @@ impl Remote {
 
     /// All that a statement names must be marked in the program, or it is started anew; that is seldom, if it is done for all of
     /// them at once.
-    fn marked(&self, run: &Run, statement: &str, place: usize) -> Result<(), Refused> {
-        let named = Source::new(statement).named.into_iter().map(|(named, _)| named);
+    fn marked(&self, run: &Run, source: &Source, place: usize) -> Result<(), Refused> {
+        let named = source.named.iter().map(|(named, _)| named.clone());
         let missing: Vec<Named> = named.filter(|named| run.number(named).is_err()).collect();
         if missing.is_empty() {
             return Ok(());

@@ -15,6 +15,7 @@ use heisen_engine::look::{NoWay, View};
 use heisen_engine::patch::Named;
 use heisen_engine::slot::Run as Ended;
 use heisen_engine::system::{self, System};
+use heisen_trace::{DecisionKind, Schedule};
 use heisen_wire::script::{MAX_CODE, MAX_SCRIPTED, kind};
 use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
@@ -80,6 +81,8 @@ pub struct Run {
     pub trail: Vec<Done>,
     /// Whether executions are cut where another one has come to the same state, in the same line of the script.
     pub reduces: bool,
+    /// The schedule that executions follow as long as no thread is held.
+    pub follows: Option<Schedule>,
     seen: HashSet<Seen>,
     /// The thread that has come to an event last.
     pub last: Option<usize>,
@@ -113,6 +116,7 @@ impl Run {
             end: None,
             trail: Vec::new(),
             reduces: false,
+            follows: None,
             seen: HashSet::new(),
             last: None,
             limit: None,
@@ -136,7 +140,7 @@ impl Run {
         self.line = None;
         self.idle = 0;
         self.limit = None;
-        match self.subject.begin(self.reduces).map_err(Stop::Engine)? {
+        match self.subject.begin(self.follows.as_ref(), self.reduces).map_err(Stop::Engine)? {
             Some(run) => Err(self.over(Some(run))),
             None => Ok(()),
         }
@@ -344,6 +348,17 @@ impl Run {
             release: std::mem::take(&mut self.released),
         };
         self.subject.order(order, self.limit).map_err(Stop::Engine)
+    }
+
+    /// Says what a decision will be that is none of threads: the n-th of those of one thread, or of any, that could be so.
+    pub fn promise(&mut self, kind: DecisionKind, of: &Threads, value: u32, nth: u32) -> Result<(), Stop> {
+        self.check(of)?;
+        let thread = match (of.any, of.list.first(), of.list.len()) {
+            (true, None, _) => None,
+            (false, Some(thread), 1) => Some(*thread),
+            _ => return Err(Stop::Wrong("one thread is needed, or any".into())),
+        };
+        self.subject.promise(kind, thread, value, nth)
     }
 
     /// The system that the script is run with.

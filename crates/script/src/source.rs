@@ -1,5 +1,5 @@
-//! The text of a script. It is rhai, but for two things: `let [a, b] = …;` takes an array apart, and `event.thread` is
-//! allowed, though rhai keeps the word for itself.
+//! The text of a script. It is rhai, but for three things: `let [a, b] = …;` takes an array apart, `event.thread` is
+//! allowed, though rhai keeps the word for itself, and `print` knows its line.
 
 use heisen_engine::patch::Named;
 
@@ -167,6 +167,8 @@ fn rewrite(tokens: &[Token<'_>]) -> String {
         match token {
             // A word that rhai keeps for itself.
             Token::Word("thread") if at > 0 && tokens[at - 1] == Token::Sign('.') => out.push_str("tid"),
+            // Rhai's own does not know its line.
+            Token::Word("print") if tokens.get(at + 1) == Some(&Token::Sign('(')) => out.push_str("tell"),
             Token::Word(text) | Token::Text(text) | Token::Gap(text) => out.push_str(text),
             Token::Sign(sign) => out.push(*sign),
         }
@@ -222,6 +224,7 @@ mod tests {
             assert_eq!(text(same), same);
         }
         assert_eq!(text("e.thread; thread()"), "e.tid; thread()");
+        assert_eq!(text("print(1); printed(2); print"), "tell(1); printed(2); print");
         // Lines stay.
         let lines = "let [a,\n b] =\n f();\nh();";
         assert_eq!(text(lines).lines().count(), 4);

@@ -9,7 +9,8 @@ use heisen_engine::look::{Symbols, View, Way};
 use heisen_engine::slot::Run as Ended;
 use heisen_engine::system::{self, System};
 use heisen_engine::zygote::{Came, Zygote};
-use heisen_wire::script::{MAX_SCRIPTED, Set, answer, command};
+use heisen_trace::{DecisionKind, Schedule};
+use heisen_wire::script::{ANYONE, MAX_PROMISES, MAX_SCRIPTED, Set, answer, command};
 use heisen_wire::{MAX_THREADS, state};
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::Relaxed;
@@ -80,10 +81,10 @@ fn members(set: &Set) -> impl Iterator<Item = usize> {
 }
 
 impl Subject {
-    /// Begins an execution.
-    pub fn begin(&mut self, states: bool) -> Result<Option<Box<Ended>>, Error> {
+    /// Begins an execution, along a schedule if one is given.
+    pub fn begin(&mut self, follows: Option<&Schedule>, states: bool) -> Result<Option<Box<Ended>>, Error> {
         match self {
-            Subject::Unit(zygote, _) => match zygote.begin_script(states)? {
+            Subject::Unit(zygote, _) => match zygote.begin_script(follows, states)? {
                 Came::End(run) => Ok(Some(run)),
                 Came::Answer | Came::Late => Ok(None),
             },
@@ -142,6 +143,31 @@ impl Subject {
                 })
             }
         }
+    }
+
+    /// Says what a decision of a thread, or of any, will be, by its name in schedules: the n-th of those that could be so. Whether that
+    /// was possible.
+    pub fn promise(
+        &mut self,
+        kind: DecisionKind,
+        thread: Option<usize>,
+        value: u32,
+        nth: u32,
+    ) -> Result<(), Stop> {
+        let Subject::Unit(zygote, _) = self else {
+            return Err(Stop::Wrong("what threads that run free will do nobody can promise".into()));
+        };
+        let script = zygote.script();
+        let count = script.promised.load(Relaxed) as usize;
+        let Some(promise) = script.promises.get(count) else {
+            return Err(Stop::Wrong(format!("{MAX_PROMISES} promises are the most")));
+        };
+        promise.kind.store(kind as u32, Relaxed);
+        promise.thread.store(thread.map_or(ANYONE, |thread| thread as u32), Relaxed);
+        promise.value.store(value, Relaxed);
+        promise.nth.store(nth, Relaxed);
+        script.promised.store(count as u32 + 1, Relaxed);
+        Ok(())
     }
 
     /// The script is over: all threads go on. What came of the program, if it is one that is run to its end.

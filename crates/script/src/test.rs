@@ -1,6 +1,7 @@
 //! A script, run with one execution after the other until its choices are exhausted, a bug is found, or a limit is reached.
 
 use crate::language::{self, State};
+use crate::names::FUNCTIONS;
 use crate::oracle::{Oracle, Order};
 use crate::run::{Run, Stop};
 use crate::script::Script;
@@ -236,12 +237,8 @@ impl Test<'_> {
         Ok(found)
     }
 
-    fn start(
-        &self,
-        named: &[Named],
-        oracle: Oracle,
-        output: Output,
-    ) -> Result<(Rc<RefCell<State>>, Engine, AST)> {
+    /// What the script is run with, in which these places are marked.
+    pub(crate) fn subject(&self, named: &[Named], oracle: Oracle, output: Output) -> Result<Run> {
         let mut limits = self.limits.clone();
         limits.in_process = false;
         let with_line = |error| match error {
@@ -265,6 +262,16 @@ impl Test<'_> {
         };
         let mut run = Run::new(subject, named.to_vec(), oracle);
         run.reduces = self.reduce;
+        Ok(run)
+    }
+
+    fn start(
+        &self,
+        named: &[Named],
+        oracle: Oracle,
+        output: Output,
+    ) -> Result<(Rc<RefCell<State>>, Engine, AST)> {
+        let run = self.subject(named, oracle, output)?;
         let state = Rc::new(RefCell::new(State::new(run)));
         let mut engine = language::engine(&state);
         let ast = self.script.compile(&mut engine)?;
@@ -305,7 +312,7 @@ impl Test<'_> {
     }
 
     /// Whether what has ended went wrong.
-    fn judge(&self, run: &mut Run) -> Option<Verdict> {
+    pub(crate) fn judge(&self, run: &mut Run) -> Option<Verdict> {
         match &mut run.subject {
             Subject::Unit(..) => run.end.as_ref().and_then(|end| judge(end, self.expected)),
             Subject::System(system) => system.judge(self.expected),
@@ -378,9 +385,11 @@ impl Test<'_> {
     }
 }
 
-/// Whether two executions went wrong in the same way. Of a deadlock or a panic more is known after a close look.
-fn is_same(one: &Verdict, other: &Verdict) -> bool {
-    let known_later = matches!(one.kind, FindingKind::Deadlock | FindingKind::Panic);
+/// Whether two executions went wrong in the same way. Of a deadlock or a panic more is known after a close look; how long a program has
+/// run that does not end is no matter.
+pub(crate) fn is_same(one: &Verdict, other: &Verdict) -> bool {
+    use FindingKind::{Deadlock, GoodSamaritan, Livelock, Panic};
+    let known_later = matches!(one.kind, Deadlock | Panic | Livelock | GoodSamaritan);
     one.kind == other.kind && (known_later || one.message == other.message)
 }
 
@@ -390,7 +399,12 @@ fn refused(error: &EvalAltResult) -> (Stop, Option<usize>) {
     let text = match error.unwrap_inner() {
         EvalAltResult::ErrorFunctionNotFound(call, _) => {
             let name = call.split(" (").next().unwrap_or(call);
-            format!("there is no function {name} for these arguments: {call}")
+            let is_known = FUNCTIONS.contains(&name);
+            let all = FUNCTIONS.iter().map(|known| (*known).to_owned());
+            match language::unknown("function", name, all) {
+                nearest if !is_known && nearest.contains(';') => nearest,
+                _ => format!("there is no function {name} for these arguments: {call}"),
+            }
         }
         EvalAltResult::ErrorVariableNotFound(name, _) => format!("there is no variable {name}"),
         other => {

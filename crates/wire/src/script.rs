@@ -13,6 +13,11 @@ pub const MAX_CODE: usize = 1024;
 /// Most functions and lines that a script may name.
 pub const MAX_NAMED: usize = 64;
 
+/// Most things that a script may have promised and that have not come yet.
+pub const MAX_PROMISES: usize = 64;
+/// In place of a thread: any.
+pub const ANYONE: u32 = u32::MAX;
+
 /// Values of [`Script::turn`], a futex word.
 pub mod turn {
     /// The program runs.
@@ -150,6 +155,21 @@ pub struct Predicate {
     pub words: [AtomicU64; MAX_CODE],
 }
 
+/// What a decision on something else than the next thread will be, as the script says: which waiter is woken, whether a wait
+/// ends early, whether a call fails, which value is chosen.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Promise {
+    /// The number of the kind of decision. 0, which is the choice of a thread, if there is no promise here.
+    pub kind: AtomicU32,
+    /// The thread that the decision is one of, or [`ANYONE`].
+    pub thread: AtomicU32,
+    /// What is chosen, by the name that schedules have for it.
+    pub value: AtomicU32,
+    /// How many such decisions come before, and this one.
+    pub nth: AtomicU32,
+}
+
 /// A set of threads.
 pub type Set = [AtomicU64; MAX_THREADS / 64];
 
@@ -181,6 +201,12 @@ pub struct Script {
     pub until: Predicate,
     /// The events that the script mentions.
     pub mentioned: Predicate,
+    /// How many promises there are: they are the first of those that follow.
+    pub promised: AtomicU32,
+    /// Unused.
+    pub pad: AtomicU32,
+    /// What was promised.
+    pub promises: [Promise; MAX_PROMISES],
     /// Where each thread is that is held.
     pub at: [Event; MAX_SCRIPTED],
 }

@@ -259,7 +259,13 @@ impl Variables {
             }
             Step::Element(number) => {
                 let element = types.element(type_).ok_or_else(none)?;
-                add(way, number * types.size(element).ok_or_else(none)?);
+                let size = types.size(element).ok_or_else(none)?;
+                // One without a length has as many as there is memory.
+                let count = types.size(type_).unwrap_or(0) / size.max(1);
+                if count > 0 && *number >= count {
+                    return Err(NoWay::NoField(wanted, vec![format!("[0] to [{}]", count - 1)]));
+                }
+                add(way, number * size);
                 Ok(element)
             }
         }

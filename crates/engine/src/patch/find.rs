@@ -123,13 +123,14 @@ pub fn find(
     let mut survey = Survey::default();
     for &(start, end) in functions {
         let Some(bytes) = texts.iter().find_map(|text| text.slice(start, end)) else { continue };
-        survey.look(bytes, start, texts, &mut targets);
+        let marked = marks.range(start..end).next().is_some();
+        survey.look(bytes, start, texts, marked, &mut targets);
         if survey.is_indirect {
             for &(table, size) in &survey.tables {
                 add_table(table, size, texts, read, &mut targets.guessed);
             }
         }
-        if survey.may_have_sites && atomics || marks.range(start..end).next().is_some() {
+        if survey.may_have_sites && atomics || marked {
             if survey.fits {
                 with_sites.push((start, end, survey.is_indirect));
             } else {
@@ -204,8 +205,9 @@ struct Survey {
 }
 
 impl Survey {
-    /// Looks at one function; adds to `targets` what it jumps to, or takes the address of, besides its beginning.
-    fn look(&mut self, bytes: &[u8], start: u64, texts: &[Text], targets: &mut Targets) {
+    /// Looks at one function; adds to `targets` what it jumps to, or takes the address of, besides its beginning. Where it jumps to in
+    /// itself is of interest only if something is to be moved in it.
+    fn look(&mut self, bytes: &[u8], start: u64, texts: &[Text], marked: bool, targets: &mut Targets) {
         let end = start + bytes.len() as u64;
         (self.may_have_sites, self.fits, self.is_indirect) = (false, true, false);
         self.tables.clear();
@@ -268,7 +270,7 @@ impl Survey {
                 }
             }
         }
-        if self.may_have_sites {
+        if self.may_have_sites || marked {
             self.fits &= self.own.iter().all(|target| self.starts.binary_search(target).is_ok());
             targets.known.extend(&self.own);
         }
@@ -414,10 +416,13 @@ fn surroundings(
         let wide = |last: &usize| instructions[*last].next_ip() - start >= JUMP;
         let Some(last) = (at..instructions.len().min(at + NEIGHBOURS + 1)).find(wide) else { continue };
         let end = instructions[last].next_ip();
+        // Behind one by which a function is left may be what an exception goes on with, which no jump leads to.
+        let leaves =
+            matches!(instructions[at].flow_control(), FlowControl::Return | FlowControl::UnconditionalBranch);
         let movable = (first..=last).all(|i| {
             let (itself, goes_on) = is_movable(&instructions[i]);
             i == at || itself && (goes_on || i == last)
-        });
+        }) && (!leaves || at == last);
         if movable && !targets.any_in(start + 1, end) && best.is_none_or(|(a, b)| last - first < b - a) {
             best = Some((first, last));
         }
@@ -467,6 +472,25 @@ mod tests {
         assert_eq!(pieces(&[0xf0, 0xff, 0x07, 0x89, 0xf0, 0xff, 0xe0]), [(0, 3, true)]);
         // But a function that is called last, through the linkage table, is elsewhere.
         assert_eq!(pieces(&[0xf0, 0xff, 0x07, 0x89, 0xf0, 0xff, 0x25, 0, 0, 0, 0]), [(0, 5, false)]);
+    }
+
+    /// The same for a mark, of code without any.
+    fn marked(bytes: &[u8], at: u64) -> Vec<(u64, u64, bool)> {
+        let texts = [Text { start: 0x1000, bytes: bytes.to_vec() }];
+        let functions = [(0x1000, 0x1000 + bytes.len() as u64)];
+        let marks = Marks::from([(0x1000 + at, 0)]);
+        let found = find(&texts, &functions, &|_, _| Vec::new(), &marks, Want::default());
+        found.pieces.iter().map(|p| (p.start() - 0x1000, p.end() - 0x1000, p.trap)).collect()
+    }
+
+    #[test]
+    fn marks_where_a_function_is_left() {
+        // add rsp, 56; ret; mov rdi, rax; ...: what follows may be for exceptions
+        assert_eq!(marked(&[0x48, 0x83, 0xc4, 0x38, 0xc3, 0x48, 0x89, 0xc7, 0x90, 0x90], 4), [(0, 5, false)]);
+        // pop rbx; ret; mov rdi, rax; nop; nop
+        assert_eq!(marked(&[0x5b, 0xc3, 0x48, 0x89, 0xc7, 0x90, 0x90], 1), [(1, 2, true)]);
+        // jz -> the ret; add rsp, 56; ret: jumped into, in a function without atomic instructions
+        assert_eq!(marked(&[0x74, 0x04, 0x48, 0x83, 0xc4, 0x38, 0xc3], 6), [(6, 7, true)]);
     }
 
     #[test]

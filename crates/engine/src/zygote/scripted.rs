@@ -4,7 +4,7 @@ use super::{Waited, Zygote, describe_status};
 use crate::error::{Error, Result};
 use crate::slot::{self, Detail, Job, Run};
 use crate::sys;
-use heisen_trace::{Op, Plan, Policy};
+use heisen_trace::{Op, Plan, Policy, Schedule};
 use heisen_wire::script::{Script, turn as script_turn};
 use heisen_wire::{MAX_SLOTS, MAX_THREADS, flag, turn};
 use std::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst};
@@ -60,18 +60,20 @@ impl Zygote {
         self.wire().child.load(SeqCst) as i32
     }
 
-    /// Begins an execution, up to where it asks for the first command. If `states` are asked for, [`Zygote::graph`] tells one from
-    /// another.
-    pub fn begin_script(&mut self, states: bool) -> Result<Came> {
+    /// Begins an execution, up to where it asks for the first command. It follows a schedule, if one is given, as long as no thread is
+    /// held. If `states` are asked for, [`Zygote::graph`] tells one from another.
+    pub fn begin_script(&mut self, follows: Option<&Schedule>, states: bool) -> Result<Came> {
         let script = self.script();
         script.turn.store(script_turn::PROGRAM, SeqCst);
         for set in [&script.release, &script.select, &script.known, &script.held] {
             set.iter().for_each(|word| word.store(0, Relaxed));
         }
         script.events.store(0, Relaxed);
+        script.promised.store(0, Relaxed);
         let plan = Plan::new(Policy::Default);
         let flags = flag::SCRIPT | if states { flag::STATES } else { 0 };
-        self.begin(&[Job::Plan(&plan)], Detail::End, flags)?;
+        let job = follows.map_or(Job::Plan(&plan), Job::Schedule);
+        self.begin(&[job], Detail::End, flags)?;
         self.come()
     }
 

@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 pub mod package;
+pub mod stated;
 
 use serde_json::Value;
 use std::collections::BTreeSet;
