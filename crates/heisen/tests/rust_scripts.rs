@@ -87,6 +87,22 @@ const PAIRS: &[Pair] = &[
         options: NONE,
         report: ("ok: no bug in all 4 schedules of the script\n", 0),
     },
+    Pair {
+        name: "promised",
+        program: "assert_ne!(heisen::choose(3), 2, \"two was chosen\")",
+        rust: "let_choose(any(), 2, 1);",
+        rhai: "let_choose(any, 2, 1);",
+        options: NONE,
+        report: ("panic: ", 1),
+    },
+    Pair {
+        name: "counted",
+        program: "visits(2)",
+        rust: "let a = wait_for_thread_nth(any(), enters(\"visit\"), 2); run_until_nth(a, at_control(..), 2);",
+        rhai: "let a = wait_for_thread(any, enters(\"visit\"), 2); run_until(a, at_control(), 2);",
+        options: NONE,
+        report: ("ok: no bug in all 1 ", 0),
+    },
     // Two points and an end each: (6 over 3) orders.
     Pair {
         name: "interleaved",

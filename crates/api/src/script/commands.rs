@@ -115,6 +115,42 @@ pub fn run_until(threads: impl Into<Threads>, until: impl Into<Predicate>) {
     ask(format!("run_until({}, {})", threads.into().0, until.into().0));
 }
 
+/// As [`wait_for_thread`], for the n-th such event, counted from 1, whoever of them has the others.
+#[track_caller]
+pub fn wait_for_thread_nth(threads: impl Into<Threads>, until: impl Into<Predicate>, nth: usize) -> Thread {
+    ask(format!("wait_for_thread({}, {}, {nth})", threads.into().0, until.into().0)).thread()
+}
+
+/// As [`run_until`], to the n-th such event of each, counted from 1.
+#[track_caller]
+pub fn run_until_nth(threads: impl Into<Threads>, until: impl Into<Predicate>, nth: usize) {
+    ask(format!("run_until({}, {}, {nth})", threads.into().0, until.into().0));
+}
+
+/// Lets the n-th call of this kind fail that threads make from here on, counted from 1; the kinds are those of `heisen check --faults`.
+#[track_caller]
+pub fn let_fail(threads: impl Into<Threads>, kind: &str, nth: usize) {
+    ask(format!("let_fail({}, {}, {nth})", threads.into().0, quoted(kind)));
+}
+
+/// Lets the n-th wait that threads begin from here on end though nobody wakes them, counted from 1.
+#[track_caller]
+pub fn let_wake_early(threads: impl Into<Threads>, nth: usize) {
+    ask(format!("let_wake_early({}, {nth})", threads.into().0));
+}
+
+/// Where threads wake one of several that wait, it is this one.
+#[track_caller]
+pub fn let_wake(threads: impl Into<Threads>, whom: Thread) {
+    ask(format!("let_wake({}, {})", threads.into().0, whom.text()));
+}
+
+/// The n-th [`crate::choose`] of threads from here on gives this value, counted from 1.
+#[track_caller]
+pub fn let_choose(threads: impl Into<Threads>, value: usize, nth: usize) {
+    ask(format!("let_choose({}, {value}, {nth})", threads.into().0));
+}
+
 /// As [`run_until`], and then one event of any kind further, so that it is done.
 #[track_caller]
 pub fn run_through(threads: impl Into<Threads>, until: impl Into<Predicate>) {
