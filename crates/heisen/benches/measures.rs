@@ -5,7 +5,7 @@
 //! - system calls of a long execution, counted by strace where it is installed;
 //! - compressing 50 MB by `xz -T4`, one random execution, against `xz -T1` natively;
 //! - a thousand sleeps of one second, against the time that they say;
-//! - the engine's memory over a million executions (`cargo bench -- --long`; a tenth of that otherwise).
+//! - the engine's memory over a million executions (`cargo bench -- --long`: ten million).
 
 use serde_json::Value;
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
@@ -291,7 +291,7 @@ fn main() {
     let slept = check(directory.path(), &sleeps, "random", 1)["seconds"].as_f64().expect("a number");
     let _ = writeln!(table, "| seconds for 1000 sleeps of a second | {slept:.3} | natively: 1000 | |");
 
-    let many = if long { 1_000_000 } else { 100_000 };
+    let many = if long { 10_000_000 } else { 1_000_000 };
     let (early, late) = engine_memory(directory.path(), &forks, many);
     let _ = writeln!(
         table,
