@@ -5,6 +5,7 @@
 //! | `options` | what is asked for |
 //! | `driver` | batches: plans out, results in, in the order of the plans |
 //! | `worker` | runs the plans of a batch |
+//! | `executed` | what came of a plan, on its way from the worker to the driver |
 //! | `stuck` | an execution that does not move |
 //! | `found` | an execution that went wrong |
 //! | `races` | data races |
@@ -13,6 +14,7 @@
 
 mod conclude;
 mod driver;
+mod executed;
 mod found;
 mod options;
 mod outcome;

@@ -18,6 +18,7 @@
 //! | [`patch`] | atomic instructions of code that is not instrumented |
 //! | `around` | commands and directories around each execution |
 //! | [`slot`] | jobs for executions and what came of them, as the wire holds them |
+//! | `quiet` | executions of which there is nothing to tell |
 //! | [`points`] | accesses of memory that conflict, and so are scheduling points |
 //! | [`kept`] | those places, kept from check to check |
 //! | `race`, [`raced`], [`suppress`] | a close look at a data race; all those of a check; those not to be reported |
@@ -58,6 +59,7 @@ mod parting;
 pub mod patch;
 pub mod points;
 pub mod program;
+mod quiet;
 mod race;
 pub mod raced;
 mod sanitizer;

@@ -22,6 +22,7 @@ use crate::input;
 use crate::look::{Symbols, View};
 use crate::parting::parting;
 use crate::points::Points;
+use crate::quiet::Quiet;
 use crate::slot::{self, Detail, Event, Job, Run};
 use crate::spin;
 use crate::sys::{self, Mapping};
@@ -67,6 +68,17 @@ pub struct Zygote {
     deadline: Option<Instant>,
     gone: bool,
     ended: bool,
+}
+
+/// A turn of the program's that is over.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    /// How many executions there were.
+    pub(crate) ran: usize,
+    /// The one that had to be ended, as it did not move.
+    stuck: Option<usize>,
+    /// What the command after it had to say, if that failed.
+    after: Option<String>,
 }
 
 /// How a wait for the program ended.
@@ -220,6 +232,17 @@ impl Zygote {
         detail: Detail,
         observer: Option<&mut dyn Observer>,
     ) -> Result<Vec<Run>> {
+        let turn = self.take_turn(jobs, detail, observer)?;
+        (0..turn.ran).map(|number| self.read(&turn, number)).collect()
+    }
+
+    /// The same, but what came of them is left to be [`read`](Zygote::read).
+    pub(crate) fn take_turn(
+        &mut self,
+        jobs: &[Job<'_>],
+        detail: Detail,
+        observer: Option<&mut dyn Observer>,
+    ) -> Result<Turn> {
         // What is done around an execution is done by us, so it is our turn after each.
         let jobs = if self.around.is_some() { &jobs[..jobs.len().min(1)] } else { jobs };
         if let Some(around) = &mut self.around {
@@ -246,16 +269,23 @@ impl Zygote {
             self.kill_execution();
         }
         let ran = (self.wire().slots_run.load(Relaxed) as usize).min(wanted);
-        let mut runs = (0..ran)
-            .map(|number| slot::read_run(self.wire(), number, stuck == Some(number)))
-            .collect::<Result<Vec<Run>>>()?;
-        if let Some(around) = &mut self.around {
-            let failed = around.after()?;
-            if let Some(run) = runs.last_mut() {
-                run.tail.after = failed;
-            }
+        let after = self.around.as_mut().map_or(Ok(None), Around::after)?;
+        Ok(Turn { ran, stuck, after })
+    }
+
+    /// What came of an execution of the last turn.
+    pub(crate) fn read(&self, turn: &Turn, number: usize) -> Result<Run> {
+        let mut run = slot::read_run(self.wire(), number, turn.stuck == Some(number))?;
+        if number + 1 == turn.ran {
+            run.tail.after.clone_from(&turn.after);
         }
-        Ok(runs)
+        Ok(run)
+    }
+
+    /// The same, if it ended with this exit status and there is nothing else to tell of it.
+    pub(crate) fn read_quiet(&self, turn: &Turn, number: usize, expected: i32) -> Option<Quiet> {
+        let looked_at = turn.stuck == Some(number) || turn.after.is_some();
+        Quiet::read(self.wire(), number, expected).filter(|_| !looked_at)
     }
 
     /// The events of the last execution, if it was the only one of its turn and they were logged.

@@ -3,9 +3,9 @@
 //! middle of a function has values in them that it needs again.
 
 use core::arch::asm;
-use core::arch::x86_64::{__cpuid, _xgetbv};
+use core::arch::x86_64::{__cpuid, __cpuid_count, _xgetbv};
 use core::mem::MaybeUninit;
-use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 /// The parts that are kept, as bits of the processor's register XCR0: x87, SSE, AVX, the three of AVX-512, and the general
 /// registers of APX. Tiles, which are large, are not: nobody computes with those and synchronises in the same breath.
@@ -20,32 +20,67 @@ const HEADER_SIZE: usize = 64;
 #[repr(C, align(64))]
 struct Area([u8; SIZE]);
 
+/// What whoever comes here in the middle of a function has put aside by itself.
+const SSE: u32 = 0b10;
+
 /// The parts that this processor has; 0 if it only has the first two, and an older instruction for them.
 static HAS: AtomicU32 = AtomicU32::new(0);
+/// Whether it tells which of them are in use.
+static TELLS: AtomicBool = AtomicBool::new(false);
 
 /// Asks the processor; slow on a virtual machine.
 pub fn init() {
     const OSXSAVE: u32 = 1 << 27;
+    const IN_USE: u32 = 1 << 2;
     if __cpuid(1).ecx & OSXSAVE != 0 {
-        HAS.store(read_xcr0() & PARTS, Relaxed);
+        HAS.store(read_register(0) & PARTS, Relaxed);
+        TELLS.store(__cpuid_count(13, 1).eax & IN_USE != 0, Relaxed);
     }
 }
 
 #[target_feature(enable = "xsave")]
-fn read_xcr0_here() -> u32 {
-    // SAFETY: the processor has the instruction, and register 0 always exists.
-    unsafe { _xgetbv(0) as u32 }
+fn read_register_here(number: u32) -> u32 {
+    // SAFETY: the processor has the instruction, and callers know that it has the register.
+    unsafe { _xgetbv(number) as u32 }
 }
 
-fn read_xcr0() -> u32 {
+/// Register 0 has the bits of all parts, register 1 of those that are not in their initial state.
+fn read_register(number: u32) -> u32 {
     // SAFETY: the caller has asked whether the processor has it.
-    unsafe { read_xcr0_here() }
+    unsafe { read_register_here(number) }
 }
 
-/// Does the work, which may change any of these registers, and brings them back.
-#[cold]
+/// Does the work, which may change any of these registers, and brings them back. Those of SSE need only be brought back where
+/// others are.
 #[inline(never)]
 pub fn kept<T>(work: impl FnOnce() -> T) -> T {
+    let parts = HAS.load(Relaxed) & !SSE;
+    // Hardly ever is anything else in use: functions leave the upper halves of registers clear.
+    if !TELLS.load(Relaxed) || read_register(1) & parts != 0 {
+        return all_kept(work);
+    }
+    let done = work();
+    let used = read_register(1) & parts;
+    if used != 0 {
+        clear(used);
+    }
+    done
+}
+
+/// Puts parts into their initial state.
+#[cold]
+fn clear(parts: u32) {
+    let mut area = Area([0; SIZE]);
+    // SAFETY: the area says that none of the parts is saved in it; the control word of SSE, which may be loaded with them, stays
+    // what it is.
+    unsafe {
+        asm!("stmxcsr [{at} + 24]", "xrstor64 [{at}]", at = in(reg) area.0.as_mut_ptr(), in("eax") parts, in("edx") 0,
+             clobber_abi("C"), options(nostack));
+    }
+}
+
+#[cold]
+fn all_kept<T>(work: impl FnOnce() -> T) -> T {
     let mut area = MaybeUninit::<Area>::uninit();
     let at = area.as_mut_ptr().cast::<u8>();
     let parts = HAS.load(Relaxed);
@@ -68,4 +103,18 @@ pub fn kept<T>(work: impl FnOnce() -> T) -> T {
         }
     }
     done
+}
+
+/// The control word of SSE, which a switch of threads takes care of, but not [`kept`].
+pub fn control() -> u32 {
+    let mut word = 0;
+    // SAFETY: stores four bytes there.
+    unsafe { asm!("stmxcsr [{}]", in(reg) &raw mut word, options(nostack, preserves_flags)) };
+    word
+}
+
+/// Sets it.
+pub fn set_control(word: u32) {
+    // SAFETY: loads four bytes that the processor has stored.
+    unsafe { asm!("ldmxcsr [{}]", in(reg) &raw const word, options(nostack, preserves_flags)) };
 }

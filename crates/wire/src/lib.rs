@@ -34,7 +34,7 @@ pub const MAX_DECISIONS: usize = 1 << 20;
 /// Most events that are logged.
 pub const MAX_EVENTS: usize = 1 << 20;
 /// Most executions that the zygote runs in one turn.
-pub const MAX_SLOTS: usize = 512;
+pub const MAX_SLOTS: usize = 1024;
 /// Most ranges of code that a scope may have.
 pub const MAX_SCOPE: usize = 1 << 16;
 /// Most bytes of recorded input.

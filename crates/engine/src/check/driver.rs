@@ -4,7 +4,8 @@
 //! Batches have the same size whatever the number of workers, and what comes after the first result that ends the search
 //! is as if it had not been run: so the same program, strategy and seed give the same result on any number of cores.
 
-use super::worker::{Executed, Shared};
+use super::executed::Executed;
+use super::worker::Shared;
 use super::{Check, Ended, MAX_FINDINGS, Progress, Races, Tally};
 use crate::error::{Error, Result};
 use crate::saved::Keeper;
@@ -25,7 +26,7 @@ const LARGEST_SYSTEMATIC: usize = 1024;
 const TELL: Duration = Duration::from_millis(100);
 
 /// A batch that was run: its plans, and what came of each, if it was run.
-type Done = (Vec<Plan>, Vec<Option<Executed>>);
+type Done = (Arc<[Plan]>, Vec<Option<Executed>>);
 
 /// The search, what it has done so far, and those who do the work.
 pub(super) struct Driver<'a> {
@@ -130,7 +131,7 @@ impl Driver<'_> {
     /// Takes the results of a batch, and what follows from accesses that became scheduling points by them.
     fn take(&mut self, (plans, results): Done) -> Result<Option<Ended>> {
         let known = self.tally.points.len();
-        if let Some(ended) = self.take_results(plans, results)? {
+        if let Some(ended) = self.take_results(&plans, results)? {
             return Ok(Some(ended));
         }
         if self.tally.points.len() != known
@@ -171,7 +172,7 @@ impl Driver<'_> {
         batch.next = 0;
         batch.cut = plans.len();
         batch.results = plans.iter().map(|_| None).collect();
-        batch.plans = plans;
+        batch.plans = plans.into();
         batch.points = self.tally.points.clone();
         batch.detail = match self.search.needs_touches() {
             _ if self.tally.coverage.is_some() => Detail::Places,
@@ -222,31 +223,32 @@ impl Driver<'_> {
         while batch.running > 0 {
             batch = self.shared.done.wait(batch).unwrap_or_else(PoisonError::into_inner);
         }
-        for plan in std::mem::take(&mut batch.plans) {
-            self.search.give_back_unrun(&plan);
+        for plan in std::mem::take(&mut batch.plans).iter() {
+            self.search.give_back_unrun(plan);
         }
     }
 
     /// Takes the results in order; those after the first that ends the search are as if they had not been run.
-    fn take_results(&mut self, plans: Vec<Plan>, results: Vec<Option<Executed>>) -> Result<Option<Ended>> {
+    fn take_results(&mut self, plans: &[Plan], results: Vec<Option<Executed>>) -> Result<Option<Ended>> {
         let mut ended = None;
         let mut points = (*self.tally.points).clone();
         let mut unrun = false;
-        for (plan, result) in plans.into_iter().zip(results) {
-            let (mut run, stuck) = match result {
+        for (plan, result) in plans.iter().zip(results) {
+            let result = result.map(Executed::open);
+            let (mut run, stuck, wrong) = match result {
                 // The order in which results come in decides what a systematic search does next: it shall not depend on
                 // when one was interrupted.
                 _ if ended.is_some() || unrun && !self.search.samples() => {
-                    self.search.give_back_unrun(&plan);
+                    self.search.give_back_unrun(plan);
                     continue;
                 }
                 None | Some(Err(Error::Interrupted)) => {
-                    self.search.give_back_unrun(&plan);
+                    self.search.give_back_unrun(plan);
                     unrun = true;
                     continue;
                 }
                 Some(Err(error)) => return Err(error),
-                Some(Ok(pair)) => pair,
+                Some(Ok(opened)) => opened,
             };
             self.tally.executions += 1;
             self.tally.steps += u64::from(run.execution.steps);
@@ -255,8 +257,8 @@ impl Driver<'_> {
             for &note in run.execution.notes.iter().filter(told) {
                 self.tally.notes |= 1 << (note as u8);
             }
-            self.cover(&plan, &mut run);
-            self.search.done(&plan, &run.execution);
+            self.cover(plan, &mut run);
+            self.search.done(plan, &run.execution);
             self.tally.ahead += u64::from(run.ahead);
             self.tally.skipped += u64::from(run.skipped);
             match run.forked {
@@ -273,7 +275,7 @@ impl Driver<'_> {
                 self.tally.notes |= 1 << (Note::TooManyPoints as u8);
             }
             if run.execution.diverged.is_some() {
-                self.locate(&plan, run.tail.diverged);
+                self.locate(plan, run.tail.diverged);
             }
             let mut failed = false;
             if let Some(stuck) = stuck {
@@ -281,18 +283,18 @@ impl Driver<'_> {
                     return Err(self.describe_stuck(&stuck));
                 }
                 ended = Some(Ended::Found);
-            } else if let Some(verdict) = self.check.judge(&run) {
+            } else if wrong && let Some(verdict) = self.check.judge(&run) {
                 failed = true;
-                let found = self.found(&plan, verdict)?;
+                let found = self.found(plan, verdict)?;
                 let enough = !self.check.options.keep_going || self.tally.findings.len() >= MAX_FINDINGS;
                 if found && enough {
                     ended = Some(Ended::Found);
                 }
             }
-            self.tried(&plan, failed);
+            self.tried(plan, failed);
             // What went wrong comes first; where the search stops at either, that is enough.
             let enough = failed && ended.is_some() && self.check.options.races == Races::Stop;
-            if !enough && self.take_races(&plan, &run)? {
+            if !enough && self.take_races(plan, &run)? {
                 ended = Some(Ended::Found);
             }
         }
@@ -304,9 +306,8 @@ impl Driver<'_> {
 
     /// Counts what an execution has covered, if that is asked for.
     fn cover(&mut self, plan: &Plan, run: &mut Run) {
-        let time = self.time();
         let Some(coverage) = &mut self.tally.coverage else { return };
-        coverage.take(run, time);
+        coverage.take(run, self.tally.time + self.began.elapsed());
         if self.search.samples() && !plan.tells_class() {
             // A sampler must not learn more than without: it would choose otherwise.
             run.execution.fingerprint = None;

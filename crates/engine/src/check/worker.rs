@@ -4,6 +4,7 @@
 //! that is decided by who takes the results, in the order of the plans.
 
 use super::Check;
+use super::executed::Executed;
 use super::stuck::{Stuck, StuckWatcher};
 use crate::error::Result;
 use crate::points::Points;
@@ -18,13 +19,10 @@ const FEWEST: usize = 8;
 /// How often a parked program may be gone before what it has to run is given up.
 const MOST_LOST: u64 = 2;
 
-/// An execution, and where it was if it did not move.
-pub(super) type Executed = Result<(Run, Option<Stuck>)>;
-
 /// A batch at work.
 #[derive(Default)]
 pub(super) struct Batch {
-    pub(super) plans: Vec<Plan>,
+    pub(super) plans: Arc<[Plan]>,
     /// The next plan to be taken.
     pub(super) next: usize,
     /// Plans from here on need not be run: one before has failed, or time is over.
@@ -80,30 +78,26 @@ impl Check<'_> {
             let first = batch.next;
             batch.next += share;
             batch.running += 1;
-            let plans = batch.plans[first..first + share].to_vec();
+            let plans = batch.plans.clone();
             limits.points = batch.points.clone();
             let detail = batch.detail;
             drop(batch);
-            let (results, lost) = self.execute(&limits, &mut zygote, &plans, detail);
-            if results.iter().any(Result::is_err) {
+            let (results, lost) = self.execute(&limits, &mut zygote, &plans[first..first + share], detail);
+            if results.iter().any(Executed::has_failed) {
                 zygote = None;
             }
             batch = shared.lock();
             batch.lost += lost;
             for (index, result) in (first..).zip(results) {
-                let stop = match &result {
-                    Err(_) => true,
-                    Ok((run, stuck)) => {
-                        stuck.is_some() || !self.options.keep_going && self.judge(run).is_some()
-                    }
-                };
-                if stop {
+                if result.ends_search(self.options.keep_going) {
                     batch.cut = batch.cut.min(index + 1);
                 }
                 batch.results[index] = Some(result);
             }
             batch.running -= 1;
-            shared.done.notify_all();
+            if batch.running == 0 && batch.next >= batch.cut {
+                shared.done.notify_all();
+            }
         }
     }
 
@@ -126,10 +120,10 @@ impl Check<'_> {
                     lost += 1;
                     continue;
                 }
-                results.push(Err(error));
+                results.push(Executed::Failed(error));
                 break;
             }
-            if results.iter().any(|r| matches!(r, Ok((_, Some(_))))) {
+            if results.iter().any(Executed::is_stuck) {
                 break;
             }
         }
@@ -153,19 +147,32 @@ impl Check<'_> {
         };
         let jobs: Vec<Job<'_>> = plans.iter().map(Job::Plan).collect();
         let mut watcher = StuckWatcher { check: self, seen: None };
-        let runs = zygote.run_all(&jobs, detail, Some(&mut watcher))?;
-        for (run, plan) in runs.into_iter().zip(plans) {
+        let turn = zygote.take_turn(&jobs, detail, Some(&mut watcher))?;
+        let first = out.len();
+        let mut again = Vec::new();
+        for (number, plan) in plans.iter().enumerate().take(turn.ran) {
+            if let Some(quiet) = zygote.read_quiet(&turn, number, self.options.expect_exit) {
+                out.push(Executed::Quiet(quiet));
+                continue;
+            }
+            let run = zygote.read(&turn, number)?;
             // Once more, as that may pass (CHESS, OSDI'08, section 4.2); and someone may have killed it.
-            let killed = run.execution.end == End::Signal(libc::SIGKILL);
-            let run = if run.execution.diverged.is_some() || killed {
-                zygote.run(Job::Plan(plan), detail, Some(&mut watcher))?
-            } else {
-                run
-            };
-            let stuck = (run.execution.end == End::Stuck)
-                .then(|| Stuck { spins: zygote.was_spinning(), ..watcher.seen.take().unwrap_or_default() });
-            out.push(Ok((run, stuck)));
+            if run.execution.diverged.is_some() || run.execution.end == End::Signal(libc::SIGKILL) {
+                again.push((number, plan));
+            }
+            out.push(self.executed(run, zygote, &mut watcher));
+        }
+        for (number, plan) in again {
+            let run = zygote.run(Job::Plan(plan), detail, Some(&mut watcher))?;
+            out[first + number] = self.executed(run, zygote, &mut watcher);
         }
         Ok(())
+    }
+
+    fn executed(&self, run: Run, zygote: &Zygote, watcher: &mut StuckWatcher<'_>) -> Executed {
+        let stuck = (run.execution.end == End::Stuck)
+            .then(|| Stuck { spins: zygote.was_spinning(), ..watcher.seen.take().unwrap_or_default() });
+        let wrong = self.judge(&run).is_some();
+        Executed::Whole(Box::new((run, stuck, wrong)))
     }
 }

@@ -27,7 +27,7 @@ pub use ahead::at_choice;
 use crate::{report, sys};
 use core::arch::{asm, naked_asm};
 use core::cell::Cell;
-use core::sync::atomic::Ordering::{Relaxed, SeqCst};
+use core::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 use core::sync::atomic::{AtomicBool, AtomicU8};
 use heisen_wire::{MAX_DECISIONS, Wire, flag, runner, turn};
 
@@ -46,7 +46,7 @@ const LOG: usize = BASE + 0x8000_0000;
 /// What is written at both ends of [`Control`]: a program that writes where it should not may hit them.
 const CANARY: u64 = 0x5afe_c0de_0b5e_55ed;
 
-/// After so many executions a guess is verified.
+/// After so many executions a guess is verified at first. After each time that it was right, twice as many may pass.
 const VERIFIED: u32 = 64;
 
 /// The first of these runs decide whether it is worth while.
@@ -65,6 +65,8 @@ struct Control {
     /// The version of the points of accesses that the program was saved with.
     points: Cell<u32>,
     resets: Cell<u32>,
+    /// After how many executions a guess is verified.
+    trusted: Cell<u32>,
     /// Whether the execution that runs cannot be undone.
     left: Cell<bool>,
     bindings: bindings::Bindings,
@@ -240,8 +242,9 @@ fn begins(c: &Control, wire: &Wire) {
     }
     let told = &wire.slots[number].report;
     told.first_decision.store(c.decisions.get(), Relaxed);
-    wire.slot.store(number as u32, SeqCst);
-    wire.runner.store(runner::RUNS, SeqCst);
+    // Whoever reads these waits for this process first.
+    wire.slot.store(number as u32, Release);
+    wire.runner.store(runner::RUNS, Release);
     if ahead {
         c.ahead.resume(wire, number);
     } else {
@@ -305,7 +308,7 @@ extern "C" fn next(status: i32) -> ! {
     slot.skipped.store(c.ahead.skipped(), Relaxed);
     wire.slots_run.store(number as u32 + 1, Relaxed);
     wire.resets.store(wire.resets.load(Relaxed) + 1, Relaxed);
-    wire.runner.store(runner::WAITS, SeqCst);
+    wire.runner.store(runner::WAITS, Release);
     c.decisions.set(c.decisions.get() + slot.report.decisions.load(Relaxed));
     c.slot.set(number + 1);
     let full = c.decisions.get() as usize > MAX_DECISIONS / 2;
@@ -356,8 +359,11 @@ fn put_back(c: &Control, wire: &Wire, number: usize, ends: bool) -> bool {
     if c.snapshot.put_back(unverified == 0 && (thorough || careful != 0)) {
         unverified += 1;
     }
-    let verify = ends || thorough || unverified >= VERIFIED;
+    let verify = ends || thorough || unverified >= c.trusted.get().max(VERIFIED);
     let good = unverified == 0 || !verify || c.snapshot.verify();
+    if verify && unverified != 0 {
+        c.trusted.set(if good { c.trusted.get().max(2 * unverified) } else { VERIFIED });
+    }
     wire.unverified.store(if verify { 0 } else { unverified }, Relaxed);
     if !good {
         // As in `run`; but this execution has ended, too.

@@ -117,7 +117,9 @@ fn call(info: &mut Info, action: Action) {
         heisen_call_on(on.unwrap_or(0), action.handler, signal, info, &raw mut context);
     };
     if t.amid.replace(false) {
+        let control = extended::control();
         extended::kept(run);
+        extended::set_control(control);
         t.amid.set(true);
     } else {
         run();

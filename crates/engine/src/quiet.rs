@@ -1,0 +1,80 @@
+//! Executions of which there is nothing to tell: nearly all of a search that samples. They are read from their slots and kept
+//! by a few words, as thousands of them wait for their turn in the processor's caches.
+
+use crate::slot::{Run, Tail};
+use heisen_trace::{End, Execution, Note};
+use heisen_wire::{Wire, diverged, end, flag};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// An execution that ended well, in a process with others, and of which nothing was logged.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Quiet {
+    status: i32,
+    steps: u32,
+    threads: u32,
+    /// Bits as in [`Note::in_word`].
+    notes: u64,
+    fingerprint: Option<u64>,
+    ahead: bool,
+    skipped: u32,
+    instrumented: bool,
+}
+
+impl Quiet {
+    /// The execution in a slot, if it was to end with this exit status and there is nothing else to tell of it.
+    pub(crate) fn read(wire: &Wire, number: usize, expected: i32) -> Option<Quiet> {
+        let slot = &wire.slots[number];
+        let report = &slot.report;
+        let undone = slot.undone.load(Relaxed);
+        let well = report.end.load(Relaxed) == end::EXIT
+            && undone != 0
+            && slot.status.load(Relaxed) == (expected as u32 & 0xff) << 8
+            && report.diverged.load(Relaxed) == diverged::NO
+            && report.followed.load(Relaxed) >= slot.plan.overrides.load(Relaxed);
+        let told = [
+            &report.decisions,
+            &report.misuse,
+            &report.panic_thread,
+            &report.text,
+            &report.conflicts,
+            &report.counted,
+        ];
+        if !well || told.iter().any(|told| told.load(Relaxed) != 0) {
+            return None;
+        }
+        let asked = slot.plan.flags.load(Relaxed) & (flag::STATES | flag::TOUCHES) != 0;
+        Some(Quiet {
+            status: expected & 0xff,
+            steps: report.steps.load(Relaxed),
+            threads: report.threads.load(Relaxed),
+            notes: report.notes.load(Relaxed),
+            fingerprint: asked.then(|| report.graph.load(Relaxed)),
+            ahead: undone == 2,
+            skipped: if undone == 2 { slot.skipped.load(Relaxed) } else { 0 },
+            instrumented: wire.instrumented.load(Relaxed) != 0,
+        })
+    }
+
+    /// The same, as whoever takes results expects it.
+    pub(crate) fn run(self) -> Run {
+        Run {
+            execution: Execution {
+                steps: self.steps,
+                threads: self.threads,
+                decisions: Vec::new(),
+                touches: Vec::new(),
+                end: End::Exit(self.status),
+                notes: Note::in_word(self.notes).collect(),
+                diverged: None,
+                fingerprint: self.fingerprint,
+                counted: Vec::new(),
+            },
+            tail: Tail::default(),
+            forked: None,
+            ahead: self.ahead,
+            skipped: self.skipped,
+            conflicts: Vec::new(),
+            instrumented: self.instrumented,
+        }
+    }
+}
