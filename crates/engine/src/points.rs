@@ -4,7 +4,7 @@
 //! starts over when there are more.
 
 use heisen_trace::{CodePlace, ThreadId};
-use heisen_wire::{MAX_CONFLICTS, MAX_POINTS, MAX_RACY, Slot, Wire, kind};
+use heisen_wire::{Lists, MAX_CONFLICTS, MAX_POINTS, MAX_RACY, Report, Wire, kind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -53,8 +53,8 @@ impl Conflict {
 }
 
 /// The conflicts that an execution told of.
-pub(crate) fn read_conflicts(slot: &Slot) -> Vec<Conflict> {
-    let count = (slot.report.conflicts.load(Relaxed) as usize).min(MAX_CONFLICTS);
+pub(crate) fn read_conflicts(report: &Report, lists: &Lists) -> Vec<Conflict> {
+    let count = (report.conflicts.load(Relaxed) as usize).min(MAX_CONFLICTS);
     let read = |told: &heisen_wire::Conflict| {
         let halves = |word: u32| (word & 0xffff, word >> 16);
         let (threads, kinds, sizes) = (
@@ -76,7 +76,7 @@ pub(crate) fn read_conflicts(slot: &Slot) -> Vec<Conflict> {
             step: told.step.load(Relaxed),
         }
     };
-    slot.conflicts[..count].iter().map(read).collect()
+    lists.conflicts[..count].iter().map(read).collect()
 }
 
 /// The accesses that are scheduling points, as the runtime takes them.

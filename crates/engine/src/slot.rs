@@ -11,7 +11,7 @@ use heisen_trace::{
     Policy, Schedule, ThreadId, Touch,
 };
 use heisen_wire::{
-    MAX_COUNTED, MAX_DECISIONS, MAX_EVENTS, MAX_HOLDS, MAX_OVERRIDES, MAX_SLOTS, MAX_TEXT, NO_THREAD, Report,
+    Lists, MAX_COUNTED, MAX_DECISIONS, MAX_EVENTS, MAX_HOLDS, MAX_OVERRIDES, MAX_SLOTS, MAX_TEXT, NO_THREAD, Report,
     Slot, Wire, diverged, end, flag, named, policy, sleeper,
 };
 use std::os::unix::process::ExitStatusExt;
@@ -151,13 +151,14 @@ pub(crate) fn write_plans(
         if first + count > MAX_OVERRIDES {
             return Ok(number);
         }
-        write_plan(wire, &wire.slots[number], job, first, flags, limits);
+        write_plan(wire, number, job, first, flags, limits);
         first += count;
     }
     Ok(jobs.len().min(MAX_SLOTS))
 }
 
-fn write_plan(wire: &Wire, slot: &Slot, job: Job<'_>, first: usize, flags: u32, limits: &Limits) {
+fn write_plan(wire: &Wire, number: usize, job: Job<'_>, first: usize, flags: u32, limits: &Limits) {
+    let (slot, lists) = (&wire.slots[number], &wire.lists[number]);
     let plan = &slot.plan;
     let (chosen, expect, flags) = match job {
         Job::Plan(plan) => (&plan.policy, plan.expect, flags | asked(plan, flags)),
@@ -176,14 +177,14 @@ fn write_plan(wire: &Wire, slot: &Slot, job: Job<'_>, first: usize, flags: u32, 
     };
     let expected: &[Expected] = if let Policy::Surw { expected, .. } = chosen { expected } else { &[] };
     plan.expected.store(expected.len().min(MAX_COUNTED) as u32, Relaxed);
-    for (out, from) in slot.expected.iter().zip(expected) {
+    for (out, from) in lists.expected.iter().zip(expected) {
         out.events.store(from.events, Relaxed);
         out.first_child.store(from.first_child, Relaxed);
         out.children.store(from.children, Relaxed);
     }
     let holds: &[Hold] = if let Policy::Directed { to, .. } = chosen { &to.target.holds } else { &[] };
     plan.holds.store(holds.len().min(MAX_HOLDS) as u32, Relaxed);
-    for (out, from) in slot.holds.iter().zip(holds) {
+    for (out, from) in lists.holds.iter().zip(holds) {
         write_deed(&out.at, &from.at);
         write_deed(&out.until, &from.until);
         out.past.store(from.past.into(), Relaxed);
@@ -282,7 +283,7 @@ fn write_deed(out: &heisen_wire::Deed, from: &Deed) {
 
 /// What came of the execution in a slot; `stuck` if it had to be ended.
 pub(crate) fn read_run(wire: &Wire, number: usize, stuck: bool) -> Result<Run> {
-    let slot = &wire.slots[number];
+    let (slot, lists) = (&wire.slots[number], &wire.lists[number]);
     let report = &slot.report;
     let status = slot.status.load(Relaxed);
     if status == u32::MAX {
@@ -296,7 +297,7 @@ pub(crate) fn read_run(wire: &Wire, number: usize, stuck: bool) -> Result<Run> {
         code: report.end_code.load(Relaxed) as i32,
         thread: report.end_thread.load(Relaxed) as u16,
         pc: report.end_pc.load(Relaxed),
-        texts: read_texts(slot),
+        texts: read_texts(report, lists),
         misuse: match report.misuse.load(Relaxed) {
             0 => None,
             what => Some((
@@ -340,13 +341,13 @@ pub(crate) fn read_run(wire: &Wire, number: usize, stuck: bool) -> Result<Run> {
             diverged: read_divergence(wire, slot).filter(|_| !stuck),
             fingerprint: (slot.plan.flags.load(Relaxed) & (flag::STATES | flag::TOUCHES) != 0)
                 .then(|| report.graph.load(Relaxed)),
-            counted: read_counted(slot),
+            counted: read_counted(report, lists),
         },
         tail,
         forked: (slot.undone.load(Relaxed) == 0).then(|| wire.reset_reason.load(Relaxed)),
         ahead: slot.undone.load(Relaxed) == 2,
         skipped: if slot.undone.load(Relaxed) == 2 { slot.skipped.load(Relaxed) } else { 0 },
-        conflicts: read_conflicts(slot),
+        conflicts: read_conflicts(report, lists),
         instrumented: wire.instrumented.load(Relaxed) != 0,
     })
 }
@@ -401,19 +402,19 @@ fn chooses_value(fixed: &heisen_wire::Override) -> bool {
     !matches!(kind, None | Some(DecisionKind::Thread | DecisionKind::Waiter))
 }
 
-fn read_counted(slot: &Slot) -> Vec<Counted> {
-    let count = (slot.report.counted.load(Relaxed) as usize).min(MAX_COUNTED);
+fn read_counted(report: &Report, lists: &Lists) -> Vec<Counted> {
+    let count = (report.counted.load(Relaxed) as usize).min(MAX_COUNTED);
     let read = |counted: &heisen_wire::Counted| {
         let place = counted.place.load(Relaxed);
         let parent = (place & 0xffff != NO_THREAD).then_some(place as u16);
         Counted { parent, child: (place >> 16) as u16, events: counted.events.load(Relaxed) }
     };
-    slot.counted[..count].iter().map(read).collect()
+    lists.counted[..count].iter().map(read).collect()
 }
 
-fn read_texts(slot: &Slot) -> Vec<String> {
-    let length = (slot.report.text.load(Relaxed) as usize).min(MAX_TEXT);
-    let bytes: Vec<u8> = slot.text[..length].iter().map(|b| b.load(Relaxed)).collect();
+fn read_texts(report: &Report, lists: &Lists) -> Vec<String> {
+    let length = (report.text.load(Relaxed) as usize).min(MAX_TEXT);
+    let bytes: Vec<u8> = lists.text[..length].iter().map(|b| b.load(Relaxed)).collect();
     bytes
         .split_inclusive(|&b| b == 0)
         .map(|part| String::from_utf8_lossy(part).trim_end_matches('\0').to_owned())

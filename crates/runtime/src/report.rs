@@ -14,7 +14,7 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst, compile
 use heisen_trace::decision::Decision;
 use heisen_trace::{Note, Op};
 use heisen_wire::{
-    MAX_EVENTS, MAX_SLOTS, MAX_TEXT, NO_THREAD, Slot, Wire, diverged, end, flag, misuse, pack_event, state,
+    MAX_EVENTS, MAX_SLOTS, MAX_TEXT, NO_THREAD, Lists, Slot, Wire, diverged, end, flag, misuse, pack_event, state,
     stop, want,
 };
 
@@ -73,6 +73,11 @@ pub fn wire() -> &'static Wire {
 #[inline]
 fn slot() -> &'static Slot {
     &wire().slots[R.slot.get() % MAX_SLOTS]
+}
+
+/// What it has besides.
+fn lists() -> &'static Lists {
+    &wire().lists[R.slot.get() % MAX_SLOTS]
 }
 
 /// What has been told of the execution so far.
@@ -186,8 +191,7 @@ pub fn stop_at(reason: u32) {
 
 /// Where conflicts of accesses are told, and how many have been so far.
 pub fn conflicts() -> (&'static [heisen_wire::Conflict], usize) {
-    let slot = slot();
-    (&slot.conflicts, slot.report.conflicts.load(Relaxed) as usize)
+    (&lists().conflicts, slot().report.conflicts.load(Relaxed) as usize)
 }
 
 /// So many conflicts have been told.
@@ -220,7 +224,7 @@ pub fn threads_created(count: usize) {
 /// told.
 pub fn counted(number: usize, parent: u16, child: u16, events: u32) {
     let slot = slot();
-    if let Some(out) = slot.counted.get(number) {
+    if let Some(out) = lists().counted.get(number) {
         out.place.store(u32::from(parent) | u32::from(child) << 16, Relaxed);
         out.events.store(events, Relaxed);
         if slot.report.counted.load(Relaxed) <= number as u32 {
@@ -457,11 +461,11 @@ pub fn text(bytes: &[u8]) {
     let used = slot().report.text.load(Relaxed) as usize;
     let room = (MAX_TEXT - used).saturating_sub(1);
     let taken = bytes.len().min(room);
-    for (slot, &byte) in slot().text[used..].iter().zip(&bytes[..taken]) {
+    for (slot, &byte) in lists().text[used..].iter().zip(&bytes[..taken]) {
         slot.store(byte, Relaxed);
     }
     if room > 0 {
-        slot().text[used + taken].store(0, Relaxed);
+        lists().text[used + taken].store(0, Relaxed);
         slot().report.text.store((used + taken + 1) as u32, Relaxed);
     }
 }

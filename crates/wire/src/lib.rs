@@ -306,6 +306,18 @@ pub struct Slot {
     pub plan: Plan,
     /// The report.
     pub report: Report,
+    /// The wait status of its process; `u32::MAX` if it could not be forked.
+    pub status: AtomicU32,
+    /// Not 0 if all that it changed was undone, in one process with the next: 1 if it began at `main`, 2 if at a choice.
+    pub undone: AtomicU32,
+    /// The steps that were done before it began, by another one.
+    pub skipped: AtomicU32,
+}
+
+/// What an execution has besides, mostly nothing; apart from its slot, so that slots lie close together.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Lists {
     /// Text of a failed assertion: expression, file, function, each ended by a zero byte.
     pub text: [AtomicU8; MAX_TEXT],
     /// Conflicts of its accesses, each once.
@@ -316,12 +328,6 @@ pub struct Slot {
     pub counted: [Counted; MAX_COUNTED],
     /// For [`policy::DIRECTED`]: who waits for what.
     pub holds: [Hold; MAX_HOLDS],
-    /// The wait status of its process; `u32::MAX` if it could not be forked.
-    pub status: AtomicU32,
-    /// Not 0 if all that it changed was undone, in one process with the next: 1 if it began at `main`, 2 if at a choice.
-    pub undone: AtomicU32,
-    /// The steps that were done before it began, by another one.
-    pub skipped: AtomicU32,
 }
 
 /// A pause of the program in which the engine may look at it.
@@ -485,6 +491,8 @@ pub struct Wire {
     pub stop: Stop,
     /// The executions of this turn.
     pub slots: [Slot; MAX_SLOTS],
+    /// What they have besides.
+    pub lists: [Lists; MAX_SLOTS],
     /// Threads, filled in at a stop.
     pub threads: [Thread; MAX_THREADS],
     /// Overrides of the plans.

@@ -1,6 +1,6 @@
 //! What the plan wants at decisions: its overrides, in order, and how it is noticed that the execution does not follow them.
 
-use super::{R, put, set_alarm, slot, wire};
+use super::{R, put, set_alarm, lists, slot, wire};
 use crate::sched::{S, me, thread};
 use crate::{policy, sleep};
 use core::sync::atomic::Ordering::Relaxed;
@@ -15,7 +15,7 @@ pub(super) fn take_choices() {
     sleep::begin(&wire().overrides[R.overrides.get() as usize..], plan);
     let expected = (plan.expected.load(Relaxed) as usize).min(MAX_COUNTED);
     let holds = (plan.holds.load(Relaxed) as usize).min(MAX_HOLDS);
-    policy::begin(plan, &slot().expected[..expected], &slot().holds[..holds]);
+    policy::begin(plan, &lists().expected[..expected], &lists().holds[..holds]);
 }
 
 /// The step of the next override that must be followed. At a step, wishes are given up that another override takes over from.
