@@ -100,6 +100,17 @@ pub struct Choices {
 }
 
 impl Choices {
+    /// The thread of a choice.
+    #[inline]
+    pub fn nth(self, index: usize) -> usize {
+        nth(self.first, self.options, index)
+    }
+
+    /// The choice that is this thread, if it is one.
+    pub fn index_of(self, thread: usize) -> Option<usize> {
+        self.iter().position(|choice| choice == thread)
+    }
+
     /// The thread of each choice, in order.
     pub fn iter(self) -> impl Iterator<Item = usize> {
         let one_word = words() == 1;
@@ -145,15 +156,14 @@ pub fn decide(number: usize, step: u32, able: bool, options: usize) -> usize {
     } else {
         options
     };
-    let planned = report::planned(step, DecisionKind::Thread, options, |thread| {
-        (0..options).find(|&index| nth(first, options, index) == thread)
-    });
-    let chosen = match planned {
-        Some(choice) => choice,
-        None => policy::thread(Choices { first, options }, step, able),
+    let choices = Choices { first, options };
+    let planned = report::planned(step, DecisionKind::Thread, options, |thread| choices.index_of(thread));
+    let next = match planned {
+        Some(choice) => choices.nth(choice),
+        None => policy::thread(choices, step, able),
     };
-    let next = nth(first, options, chosen);
     if report::logs_decisions() || planned.is_some() {
+        let chosen = planned.or_else(|| choices.index_of(next)).unwrap_or(0);
         let decision = Decision {
             step,
             kind: DecisionKind::Thread,

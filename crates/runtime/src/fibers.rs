@@ -16,7 +16,7 @@ pub use block::{
     find, keep_kernel_id, kernel_id, kernel_id_at, take_off_list, thread_of_handle, thread_of_tid,
     with_kernel_id,
 };
-pub use entry::{heisen_main, set_main};
+pub use entry::{end_if_done, heisen_main, set_main};
 pub use stacks::{Wish, add_to_pool, spare_stacks, stack_of};
 pub use switch::{divert, registers, switch};
 

@@ -4,7 +4,7 @@
 use super::F;
 use super::stacks::give_back_of;
 use crate::sched::{self, S, me, thread};
-use crate::{report, script, shim};
+use crate::{report, reset, script, shim};
 use core::arch::global_asm;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -96,13 +96,25 @@ extern "C" fn fiber_exited() -> ! {
     finish_thread()
 }
 
-/// The running thread's function is done: destructors, then the end of the thread, or of the process with its last.
-fn finish_thread() -> ! {
-    // SAFETY: glibc calls this at the end of a thread, before the destructors of keys.
+/// As the C library does first when a program exits; ends the execution if nothing is left for it to do.
+pub fn end_if_done(status: c_int) {
+    if S.active.get() && S.running.get() && shim::pid::is_own() {
+        call_tls_destructors();
+        reset::exits(status);
+    }
+}
+
+fn call_tls_destructors() {
+    // SAFETY: glibc calls this at the end of a thread, before the destructors of keys, and at the exit of the program.
     unsafe {
         let call: extern "C" fn() = core::mem::transmute(F.call_tls_dtors.get());
         call();
     }
+}
+
+/// The running thread's function is done: destructors, then the end of the thread, or of the process with its last.
+fn finish_thread() -> ! {
+    call_tls_destructors();
     shim::key::run_destructors();
     shim::mutex::abandon();
     if S.live.get() == 1 {
@@ -170,6 +182,7 @@ global_asm!(
 
 extern "C" fn main_returned(status: c_int) -> c_int {
     shim::process::exiting(status, 0);
+    end_if_done(status);
     status
 }
 

@@ -119,14 +119,15 @@ pub fn touched(op: u8, object: u64) {
     }
 }
 
-/// Which of the choices takes step `step`; `able` if the running thread could go on, which is choice 0 then.
+/// Who of the choices takes step `step`; `able` if the running thread could go on, which is choice 0 then.
 #[inline]
 pub fn thread(choices: Choices, step: u32, able: bool) -> usize {
     match P.kind.get() {
-        policy::RANDOM => below(choices.options as u64) as usize,
-        policy::DEFAULT if sleep::any() => choices.iter().position(|t| !sleep::asleep(t)).unwrap_or(0),
-        policy::DEFAULT => 0,
-        kind => sampled(kind, choices, step, able),
+        policy::RANDOM => choices.nth(below(choices.options as u64) as usize),
+        policy::DEFAULT if sleep::any() => choices.iter().find(|&t| !sleep::asleep(t)).unwrap_or(choices.first),
+        policy::DEFAULT => choices.first,
+        policy::PCT | policy::FAIR_PCT => pct::choose(choices, step),
+        kind => choices.nth(sampled(kind, choices, step, able)),
     }
 }
 
@@ -134,7 +135,6 @@ pub fn thread(choices: Choices, step: u32, able: bool) -> usize {
 fn sampled(kind: u32, choices: Choices, step: u32, able: bool) -> usize {
     match kind {
         policy::BURST => burst::choose(choices, able, P.parameter.get()),
-        policy::PCT | policy::FAIR_PCT => pct::choose(choices, step),
         policy::POS => pos::choose(choices, step),
         policy::SURW => surw::choose(choices),
         policy::DELAY => delay::choose(choices, step),

@@ -25,7 +25,7 @@ pub struct Bindings {
 
 /// `Elf64_Phdr`.
 #[repr(C)]
-struct Segment {
+pub(super) struct Segment {
     kind: u32,
     rights: u32,
     offset: usize,
@@ -38,15 +38,17 @@ struct Segment {
 
 /// The beginning of `struct dl_phdr_info`.
 #[repr(C)]
-struct Info {
-    base: usize,
+pub(super) struct Info {
+    pub(super) base: usize,
     name: usize,
     segments: *const Segment,
     count: u16,
+    /// How often modules were added.
+    pub(super) added: u64,
 }
 
 unsafe extern "C" {
-    fn dl_iterate_phdr(
+    pub(super) fn dl_iterate_phdr(
         each: extern "C" fn(*const Info, usize, *mut usize) -> c_int,
         data: *mut usize,
     ) -> c_int;
@@ -82,16 +84,26 @@ impl Bindings {
     }
 }
 
+fn segments(info: &Info) -> &[Segment] {
+    // SAFETY: so many of them are there.
+    unsafe { core::slice::from_raw_parts(info.segments, info.count.into()) }
+}
+
+const DYNAMIC: u32 = 2;
+
+/// Where a module says what it is linked with.
+pub(super) fn dynamic_of(info: &Info) -> Option<usize> {
+    let segment = segments(info).iter().find(|segment| segment.kind == DYNAMIC)?;
+    Some(info.base + segment.address)
+}
+
 extern "C" fn add(info: *const Info, _size: usize, bindings: *mut usize) -> c_int {
     const LOADED: u32 = 1;
-    const DYNAMIC: u32 = 2;
     const EXECUTABLE: u32 = 1;
     // SAFETY: what `find` passes, and what the loader does.
     let (info, bindings) = unsafe { (&*info, &*(bindings as *const Bindings)) };
-    // SAFETY: so many of them are there.
-    let segments = unsafe { core::slice::from_raw_parts(info.segments, info.count.into()) };
     let mut module = Module { base: info.base, code: (0, 0), list: 0, count: 0 };
-    for segment in segments {
+    for segment in segments(info) {
         let at = info.base + segment.address;
         match segment.kind {
             LOADED if segment.rights & EXECUTABLE != 0 => module.code = (at, at + segment.size),

@@ -33,7 +33,7 @@ pub fn shorten() {
 }
 
 /// `_exit`, in a runner.
-extern "C" fn exits(status: c_int) -> ! {
+pub(super) extern "C" fn exits(status: c_int) -> ! {
     let c = control();
     if c.left.get() {
         sys::exit_group(status);

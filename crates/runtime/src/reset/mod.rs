@@ -20,6 +20,7 @@ mod ahead;
 mod bindings;
 pub mod calls;
 mod exit;
+mod handlers;
 mod snapshot;
 
 pub use ahead::at_choice;
@@ -70,6 +71,7 @@ struct Control {
     /// Whether the execution that runs cannot be undone.
     left: Cell<bool>,
     bindings: bindings::Bindings,
+    handlers: handlers::Handlers,
     calls: calls::Calls,
     ahead: ahead::Ahead,
     snapshot: snapshot::Snapshot,
@@ -217,6 +219,7 @@ fn begin(wire: &Wire, first: usize, decisions: u32) {
     c.points.set(wire.points_version.load(Relaxed));
     c.fs.set(crate::sched::thread(0).fs.get());
     c.bindings.find();
+    c.handlers.find();
     exit::shorten();
     if !c.calls.begin() {
         refuse(wire, runner::NO_DISPATCH);
@@ -269,6 +272,13 @@ fn misfit(c: &Control, wire: &Wire) -> ! {
 fn refuse(wire: &Wire, why: u32) -> ! {
     wire.reset_reason.store(why, Relaxed);
     sys::exit_group(1)
+}
+
+/// The program exits, and destructors of the calling thread are run: ends the execution if nothing else is left to do.
+pub fn exits(status: i32) {
+    if sees() && control().handlers.are_done() {
+        exit::exits(status);
+    }
 }
 
 /// The execution does something that cannot be undone: it goes on, with nobody looking, and the runner ends with it.

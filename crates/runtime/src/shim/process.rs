@@ -4,7 +4,7 @@ use super::signal::{self, mask};
 use super::{caller, detours, pid, shims};
 use crate::glibc::{self, Real, real};
 use crate::sched::{S, me, thread};
-use crate::{heap, report, sys};
+use crate::{fibers, heap, report, sys};
 use core::ffi::{CStr, c_char, c_int};
 use heisen_trace::{Note, Op};
 use heisen_wire::end;
@@ -22,6 +22,7 @@ pub fn exiting(status: c_int, pc: usize) {
 /// `exit`, called by the runtime.
 pub fn exit_with(status: c_int, pc: usize) -> ! {
     exiting(status, pc);
+    fibers::end_if_done(status);
     real!(exit, fn(status => c_int) -> ());
     unreachable!()
 }
