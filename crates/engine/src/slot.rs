@@ -11,8 +11,8 @@ use heisen_trace::{
     Policy, Schedule, ThreadId, Touch,
 };
 use heisen_wire::{
-    Lists, MAX_COUNTED, MAX_DECISIONS, MAX_EVENTS, MAX_HOLDS, MAX_OVERRIDES, MAX_SLOTS, MAX_TEXT, NO_THREAD, Report,
-    Slot, Wire, diverged, end, flag, named, policy, sleeper,
+    Lists, MAX_COUNTED, MAX_DECISIONS, MAX_EVENTS, MAX_HOLDS, MAX_OVERRIDES, MAX_SLOTS, MAX_TEXT, NO_THREAD,
+    Report, Slot, Wire, diverged, end, flag, named, policy, sleeper,
 };
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;

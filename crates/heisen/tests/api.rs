@@ -223,6 +223,7 @@ fn written_as(name: &str) -> &str {
     match name {
         "__libc_start_main" => "main",
         "__assert_fail" => "assert",
+        "__cxa_atexit" => "atexit",
         "__register_atfork" => "pthread_atfork",
         "_Unwind_RaiseException" => "panic!",
         "_ZNSt13random_device9_M_getvalEv" => "random_device",

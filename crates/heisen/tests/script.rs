@@ -323,6 +323,41 @@ fn a_finding_is_repeated_by_its_choices() {
     }
 }
 
+/// Memory that one thread has looked up and another frees.
+const LOOKED_UP: &str = "#include <pthread.h>\n#include <stdlib.h>\n#include <string.h>\n\
+    static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;\nstatic char *value;\n\
+    __attribute__((noinline)) static char *lookup(void) {\n\
+        pthread_rwlock_rdlock(&lock); char *v = value; pthread_rwlock_unlock(&lock); return v;\n\
+    }\n\
+    static void *reader(void *unused) { char *v = lookup(); if (v) USE; return unused; }\n\
+    static void *writer(void *unused) {\n\
+        pthread_rwlock_wrlock(&lock); char *v = value; value = 0; pthread_rwlock_unlock(&lock); free(v); return unused;\n\
+    }\n\
+    int main(void) {\n\
+        value = strdup(\"one\"); pthread_t t[2];\n\
+        pthread_create(&t[0], 0, reader, 0); pthread_create(&t[1], 0, writer, 0);\n\
+        for (int i = 0; i < 2; i++) pthread_join(t[i], 0);\n\
+    }\n";
+
+#[test]
+fn memory_errors_are_noticed_whatever_the_script_mentions() {
+    let held = "let r = wait_for_thread(any, returns(\"lookup\"));\nwait_for_thread(any - r, ends());\n";
+    // By an access, by a function of the C library; while the script is at work, and after its end.
+    for wrong in ["v[0]++", "if (strcmp(v, \"one\")) abort()"] {
+        for last in ["run_until(r, ends());\n", ""] {
+            let text = LOOKED_UP.replace("USE", wrong);
+            let (code, json, said) = script(&format!("{held}{last}"), &text, &[]);
+            assert_eq!(
+                (code, &json["found"]["kind"]),
+                (1, &json!("use-after-free")),
+                "{wrong}: {said}{json:#}"
+            );
+            let (code, json, said) = script(&format!("{held}{last}"), &text, &["--heap", "off"]);
+            assert_ne!(json["found"]["kind"], "use-after-free", "{wrong}: {code} {said}{json:#}");
+        }
+    }
+}
+
 #[test]
 fn patterns() {
     let counted = |text: &str, count: usize| clean(text, &points(count), &[])["executions"].clone();

@@ -14,8 +14,8 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst, compile
 use heisen_trace::decision::Decision;
 use heisen_trace::{Note, Op};
 use heisen_wire::{
-    MAX_EVENTS, MAX_SLOTS, MAX_TEXT, NO_THREAD, Lists, Slot, Wire, diverged, end, flag, misuse, pack_event, state,
-    stop, want,
+    Lists, MAX_EVENTS, MAX_SLOTS, MAX_TEXT, NO_THREAD, Slot, Wire, diverged, end, flag, misuse, pack_event,
+    state, stop, want,
 };
 
 struct Report {
@@ -399,7 +399,9 @@ pub fn other_input() -> ! {
 /// The execution is about to end in an orderly way: notes how.
 pub fn ending(how: u32, code: i32, pc: usize) {
     let report = &slot().report;
-    if report.end.load(Relaxed) != end::NONE {
+    // What goes wrong while the program exits counts more than that it does.
+    let before = report.end.load(Relaxed);
+    if before != end::NONE && (before != end::EXIT || how == end::EXIT) {
         return;
     }
     report.end.store(how, Relaxed);

@@ -124,7 +124,9 @@ pub fn touched(op: u8, object: u64) {
 pub fn thread(choices: Choices, step: u32, able: bool) -> usize {
     match P.kind.get() {
         policy::RANDOM => choices.nth(below(choices.options as u64) as usize),
-        policy::DEFAULT if sleep::any() => choices.iter().find(|&t| !sleep::asleep(t)).unwrap_or(choices.first),
+        policy::DEFAULT if sleep::any() => {
+            choices.iter().find(|&t| !sleep::asleep(t)).unwrap_or(choices.first)
+        }
         policy::DEFAULT => choices.first,
         policy::PCT | policy::FAIR_PCT => pct::choose(choices, step),
         kind => choices.nth(sampled(kind, choices, step, able)),

@@ -24,7 +24,7 @@ pub mod points;
 pub mod shadow;
 
 use crate::sched::S;
-use crate::{free, report, script, sys};
+use crate::{free, heap, report, script, sys};
 use core::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 use heisen_wire::access as flags;
 
@@ -46,6 +46,8 @@ pub mod mode {
     pub const WATCH: u8 = 8;
     /// A script wants to know of accesses, or of functions that are entered.
     pub const SCRIPT: u8 = 16;
+    /// The heap looks at accesses, though they are not compared: under a script.
+    pub const HEAP: u8 = 32;
 }
 
 /// Whether any of the bits is set.
@@ -108,8 +110,14 @@ pub fn begin() {
 /// A script has another wish.
 pub fn look_at_script() {
     if report::wire().instrumented.load(Relaxed) != 0 {
-        let bits = MODE.load(Relaxed) & !mode::SCRIPT;
-        MODE.store(bits | if script::sees_memory() { mode::SCRIPT } else { 0 }, Relaxed);
+        let mut bits = MODE.load(Relaxed) & !(mode::SCRIPT | mode::HEAP);
+        if script::sees_memory() {
+            bits |= mode::SCRIPT;
+        }
+        if heap::serves() {
+            bits |= mode::HEAP;
+        }
+        MODE.store(bits, Relaxed);
     }
 }
 

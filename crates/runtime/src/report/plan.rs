@@ -1,6 +1,6 @@
 //! What the plan wants at decisions: its overrides, in order, and how it is noticed that the execution does not follow them.
 
-use super::{R, put, set_alarm, lists, slot, wire};
+use super::{R, lists, put, set_alarm, slot, wire};
 use crate::sched::{S, me, thread};
 use crate::{policy, sleep};
 use core::sync::atomic::Ordering::Relaxed;

@@ -24,6 +24,7 @@ mod handlers;
 mod snapshot;
 
 pub use ahead::at_choice;
+pub use handlers::registered;
 
 use crate::{report, sys};
 use core::arch::{asm, naked_asm};

@@ -4,7 +4,7 @@ use super::signal::{self, mask};
 use super::{caller, detours, pid, shims};
 use crate::glibc::{self, Real, real};
 use crate::sched::{S, me, thread};
-use crate::{fibers, heap, report, sys};
+use crate::{fibers, heap, report, reset, sys};
 use core::ffi::{CStr, c_char, c_int};
 use heisen_trace::{Note, Op};
 use heisen_wire::end;
@@ -34,6 +34,26 @@ pub fn exit_with(status: c_int, pc: usize) -> ! {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn exit(status: c_int) -> ! {
     exit_with(status, caller!())
+}
+
+/// Registers a function for the exit, as `atexit` and objects of C++ do; no scheduling point.
+///
+/// # Safety
+/// As glibc's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __cxa_atexit(function: usize, argument: usize, module: usize) -> c_int {
+    reset::registered();
+    real!(__cxa_atexit, fn(function => usize, argument => usize, module => usize) -> c_int)
+}
+
+/// The same, for one that is told the status.
+///
+/// # Safety
+/// As glibc's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn on_exit(function: usize, argument: usize) -> c_int {
+    reset::registered();
+    real!(on_exit, fn(function => usize, argument => usize) -> c_int)
 }
 
 /// Ends the execution at once; the status is judged.

@@ -14,7 +14,7 @@ const fn op(write: bool) -> Op {
 /// An access that may be of interest: a scheduling point before it, if its place is one, and the comparison with others.
 #[inline(always)]
 pub fn accessed(address: usize, size: usize, write: bool, pc: usize) {
-    if race::is_on(!mode::CHECK) {
+    if race::is_on(!(mode::CHECK | mode::HEAP)) {
         about_to(address, size, write, pc);
     }
     touched(address, size, write, pc);
