@@ -50,6 +50,8 @@ impl Driver<'_> {
         // Of the batch before, if the next plans do not depend on it. So they are drawn before its results are taken, on any
         // number of workers; with more than one, these have something to do meanwhile.
         let mut done: Option<Done> = None;
+        // The plans of the next batch, if they are drawn already: workers that are done with one do not wait for the next.
+        let mut drawn: Option<Vec<Plan>> = None;
         loop {
             let status = self.search.status();
             if let Some(trouble) = &status.trouble {
@@ -60,7 +62,13 @@ impl Driver<'_> {
             }
             let interrupted = self.check.limits.stop.load(Relaxed);
             let over = interrupted || self.time_left().is_some_and(|left| left.is_zero());
-            let plans = if over { Vec::new() } else { self.draw(&status, done.as_ref()) };
+            let uncounted = done.as_ref().map_or(0, |(plans, _)| plans.len());
+            let mut plans = drawn.take().unwrap_or_default();
+            if over {
+                plans.drain(..).for_each(|plan| self.search.give_back_unrun(&plan));
+            } else if plans.is_empty() {
+                plans = self.draw(&status, uncounted);
+            }
             if plans.is_empty() {
                 // What comes next may depend on what is not taken yet.
                 match done.take() {
@@ -80,13 +88,18 @@ impl Driver<'_> {
                 plans.iter().for_each(|plan| self.search.give_back_unrun(plan));
                 return Ok(ended);
             }
+            let (ahead, running) = (self.runs_ahead(), plans.len());
             self.start(plans);
             if let Some(ended) = self.take_if_any(done.take())? {
                 self.call_off();
                 return Ok(ended);
             }
+            if several && ahead {
+                let status = self.search.status();
+                drawn = Some(self.draw(&status, running));
+            }
             let results = self.wait(&status, tell);
-            if self.runs_ahead() {
+            if ahead {
                 done = Some(results);
             } else if let Some(ended) = self.take(results)? {
                 return Ok(ended);
@@ -107,15 +120,14 @@ impl Driver<'_> {
         self.check.options.executions.map(|most| most.saturating_sub(executions))
     }
 
-    /// The plans of the next batch, if there are any yet.
-    fn draw(&mut self, status: &Status, done: Option<&Done>) -> Vec<Plan> {
+    /// The plans of the next batch, if there are any yet; so many executions are begun and not counted.
+    fn draw(&mut self, status: &Status, uncounted: usize) -> Vec<Plan> {
         let batch = match status.returned {
             0 if self.search.samples() => (BATCH << self.batches).min(LARGEST_BATCH),
             0 => (self.tally.executions as usize / BATCH).clamp(BATCH, LARGEST_SYSTEMATIC),
             // What is left of a batch that was cut short comes first, and alone: then all is as if it had not been.
             returned => returned,
         };
-        let uncounted = done.map_or(0, |(plans, _)| plans.len());
         let room = self.left(uncounted).map_or(batch, |left| left.min(batch as u64) as usize);
         let plans: Vec<Plan> = std::iter::from_fn(|| self.search.next()).take(room).collect();
         if !plans.is_empty() {

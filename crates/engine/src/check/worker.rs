@@ -13,9 +13,12 @@ use crate::zygote::{Limits, Output, Zygote};
 use heisen_trace::{End, Plan};
 use heisen_wire::MAX_SLOTS;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-/// Fewer plans than these are not handed to a worker, where there are more: to pass the turn costs as much as some executions.
+/// Fewer plans than these are not handed to a worker, where there are more, nor such as take less time: to pass the turn costs as
+/// much as some executions.
 const FEWEST: usize = 8;
+const SHORTEST: Duration = Duration::from_micros(250);
 /// How often a parked program may be gone before what it has to run is given up.
 const MOST_LOST: u64 = 2;
 
@@ -59,6 +62,7 @@ impl Check<'_> {
     pub(super) fn work(&self, shared: &Shared, number: usize) {
         let mut limits = Limits { worker: number, ..self.limits.clone() };
         let mut zygote: Option<Zygote> = None;
+        let mut fewest = FEWEST;
         let mut batch = shared.lock();
         loop {
             if batch.closed {
@@ -72,7 +76,7 @@ impl Check<'_> {
             let left = batch.cut - batch.next;
             let share = match self.options.jobs {
                 0 | 1 => left,
-                jobs => left.div_ceil(2 * jobs).max(FEWEST.min(left)),
+                jobs => left.div_ceil(2 * jobs).max(fewest.min(left)),
             };
             let share = share.min(MAX_SLOTS);
             let first = batch.next;
@@ -82,7 +86,10 @@ impl Check<'_> {
             limits.points = batch.points.clone();
             let detail = batch.detail;
             drop(batch);
+            let began = Instant::now();
             let (results, lost) = self.execute(&limits, &mut zygote, &plans[first..first + share], detail);
+            let in_time = SHORTEST.as_nanos() * share as u128 / began.elapsed().as_nanos().max(1);
+            fewest = (in_time as usize).clamp(FEWEST, MAX_SLOTS);
             if results.iter().any(Executed::has_failed) {
                 zygote = None;
             }
