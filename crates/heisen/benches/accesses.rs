@@ -1,4 +1,4 @@
-//! The measures of instrumented programs, as ratios taken in one run on one machine: `cargo bench --bench accesses`.
+//! The measures of instrumented programs, as ratios taken in one run on one machine: `cargo bench --features peers --bench accesses`.
 //!
 //! - a program that is heavy on memory, with the race check, against the same under clang's ThreadSanitizer;
 //! - the same without the race check, against natively on one processor;

@@ -1,5 +1,5 @@
 //! Executions a second of six small programs in C against shuttle and loom on the same logic in Rust; and how
-//! many executions each needs to have seen everything: `cargo bench --bench executions`. All are built by `cc` and
+//! many executions each needs to have seen everything: `cargo bench --features peers --bench executions`. All are built by `cc` and
 //! checked as they are. Those with atomics are instrumented besides, with the race check, which everything is seen by.
 //!
 //! Ratios are taken in one run, in which all take turns [`ROUNDS`] times; of each, the fastest time counts, as whatever else the

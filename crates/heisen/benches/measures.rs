@@ -1,11 +1,12 @@
-//! The measures of the guide's table, as ratios taken in one run on one machine: `cargo bench`.
+//! The measures of the guide's table, as ratios taken in one run on one machine: `cargo bench --features peers
+//! --bench measures`.
 //!
 //! - operations a second on one long execution, against the shuttle crate on the same logic;
 //! - executions a second through the zygote, against fork, exit and wait alone in the same process;
 //! - system calls of a long execution, counted by strace where it is installed;
 //! - compressing 50 MB by `xz -T4`, one random execution, against `xz -T1` natively;
 //! - a thousand sleeps of one second, against the time that they say;
-//! - the engine's memory over a million executions (`cargo bench -- --long`: ten million).
+//! - the engine's memory over a million executions (with `-- --long`: ten million).
 
 use serde_json::Value;
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
