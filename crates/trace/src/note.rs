@@ -102,7 +102,7 @@ impl Note {
     /// The notes whose bits are set in `word`.
     pub fn in_word(word: u64) -> impl Iterator<Item = Note> {
         // Mostly there are none, and this is asked of every execution.
-        let all: &[Note] = if word == 0 { &[] } else { &Note::ALL };
+        let all: &[Note] = if word == 0 { &[] } else { Note::ALL };
         all.iter().copied().filter(move |n| word & (1 << (*n as u8)) != 0)
     }
 }
