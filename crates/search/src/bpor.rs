@@ -18,10 +18,10 @@
 
 use crate::along::{self, Todo};
 use crate::blocks::Blocks;
-use crate::ledger::Ledger;
+use crate::in_turn::{self, InTurn, Pick, Turns};
 use crate::relation::{Event, Events};
 use crate::{Status, Strategy, Touches};
-use heisen_trace::{Execution, Note, Plan, Policy};
+use heisen_trace::{Execution, Note, Plan};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
@@ -31,16 +31,11 @@ pub struct Bpor {
     bound: u32,
     /// The states that the execution in hand went through, but for those that nothing is left to try from.
     path: Vec<Node>,
-    /// What is explored now.
-    pick: Option<Pick>,
-    /// Executions that came before their turn. Their plans stay in the ledger, so a search that is saved runs them again.
-    #[serde(skip)]
-    early: Vec<(Plan, Execution)>,
+    turns: Turns<Way>,
     /// Ways that were left out since they take a preemption too many.
     beyond: u64,
     /// The classes that were explored, by their fingerprints.
     classes: HashSet<u64>,
-    ledger: Ledger,
 }
 
 /// A state.
@@ -58,16 +53,8 @@ struct Node {
     left: Vec<(u16, bool)>,
 }
 
-/// The next thing to explore.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Pick {
-    /// The number of the state it leaves the path at.
-    depth: usize,
-    /// If it goes on with the same thread: how many outcomes of the event are as before.
-    same: Option<usize>,
-    plan: Plan,
-    out: bool,
-}
+/// If it goes on with the same thread: how many outcomes of the event are as before.
+type Way = Option<usize>;
 
 impl Node {
     /// How many preemptions there were if a thread goes on from here.
@@ -80,63 +67,22 @@ impl Node {
 impl Bpor {
     /// A search among the executions with at most so many preemptions.
     pub fn new(bound: u32) -> Bpor {
-        Bpor {
-            bound,
-            path: vec![],
-            pick: None,
-            early: vec![],
-            beyond: 0,
-            classes: HashSet::new(),
-            ledger: Ledger::default(),
-        }
-    }
-
-    /// Takes in the execution of what was picked; what is to be explored next, if anything.
-    fn feed(&mut self, pick: Pick, execution: &Execution) -> Option<Pick> {
-        if !self.ledger.done(&pick.plan, execution) {
-            return self.advance();
-        }
-        let events = Events::read(execution).filter(|events| self.is_as_planned(&pick, events));
-        let Some(mut events) = events else {
-            self.ledger.diverged();
-            return self.advance();
-        };
-        if !events.told || execution.notes.iter().any(|n| matches!(n, Note::GaveWay | Note::NoPreempt)) {
-            self.ledger.clipped();
-        }
-        self.classes.insert(events.fingerprint());
-        self.extend(&pick, &events);
-        // Within a bound it may be too late to try at the end.
-        events.waits.append(&mut events.ready);
-        for demand in Blocks::new(&events).demands(pick.depth) {
-            let node = &mut self.path[demand.at];
-            if demand.one_of.iter().any(|t| node.threads.contains(t)) {
-                continue;
-            }
-            let thread = demand.one_of[0];
-            node.threads.push(thread);
-            if node.preemptions_with(thread) <= self.bound {
-                node.left.push((thread, false));
-            } else {
-                self.beyond += 1;
-            }
-        }
-        self.advance()
+        Bpor { bound, path: vec![], turns: Turns::default(), beyond: 0, classes: HashSet::new() }
     }
 
     /// Whether an execution begins as those before it did, and then as it was told to.
-    fn is_as_planned(&self, pick: &Pick, events: &Events) -> bool {
+    fn is_as_planned(&self, pick: &Pick<Way>, events: &Events) -> bool {
         let events = &events.events;
         let same = |(node, event): (&Node, &Event)| node.event == *event;
         events.len() >= pick.depth && self.path[..pick.depth].iter().zip(events).all(same)
     }
 
     /// Makes the path that of an execution.
-    fn extend(&mut self, pick: &Pick, events: &Events) {
+    fn extend(&mut self, pick: &Pick<Way>, events: &Events) {
         for (at, event) in events.events.iter().enumerate().skip(pick.depth) {
             if let Some(node) = self.path.get_mut(at) {
                 node.event = event.clone();
-                node.outcomes.extend(along::other_outcomes(event, pick.same.unwrap_or(0)));
+                node.outcomes.extend(along::other_outcomes(event, pick.way.unwrap_or(0)));
                 continue;
             }
             let last = self.path.last();
@@ -151,39 +97,21 @@ impl Bpor {
     }
 
     /// Finds what is to be explored next, the deepest first, and leaves states behind from which nothing is.
-    fn advance(&mut self) -> Option<Pick> {
+    fn advance(&mut self) -> Option<Pick<Way>> {
         loop {
             let depth = self.path.len().checked_sub(1)?;
             let node = &mut self.path[depth];
             if !node.outcomes.is_empty() {
                 let todo = node.outcomes.remove(0);
                 let (plan, same) = (self.plan_of_outcomes(depth, &todo), todo.outcomes.len());
-                return Some(Pick { depth, same: Some(same), plan, out: todo.out });
+                return Some(Pick { depth, way: Some(same), plan, out: todo.out });
             }
             if !node.left.is_empty() {
                 let (thread, out) = node.left.remove(0);
-                return Some(Pick { depth, same: None, plan: self.plan_of_thread(depth, thread), out });
+                return Some(Pick { depth, way: None, plan: self.plan_of_thread(depth, thread), out });
             }
             self.path.pop();
         }
-    }
-
-    /// Finds a plan that will come later.
-    fn early_plan(&mut self) -> Option<Plan> {
-        for depth in (0..self.path.len()).rev() {
-            let node = &mut self.path[depth];
-            if let Some(todo) = node.outcomes.iter_mut().find(|todo| !todo.out) {
-                todo.out = true;
-                let todo = todo.clone();
-                return Some(self.plan_of_outcomes(depth, &todo));
-            }
-            if let Some((thread, out)) = node.left.iter_mut().find(|(_, out)| !out) {
-                *out = true;
-                let thread = *thread;
-                return Some(self.plan_of_thread(depth, thread));
-            }
-        }
-        None
     }
 
     /// The plan that goes along the path to a state.
@@ -204,44 +132,76 @@ impl Bpor {
     }
 }
 
+impl InTurn for Bpor {
+    type Way = Way;
+
+    fn turns(&mut self) -> &mut Turns<Way> {
+        &mut self.turns
+    }
+
+    /// Finds a plan that will come later.
+    fn early_plan(&mut self) -> Option<Plan> {
+        for depth in (0..self.path.len()).rev() {
+            let node = &mut self.path[depth];
+            if let Some(todo) = node.outcomes.iter_mut().find(|todo| !todo.out) {
+                todo.out = true;
+                let todo = todo.clone();
+                return Some(self.plan_of_outcomes(depth, &todo));
+            }
+            if let Some((thread, out)) = node.left.iter_mut().find(|(_, out)| !out) {
+                *out = true;
+                let thread = *thread;
+                return Some(self.plan_of_thread(depth, thread));
+            }
+        }
+        None
+    }
+
+    fn feed(&mut self, pick: Pick<Way>, execution: &Execution) -> Option<Pick<Way>> {
+        if !self.turns.ledger.done(&pick.plan, execution) {
+            return self.advance();
+        }
+        let events = Events::read(execution).filter(|events| self.is_as_planned(&pick, events));
+        let Some(mut events) = events else {
+            self.turns.ledger.diverged();
+            return self.advance();
+        };
+        if !events.told || execution.notes.iter().any(|n| matches!(n, Note::GaveWay | Note::NoPreempt)) {
+            self.turns.ledger.clipped();
+        }
+        self.classes.insert(events.fingerprint());
+        self.extend(&pick, &events);
+        // Within a bound it may be too late to try at the end.
+        events.waits.append(&mut events.ready);
+        for demand in Blocks::new(&events).demands(pick.depth) {
+            let node = &mut self.path[demand.at];
+            if demand.one_of.iter().any(|t| node.threads.contains(t)) {
+                continue;
+            }
+            let thread = demand.one_of[0];
+            node.threads.push(thread);
+            if node.preemptions_with(thread) <= self.bound {
+                node.left.push((thread, false));
+            } else {
+                self.beyond += 1;
+            }
+        }
+        self.advance()
+    }
+}
+
 impl Strategy for Bpor {
     fn next(&mut self) -> Option<Plan> {
-        // Executions that come before their turn are lost when the search is saved, so that whose turn it is goes first.
-        if let Some(pick) = &self.pick {
-            self.ledger.prefer(&pick.plan);
-        }
-        if let Some(plan) = self.ledger.again() {
-            return Some(plan);
-        }
-        if self.ledger.handed() == 0 {
-            let plan = Plan::new(Policy::Default);
-            self.pick = Some(Pick { depth: 0, same: None, plan, out: false });
-        }
-        let plan = match self.pick.as_mut()? {
-            pick if !pick.out => {
-                pick.out = true;
-                pick.plan.clone()
-            }
-            _ => self.early_plan()?,
-        };
-        Some(self.ledger.hand_out(plan))
+        in_turn::next(self)
     }
 
     fn done(&mut self, plan: &Plan, execution: &Execution) {
-        assert!(self.ledger.is_out(plan), "a plan was given back that is not out");
-        self.early.push((plan.clone(), execution.clone()));
-        while let Some(pick) = self.pick.take() {
-            let Some(at) = self.early.iter().position(|(plan, _)| *plan == pick.plan) else {
-                self.pick = Some(pick);
-                return;
-            };
-            let (_, execution) = self.early.swap_remove(at);
-            self.pick = self.feed(pick, &execution);
-        }
+        assert!(self.turns.ledger.is_out(plan), "a plan was given back that is not out");
+        in_turn::done(self, plan, execution);
     }
 
     fn give_back_unrun(&mut self, plan: &Plan) {
-        self.ledger.give_back(plan);
+        self.turns.ledger.give_back(plan);
     }
 
     fn needs_decisions(&self) -> bool {
@@ -253,20 +213,15 @@ impl Strategy for Bpor {
     }
 
     fn status(&self) -> Status {
-        let mut status = self.ledger.status();
-        let started = self.ledger.handed() > 0;
         let left = |node: &Node| {
             let outcomes = node.outcomes.iter().filter(|todo| !todo.out).count();
             outcomes + node.left.iter().filter(|(_, out)| !out).count()
         };
-        status.out -= self.early.len();
-        status.queued += self.path.iter().map(left).sum::<usize>();
-        status.queued += usize::from(!started || self.pick.as_ref().is_some_and(|pick| !pick.out));
+        let mut status = self.turns.status(self.path.iter().map(left).sum());
         status.classes = Some(self.classes.len() as u64);
         status.blocked = status.executions.saturating_sub(self.classes.len() as u64);
         status.beyond = self.beyond;
         status.bound = Some(self.bound);
-        status.exhausted = started && self.pick.is_none() && self.ledger.is_settled();
         status.explored_bound = status.exhausted.then_some(self.bound);
         status.whole = status.exhausted && self.beyond == 0 && !status.has_gaps();
         status

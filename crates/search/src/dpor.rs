@@ -31,13 +31,13 @@
 //! order are handed out early if nothing that is found until then can change them, and their executions kept.
 
 use crate::along::{self, Todo};
-use crate::ledger::Ledger;
+use crate::in_turn::{self, InTurn, Pick, Turns};
 use crate::relation::{Event, Events, Footprint, Outcome};
 use crate::reversal::Races;
 use crate::wakeup::{self, Branch, Step};
 use crate::{Status, Strategy, Touches};
 use heisen_trace::plan::Touches as Asleep;
-use heisen_trace::{Execution, Note, Override, Plan, Policy, Sleep, Sleeper};
+use heisen_trace::{Execution, Note, Override, Plan, Sleep, Sleeper};
 use serde::{Deserialize, Serialize};
 
 /// Dynamic partial order reduction.
@@ -46,16 +46,11 @@ pub struct Dpor {
     variant: Variant,
     /// The states that the execution in hand went through, but for those that nothing is left to try from.
     path: Vec<Node>,
-    /// What is explored now.
-    pick: Option<Pick>,
-    /// Executions that came before their turn. Their plans stay in the ledger, so a search that is saved runs them again.
-    #[serde(skip)]
-    early: Vec<(Plan, Execution)>,
+    turns: Turns<Way>,
     /// Plans that were out when the search started over.
     stale: Vec<Plan>,
     classes: u64,
     blocked: u64,
-    ledger: Ledger,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,28 +76,18 @@ struct Node {
     branches: Vec<Branch>,
 }
 
-/// The next thing to explore.
+/// How the next thing to explore leaves the path.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Pick {
-    /// The number of the state it leaves the path at.
-    depth: usize,
-    way: Way,
-    plan: Plan,
-    out: bool,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-enum Way {
+pub(crate) enum Way {
     /// Steps of other threads, each with the branches of the state after it.
     Steps(Vec<(Step, Vec<Branch>)>),
     /// The same thread, with other outcomes: those before this index are as before.
     Outcomes(usize),
 }
 
-impl Pick {
-    /// What is explored first: whatever comes.
-    fn first() -> Pick {
-        Pick { depth: 0, way: Way::Steps(vec![]), plan: Plan::new(Policy::Default), out: false }
+impl Default for Way {
+    fn default() -> Way {
+        Way::Steps(vec![])
     }
 }
 
@@ -133,16 +118,7 @@ fn still_asleep(sleep: &[Footprint], event: &Footprint) -> Vec<Footprint> {
 
 impl Dpor {
     fn new(variant: Variant) -> Dpor {
-        Dpor {
-            variant,
-            path: vec![],
-            pick: None,
-            early: vec![],
-            stale: vec![],
-            classes: 0,
-            blocked: 0,
-            ledger: Ledger::default(),
-        }
+        Dpor { variant, path: vec![], turns: Turns::default(), stale: vec![], classes: 0, blocked: 0 }
     }
 
     /// Optimal dynamic partial order reduction.
@@ -160,78 +136,18 @@ impl Dpor {
         Dpor::new(Variant::Sleeping)
     }
 
-    /// Takes in the execution of what was picked; what is to be explored next, if anything.
-    fn feed(&mut self, pick: Pick, execution: &Execution) -> Option<Pick> {
-        if !self.ledger.done(&pick.plan, execution) {
-            return self.advance();
-        }
-        let events = Events::read(execution).filter(|events| self.is_as_planned(&pick, events));
-        let Some(mut events) = events else {
-            self.ledger.diverged();
-            return self.advance();
-        };
-        if self.variant == Variant::Optimal && events.events.iter().any(|e| !e.outcomes.is_empty()) {
-            self.variant = Variant::Source;
-            if !self.path.is_empty() {
-                return Some(self.start_over());
-            }
-        }
-        if !events.told || execution.notes.iter().any(|n| matches!(n, Note::GaveWay | Note::NoPreempt)) {
-            self.ledger.clipped();
-        }
-        let first_new = self.path.len();
-        let cut = self.extend(pick, &events);
-        match cut {
-            Some(at) => {
-                events.cut(at);
-                self.blocked += 1;
-            }
-            None => self.classes += 1,
-        }
-        if self.variant == Variant::Sleeping {
-            for node in &mut self.path[first_new..] {
-                for thread in node.event.candidates.clone() {
-                    if node.explored.as_ref().is_none_or(|e| e.thread != thread) {
-                        node.add_unknown(thread);
-                    }
-                }
-            }
-        } else {
-            self.reverse_races(&events);
-        }
-        if let Some(node) = self.path.last_mut()
-            && cut.is_none()
-            && node.event.foot.all
-        {
-            // With the end behind it, so that nobody sleeps any more after that.
-            let foot = node.event.foot.clone();
-            let end = Step { foot, sure: false, perhaps: true };
-            for thread in node.event.candidates.clone() {
-                if thread == node.event.thread() || node.sleeps(thread) {
-                } else if self.variant == Variant::Optimal {
-                    wakeup::insert(&mut node.branches, vec![Branch::unknown(thread).step, end.clone()]);
-                } else {
-                    node.add_unknown(thread);
-                }
-            }
-        }
-        self.advance()
-    }
-
     /// Starts again. What was run until now was in vain.
-    fn start_over(&mut self) -> Pick {
+    fn start_over(&mut self) -> Pick<Way> {
         self.path.clear();
         self.classes = 0;
-        for (plan, execution) in std::mem::take(&mut self.early) {
-            self.ledger.done(&plan, &execution);
-        }
-        self.stale = self.ledger.unfinished();
-        self.blocked = self.ledger.status().executions;
+        self.turns.forget_early();
+        self.stale = self.turns.ledger.unfinished();
+        self.blocked = self.turns.ledger.status().executions;
         Pick::first()
     }
 
     /// Whether an execution begins as those before it did, and then as it was told to.
-    fn is_as_planned(&self, pick: &Pick, events: &Events) -> bool {
+    fn is_as_planned(&self, pick: &Pick<Way>, events: &Events) -> bool {
         let events = &events.events;
         let same = |(node, event): (&Node, &Event)| node.event == *event;
         if events.len() < pick.depth || !self.path[..pick.depth].iter().zip(events).all(same) {
@@ -255,7 +171,7 @@ impl Dpor {
 
     /// Makes the path that of an execution. Tells the event at which a thread goes on that sleeps, if there is one: all from
     /// there on was explored.
-    fn extend(&mut self, pick: Pick, events: &Events) -> Option<usize> {
+    fn extend(&mut self, pick: Pick<Way>, events: &Events) -> Option<usize> {
         let depth = pick.depth;
         let mut sleep = self.path.get(depth).map_or(vec![], |node| node.sleep.clone());
         let (mut left, from) = match pick.way {
@@ -319,7 +235,7 @@ impl Dpor {
     }
 
     /// Finds what is to be explored next, the deepest first, and leaves states behind from which nothing is.
-    fn advance(&mut self) -> Option<Pick> {
+    fn advance(&mut self) -> Option<Pick<Way>> {
         loop {
             let depth = self.path.len().checked_sub(1)?;
             let node = &mut self.path[depth];
@@ -340,49 +256,6 @@ impl Dpor {
             }
             self.path.pop();
         }
-    }
-
-    /// Finds a plan that will come later and that nothing can change until then.
-    fn early_plan(&mut self) -> Option<Plan> {
-        let (now, now_steps) = match &self.pick {
-            Some(Pick { depth, way: Way::Steps(steps), .. }) => (Some(*depth), steps.first()),
-            Some(Pick { depth, way: Way::Outcomes(_), .. }) => (Some(*depth), None),
-            None => (None, None),
-        };
-        for depth in (0..self.path.len()).rev() {
-            let node = &self.path[depth];
-            if let Some(at) = node.outcomes.iter().position(|t| !t.out) {
-                let plan = self.plan_of_outcomes(depth, &node.outcomes[at].outcomes);
-                self.path[depth].outcomes[at].out = true;
-                return Some(plan);
-            }
-            if !node.outcomes.is_empty() {
-                continue;
-            }
-            let mut sleep = node.sleep.clone();
-            if now == Some(depth) {
-                let Some((step, _)) = now_steps.filter(|(step, _)| step.sure) else { continue };
-                sleep.push(step.foot.clone());
-            } else {
-                sleep.extend(node.explored.clone());
-            }
-            for at in 0..node.branches.len() {
-                let branch = &node.branches[at];
-                if !node.allows(branch) || sleep.iter().any(|q| q.thread == branch.step.foot.thread) {
-                    continue;
-                }
-                if !branch.out {
-                    let plan = self.plan_of_steps(depth, &branch.clone().into_first(), &sleep);
-                    self.path[depth].branches[at].out = true;
-                    return Some(plan);
-                }
-                if !branch.step.sure {
-                    break;
-                }
-                sleep.push(branch.step.foot.clone());
-            }
-        }
-        None
     }
 
     /// The plan that goes along the path to a state.
@@ -439,49 +312,132 @@ fn asleep(from: u32, sleep: &[Footprint]) -> Sleep {
     Sleep { from: if sleepers.is_empty() { 0 } else { from }, sleepers }
 }
 
+impl InTurn for Dpor {
+    type Way = Way;
+
+    fn turns(&mut self) -> &mut Turns<Way> {
+        &mut self.turns
+    }
+
+    /// Finds a plan that will come later and that nothing can change until then.
+    fn early_plan(&mut self) -> Option<Plan> {
+        let (now, now_steps) = match &self.turns.pick {
+            Some(Pick { depth, way: Way::Steps(steps), .. }) => (Some(*depth), steps.first()),
+            Some(Pick { depth, way: Way::Outcomes(_), .. }) => (Some(*depth), None),
+            None => (None, None),
+        };
+        for depth in (0..self.path.len()).rev() {
+            let node = &self.path[depth];
+            if let Some(at) = node.outcomes.iter().position(|t| !t.out) {
+                let plan = self.plan_of_outcomes(depth, &node.outcomes[at].outcomes);
+                self.path[depth].outcomes[at].out = true;
+                return Some(plan);
+            }
+            if !node.outcomes.is_empty() {
+                continue;
+            }
+            let mut sleep = node.sleep.clone();
+            if now == Some(depth) {
+                let Some((step, _)) = now_steps.filter(|(step, _)| step.sure) else { continue };
+                sleep.push(step.foot.clone());
+            } else {
+                sleep.extend(node.explored.clone());
+            }
+            for at in 0..node.branches.len() {
+                let branch = &node.branches[at];
+                if !node.allows(branch) || sleep.iter().any(|q| q.thread == branch.step.foot.thread) {
+                    continue;
+                }
+                if !branch.out {
+                    let plan = self.plan_of_steps(depth, &branch.clone().into_first(), &sleep);
+                    self.path[depth].branches[at].out = true;
+                    return Some(plan);
+                }
+                if !branch.step.sure {
+                    break;
+                }
+                sleep.push(branch.step.foot.clone());
+            }
+        }
+        None
+    }
+
+    fn feed(&mut self, pick: Pick<Way>, execution: &Execution) -> Option<Pick<Way>> {
+        if !self.turns.ledger.done(&pick.plan, execution) {
+            return self.advance();
+        }
+        let events = Events::read(execution).filter(|events| self.is_as_planned(&pick, events));
+        let Some(mut events) = events else {
+            self.turns.ledger.diverged();
+            return self.advance();
+        };
+        if self.variant == Variant::Optimal && events.events.iter().any(|e| !e.outcomes.is_empty()) {
+            self.variant = Variant::Source;
+            if !self.path.is_empty() {
+                return Some(self.start_over());
+            }
+        }
+        if !events.told || execution.notes.iter().any(|n| matches!(n, Note::GaveWay | Note::NoPreempt)) {
+            self.turns.ledger.clipped();
+        }
+        let first_new = self.path.len();
+        let cut = self.extend(pick, &events);
+        match cut {
+            Some(at) => {
+                events.cut(at);
+                self.blocked += 1;
+            }
+            None => self.classes += 1,
+        }
+        if self.variant == Variant::Sleeping {
+            for node in &mut self.path[first_new..] {
+                for thread in node.event.candidates.clone() {
+                    if node.explored.as_ref().is_none_or(|e| e.thread != thread) {
+                        node.add_unknown(thread);
+                    }
+                }
+            }
+        } else {
+            self.reverse_races(&events);
+        }
+        if let Some(node) = self.path.last_mut()
+            && cut.is_none()
+            && node.event.foot.all
+        {
+            // With the end behind it, so that nobody sleeps any more after that.
+            let foot = node.event.foot.clone();
+            let end = Step { foot, sure: false, perhaps: true };
+            for thread in node.event.candidates.clone() {
+                if thread == node.event.thread() || node.sleeps(thread) {
+                } else if self.variant == Variant::Optimal {
+                    wakeup::insert(&mut node.branches, vec![Branch::unknown(thread).step, end.clone()]);
+                } else {
+                    node.add_unknown(thread);
+                }
+            }
+        }
+        self.advance()
+    }
+}
+
 impl Strategy for Dpor {
     fn next(&mut self) -> Option<Plan> {
-        // Executions that come before their turn are lost when the search is saved, so that whose turn it is goes first.
-        if let Some(pick) = &self.pick {
-            self.ledger.prefer(&pick.plan);
-        }
-        if let Some(plan) = self.ledger.again() {
-            return Some(plan);
-        }
-        if self.ledger.handed() == 0 {
-            self.pick = Some(Pick::first());
-        }
-        let plan = match self.pick.as_mut()? {
-            pick if !pick.out => {
-                pick.out = true;
-                pick.plan.clone()
-            }
-            _ => self.early_plan()?,
-        };
-        Some(self.ledger.hand_out(plan))
+        in_turn::next(self)
     }
 
     fn done(&mut self, plan: &Plan, execution: &Execution) {
-        assert!(self.ledger.is_out(plan), "a plan was given back that is not out");
+        assert!(self.turns.ledger.is_out(plan), "a plan was given back that is not out");
         if let Some(at) = self.stale.iter().position(|stale| stale == plan) {
             self.stale.swap_remove(at);
-            self.ledger.done(plan, execution);
+            self.turns.ledger.done(plan, execution);
             self.blocked += 1;
             return;
         }
-        self.early.push((plan.clone(), execution.clone()));
-        while let Some(pick) = self.pick.take() {
-            let Some(at) = self.early.iter().position(|(plan, _)| *plan == pick.plan) else {
-                self.pick = Some(pick);
-                return;
-            };
-            let (_, execution) = self.early.swap_remove(at);
-            self.pick = self.feed(pick, &execution);
-        }
+        in_turn::done(self, plan, execution);
     }
 
     fn give_back_unrun(&mut self, plan: &Plan) {
-        self.ledger.give_back(plan);
+        self.turns.ledger.give_back(plan);
     }
 
     fn needs_decisions(&self) -> bool {
@@ -493,19 +449,14 @@ impl Strategy for Dpor {
     }
 
     fn status(&self) -> Status {
-        let mut status = self.ledger.status();
-        let started = self.ledger.handed() > 0;
         let left = |node: &Node| {
             let outcomes = node.outcomes.iter().filter(|t| !t.out).count();
             let branches = node.branches.iter().map(|b| b.leaves() - usize::from(b.out));
             outcomes + branches.sum::<usize>()
         };
-        status.out -= self.early.len();
-        status.queued += self.path.iter().map(left).sum::<usize>();
-        status.queued += usize::from(!started || self.pick.as_ref().is_some_and(|pick| !pick.out));
+        let mut status = self.turns.status(self.path.iter().map(left).sum());
         status.classes = Some(self.classes);
         status.blocked = self.blocked;
-        status.exhausted = started && self.pick.is_none() && self.ledger.is_settled();
         status.whole = status.exhausted && !status.has_gaps();
         status
     }

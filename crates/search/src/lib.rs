@@ -9,7 +9,7 @@
 //! can be left, `pool` keeps the plans that follow from it, `cache` the states that were seen, `ledger` the plans that are
 //! out, `behaviours` what executions did, `tree` the events of threads, and `seeds` makes many seeds of one; `shelf` is for
 //! plans that have no room in memory, `estimate` tells what is left; `reversal` and `wakeup` are parts of [`dpor`], `blocks` is one
-//! of [`bpor`], and `along` of both.
+//! of [`bpor`], `along` and `in_turn` are of both.
 #![forbid(unsafe_code)]
 
 mod along;
@@ -28,6 +28,7 @@ mod estimate;
 pub mod fair_pct;
 pub mod guided;
 pub mod icb;
+mod in_turn;
 mod ledger;
 pub mod pairs;
 pub mod pct;

@@ -50,11 +50,11 @@ const SAMPLERS: u64 = 8;
 /// All parts together.
 const PARTS: u64 = 128;
 /// Executions in vain after which an arm is half as likely to find something with the next.
-const IN_VAIN: u64 = 64;
-/// One in so many executions tries what was predicted and not tried yet: of the first, and of the others.
-const TRIES: [u64; 2] = [5, 16];
-/// How many the first are.
-const FIRST: u64 = 64;
+const IN_VAIN: u64 = 256;
+/// As many executions as if each of them had done something new, what an arm has told counts for before it has told anything.
+const BELIEVED: u64 = 8 * ONE;
+/// Up to these numbers one in so many executions tries what was predicted and not tried yet.
+const TRIES: [(u64, u64); 3] = [(16, 5), (64, 8), (u64::MAX, 16)];
 /// One in so many executions tells all that it touches.
 const LOOKS: u64 = 256;
 /// 2^64 divided by the golden ratio: its multiples are spread evenly over all numbers of 64 bits.
@@ -88,7 +88,7 @@ impl Arm {
     /// How much is to be expected of it, in no particular unit.
     fn worth(&self) -> u64 {
         // One that has told nothing yet is taken for as good as can be.
-        let new = (self.new + ONE) * ONE / (self.told + ONE);
+        let new = (self.new + BELIEVED) * ONE / (self.told + BELIEVED);
         self.part * new * IN_VAIN / (IN_VAIN + self.turns)
     }
 
@@ -201,7 +201,7 @@ impl Portfolio {
 impl Arms {
     /// Whose turn it is.
     fn arm(&mut self, number: u64) -> &mut Arm {
-        let tries = TRIES[usize::from(number >= FIRST)];
+        let tries = TRIES.iter().find(|(up_to, _)| number < *up_to).map_or(1, |(_, tries)| *tries);
         let untried = |arm: &Arm| matches!(&arm.kind, Kind::Directed(s) if s.has_untried());
         if number % tries == tries - 1
             && let Some(index) = self.arms.iter().position(untried)
@@ -330,11 +330,10 @@ mod tests {
         arms.kinds_settle();
         settled(&mut arms, |policy| matches!(policy, Policy::Pos { .. }));
         let second = settled(&mut arms, |_| false);
-        for (turns, arm) in second.into_iter().zip(&arms.arms) {
-            // The one that was of use has nearly all that is not shared out evenly.
-            let useful = matches!(arm.kind, Kind::Pos(_));
-            let right = 50 / arm.shared_by + if useful { 5500 } else { 0 };
-            assert!(turns.abs_diff(right) < 320, "{turns} for {:?}", arm.kind);
+        for (&turns, arm) in second.iter().zip(&arms.arms) {
+            // The one that was of use has most of them, the others little more than what is shared out evenly.
+            let right = if matches!(arm.kind, Kind::Pos(_)) { turns > 4000 } else { turns < 250 };
+            assert!(right, "{turns} for {:?}, {second:?}", arm.kind);
         }
     }
 

@@ -1,0 +1,113 @@
+//! Searches that take in one execution after the other, in an order of their own, though several are run at a time: plans that
+//! are sure to be needed are handed out early, and their executions kept until it is their turn.
+
+use crate::Status;
+use crate::ledger::Ledger;
+use heisen_trace::{Execution, Plan, Policy};
+use serde::{Deserialize, Serialize};
+
+/// What is explored next: it leaves the path that the search is on by some way.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Pick<W> {
+    /// The number of the state it leaves the path at.
+    pub depth: usize,
+    pub way: W,
+    pub plan: Plan,
+    /// Whether the plan was handed out.
+    pub out: bool,
+}
+
+impl<W: Default> Pick<W> {
+    /// The first execution of all.
+    pub fn first() -> Pick<W> {
+        Pick { depth: 0, way: W::default(), plan: Plan::new(Policy::Default), out: false }
+    }
+}
+
+/// Whose turn it is, and who came before theirs.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Turns<W> {
+    /// What is explored now.
+    pub pick: Option<Pick<W>>,
+    /// Executions that came before their turn. Their plans stay in the ledger, so a search that is saved runs them again.
+    #[serde(skip)]
+    early: Vec<(Plan, Execution)>,
+    pub ledger: Ledger,
+}
+
+impl<W> Default for Turns<W> {
+    fn default() -> Turns<W> {
+        Turns { pick: None, early: Vec::new(), ledger: Ledger::default() }
+    }
+}
+
+impl<W> Turns<W> {
+    /// Executions that came before their turn are not waited for any more: they count, and no more comes of them.
+    pub fn forget_early(&mut self) {
+        for (plan, execution) in std::mem::take(&mut self.early) {
+            self.ledger.done(&plan, &execution);
+        }
+    }
+
+    /// How far the search is, if so many ways are left besides what is out or picked.
+    pub fn status(&self, left: usize) -> Status {
+        let mut status = self.ledger.status();
+        let started = self.ledger.handed() > 0;
+        status.out -= self.early.len();
+        status.queued += left + usize::from(!started || self.pick.as_ref().is_some_and(|pick| !pick.out));
+        status.exhausted = started && self.pick.is_none() && self.ledger.is_settled();
+        status
+    }
+}
+
+/// Such a search.
+pub(crate) trait InTurn {
+    /// How it leaves the path.
+    type Way: Default;
+
+    fn turns(&mut self) -> &mut Turns<Self::Way>;
+
+    /// A plan that is needed whatever comes of those before it, if there is one.
+    fn early_plan(&mut self) -> Option<Plan>;
+
+    /// Takes in the execution of what was picked; what is to be explored next, if anything.
+    fn feed(&mut self, pick: Pick<Self::Way>, execution: &Execution) -> Option<Pick<Self::Way>>;
+}
+
+/// The next plan, if there is one yet.
+pub(crate) fn next<S: InTurn>(search: &mut S) -> Option<Plan> {
+    let turns = search.turns();
+    // Executions that come before their turn are lost when the search is saved, so that whose turn it is goes first.
+    if let Some(pick) = &turns.pick {
+        turns.ledger.prefer(&pick.plan);
+    }
+    if let Some(plan) = turns.ledger.again() {
+        return Some(plan);
+    }
+    if turns.ledger.handed() == 0 {
+        turns.pick = Some(Pick::first());
+    }
+    let plan = match turns.pick.as_mut()? {
+        pick if !pick.out => {
+            pick.out = true;
+            pick.plan.clone()
+        }
+        _ => search.early_plan()?,
+    };
+    Some(search.turns().ledger.hand_out(plan))
+}
+
+/// Takes an execution, and all whose turn it is now.
+pub(crate) fn done<S: InTurn>(search: &mut S, plan: &Plan, execution: &Execution) {
+    search.turns().early.push((plan.clone(), execution.clone()));
+    while let Some(pick) = search.turns().pick.take() {
+        let turns = search.turns();
+        let Some(at) = turns.early.iter().position(|(plan, _)| *plan == pick.plan) else {
+            turns.pick = Some(pick);
+            return;
+        };
+        let (_, execution) = turns.early.swap_remove(at);
+        let next = search.feed(pick, &execution);
+        search.turns().pick = next;
+    }
+}
