@@ -177,7 +177,8 @@ fn engine_memory(directory: &Path, program: &Path, executions: u64) -> (u64, u64
         .expect("heisen runs");
     let mut seen = Vec::new();
     while child.try_wait().expect("it can be waited for").is_none() {
-        seen.extend(resident(child.id()));
+        // Not before it has begun.
+        seen.extend(resident(child.id()).filter(|&kilobytes| kilobytes > 1000));
         std::thread::sleep(Duration::from_millis(100));
     }
     (seen.get(seen.len() / 10).copied().unwrap_or(0), seen.last().copied().unwrap_or(0))
