@@ -93,6 +93,9 @@ fn all_kept<T>(work: impl FnOnce() -> T) -> T {
             asm!("xsave64 [{}]", in(reg) at, in("eax") parts, in("edx") 0, options(nostack, preserves_flags));
         }
     }
+    // Others come from calls of functions, and expect the stack of x87 registers to be empty.
+    // SAFETY: what there was is saved; Rust uses none of it.
+    unsafe { asm!("fninit", options(nostack, preserves_flags)) };
     let done = work();
     // SAFETY: as above. The compiler is told that whatever it may have in these registers is lost.
     unsafe {

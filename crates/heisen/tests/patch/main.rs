@@ -8,4 +8,5 @@ mod bugs;
 mod counts;
 mod generated;
 mod places;
+mod registers;
 mod signals;
