@@ -4,10 +4,10 @@
 //!
 //! Where anything is left, or it is not clear whether, the C library does it all.
 
-use super::bindings::{Info, dl_iterate_phdr, dynamic_of};
+use super::modules::{self, Module};
 use crate::glibc::{self, real};
 use core::cell::Cell;
-use core::ffi::{c_char, c_int};
+use core::ffi::c_char;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// How many functions were registered to be called at the exit. Lies in the program's memory, so it is put back.
@@ -34,54 +34,42 @@ impl Handlers {
         let audited = real!(getenv, fn(c"LD_AUDIT".as_ptr() => *const c_char) -> *const u8);
         self.idle.set(audited.is_null());
         self.files.set(glibc::symbol(c"_IO_list_all"));
-        let at = core::ptr::from_ref(self) as *mut usize;
-        // SAFETY: the function gets what it expects.
-        unsafe { dl_iterate_phdr(look, at) };
+        modules::each(|module| {
+            self.added.set(module.added);
+            self.idle.set(self.idle.get() && is_idle(module));
+            false
+        });
     }
 
     /// Whether nothing is left to do.
     pub fn are_done(&self) -> bool {
-        let mut added = 0;
-        let at = (&raw mut added).cast();
         self.idle.get()
             && REGISTERED.load(Relaxed) == 0
             && has_nothing_to_write(self.files.get())
-            // SAFETY: the function gets what it expects.
-            && unsafe { dl_iterate_phdr(count, at) } != 0
-            && added == self.added.get()
+            && self.added.get() == added()
     }
 }
 
-extern "C" fn look(info: *const Info, _size: usize, handlers: *mut usize) -> c_int {
-    // SAFETY: what `find` passes, and what the loader does.
-    let (info, handlers) = unsafe { (&*info, &*(handlers as *const Handlers)) };
-    handlers.added.set(info.added);
-    let idle = dynamic_of(info).is_none_or(|dynamic| is_idle(dynamic, info.base));
-    handlers.idle.set(handlers.idle.get() && idle);
-    0
-}
-
-extern "C" fn count(info: *const Info, _size: usize, added: *mut usize) -> c_int {
-    // SAFETY: what `are_done` passes, and what the loader does.
-    unsafe { *added.cast::<u64>() = (*info).added };
-    1
+/// How often modules were added by now.
+fn added() -> u64 {
+    let mut added = 0;
+    modules::each(|module| {
+        added = module.added;
+        true
+    });
+    added
 }
 
 /// Whether a module has no destructors but the one that every compiler adds.
-fn is_idle(dynamic: usize, base: usize) -> bool {
-    const END: usize = 0;
+fn is_idle(module: &Module) -> bool {
     const LAST: usize = 13;
     const LIST: usize = 26;
     const SIZE: usize = 28;
-    let address = |value: usize| if value < base { base + value } else { value };
     let (mut last, mut list, mut size) = (0, 0, 0);
-    for index in 0.. {
-        // SAFETY: the list ends with an entry of kind 0.
-        let [kind, value] = unsafe { *(dynamic as *const [usize; 2]).add(index) };
+    for [kind, value] in module.dynamic() {
         match kind {
-            END => break,
-            LAST => last = address(value),
-            LIST => list = address(value),
+            LAST => last = module.address(value),
+            LIST => list = module.address(value),
             SIZE => size = value,
             _ => {}
         }

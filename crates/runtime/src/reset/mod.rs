@@ -21,6 +21,7 @@ mod bindings;
 pub mod calls;
 mod exit;
 mod handlers;
+mod modules;
 mod snapshot;
 
 pub use ahead::at_choice;
