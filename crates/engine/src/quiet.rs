@@ -1,9 +1,9 @@
 //! Executions of which there is nothing to tell: nearly all of a search that samples. They are read from their slots and kept
 //! by a few words, as thousands of them wait for their turn in the processor's caches.
 
-use crate::slot::{Run, Tail};
+use crate::slot::{Run, Tail, read_fingerprint, read_skipped};
 use heisen_trace::{End, Execution, Note};
-use heisen_wire::{Wire, diverged, end, flag};
+use heisen_wire::{Wire, diverged, end};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// An execution that ended well, in a process with others, and of which nothing was logged.
@@ -15,8 +15,7 @@ pub(crate) struct Quiet {
     /// Bits as in [`Note::in_word`].
     notes: u64,
     fingerprint: Option<u64>,
-    ahead: bool,
-    skipped: u32,
+    skipped: Option<u32>,
     instrumented: bool,
 }
 
@@ -25,9 +24,8 @@ impl Quiet {
     pub(crate) fn read(wire: &Wire, number: usize, expected: i32) -> Option<Quiet> {
         let slot = &wire.slots[number];
         let report = &slot.report;
-        let undone = slot.undone.load(Relaxed);
         let well = report.end.load(Relaxed) == end::EXIT
-            && undone != 0
+            && slot.undone.load(Relaxed) != 0
             && slot.status.load(Relaxed) == (expected as u32 & 0xff) << 8
             && report.diverged.load(Relaxed) == diverged::NO
             && report.followed.load(Relaxed) >= slot.plan.overrides.load(Relaxed);
@@ -42,15 +40,13 @@ impl Quiet {
         if !well || told.iter().any(|told| told.load(Relaxed) != 0) {
             return None;
         }
-        let asked = slot.plan.flags.load(Relaxed) & (flag::STATES | flag::TOUCHES) != 0;
         Some(Quiet {
             status: expected & 0xff,
             steps: report.steps.load(Relaxed),
             threads: report.threads.load(Relaxed),
             notes: report.notes.load(Relaxed),
-            fingerprint: asked.then(|| report.graph.load(Relaxed)),
-            ahead: undone == 2,
-            skipped: if undone == 2 { slot.skipped.load(Relaxed) } else { 0 },
+            fingerprint: read_fingerprint(slot),
+            skipped: read_skipped(slot),
             instrumented: wire.instrumented.load(Relaxed) != 0,
         })
     }
@@ -71,7 +67,6 @@ impl Quiet {
             },
             tail: Tail::default(),
             forked: None,
-            ahead: self.ahead,
             skipped: self.skipped,
             conflicts: Vec::new(),
             instrumented: self.instrumented,

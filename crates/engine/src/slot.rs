@@ -112,10 +112,8 @@ pub struct Run {
     pub tail: Tail,
     /// If what it changed was not undone but it had a process of its own: why, one of `heisen_wire::runner`.
     pub forked: Option<u32>,
-    /// Whether it began at a choice, as all before that had been done once for many executions; and how many steps that were.
-    pub ahead: bool,
-    /// See there.
-    pub skipped: u32,
+    /// If it began at a choice, as all before that had been done once for many executions: how many steps that were.
+    pub skipped: Option<u32>,
     /// Accesses of memory that conflicted.
     pub conflicts: Vec<Conflict>,
     /// Whether the program has instrumented code.
@@ -339,17 +337,26 @@ pub(crate) fn read_run(wire: &Wire, number: usize, stuck: bool) -> Result<Run> {
             end,
             notes: Note::in_word(report.notes.load(Relaxed)).collect(),
             diverged: read_divergence(wire, slot).filter(|_| !stuck),
-            fingerprint: (slot.plan.flags.load(Relaxed) & (flag::STATES | flag::TOUCHES) != 0)
-                .then(|| report.graph.load(Relaxed)),
+            fingerprint: read_fingerprint(slot),
             counted: read_counted(report, lists),
         },
         tail,
         forked: (slot.undone.load(Relaxed) == 0).then(|| wire.reset_reason.load(Relaxed)),
-        ahead: slot.undone.load(Relaxed) == 2,
-        skipped: if slot.undone.load(Relaxed) == 2 { slot.skipped.load(Relaxed) } else { 0 },
+        skipped: read_skipped(slot),
         conflicts: read_conflicts(report, lists),
         instrumented: wire.instrumented.load(Relaxed) != 0,
     })
+}
+
+/// Which class it is of, if that was asked for.
+pub(crate) fn read_fingerprint(slot: &Slot) -> Option<u64> {
+    let asked = slot.plan.flags.load(Relaxed) & (flag::STATES | flag::TOUCHES) != 0;
+    asked.then(|| slot.report.graph.load(Relaxed))
+}
+
+/// How many steps were done before it began, if it began at a choice.
+pub(crate) fn read_skipped(slot: &Slot) -> Option<u32> {
+    (slot.undone.load(Relaxed) == 2).then(|| slot.skipped.load(Relaxed))
 }
 
 /// Where it was noticed that an execution does not follow its plan, if it was.

@@ -4,7 +4,7 @@
 //! Batches have the same size whatever the number of workers, and what comes after the first result that ends the search
 //! is as if it had not been run: so the same program, strategy and seed give the same result on any number of cores.
 
-use super::executed::Executed;
+use super::executed::{Executed, Told};
 use super::worker::Shared;
 use super::{Check, Ended, MAX_FINDINGS, Progress, Races, Tally};
 use crate::error::{Error, Result};
@@ -51,7 +51,7 @@ impl Driver<'_> {
         // number of workers; with more than one, these have something to do meanwhile.
         let mut done: Option<Done> = None;
         // The plans of the next batch, if they are drawn already: workers that are done with one do not wait for the next.
-        let mut drawn: Option<Vec<Plan>> = None;
+        let mut drawn: Vec<Plan> = Vec::new();
         loop {
             let status = self.search.status();
             if let Some(trouble) = &status.trouble {
@@ -63,7 +63,7 @@ impl Driver<'_> {
             let interrupted = self.check.limits.stop.load(Relaxed);
             let over = interrupted || self.time_left().is_some_and(|left| left.is_zero());
             let uncounted = done.as_ref().map_or(0, |(plans, _)| plans.len());
-            let mut plans = drawn.take().unwrap_or_default();
+            let mut plans = std::mem::take(&mut drawn);
             if over {
                 plans.drain(..).for_each(|plan| self.search.give_back_unrun(&plan));
             } else if plans.is_empty() {
@@ -96,7 +96,7 @@ impl Driver<'_> {
             }
             if several && ahead {
                 let status = self.search.status();
-                drawn = Some(self.draw(&status, running));
+                drawn = self.draw(&status, running);
             }
             let results = self.wait(&status, tell);
             if ahead {
@@ -246,8 +246,7 @@ impl Driver<'_> {
         let mut points = (*self.tally.points).clone();
         let mut unrun = false;
         for (plan, result) in plans.iter().zip(results) {
-            let result = result.map(Executed::open);
-            let (mut run, stuck, wrong) = match result {
+            let Told { mut run, stuck, verdict } = match result.map(Executed::open) {
                 // The order in which results come in decides what a systematic search does next: it shall not depend on
                 // when one was interrupted.
                 _ if ended.is_some() || unrun && !self.search.samples() => {
@@ -260,7 +259,7 @@ impl Driver<'_> {
                     continue;
                 }
                 Some(Err(error)) => return Err(error),
-                Some(Ok(opened)) => opened,
+                Some(Ok(told)) => told,
             };
             self.tally.executions += 1;
             self.tally.steps += u64::from(run.execution.steps);
@@ -271,8 +270,8 @@ impl Driver<'_> {
             }
             self.cover(plan, &mut run);
             self.search.done(plan, &run.execution);
-            self.tally.ahead += u64::from(run.ahead);
-            self.tally.skipped += u64::from(run.skipped);
+            self.tally.ahead += u64::from(run.skipped.is_some());
+            self.tally.skipped += u64::from(run.skipped.unwrap_or(0));
             match run.forked {
                 None => self.tally.undone += 1,
                 Some(why) => self.tally.forked = why,
@@ -295,7 +294,7 @@ impl Driver<'_> {
                     return Err(self.describe_stuck(&stuck));
                 }
                 ended = Some(Ended::Found);
-            } else if wrong && let Some(verdict) = self.check.judge(&run) {
+            } else if let Some(verdict) = verdict {
                 failed = true;
                 let found = self.found(plan, verdict)?;
                 let enough = !self.check.options.keep_going || self.tally.findings.len() >= MAX_FINDINGS;

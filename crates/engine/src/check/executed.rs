@@ -4,6 +4,7 @@
 
 use super::stuck::Stuck;
 use crate::error::{Error, Result};
+use crate::judge::Verdict;
 use crate::quiet::Quiet;
 use crate::slot::Run;
 
@@ -12,18 +13,28 @@ use crate::slot::Run;
 pub(super) enum Executed {
     /// Nothing to speak of.
     Quiet(Quiet),
-    /// All of it, where it was if it did not move, and whether it went wrong.
-    Whole(Box<(Run, Option<Stuck>, bool)>),
+    /// All there is to tell.
+    Told(Box<Told>),
     /// It could not be run.
     Failed(Error),
 }
 
+/// An execution.
+#[derive(Debug)]
+pub(super) struct Told {
+    pub(super) run: Run,
+    /// Where it was, if it did not move.
+    pub(super) stuck: Option<Stuck>,
+    /// What is wrong with it, if anything.
+    pub(super) verdict: Option<Verdict>,
+}
+
 impl Executed {
-    /// The execution, where it was if it did not move, and whether it went wrong.
-    pub(super) fn open(self) -> Result<(Run, Option<Stuck>, bool)> {
+    /// The execution, or why there is none.
+    pub(super) fn open(self) -> Result<Told> {
         match self {
-            Executed::Quiet(quiet) => Ok((quiet.run(), None, false)),
-            Executed::Whole(whole) => Ok(*whole),
+            Executed::Quiet(quiet) => Ok(Told { run: quiet.run(), stuck: None, verdict: None }),
+            Executed::Told(told) => Ok(*told),
             Executed::Failed(error) => Err(error),
         }
     }
@@ -33,14 +44,14 @@ impl Executed {
     }
 
     pub(super) fn is_stuck(&self) -> bool {
-        matches!(self, Executed::Whole(whole) if whole.1.is_some())
+        matches!(self, Executed::Told(told) if told.stuck.is_some())
     }
 
     /// Whether what comes after it need not be run.
     pub(super) fn ends_search(&self, keep_going: bool) -> bool {
         match self {
             Executed::Quiet(_) => false,
-            Executed::Whole(whole) => whole.1.is_some() || whole.2 && !keep_going,
+            Executed::Told(told) => told.stuck.is_some() || told.verdict.is_some() && !keep_going,
             Executed::Failed(_) => true,
         }
     }

@@ -4,7 +4,7 @@
 //! that is decided by who takes the results, in the order of the plans.
 
 use super::Check;
-use super::executed::Executed;
+use super::executed::{Executed, Told};
 use super::stuck::{Stuck, StuckWatcher};
 use crate::error::Result;
 use crate::points::Points;
@@ -179,7 +179,7 @@ impl Check<'_> {
     fn executed(&self, run: Run, zygote: &Zygote, watcher: &mut StuckWatcher<'_>) -> Executed {
         let stuck = (run.execution.end == End::Stuck)
             .then(|| Stuck { spins: zygote.was_spinning(), ..watcher.seen.take().unwrap_or_default() });
-        let wrong = self.judge(&run).is_some();
-        Executed::Whole(Box::new((run, stuck, wrong)))
+        let verdict = self.judge(&run);
+        Executed::Told(Box::new(Told { run, stuck, verdict }))
     }
 }
