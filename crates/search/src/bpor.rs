@@ -21,7 +21,7 @@ use crate::blocks::Blocks;
 use crate::in_turn::{self, InTurn, Pick, Turns};
 use crate::relation::{Event, Events};
 use crate::{Status, Strategy, Touches};
-use heisen_trace::{Execution, Note, Plan};
+use heisen_trace::{Execution, Plan};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
@@ -70,13 +70,6 @@ impl Bpor {
         Bpor { bound, path: vec![], turns: Turns::default(), beyond: 0, classes: HashSet::new() }
     }
 
-    /// Whether an execution begins as those before it did, and then as it was told to.
-    fn is_as_planned(&self, pick: &Pick<Way>, events: &Events) -> bool {
-        let events = &events.events;
-        let same = |(node, event): (&Node, &Event)| node.event == *event;
-        events.len() >= pick.depth && self.path[..pick.depth].iter().zip(events).all(same)
-    }
-
     /// Makes the path that of an execution.
     fn extend(&mut self, pick: &Pick<Way>, events: &Events) {
         for (at, event) in events.events.iter().enumerate().skip(pick.depth) {
@@ -93,24 +86,6 @@ impl Bpor {
                 threads: vec![event.thread()],
                 left: vec![],
             });
-        }
-    }
-
-    /// Finds what is to be explored next, the deepest first, and leaves states behind from which nothing is.
-    fn advance(&mut self) -> Option<Pick<Way>> {
-        loop {
-            let depth = self.path.len().checked_sub(1)?;
-            let node = &mut self.path[depth];
-            if !node.outcomes.is_empty() {
-                let todo = node.outcomes.remove(0);
-                let (plan, same) = (self.plan_of_outcomes(depth, &todo), todo.outcomes.len());
-                return Some(Pick { depth, way: Some(same), plan, out: todo.out });
-            }
-            if !node.left.is_empty() {
-                let (thread, out) = node.left.remove(0);
-                return Some(Pick { depth, way: None, plan: self.plan_of_thread(depth, thread), out });
-            }
-            self.path.pop();
         }
     }
 
@@ -157,18 +132,13 @@ impl InTurn for Bpor {
         None
     }
 
-    fn feed(&mut self, pick: Pick<Way>, execution: &Execution) -> Option<Pick<Way>> {
-        if !self.turns.ledger.done(&pick.plan, execution) {
-            return self.advance();
-        }
-        let events = Events::read(execution).filter(|events| self.is_as_planned(&pick, events));
-        let Some(mut events) = events else {
-            self.turns.ledger.diverged();
-            return self.advance();
-        };
-        if !events.told || execution.notes.iter().any(|n| matches!(n, Note::GaveWay | Note::NoPreempt)) {
-            self.turns.ledger.clipped();
-        }
+    fn is_as_planned(&self, pick: &Pick<Way>, events: &Events) -> bool {
+        let events = &events.events;
+        let same = |(node, event): (&Node, &Event)| node.event == *event;
+        events.len() >= pick.depth && self.path[..pick.depth].iter().zip(events).all(same)
+    }
+
+    fn take_in(&mut self, pick: Pick<Way>, mut events: Events) -> Option<Pick<Way>> {
         self.classes.insert(events.fingerprint());
         self.extend(&pick, &events);
         // Within a bound it may be too late to try at the end.
@@ -187,6 +157,23 @@ impl InTurn for Bpor {
             }
         }
         self.advance()
+    }
+
+    fn advance(&mut self) -> Option<Pick<Way>> {
+        loop {
+            let depth = self.path.len().checked_sub(1)?;
+            let node = &mut self.path[depth];
+            if !node.outcomes.is_empty() {
+                let todo = node.outcomes.remove(0);
+                let (plan, same) = (self.plan_of_outcomes(depth, &todo), todo.outcomes.len());
+                return Some(Pick { depth, way: Some(same), plan, out: todo.out });
+            }
+            if !node.left.is_empty() {
+                let (thread, out) = node.left.remove(0);
+                return Some(Pick { depth, way: None, plan: self.plan_of_thread(depth, thread), out });
+            }
+            self.path.pop();
+        }
     }
 }
 

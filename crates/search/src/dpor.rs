@@ -37,7 +37,7 @@ use crate::reversal::Races;
 use crate::wakeup::{self, Branch, Step};
 use crate::{Status, Strategy, Touches};
 use heisen_trace::plan::Touches as Asleep;
-use heisen_trace::{Execution, Note, Override, Plan, Sleep, Sleeper};
+use heisen_trace::{Execution, Override, Plan, Sleep, Sleeper};
 use serde::{Deserialize, Serialize};
 
 /// Dynamic partial order reduction.
@@ -146,29 +146,6 @@ impl Dpor {
         Pick::first()
     }
 
-    /// Whether an execution begins as those before it did, and then as it was told to.
-    fn is_as_planned(&self, pick: &Pick<Way>, events: &Events) -> bool {
-        let events = &events.events;
-        let same = |(node, event): (&Node, &Event)| node.event == *event;
-        if events.len() < pick.depth || !self.path[..pick.depth].iter().zip(events).all(same) {
-            return false;
-        }
-        let rest = &events[pick.depth..];
-        match &pick.way {
-            Way::Outcomes(_) => {
-                rest.first().is_some_and(|e| e.thread() == self.path[pick.depth].event.thread())
-            }
-            Way::Steps(steps) => {
-                // Whom a step enables depends on who waits already.
-                let same = |step: &Step, event: &Event| step.foot.accesses == event.foot.accesses;
-                steps.iter().enumerate().all(|(at, (step, _))| {
-                    let taken = |e: &Event| e.thread() == step.foot.thread && (!step.sure || same(step, e));
-                    step.perhaps || rest.get(at).is_some_and(taken)
-                })
-            }
-        }
-    }
-
     /// Makes the path that of an execution. Tells the event at which a thread goes on that sleeps, if there is one: all from
     /// there on was explored.
     fn extend(&mut self, pick: Pick<Way>, events: &Events) -> Option<usize> {
@@ -231,30 +208,6 @@ impl Dpor {
                     node.branches.push(Branch::unknown(sequence[0].foot.thread));
                 }
             }
-        }
-    }
-
-    /// Finds what is to be explored next, the deepest first, and leaves states behind from which nothing is.
-    fn advance(&mut self) -> Option<Pick<Way>> {
-        loop {
-            let depth = self.path.len().checked_sub(1)?;
-            let node = &mut self.path[depth];
-            if !node.outcomes.is_empty() {
-                let todo = node.outcomes.remove(0);
-                let plan = self.plan_of_outcomes(depth, &todo.outcomes);
-                return Some(Pick { depth, way: Way::Outcomes(todo.outcomes.len()), plan, out: todo.out });
-            }
-            node.sleep.extend(node.explored.take());
-            while !self.path[depth].branches.is_empty() {
-                let branch = self.path[depth].branches.remove(0);
-                if self.path[depth].allows(&branch) {
-                    let out = branch.out;
-                    let steps = branch.into_first();
-                    let plan = self.plan_of_steps(depth, &steps, &self.path[depth].sleep);
-                    return Some(Pick { depth, way: Way::Steps(steps), plan, out });
-                }
-            }
-            self.path.pop();
         }
     }
 
@@ -362,23 +315,34 @@ impl InTurn for Dpor {
         None
     }
 
-    fn feed(&mut self, pick: Pick<Way>, execution: &Execution) -> Option<Pick<Way>> {
-        if !self.turns.ledger.done(&pick.plan, execution) {
-            return self.advance();
+    fn is_as_planned(&self, pick: &Pick<Way>, events: &Events) -> bool {
+        let events = &events.events;
+        let same = |(node, event): (&Node, &Event)| node.event == *event;
+        if events.len() < pick.depth || !self.path[..pick.depth].iter().zip(events).all(same) {
+            return false;
         }
-        let events = Events::read(execution).filter(|events| self.is_as_planned(&pick, events));
-        let Some(mut events) = events else {
-            self.turns.ledger.diverged();
-            return self.advance();
-        };
+        let rest = &events[pick.depth..];
+        match &pick.way {
+            Way::Outcomes(_) => {
+                rest.first().is_some_and(|e| e.thread() == self.path[pick.depth].event.thread())
+            }
+            Way::Steps(steps) => {
+                // Whom a step enables depends on who waits already.
+                let same = |step: &Step, event: &Event| step.foot.accesses == event.foot.accesses;
+                steps.iter().enumerate().all(|(at, (step, _))| {
+                    let taken = |e: &Event| e.thread() == step.foot.thread && (!step.sure || same(step, e));
+                    step.perhaps || rest.get(at).is_some_and(taken)
+                })
+            }
+        }
+    }
+
+    fn take_in(&mut self, pick: Pick<Way>, mut events: Events) -> Option<Pick<Way>> {
         if self.variant == Variant::Optimal && events.events.iter().any(|e| !e.outcomes.is_empty()) {
             self.variant = Variant::Source;
             if !self.path.is_empty() {
                 return Some(self.start_over());
             }
-        }
-        if !events.told || execution.notes.iter().any(|n| matches!(n, Note::GaveWay | Note::NoPreempt)) {
-            self.turns.ledger.clipped();
         }
         let first_new = self.path.len();
         let cut = self.extend(pick, &events);
@@ -417,6 +381,29 @@ impl InTurn for Dpor {
             }
         }
         self.advance()
+    }
+
+    fn advance(&mut self) -> Option<Pick<Way>> {
+        loop {
+            let depth = self.path.len().checked_sub(1)?;
+            let node = &mut self.path[depth];
+            if !node.outcomes.is_empty() {
+                let todo = node.outcomes.remove(0);
+                let plan = self.plan_of_outcomes(depth, &todo.outcomes);
+                return Some(Pick { depth, way: Way::Outcomes(todo.outcomes.len()), plan, out: todo.out });
+            }
+            node.sleep.extend(node.explored.take());
+            while !self.path[depth].branches.is_empty() {
+                let branch = self.path[depth].branches.remove(0);
+                if self.path[depth].allows(&branch) {
+                    let out = branch.out;
+                    let steps = branch.into_first();
+                    let plan = self.plan_of_steps(depth, &steps, &self.path[depth].sleep);
+                    return Some(Pick { depth, way: Way::Steps(steps), plan, out });
+                }
+            }
+            self.path.pop();
+        }
     }
 }
 

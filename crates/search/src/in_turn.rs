@@ -3,7 +3,8 @@
 
 use crate::Status;
 use crate::ledger::Ledger;
-use heisen_trace::{Execution, Plan, Policy};
+use crate::relation::Events;
+use heisen_trace::{Execution, Note, Plan, Policy};
 use serde::{Deserialize, Serialize};
 
 /// What is explored next: it leaves the path that the search is on by some way.
@@ -70,8 +71,14 @@ pub(crate) trait InTurn {
     /// A plan that is needed whatever comes of those before it, if there is one.
     fn early_plan(&mut self) -> Option<Plan>;
 
-    /// Takes in the execution of what was picked; what is to be explored next, if anything.
-    fn feed(&mut self, pick: Pick<Self::Way>, execution: &Execution) -> Option<Pick<Self::Way>>;
+    /// Whether an execution begins as those before it did, and then as it was told to.
+    fn is_as_planned(&self, pick: &Pick<Self::Way>, events: &Events) -> bool;
+
+    /// Takes in the events of what was picked; what is to be explored next, if anything.
+    fn take_in(&mut self, pick: Pick<Self::Way>, events: Events) -> Option<Pick<Self::Way>>;
+
+    /// Finds what is to be explored next, the deepest first, and leaves states behind from which nothing is.
+    fn advance(&mut self) -> Option<Pick<Self::Way>>;
 }
 
 /// The next plan, if there is one yet.
@@ -107,7 +114,22 @@ pub(crate) fn done<S: InTurn>(search: &mut S, plan: &Plan, execution: &Execution
             return;
         };
         let (_, execution) = turns.early.swap_remove(at);
-        let next = search.feed(pick, &execution);
+        let next = feed(search, pick, &execution);
         search.turns().pick = next;
     }
+}
+
+/// Takes in the execution of what was picked; what is to be explored next, if anything.
+fn feed<S: InTurn>(search: &mut S, pick: Pick<S::Way>, execution: &Execution) -> Option<Pick<S::Way>> {
+    if !search.turns().ledger.done(&pick.plan, execution) {
+        return search.advance();
+    }
+    let Some(events) = Events::read(execution).filter(|events| search.is_as_planned(&pick, events)) else {
+        search.turns().ledger.diverged();
+        return search.advance();
+    };
+    if !events.told || execution.notes.iter().any(|n| matches!(n, Note::GaveWay | Note::NoPreempt)) {
+        search.turns().ledger.clipped();
+    }
+    search.take_in(pick, events)
 }
