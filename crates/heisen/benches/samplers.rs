@@ -174,9 +174,7 @@ fn measure(path: &Path, options: &[String], seeds: u64, most: u64) -> Vec<Option
         zygote.set_points(&Arc::new(points.clone()));
     }
     let mut by = |&(_, search): &Named| median(seeds, |seed| first_bug(&mut zygote, search(seed), most));
-    let only = std::env::var("ONLY").unwrap_or_default();
-    let wanted = |(name, _): &&Named| only.is_empty() || only.split(',').any(|only| only == *name);
-    STRATEGIES.iter().filter(wanted).map(&mut by).collect()
+    STRATEGIES.iter().map(&mut by).collect()
 }
 
 /// How many times as many executions the portfolio needs as the best of the others.

@@ -1,6 +1,5 @@
 //! Every example does what its head comment says: the stated bug at exactly the stated number of preemptions, or clean
-//! and complete; and every schedule found replays ten times with the same outcome, or a hundred, which takes some minutes:
-//! `cargo test -p heisen-cli --test examples -- --ignored`. `with` names options that it
+//! and complete; and every schedule found replays a hundred times with the same outcome. `with` names options that it
 //! is checked with; without those that let waits and calls fail, a bug is not there. The tables of `docs/examples.md`
 //! hold.
 
@@ -10,7 +9,7 @@ use common::stated::{Stated, each, examples, stated};
 use common::{check_json, heisen, root, run, scratch};
 use std::path::{Path, PathBuf};
 
-fn check_example(path: &Path, replays: usize) {
+fn check_example(path: &Path) {
     let directory = scratch();
     let file = path.to_str().expect("a plain path");
     let (stated, options) = stated(path);
@@ -46,7 +45,7 @@ fn check_example(path: &Path, replays: usize) {
             assert_eq!(finding["preemptions"], preemptions, "{file}: {json:#}");
             let schedule = finding["schedule"].as_str().expect("a schedule");
             let mut first = None;
-            for _ in 0..replays {
+            for _ in 0..100 {
                 let ran = run(heisen(directory.path()).args(["replay", schedule])).expect(1);
                 assert_eq!(*first.get_or_insert_with(|| ran.out.clone()), ran.out, "{file}");
             }
@@ -57,7 +56,7 @@ fn check_example(path: &Path, replays: usize) {
 
 /// All examples of a language.
 fn check_examples(language: &str) {
-    each(&examples(language), |path| check_example(path, 10));
+    each(&examples(language), |path| check_example(path));
 }
 
 #[test]
@@ -73,14 +72,6 @@ fn cpp_examples() {
 #[test]
 fn rust_examples() {
     check_examples("rust");
-}
-
-#[test]
-#[ignore = "takes some minutes"]
-fn schedules_replay_a_hundred_times() {
-    for language in ["c", "cpp", "rust", "published"] {
-        each(&examples(language), |path| check_example(path, 100));
-    }
 }
 
 /// The rows of the table in `docs/examples.md` that begins with that word, without the head.
