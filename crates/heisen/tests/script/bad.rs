@@ -1,7 +1,8 @@
 //! Scripts, command lines and schedules that are wrong, or that cannot be followed.
 
-use crate::common::{check_json, heisen, run, scratch};
+use crate::common::{check_json, heisen, root, run, scratch};
 use crate::{points, script, scripted};
+use serde_json::Value;
 use std::path::Path;
 
 #[test]

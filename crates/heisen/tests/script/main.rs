@@ -5,7 +5,7 @@ mod common;
 
 mod bad;
 
-use common::{check_json, heisen, root, run, scratch};
+use common::{heisen, root, run, scratch};
 use serde_json::{Value, json};
 use std::path::Path;
 
