@@ -5,7 +5,7 @@ mod common;
 
 use common::{check_json, compile, heisen, processes_of, root, run, scratch, soon};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -380,5 +380,86 @@ fn a_sampling_search_that_is_interrupted_goes_on() {
         let json = check_json(directory.path(), &["--resume", saved, "--executions", "50", "--time", "60s"]);
         assert_eq!(json["executions"], before + 50, "{strategy:?}: {json:#}");
         assert_eq!(json["strategy"], strategy[0]);
+    }
+}
+
+/// Threads that lock, wait with a time limit, yield, sleep, and send each other signals, for so many steps that nothing else is asked
+/// of an execution than to be run. What they saw of each other goes to a file.
+const VARIED: &str = r#"
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER, n = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t c = PTHREAD_COND_INITIALIZER;
+static sem_t s;
+static pthread_t threads[3];
+static unsigned long order;
+static void sees(int who, int what) { order = order * 1099511628211ul + 4 * what + who; }
+static void handler(int signal) { sees(3, signal); }
+static void *works(void *arg) {
+    int id = (int)(long)arg;
+    for (int i = 0; i < 5500; i++) {
+        pthread_mutex_lock(&m);
+        sees(id, 1);
+        if (i % 40 == id) {
+            struct timespec until;
+            clock_gettime(CLOCK_REALTIME, &until);
+            until.tv_nsec += 1000;
+            sees(id, 2 + (pthread_cond_timedwait(&c, &m, &until) != 0));
+        } else if (i % 40 == 20 + id) {
+            pthread_cond_signal(&c);
+        }
+        pthread_mutex_unlock(&m);
+        if (pthread_mutex_trylock(&n) == 0) {
+            sees(id, 4);
+            sem_post(&s);
+            pthread_mutex_unlock(&n);
+        }
+        if (sem_trywait(&s) == 0) sees(id, 5);
+        if (i % 50 == 7) sched_yield();
+        if (i % 90 == 8) usleep(10);
+        if (i == 1000 + 500 * id) pthread_kill(threads[(id + 1) % 3], SIGUSR1);
+    }
+    return arg;
+}
+int main(void) {
+    signal(SIGUSR1, handler);
+    sem_init(&s, 0, 0);
+    pthread_mutex_lock(&m);
+    for (long i = 0; i < 3; i++) pthread_create(&threads[i], NULL, works, (void *)i);
+    pthread_mutex_unlock(&m);
+    for (int i = 0; i < 3; i++) pthread_join(threads[i], NULL);
+    char line[32];
+    int length = sprintf(line, "%lx\n", order), file = open("results", O_WRONLY | O_CREAT | O_APPEND, 0600);
+    return write(file, line, length) != length;
+}
+"#;
+
+/// In a long execution by priorities most choices are known before they come up. Where all that is touched is told, each of them
+/// is made: the outcome is the same.
+#[test]
+fn choices_that_are_known_beforehand_are_the_same() {
+    let directory = scratch();
+    compile(directory.path(), "varied.c", VARIED, &[]);
+    let seen = |options: &[&str]| {
+        let given = ["--seed", "3", "--executions", "6", "--steps", "4000000", "--", "./varied"];
+        let json = check_json(directory.path(), &[options, &given].concat());
+        let results = directory.path().join("results");
+        let text = std::fs::read_to_string(&results).expect("results");
+        std::fs::remove_file(results).expect("it is there");
+        (json["steps"].clone(), text.lines().map(str::to_owned).collect::<Vec<_>>())
+    };
+    for strategy in [["--strategy", "pct", "--depth", "4"], ["--strategy", "fair-pct", "--depth", "5"]] {
+        let all = [&strategy[..], &["--jobs", "1"]].concat();
+        let (steps, known) = seen(&all);
+        assert!(steps.as_u64().is_some_and(|steps| steps > 6 << 16), "{steps}");
+        assert_eq!(known.iter().collect::<BTreeSet<_>>().len(), 6, "{known:?}");
+        assert_eq!(seen(&[&all[..], &["--coverage", "coverage"]].concat()), (steps, known));
     }
 }

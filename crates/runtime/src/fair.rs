@@ -85,9 +85,15 @@ pub fn yielded(number: usize) {
     spun(number);
 }
 
+/// Whether any thread has to give way to another.
+pub fn any_lowered() -> bool {
+    F.any.get()
+}
+
 /// Thread `number` is treated as one that yields, though it does not.
 pub fn spun(number: usize) {
     F.in_use.set(true);
+    S.stay.forget();
     let t = thread(number);
     let last = t.yielded_at.replace(S.step.get());
     if last == 0 {

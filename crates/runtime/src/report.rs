@@ -10,7 +10,7 @@ use plan::{diverge, due, take_choices};
 use crate::sched::{NONE, S, me, needs, thread, threads, watch_steps};
 use crate::{alike, budget, debugger, fair, fibers, heap, kernel, scope, script, shim, sys, touch};
 use core::cell::Cell;
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst, compiler_fence};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst, compiler_fence};
 use heisen_trace::decision::Decision;
 use heisen_trace::{Note, Op};
 use heisen_wire::{
@@ -24,6 +24,8 @@ struct Report {
     flags: Cell<u32>,
     /// The execution that runs.
     slot: Cell<usize>,
+    /// Where it tells how many steps it has taken, at each of them.
+    steps: Cell<&'static AtomicU32>,
     /// The next override of the plan, and the end of them.
     next: Cell<u32>,
     overrides: Cell<u32>,
@@ -35,10 +37,14 @@ struct Report {
 // SAFETY: as for `sched::S`.
 unsafe impl Sync for Report {}
 
+/// Steps before there is anyone to tell them to.
+static UNTOLD: AtomicU32 = AtomicU32::new(0);
+
 static R: Report = Report {
     wire: Cell::new(0),
     flags: Cell::new(0),
     slot: Cell::new(0),
+    steps: Cell::new(&UNTOLD),
     next: Cell::new(0),
     overrides: Cell::new(0),
     started: Cell::new(0),
@@ -48,6 +54,7 @@ static R: Report = Report {
 /// Attaches the mapping.
 pub fn attach(at: usize) {
     R.wire.set(at);
+    set_slot(0);
     R.started.set(now(CLOCK_REALTIME_COARSE));
 }
 
@@ -85,9 +92,14 @@ pub fn so_far() -> &'static heisen_wire::Report {
     &slot().report
 }
 
+fn set_slot(number: usize) {
+    R.slot.set(number);
+    R.steps.set(&slot().report.steps);
+}
+
 /// An execution begins: takes over the plan. What was done before `main` does not count.
 pub fn begin(number: usize) {
-    R.slot.set(number);
+    set_slot(number);
     let plan = &slot().plan;
     let limit = plan.step_limit.load(Relaxed);
     S.step.set(0);
@@ -138,7 +150,7 @@ pub fn begin(number: usize) {
 /// An execution begins at a choice, after what is the same in all of them was done in another one, so many of the plan's overrides
 /// among it: takes over from the plan what may differ.
 pub fn resume(number: usize, followed: u32) {
-    R.slot.set(number);
+    set_slot(number);
     look_at(slot().plan.flags.load(Relaxed));
     take_choices();
     R.next.set(R.next.get() + followed);
@@ -210,9 +222,7 @@ pub fn logs_decisions() -> bool {
 /// The number of steps so far.
 #[inline]
 pub fn steps(step: u32) {
-    if R.wire.get() != 0 {
-        slot().report.steps.store(step, Relaxed);
-    }
+    R.steps.get().store(step, Relaxed);
 }
 
 /// The number of threads so far.

@@ -15,6 +15,7 @@
 
 mod deadline;
 mod queue;
+mod stay;
 mod thread;
 mod wait;
 
@@ -22,6 +23,7 @@ pub use deadline::{become_timer, next_deadline, set_timer, time_passed, timer_fi
 pub use queue::{
     ANY, Left, MANY, sleep_in_queue, sleep_in_queue_interruptibly, take_off, ticket, wait_in_queue, waiters,
 };
+pub use stay::Stay;
 pub use thread::Thread;
 pub use wait::{
     Signals, Woken, interrupt, leave_waits, release, set_ready, wait_for, wait_for_interruptibly,
@@ -39,6 +41,9 @@ use heisen_wire::MAX_THREADS;
 
 /// "No thread".
 pub const NONE: u16 = 0xffff;
+
+/// A power of two.
+const NEEDED: usize = 64;
 
 /// The scheduler's state. What every execution writes is at the beginning, and so on one page: `reset` puts back whole pages.
 #[derive(Debug)]
@@ -68,6 +73,8 @@ pub struct Sched {
     pub limit: Cell<u32>,
     /// Running hash of the steps.
     pub hash: Cell<u64>,
+    /// Choices that are known before they come up.
+    pub stay: Stay,
     /// Threads whose next operation can be done, or can time out.
     pub enabled: Bits,
     /// Those of `enabled` whose next operation cannot be done: if scheduled, they time out.
@@ -92,8 +99,9 @@ pub struct Sched {
     look_again: Cell<usize>,
     /// Source of [`Thread::ticket`].
     tickets: Cell<u64>,
-    /// What the next operation of each thread needs to be available; 0 if it never blocks. Kept apart from `threads`
-    /// since acquiring and releasing look at all of them.
+    /// Of the first 64 threads, those that need something, by a hash of it: acquiring and releasing look at few of them.
+    needed: [Cell<u64>; NEEDED],
+    /// What the next operation of each thread needs to be available; 0 if it never blocks, or if the thread runs.
     needs: [Cell<usize>; MAX_THREADS],
     threads: [Thread; MAX_THREADS],
 }
@@ -116,6 +124,7 @@ pub static S: Sched = Sched {
     plain_until: Cell::new(0),
     limit: Cell::new(0),
     hash: Cell::new(0),
+    stay: Stay::new(),
     enabled: Bits::new(),
     late: Bits::new(),
     timed: Bits::new(),
@@ -124,6 +133,7 @@ pub static S: Sched = Sched {
     horizon: Cell::new(0),
     signalled: Bits::new(),
     barred: Bits::new(),
+    needed: [const { Cell::new(0) }; NEEDED],
     needs: [const { Cell::new(0) }; MAX_THREADS],
     look_again: Cell::new(0),
     tickets: Cell::new(0),
@@ -176,9 +186,11 @@ pub fn words() -> usize {
 /// A scheduling point before an operation that never blocks. Returns when it is to be done.
 #[inline(always)]
 pub fn point(op: Op, object: usize, pc: usize) {
-    let t = thread(me());
-    t.about_to(op, object, pc);
-    reschedule(Gives::Able);
+    let number = me();
+    thread(number).about_to(op, object, pc);
+    if !S.stay.goes_on(number, op as u8) {
+        reschedule(Gives::Able);
+    }
     report::event(op, object, pc);
 }
 
@@ -199,11 +211,13 @@ const WATCHED: usize = 1 << 63;
 pub fn watch_steps() {
     let watched = policy::watches() || touch::wanted() || alike::wanted();
     S.look_again.set(S.look_again.get() & !WATCHED | if watched { WATCHED } else { 0 });
+    S.stay.forget();
 }
 
 /// There is one thing more, or less, that [`look_again`] has to look at.
 pub fn add_errand() {
     S.look_again.set(S.look_again.get() + 1);
+    S.stay.forget();
 }
 
 /// Whether there is anything for [`look_again`] to look at.
@@ -254,19 +268,49 @@ pub fn hold(number: usize) {
 /// `object` is no longer free: disables all that need it.
 #[inline]
 pub fn taken(object: usize) {
-    for (number, needs) in S.needs[..S.count.get()].iter().enumerate() {
-        if needs.get() == object {
-            disable(number);
-        }
-    }
+    each_in_need(object, disable);
 }
 
 /// `object` is free: enables all that need it.
 #[inline]
 pub fn freed(object: usize) {
-    for (number, needs) in S.needs[..S.count.get()].iter().enumerate() {
-        if needs.get() == object {
-            enable(number);
+    each_in_need(object, enable);
+}
+
+/// Calls `change` with every thread that needs `object`.
+#[inline(always)]
+fn each_in_need(object: usize, change: impl Fn(usize)) {
+    let mut set = S.needed[place_of_need(object)].get();
+    while set != 0 {
+        let number = set.trailing_zeros() as usize;
+        set &= set - 1;
+        if S.needs[number].get() == object {
+            change(number);
+        }
+    }
+    for number in 64..S.count.get() {
+        if S.needs[number].get() == object {
+            change(number);
+        }
+    }
+}
+
+#[inline]
+fn place_of_need(object: usize) -> usize {
+    object.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (usize::BITS - NEEDED.ilog2())
+}
+
+/// From now on, a thread needs `object` before it can go on; nothing if that is 0.
+#[inline]
+fn set_need(number: usize, object: usize) {
+    let before = S.needs[number].replace(object);
+    if number < 64 {
+        let place = |object| &S.needed[place_of_need(object)];
+        if before != 0 {
+            place(before).set(place(before).get() & !(1 << number));
+        }
+        if object != 0 {
+            place(object).set(place(object).get() | 1 << number);
         }
     }
 }
@@ -283,7 +327,7 @@ pub fn needs(number: usize) -> usize {
 
 /// The running thread can never go on, as it needs `object`.
 pub fn cannot(object: usize) {
-    S.needs[me()].set(object);
+    set_need(me(), object);
     S.enabled.remove(me());
 }
 
@@ -357,11 +401,13 @@ pub fn candidates(word: usize) -> u64 {
 
 #[inline(always)]
 fn count_candidates() -> usize {
-    let mut count = candidates(0).count_ones() as usize;
-    for word in 1..words() {
-        count += candidates(word).count_ones() as usize;
-    }
-    count
+    let first = candidates(0).count_ones() as usize;
+    if S.count.get() <= 64 { first } else { first + count_other_candidates() }
+}
+
+#[cold]
+fn count_other_candidates() -> usize {
+    (1..words()).map(|word| candidates(word).count_ones() as usize).sum()
 }
 
 /// Ends the running thread's turn: chooses who takes the next step and switches there. Returns when the thread that

@@ -45,6 +45,7 @@ pub fn begin() {
 pub fn enter(t: &Thread) {
     t.no_preempt.set(t.no_preempt.get().saturating_add(1));
     S.plain_until.set(0);
+    S.stay.forget();
 }
 
 /// The running thread leaves a region. False if it is in none.

@@ -10,7 +10,7 @@
 use super::random::{below, random};
 use super::running;
 use crate::choose::Choices;
-use crate::sched::{Thread, candidates, thread as get, words};
+use crate::sched::{S, Thread, candidates, thread as get, words};
 use core::cell::Cell;
 
 const MAX_CHANGES: usize = 31;
@@ -25,10 +25,6 @@ struct Pct {
     bottom: Cell<u64>,
     /// The last step that goes by priority.
     until: Cell<u32>,
-    /// The thread that ran last by its priority.
-    top: Cell<usize>,
-    /// Threads whose priority is known not to be higher than that of `top`, by bits; only where one word is enough.
-    below_top: Cell<u64>,
 }
 
 // SAFETY: as for `sched::S`.
@@ -40,8 +36,6 @@ static PCT: Pct = Pct {
     next_change: Cell::new(0),
     bottom: Cell::new(0),
     until: Cell::new(0),
-    top: Cell::new(0),
-    below_top: Cell::new(0),
 };
 
 /// Priorities of threads that were never lowered start here; below it lie the lowered ones.
@@ -50,7 +44,6 @@ const HIGH: u64 = 1 << 63;
 pub fn begin(depth: u32, steps: u32, fair: bool) {
     PCT.bottom.set(HIGH - 1);
     PCT.until.set(if fair { steps } else { u32::MAX });
-    PCT.below_top.set(0);
     let count = (depth.max(1) - 1).min(MAX_CHANGES as u32) as usize;
     PCT.count.set(count);
     for change in &PCT.changes[..count] {
@@ -70,7 +63,7 @@ pub fn created(t: &Thread) {
 
 fn set_priority(t: &Thread, priority: u64) {
     t.mark.priority.set(priority);
-    PCT.below_top.set(0);
+    S.stay.forget();
 }
 
 pub fn choose(choices: Choices, step: u32) -> usize {
@@ -109,8 +102,7 @@ fn highest(choices: Choices) -> usize {
         return choices.iter().max_by_key(|&number| priority(number)).unwrap_or(choices.first);
     }
     let set = candidates(0);
-    let mut top = PCT.top.get();
-    let mut known = PCT.below_top.get();
+    let (mut top, mut known) = S.stay.known();
     if set & known & 1 << top == 0 {
         (top, known) = (choices.first, 0);
     }
@@ -122,7 +114,6 @@ fn highest(choices: Choices) -> usize {
             top = other;
         }
     }
-    PCT.top.set(top);
-    PCT.below_top.set(known | set);
+    S.stay.say(top, known | set, PCT.next_change.get().min(PCT.until.get()));
     top
 }

@@ -122,6 +122,11 @@ fn may_move(c: &Control, wire: &Wire, to: u32, may: bool) {
     }
 }
 
+/// Whether the snapshot may be moved to a choice that is yet to come.
+pub fn awaits_choice() -> bool {
+    MAY.load(Relaxed)
+}
+
 /// At this step there is a choice, which nothing has been asked about yet.
 #[inline(always)]
 pub fn at_choice(step: u32) {

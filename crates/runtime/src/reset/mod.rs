@@ -24,7 +24,7 @@ mod handlers;
 mod modules;
 mod snapshot;
 
-pub use ahead::at_choice;
+pub use ahead::{at_choice, awaits_choice};
 pub use handlers::registered;
 
 use crate::{report, sys};

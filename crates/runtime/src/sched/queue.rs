@@ -5,7 +5,7 @@
 
 use super::deadline::not_far;
 use super::wait::{Woken, wait_still};
-use super::{S, disable, enable, me, thread, threads};
+use super::{S, disable, enable, me, set_need, thread, threads};
 use crate::shim::signal::{self, Delivered};
 use crate::{budget, touch};
 use heisen_trace::Op;
@@ -156,7 +156,7 @@ pub fn take_off(number: usize, op: Op, then_needs: usize, free: bool) {
     if then_needs != 0 {
         t.object.set(then_needs);
     }
-    S.needs[number].set(then_needs);
+    set_need(number, then_needs);
     if then_needs == 0 || free {
         enable(number);
     } else if signalled {

@@ -5,7 +5,7 @@
 //! [`settle`]. Handlers run between two turns of a wait, when the thread needs nothing and has no deadline.
 
 use super::deadline::{not_far, set_deadline};
-use super::{Gives, S, disable, enable, me, reschedule, thread};
+use super::{Gives, S, disable, enable, me, reschedule, set_need, thread};
 use crate::shim::signal::{self, Delivered};
 use crate::{clock, fair, report, touch};
 use heisen_trace::Op;
@@ -116,16 +116,20 @@ fn wait_once(op: Op, object: usize, key: usize, pc: usize, free: bool, deadline:
     let number = me();
     let t = thread(number);
     t.about_to(op, object, pc);
+    if free && deadline == u64::MAX && S.stay.goes_on(number, op as u8) {
+        report::event(op, object, pc);
+        return Woken::Ready;
+    }
     touch::arrives(object);
     if deadline != u64::MAX {
         set_deadline(number, deadline);
     }
-    S.needs[number].set(key);
+    set_need(number, key);
     if !free {
         disable(number);
     }
     reschedule(if free { Gives::Able } else { Gives::Blocks });
-    S.needs[number].set(0);
+    set_need(number, 0);
     let woken = settle(number);
     if woken != Woken::Interrupted {
         report::event(op, object, pc);
@@ -177,18 +181,18 @@ pub(super) fn wait_still(op: Op, object: usize, pc: usize, deadline: u64) -> Wok
     disable(number);
     reschedule(Gives::Blocks);
     t.waits.set(false);
-    S.needs[number].set(0);
+    set_need(number, 0);
     settle(number)
 }
 
 /// After a wait: if the thread was scheduled although what it needs is not there, its time has run out.
-#[inline]
+#[inline(always)]
 pub(super) fn settle(number: usize) -> Woken {
-    let t = thread(number);
-    if !S.timed.has(number) {
-        return Woken::Ready;
-    }
-    let deadline = t.deadline.replace(u64::MAX);
+    if S.timed.has(number) { settle_timed(number) } else { Woken::Ready }
+}
+
+fn settle_timed(number: usize) -> Woken {
+    let deadline = thread(number).deadline.replace(u64::MAX);
     S.timed.remove(number);
     not_far(number);
     if S.signalled.has(number) {
@@ -214,7 +218,7 @@ pub fn release(number: usize) {
     if !S.signalled.has(number) {
         S.timed.remove(number);
     }
-    S.needs[number].set(0);
+    set_need(number, 0);
     touch::enables(number);
     enable(number);
 }
