@@ -70,6 +70,11 @@ impl Footprint {
             .any(|a| other.accesses.iter().any(|b| a.object == b.object && (a.write || b.write)))
     }
 
+    /// Whether it writes an object.
+    pub fn writes(&self, object: u64) -> bool {
+        self.accesses.iter().any(|a| a.object == object && a.write)
+    }
+
     /// Adds what another outcome of the same step depends on.
     pub fn add(&mut self, other: &Footprint) {
         self.all |= other.all;

@@ -15,7 +15,7 @@
 //! operations tell, and where they do not (a semaphore that is posted may have been above 0 before) the answer is
 //! "perhaps": then only the other events are moved to before i, and what p can do is seen when that is run.
 
-use crate::relation::{Clocks, Events, Footprint};
+use crate::relation::{Access, Clocks, Events, Footprint};
 use crate::wakeup::Step;
 use heisen_trace::Op;
 use std::collections::HashMap;
@@ -129,8 +129,11 @@ impl<'a> Races<'a> {
                 races.push(Race { first, second, perhaps: able == Able::Perhaps });
             }
             if after || able == Able::Yes {
-                // What touched an object before this one has written it happens before it, and is not reversed.
-                before.leave_out(other.accesses.iter().filter(|a| a.write).map(|a| a.object));
+                // What touched an object before this one has written it happens before it, and is not reversed. And so does
+                // what has written an object that the thread has read before: a thread that looks at something again and
+                // again has few events to look back at.
+                let over = |a: &&Access| a.write || own && !foot.writes(a.object);
+                before.leave_out(other.accesses.iter().filter(over).map(|a| a.object));
             }
         }
     }
