@@ -22,8 +22,8 @@ use heisen_trace::Note;
 
 /// Most steps of one execution.
 const LONGEST: u32 = 1 << 10;
-/// Most steps of all: they take some tenths of a second.
-const MOST: u64 = 1 << 16;
+/// Most steps of all: they take about a second.
+const MOST: u64 = 1 << 18;
 
 impl Check<'_> {
     /// Whether a search begins with all accesses as scheduling points: not if some are known from an earlier check.
