@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `options` | what is asked for |
 //! | `driver` | batches: plans out, results in, in the order of the plans |
+//! | `opening` | how dpor begins |
 //! | `worker` | runs the plans of a batch |
 //! | `executed` | what came of a plan, on its way from the worker to the driver |
 //! | `stuck` | an execution that does not move |
@@ -16,6 +17,7 @@ mod conclude;
 mod driver;
 mod executed;
 mod found;
+mod opening;
 mod options;
 mod outcome;
 mod predicted;
@@ -69,11 +71,14 @@ impl Check<'_> {
     pub fn run(
         &self,
         search: Search,
-        tally: Tally,
+        mut tally: Tally,
         aside: &Path,
         mut keeper: Option<Keeper>,
         tell: &mut dyn FnMut(&Progress<'_>),
     ) -> Result<Outcome> {
+        if self.opens(&tally) {
+            Arc::make_mut(&mut tally.points).all = true;
+        }
         if let Some(keeper) = &mut keeper {
             // A search that cannot be saved is not begun.
             keeper.save(&tally, &search)?;

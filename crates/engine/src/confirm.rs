@@ -250,6 +250,7 @@ impl Closeup {
 
     fn world(&self, camera: &Camera<'_>) -> World {
         let mut world = stdin::recorded(&camera.limits.world, camera.program);
+        world.accesses.all |= camera.limits.points.all;
         world.accesses.points.clone_from(&self.points);
         world
     }

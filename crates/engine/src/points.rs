@@ -1,10 +1,10 @@
 //! Which accesses of memory are scheduling points: those from places in the code at which, in some execution, an access
 //! conflicted with one of another thread and nothing ordered the two ("Iterative context bounding", PLDI'07, sections
 //! 3.1 and 4; CHESS, OSDI'08, section 4.4.1). The search begins with none, or with those of an earlier check, and
-//! starts over when there are more.
+//! starts over when there are more; dpor may begin with all (`check::opening`).
 
 use heisen_trace::{CodePlace, ThreadId};
-use heisen_wire::{Lists, MAX_CONFLICTS, MAX_POINTS, MAX_RACY, Report, Wire, kind};
+use heisen_wire::{Lists, MAX_CONFLICTS, MAX_POINTS, MAX_RACY, Report, Wire, access, kind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -82,6 +82,9 @@ pub(crate) fn read_conflicts(report: &Report, lists: &Lists) -> Vec<Conflict> {
 /// The accesses that are scheduling points, as the runtime takes them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Points {
+    /// Whether all are, for the time being; see `check::opening`.
+    #[serde(default)]
+    pub(crate) all: bool,
     /// Addresses that calls of theirs return to.
     pcs: BTreeSet<u64>,
     /// Places in memory that were raced for: there, every access is remembered.
@@ -121,6 +124,11 @@ impl Points {
         }
     }
 
+    /// Whether these places in the code are all among them.
+    pub(crate) fn contain(&self, pcs: &BTreeSet<u64>) -> bool {
+        pcs.is_subset(&self.pcs)
+    }
+
     /// Whether a place in memory was raced for.
     pub fn is_racy(&self, address: u64) -> bool {
         self.racy.contains(&(address & !7))
@@ -133,6 +141,11 @@ impl Points {
         }
         for (out, address) in wire.racy.iter().zip(&self.racy) {
             out.store(*address, Relaxed);
+        }
+        if self.all {
+            wire.access_flags.fetch_or(access::ALL, Relaxed);
+        } else {
+            wire.access_flags.fetch_and(!access::ALL, Relaxed);
         }
         wire.points_count.store(self.pcs.len() as u32, Relaxed);
         wire.racy_count.store(self.racy.len() as u32, Relaxed);
@@ -148,7 +161,7 @@ impl Points {
             }
             modules.iter().find(|m| m.name == place.module).map(|m| m.base + place.offset)
         };
-        Points { pcs: places.iter().filter_map(find).collect(), racy: BTreeSet::new() }
+        Points { pcs: places.iter().filter_map(find).collect(), ..Points::default() }
     }
 
     /// The places as they are written down; `describe` gives words for an address.
@@ -166,6 +179,7 @@ impl Points {
 
     /// Adds all of another.
     pub fn extend(&mut self, other: &Points) {
+        self.all |= other.all;
         self.pcs.extend(&other.pcs);
         self.racy.extend(&other.racy);
     }

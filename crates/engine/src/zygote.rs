@@ -116,7 +116,9 @@ impl Zygote {
     }
 
     fn all_points(&self) -> Points {
-        let mut points = Points::resolve(&self.limits.world.accesses.points, self.pid());
+        let accesses = &self.limits.world.accesses;
+        let mut points = Points::resolve(&accesses.points, self.pid());
+        points.all = accesses.all;
         points.extend(&self.limits.points);
         points
     }

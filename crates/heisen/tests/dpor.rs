@@ -34,10 +34,8 @@ const DPOR: &[&str] = &["--strategy", "dpor"];
 fn classes(declarations: &str, bodies: &[&str], expected: u64) {
     for jobs in ["1", "2"] {
         let json = check(declarations, bodies, &[DPOR, &["--jobs", jobs]].concat());
-        let found = ["classes", "blocked"].map(|name| number(&json, name));
-        assert_eq!(found, [expected, 0], "{bodies:?}");
-        // An access that becomes a scheduling point, when it is seen to conflict, makes the search start over.
-        assert!(number(&json, "executions") == expected || number(&json, "restarts") > 0, "{json:#}");
+        let found = ["classes", "executions", "blocked", "restarts"].map(|name| number(&json, name));
+        assert_eq!(found, [expected, expected, 0, 0], "{bodies:?}");
         assert_eq!(json["verdict"], "clean");
     }
 }
@@ -88,6 +86,66 @@ fn atomics() {
     classes(ATOMICS, &["x = 1;", "x = 2;", "int v = x; (void)v;"], 6);
     classes(ATOMICS, &["x = 1; int v = y; (void)v;", "y = 1; int v = x; (void)v;"], 3);
     classes(ATOMICS, &["x++; x++;", "x++; x++;"], 6);
+}
+
+/// The small programs that executions are measured by.
+#[test]
+fn small_programs() {
+    for (name, expected) in [
+        ("mutex_counter", 20),
+        ("racy_counter", 4),
+        ("ping_pong", 8),
+        ("treiber", 78),
+        ("philosophers", 6),
+        ("stealing", 12),
+    ] {
+        let directory = scratch();
+        let file = root().join(format!("crates/heisen/benches/small/{name}.c")).display().to_string();
+        // The second check begins with what the first has kept.
+        for again in [false, true] {
+            let json = check_json(directory.path(), &[DPOR, &[&file]].concat());
+            let found = ["classes", "executions", "restarts"].map(|name| number(&json, name));
+            assert_eq!(found, [expected, expected, 0], "{name}, again: {again}");
+        }
+    }
+}
+
+/// Where every access as a scheduling point would make more of a program than there is: the search starts over without.
+#[test]
+fn the_opening_ends() {
+    let count = |declarations: &str, bodies: &[&str], args: &[&str]| {
+        let json = check(declarations, bodies, &[DPOR, args].concat());
+        ["classes", "restarts"].map(|name| number(&json, name))
+    };
+    // Two bytes of one word, each of a thread's own.
+    let bytes = "static char b[4] __attribute__((aligned(4)));";
+    assert_eq!(count(bytes, &["b[0] = 1;", "b[1] = 1;"], &[]), [1, 1]);
+    assert_eq!(count(bytes, &["b[0] = 1;", "b[1] = 1;"], &["--accesses", "all"]), [2, 0]);
+    // More steps than one execution may have, none of which conflicts, and one that does.
+    let many = format!("{ATOMICS} static volatile int own;");
+    let long = "for (int i = 0; i < 2000; i++) own = i; x++;";
+    assert_eq!(count(&many, &[long, "x++;"], &[]), [2, 1]);
+    // A loop that waits: fairness is not for partial orders, so that is never complete.
+    let directory = scratch();
+    let waits = program(ATOMICS, &["x = 1;", "for (int i = 0; i < 9 && !x; i++) ;"]);
+    std::fs::write(directory.path().join("p.c"), waits).expect("it is written");
+    let json = check_json(directory.path(), &[DPOR, &["p.c"]].concat());
+    assert_eq!(["classes", "restarts"].map(|name| number(&json, name)), [5, 1], "{json:#}");
+}
+
+/// A finding that is made while every access is a scheduling point says so in its schedule, and replays.
+#[test]
+fn a_finding_of_the_opening_replays() {
+    let directory = scratch();
+    let file = root().join("examples/c/trylock.c").display().to_string();
+    let json = check_json(directory.path(), &[DPOR, &[&file]].concat());
+    assert_eq!((&json["restarts"], &json["findings"][0]["kind"]), (&0.into(), &"assertion".into()));
+    let schedule = json["findings"][0]["schedule"].as_str().expect("a path");
+    let text = std::fs::read_to_string(directory.path().join(schedule)).expect("a schedule");
+    assert!(text.contains("\naccesses all\n"), "{text}");
+    let out = run(heisen(directory.path()).args(["replay", schedule])).expect(1).out;
+    assert!(out.contains("assertion `total == 7` failed"), "{out}");
+    run(heisen(directory.path()).args(["script", "--from", schedule])).expect(0);
 }
 
 #[test]

@@ -39,6 +39,7 @@ use crate::{Status, Strategy, Touches};
 use heisen_trace::plan::Touches as Asleep;
 use heisen_trace::{Execution, Override, Plan, Sleep, Sleeper};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// Dynamic partial order reduction.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -49,6 +50,9 @@ pub struct Dpor {
     turns: Turns<Way>,
     /// Plans that were out when the search started over.
     stale: Vec<Plan>,
+    /// The places in the code, where executions tell them, of accesses that took part in a race that can be reversed.
+    #[serde(default)]
+    raced: BTreeSet<u64>,
     classes: u64,
     blocked: u64,
 }
@@ -118,7 +122,13 @@ fn still_asleep(sleep: &[Footprint], event: &Footprint) -> Vec<Footprint> {
 
 impl Dpor {
     fn new(variant: Variant) -> Dpor {
-        Dpor { variant, path: vec![], turns: Turns::default(), stale: vec![], classes: 0, blocked: 0 }
+        let (turns, raced) = (Turns::default(), BTreeSet::new());
+        Dpor { variant, path: vec![], turns, stale: vec![], raced, classes: 0, blocked: 0 }
+    }
+
+    /// The places in the code of accesses whose order with others was, or will be, reversed, where executions tell places.
+    pub fn raced(&self) -> &BTreeSet<u64> {
+        &self.raced
     }
 
     /// Optimal dynamic partial order reduction.
@@ -191,6 +201,7 @@ impl Dpor {
     fn reverse_races(&mut self, events: &Events) {
         let races = Races::new(events);
         for race in races.all() {
+            self.raced.extend([race.first, race.second].iter().flat_map(|&event| events.places(event)));
             let node = &mut self.path[race.first];
             if self.variant == Variant::Optimal {
                 let sequence = races.reversal(&race, events.events.len());

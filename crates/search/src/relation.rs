@@ -149,6 +149,8 @@ pub(crate) struct Events {
     pub ready: Vec<Footprint>,
     /// Whether all is told of threads that wait at the end.
     pub told: bool,
+    /// Events that access memory, in order, and the places in the code that do so, where these are told.
+    places: Vec<(usize, u64)>,
 }
 
 impl Events {
@@ -163,7 +165,7 @@ impl Events {
         let mut decisions = execution.decisions.iter().peekable();
         let mut events: Vec<Event> = Vec::new();
         let mut running = 0;
-        let (mut waits, mut ready) = (Vec::new(), Vec::new());
+        let (mut waits, mut ready, mut places) = (Vec::new(), Vec::new(), Vec::new());
         for step in 0..=last {
             let decision = decisions.next_if(|d| d.step == step);
             let inner = decision.filter(|d| d.kind != DecisionKind::Thread);
@@ -176,6 +178,7 @@ impl Events {
                 let (candidates, outcomes) = (vec![], vec![]);
                 events.push(Event { foot, step, candidates, chosen: None, outcomes, idle: false });
             }
+            let at = events.len() - 1;
             let event = events.last_mut()?;
             let mut set: Vec<(usize, u64)> = Vec::new();
             let mut first = 0;
@@ -197,6 +200,9 @@ impl Events {
                     TouchKind::All => {
                         event.idle |= touch.op == Op::Sleep as u8;
                         event.foot.all |= event.idle || touch.word != 0;
+                    }
+                    TouchKind::At if Op::from_code(touch.op).is_some_and(Op::is_access) => {
+                        places.push((at, touch.word));
                     }
                     TouchKind::State | TouchKind::Waits | TouchKind::At => {}
                 }
@@ -239,7 +245,7 @@ impl Events {
                 if events.last().is_some_and(tried) { &mut ready } else { &mut waits }.push(foot);
             }
         }
-        Some(Events { events, waits, ready, told })
+        Some(Events { events, waits, ready, told, places })
     }
 
     /// Cuts off an event and all that follow, but for what threads that were in the way of nobody there, as they had to wait,
@@ -255,6 +261,12 @@ impl Events {
                 self.waits.push(foot);
             }
         }
+    }
+
+    /// The places in the code from which an event accesses memory, where these are told.
+    pub fn places(&self, event: usize) -> impl Iterator<Item = u64> {
+        let from = self.places.partition_point(|&(at, _)| at < event);
+        self.places[from..].iter().take_while(move |&&(at, _)| at == event).map(|&(_, place)| place)
     }
 
     /// The vector clocks of the events.

@@ -6,6 +6,7 @@ use crate::{
 };
 use heisen_trace::{Execution, Plan};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// The strategies, each with its name. The first four are systematic.
 macro_rules! strategies {
@@ -90,6 +91,14 @@ impl Search {
     /// Whether its plans follow from the steps of earlier executions, and so are of no use when steps are counted anew.
     pub fn counts_steps(&self) -> bool {
         !self.samples() || matches!(self, Search::Guided(_))
+    }
+
+    /// The places in the code of accesses whose order made a difference to it, if it looks at that; see [`Dpor::raced`].
+    pub fn raced(&self) -> Option<&BTreeSet<u64>> {
+        match self {
+            Search::Dpor(dpor) => Some(dpor.raced()),
+            _ => None,
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 //! is as if it had not been run: so the same program, strategy and seed give the same result on any number of cores.
 
 use super::executed::{Executed, Told};
+use super::opening;
 use super::worker::Shared;
 use super::{Check, Ended, MAX_FINDINGS, Progress, Races, Tally};
 use crate::error::{Error, Result};
@@ -142,16 +143,19 @@ impl Driver<'_> {
 
     /// Takes the results of a batch, and what follows from accesses that became scheduling points by them.
     fn take(&mut self, (plans, results): Done) -> Result<Option<Ended>> {
-        let known = self.tally.points.len();
+        let before = self.tally.points.clone();
         if let Some(ended) = self.take_results(&plans, results)? {
             return Ok(Some(ended));
         }
-        if self.tally.points.len() != known
-            && let Some(coverage) = &mut self.tally.coverage
-        {
+        if self.tally.points.all && self.has_opened() {
+            Arc::make_mut(&mut self.tally.points).all = false;
+        }
+        let points = &self.tally.points;
+        let anew = if before.all { !points.all } else { points.len() != before.len() };
+        if anew && let Some(coverage) = &mut self.tally.coverage {
             coverage.start_over();
         }
-        if self.tally.points.len() != known && self.search.counts_steps() {
+        if anew && self.search.counts_steps() {
             // Steps are counted anew.
             self.search = self.check.options.search(self.check.program);
             self.search.bound_memory(self.room.clone());
@@ -187,7 +191,7 @@ impl Driver<'_> {
         batch.plans = plans.into();
         batch.points = self.tally.points.clone();
         batch.detail = match self.search.needs_touches() {
-            _ if self.tally.coverage.is_some() => Detail::Places,
+            _ if self.tally.coverage.is_some() || self.tally.points.all => Detail::Places,
             Touches::Places => Detail::Places,
             Touches::All => Detail::Touches,
             Touches::States => Detail::States,
@@ -263,6 +267,16 @@ impl Driver<'_> {
             };
             self.tally.executions += 1;
             self.tally.steps += u64::from(run.execution.steps);
+            for conflict in &run.conflicts {
+                points.learn(conflict);
+            }
+            if points.all && opening::outgrows(&run) {
+                // It has shown what conflicts, and no more comes of it.
+                points.all = false;
+                self.search.give_back_unrun(plan);
+                unrun = true;
+                continue;
+            }
             // One that was asked for all it touches need not have room for that.
             let told = |note: &&Note| !(plan.touches && **note == Note::LogFull);
             for &note in run.execution.notes.iter().filter(told) {
@@ -279,9 +293,6 @@ impl Driver<'_> {
             // Samplers count theirs on their own, as they ask only some.
             self.tally.classes.extend(run.execution.fingerprint.filter(|_| !self.search.samples()));
             self.tally.instrumented |= run.instrumented;
-            for conflict in &run.conflicts {
-                points.learn(conflict);
-            }
             if points.is_full() {
                 self.tally.notes |= 1 << (Note::TooManyPoints as u8);
             }

@@ -156,7 +156,7 @@ impl Driver<'_> {
         } else if !self.tally.instrumented {
             "memory accesses: only synchronisation calls are scheduling points, as the program is not instrumented; \
              races between plain or atomic accesses are not explored"
-        } else if accesses.all {
+        } else if accesses.all || self.tally.points.all {
             return None;
         } else if !accesses.check {
             "plain memory accesses: the check for races is off, so only atomic accesses are scheduling points"

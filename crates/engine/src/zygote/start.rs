@@ -180,14 +180,8 @@ fn write_world(wire: &Wire, from: &World) {
     wire.world.seed.store(from.seed, Relaxed);
     wire.world.cpus.store(from.cpus.unwrap_or(0), Relaxed);
     wire.world.flags.store(flags, Relaxed);
-    let mut flags = 0;
-    if from.accesses.check {
-        flags |= access::CHECK;
-    }
-    if from.accesses.all {
-        flags |= access::ALL;
-    }
-    wire.access_flags.store(flags, Relaxed);
+    // Which accesses are scheduling points is told when the program is parked.
+    wire.access_flags.store(if from.accesses.check { access::CHECK } else { 0 }, Relaxed);
 }
 
 /// Leaks can only be told by the heap, so whoever asks for them asks for it.
