@@ -124,6 +124,11 @@ impl Points {
         }
     }
 
+    /// Whether a place in the code was seen to conflict.
+    pub(crate) fn has(&self, pc: u64) -> bool {
+        self.pcs.contains(&pc)
+    }
+
     /// Whether these places in the code are all among them.
     pub(crate) fn contain(&self, pcs: &BTreeSet<u64>) -> bool {
         pcs.is_subset(&self.pcs)

@@ -133,6 +133,18 @@ fn the_opening_ends() {
     assert_eq!(["classes", "restarts"].map(|name| number(&json, name)), [5, 1], "{json:#}");
 }
 
+/// Executions that end only because there is a limit are long, and what is reversed in them is found all the same.
+#[test]
+fn loops_without_end() {
+    let directory = scratch();
+    let file = root().join("examples/c/samaritan.c").display().to_string();
+    let json = check_json(directory.path(), &[DPOR, &["--keep-going", "--steps", "200000", &file]].concat());
+    let kinds: BTreeSet<&str> =
+        json["findings"].as_array().expect("a list").iter().filter_map(|f| f["kind"].as_str()).collect();
+    assert_eq!(kinds, BTreeSet::from(["good-samaritan"]), "{json:#}");
+    assert_eq!(json["verdict"], "bug");
+}
+
 /// A finding that is made while every access is a scheduling point says so in its schedule, and replays.
 #[test]
 fn a_finding_of_the_opening_replays() {

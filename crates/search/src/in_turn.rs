@@ -119,17 +119,26 @@ pub(crate) fn done<S: InTurn>(search: &mut S, plan: &Plan, execution: &Execution
     }
 }
 
+/// Events of an execution that are looked at: to reverse two of them takes a sequence of those in between, so twice as many
+/// take four times as long. An execution that has more is mostly one that does not end.
+pub const MOST_EVENTS: usize = 1 << 13;
+
 /// Takes in the execution of what was picked; what is to be explored next, if anything.
 fn feed<S: InTurn>(search: &mut S, pick: Pick<S::Way>, execution: &Execution) -> Option<Pick<S::Way>> {
     if !search.turns().ledger.done(&pick.plan, execution) {
         return search.advance();
     }
-    let Some(events) = Events::read(execution).filter(|events| search.is_as_planned(&pick, events)) else {
+    let Some(mut events) = Events::read(execution).filter(|events| search.is_as_planned(&pick, events))
+    else {
         search.turns().ledger.diverged();
         return search.advance();
     };
     if !events.told || execution.notes.iter().any(|n| matches!(n, Note::GaveWay | Note::NoPreempt)) {
         search.turns().ledger.clipped();
+    }
+    if events.events.len() > MOST_EVENTS {
+        events.cut(MOST_EVENTS);
+        search.turns().ledger.cut();
     }
     search.take_in(pick, events)
 }

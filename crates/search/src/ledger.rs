@@ -39,6 +39,8 @@ struct Tally {
     diverged: u64,
     stuck: u64,
     clipped: u64,
+    #[serde(default)]
+    cut: u64,
 }
 
 /// The form in which a ledger is saved.
@@ -147,6 +149,12 @@ impl Ledger {
         self.tally.clipped += 1;
     }
 
+    /// Counts the last execution as one of which only the beginning was looked at.
+    pub fn cut(&mut self) {
+        self.tally.cut += 1;
+        self.clipped();
+    }
+
     /// The plans that were handed out and are not done.
     pub fn unfinished(&self) -> Vec<Plan> {
         self.out.iter().chain(&self.back).map(|entry| entry.plan.clone()).collect()
@@ -159,9 +167,10 @@ impl Ledger {
 
     /// A status with what the ledger knows filled in.
     pub fn status(&self) -> Status {
-        let Tally { executions, diverged, stuck, clipped } = self.tally;
+        let Tally { executions, diverged, stuck, clipped, cut } = self.tally;
         let (queued, out) = (self.back.len(), self.out.len());
-        Status { queued, returned: queued, out, executions, diverged, stuck, clipped, ..Status::default() }
+        let returned = queued;
+        Status { queued, returned, out, executions, diverged, stuck, clipped, cut, ..Status::default() }
     }
 
     fn remove(&mut self, plan: &Plan) -> Entry {

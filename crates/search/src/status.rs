@@ -43,6 +43,8 @@ pub struct Status {
     pub stuck: u64,
     /// Those of them that made choices that could not be branched from: in the fair tail of a long one, beyond what is recorded.
     pub clipped: u64,
+    /// Those of the clipped ones that are too long to look at as a whole, for strategies that compare events with all before them.
+    pub cut: u64,
     /// Classes of equivalent executions that were explored, for strategies that explore each only once; see
     /// [`relation`](crate::relation).
     pub classes: Option<u64>,

@@ -32,6 +32,13 @@ impl Driver<'_> {
                     .into(),
             );
         }
+        if status.cut > 0 {
+            not_controlled.push(format!(
+                "executions of more than {} events ({} of them): dpor looks at the beginning only; icb does not (--strategy icb)",
+                heisen_search::MOST_EVENTS,
+                status.cut
+            ));
+        }
         let why = diverge::explain(
             self.tally.diverged_at.as_deref().unwrap_or_default(),
             Note::in_word(self.tally.notes),

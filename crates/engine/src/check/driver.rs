@@ -277,6 +277,9 @@ impl Driver<'_> {
                 unrun = true;
                 continue;
             }
+            if points.all {
+                self.tally.needless += opening::needless(&run, &points);
+            }
             // One that was asked for all it touches need not have room for that.
             let told = |note: &&Note| !(plan.touches && **note == Note::LogFull);
             for &note in run.execution.notes.iter().filter(told) {

@@ -7,7 +7,7 @@
 //!
 //! The opening is over, and the search starts over with the places that were seen to conflict, as all others begin, when
 //!
-//! - it has taken many steps, or one execution has: they cost time;
+//! - one execution has taken many steps, or all have and most of them for nothing: they cost time;
 //! - a loop waits for memory: by what it reads it is seen to wait (`runtime::spin`), and all that it reads would count;
 //! - an order is about to be reversed that is none of two accesses that conflict: of two bytes of one word, by which touches tell
 //!   memory apart, or of an access and the end of the process. There would be more classes than need be;
@@ -16,14 +16,16 @@
 
 use super::driver::Driver;
 use super::{Check, Kind, Tally};
+use crate::points::Points;
 use crate::slot::Run;
 use heisen_search::Strategy;
-use heisen_trace::Note;
+use heisen_trace::{Note, Op, Touch, TouchKind};
 
 /// Most steps of one execution.
 const LONGEST: u32 = 1 << 10;
-/// Most steps of all: they take about a second.
-const MOST: u64 = 1 << 18;
+/// Most steps of all, if most are at accesses that conflict with nothing: these take some tenths of a second. If most are not, to
+/// start over costs more than they do, unless the search is much longer still.
+const MOST: u64 = 1 << 16;
 
 impl Check<'_> {
     /// Whether a search begins with all accesses as scheduling points: not if some are known from an earlier check.
@@ -48,11 +50,18 @@ pub(super) fn outgrows(run: &Run) -> bool {
         || execution.notes.iter().any(|note| NOT_FOLLOWED.contains(note))
 }
 
+/// The steps of an execution at accesses that conflict with nothing, as far as is known.
+pub(super) fn needless(run: &Run, points: &Points) -> u64 {
+    let access = |t: &&Touch| t.kind == TouchKind::At && Op::from_code(t.op).is_some_and(Op::is_access);
+    run.execution.touches.iter().filter(access).filter(|t| !points.has(t.word)).count() as u64
+}
+
 impl Driver<'_> {
     /// Whether the opening is over by what its executions have led to.
     pub(super) fn has_opened(&self) -> bool {
         let status = self.search.status();
         let known = || self.search.raced().is_none_or(|raced| self.tally.points.contain(raced));
-        status.has_gaps() || !status.exhausted && (self.tally.steps > MOST || !known())
+        let costs = self.tally.steps > MOST && 2 * self.tally.needless > self.tally.steps;
+        status.has_gaps() || !status.exhausted && (costs || !known())
     }
 }

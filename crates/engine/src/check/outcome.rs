@@ -37,6 +37,9 @@ pub struct Tally {
     /// Accesses of memory that are scheduling points.
     #[serde(default)]
     pub points: Arc<Points>,
+    /// Steps at accesses that conflict with nothing, as long as all are scheduling points.
+    #[serde(default)]
+    pub(super) needless: u64,
     /// How often the search started over, since there were more of them.
     #[serde(default)]
     pub restarts: u64,
