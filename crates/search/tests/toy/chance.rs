@@ -220,7 +220,10 @@ fn the_portfolio_does_not_depend_on_how_many_run_at_a_time() {
         assert_eq!(plans, run(&mut Portfolio::new(5), 2000, room, uneven));
     }
     assert_ne!(plans, run(&mut Portfolio::new(6), 2000, 1, uneven));
-    assert_eq!(plans[0], Plan::new(Policy::Surw { seed: seed(&plans[0]), part: 0, expected: [].into() }));
+    assert_eq!(
+        plans[0],
+        Plan::new(Policy::Surw { seed: seed(&plans[0]), part: 0, length: 1, expected: [].into() })
+    );
     assert_eq!(plans.iter().map(seed).collect::<HashSet<_>>().len(), 2000);
     // Every sampler has its turn before long, and the priorities know how long executions are.
     let names: HashSet<_> = plans[1..200].iter().map(|plan| std::mem::discriminant(&plan.policy)).collect();
