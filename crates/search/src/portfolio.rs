@@ -55,7 +55,7 @@ const ALL: u64 = 1 << 32;
 const EVEN: u64 = ALL / 16;
 const SAMPLERS: u64 = 8;
 /// All parts together.
-const PARTS: u64 = 128;
+const PARTS: u64 = 256;
 /// Executions in vain after which an arm is half as likely to find something with the next.
 const IN_VAIN: u64 = 256;
 /// As many executions as if each of them had done something new, what an arm has told counts for before it has told anything.
@@ -63,7 +63,7 @@ const BELIEVED: u64 = 8 * ONE;
 /// The first executions: two of three are those of the first arm. A whole number of batches, as each of them has that many.
 const FIRST: u64 = 1 + 3 + 6 + 12 + 24 + 48 + 96;
 /// One in so many executions tries what was predicted and not tried yet: of the first ones, and later.
-const TRIES: (u64, u64) = (6, 16);
+const TRIES: (u64, u64) = (12, 16);
 /// Which of them.
 const TRIED: u64 = 4;
 /// One in so many executions tells all that it touches.
@@ -183,10 +183,10 @@ impl Kind {
 /// The samplers and their parameters, each with its part.
 fn kinds() -> Vec<(Kind, u64)> {
     vec![
-        (Kind::Surw(Uniform::new()), 91),
-        (Kind::Surw(Uniform::in_runs()), 22),
-        (Kind::Random(Walk), 2),
-        (Kind::Directed(Aims::default()), 2),
+        (Kind::Surw(Uniform::new()), 182),
+        (Kind::Surw(Uniform::in_runs()), 61),
+        (Kind::Random(Walk), 1),
+        (Kind::Directed(Aims::default()), 1),
         (Kind::Pos(Events), 3),
         (Kind::Burst(Bursts::new(None)), 2),
         (Kind::FairPct(FairPriorities::new(3)), 1),
@@ -213,11 +213,14 @@ impl Portfolio {
 }
 
 impl Arms {
-    /// Whose turn it is: the first arm's, those of two of three at first, or that of one of the others.
+    /// Whose turn it is: of two of three at first the first arm's. Of the others the second arm begins.
     fn turn(&self, number: u64) -> usize {
         let first = number < FIRST;
         if first && number % 3 != 1 {
             return 0;
+        }
+        if number == 1 {
+            return 1;
         }
         let tries = if first { TRIES.0 } else { TRIES.1 };
         let untried = |arm: &Arm| matches!(&arm.kind, Kind::Directed(s) if s.has_untried());
