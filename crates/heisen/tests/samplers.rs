@@ -4,6 +4,11 @@
 mod common;
 
 use common::{check_json, compile, heisen, processes_of, root, run, scratch, soon};
+use heisen_engine::compile::{self as engine_compile, Extent};
+use heisen_engine::slot::{Detail, Job};
+use heisen_engine::unpack;
+use heisen_engine::zygote::{Limits, Output, Zygote};
+use heisen_trace::{End, Plan, Policy};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -182,6 +187,81 @@ fn surw_is_uniform_over_interleavings() {
         // A random walk is far from it: the test can tell.
         let walk = chi_square(&orders(&["random"], words, two, 4000), &expected);
         assert!(walk > 10.0 * bound, "{words:?}: {walk}");
+    }
+}
+
+/// Both threads have eight letters once both are there. Exits with how often the next letter was the other's.
+const SWITCHES: &str = r#"
+#include <pthread.h>
+#include <semaphore.h>
+static pthread_barrier_t both;
+static sem_t shared;
+static long last, switches;
+static void *writes(void *arg) {
+    pthread_barrier_wait(&both);
+    for (int i = 0; i < 8; i++) {
+        sem_post(&shared);
+        switches += last && last != (long)arg;
+        last = (long)arg;
+    }
+    return arg;
+}
+int main(void) {
+    pthread_t a, b;
+    sem_init(&shared, 0, 0);
+    pthread_barrier_init(&both, NULL, 2);
+    pthread_create(&a, NULL, writes, (void *)1);
+    pthread_create(&b, NULL, writes, (void *)2);
+    pthread_join(a, NULL);
+    pthread_join(b, NULL);
+    return switches;
+}
+"#;
+
+/// How many switches are expected if one thread has `left` letters, has just written one, and the other has `others`; and the
+/// same of their square. A run of mean `length` ends, and half of the time it is the other's turn.
+fn switches(left: u32, others: u32, length: f64) -> (f64, f64) {
+    let plus_one = |(mean, square): (f64, f64)| (mean + 1.0, square + 2.0 * mean + 1.0);
+    match (left, others) {
+        (_, 0) => (0.0, 0.0),
+        (0, _) => plus_one((0.0, 0.0)),
+        _ => {
+            let (on, away) =
+                (switches(left - 1, others, length), plus_one(switches(others - 1, left, length)));
+            let p = 0.5 / length;
+            (p * away.0 + (1.0 - p) * on.0, p * away.1 + (1.0 - p) * on.1)
+        }
+    }
+}
+
+#[test]
+fn surw_has_runs_of_the_length_it_is_told() {
+    let directory = scratch();
+    let path = directory.path().join("switches.c");
+    std::fs::write(&path, SWITCHES).expect("written");
+    let program =
+        engine_compile::compile(&path, vec![], directory.path(), Extent::Program).expect("it compiles");
+    let runtime = unpack::runtime().expect("the runtime");
+    let mut zygote =
+        Zygote::start(&runtime, &program, &Limits::default(), Output::Dropped).expect("it starts");
+    for length in [1, 2, 4, 16] {
+        let policy = |seed| Policy::Surw { seed, part: 0, length, expected: [].into() };
+        let plans: Vec<Plan> = (0..4000).map(|seed| Plan::new(policy(seed << 32))).collect();
+        let (mut sum, mut left) = (0, &plans[..]);
+        while !left.is_empty() {
+            let jobs: Vec<Job<'_>> = left.iter().map(Job::Plan).collect();
+            let runs = zygote.run_all(&jobs, Detail::End, None).expect("the program runs");
+            for run in &runs {
+                let End::Exit(switches) = run.execution.end else { panic!("{:?}", run.execution.end) };
+                sum += switches;
+            }
+            left = &left[runs.len()..];
+        }
+        let mean = f64::from(sum) / plans.len() as f64;
+        let (right, square) = switches(7, 8, f64::from(length));
+        // Off by more once in ten thousand times.
+        let off = 3.9 * ((square - right * right) / plans.len() as f64).sqrt();
+        assert!((mean - right).abs() < off, "{length}: {mean} and not {right}");
     }
 }
 

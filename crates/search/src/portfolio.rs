@@ -232,7 +232,7 @@ impl Arms {
         let among = usize::from(first);
         let all: u64 = self.arms[among..].iter().map(|arm| arm.share).sum();
         let turn = self.offset.wrapping_add(number.wrapping_mul(GOLDEN));
-        let mut at = (u128::from(turn) * u128::from(all) >> 64) as u64;
+        let mut at = ((u128::from(turn) * u128::from(all)) >> 64) as u64;
         let turns = self.arms[among..].iter().position(|arm| match at.checked_sub(arm.share) {
             Some(left) => {
                 at = left;
