@@ -190,49 +190,35 @@ fn surw_is_uniform_over_interleavings() {
     }
 }
 
-/// Both threads have eight letters once both are there. Exits with how often the next letter was the other's.
+/// Both threads write eight letters. Exits with how many were written while both had begun and neither was at its end, times 16,
+/// and after how many of those the next letter was the other thread's.
 const SWITCHES: &str = r#"
 #include <pthread.h>
 #include <semaphore.h>
-static pthread_barrier_t both;
 static sem_t shared;
-static long last, switches;
+static int written[2], last, free_to_switch, all, switches;
 static void *writes(void *arg) {
-    pthread_barrier_wait(&both);
+    long me = (long)arg;
     for (int i = 0; i < 8; i++) {
         sem_post(&shared);
-        switches += last && last != (long)arg;
-        last = (long)arg;
+        all += free_to_switch;
+        switches += free_to_switch && last != me;
+        written[me]++;
+        last = me;
+        free_to_switch = written[0] % 8 && written[1] % 8;
     }
     return arg;
 }
 int main(void) {
     pthread_t a, b;
     sem_init(&shared, 0, 0);
-    pthread_barrier_init(&both, NULL, 2);
-    pthread_create(&a, NULL, writes, (void *)1);
-    pthread_create(&b, NULL, writes, (void *)2);
+    pthread_create(&a, NULL, writes, (void *)0);
+    pthread_create(&b, NULL, writes, (void *)1);
     pthread_join(a, NULL);
     pthread_join(b, NULL);
-    return switches;
+    return 16 * all + switches;
 }
 "#;
-
-/// How many switches are expected if one thread has `left` letters, has just written one, and the other has `others`; and the
-/// same of their square. A run of mean `length` ends, and half of the time it is the other's turn.
-fn switches(left: u32, others: u32, length: f64) -> (f64, f64) {
-    let plus_one = |(mean, square): (f64, f64)| (mean + 1.0, square + 2.0 * mean + 1.0);
-    match (left, others) {
-        (_, 0) => (0.0, 0.0),
-        (0, _) => plus_one((0.0, 0.0)),
-        _ => {
-            let (on, away) =
-                (switches(left - 1, others, length), plus_one(switches(others - 1, left, length)));
-            let p = 0.5 / length;
-            (p * away.0 + (1.0 - p) * on.0, p * away.1 + (1.0 - p) * on.1)
-        }
-    }
-}
 
 #[test]
 fn surw_has_runs_of_the_length_it_is_told() {
@@ -247,21 +233,22 @@ fn surw_has_runs_of_the_length_it_is_told() {
     for length in [1, 2, 4, 16] {
         let policy = |seed| Policy::Surw { seed, part: 0, length, expected: [].into() };
         let plans: Vec<Plan> = (0..4000).map(|seed| Plan::new(policy(seed << 32))).collect();
-        let (mut sum, mut left) = (0, &plans[..]);
+        let (mut all, mut switches, mut left) = (0, 0, &plans[..]);
         while !left.is_empty() {
             let jobs: Vec<Job<'_>> = left.iter().map(Job::Plan).collect();
             let runs = zygote.run_all(&jobs, Detail::End, None).expect("the program runs");
             for run in &runs {
-                let End::Exit(switches) = run.execution.end else { panic!("{:?}", run.execution.end) };
-                sum += switches;
+                let End::Exit(code) = run.execution.end else { panic!("{:?}", run.execution.end) };
+                (all, switches) = (all + code / 16, switches + code % 16);
             }
             left = &left[runs.len()..];
         }
-        let mean = f64::from(sum) / plans.len() as f64;
-        let (right, square) = switches(7, 8, f64::from(length));
+        // A run ends, and as nothing is expected of either thread, the other is chosen half of the time.
+        let p = 0.5 / f64::from(length);
+        let right = p * f64::from(all);
         // Off by more once in ten thousand times.
-        let off = 3.9 * ((square - right * right) / plans.len() as f64).sqrt();
-        assert!((mean - right).abs() < off, "{length}: {mean} and not {right}");
+        let off = 3.9 * (right * (1.0 - p)).sqrt();
+        assert!(all > 1000 && (f64::from(switches) - right).abs() < off, "{length}: {switches} of {all}");
     }
 }
 

@@ -36,11 +36,7 @@ unsafe extern "C" {
 
 /// Shows each of them to `look`, until that has seen enough.
 pub fn each(mut look: impl FnMut(&Module) -> bool) {
-    extern "C" fn show<F: FnMut(&Module) -> bool>(
-        module: *const Module,
-        _size: usize,
-        look: *mut usize,
-    ) -> c_int {
+    extern "C" fn show<F: FnMut(&Module) -> bool>(module: *const Module, _size: usize, look: *mut usize) -> c_int {
         // SAFETY: what is passed below, and what the loader passes.
         unsafe { (*look.cast::<F>())(&*module) as c_int }
     }
