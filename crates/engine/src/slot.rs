@@ -169,7 +169,7 @@ fn write_plan(wire: &Wire, number: usize, job: Job<'_>, first: usize, flags: u32
         Policy::Pct { seed, depth, steps } => (policy::PCT, seed, depth, steps),
         Policy::FairPct { seed, depth, steps } => (policy::FAIR_PCT, seed, depth, steps),
         Policy::Pos { seed } => (policy::POS, seed, 0, 0),
-        Policy::Surw { seed, part, .. } => (policy::SURW, seed, part, 0),
+        Policy::Surw { seed, part, length, .. } => (policy::SURW, seed, part, length),
         Policy::Delay { seed, delays, steps } => (policy::DELAY, seed, delays, steps),
         Policy::Directed { seed, length, .. } => (policy::DIRECTED, seed, length, 0),
     };

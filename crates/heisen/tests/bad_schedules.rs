@@ -321,9 +321,9 @@ fn the_saved_search_does_not_fit() {
         sandbox.write("cut", &text[..length]);
         resume("cut").fails(2, &["cut is not a search that this Heisen has saved", "start the check anew"]);
     }
-    let version = "\"version\":4,";
+    let version = "\"version\":5,";
     assert!(text.contains(version));
-    sandbox.write("other", text.replace(version, "\"version\":5,"));
+    sandbox.write("other", text.replace(version, "\"version\":6,"));
     resume("other").fails(2, &["other was saved by another version", "start the check anew"]);
     // One whose version has other fields, too.
     let older = text.replace(version, "\"version\":2,").replace("\"memory\":", "\"remembered\":");

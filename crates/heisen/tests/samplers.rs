@@ -4,6 +4,11 @@
 mod common;
 
 use common::{check_json, compile, heisen, processes_of, root, run, scratch, soon};
+use heisen_engine::compile::{self as engine_compile, Extent};
+use heisen_engine::slot::{Detail, Job};
+use heisen_engine::unpack;
+use heisen_engine::zygote::{Limits, Output, Zygote};
+use heisen_trace::{End, Plan, Policy};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -182,6 +187,68 @@ fn surw_is_uniform_over_interleavings() {
         // A random walk is far from it: the test can tell.
         let walk = chi_square(&orders(&["random"], words, two, 4000), &expected);
         assert!(walk > 10.0 * bound, "{words:?}: {walk}");
+    }
+}
+
+/// Both threads write eight letters. Exits with how many were written while both had begun and neither was at its end, times 16,
+/// and after how many of those the next letter was the other thread's.
+const SWITCHES: &str = r#"
+#include <pthread.h>
+#include <semaphore.h>
+static sem_t shared;
+static int written[2], last, free_to_switch, all, switches;
+static void *writes(void *arg) {
+    long me = (long)arg;
+    for (int i = 0; i < 8; i++) {
+        sem_post(&shared);
+        all += free_to_switch;
+        switches += free_to_switch && last != me;
+        written[me]++;
+        last = me;
+        free_to_switch = written[0] % 8 && written[1] % 8;
+    }
+    return arg;
+}
+int main(void) {
+    pthread_t a, b;
+    sem_init(&shared, 0, 0);
+    pthread_create(&a, NULL, writes, (void *)0);
+    pthread_create(&b, NULL, writes, (void *)1);
+    pthread_join(a, NULL);
+    pthread_join(b, NULL);
+    return 16 * all + switches;
+}
+"#;
+
+#[test]
+fn surw_has_runs_of_the_length_it_is_told() {
+    let directory = scratch();
+    let path = directory.path().join("switches.c");
+    std::fs::write(&path, SWITCHES).expect("written");
+    let program =
+        engine_compile::compile(&path, vec![], directory.path(), Extent::Program).expect("it compiles");
+    let runtime = unpack::runtime().expect("the runtime");
+    let mut zygote =
+        Zygote::start(&runtime, &program, &Limits::default(), Output::Dropped).expect("it starts");
+    for length in [1, 2, 4, 16] {
+        let policy = |seed| Policy::Surw { seed, part: 0, length, expected: [].into() };
+        let plans: Vec<Plan> = (0..4000).map(|seed| Plan::new(policy(seed << 32))).collect();
+        let (mut all, mut switches, mut left) = (0, 0, &plans[..]);
+        while !left.is_empty() {
+            let jobs: Vec<Job<'_>> = left.iter().map(Job::Plan).collect();
+            let runs = zygote.run_all(&jobs, Detail::End, None).expect("the program runs");
+            for run in &runs {
+                let End::Exit(code) = run.execution.end else { panic!("{:?}", run.execution.end) };
+                (all, switches) = (all + code / 16, switches + code % 16);
+            }
+            left = &left[runs.len()..];
+        }
+        // A run ends, and as nothing is expected of either thread, the other is chosen half of the time.
+        let p = 0.5 / f64::from(length);
+        let right = p * f64::from(all);
+        // Off by more once in ten thousand times.
+        let off = 3.9 * (right * (1.0 - p)).sqrt();
+        assert!(all > 1000 && (f64::from(switches) - right).abs() < off, "{length}: {switches} of {all}");
     }
 }
 

@@ -1,12 +1,18 @@
 //! A portfolio of samplers: all of them take turns, and those that are likelier to find something get more of them.
+//! At first two of three executions are those of the sampler that is the best on most programs.
 //!
 //! No sampler is the best for every bug. A random walk never lets one thread get far ahead, one by priority never makes
 //! more ordered switches than its depth, and which parameter is right nobody knows beforehand. But turns that are shared out
-//! evenly make it as many times slower as there are samplers. So this is a bandit with the samplers and their parameters as
-//! arms, and the turns of each go by three things:
+//! evenly make it as many times slower as there are samplers.
 //!
-//! - what is known beforehand: its part. Selectively uniform random walk was the best sampler, or near the best, on most of
-//!   the examples that this was measured on (docs/samplers.md), as in the paper that it comes from; so it has most of them.
+//! Selectively uniform random walk was the best sampler, or near the best, on most of the examples that this was measured on
+//! (docs/samplers.md), as in the paper that it comes from. So two of three of the first executions are the first ones of that search
+//! with this seed: the same plans in the same order, which know the same, as batches end where its own do.
+//!
+//! The others, and later all, are shared out by a bandit with the samplers and their parameters as arms. The turns of each go by
+//! three things:
+//!
+//! - what is known beforehand: its part. After the walk itself, its form with runs has most, as it is good at what the walk is not.
 //! - what comes of it: executions that do what none did before are the reward. What is long past counts less.
 //! - what did not come of it: an arm that has had many turns is not the one that soon finds the bug, or it would have. If the
 //!   chance of a bug is as likely to be a thousandth as a hundredth or a tenth, it is, after n executions in vain,
@@ -17,11 +23,11 @@
 //! nonstochastic multiarmed bandit problem, SIAM J. Comput. 2002), as what was of no use may be yet. What was predicted
 //! and not tried is tried early.
 //!
-//! Guarantees: each of the eight samplers has at least a 128th of the executions, which its parameters share; so every bug that
-//! one of them finds is found, later by no more than that. And of bugs of depth 2, what the executions by pct of that depth
-//! earn.
+//! Guarantees: what surw with this seed finds with execution n, of the first 127, is found with execution 1.5 n, rounded down, or
+//! before. Of all that come after the first 190, each of the eight samplers has at least a 128th, which its parameters
+//! share; so every bug that one of them finds is found, later by no more than that. And of bugs of depth 2, what the
+//! executions by pct of that depth earn.
 
-use crate::Guarantee;
 use crate::burst::Bursts;
 use crate::delay::Delays;
 use crate::directed::Aims;
@@ -31,6 +37,7 @@ use crate::pos::Events;
 use crate::random::Walk;
 use crate::sampling::{Sampler, Sampling};
 use crate::surw::Uniform;
+use crate::{Guarantee, seeds};
 use heisen_trace::{Execution, Policy};
 use serde::{Deserialize, Serialize};
 use std::mem::discriminant;
@@ -48,13 +55,17 @@ const ALL: u64 = 1 << 32;
 const EVEN: u64 = ALL / 16;
 const SAMPLERS: u64 = 8;
 /// All parts together.
-const PARTS: u64 = 128;
+const PARTS: u64 = 256;
 /// Executions in vain after which an arm is half as likely to find something with the next.
 const IN_VAIN: u64 = 256;
 /// As many executions as if each of them had done something new, what an arm has told counts for before it has told anything.
 const BELIEVED: u64 = 8 * ONE;
-/// Up to these numbers one in so many executions tries what was predicted and not tried yet.
-const TRIES: [(u64, u64); 3] = [(16, 5), (64, 8), (u64::MAX, 16)];
+/// The first executions: two of three are those of the first arm. A whole number of batches, as each of them has that many.
+const FIRST: u64 = 1 + 3 + 6 + 12 + 24 + 48 + 96;
+/// One in so many executions tries what was predicted and not tried yet: of the first ones, and later.
+const TRIES: (u64, u64) = (12, 16);
+/// Which of them.
+const TRIED: u64 = 4;
 /// One in so many executions tells all that it touches.
 const LOOKS: u64 = 256;
 /// 2^64 divided by the golden ratio: its multiples are spread evenly over all numbers of 64 bits.
@@ -63,7 +74,9 @@ const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 /// What makes its plans.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Arms {
-    /// Where in the turns the first is.
+    /// The seed of the first arm's own search.
+    seed: u64,
+    /// Where in the turns the first is, and the seed of the other arms' plans.
     offset: u64,
     arms: Vec<Arm>,
 }
@@ -157,8 +170,8 @@ impl Kind {
             (Kind::Random(_), Policy::Random { .. })
             | (Kind::Burst(_), Policy::Burst { .. })
             | (Kind::Pos(_), Policy::Pos { .. })
-            | (Kind::Surw(_), Policy::Surw { .. })
             | (Kind::Directed(_), Policy::Directed { .. }) => true,
+            (Kind::Surw(s), Policy::Surw { length, .. }) => s.makes(*length),
             (Kind::Pct(s), Policy::Pct { depth, .. }) => s.depth == *depth,
             (Kind::FairPct(s), Policy::FairPct { depth, .. }) => s.depth == *depth,
             (Kind::Delay(s), Policy::Delay { delays, .. }) => s.delays == *delays,
@@ -170,17 +183,18 @@ impl Kind {
 /// The samplers and their parameters, each with its part.
 fn kinds() -> Vec<(Kind, u64)> {
     vec![
-        (Kind::Surw(Uniform::new()), 100),
-        (Kind::Random(Walk), 5),
-        (Kind::Directed(Aims::default()), 4),
-        (Kind::Pos(Events), 4),
-        (Kind::Burst(Bursts::new(None)), 4),
-        (Kind::FairPct(FairPriorities::new(3)), 2),
+        (Kind::Surw(Uniform::new()), 182),
+        (Kind::Surw(Uniform::in_runs()), 61),
+        (Kind::Random(Walk), 1),
+        (Kind::Directed(Aims::default()), 1),
+        (Kind::Pos(Events), 3),
+        (Kind::Burst(Bursts::new(None)), 2),
+        (Kind::FairPct(FairPriorities::new(3)), 1),
         (Kind::Pct(Priorities::new(2)), 1),
-        (Kind::Pct(Priorities::new(3)), 2),
-        (Kind::Pct(Priorities::new(5)), 2),
-        (Kind::Delay(Delays::new(2)), 2),
-        (Kind::Delay(Delays::new(5)), 2),
+        (Kind::Pct(Priorities::new(3)), 1),
+        (Kind::Pct(Priorities::new(5)), 1),
+        (Kind::Delay(Delays::new(2)), 1),
+        (Kind::Delay(Delays::new(5)), 1),
     ]
 }
 
@@ -194,31 +208,39 @@ impl Portfolio {
             Arm { kind: kind.clone(), part: *part, shared_by, turns: 0, told: 0, new: 0, share }
         };
         let arms = kinds.iter().map(arm).collect();
-        Sampling::of(seed, Arms { offset: crate::seeds::nth(seed, u64::MAX), arms })
+        Sampling::of(seed, Arms { seed, offset: seeds::nth(seed, u64::MAX), arms })
     }
 }
 
 impl Arms {
-    /// Whose turn it is.
-    fn arm(&mut self, number: u64) -> &mut Arm {
-        let tries = TRIES.iter().find(|(up_to, _)| number < *up_to).map_or(1, |(_, tries)| *tries);
+    /// Whose turn it is: of two of three at first the first arm's. Of the others the second arm begins.
+    fn turn(&self, number: u64) -> usize {
+        let first = number < FIRST;
+        if first && number % 3 != 1 {
+            return 0;
+        }
+        if number == 1 {
+            return 1;
+        }
+        let tries = if first { TRIES.0 } else { TRIES.1 };
         let untried = |arm: &Arm| matches!(&arm.kind, Kind::Directed(s) if s.has_untried());
-        if number % tries == tries - 1
+        if number % tries == TRIED
             && let Some(index) = self.arms.iter().position(untried)
         {
-            return &mut self.arms[index];
+            return index;
         }
+        let among = usize::from(first);
+        let all: u64 = self.arms[among..].iter().map(|arm| arm.share).sum();
         let turn = self.offset.wrapping_add(number.wrapping_mul(GOLDEN));
-        let mut at = turn >> 32;
-        let turns = self.arms.iter().position(|arm| match at.checked_sub(arm.share) {
+        let mut at = ((u128::from(turn) * u128::from(all)) >> 64) as u64;
+        let turns = self.arms[among..].iter().position(|arm| match at.checked_sub(arm.share) {
             Some(left) => {
                 at = left;
                 false
             }
             None => true,
         });
-        // The first has what is lost by rounding.
-        &mut self.arms[turns.unwrap_or(0)]
+        among + turns.unwrap_or(0)
     }
 }
 
@@ -226,16 +248,19 @@ impl Sampler for Arms {
     /// Long enough that handing out batches costs little, even where executions are short.
     const LONGEST_BATCH: u64 = 512;
 
-    fn policy(&mut self, number: u64, seed: u64) -> Policy {
-        match number {
-            // Measures how long executions are as well as the default schedule does, and may find something.
-            0 => self.arms[0].kind.policy(0, seed),
-            // Samplers that do this and that by the number of a plan do so at random here, as turns are irregular.
-            _ => {
-                let arm = self.arm(number);
-                arm.turns += 1;
-                arm.kind.policy(1 + (seed >> 32), seed)
-            }
+    /// As many as the first arm has plans in its own, and half as many.
+    const SECOND_BATCH: u64 = 3;
+
+    fn policy(&mut self, number: u64, _seed: u64) -> Policy {
+        let index = self.turn(number);
+        let arm = &mut self.arms[index];
+        let nth = arm.turns;
+        arm.turns += 1;
+        match index {
+            // Its first one measures how long executions are as well as the default schedule does, and may find something.
+            0 => arm.kind.policy(nth, seeds::nth(self.seed, nth)),
+            // The first plan of others is for nothing but to measure that.
+            _ => arm.kind.policy(1 + nth, seeds::nth(self.offset, number)),
         }
     }
 
@@ -300,7 +325,7 @@ mod tests {
     fn settled(arms: &mut Arms, new: impl Fn(&Policy) -> bool) -> Vec<u64> {
         let mut turns = vec![0; arms.arms.len()];
         for number in 1..=6400 {
-            let policy = arms.policy(number, crate::seeds::nth(0, number));
+            let policy = arms.policy(number, 0);
             let arm =
                 arms.arms.iter().position(|arm| arm.kind.made(&policy)).expect("one of the arms made it");
             turns[arm] += 1;
@@ -331,8 +356,8 @@ mod tests {
         settled(&mut arms, |policy| matches!(policy, Policy::Pos { .. }));
         let second = settled(&mut arms, |_| false);
         for (&turns, arm) in second.iter().zip(&arms.arms) {
-            // The one that was of use has most of them, the others little more than what is shared out evenly.
-            let right = if matches!(arm.kind, Kind::Pos(_)) { turns > 4000 } else { turns < 250 };
+            // The one that was of use has most of them; the others, of which little is known yet, a twentieth each at most.
+            let right = if matches!(arm.kind, Kind::Pos(_)) { turns > 3200 } else { turns < 320 };
             assert!(right, "{turns} for {:?}, {second:?}", arm.kind);
         }
     }
@@ -360,10 +385,12 @@ mod tests {
                 *aims = Aims::untried(2);
             }
         }
-        let policies = (1..12).map(|number| arms.policy(number, number)).collect::<Vec<_>>();
+        let policies = (1..=16).map(|number| arms.policy(number, number)).collect::<Vec<_>>();
         let first = |policy: &Policy| matches!(policy, Policy::Directed { length: 0, .. });
         assert!(
-            first(&policies[3]) && policies.iter().filter(|policy| first(policy)).count() == 2,
+            first(&policies[3])
+                && first(&policies[15])
+                && policies.iter().filter(|policy| first(policy)).count() == 2,
             "{policies:?}"
         );
     }

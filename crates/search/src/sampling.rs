@@ -15,6 +15,8 @@ use serde::{Deserialize, Serialize};
 pub trait Sampler {
     /// Plans of the longest batch; 1 if it learns nothing.
     const LONGEST_BATCH: u64;
+    /// Plans of the batch after the first, which has one. All others have twice as many as the one before.
+    const SECOND_BATCH: u64 = 2;
 
     /// The policy of plan `number`, from 0, which has this seed.
     fn policy(&mut self, number: u64, seed: u64) -> Policy;
@@ -47,7 +49,7 @@ pub trait Sampler {
 pub struct Sampling<S> {
     seed: u64,
     pub(crate) sampler: S,
-    /// Plans in this batch: 1, 2, 4 and so on.
+    /// Plans in this batch.
     batch: u64,
     /// The number of the first plan after this batch.
     batch_end: u64,
@@ -77,7 +79,8 @@ impl<S: Sampler> Strategy for Sampling<S> {
                 return None;
             }
             self.sampler.settle();
-            self.batch = (self.batch * 2).min(S::LONGEST_BATCH);
+            let longer = if number == 1 { S::SECOND_BATCH } else { 2 * self.batch };
+            self.batch = longer.min(S::LONGEST_BATCH);
             self.batch_end += self.batch;
         }
         let mut plan = self.sampler.plan(number, seeds::nth(self.seed, number));

@@ -82,6 +82,8 @@ pub enum Policy {
         seed: u64,
         /// Which part of the objects counts, from 1 to [`PARTS`](crate::hash::PARTS); 0 if everything does.
         part: u32,
+        /// How many events that count a thread has in a row, on average; 1 if each is chosen anew.
+        length: u32,
         /// Events that are expected of the threads; none if nothing is known.
         expected: Arc<[Expected]>,
     },

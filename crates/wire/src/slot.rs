@@ -51,7 +51,7 @@ pub struct Plan {
     /// Depth of [`policy::PCT`] and [`policy::FAIR_PCT`], mean burst of [`policy::BURST`] and [`policy::DIRECTED`], delays of
     /// [`policy::DELAY`], part of the objects of [`policy::SURW`].
     pub parameter: AtomicU32,
-    /// Steps that are expected.
+    /// Steps that are expected; how long runs are in [`policy::SURW`].
     pub expected_steps: AtomicU32,
     /// How many of [`Slot::expected`] there are.
     pub expected: AtomicU32,

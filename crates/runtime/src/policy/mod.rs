@@ -75,6 +75,7 @@ const STEPS_OF_RARITY: u64 = 8;
 pub fn begin(plan: &heisen_wire::Plan, expected: &'static [Expected], holds: &[Hold]) {
     let kind = plan.policy.load(Relaxed);
     let parameter = plan.parameter.load(Relaxed);
+    // For SURW it is the length of runs.
     let steps = plan.expected_steps.load(Relaxed).max(1);
     P.kind.set(kind);
     P.parameter.set(parameter);
@@ -83,7 +84,7 @@ pub fn begin(plan: &heisen_wire::Plan, expected: &'static [Expected], holds: &[H
     match kind {
         policy::PCT | policy::FAIR_PCT => pct::begin(parameter, steps, kind == policy::FAIR_PCT),
         policy::DELAY => delay::begin(parameter, steps),
-        policy::SURW => surw::begin(parameter, expected),
+        policy::SURW => surw::begin(parameter, steps, expected),
         policy::DIRECTED => directed::begin(holds),
         _ => {}
     }

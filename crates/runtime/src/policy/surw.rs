@@ -8,6 +8,9 @@
 //!
 //! What counts are the operations on a part of the objects, or all but those by which threads come and go: in which order
 //! these are makes no difference but by what comes after them.
+//!
+//! Most interleavings have many switches, and those that a bug takes are often few. So an execution may be asked for runs: the
+//! chosen thread has not only the next event that counts but a random number of them, distributed geometrically.
 
 use super::pending::object;
 use super::random::{below, below_any};
@@ -23,6 +26,8 @@ struct Surw {
     /// Which part of the objects counts, from 1; 0 if all.
     part: Cell<u32>,
     expected: Cell<&'static [Expected]>,
+    /// How many events that count a thread has in a row, on average; 1 if each is chosen anew.
+    length: Cell<u32>,
     /// Whose event is the next that counts.
     intended: Cell<u16>,
 }
@@ -30,10 +35,12 @@ struct Surw {
 // SAFETY: as for `sched::S`.
 unsafe impl Sync for Surw {}
 
-static W: Surw = Surw { part: Cell::new(0), expected: Cell::new(&[]), intended: Cell::new(NONE) };
+static W: Surw =
+    Surw { part: Cell::new(0), expected: Cell::new(&[]), length: Cell::new(1), intended: Cell::new(NONE) };
 
-pub fn begin(part: u32, expected: &'static [Expected]) {
+pub fn begin(part: u32, length: u32, expected: &'static [Expected]) {
     W.part.set(part);
+    W.length.set(length);
     W.expected.set(expected);
     W.intended.set(NONE);
 }
@@ -101,11 +108,16 @@ pub fn stepped(number: usize) {
     let t = get(number);
     if t.mark.counts.get() {
         t.mark.weight.set(t.mark.weight.get().saturating_sub(1));
-        if W.intended.get() as usize == number {
+        if W.intended.get() as usize == number && run_ends() {
             W.intended.set(NONE);
         }
     }
     arrive(number, t);
+}
+
+/// Whether the thread that had the last event that counts need not have the next.
+fn run_ends() -> bool {
+    W.length.get() == 1 || below(u64::from(W.length.get())) == 0
 }
 
 pub fn choose(choices: Choices) -> usize {

@@ -220,7 +220,10 @@ fn the_portfolio_does_not_depend_on_how_many_run_at_a_time() {
         assert_eq!(plans, run(&mut Portfolio::new(5), 2000, room, uneven));
     }
     assert_ne!(plans, run(&mut Portfolio::new(6), 2000, 1, uneven));
-    assert_eq!(plans[0], Plan::new(Policy::Surw { seed: seed(&plans[0]), part: 0, expected: [].into() }));
+    assert_eq!(
+        plans[0],
+        Plan::new(Policy::Surw { seed: seed(&plans[0]), part: 0, length: 1, expected: [].into() })
+    );
     assert_eq!(plans.iter().map(seed).collect::<HashSet<_>>().len(), 2000);
     // Every sampler has its turn before long, and the priorities know how long executions are.
     let names: HashSet<_> = plans[1..200].iter().map(|plan| std::mem::discriminant(&plan.policy)).collect();
@@ -228,6 +231,35 @@ fn the_portfolio_does_not_depend_on_how_many_run_at_a_time() {
     let first = uneven(&plans[0]);
     let short = |plan: &&Plan| matches!(plan.policy, Policy::Pct { steps, .. } if steps < first);
     assert_eq!(plans.iter().find(short), None);
+}
+
+/// Its executions have counts that differ, so that what a plan expects tells which of them are known to it.
+#[test]
+fn two_of_three_of_the_first_plans_of_the_portfolio_are_those_of_surw() {
+    let policies = |strategy: &mut dyn Strategy, many: u64| -> Vec<Policy> {
+        let one = |_| {
+            let plan = strategy.next().unwrap();
+            let events = (seed(&plan) % 100) as u32;
+            let counted = vec![
+                Counted { parent: None, child: 0, events },
+                Counted { parent: Some(0), child: 1, events: 100 + events / 2 },
+            ];
+            strategy.done(&plan, &Execution { counted, ..execution(10, 2) });
+            plan.policy
+        };
+        (0..many).map(one).collect()
+    };
+    for seed in 0..10 {
+        let of_surw = policies(&mut Surw::new(seed), 127);
+        let of_portfolio = policies(&mut Portfolio::new(seed), 190);
+        for (n, policy) in (1..).zip(&of_surw) {
+            assert_eq!(&of_portfolio[3 * n / 2 - 1], policy, "plan {n} of seed {seed}");
+        }
+        // The others are no walks without runs, and the first of them is one with.
+        let others: Vec<&Policy> = of_portfolio.iter().skip(1).step_by(3).collect();
+        assert!(others.iter().all(|policy| !matches!(policy, Policy::Surw { length: 1, .. })));
+        assert!(matches!(others[0], Policy::Surw { length: 4, part: 0, .. }), "{:?}", others[0]);
+    }
 }
 
 #[test]
