@@ -138,7 +138,10 @@ fn the_opening_ends() {
 fn loops_without_end() {
     let directory = scratch();
     let file = root().join("examples/c/samaritan.c").display().to_string();
-    let json = check_json(directory.path(), &[DPOR, &["--keep-going", "--steps", "200000", &file]].concat());
+    let json = check_json(
+        directory.path(),
+        &[DPOR, &["--keep-going", "--steps", "200000", "--executions", "60", &file]].concat(),
+    );
     let kinds: BTreeSet<&str> =
         json["findings"].as_array().expect("a list").iter().filter_map(|f| f["kind"].as_str()).collect();
     assert_eq!(kinds, BTreeSet::from(["good-samaritan"]), "{json:#}");
