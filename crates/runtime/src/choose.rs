@@ -30,7 +30,8 @@ fn search(number: usize, mask: impl Fn(usize) -> u64) -> Option<usize> {
 /// the first is in comes twice: its end first, its beginning last.
 fn from(first: usize) -> impl Iterator<Item = (usize, u64)> {
     let words = words();
-    let first = first % (64 * words);
+    // One after the last thread, at most. A division would take longer than all the rest.
+    let first = if first == 64 * words { 0 } else { first };
     let up = u64::MAX << (first % 64);
     (0..=words).map(move |turn| {
         let word = (first / 64 + turn) % words;
