@@ -2,7 +2,7 @@
 //! chosen, where it is not a thread.
 
 pub use crate::budget::{fault, faults_are_left};
-use crate::sched::{S, candidates, me, next_step, thread, threads, waiters, words};
+use crate::sched::{S, candidates, is_candidate, me, next_step, thread, threads, waiters, words};
 use crate::{policy, report, reset, scope, script, touch};
 use core::hint::unreachable_unchecked;
 use heisen_trace::decision::{Decision, DecisionKind, MAX_OPTIONS};
@@ -55,8 +55,7 @@ fn default_choice(number: usize, able: bool) -> usize {
     }
     let due = |t| if S.signalled.has(t) { 0 } else { thread(t).deadline.get() };
     let by_deadline = |&t: &usize| (due(t), cyclic(number, t));
-    let candidate = |t: &usize| candidates(t / 64) >> (t % 64) & 1 != 0;
-    (0..S.count.get()).filter(candidate).min_by_key(by_deadline).unwrap_or(number)
+    (0..S.count.get()).filter(|&t| is_candidate(t)).min_by_key(by_deadline).unwrap_or(number)
 }
 
 /// Distance from `from` to `to` in cyclic order.
@@ -65,15 +64,21 @@ fn cyclic(from: usize, to: usize) -> usize {
     (to + count - from - 1) % count
 }
 
+/// The `index`-th of the `count` threads of a set, which are among the first 64, in cyclic order from `first` on.
+#[inline]
+fn nth_of(set: u64, first: usize, count: usize, index: usize) -> usize {
+    // A random index makes for mispredicted branches, so there are none on it: `count` rarely changes.
+    let mut set = set.rotate_right(first as u32);
+    for passed in 1..count {
+        set = if passed <= index { set & set.wrapping_sub(1) } else { set };
+    }
+    (first + set.trailing_zeros() as usize) % 64
+}
+
 /// The `index`-th choice, where `first` is number 0 and the others follow it in cyclic order.
 fn nth(first: usize, options: usize, index: usize) -> usize {
     if words() == 1 {
-        // A random index makes for mispredicted branches, so there are none on it: `options` rarely changes.
-        let mut set = candidates(0).rotate_right(first as u32);
-        for passed in 1..options {
-            set = if passed <= index { set & set.wrapping_sub(1) } else { set };
-        }
-        return (first + set.trailing_zeros() as usize) % 64;
+        return nth_of(candidates(0), first, options, index);
     }
     let mut left = index;
     for (base, mut set) in from(first) {
@@ -110,6 +115,20 @@ impl Choices {
     /// The choice that is this thread, if it is one.
     pub fn index_of(self, thread: usize) -> Option<usize> {
         self.iter().position(|choice| choice == thread)
+    }
+
+    /// One of the choices that are in the set that `mask` gives by words, of which there is at least one: `pick` says which,
+    /// told how many there are.
+    #[inline]
+    pub fn pick(self, mask: impl Fn(usize) -> u64, pick: impl Fn(u64) -> u64) -> usize {
+        if words() == 1 {
+            let set = candidates(0) & mask(0);
+            let count = set.count_ones();
+            return nth_of(set, self.first, count as usize, pick(count.into()) as usize);
+        }
+        let may = |&number: &usize| mask(number / 64) >> (number % 64) & 1 != 0;
+        let index = pick(self.iter().filter(may).count() as u64);
+        self.iter().filter(may).nth(index as usize).unwrap_or(self.first)
     }
 
     /// The thread of each choice, in order.

@@ -399,6 +399,12 @@ pub fn candidates(word: usize) -> u64 {
     S.enabled.word(word) & !S.barred.word(word)
 }
 
+/// Whether a thread is one of them.
+#[inline]
+pub fn is_candidate(number: usize) -> bool {
+    candidates(number / 64) >> (number % 64) & 1 != 0
+}
+
 #[inline(always)]
 fn count_candidates() -> usize {
     let first = candidates(0).count_ones() as usize;

@@ -13,6 +13,7 @@ macro_rules! ops {
             pub const ALL: &'static [Op] = &[$(Op::$name,)*];
 
             /// The operation with this number.
+            #[inline]
             pub const fn from_code(code: u8) -> Option<Op> {
                 match code { $($code => Some(Op::$name),)* _ => None }
             }

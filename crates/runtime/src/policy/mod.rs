@@ -42,8 +42,6 @@ pub struct Mark {
     priority: Cell<u64>,
     /// POS: the step at which the priority was drawn.
     drawn_at: Cell<u32>,
-    /// SURW: whether what the thread is about to do counts.
-    counts: Cell<bool>,
     /// SURW: its place in the table of what is expected, plus 1; 0 if it has none.
     place: Cell<u16>,
     /// SURW: events that it, and threads that it has yet to create, are expected to have from here on.
@@ -58,7 +56,6 @@ impl Mark {
         Mark {
             priority: Cell::new(0),
             drawn_at: Cell::new(0),
-            counts: Cell::new(false),
             place: Cell::new(0),
             weight: Cell::new(0),
             events: Cell::new(0),
@@ -66,9 +63,8 @@ impl Mark {
     }
 }
 
-/// Spurious wake-ups and faults happen once in 4, 8, ... 512 times.
-const OFTEN: u64 = 4;
-const STEPS_OF_RARITY: u64 = 8;
+/// Spurious wake-ups and faults happen each time, or once in 2, 4, ... 512 times.
+const RARITIES: u64 = 10;
 
 /// Sets the policy of the execution that begins; `expected` is what SURW knows of its threads,
 /// and `holds` where it is steered to.
@@ -130,6 +126,7 @@ pub fn thread(choices: Choices, step: u32, able: bool) -> usize {
         }
         policy::DEFAULT => choices.first,
         policy::PCT | policy::FAIR_PCT => pct::choose(choices, step),
+        policy::SURW => surw::choose(choices),
         kind => choices.nth(sampled(kind, choices, step, able)),
     }
 }
@@ -139,7 +136,6 @@ fn sampled(kind: u32, choices: Choices, step: u32, able: bool) -> usize {
     match kind {
         policy::BURST => burst::choose(choices, able, P.parameter.get()),
         policy::POS => pos::choose(choices, step),
-        policy::SURW => surw::choose(choices),
         policy::DELAY => delay::choose(choices, step),
         policy::DIRECTED => directed::choose(choices, able, P.parameter.get()),
         policy::SCRIPT => script::choose(choices),
@@ -169,7 +165,7 @@ pub fn value(kind: DecisionKind, options: usize) -> usize {
         return below(options as u64) as usize;
     }
     if P.rarity.get() == 0 {
-        P.rarity.set(OFTEN << below(STEPS_OF_RARITY));
+        P.rarity.set(1 << below(RARITIES));
     }
     (below(P.rarity.get()) == 0) as usize
 }

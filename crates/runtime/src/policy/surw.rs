@@ -14,9 +14,10 @@
 
 use super::pending::object;
 use super::random::{below, below_any};
+use crate::bits::Bits;
 use crate::choose::Choices;
 use crate::report;
-use crate::sched::{NONE, Thread, thread as get};
+use crate::sched::{NONE, Thread, is_candidate, thread as get};
 use core::cell::Cell;
 use core::sync::atomic::Ordering::Relaxed;
 use heisen_trace::{Op, hash};
@@ -30,13 +31,20 @@ struct Surw {
     length: Cell<u32>,
     /// Whose event is the next that counts.
     intended: Cell<u16>,
+    /// Threads for which what they are about to do counts.
+    counting: Bits,
 }
 
 // SAFETY: as for `sched::S`.
 unsafe impl Sync for Surw {}
 
-static W: Surw =
-    Surw { part: Cell::new(0), expected: Cell::new(&[]), length: Cell::new(1), intended: Cell::new(NONE) };
+static W: Surw = Surw {
+    part: Cell::new(0),
+    expected: Cell::new(&[]),
+    length: Cell::new(1),
+    intended: Cell::new(NONE),
+    counting: Bits::new(),
+};
 
 pub fn begin(part: u32, length: u32, expected: &'static [Expected]) {
     W.part.set(part);
@@ -53,7 +61,7 @@ pub fn created(number: usize) {
     t.mark.place.set(place.map_or(0, |place| place as u16 + 1));
     t.mark.weight.set(weight);
     t.mark.events.set(0);
-    t.mark.counts.set(false);
+    W.counting.remove(number);
     report::counted(number, t.parent.get(), t.child.get(), 0);
     if let Some(parent) = parent {
         let before = parent.mark.weight.get();
@@ -84,9 +92,10 @@ fn place(t: &Thread, parent: Option<&Thread>) -> Option<usize> {
 
 /// A thread comes to what it is about to do.
 fn arrive(number: usize, t: &Thread) {
-    let counts = counts(t);
-    t.mark.counts.set(counts);
-    if counts {
+    if !counts(t) {
+        W.counting.remove(number);
+    } else {
+        W.counting.add(number);
         t.mark.events.set(t.mark.events.get() + 1);
         report::counted(number, t.parent.get(), t.child.get(), t.mark.events.get());
     }
@@ -106,7 +115,7 @@ fn counts(t: &Thread) -> bool {
 /// The running thread has done what it was about to do, and is about to do something else.
 pub fn stepped(number: usize) {
     let t = get(number);
-    if t.mark.counts.get() {
+    if W.counting.has(number) {
         t.mark.weight.set(t.mark.weight.get().saturating_sub(1));
         if W.intended.get() as usize == number && run_ends() {
             W.intended.set(NONE);
@@ -120,14 +129,18 @@ fn run_ends() -> bool {
     W.length.get() == 1 || below(u64::from(W.length.get())) == 0
 }
 
+/// Not inlined, as what is quick to choose at random shall not have to save registers for it.
+#[inline(never)]
 pub fn choose(choices: Choices) -> usize {
-    if !choices.iter().any(|number| number == W.intended.get() as usize) {
-        W.intended.set(intend(choices) as u16);
+    let mut intended = W.intended.get();
+    if intended == NONE || !is_candidate(intended.into()) {
+        intended = intend(choices) as u16;
+        W.intended.set(intended);
     }
-    let may = |number: usize| !get(number).mark.counts.get() || number == W.intended.get() as usize;
-    let nth = below(choices.iter().filter(|&number| may(number)).count() as u64) as usize;
-    let allowed = choices.iter().enumerate().filter(|&(_, number)| may(number));
-    allowed.map(|(index, _)| index).nth(nth).unwrap_or(0)
+    let may = |word| {
+        !W.counting.word(word) | if word == usize::from(intended) / 64 { 1 << (intended % 64) } else { 0 }
+    };
+    choices.pick(may, below)
 }
 
 /// Whose event is the next that counts: each thread by what it has left.
