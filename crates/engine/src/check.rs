@@ -97,8 +97,17 @@ impl Check<'_> {
             }
             let room = Room { bytes: self.options.memory, shelf: Arc::new(Disk::new(aside)) };
             let began = Instant::now();
-            let mut driver =
-                Driver { check: self, shared: &shared, search, tally, room, keeper, began, batches: 0 };
+            let mut driver = Driver {
+                check: self,
+                shared: &shared,
+                search,
+                tally,
+                room,
+                keeper,
+                began,
+                batches: 0,
+                told: began,
+            };
             let ended = driver.drive(tell);
             shared.lock().closed = true;
             shared.work.notify_all();

@@ -2,23 +2,27 @@
 
 use crate::check::{Options, Tally};
 use crate::error::{Error, Result};
-use crate::program::Program;
+use crate::program::{Program, hex};
 use crate::stdin;
 use heisen_search::Search;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufReader, BufWriter, Write};
+use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// The version of the format; another one is refused.
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 /// How often a search that runs is saved.
 const EVERY: Duration = Duration::from_secs(1);
 /// If that takes long it is done less often, so that it takes no more than one part in so many of the time.
 const PART: u32 = 20;
+/// What follows the search in the file: the end of its line, and its SHA-256 in hexadecimal digits.
+const SUM: u64 = 1 + 64;
 
 /// Everything that is needed to go on.
 #[derive(Debug, Serialize, Deserialize)]
@@ -80,7 +84,11 @@ impl<'a> Saved<&'a Options, &'a Tally, &'a Search> {
 
     /// Writes it; whole or not at all.
     pub fn write(&self, path: &Path) -> Result<()> {
-        write_with(path, |file| Ok(serde_json::to_writer(file, self)?))
+        write_with(path, |file| {
+            let mut summed = Summed { file, sum: Sha256::new() };
+            serde_json::to_writer(&mut summed, self)?;
+            write!(summed.file, "\n{}", hex(&summed.sum.finalize()))
+        })
     }
 }
 
@@ -91,6 +99,11 @@ impl Saved {
         let unreadable = |e: std::io::Error| {
             Error::Input(format!("{shown}: {e}; name the search file that the interrupted check has written"))
         };
+        let damaged = |why: &dyn Display| {
+            Error::Input(format!(
+                "{shown} is not a search that this Heisen has saved, or is damaged ({why}); start the check anew"
+            ))
+        };
         let read = || File::open(path).map(BufReader::new).map_err(unreadable);
         /// What every version begins with.
         #[derive(Deserialize)]
@@ -99,25 +112,25 @@ impl Saved {
             #[serde(rename = "binary")]
             _binary: String,
         }
-        let saved = serde_json::from_reader::<_, Saved>(read()?);
-        let saved = match saved {
+        // What follows it, and the rest of what is in it, is understood only if the version is the same.
+        match Version::deserialize(&mut serde_json::Deserializer::from_reader(read()?)) {
             Err(e) if e.is_io() => return Err(unreadable(e.into())),
-            // The rest is understood only if the version is the same.
-            Err(e) => match serde_json::from_reader::<_, Version>(read()?) {
-                Ok(Version { version, .. }) if version != VERSION => None,
-                _ => {
-                    return Err(Error::Input(format!(
-                        "{shown} is not a search that this Heisen has saved ({e}); start the check anew"
-                    )));
-                }
-            },
-            Ok(saved) => Some(saved),
-        };
-        let Some(saved) = saved.filter(|saved| saved.version == VERSION) else {
-            return Err(Error::Input(format!(
-                "{shown} was saved by another version of Heisen; start the check anew"
-            )));
-        };
+            Err(e) => return Err(damaged(&e)),
+            Ok(Version { version, .. }) if version != VERSION => {
+                return Err(Error::Input(format!(
+                    "{shown} was saved by another version of Heisen; start the check anew"
+                )));
+            }
+            Ok(_) => {}
+        }
+        let length = fs::metadata(path).map_err(unreadable)?.len().saturating_sub(SUM);
+        if !is_as_summed(read()?, length).map_err(unreadable)? {
+            return Err(damaged(&"its sum is wrong"));
+        }
+        let mut saved: Saved = serde_json::from_reader(read()?.take(length)).map_err(|e| damaged(&e))?;
+        let again = saved.search.to_do_again();
+        saved.tally.executions = saved.tally.executions.saturating_sub(again.executions);
+        saved.tally.steps = saved.tally.steps.saturating_sub(again.steps);
         let args = saved.args.iter().map(|a| OsString::from_vec(a.clone())).collect();
         let mut program = Program::find(std::ffi::OsStr::from_bytes(&saved.program), args)?;
         program.at_ready = saved.at_ready;
@@ -135,6 +148,34 @@ impl Saved {
         }
         Ok((saved, program))
     }
+}
+
+/// What is written to a file, and its hash.
+struct Summed<'a> {
+    file: &'a mut dyn Write,
+    sum: Sha256,
+}
+
+impl Write for Summed<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.sum.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// Whether what follows the first `length` bytes is what [`Saved::write`] would put there.
+fn is_as_summed(mut file: impl Read, length: u64) -> io::Result<bool> {
+    let mut summed = Summed { file: &mut io::sink(), sum: Sha256::new() };
+    io::copy(&mut file.by_ref().take(length), &mut summed)?;
+    let mut rest = String::new();
+    // What is no text is no sum.
+    let read = file.take(SUM + 1).read_to_string(&mut rest);
+    Ok(read.is_ok() && rest.strip_prefix('\n') == Some(hex(&summed.sum.finalize()).as_str()))
 }
 
 /// Saves a search while it runs, so that little is lost if it is killed.

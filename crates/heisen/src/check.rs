@@ -32,12 +32,17 @@ pub fn run(args: &CheckArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
     args.search.fit_together()?;
     if let Some(path) = &args.save {
         check_file("--save", path)?;
-        if args.json.as_ref() == Some(path) {
-            return Err(Error::Input("--save and --json name the same file; choose another for one".into()));
-        }
     }
     if let Some(path) = &args.coverage {
         check_file("--coverage", path)?;
+    }
+    let files = [("--save", &args.save), ("--json", &args.json), ("--coverage", &args.coverage)];
+    for (index, (option, file)) in files.iter().enumerate() {
+        if let Some((other, _)) = files[..index].iter().find(|(_, other)| file.is_some() && other == file) {
+            return Err(Error::Input(format!(
+                "{other} and {option} name the same file; choose another for one"
+            )));
+        }
     }
     // A compiler that was interrupted along with us has not failed.
     let or_interrupted = |error| if stop.load(Relaxed) { Error::Interrupted } else { error };
@@ -283,9 +288,12 @@ fn prepare(args: &CheckArgs, stop: &AtomicBool) -> Result<Prepared, Error> {
         options.hints = args.hints;
         options.jobs = jobs(&args.search);
         options.memory = args.search.memory.unwrap_or(options.memory);
-        options.time = args.search.time.map(|more| more.saturating_add(tally.time)).or(options.time);
+        // Limits that it was stopped by do not stop it again.
+        let time = options.time.filter(|&most| tally.time < most);
+        options.time = args.search.time.map(|more| more.saturating_add(tally.time)).or(time);
+        let executions = options.executions.filter(|&most| tally.executions < most);
         options.executions =
-            args.search.executions.map(|more| more.saturating_add(tally.executions)).or(options.executions);
+            args.search.executions.map(|more| more.saturating_add(tally.executions)).or(executions);
         let keep = args.save.clone().or_else(|| regularly.then(|| path.clone()));
         return Ok(Prepared { program, options, search, tally, keep });
     }

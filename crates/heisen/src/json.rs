@@ -2,7 +2,7 @@
 
 use crate::race;
 use crate::report::value;
-use heisen_engine::check::{Ended, Options, Outcome};
+use heisen_engine::check::{Options, Outcome};
 use heisen_engine::program::Program;
 use heisen_engine::{Error, saved};
 use heisen_trace::Finding;
@@ -16,7 +16,7 @@ pub fn result(program: &Program, options: &Options, outcome: &Outcome, schedules
     let tally = &outcome.tally;
     let verdict = if outcome.findings().next().is_some() {
         "bug"
-    } else if outcome.complete() || outcome.ended == Ended::Limit && outcome.search_samples() {
+    } else if outcome.complete() || outcome.sampled_to_the_end() {
         "clean"
     } else {
         "incomplete"

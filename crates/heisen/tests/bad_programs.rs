@@ -334,7 +334,24 @@ fn fails_but_not_again_at_first() {
     sandbox.write("log", "");
     let json = sandbox.clean(&["--strategy", "random", "--executions", "300", "--jobs", "1", "--", "./prog"]);
     assert_eq!(json["findings"].as_array().map(Vec::len), Some(0));
+    // That does not make the program right.
+    assert_eq!(json["verdict"], "incomplete");
     assert_not_controlled(&json, "1 execution failed but did not fail again");
+    sandbox.write("log", "");
+    let ran = sandbox.heisen(&[
+        "check",
+        "--strategy",
+        "random",
+        "--executions",
+        "300",
+        "--jobs",
+        "1",
+        "--",
+        "./prog",
+    ]);
+    let words =
+        "nothing found: no bug that happens again in 300 executions of random (seed 0), though 1 failed";
+    assert!(ran.expect(0).out.contains(words));
 }
 
 // The user who has seen enough.

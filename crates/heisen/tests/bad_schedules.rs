@@ -321,9 +321,16 @@ fn the_saved_search_does_not_fit() {
         sandbox.write("cut", &text[..length]);
         resume("cut").fails(2, &["cut is not a search that this Heisen has saved", "start the check anew"]);
     }
-    let version = "\"version\":5,";
+    // Numbers that are as good as others.
+    let count = text.find("\"steps\":").expect("how many steps") + "\"steps\":".len();
+    let digit = if text.as_bytes()[count] == b'1' { "2" } else { "1" };
+    sandbox.write("damaged", format!("{}{digit}{}", &text[..count], &text[count + 1..]));
+    resume("damaged").fails(2, &["damaged is not a search that this Heisen has saved", "its sum is wrong"]);
+    sandbox.write("longer", format!("{text}0"));
+    resume("longer").fails(2, &["longer is not a search that this Heisen has saved", "start the check anew"]);
+    let version = "\"version\":6,";
     assert!(text.contains(version));
-    sandbox.write("other", text.replace(version, "\"version\":6,"));
+    sandbox.write("other", text.replace(version, "\"version\":7,"));
     resume("other").fails(2, &["other was saved by another version", "start the check anew"]);
     // One whose version has other fields, too.
     let older = text.replace(version, "\"version\":2,").replace("\"memory\":", "\"remembered\":");

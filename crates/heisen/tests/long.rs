@@ -63,7 +63,8 @@ fn start(sandbox: &Sandbox, args: &[&str]) -> Child {
 /// How many executions a saved search has done. It must be whole whenever one looks.
 fn saved_executions(file: &Path) -> u64 {
     let Ok(bytes) = std::fs::read(file) else { return 0 };
-    let saved: Value = serde_json::from_slice(&bytes).expect("a whole file");
+    let end = bytes.iter().position(|&byte| byte == b'\n').expect("the sum");
+    let saved: Value = serde_json::from_slice(&bytes[..end]).expect("a whole file");
     saved["tally"]["executions"].as_u64().expect("a number")
 }
 
@@ -77,6 +78,7 @@ fn a_search_that_is_killed_goes_on_as_if_it_had_not_been() {
         (&["--strategy", "surw", "--executions", "250"], &["KILL", "INT"]),
         (&["--strategy", "guided", "--executions", "250"], &["KILL", "INT"]),
         (&["--strategy", "best", "--executions", "250"], &["KILL"]),
+        (&["--strategy", "dpor"], &["KILL"]),
     ] {
         // So that it takes some seconds.
         let slow = ["--before", "sleep 0.01"];
@@ -146,9 +148,40 @@ fn places_where_a_search_cannot_be_saved() {
     check(".").fails(2, &[". is a directory", "name a file for --save"]);
     // Nothing is explored first that would be lost.
     check("/dev/full").fails(2, &["/dev/full cannot be written", "No space left"]);
-    sandbox
-        .heisen(&["check", "--save", "same", "--json", "same", "--", "./prog"])
-        .fails(2, &["--save and --json name the same file"]);
+    for [one, other] in [["--save", "--json"], ["--save", "--coverage"], ["--json", "--coverage"]] {
+        let words = format!("{one} and {other} name the same file");
+        sandbox.heisen(&["check", one, "same", other, "same", "--", "./prog"]).fails(2, &[&words]);
+    }
+}
+
+/// Limits that a search was stopped by do not stop it again when it is resumed; one that it has not come to still holds.
+#[test]
+fn a_search_that_has_reached_its_limit_goes_on() {
+    let sandbox = sandbox(MANY);
+    let executions = |args: &[&str]| {
+        let ran = sandbox.heisen(&[&["check", "--json", "-"], args].concat()).expect(0);
+        ran.json()["executions"].as_u64().expect("a number")
+    };
+    let all = executions(&["--bound", "1", "--", "./prog"]);
+    let begin = ["--bound", "1", "--executions", "30", "--save", "saved", "--", "./prog"];
+    assert_eq!(executions(&begin), 30);
+    assert_eq!(executions(&["--resume", "saved", "--executions", "20"]), 50);
+    assert_eq!(executions(&["--resume", "saved"]), all);
+    assert_eq!(executions(&begin), 30);
+    assert_eq!(executions(&["--resume", "saved", "--time", "1m"]), all);
+}
+
+/// On a terminal there is a line of progress, also where a batch takes less than the time between two of them.
+#[test]
+fn progress_is_told_on_a_terminal() {
+    let sandbox = sandbox(MANY);
+    for (options, words) in [("--strategy dfs", " left, within a factor of "), ("--strategy random", "/s · ")]
+    {
+        let check = format!("{} check {options} --time 2s -- ./prog", env!("CARGO_BIN_EXE_heisen"));
+        let ran = common::run(&mut sandbox.shell(&format!("script -qefc '{check}' /dev/null </dev/null"))).expect(0);
+        let lines: Vec<&str> = ran.out.split("\r\x1b[K").filter(|line| line.contains(words)).collect();
+        assert!(lines.len() >= 5, "{options}: {}", ran.out);
+    }
 }
 
 /// A shell command on a small file system of its own at `small`; `None`, with the reason on standard error, if this machine

@@ -125,16 +125,72 @@ fn signals() {
 fn what_cannot_be_undone() {
     is_not_undone(
         "int fd = open(\"left\", O_CREAT | O_WRONLY, 0600); assert(fd == 3); close(fd); unlink(\"left\");",
-        "the program makes system call 257, which cannot be undone",
+        "the program calls openat, which cannot be undone",
     );
     is_not_undone(
         "int fds[2]; assert(!socketpair(AF_UNIX, SOCK_STREAM, 0, fds) && fds[0] == 3);",
-        "the program makes system call 53, which cannot be undone",
+        "the program calls socketpair, which cannot be undone",
     );
     is_not_undone(
         "close(0); assert(open(\"/dev/null\", O_RDONLY) == 0);",
-        "the program makes system call 3, which cannot be undone",
+        "the program calls close, which cannot be undone",
     );
+}
+
+#[test]
+fn why_it_cannot_is_said() {
+    is_not_undone(
+        "if (!fork()) _exit(0); wait(0);",
+        "the program starts another process, or leaves its process group",
+    );
+    let directory = scratch();
+    for (body, words) in [
+        ("int fd = open(\"left\", 66, 0600); close(fd); unlink(\"left\");", Some("the program calls openat")),
+        ("", None),
+    ] {
+        let text =
+            format!("#include <fcntl.h>\n#include <unistd.h>\nint main(void) {{ {body} return 0; }}\n");
+        std::fs::write(directory.path().join("p.c"), text).expect("the program is written");
+        let ran = run(heisen(directory.path()).args(["check", "--no-instrument", "p.c"])).expect(0);
+        let line =
+            words.map(|why| format!("\neach execution had a process of its own, which takes longer: {why}"));
+        match line {
+            Some(line) => assert!(ran.out.contains(&line), "{}", ran.out),
+            None => assert!(!ran.out.contains("of its own"), "{}", ran.out),
+        }
+    }
+}
+
+/// An execution that writes to the runtime's own memory may take down what others begin from.
+#[test]
+fn what_damages_the_runtime_is_run_by_forks() {
+    let directory = scratch();
+    let text = "#include <pthread.h>\n#include <stdio.h>\n#include <string.h>\n\
+                static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\n\
+                static void *f(void *p) { for (int i = 0; i < 3; i++) { pthread_mutex_lock(&m); pthread_mutex_unlock(&m); } return p; }\n\
+                int main(void) {\n\
+                    pthread_t t[2]; for (int i = 0; i < 2; i++) pthread_create(&t[i], 0, f, 0);\n\
+                    FILE *maps = fopen(\"/proc/self/maps\", \"r\"); char line[500], how[8]; unsigned long a, b, from = 0, to = 0;\n\
+                    while (!from && fgets(line, sizeof line, maps))\n\
+                        if (strstr(line, \"heisen\") && sscanf(line, \"%lx-%lx %4s\", &a, &b, how) == 3 && how[1] == 'w') from = a, to = b;\n\
+                    fclose(maps);\n\
+                    for (unsigned long at = from + 8; at < to; at += 4096) *(volatile unsigned char *)at ^= 1;\n\
+                    for (int i = 0; i < 2; i++) pthread_join(t[i], 0);\n\
+                    return 0;\n\
+                }\n";
+    std::fs::write(directory.path().join("p.c"), text).expect("the program is written");
+    let args = ["--no-instrument", "--strategy", "random", "--executions", "500", "p.c"];
+    let [undone, forked] = [
+        check_json(directory.path(), &args),
+        check_json(directory.path(), &[&["--fork"], &args[..]].concat()),
+    ];
+    for (name, result) in [("in one process", &undone), ("by forks", &forked)] {
+        assert_eq!(
+            (&result["verdict"], &result["executions"]),
+            (&"clean".into(), &500.into()),
+            "{name}: {result:#}"
+        );
+    }
 }
 
 #[test]

@@ -33,18 +33,52 @@ pub(crate) struct Turns<W> {
     /// Executions that came before their turn. Their plans stay in the ledger, so a search that is saved runs them again.
     #[serde(skip)]
     early: Vec<(Plan, Execution)>,
+    /// How much these are; of a search that was read back, what it will do again.
+    #[serde(default)]
+    ahead: Again,
     pub ledger: Ledger,
+}
+
+/// Executions that were done, and that a search which was saved has to do again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Again {
+    /// How many.
+    pub executions: u64,
+    /// Their steps.
+    pub steps: u64,
 }
 
 impl<W> Default for Turns<W> {
     fn default() -> Turns<W> {
-        Turns { pick: None, early: Vec::new(), ledger: Ledger::default() }
+        Turns { pick: None, early: Vec::new(), ahead: Again::default(), ledger: Ledger::default() }
     }
 }
 
 impl<W> Turns<W> {
+    /// An execution came, perhaps before its turn.
+    fn keep(&mut self, plan: &Plan, execution: &Execution) {
+        self.ahead.executions += 1;
+        self.ahead.steps += u64::from(execution.steps);
+        self.early.push((plan.clone(), execution.clone()));
+    }
+
+    /// The execution of a plan, if it has come.
+    fn take(&mut self, plan: &Plan) -> Option<Execution> {
+        let at = self.early.iter().position(|(early, _)| early == plan)?;
+        let (_, execution) = self.early.swap_remove(at);
+        self.ahead.executions -= 1;
+        self.ahead.steps -= u64::from(execution.steps);
+        Some(execution)
+    }
+
+    /// Of a search that was just read back: what was done before it was saved, and is not known any more.
+    pub fn to_do_again(&mut self) -> Again {
+        std::mem::take(&mut self.ahead)
+    }
+
     /// Executions that came before their turn are not waited for any more: they count, and no more comes of them.
     pub fn forget_early(&mut self) {
+        self.ahead = Again::default();
         for (plan, execution) in std::mem::take(&mut self.early) {
             self.ledger.done(&plan, &execution);
         }
@@ -106,14 +140,13 @@ pub(crate) fn next<S: InTurn>(search: &mut S) -> Option<Plan> {
 
 /// Takes an execution, and all whose turn it is now.
 pub(crate) fn done<S: InTurn>(search: &mut S, plan: &Plan, execution: &Execution) {
-    search.turns().early.push((plan.clone(), execution.clone()));
+    search.turns().keep(plan, execution);
     while let Some(pick) = search.turns().pick.take() {
         let turns = search.turns();
-        let Some(at) = turns.early.iter().position(|(plan, _)| *plan == pick.plan) else {
+        let Some(execution) = turns.take(&pick.plan) else {
             turns.pick = Some(pick);
             return;
         };
-        let (_, execution) = turns.early.swap_remove(at);
         let next = feed(search, pick, &execution);
         search.turns().pick = next;
     }

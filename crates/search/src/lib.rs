@@ -60,7 +60,7 @@ pub use estimate::Remaining;
 pub use fair_pct::FairPct;
 pub use guided::Guided;
 pub use icb::Icb;
-pub use in_turn::MOST_EVENTS;
+pub use in_turn::{Again, MOST_EVENTS};
 pub use pct::Pct;
 pub use portfolio::Portfolio;
 pub use pos::Pos;

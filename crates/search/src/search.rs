@@ -1,8 +1,9 @@
 //! Any of the strategies, as one value that can be saved and resumed.
 
+use crate::in_turn::InTurn;
 use crate::{
-    Best, Bpor, Burst, Delay, Dfs, Directed, Dpor, FairPct, Guided, Icb, Pct, Portfolio, Pos, Random, Room,
-    Status, Strategy, Surw, Touches,
+    Again, Best, Bpor, Burst, Delay, Dfs, Directed, Dpor, FairPct, Guided, Icb, Pct, Portfolio, Pos, Random,
+    Room, Status, Strategy, Surw, Touches,
 };
 use heisen_trace::{Execution, Plan};
 use serde::{Deserialize, Serialize};
@@ -91,6 +92,15 @@ impl Search {
     /// Whether its plans follow from the steps of earlier executions, and so are of no use when steps are counted anew.
     pub fn counts_steps(&self) -> bool {
         !self.samples() || matches!(self, Search::Guided(_))
+    }
+
+    /// Of a search that was just read back: what was done before it was saved, and will be done again.
+    pub fn to_do_again(&mut self) -> Again {
+        match self {
+            Search::Dpor(dpor) => dpor.turns().to_do_again(),
+            Search::Bpor(bpor) => bpor.turns().to_do_again(),
+            _ => Again::default(),
+        }
     }
 
     /// The places in the code of accesses whose order made a difference to it, if it looks at that; see [`Dpor::raced`].

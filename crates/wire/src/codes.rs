@@ -68,6 +68,8 @@ pub mod runner {
     pub const CRASH: u32 = 6;
     /// Memory was not what it had been.
     pub const DAMAGED: u32 = 5;
+    /// More descriptors were opened than are remembered.
+    pub const FILES: u32 = 7;
     /// This plus the number of a system call that cannot be undone.
     pub const CALL: u32 = 1 << 16;
 }

@@ -42,6 +42,8 @@ pub(super) struct Driver<'a> {
     pub(super) began: Instant,
     /// How many batches there were.
     pub(super) batches: u32,
+    /// When progress was told last.
+    pub(super) told: Instant,
 }
 
 impl Driver<'_> {
@@ -208,7 +210,6 @@ impl Driver<'_> {
             self.save();
         }
         let mut batch = self.shared.lock();
-        let mut told = Instant::now();
         while batch.running > 0 || batch.next < batch.cut {
             let wait = self.shared.done.wait_timeout(batch, TELL);
             batch = wait.unwrap_or_else(PoisonError::into_inner).0;
@@ -217,19 +218,25 @@ impl Driver<'_> {
             if over {
                 batch.cut = batch.cut.min(batch.next);
             }
-            if told.elapsed() >= TELL {
-                told = Instant::now();
-                let done = batch.results.iter().filter(|r| r.is_some()).count() as u64;
-                tell(&Progress {
-                    executions: self.tally.executions + done,
-                    time: self.time(),
-                    status,
-                    findings: self.tally.findings.len() + self.tally.races.reports().len(),
-                });
-            }
+            self.tell(&batch.results, status, tell);
         }
+        self.tell(&batch.results, status, tell);
         self.tally.lost += std::mem::take(&mut batch.lost);
         (std::mem::take(&mut batch.plans), std::mem::take(&mut batch.results))
+    }
+
+    /// Tells how the search is getting on, if it is time for that: most batches are through sooner.
+    fn tell(&mut self, results: &[Option<Executed>], status: &Status, tell: &mut dyn FnMut(&Progress<'_>)) {
+        if self.told.elapsed() < TELL {
+            return;
+        }
+        self.told = Instant::now();
+        tell(&Progress {
+            executions: self.tally.executions + results.iter().flatten().count() as u64,
+            time: self.time(),
+            status,
+            findings: self.tally.findings.len() + self.tally.races.reports().len(),
+        });
     }
 
     /// The batch that the workers have is as if it had not been.

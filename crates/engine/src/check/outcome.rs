@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
+use syscalls::Sysno;
 
 /// What a search has done so far.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -76,6 +77,11 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Whether most executions had processes of their own, for a reason that holds for all of them.
+    pub fn mostly_forked(&self) -> bool {
+        self.forked != 0 && self.forked != runner::CRASH && 2 * self.undone < self.executions
+    }
+
     /// Why executions had processes of their own, in words.
     pub fn why_forked(&self) -> Option<String> {
         Some(match self.forked {
@@ -85,7 +91,18 @@ impl Tally {
             runner::TOO_LARGE => "the program has too much memory, or memory of an unusual kind".into(),
             runner::CRASH => "an execution crashed".into(),
             runner::DAMAGED => "memory could not be put back as it was".into(),
-            code => format!("the program makes system call {}, which cannot be undone", code - runner::CALL),
+            runner::FILES => "the program has opened more files than can be closed again".into(),
+            code => {
+                let number = code - runner::CALL;
+                match Sysno::new(number as usize) {
+                    // The runtime's own, before the program forks.
+                    Some(Sysno::setpgid) => {
+                        "the program starts another process, or leaves its process group".into()
+                    }
+                    Some(name) => format!("the program calls {name}, which cannot be undone"),
+                    None => format!("the program makes system call {number}, which cannot be undone"),
+                }
+            }
         })
     }
 }
@@ -145,9 +162,10 @@ impl Outcome {
         self.tally.findings.iter().chain(self.tally.races.reports())
     }
 
-    /// Whether the search is one that only ever samples, and so is never complete.
-    pub fn search_samples(&self) -> bool {
-        self.search.samples()
+    /// Whether it is a search that only ever samples, and so is never complete, which has done what it was asked for, and
+    /// nothing failed.
+    pub fn sampled_to_the_end(&self) -> bool {
+        self.ended == Ended::Limit && self.search.samples() && self.tally.unconfirmed == 0
     }
 
     /// The largest preemption bound that was explored fully.

@@ -87,7 +87,8 @@ impl Check<'_> {
             let detail = batch.detail;
             drop(batch);
             let began = Instant::now();
-            let (results, lost) = self.execute(&limits, &mut zygote, &plans[first..first + share], detail);
+            let (results, lost) =
+                self.execute(&mut limits, &mut zygote, &plans[first..first + share], detail);
             let in_time = SHORTEST.as_nanos() * share as u128 / began.elapsed().as_nanos().max(1);
             fewest = (in_time as usize).clamp(FEWEST, MAX_SLOTS);
             if results.iter().any(Executed::has_failed) {
@@ -109,10 +110,11 @@ impl Check<'_> {
     }
 
     /// Runs plans in order. Ends early, with fewer results than plans, after an error or a stuck execution. If the parked
-    /// program is gone, it is started again: someone may have killed it. Tells how often that was so.
+    /// program is gone, it is started again: someone may have killed it. If that is not all, an execution may have, by
+    /// writing to where others begin; so those that follow have processes of their own. Tells how often it was gone.
     fn execute(
         &self,
-        limits: &Limits,
+        limits: &mut Limits,
         slot: &mut Option<Zygote>,
         plans: &[Plan],
         detail: Detail,
@@ -125,6 +127,7 @@ impl Check<'_> {
                 if slot.as_ref().is_some_and(Zygote::is_gone) && lost < MOST_LOST {
                     *slot = None;
                     lost += 1;
+                    limits.in_process &= lost < MOST_LOST;
                     continue;
                 }
                 results.push(Executed::Failed(error));

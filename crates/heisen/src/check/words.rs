@@ -90,6 +90,9 @@ fn summary(paint: Paint, options: &Options, outcome: &Outcome) -> String {
         count(tally.steps, "scheduling point"),
         tally.time.as_secs_f64()
     );
+    if let Some(why) = tally.why_forked().filter(|_| findings == 0 && tally.mostly_forked()) {
+        let _ = writeln!(out, "each execution had a process of its own, which takes longer: {why}");
+    }
     if outcome.status.unnoted > 0 {
         let _ = writeln!(
             out,
@@ -231,6 +234,12 @@ fn claim(options: &Options, outcome: &Outcome) -> String {
         Kind::Dpor | Kind::Bpor => {
             format!("no bug in {executions} executions, not all happens-before classes explored")
         }
+        kind if outcome.search.samples() && outcome.tally.unconfirmed > 0 => format!(
+            "no bug that happens again in {executions} executions of {} (seed {}), though {} failed; see below",
+            name(kind),
+            options.seed,
+            number(outcome.tally.unconfirmed)
+        ),
         Kind::Random => format!("no bug in {executions} random executions (seed {})", options.seed),
         kind => {
             let earned = status.guarantee.as_ref().map(|g| guarantee(kind, g, within)).unwrap_or_default();

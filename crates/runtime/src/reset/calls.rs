@@ -377,7 +377,7 @@ impl Calls {
 
     /// The call was made, and cannot be undone after all.
     fn left(&self, result: isize) -> Fate {
-        leave(control(), runner::CALL);
+        leave(control(), runner::FILES);
         Fate::Done(result)
     }
 

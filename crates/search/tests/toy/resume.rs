@@ -102,13 +102,15 @@ fn a_search_interrupted_again_and_again_loses_and_repeats_nothing() {
     for program in programs() {
         for search in systematic() {
             let mut expected = drive(&mut search.clone(), &program, Pace::Batches(1));
-            let mut visits = Vec::new();
+            let (mut visits, mut again) = (Vec::new(), 0);
             let mut search = search;
             while !search.status().exhausted {
                 // Five are taken, two are finished, three are lost with the process.
                 visits.extend(drive_for(&mut search, &program, Pace::Window(5), 2));
                 search = saved_and_read(&search);
+                again += search.to_do_again().executions as usize;
             }
+            assert_eq!(visits.len() - again, expected.len());
             let key = |(plan, _): &(Plan, _)| plan.overrides.clone();
             expected.sort_by_key(key);
             visits.sort_by_key(key);
