@@ -4,7 +4,7 @@ mod common;
 
 use common::stated::{Stated, each, examples, stated};
 use common::traces::{TELL_ALL, Traces, Ways, traces};
-use common::{check_json, heisen, scratch, timeless};
+use common::{check_json, compile, heisen, scratch, timeless};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -241,6 +241,40 @@ fn places_that_few_executions_change() {
         let forked = check_json(directory.path(), &[&["--fork"], &args[..]].concat());
         assert_eq!(comparable(undone), comparable(forked), "{noticed}");
     }
+}
+
+/// The same where the next execution changes the place back: at the end of it, all is as it should be, and yet it has seen what
+/// it should not.
+#[test]
+fn places_that_an_execution_changes_and_the_next_changes_back() {
+    let directory = scratch();
+    let text = "#include <pthread.h>\n\
+         static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\n\
+         static struct { long count, order, places[64][8]; } __attribute__((aligned(4096))) all;\n\
+         static void *steps(void *bit) {\n\
+             for (int i = 0; i < 4; i++) {\n\
+                 pthread_mutex_lock(&m); all.count++; all.order = 2 * all.order + !!bit; pthread_mutex_unlock(&m);\n\
+             }\n\
+             return 0;\n\
+         }\n\
+         int main(void) {\n\
+             pthread_t threads[2];\n\
+             for (long i = 0; i < 2; i++) pthread_create(&threads[i], 0, steps, (void *)i);\n\
+             for (int i = 0; i < 2; i++) pthread_join(threads[i], 0);\n\
+             int seen = 0;\n\
+             for (int i = 0; i < 62; i++) if (all.places[i][0]) { seen = 1; all.places[i][0] = 0; }\n\
+             if (all.order < 62) all.places[all.order][0] = 1;\n\
+             return seen;\n\
+         }\n";
+    let program = compile(directory.path(), "p.c", text, &[]);
+    let check = |how: &[&str]| {
+        let mut command = heisen(directory.path());
+        command.args(["check", "--quiet", "--keep-going", "--strategy", "random", "--jobs", "1"]);
+        command.args(["--executions", "1000"]).args(TELL_ALL).args(how);
+        traces(directory.path(), command.arg("--").arg(&program)).0
+    };
+    let (undone, forked) = (check(&[]), check(&["--fork"]));
+    assert!(undone == forked, "{}", undone.difference(&forked));
 }
 
 /// Checks a C program that does `before` in `main`, then makes two threads that take four locks each, and does `after`; in one process
