@@ -3,7 +3,7 @@
 mod common;
 
 use common::stated::{Stated, each, examples, stated};
-use common::traces::{TELL_ALL, Traces, Ways, traces};
+use common::traces::{Traces, Ways, tell_all, traces};
 use common::{check_json, compile, heisen, scratch, timeless};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -173,7 +173,7 @@ fn searched(path: &Path, program: &Path, how: &[&str]) -> (Vec<Traces>, Vec<Ways
     drop(std::fs::remove_dir_all(&output));
     let search = |search: &&[&str]| {
         let mut command = heisen(directory);
-        command.args(limits).args(TELL_ALL).args(*search).args(how).args(&options);
+        command.args(limits).args(tell_all(directory)).args(*search).args(how).args(&options);
         traces(directory, command.arg("-o").arg(&output).arg("--").arg(program))
     };
     SEARCHES.iter().map(search).unzip()
@@ -270,7 +270,7 @@ fn places_that_an_execution_changes_and_the_next_changes_back() {
     let check = |how: &[&str]| {
         let mut command = heisen(directory.path());
         command.args(["check", "--quiet", "--keep-going", "--strategy", "random", "--jobs", "1"]);
-        command.args(["--executions", "1000"]).args(TELL_ALL).args(how);
+        command.args(["--executions", "1000"]).args(tell_all(directory.path())).args(how);
         traces(directory.path(), command.arg("--").arg(&program)).0
     };
     let (undone, forked) = (check(&[]), check(&["--fork"]));

@@ -2,6 +2,7 @@
 
 use super::{run, timeless};
 use serde_json::Value;
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 
@@ -49,8 +50,13 @@ pub struct Ways {
     pub ahead: u64,
 }
 
-/// Runs a command `heisen check` with what makes it tell all, in its directory, which is `directory`; without what depends on time and
-/// on how executions were run.
+/// The options that make a check tell all, into files in this directory.
+pub fn tell_all(directory: &Path) -> Vec<OsString> {
+    let options = [("--json", RESULT), ("--save", SEARCH), ("--coverage", COVERAGE)];
+    options.iter().flat_map(|(option, name)| [option.into(), directory.join(name).into()]).collect()
+}
+
+/// Runs a command `heisen check` that tells all into this directory; without what depends on time and on how executions were run.
 #[track_caller]
 pub fn traces(directory: &Path, command: &mut Command) -> (Traces, Ways) {
     let ran = run(command);
@@ -67,9 +73,7 @@ pub fn traces(directory: &Path, command: &mut Command) -> (Traces, Ways) {
 
 const RESULT: &str = "result.json";
 const SEARCH: &str = "search.json";
-
-/// The options that make a check tell all.
-pub const TELL_ALL: [&str; 6] = ["--json", RESULT, "--save", SEARCH, "--coverage", "coverage.json"];
+const COVERAGE: &str = "coverage.json";
 
 /// A saved search without times and without how executions were run, its sets in order.
 fn comparable(mut saved: Value) -> Value {
