@@ -2,13 +2,11 @@
 
 mod common;
 
-use common::{check_json, heisen, run, scratch, timeless};
+use common::stated::{Stated, each, examples, stated};
+use common::traces::{Traces, Ways, tell_all, traces};
+use common::{check_json, compile, heisen, scratch, timeless};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-
-fn examples() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
-}
 
 /// A result without what differs between the two ways.
 fn comparable(json: Value) -> Value {
@@ -213,28 +211,57 @@ fn a_crash_is_the_end_of_its_process_only() {
     assert_eq!(comparable(undone), comparable(forked));
 }
 
+/// All that a few searches of an example tell, in one process or with a process for each, and how the executions were run.
+fn searched(path: &Path, program: &Path, how: &[&str]) -> (Vec<Traces>, Vec<Ways>) {
+    const SEARCHES: [&[&str]; 3] = [&["--bound", "1"], &["--strategy", "random"], &["--strategy", "dpor"]];
+    let (stated, mut options) = stated(path);
+    if let Some(at) = options.iter().position(|option| option == "--bound") {
+        options.drain(at..at + 2);
+    }
+    // More than pass before executions begin at a choice. But what takes long, and is looked at each time, is tried less often.
+    let slow =
+        matches!(stated, Stated::Bug { kind, .. } if ["panic", "good-samaritan"].contains(&kind.as_str()));
+    let executions = if slow { "25" } else { "100" };
+    let limits = ["check", "--quiet", "--keep-going", "--jobs", "1", "--executions", executions];
+    let directory = program.parent().expect("a directory");
+    // Accesses that were found to conflict are not found anew by the next search, but by each of the two ways.
+    let output = directory.join("output");
+    drop(std::fs::remove_dir_all(&output));
+    let search = |search: &&[&str]| {
+        let mut command = heisen(directory);
+        command.args(limits).args(tell_all(directory)).args(*search).args(how).args(&options);
+        traces(directory, command.arg("-o").arg(&output).arg("--").arg(program))
+    };
+    SEARCHES.iter().map(search).unzip()
+}
+
 #[test]
 fn examples_are_as_with_a_process_for_each() {
-    let files = [
-        "c/account.c",
-        "c/bluetooth.c",
-        "c/philosophers_fixed.c",
-        "c/pipes_fixed.c",
-        "c/pool.c",
-        "c/treiber.c",
-        "cpp/lite_event.cpp",
-        "rust/order_fixed.rs",
-    ];
-    for file in files {
-        let path = examples().join(file);
-        let result = |how: &[&str]| {
-            let directory = scratch();
-            let args = ["check", "--quiet", "--json", "-", "--bound", "1", "--executions", "200"];
-            let ran = run(heisen(directory.path()).args(args).args(how).arg(&path));
-            comparable(ran.json())
-        };
-        assert_eq!(result(&[]), result(&["--fork"]), "{file}");
-    }
+    let all: Vec<PathBuf> = ["rust", "published", "cpp", "c"].into_iter().flat_map(examples).collect();
+    let sums = std::sync::Mutex::new([0; 3]);
+    let differences = std::sync::Mutex::new(Vec::new());
+    each(&all, |path| {
+        let directory = scratch();
+        let file = path.to_str().expect("a plain path");
+        let built = check_json(directory.path(), &["--executions", "1", "-o", "built", file]);
+        let built = Path::new(built["program"].as_str().expect("a path")).to_owned();
+        let ((undone, ways), (forked, _)) =
+            (searched(path, &built, &[]), searched(path, &built, &["--fork"]));
+        for (undone, forked) in undone.iter().zip(&forked).filter(|(undone, forked)| undone != forked) {
+            let mut found = differences.lock().expect("the differences");
+            found.push(format!("{file} {}: {}", undone.result["strategy"], undone.difference(forked)));
+        }
+        let mut sums = sums.lock().expect("the sums");
+        for ways in ways {
+            let numbers = [ways.executions, ways.undone, ways.ahead];
+            sums.iter_mut().zip(numbers).for_each(|(sum, number)| *sum += number);
+        }
+    });
+    let differences = differences.into_inner().expect("the differences");
+    assert!(differences.is_empty(), "{differences:#?}");
+    // Else nothing was compared.
+    let [executions, undone, ahead] = sums.into_inner().expect("the sums");
+    assert!(10 * undone > 8 * executions && 10 * ahead > executions, "{executions} {undone} {ahead}");
 }
 
 /// What changes is learnt from some executions, and others change more: each order of two threads a place of its own, in a page
@@ -270,6 +297,40 @@ fn places_that_few_executions_change() {
         let forked = check_json(directory.path(), &[&["--fork"], &args[..]].concat());
         assert_eq!(comparable(undone), comparable(forked), "{noticed}");
     }
+}
+
+/// The same where the next execution changes the place back: at the end of it, all is as it should be, and yet it has seen what
+/// it should not.
+#[test]
+fn places_that_an_execution_changes_and_the_next_changes_back() {
+    let directory = scratch();
+    let text = "#include <pthread.h>\n\
+         static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\n\
+         static struct { long count, order, places[64][8]; } __attribute__((aligned(4096))) all;\n\
+         static void *steps(void *bit) {\n\
+             for (int i = 0; i < 4; i++) {\n\
+                 pthread_mutex_lock(&m); all.count++; all.order = 2 * all.order + !!bit; pthread_mutex_unlock(&m);\n\
+             }\n\
+             return 0;\n\
+         }\n\
+         int main(void) {\n\
+             pthread_t threads[2];\n\
+             for (long i = 0; i < 2; i++) pthread_create(&threads[i], 0, steps, (void *)i);\n\
+             for (int i = 0; i < 2; i++) pthread_join(threads[i], 0);\n\
+             int seen = 0;\n\
+             for (int i = 0; i < 62; i++) if (all.places[i][0]) { seen = 1; all.places[i][0] = 0; }\n\
+             if (all.order < 62) all.places[all.order][0] = 1;\n\
+             return seen;\n\
+         }\n";
+    let program = compile(directory.path(), "p.c", text, &[]);
+    let check = |how: &[&str]| {
+        let mut command = heisen(directory.path());
+        command.args(["check", "--quiet", "--keep-going", "--strategy", "random", "--jobs", "1"]);
+        command.args(["--executions", "1000"]).args(tell_all(directory.path())).args(how);
+        traces(directory.path(), command.arg("--").arg(&program)).0
+    };
+    let (undone, forked) = (check(&[]), check(&["--fork"]));
+    assert!(undone == forked, "{}", undone.difference(&forked));
 }
 
 /// Checks a C program that does `before` in `main`, then makes two threads that take four locks each, and does `after`; in one process

@@ -3,6 +3,7 @@
 
 pub mod package;
 pub mod stated;
+pub mod traces;
 
 use serde_json::Value;
 use std::collections::BTreeSet;

@@ -82,6 +82,8 @@ fn in_full() {
     let rows = table();
     assert_eq!(rows.len(), 4);
     let mut records = Vec::new();
+    // Told only at the end, so that one run is enough to bring the document up to date.
+    let mut wrong = Vec::new();
     for row in &rows {
         let name = row[0].trim_end_matches(".c").trim_end_matches("_fixed");
         build(at, &row[0], name, &row[1]);
@@ -93,7 +95,9 @@ fn in_full() {
         assert!(ninety <= 8, "{name}: {ninety}");
         let measured = [last("classes"), last("executions"), ninety, all].map(|number| number.to_string());
         println!("| `{}` | `{}` | {} | {} |", row[0], row[1], measured.join(" | "), row[6]);
-        assert_eq!(row[2..6], measured, "{name}: the document is wrong");
+        if row[2..6] != measured {
+            wrong.push(name);
+        }
         records.push(out);
     }
     draw(at, "coverage-bounds.svg", &records);
@@ -103,11 +107,15 @@ fn in_full() {
     let mut records = vec!["reduced.json".to_owned()];
     for strategy in ["icb", "dfs", "random", "pct", "pos", "surw", "portfolio"] {
         let out = format!("{strategy}.json");
-        let record = explore(at, "work_stealing", &["--strategy", strategy, "--executions", "20000"], &out);
+        // As in the paper: by itself it would reduce, as above.
+        let plain: &[&str] = if strategy == "icb" { &["--reduce=off"] } else { &[] };
+        let args = [&["--strategy", strategy, "--executions", "20000"], plain].concat();
+        let record = explore(at, "work_stealing", &args, &out);
         println!("{strategy}: {} classes", each(&record, "growth", "classes").last().expect("a sample"));
         records.push(out);
     }
     let seen = |name: &str| *each(&record(at, name), "growth", "classes").last().expect("a sample");
     assert!(seen("icb.json") > 2 * seen("dfs.json"));
     draw(at, "coverage-strategies.svg", &records);
+    assert!(wrong.is_empty(), "the document is wrong about {wrong:?}");
 }

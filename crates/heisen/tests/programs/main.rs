@@ -1,5 +1,6 @@
 //! Programs that nobody here wrote, from Debian and crates.io, run under twenty random schedules each: whatever they
-//! print or answer, and how they exit, must be as natively every time; nothing hangs and nothing is left behind.
+//! print or answer, and how they exit, must be as natively every time; nothing hangs and nothing is left behind. Those that only
+//! print are run a few times more, in one process as far as they allow and with a process for each, and must do the same.
 //!
 //! A command of its own, since it needs programs to be installed and takes a while:
 //!
@@ -19,6 +20,7 @@ mod input;
 mod server;
 
 use cases::{CASES, Case, Kind};
+use common::traces::{Traces, Ways, tell_all, traces};
 use common::{all_processes, root, run, scratch, soon, zombies_of};
 use serde_json::Value;
 use server::Place;
@@ -27,6 +29,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 const EXECUTIONS: usize = 20;
+/// For the comparison of the two ways to run executions.
+const FEW: &str = "8";
 /// Seconds after which a check is ended from outside.
 const LIMIT: &str = "120";
 
@@ -143,7 +147,10 @@ impl<'a> Trial<'a> {
         if !soon(nothing_left) {
             return Err(format!("left behind: {:?}", self.processes()));
         }
-        let notes = self.compare(&native, &checked)?;
+        let mut notes = self.compare(&native, &checked)?;
+        if !matches!(self.case.kind, Kind::Serves(_)) {
+            notes += &self.compare_ways(native.code)?;
+        }
         let (one, each) = (native.took.as_secs_f64(), checked.took.as_secs_f64() / EXECUTIONS as f64);
         Ok(format!("as natively, {EXECUTIONS} times; {one:.2} s natively, {each:.2} s each{notes}"))
     }
@@ -230,6 +237,30 @@ impl<'a> Trial<'a> {
         }
         let notes = verdict["not_controlled"].as_array().into_iter().flatten().skip(1);
         Ok(notes.filter_map(Value::as_str).map(|note| format!("; {note}")).collect())
+    }
+
+    /// Whether executions in one process do what those in a process for each do; how many were put back. What they print goes nowhere:
+    /// an execution that writes to a file, as in [`check`](Trial::check), is not put back.
+    fn compare_ways(&self, status: i32) -> Result<String, Failure> {
+        // Not where the program runs, which may look around there.
+        let beside = scratch();
+        let told = |how: &[&str]| -> (Traces, Ways) {
+            let mut command = self.command(&[env!("CARGO_BIN_EXE_heisen"), "check", "--quiet"]);
+            command.args(["--strategy", "random", "--seed", "1", "--jobs", "1", "--executions", FEW]);
+            command.args(["--expect-exit", &status.to_string()]).args(tell_all(beside.path())).args(how);
+            self.append_program(command.arg("--"));
+            traces(beside.path(), &mut command)
+        };
+        let ((undone, ways), (forked, _)) = (told(&[]), told(&["--fork"]));
+        if forked.result["not_controlled"].to_string().contains("another process was started") {
+            return Ok(
+                "; not compared with a process for each, as when others end is not up to the schedule".into(),
+            );
+        }
+        if undone != forked {
+            return Err(format!("otherwise with a process for each: {}", undone.difference(&forked)));
+        }
+        Ok(format!("; as with a process for each, {} of {FEW} put back", ways.undone))
     }
 
     /// What must be the same.
