@@ -2,9 +2,8 @@
 
 mod common;
 
-use common::{Sandbox, soon, timeless};
+use common::{Sandbox, saved_executions, soon, timeless};
 use serde_json::Value;
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -58,14 +57,6 @@ fn send(signal: &str, pid: u32) {
 fn start(sandbox: &Sandbox, args: &[&str]) -> Child {
     let mut command = sandbox.plain_command(args);
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("heisen starts")
-}
-
-/// How many executions a saved search has done. It must be whole whenever one looks.
-fn saved_executions(file: &Path) -> u64 {
-    let Ok(bytes) = std::fs::read(file) else { return 0 };
-    let end = bytes.iter().position(|&byte| byte == b'\n').expect("the sum");
-    let saved: Value = serde_json::from_slice(&bytes[..end]).expect("a whole file");
-    saved["tally"]["executions"].as_u64().expect("a number")
 }
 
 #[test]
@@ -178,7 +169,8 @@ fn progress_is_told_on_a_terminal() {
     for (options, words) in [("--strategy dfs", " left, within a factor of "), ("--strategy random", "/s · ")]
     {
         let check = format!("{} check {options} --time 2s -- ./prog", env!("CARGO_BIN_EXE_heisen"));
-        let ran = common::run(&mut sandbox.shell(&format!("script -qefc '{check}' /dev/null </dev/null"))).expect(0);
+        let ran = common::run(&mut sandbox.shell(&format!("script -qefc '{check}' /dev/null </dev/null")))
+            .expect(0);
         let lines: Vec<&str> = ran.out.split("\r\x1b[K").filter(|line| line.contains(words)).collect();
         assert!(lines.len() >= 5, "{options}: {}", ran.out);
     }

@@ -441,9 +441,7 @@ fn a_sampling_search_that_is_interrupted_goes_on() {
         let both = ran.concat();
         let (_, saved) = both.split_once("--resume ").unwrap_or_else(|| panic!("{strategy:?}: {both}"));
         let saved = saved.split_whitespace().next().expect("a file");
-        let text = std::fs::read_to_string(directory.path().join(saved)).expect("the saved search");
-        let text: Value = serde_json::from_str(&text).expect("a saved search");
-        let before = text["tally"]["executions"].as_u64().expect("a number");
+        let before = common::saved_executions(&directory.path().join(saved));
         let json = check_json(directory.path(), &["--resume", saved, "--executions", "50", "--time", "60s"]);
         assert_eq!(json["executions"], before + 50, "{strategy:?}: {json:#}");
         assert_eq!(json["strategy"], strategy[0]);

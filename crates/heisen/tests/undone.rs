@@ -4,7 +4,7 @@ mod common;
 
 use common::stated::{Stated, each, examples, stated};
 use common::traces::{Traces, Ways, tell_all, traces};
-use common::{check_json, compile, heisen, scratch, timeless};
+use common::{check_json, compile, heisen, run, scratch, timeless};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -182,12 +182,10 @@ fn what_damages_the_runtime_is_run_by_forks() {
         check_json(directory.path(), &args),
         check_json(directory.path(), &[&["--fork"], &args[..]].concat()),
     ];
-    for (name, result) in [("in one process", &undone), ("by forks", &forked)] {
-        assert_eq!(
-            (&result["verdict"], &result["executions"]),
-            (&"clean".into(), &500.into()),
-            "{name}: {result:#}"
-        );
+    assert_eq!(forked["verdict"], "clean", "{forked:#}");
+    // One that crashed for that reason does not do so again, and is no finding.
+    for name in ["executions", "findings"] {
+        assert_eq!(undone[name], forked[name], "{undone:#}");
     }
 }
 
@@ -300,7 +298,7 @@ fn places_that_few_executions_change() {
 }
 
 /// The same where the next execution changes the place back: at the end of it, all is as it should be, and yet it has seen what
-/// it should not.
+/// it should not. Of samplers, which guess what is to be put back, that would not be noticed.
 #[test]
 fn places_that_an_execution_changes_and_the_next_changes_back() {
     let directory = scratch();
@@ -325,7 +323,7 @@ fn places_that_an_execution_changes_and_the_next_changes_back() {
     let program = compile(directory.path(), "p.c", text, &[]);
     let check = |how: &[&str]| {
         let mut command = heisen(directory.path());
-        command.args(["check", "--quiet", "--keep-going", "--strategy", "random", "--jobs", "1"]);
+        command.args(["check", "--quiet", "--keep-going", "--strategy", "dfs", "--jobs", "1"]);
         command.args(["--executions", "1000"]).args(tell_all(directory.path())).args(how);
         traces(directory.path(), command.arg("--").arg(&program)).0
     };
@@ -372,8 +370,9 @@ const RANDOM: [&str; 2] = ["--strategy", "random"];
 
 #[test]
 fn what_comes_before_the_first_choice_is_done_once() {
-    let strategies: [&[&str]; 8] = [
+    let strategies: [&[&str]; 9] = [
         &RANDOM,
+        &["--strategy", "surw"],
         &["--strategy", "pct"],
         &["--strategy", "fair-pct"],
         &["--strategy", "pos"],
@@ -392,13 +391,24 @@ fn what_comes_before_the_first_choice_is_done_once() {
     }
 }
 
+/// Policies that see every step know what was done before the first choice, of threads that had something to do by then, too: the
+/// first one takes locks alone, while the main thread waits for it.
 #[test]
-fn a_policy_that_sees_every_step_begins_at_main() {
-    let result = check_ahead("", "", &["--strategy", "surw"]);
-    assert_eq!((&result["verdict"], &result["ahead"]), (&"clean".into(), &0.into()), "{result:#}");
-    // One after the other, with others that do not.
-    let result = check_ahead("", "", &["--strategy", "portfolio"]);
-    assert_eq!(result["verdict"], "clean", "{result:#}");
+fn policies_that_see_every_step_begin_at_the_first_choice() {
+    let before = "pthread_t alone; pthread_create(&alone, 0, steps, 0); pthread_join(alone, 0); \
+                  for (int i = 0; i < 30; i++) { pthread_mutex_lock(&m); pthread_mutex_unlock(&m); }";
+    for strategy in ["surw", "directed", "portfolio"] {
+        for (before, after) in [(before, ""), ("", "assert(order != 0x5a);")] {
+            let result = check_ahead(before, after, &["--strategy", strategy, "--keep-going"]);
+            let (ahead, executions) = (result["ahead"].as_u64(), result["executions"].as_u64());
+            // One that fails is the last of its process, and many of those by directed tell all that they touch.
+            let least = if after.is_empty() && strategy != "directed" { 3 } else { 20 };
+            assert!(
+                ahead.expect("a number") > executions.expect("a number") / least,
+                "{strategy}: {result:#}"
+            );
+        }
+    }
 }
 
 /// What was mapped, opened, handled and blocked before the first choice is there at the beginning of each execution, and what is

@@ -155,6 +155,7 @@ pub fn resume(number: usize, followed: u32) {
     take_choices();
     R.next.set(R.next.get() + followed);
     slot().report.followed.store(followed, Relaxed);
+    watch_steps();
     set_alarm();
 }
 

@@ -72,7 +72,7 @@ impl<W> Turns<W> {
     }
 
     /// Of a search that was just read back: what was done before it was saved, and is not known any more.
-    pub fn to_do_again(&mut self) -> Again {
+    pub fn take_again(&mut self) -> Again {
         std::mem::take(&mut self.ahead)
     }
 

@@ -95,10 +95,10 @@ impl Search {
     }
 
     /// Of a search that was just read back: what was done before it was saved, and will be done again.
-    pub fn to_do_again(&mut self) -> Again {
+    pub fn take_again(&mut self) -> Again {
         match self {
-            Search::Dpor(dpor) => dpor.turns().to_do_again(),
-            Search::Bpor(bpor) => bpor.turns().to_do_again(),
+            Search::Dpor(dpor) => dpor.turns().take_again(),
+            Search::Bpor(bpor) => bpor.turns().take_again(),
             _ => Again::default(),
         }
     }

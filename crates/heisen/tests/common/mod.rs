@@ -155,6 +155,19 @@ pub fn processes_of(program: &Path) -> Vec<i32> {
     all_processes().filter(runs).collect()
 }
 
+/// A saved search; none if there is none. It must be whole whenever one looks.
+pub fn saved_search(file: &Path) -> Option<Value> {
+    let text = std::fs::read_to_string(file).ok()?;
+    let (search, _sum) = text.split_once('\n').expect("a whole file");
+    Some(serde_json::from_str(search).expect("a search"))
+}
+
+/// How many executions it has done; 0 if there is none.
+pub fn saved_executions(file: &Path) -> u64 {
+    let executions = |saved: Value| saved["tally"]["executions"].as_u64().expect("a number");
+    saved_search(file).map_or(0, executions)
+}
+
 /// Whether `condition` comes true within a few seconds.
 pub fn soon(condition: impl Fn() -> bool) -> bool {
     let start = Instant::now();

@@ -1,6 +1,6 @@
 //! All that a check tells of its executions, so that two checks can be compared.
 
-use super::{run, timeless};
+use super::{run, saved_search, timeless};
 use serde_json::Value;
 use std::ffi::OsString;
 use std::path::Path;
@@ -61,14 +61,12 @@ pub fn tell_all(directory: &Path) -> Vec<OsString> {
 pub fn traces(directory: &Path, command: &mut Command) -> (Traces, Ways) {
     let ran = run(command);
     assert!(ran.code == 0 || ran.code == 1, "{command:?}: {} {}", ran.out, ran.err);
-    let read = |name: &str| -> Value {
-        let text = std::fs::read_to_string(directory.join(name)).expect("a file that heisen has written");
-        serde_json::from_str(&text).expect("JSON")
-    };
-    let result = read(RESULT);
+    let text = std::fs::read_to_string(directory.join(RESULT)).expect("a result");
+    let result: Value = serde_json::from_str(&text).expect("JSON");
+    let search = saved_search(&directory.join(SEARCH)).expect("a search");
     let number = |field: &str| result[field].as_u64().expect("a number");
     let ways = Ways { executions: number("executions"), undone: number("undone"), ahead: number("ahead") };
-    (Traces { result: timeless(result), search: comparable(read(SEARCH)) }, ways)
+    (Traces { result: timeless(result), search: comparable(search) }, ways)
 }
 
 const RESULT: &str = "result.json";

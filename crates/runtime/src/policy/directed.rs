@@ -28,9 +28,20 @@ struct Held {
     past: Cell<bool>,
 }
 
+/// What was touched before the first choice, and by whom.
+struct Early {
+    touches: [Cell<(u16, u8, u64)>; MOST_EARLY],
+    /// How many; more than there is room for, if that was not enough.
+    count: Cell<usize>,
+}
+
+/// A program has hardly come to anything by then that another thread does, too.
+const MOST_EARLY: usize = 1 << 10;
+
 struct Directed {
     holds: [Held; MAX_HOLDS],
     count: Cell<usize>,
+    early: Early,
 }
 
 // SAFETY: as for `sched::S`.
@@ -56,8 +67,8 @@ impl Deed {
         self.done.set(0);
     }
 
-    fn touched(&self, op: u8, object: u64) {
-        if self.thread.get() == me() && self.op.get() == op && self.object.get() == object {
+    fn touched(&self, number: usize, op: u8, object: u64) {
+        if self.thread.get() == number && self.op.get() == op && self.object.get() == object {
             self.done.set(self.done.get() + 1);
         }
     }
@@ -102,6 +113,7 @@ impl Held {
 static D: Directed = Directed {
     holds: [const { Held { at: Deed::none(), until: Deed::none(), past: Cell::new(false) } }; MAX_HOLDS],
     count: Cell::new(0),
+    early: Early { touches: [const { Cell::new((0, 0, 0)) }; MOST_EARLY], count: Cell::new(0) },
 };
 
 fn holds() -> &'static [Held] {
@@ -115,12 +127,30 @@ pub fn begin(wanted: &[Hold]) {
         held.until.set(&wanted.until);
         held.past.set(wanted.past.load(Relaxed) != 0);
     }
+    for (number, op, object) in D.early.touches.iter().take(D.early.count.get()).map(Cell::get) {
+        touched(number.into(), op, object);
+    }
 }
 
-pub fn touched(op: u8, object: u64) {
+/// The running thread touches something before the first choice.
+pub fn follow(op: u8, object: u64) {
+    let count = D.early.count.get();
+    if let Some(early) = D.early.touches.get(count) {
+        early.set((me() as u16, op, object));
+    }
+    D.early.count.set((count + 1).min(MOST_EARLY + 1));
+}
+
+/// Whether all of that is known.
+pub fn has_followed() -> bool {
+    D.early.count.get() <= MOST_EARLY
+}
+
+/// A thread touches something.
+pub fn touched(number: usize, op: u8, object: u64) {
     for held in holds() {
-        held.at.touched(op, object);
-        held.until.touched(op, object);
+        held.at.touched(number, op, object);
+        held.until.touched(number, op, object);
     }
 }
 

@@ -18,6 +18,7 @@ use crate::{script, sleep};
 use core::cell::Cell;
 use core::sync::atomic::Ordering::Relaxed;
 use heisen_trace::DecisionKind;
+use heisen_trace::hash::PARTS;
 use heisen_wire::{Expected, Hold, policy};
 use random::below;
 
@@ -27,12 +28,19 @@ struct Policy {
     parameter: Cell<u32>,
     /// One in how many spurious wake-ups or faults happens in this execution; 0 if that is not decided yet.
     rarity: Cell<u64>,
+    /// Whether what is done is kept for executions that begin later than this one; see [`follow`].
+    follows: Cell<bool>,
 }
 
 // SAFETY: as for `sched::S`.
 unsafe impl Sync for Policy {}
 
-static P: Policy = Policy { kind: Cell::new(policy::DEFAULT), parameter: Cell::new(0), rarity: Cell::new(0) };
+static P: Policy = Policy {
+    kind: Cell::new(policy::DEFAULT),
+    parameter: Cell::new(0),
+    rarity: Cell::new(0),
+    follows: Cell::new(false),
+};
 
 /// What the policies keep of a thread. All zeros is a thread that nothing is known of.
 #[derive(Debug)]
@@ -48,6 +56,8 @@ pub struct Mark {
     weight: Cell<u64>,
     /// SURW: events that it came to.
     events: Cell<u32>,
+    /// SURW: events that it came to before the first choice, if they counted for this part of the objects.
+    early: [Cell<u32>; 1 + PARTS as usize],
 }
 
 impl Mark {
@@ -59,6 +69,7 @@ impl Mark {
             place: Cell::new(0),
             weight: Cell::new(0),
             events: Cell::new(0),
+            early: [const { Cell::new(0) }; 1 + PARTS as usize],
         }
     }
 }
@@ -87,16 +98,35 @@ pub fn begin(plan: &heisen_wire::Plan, expected: &'static [Expected], holds: &[H
     for (number, _) in threads() {
         created(number);
     }
+    if kind == policy::SURW {
+        surw::catch_up();
+    }
+}
+
+/// Others may begin where the execution that runs comes to its first choice, whatever their policies: what those have to know
+/// that see every step is kept from here on, or no longer.
+pub fn follow(follows: bool) {
+    P.follows.set(follows);
+}
+
+/// Whether all that was done before the first choice was kept, for the policy of a plan.
+pub fn has_followed(plan: &heisen_wire::Plan) -> bool {
+    plan.policy.load(Relaxed) != policy::DIRECTED || directed::has_followed()
 }
 
 /// Whether [`stepped`] has to be called at every step.
 pub fn watches() -> bool {
-    P.kind.get() == policy::SURW
+    P.kind.get() == policy::SURW || P.follows.get()
 }
 
 /// The running thread has come to a scheduling point.
 pub fn stepped(number: usize) {
-    surw::stepped(number);
+    if P.follows.get() {
+        surw::follow(number);
+    }
+    if P.kind.get() == policy::SURW {
+        surw::stepped(number);
+    }
 }
 
 /// A thread was created.
@@ -111,8 +141,11 @@ pub fn created(number: usize) {
 
 /// The running thread touches something, as [`touch`](crate::touch) tells it.
 pub fn touched(op: u8, object: u64) {
+    if P.follows.get() {
+        directed::follow(op, object);
+    }
     if P.kind.get() == policy::DIRECTED {
-        directed::touched(op, object);
+        directed::touched(me(), op, object);
     }
 }
 

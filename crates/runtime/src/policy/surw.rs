@@ -17,7 +17,7 @@ use super::random::{below, below_any};
 use crate::bits::Bits;
 use crate::choose::Choices;
 use crate::report;
-use crate::sched::{NONE, Thread, is_candidate, thread as get};
+use crate::sched::{NONE, Thread, is_candidate, thread as get, threads};
 use core::cell::Cell;
 use core::sync::atomic::Ordering::Relaxed;
 use heisen_trace::{Op, hash};
@@ -104,11 +104,49 @@ fn arrive(number: usize, t: &Thread) {
 /// Whether what a thread is about to do counts.
 fn counts(t: &Thread) -> bool {
     match W.part.get() {
-        0 => !matches!(t.op(), Op::Start | Op::Create | Op::Join | Op::End),
-        part => match object(t) {
-            0 => false,
-            object => hash::part(object as u64) == part,
-        },
+        0 => is_event(t),
+        part => part_of(t) == Some(part),
+    }
+}
+
+/// Whether it counts where all objects do.
+fn is_event(t: &Thread) -> bool {
+    !matches!(t.op(), Op::Start | Op::Create | Op::Join | Op::End)
+}
+
+/// The part of the objects for which it counts.
+fn part_of(t: &Thread) -> Option<u32> {
+    match object(t) {
+        0 => None,
+        object => Some(hash::part(object as u64)),
+    }
+}
+
+/// A thread comes to what it is about to do, before the first choice: it is counted for all parts.
+pub fn follow(number: usize) {
+    let t = get(number);
+    let all = is_event(t).then_some(0);
+    for part in [all, part_of(t)].into_iter().flatten() {
+        let early = &t.mark.early[part as usize];
+        early.set(early.get() + 1);
+    }
+}
+
+/// An execution begins: what was done before, in another one, is as if it had been done in this. Nobody was chosen then.
+pub fn catch_up() {
+    for (number, t) in threads() {
+        let events = t.mark.early[W.part.get() as usize].get();
+        if events == 0 {
+            continue;
+        }
+        // The last is what it is about to do, if that counts.
+        let is_next = counts(t);
+        t.mark.events.set(events);
+        t.mark.weight.set(t.mark.weight.get().saturating_sub(u64::from(events - u32::from(is_next))));
+        if is_next {
+            W.counting.add(number);
+        }
+        report::counted(number, t.parent.get(), t.child.get(), events);
     }
 }
 

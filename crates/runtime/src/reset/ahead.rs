@@ -11,24 +11,29 @@
 //! What is told of an execution must be what it would be if it had been run from its beginning. So what was told so far
 //! is kept and told again, and the plan is taken over as at the beginning, but for the overrides that were followed. Where that does
 //! not give the same, the runner ends, and the zygote forks another one, which begins at `main`: a plan that asks for something else to
-//! be told, or that has another budget; a policy that has to see every step; other overrides before the choice.
+//! be told, or that has another budget; other overrides before the choice. Policies that see every step are told what was done
+//! before the choice, which is kept for that (`policy::follow`).
 
 use super::{Control, calls, control};
 use crate::sched::{S, me, thread};
-use crate::{fibers, report, sleep, touch};
+use crate::{fibers, policy, report, sleep, touch};
 use core::cell::Cell;
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicBool, AtomicU32};
 use heisen_trace::hash;
-use heisen_wire::{Override, Plan, Report, WORTH, Wire, flag, policy};
+use heisen_wire::{Override, Plan, Report, WORTH, Wire, flag};
 
-/// So many executions are run from `main` first: saving the program again must be worth while.
+/// So many executions are run from `main` first: saving the program again must be worth while. If another runner was moved ahead,
+/// it has been, and there are fewer.
 const AFTER: u32 = 64;
+const AFTER_OTHERS: u32 = 8;
 /// Most of the log that is told again, and the memory for it.
 const MAX_LOG: usize = 1 << 16;
 pub const LOG_SIZE: usize = MAX_LOG * size_of::<[u64; 2]>();
-/// So often a runner may end because of a plan that does not fit, until none is moved ahead any more by itself.
+/// So often a runner may end because of a plan that does not fit, besides once in so many executions, until none is moved ahead any
+/// more by itself.
 const MOST_MISFITS: u32 = 8;
+const OF_EACH: u32 = 200;
 
 /// Whether the execution that runs may still be moved ahead of. Lies in the program's memory, so it is put back.
 static MAY: AtomicBool = AtomicBool::new(false);
@@ -105,18 +110,20 @@ fn before(overrides: &[Override], step: u32) -> (u32, u64) {
 pub fn begin(c: &Control, wire: &Wire) {
     let parting = wire.parting.load(Relaxed);
     let told = parting != 0 && c.resets.get() == 0;
-    let by_itself = c.resets.get() >= AFTER && wire.misfits.load(Relaxed) < MOST_MISFITS;
-    may_move(c, wire, if told { parting } else { 0 }, told || by_itself);
+    let misfits = wire.misfits.load(Relaxed);
+    let few = misfits < MOST_MISFITS + wire.resets.load(Relaxed) / OF_EACH;
+    let by_itself = few && c.resets.get() >= if misfits == 0 { AFTER } else { AFTER_OTHERS };
+    may_move(wire, if told { parting } else { 0 }, told || by_itself);
     c.ahead.stacks[0].set(c.ahead.stacks[1].replace(0));
 }
 
 /// The execution that begins may be moved ahead of, to this step; if it did not begin in memory that is not verified.
-fn may_move(c: &Control, wire: &Wire, to: u32, may: bool) {
-    let plan = &wire.slots[c.slot.get()].plan;
-    let may = may && wire.unverified.load(Relaxed) == 0 && sees_no_step(plan);
+fn may_move(wire: &Wire, to: u32, may: bool) {
+    let may = may && wire.unverified.load(Relaxed) == 0;
     MAY.store(may, Relaxed);
     TO.store(to, Relaxed);
     if may {
+        policy::follow(true);
         // Others may ask for states, if this one does not.
         report::look_at_states(true);
     }
@@ -143,6 +150,7 @@ fn reach(step: u32) {
         return;
     }
     MAY.store(false, Relaxed);
+    policy::follow(false);
     let (c, wire) = (control(), report::wire());
     let plan = &wire.slots[c.slot.get()].plan;
     let told = report::so_far();
@@ -169,7 +177,7 @@ fn reach(step: u32) {
         super::begins(c, wire);
         return;
     }
-    match c.snapshot.take() {
+    match c.snapshot.take(c.context.rsp.get()) {
         Ok(()) => c.selector.store(calls::SEEN, Relaxed),
         Err(why) => {
             wire.misfits.store(wire.misfits.load(Relaxed) + 1, Relaxed);
@@ -179,16 +187,11 @@ fn reach(step: u32) {
     report::resume(c.slot.get(), before.0);
 }
 
-/// Whether a policy need not know what was done before the choice.
-fn sees_no_step(plan: &Plan) -> bool {
-    !matches!(plan.policy.load(Relaxed), policy::SURW | policy::DIRECTED)
-}
-
 /// Whether nothing was told that is not kept.
 fn is_little(told: &Report) -> bool {
     let others = [&told.events, &told.end, &told.misuse, &told.panic_thread, &told.diverged, &told.text];
-    let more = [&told.conflicts, &told.counted];
-    others.iter().chain(&more).all(|field| field.load(Relaxed) == 0)
+    others.iter().all(|field| field.load(Relaxed) == 0)
+        && told.conflicts.load(Relaxed) == 0
         && told.decisions.load(Relaxed) as usize <= MAX_LOG
 }
 
@@ -243,11 +246,11 @@ impl Ahead {
         // Choices before that, if there were any, were made by what the plan fixes and by default.
         let last = overrides.last().map_or(0, |planned| planned.step.load(Relaxed));
         let sleeps = plan.sleepers.load(Relaxed) != 0;
-        let by_default = plan.policy.load(Relaxed) == policy::DEFAULT && !sleeps;
+        let by_default = plan.policy.load(Relaxed) == heisen_wire::policy::DEFAULT && !sleeps;
         let fixed = !self.was_told() || by_default || last >= choice;
         let wakes = !sleeps || !self.was_told() || plan.sleep_from.load(Relaxed) >= choice;
         Asked::by(plan) == self.asked.get()
-            && sees_no_step(plan)
+            && policy::has_followed(plan)
             && fixed
             && wakes
             && before(overrides, choice) == self.followed.get()
@@ -269,6 +272,6 @@ impl Ahead {
         let parting = wire.parting.load(Relaxed);
         let more = u64::from(parting.saturating_sub(self.choice.get()));
         let worth = more * u64::from(wire.slots_wanted.load(Relaxed)) >= WORTH;
-        may_move(control(), wire, parting, number == 0 && worth);
+        may_move(wire, parting, number == 0 && worth);
     }
 }

@@ -27,12 +27,13 @@ mod snapshot;
 pub use ahead::{at_choice, awaits_choice};
 pub use handlers::registered;
 
+use crate::sched::S;
 use crate::{report, sys};
 use core::arch::{asm, naked_asm};
 use core::cell::Cell;
 use core::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 use core::sync::atomic::{AtomicBool, AtomicU8};
-use heisen_wire::{MAX_DECISIONS, Wire, flag, runner, turn};
+use heisen_wire::{MAX_DECISIONS, Wire, end, flag, policy, runner, turn};
 
 /// Where the runner's memory is, and how it is laid out.
 const BASE: usize = 0x0e00_0000_0000;
@@ -228,7 +229,7 @@ fn begin(wire: &Wire, first: usize, decisions: u32) {
     }
     // SAFETY: saves the registers of this very frame, which is there whenever it is gone back to, as memory is what it was.
     if unsafe { save_context(&raw const c.context) } == 0 {
-        if let Err(why) = c.snapshot.take() {
+        if let Err(why) = c.snapshot.take(c.context.rsp.get()) {
             refuse(wire, why);
         }
         if !c.calls.watch(&c.selector) {
@@ -368,10 +369,16 @@ fn put_back(c: &Control, wire: &Wire, number: usize, ends: bool) -> bool {
     wire.careful.store(careful.saturating_sub(1), Relaxed);
     let mut unverified = wire.unverified.load(Relaxed);
     // Care now does not help those before, so what was guessed is verified first.
-    if c.snapshot.put_back(unverified == 0 && (thorough || careful != 0)) {
+    let slot = &wire.slots[number];
+    // One that ends in the middle of something leaves things behind that others do not.
+    let exits = slot.report.end.load(Relaxed) == end::EXIT && slot.status.load(Relaxed) == 0;
+    let unusual = !exits || S.live.get() > 1;
+    // The searches that show something in the end go by the default where they fix nothing.
+    let exact = slot.plan.policy.load(Relaxed) == policy::DEFAULT;
+    if c.snapshot.put_back(unverified == 0 && (thorough || careful != 0), exact) {
         unverified += 1;
     }
-    let verify = ends || thorough || unverified >= c.trusted.get().max(VERIFIED);
+    let verify = ends || thorough || unusual || unverified >= c.trusted.get().max(VERIFIED);
     let good = unverified == 0 || !verify || c.snapshot.verify();
     if verify && unverified != 0 {
         c.trusted.set(if good { c.trusted.get().max(2 * unverified) } else { VERIFIED });

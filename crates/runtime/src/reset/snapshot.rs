@@ -7,12 +7,16 @@
 //!
 //! Of a hot page most stays as it was, and an execution writes to the same places as others before. So a page is compared line by
 //! line, and put back where it has changed, for some executions only; from then on only those [`lines`](Snapshot::lines) are put back
-//! that were ever seen to change. That is a guess, which [`Snapshot::verify`] checks every now and then.
+//! that were ever seen to change. That is a guess, which [`Snapshot::verify`] checks every now and then. It does not find out where
+//! an execution changes more, and one after it, which has seen that, changes it back. So nothing is guessed where a search has
+//! something to show in the end, as it takes three times as long for a small program otherwise; but for what is on a stack beyond where
+//! it ends, which no program may look at.
 //!
 //! What the kernel itself writes on behalf of the program it
 //! would refuse to write there: [`calls`](super::calls) sees every call and makes its buffers hot before.
 
-use crate::{report, sys};
+use crate::sched::{me, threads};
+use crate::{fibers, report, sys};
 use core::arch::asm;
 use core::arch::x86_64::{__m128i, _mm_cmpeq_epi8, _mm_load_si128, _mm_movemask_epi8, _mm_store_si128};
 use core::cell::Cell;
@@ -26,6 +30,9 @@ const MAX_PAGES: usize = 1 << 15;
 const TABLE: usize = 2 * MAX_PAGES;
 const MAX_REGIONS: usize = 256;
 const MAX_HIDDEN: usize = 16;
+const MAX_UNUSED: usize = 256;
+/// Below its end, a function may use so much of the stack.
+const RED_ZONE: usize = 128;
 /// Most pages that are put back each time; with more it is not worth while.
 const MAX_HOT: usize = 2048;
 /// Regions beyond this size are none of an ordinary program.
@@ -62,11 +69,16 @@ pub struct Snapshot {
     hot: [Cell<(usize, usize)>; MAX_HOT],
     /// How often in a row each of them was found to be as it was; [`NEVER`] if it cannot be protected.
     idle: [Cell<u8>; MAX_HOT],
+    /// Whether each is of the unused part of a stack.
+    unused: [Cell<bool>; MAX_HOT],
     /// The lines of each that were seen to change.
     lines: [Cell<u64>; MAX_HOT],
     /// After how many executions each was compared as a whole, up to [`LEARNT`].
     compared: [Cell<u8>; MAX_HOT],
     hot_count: Cell<usize>,
+    /// The parts of stacks that are not used at the beginning of an execution, from where to where.
+    stacks: [Cell<(usize, usize)>; MAX_UNUSED],
+    stacks_count: Cell<usize>,
     /// What the program has unmapped since, from where to where.
     hidden: [Cell<(usize, usize)>; MAX_HIDDEN],
     hidden_count: Cell<usize>,
@@ -89,8 +101,9 @@ fn slot_of(number: usize) -> usize {
 }
 
 impl Snapshot {
-    /// Saves all that can be written, but for what is the runner's own, and protects it.
-    pub fn take(&self) -> Result<(), u32> {
+    /// Saves all that can be written, but for what is the runner's own, and protects it. The stack of the running thread ends
+    /// at `end`.
+    pub fn take(&self, end: usize) -> Result<(), u32> {
         let mut error = None;
         sys::each_mapping(|from, to, rights, name| {
             let ours = from >= super::BASE && to <= super::HANDLERS + super::HANDLERS_SIZE;
@@ -101,6 +114,8 @@ impl Snapshot {
         if let Some(error) = error {
             return Err(error);
         }
+        // Before anything is saved, as it writes to the stack itself.
+        self.note_unused(end);
         for region in &self.regions[..self.count.get()] {
             let mut room = true;
             sys::each_touched_page(region.from.get(), region.to.get(), |from, _| {
@@ -111,7 +126,7 @@ impl Snapshot {
                 return Err(runner::TOO_LARGE);
             }
         }
-        let kernels = crate::fibers::rseq_area().map_or(0, |at| at & !(PAGE - 1));
+        let kernels = fibers::rseq_area().map_or(0, |at| at & !(PAGE - 1));
         if kernels != 0 {
             self.make_hot(kernels, false);
         }
@@ -126,6 +141,32 @@ impl Snapshot {
             }
         }
         Ok(())
+    }
+
+    /// Notes which parts of stacks are not used now: below where those of threads end, and all of those that are spare.
+    fn note_unused(&self, end: usize) {
+        let main =
+            self.regions[..self.count.get()].iter().find(|region| region.from.get() == self.stack.get());
+        let main_end = main.map_or(0, |region| region.to.get());
+        let used = threads().filter(|(_, t)| !t.ended.get() && !t.stack_foreign.get());
+        let used = used.filter_map(|(number, t)| {
+            let at = if number == me() { end } else { t.sp.get() };
+            let stack = match number {
+                0 => self.stack.get().saturating_sub(GROWTH)..main_end,
+                _ => t.stack.get()..t.stack.get() + t.guard_size.get() + t.stack_size.get(),
+            };
+            stack.contains(&at).then(|| (stack.start, (at - RED_ZONE) & !(PAGE - 1)))
+        });
+        self.stacks_count.set(0);
+        for (place, part) in self.stacks.iter().zip(used.chain(fibers::spare_stacks())) {
+            place.set(part);
+            self.stacks_count.set(self.stacks_count.get() + 1);
+        }
+    }
+
+    fn is_unused(&self, page: usize) -> bool {
+        let mut stacks = self.stacks[..self.stacks_count.get()].iter();
+        stacks.any(|part| (part.get().0..part.get().1).contains(&page))
     }
 
     fn add(&self, from: usize, to: usize, rights: &[u8], name: &[u8]) -> Result<(), u32> {
@@ -242,6 +283,8 @@ impl Snapshot {
         }
         self.hot[count].set((page, self.find(page).unwrap_or(0)));
         self.idle[count].set(if writable { 0 } else { NEVER });
+        // The page of the kernel is none of them, and at this moment, the stack must stay as it was saved.
+        self.unused[count].set(writable && self.is_unused(page));
         self.lines[count].set(0);
         self.compared[count].set(0);
         self.hot_count.set(count + 1);
@@ -344,12 +387,15 @@ impl Snapshot {
         self.hot_count.get() < MAX_HOT
     }
 
-    /// Puts all memory back as it was, or guesses where not told to be careful; whether anything was guessed.
-    pub fn put_back(&self, careful: bool) -> bool {
+    /// Puts all memory back as it was, or guesses where not told to be careful, if `exact` only for the unused parts of stacks;
+    /// whether anything was guessed.
+    pub fn put_back(&self, careful: bool, exact: bool) -> bool {
         let mut guessed = false;
         self.around_rseq(|index| {
             let (page, saved) = self.hot[index].get();
-            if careful || self.compared[index].get() < LEARNT {
+            if exact && !self.unused[index].get() {
+                copy(page, or_zeros(saved));
+            } else if careful || self.compared[index].get() < LEARNT {
                 self.compared[index].set(self.compared[index].get().saturating_add(1).min(LEARNT));
                 self.lines[index].set(self.lines[index].get() | put_back_changes(page, saved));
             } else {
@@ -377,7 +423,7 @@ impl Snapshot {
 
     /// Puts each hot page back, but for what the kernel writes there, and does not like others to.
     fn around_rseq(&self, mut put_back: impl FnMut(usize)) {
-        let rseq = crate::fibers::rseq_area();
+        let rseq = fibers::rseq_area();
         let kept = rseq.map(read_words);
         if let Some(at) = rseq {
             // As it was when the page was saved, so that it is no change.
@@ -397,7 +443,7 @@ impl Snapshot {
 
     /// After a careful [`put_back`](Snapshot::put_back): whether really all memory is what it was, hot or not.
     pub fn is_whole(&self) -> bool {
-        self.is_as_it_was(crate::fibers::rseq_area().unwrap_or(0))
+        self.is_as_it_was(fibers::rseq_area().unwrap_or(0))
     }
 
     /// After an execution, before memory is put back: protects pages again that have not changed for some time.
@@ -420,6 +466,7 @@ impl Snapshot {
                 self.hot_count.set(last);
                 self.hot[index].set(self.hot[last].get());
                 idle.set(self.idle[last].get());
+                self.unused[index].set(self.unused[last].get());
                 self.lines[index].set(self.lines[last].get());
                 self.compared[index].set(self.compared[last].get());
             }
