@@ -20,7 +20,7 @@ use crate::along::{self, Todo};
 use crate::blocks::Blocks;
 use crate::in_turn::{self, InTurn, Pick, Turns};
 use crate::relation::{Event, Events};
-use crate::{Status, Strategy, Touches};
+use crate::{Halt, Status, Strategy, Touches};
 use heisen_trace::{Execution, Plan};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -159,6 +159,13 @@ impl InTurn for Bpor {
         self.advance()
     }
 
+    fn start_over(&mut self) {
+        self.path.clear();
+        self.classes.clear();
+        self.beyond = 0;
+        self.turns.forget();
+    }
+
     fn advance(&mut self) -> Option<Pick<Way>> {
         loop {
             let depth = self.path.len().checked_sub(1)?;
@@ -184,11 +191,17 @@ impl Strategy for Bpor {
 
     fn done(&mut self, plan: &Plan, execution: &Execution) {
         assert!(self.turns.ledger.is_out(plan), "a plan was given back that is not out");
-        in_turn::done(self, plan, execution);
+        if !self.turns.is_stale(plan, execution) {
+            in_turn::done(self, plan, execution);
+        }
     }
 
     fn give_back_unrun(&mut self, plan: &Plan) {
         self.turns.ledger.give_back(plan);
+    }
+
+    fn heed(&mut self, halt: Halt) {
+        self.turns.halt = halt;
     }
 
     fn needs_decisions(&self) -> bool {

@@ -27,18 +27,23 @@
 //! *The end of the process* depends on all events: threads that could still go on are tried before it. What threads wait
 //! for in vain at the end is treated as an event.
 //!
+//! *Barriers.* Arrivals commute as long as no more threads meet at a barrier than it is made for. The first execution in which
+//! more do makes the search start over, with arrivals that do not commute (`relation`).
+//!
 //! *Several at a time.* Executions are taken in depth-first order, however many plans are out. Plans that come later in that
 //! order are handed out early if nothing that is found until then can change them, and their executions kept.
 
 use crate::along::{self, Todo};
 use crate::in_turn::{self, InTurn, Pick, Turns};
-use crate::relation::{Event, Events, Footprint, Outcome};
+use crate::relation::{Clocks, Event, Events, Footprint, Outcome};
 use crate::reversal::Races;
+use crate::sequence::Sequence;
 use crate::wakeup::{self, Branch, Step};
-use crate::{Status, Strategy, Touches};
+use crate::{Halt, Status, Strategy, Touches};
 use heisen_trace::plan::Touches as Asleep;
 use heisen_trace::{Execution, Override, Plan, Sleep, Sleeper};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 /// Dynamic partial order reduction.
@@ -48,8 +53,6 @@ pub struct Dpor {
     /// The states that the execution in hand went through, but for those that nothing is left to try from.
     path: Vec<Node>,
     turns: Turns<Way>,
-    /// Plans that were out when the search started over.
-    stale: Vec<Plan>,
     /// The places in the code, where executions tell them, of accesses that took part in a race that can be reversed.
     #[serde(default)]
     raced: BTreeSet<u64>,
@@ -115,15 +118,15 @@ impl Node {
     }
 }
 
-/// Those that still sleep after an event.
-fn still_asleep(sleep: &[Footprint], event: &Footprint) -> Vec<Footprint> {
-    sleep.iter().filter(|q| !event.precedes(q)).cloned().collect()
+/// An event wakes those that depend on it.
+fn wake(sleep: &mut Vec<Footprint>, event: &Footprint) {
+    sleep.retain(|q| !event.precedes(q));
 }
 
 impl Dpor {
     fn new(variant: Variant) -> Dpor {
         let (turns, raced) = (Turns::default(), BTreeSet::new());
-        Dpor { variant, path: vec![], turns, stale: vec![], raced, classes: 0, blocked: 0 }
+        Dpor { variant, path: vec![], turns, raced, classes: 0, blocked: 0 }
     }
 
     /// The places in the code of accesses whose order with others was, or will be, reversed, where executions tell places.
@@ -144,16 +147,6 @@ impl Dpor {
     /// Depth-first search with sleep sets.
     pub fn sleeping() -> Dpor {
         Dpor::new(Variant::Sleeping)
-    }
-
-    /// Starts again. What was run until now was in vain.
-    fn start_over(&mut self) -> Pick<Way> {
-        self.path.clear();
-        self.classes = 0;
-        self.turns.forget_early();
-        self.stale = self.turns.ledger.unfinished();
-        self.blocked = self.turns.ledger.status().executions;
-        Pick::first()
     }
 
     /// Makes the path that of an execution. Tells the event at which a thread goes on that sleeps, if there is one: all from
@@ -192,7 +185,7 @@ impl Dpor {
                 node.outcomes = along::other_outcomes(event, 0);
                 self.path.push(node);
             }
-            sleep = still_asleep(&sleep, foot);
+            wake(&mut sleep, foot);
         }
         None
     }
@@ -201,22 +194,26 @@ impl Dpor {
     fn reverse_races(&mut self, events: &Events) {
         let races = Races::new(events);
         for race in races.all() {
-            self.raced.extend([race.first, race.second].iter().flat_map(|&event| events.places(event)));
+            let pair = [race.first, race.second];
+            // Sections are ordered as a whole, whatever they access.
+            if !pair.iter().all(|&event| races.foot(event).begins_section()) {
+                self.raced.extend(pair.iter().flat_map(|&event| events.places(event)));
+            }
             let node = &mut self.path[race.first];
             if self.variant == Variant::Optimal {
                 let sequence = races.reversal(&race, events.events.len());
-                if !node.sleep.iter().any(|q| wakeup::covers(q, &sequence)) {
+                if !node.sleep.iter().any(|q| sequence.is_covered_by(q)) {
                     wakeup::insert(&mut node.branches, sequence);
                 }
             } else {
                 let sequence = races.reversal(&race, race.second.min(events.events.len()));
-                let first_of = |thread| sequence.iter().position(|s| s.foot.thread == thread);
-                let explored = |q: &Footprint| first_of(q.thread).is_some() && wakeup::covers(q, &sequence);
+                let explored =
+                    |q: &Footprint| sequence.first_of(q.thread).is_some() && sequence.is_covered_by(q);
                 let waits = |b: &Branch| {
-                    first_of(b.step.foot.thread).is_some_and(|at| wakeup::initial(at, &sequence))
+                    sequence.first_of(b.step.foot.thread).is_some_and(|at| sequence.is_initial(at))
                 };
                 if !node.sleep.iter().any(explored) && !node.branches.iter().any(waits) {
-                    node.branches.push(Branch::unknown(sequence[0].foot.thread));
+                    node.branches.extend(sequence.first_thread().map(Branch::unknown));
                 }
             }
         }
@@ -237,22 +234,28 @@ impl Dpor {
     }
 
     /// The plan for steps of others from a state at which so many sleep.
-    fn plan_of_steps(&self, depth: usize, steps: &[(Step, Vec<Branch>)], sleep: &[Footprint]) -> Plan {
+    fn plan_of_steps<'a>(
+        &self,
+        depth: usize,
+        steps: impl Iterator<Item = &'a Step>,
+        sleep: &[Footprint],
+    ) -> Plan {
         let node = &self.path[depth];
         let mut plan = self.plan_to(depth);
         let mut sleep = sleep.to_vec();
-        for (step, (at, (next, _))) in (node.event.step..).zip(steps.iter().enumerate()) {
+        let mut steps = (node.event.step..).zip(steps).enumerate().peekable();
+        while let Some((at, (step, next))) = steps.next() {
             if at == 0 {
                 along::add_other_thread(&mut plan, &node.event, next.foot.thread);
             } else {
                 plan.overrides.push(Override::thread(step, next.foot.thread));
                 plan.expect = 0;
             }
-            let last = at + 1 == steps.len();
-            if last && (next.foot.all || !still_asleep(&sleep, &next.foot).is_empty()) {
+            let last = steps.peek().is_none();
+            if last && (next.foot.all || sleep.iter().any(|q| !next.foot.precedes(q))) {
                 plan.sleep = asleep(step, &sleep);
             }
-            sleep = still_asleep(&sleep, &next.foot);
+            wake(&mut sleep, &next.foot);
         }
         plan
     }
@@ -297,7 +300,7 @@ impl InTurn for Dpor {
                 self.path[depth].outcomes[at].out = true;
                 return Some(plan);
             }
-            if !node.outcomes.is_empty() {
+            if !node.outcomes.is_empty() || node.branches.iter().all(|branch| branch.out) {
                 continue;
             }
             let mut sleep = node.sleep.clone();
@@ -313,7 +316,7 @@ impl InTurn for Dpor {
                     continue;
                 }
                 if !branch.out {
-                    let plan = self.plan_of_steps(depth, &branch.clone().into_first(), &sleep);
+                    let plan = self.plan_of_steps(depth, branch.first(), &sleep);
                     self.path[depth].branches[at].out = true;
                     return Some(plan);
                 }
@@ -352,7 +355,8 @@ impl InTurn for Dpor {
         if self.variant == Variant::Optimal && events.events.iter().any(|e| !e.outcomes.is_empty()) {
             self.variant = Variant::Source;
             if !self.path.is_empty() {
-                return Some(self.start_over());
+                self.start_over();
+                return Some(Pick::first());
             }
         }
         let first_new = self.path.len();
@@ -380,18 +384,28 @@ impl InTurn for Dpor {
             && node.event.foot.all
         {
             // With the end behind it, so that nobody sleeps any more after that.
-            let foot = node.event.foot.clone();
-            let end = Step { foot, sure: false, perhaps: true };
+            let end = node.event.foot.clone();
+            let no_events = Clocks::new([].iter());
             for thread in node.event.candidates.clone() {
                 if thread == node.event.thread() || node.sleeps(thread) {
                 } else if self.variant == Variant::Optimal {
-                    wakeup::insert(&mut node.branches, vec![Branch::unknown(thread).step, end.clone()]);
+                    let mut sequence = Sequence::new(&no_events);
+                    sequence.push_moved(Cow::Owned(Footprint::unknown(thread)), false);
+                    sequence.push_moved(Cow::Borrowed(&end), true);
+                    wakeup::insert(&mut node.branches, sequence);
                 } else {
                     node.add_unknown(thread);
                 }
             }
         }
         self.advance()
+    }
+
+    fn start_over(&mut self) {
+        self.path.clear();
+        self.classes = 0;
+        self.turns.forget();
+        self.blocked = self.turns.ledger.status().executions;
     }
 
     fn advance(&mut self) -> Option<Pick<Way>> {
@@ -409,7 +423,8 @@ impl InTurn for Dpor {
                 if self.path[depth].allows(&branch) {
                     let out = branch.out;
                     let steps = branch.into_first();
-                    let plan = self.plan_of_steps(depth, &steps, &self.path[depth].sleep);
+                    let first = steps.iter().map(|(step, _)| step);
+                    let plan = self.plan_of_steps(depth, first, &self.path[depth].sleep);
                     return Some(Pick { depth, way: Way::Steps(steps), plan, out });
                 }
             }
@@ -425,17 +440,19 @@ impl Strategy for Dpor {
 
     fn done(&mut self, plan: &Plan, execution: &Execution) {
         assert!(self.turns.ledger.is_out(plan), "a plan was given back that is not out");
-        if let Some(at) = self.stale.iter().position(|stale| stale == plan) {
-            self.stale.swap_remove(at);
-            self.turns.ledger.done(plan, execution);
+        if self.turns.is_stale(plan, execution) {
             self.blocked += 1;
-            return;
+        } else {
+            in_turn::done(self, plan, execution);
         }
-        in_turn::done(self, plan, execution);
     }
 
     fn give_back_unrun(&mut self, plan: &Plan) {
         self.turns.ledger.give_back(plan);
+    }
+
+    fn heed(&mut self, halt: Halt) {
+        self.turns.halt = halt;
     }
 
     fn needs_decisions(&self) -> bool {

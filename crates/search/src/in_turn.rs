@@ -2,6 +2,7 @@
 //! are sure to be needed are handed out early, and their executions kept until it is their turn.
 
 use crate::Status;
+use crate::halt::Halt;
 use crate::ledger::Ledger;
 use crate::relation::Events;
 use heisen_trace::{Execution, Note, Plan, Policy};
@@ -36,7 +37,16 @@ pub(crate) struct Turns<W> {
     /// How much these are; of a search that was read back, what it will do again.
     #[serde(default)]
     ahead: Again,
+    /// Plans that were out when the search started over.
+    #[serde(default)]
+    stale: Vec<Plan>,
+    /// Arrivals at barriers do not commute in this program; see [`Events::is_crowded`].
+    #[serde(default)]
+    crowded: bool,
     pub ledger: Ledger,
+    /// When executions whose turn it is are kept for later.
+    #[serde(skip)]
+    pub halt: Halt,
 }
 
 /// Executions that were done, and that a search which was saved has to do again.
@@ -50,7 +60,15 @@ pub struct Again {
 
 impl<W> Default for Turns<W> {
     fn default() -> Turns<W> {
-        Turns { pick: None, early: Vec::new(), ahead: Again::default(), ledger: Ledger::default() }
+        Turns {
+            pick: None,
+            early: Vec::new(),
+            ahead: Again::default(),
+            stale: Vec::new(),
+            crowded: false,
+            ledger: Ledger::default(),
+            halt: Halt::default(),
+        }
     }
 }
 
@@ -76,12 +94,22 @@ impl<W> Turns<W> {
         std::mem::take(&mut self.ahead)
     }
 
-    /// Executions that came before their turn are not waited for any more: they count, and no more comes of them.
-    pub fn forget_early(&mut self) {
+    /// The search starts over. Executions that came before their turn, and those of plans that are out, count, but no more
+    /// comes of them.
+    pub fn forget(&mut self) {
         self.ahead = Again::default();
         for (plan, execution) in std::mem::take(&mut self.early) {
             self.ledger.done(&plan, &execution);
         }
+        self.stale = self.ledger.unfinished();
+    }
+
+    /// Counts an execution that was out when the search started over; false if this is not one.
+    pub fn is_stale(&mut self, plan: &Plan, execution: &Execution) -> bool {
+        let Some(at) = self.stale.iter().position(|stale| stale == plan) else { return false };
+        self.stale.swap_remove(at);
+        self.ledger.done(plan, execution);
+        true
     }
 
     /// How far the search is, if so many ways are left besides what is out or picked.
@@ -111,12 +139,16 @@ pub(crate) trait InTurn {
     /// Takes in the events of what was picked; what is to be explored next, if anything.
     fn take_in(&mut self, pick: Pick<Self::Way>, events: Events) -> Option<Pick<Self::Way>>;
 
+    /// Forgets what was explored: what was run until now was in vain.
+    fn start_over(&mut self);
+
     /// Finds what is to be explored next, the deepest first, and leaves states behind from which nothing is.
     fn advance(&mut self) -> Option<Pick<Self::Way>>;
 }
 
 /// The next plan, if there is one yet.
 pub(crate) fn next<S: InTurn>(search: &mut S) -> Option<Plan> {
+    take_turns(search);
     let turns = search.turns();
     // Executions that come before their turn are lost when the search is saved, so that whose turn it is goes first.
     if let Some(pick) = &turns.pick {
@@ -141,7 +173,15 @@ pub(crate) fn next<S: InTurn>(search: &mut S) -> Option<Plan> {
 /// Takes an execution, and all whose turn it is now.
 pub(crate) fn done<S: InTurn>(search: &mut S, plan: &Plan, execution: &Execution) {
     search.turns().keep(plan, execution);
-    while let Some(pick) = search.turns().pick.take() {
+    take_turns(search);
+}
+
+/// Takes in executions as long as the one is there whose turn it is. To take in one may take long, so the search may be halted
+/// before each.
+fn take_turns<S: InTurn>(search: &mut S) {
+    while !search.turns().halt.is_asked()
+        && let Some(pick) = search.turns().pick.take()
+    {
         let turns = search.turns();
         let Some(execution) = turns.take(&pick.plan) else {
             turns.pick = Some(pick);
@@ -161,8 +201,18 @@ fn feed<S: InTurn>(search: &mut S, pick: Pick<S::Way>, execution: &Execution) ->
     if !search.turns().ledger.done(&pick.plan, execution) {
         return search.advance();
     }
-    let Some(mut events) = Events::read(execution).filter(|events| search.is_as_planned(&pick, events))
-    else {
+    let mut events = Events::read(execution);
+    if let Some(events) = &mut events {
+        if events.is_crowded() && !search.turns().crowded {
+            search.turns().crowded = true;
+            search.start_over();
+            return Some(Pick::first());
+        }
+        if search.turns().crowded {
+            events.order_arrivals();
+        }
+    }
+    let Some(mut events) = events.filter(|events| search.is_as_planned(&pick, events)) else {
         search.turns().ledger.diverged();
         return search.advance();
     };

@@ -27,6 +27,7 @@ pub mod dpor;
 mod estimate;
 pub mod fair_pct;
 pub mod guided;
+mod halt;
 pub mod icb;
 mod in_turn;
 mod ledger;
@@ -42,6 +43,7 @@ mod reversal;
 pub mod sampling;
 mod search;
 mod seeds;
+mod sequence;
 mod shelf;
 mod status;
 pub mod surw;
@@ -59,6 +61,7 @@ pub use dpor::Dpor;
 pub use estimate::Remaining;
 pub use fair_pct::FairPct;
 pub use guided::Guided;
+pub use halt::Halt;
 pub use icb::Icb;
 pub use in_turn::{Again, MOST_EVENTS};
 pub use pct::Pct;
@@ -121,6 +124,10 @@ pub trait Strategy {
 
     /// Bounds the memory that waiting plans and states take, for strategies that may have many of them.
     fn bound_memory(&mut self, _room: Room) {}
+
+    /// Lets a strategy whose own work may take long put it off when it is asked to. Until then [`next`](Strategy::next) may
+    /// have no plan though the search is not at its end.
+    fn heed(&mut self, _halt: Halt) {}
 
     /// Where the search stands.
     fn status(&self) -> Status;

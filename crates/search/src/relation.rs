@@ -6,13 +6,21 @@
 //! process. *Happens-before* is the order of an execution, restricted to dependent events and closed under transitivity
 //! (vector clocks: Mattern, 1989). Executions with the same happens-before graph are a *class* (a Mazurkiewicz trace): they
 //! differ only in the order of independent events, so they lead to the same states and the same bugs.
+//!
+//! *Arrivals at a barrier* that is made for n threads read the barrier, and each writes something of its own, which those that go
+//! on from there read: so arrivals commute. That holds as long as only n threads ever meet there, since then all of them are in
+//! every round. With more threads, who is in a round depends on the order. Up to the arrival of the first thread too many the
+//! relation is right, so a search that relies on it comes to such an arrival if there is one. The runtime tells it by an arrival
+//! that writes ([`Events::is_crowded`]), and from then on the search has to take arrivals for writes in all executions
+//! ([`Events::order_arrivals`]).
 
+use heisen_trace::touch::{NOWHERE, NOWHERE_END};
 use heisen_trace::{Decision, DecisionKind, End, Execution, Op, Touch, TouchKind};
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// One object that an event touches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(from = "(u64, bool, u8)", into = "(u64, bool, u8)")]
 pub(crate) struct Access {
     pub object: u64,
@@ -29,6 +37,13 @@ impl From<(u64, bool, u8)> for Access {
 impl From<Access> for (u64, bool, u8) {
     fn from(a: Access) -> Self {
         (a.object, a.write, a.op)
+    }
+}
+
+impl Access {
+    /// Whether it is the access of a barrier by an arrival. What else barriers touch has no address.
+    fn is_arrival(&self) -> bool {
+        self.op == Op::Barrier as u8 && !(NOWHERE..NOWHERE_END).contains(&self.object)
     }
 }
 
@@ -65,9 +80,17 @@ impl Footprint {
 
     /// Whether both touch an object that at least one of them writes.
     pub fn conflicts(&self, other: &Footprint) -> bool {
+        if self.is_wide() && other.is_wide() {
+            return conflict_in_order(&self.accesses, &other.accesses);
+        }
         self.accesses
             .iter()
             .any(|a| other.accesses.iter().any(|b| a.object == b.object && (a.write || b.write)))
+    }
+
+    /// Whether it touches so many objects that they are compared in order: those of a large copy are as many as its words.
+    pub fn is_wide(&self) -> bool {
+        self.accesses.len() > WIDE
     }
 
     /// Whether it writes an object.
@@ -75,13 +98,18 @@ impl Footprint {
         self.accesses.iter().any(|a| a.object == object && a.write)
     }
 
+    /// Whether it is an atomic section.
+    pub fn begins_section(&self) -> bool {
+        self.accesses.iter().any(|a| a.op == Op::Section as u8)
+    }
+
     /// Adds what another outcome of the same step depends on.
     pub fn add(&mut self, other: &Footprint) {
         self.all |= other.all;
-        for &a in &other.accesses {
-            if !self.accesses.contains(&a) {
-                self.accesses.push(a);
-            }
+        if self.accesses != other.accesses {
+            let known: HashSet<Access> = self.accesses.iter().copied().collect();
+            self.accesses.extend(other.accesses.iter().filter(|&a| !known.contains(a)));
+            self.put_in_order();
         }
         for &t in &other.enables {
             if !self.enables.contains(&t) {
@@ -90,6 +118,41 @@ impl Footprint {
         }
     }
 }
+
+impl Footprint {
+    /// Orders the accesses of a wide one by their objects. Those of one object stay in the order in which they were made.
+    fn put_in_order(&mut self) {
+        if self.is_wide() {
+            self.accesses.sort_by_key(|a| a.object);
+        }
+    }
+}
+
+/// Whether two lists of accesses have an object in common that at least one of them writes. They are in the order of their objects,
+/// unless they were read from a search that an older version has saved.
+fn conflict_in_order(one: &[Access], other: &[Access]) -> bool {
+    let object = |a: &Access| a.object;
+    if !one.is_sorted_by_key(object) || !other.is_sorted_by_key(object) {
+        let mut objects: HashMap<u64, bool> = HashMap::new();
+        for a in one {
+            *objects.entry(a.object).or_default() |= a.write;
+        }
+        return other.iter().any(|b| objects.get(&b.object).is_some_and(|&write| write || b.write));
+    }
+    let runs = |list: &'_ [Access]| {
+        let runs = list.chunk_by(|a, b| a.object == b.object);
+        runs.map(|run| (run[0].object, run.iter().any(|a| a.write))).collect::<Vec<_>>()
+    };
+    let (one, other) = (runs(one), runs(other));
+    let mut rest = other.iter().peekable();
+    one.iter().any(|&(object, write)| {
+        while rest.next_if(|(before, _)| *before < object).is_some() {}
+        rest.peek().is_some_and(|(same, writes)| *same == object && (write || *writes))
+    })
+}
+
+/// Accesses of an event from which on there are too many to compare each with each.
+const WIDE: usize = 32;
 
 /// A decision on something else than threads that an event makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -165,6 +228,8 @@ impl Events {
         let mut decisions = execution.decisions.iter().peekable();
         let mut events: Vec<Event> = Vec::new();
         let mut running = 0;
+        // What the last event is known to touch.
+        let mut touched: HashSet<Access> = HashSet::new();
         let (mut waits, mut ready, mut places) = (Vec::new(), Vec::new(), Vec::new());
         for step in 0..=last {
             let decision = decisions.next_if(|d| d.step == step);
@@ -175,6 +240,7 @@ impl Events {
                 events.last_mut()?.outcomes.push(outcome);
             } else {
                 let foot = Footprint::default();
+                touched.clear();
                 let (candidates, outcomes) = (vec![], vec![]);
                 events.push(Event { foot, step, candidates, chosen: None, outcomes, idle: false });
             }
@@ -192,7 +258,7 @@ impl Events {
                     TouchKind::Read | TouchKind::Write => {
                         let write = touch.kind == TouchKind::Write;
                         let access = Access { object: touch.word, write, op: touch.op };
-                        if !event.foot.accesses.contains(&access) {
+                        if touched.insert(access) {
                             event.foot.accesses.push(access);
                         }
                     }
@@ -219,6 +285,7 @@ impl Events {
                 }
             }
         }
+        events.iter_mut().for_each(|event| event.foot.put_in_order());
         let ended = |e: &Event| e.foot.accesses.iter().any(|a| a.op == Op::End as u8);
         if matches!(execution.end, End::Exit(_) | End::Signal(_))
             && let Some(event) = events.last_mut().filter(|e| !ended(e))
@@ -228,8 +295,13 @@ impl Events {
         }
         // A crash is not seen in time.
         let mut told = !matches!(execution.end, End::Deadlock | End::Signal(1..=5 | 7..));
-        for t in execution.touches.iter().filter(|t| t.kind == TouchKind::Waits) {
+        let at_end: Vec<&Touch> = execution.touches.iter().filter(|t| t.kind == TouchKind::Waits).collect();
+        for (at, t) in at_end.iter().enumerate() {
             told |= execution.end == End::Deadlock;
+            // A program that exits tells it at the beginning of that and at the end; the last time counts.
+            if at_end[at + 1..].iter().any(|later| later.thread == t.thread) {
+                continue;
+            }
             let ran = |e: &Event| e.thread() == t.thread && e.step > t.step;
             if events.iter().any(ran) {
                 continue;
@@ -246,6 +318,21 @@ impl Events {
             }
         }
         Some(Events { events, waits, ready, told, places })
+    }
+
+    /// Whether more threads than a barrier is made for have come to it.
+    pub fn is_crowded(&self) -> bool {
+        let crowds = |a: &Access| a.is_arrival() && a.write;
+        self.events.iter().any(|e| e.foot.accesses.iter().any(crowds))
+    }
+
+    /// Makes arrivals at barriers depend on each other.
+    pub fn order_arrivals(&mut self) {
+        for event in &mut self.events {
+            for a in event.foot.accesses.iter_mut().filter(|a| a.is_arrival()) {
+                *a = Access { write: true, op: 0, ..*a };
+            }
+        }
     }
 
     /// Cuts off an event and all that follow, but for what threads that were in the way of nobody there, as they had to wait,
@@ -395,5 +482,56 @@ impl Clocks {
     pub fn before(&self, first: usize, second: usize) -> bool {
         let (thread, number) = self.places[first];
         self.clock(second)[usize::from(thread)] >= number
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Accesses of so many words from one on, and of a few others before and after.
+    fn foot(from: u64, words: u64, write: bool, others: &[(u64, bool)]) -> Footprint {
+        let wide = (from..from + words).map(|object| Access { object, write, op: 0 });
+        let others = others.iter().map(|&(object, write)| Access { object, write, op: 1 });
+        Footprint { accesses: wide.chain(others).collect(), ..Footprint::default() }
+    }
+
+    #[test]
+    fn wide_footprints_conflict_as_narrow_ones_do() {
+        let feet = [
+            foot(1000, 400, false, &[(5, true)]),
+            foot(1200, 400, false, &[(5, false)]),
+            foot(1399, 400, true, &[(9, true), (4, true)]),
+            foot(1400, 400, false, &[(9, false), (1450, true)]),
+            foot(9000, 400, true, &[(1000, false)]),
+            foot(9400, 400, true, &[]),
+            foot(0, 3, true, &[(9001, false)]),
+        ];
+        let slow = |a: &Footprint, b: &Footprint| {
+            let meets = |x: &Access, y: &Access| x.object == y.object && (x.write || y.write);
+            a.accesses.iter().any(|x| b.accesses.iter().any(|y| meets(x, y)))
+        };
+        let mut conflicts = 0;
+        for a in &feet {
+            for b in &feet {
+                let expected = slow(a, b);
+                conflicts += usize::from(expected);
+                // As an older version has saved them, and in order.
+                assert_eq!(a.conflicts(b), expected, "{a:?} {b:?}");
+                let (mut a, mut b) = (a.clone(), b.clone());
+                a.put_in_order();
+                b.put_in_order();
+                assert_eq!(a.conflicts(&b), expected, "in order: {a:?} {b:?}");
+            }
+        }
+        assert!(conflicts > 10 && conflicts < 40, "{conflicts}");
+    }
+
+    #[test]
+    fn what_is_added_is_there_once() {
+        let mut one = foot(0, 100, false, &[]);
+        one.add(&foot(50, 100, false, &[(3, true)]));
+        assert_eq!(one.accesses.len(), 151);
+        assert!(one.accesses.is_sorted_by_key(|a| a.object));
     }
 }

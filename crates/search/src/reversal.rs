@@ -16,8 +16,9 @@
 //! "perhaps": then only the other events are moved to before i, and what p can do is seen when that is run.
 
 use crate::relation::{Access, Clocks, Events, Footprint};
-use crate::wakeup::Step;
+use crate::sequence::Sequence;
 use heisen_trace::Op;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -142,7 +143,7 @@ impl<'a> Races<'a> {
     fn touched_before(&self, event: usize) -> Before<'_> {
         let foot = self.foot(event);
         let end = event.min(self.all.events.len());
-        if foot.all {
+        if foot.all || foot.is_wide() {
             return Before::All(0..end);
         }
         let mut lists: Vec<(u64, &[usize])> = Vec::new();
@@ -182,6 +183,10 @@ impl<'a> Races<'a> {
 
     /// Whether what `first`, and all that happens after it, has done to the objects of `second` may be what let `second` be.
     fn by_operations(&self, first: usize, second: usize) -> Able {
+        // An atomic section can always begin: if it has to wait for something inside, it is left there.
+        if self.foot(second).begins_section() {
+            return Able::Yes;
+        }
         let end = second.min(self.all.events.len());
         let mut able = Able::Yes;
         for b in &self.foot(second).accesses {
@@ -198,25 +203,27 @@ impl<'a> Races<'a> {
 
     /// The events after `first`, and before `end`, that do not happen after it, and then `second`: with them an execution
     /// begins that reverses the race.
-    pub fn reversal(&self, race: &Race, end: usize) -> Vec<Step> {
-        let mut steps = Vec::new();
+    pub fn reversal(&self, race: &Race, end: usize) -> Sequence<'_> {
+        let mut sequence = Sequence::new(&self.clocks);
+        let moved = self.foot(race.second);
         for at in race.first + 1..end {
             if !self.clocks.before(race.first, at) {
-                let event = &self.all.events[at];
-                let mut foot = event.foot.clone();
-                if at > race.second {
+                let mut foot = Cow::Borrowed(self.foot(at));
+                if at > race.second && foot.enables.contains(&moved.thread) {
                     // Whom it enables is the thread after that step, not before.
-                    foot.enables.retain(|&t| t != self.foot(race.second).thread);
+                    foot.to_mut().enables.retain(|&t| t != moved.thread);
                 }
-                steps.push(Step { foot, sure: true, perhaps: false });
+                sequence.push_event(at, foot);
             }
         }
-        let mut foot = self.foot(race.second).clone();
+        let mut foot = Cow::Borrowed(moved);
         // A step that ends the process may not do so before what it has read was written. If it does, all that could go on
         // there is tried anyway.
-        foot.all &= !foot.conflicts(self.foot(race.first));
-        steps.push(Step { foot, sure: false, perhaps: race.perhaps });
-        steps
+        if foot.all && foot.conflicts(self.foot(race.first)) {
+            foot.to_mut().all = false;
+        }
+        sequence.push_moved(foot, race.perhaps);
+        sequence
     }
 }
 
@@ -269,20 +276,26 @@ fn before(first: Option<Op>, writes: bool, second: Option<Op>) -> Able {
         (Some(TimedLock | SemTimedWait), Lock | Relock | TimedLock | SemWait | SemTimedWait) => Able::Perhaps,
         // What was taken was free; what could not be taken was not; what is freed, by an operation or on the way, was held.
         (Some(Lock | Relock), Lock | Relock | TimedLock) => Able::Yes,
-        (Some(TryLock), Lock | Relock | TimedLock) if writes => Able::Perhaps,
-        (None | Some(TryLock | Unlock | CondWait | CondTimedWait), Lock | Relock | TimedLock) => Able::No,
+        (Some(TryLock), Lock | Relock | TimedLock) if writes => Able::Yes,
+        // Who waits with a deadline may time out instead: perhaps.
+        (None | Some(TryLock | Unlock | CondWait | CondTimedWait), Lock | Relock) => Able::No,
         (Some(SemWait), SemWait | SemTimedWait) => Able::Yes,
-        (Some(SemTryWait), SemWait | SemTimedWait) if !writes => Able::No,
+        (Some(SemTryWait), SemWait | SemTimedWait) if writes => Able::Yes,
+        (Some(SemTryWait), SemWait) => Able::No,
         (Some(WriteLock), ReadLock | WriteLock) | (Some(ReadLock), ReadLock) => Able::Yes,
-        (None | Some(RwUnlock), WriteLock) => Able::No,
+        // What is no operation of its own may be an attempt, of which it is not told whether it succeeded.
+        (Some(RwUnlock), WriteLock) => Able::No,
         (Some(End), Join) => Able::No,
+        // Nobody goes on from a barrier before all have arrived; to arrive takes nobody else.
+        (Some(Barrier), Barrier) if writes => Able::No,
+        (_, Barrier) => Able::Yes,
         (_, Lock | Relock | TimedLock | SemWait | SemTimedWait | ReadLock | WriteLock | Join) => {
             Able::Perhaps
         }
         (
             _,
-            Once | FutexWait | Barrier | Read | Write | Accept | Connect | Poll | FileLock | WaitChild
-            | SystemV | SigWait | StreamLock | Fork,
+            Once | FutexWait | Read | Write | Accept | Connect | Poll | FileLock | WaitChild | SystemV
+            | SigWait | StreamLock | Fork,
         ) => Able::Perhaps,
         _ => Able::Yes,
     }

@@ -2,8 +2,8 @@
 
 use crate::in_turn::InTurn;
 use crate::{
-    Again, Best, Bpor, Burst, Delay, Dfs, Directed, Dpor, FairPct, Guided, Icb, Pct, Portfolio, Pos, Random,
-    Room, Status, Strategy, Surw, Touches,
+    Again, Best, Bpor, Burst, Delay, Dfs, Directed, Dpor, FairPct, Guided, Halt, Icb, Pct, Portfolio, Pos,
+    Random, Room, Status, Strategy, Surw, Touches,
 };
 use heisen_trace::{Execution, Plan};
 use serde::{Deserialize, Serialize};
@@ -131,6 +131,10 @@ impl Strategy for Search {
 
     fn needs_touches(&self) -> Touches {
         self.strategy().needs_touches()
+    }
+
+    fn heed(&mut self, halt: Halt) {
+        self.strategy_mut().heed(halt);
     }
 
     fn bound_memory(&mut self, room: Room) {

@@ -7,6 +7,7 @@
 //! step is in it with nothing before it that it depends on, or is independent of all of it.
 
 use crate::relation::Footprint;
+use crate::sequence::Sequence;
 use serde::{Deserialize, Serialize};
 
 /// One step of a sequence.
@@ -22,11 +23,51 @@ pub(crate) struct Step {
 
 /// A step and what may follow it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "Vec<Saved>", try_from = "Vec<Saved>")]
 pub(crate) struct Branch {
     pub step: Step,
     pub children: Vec<Branch>,
     /// The plan that leads to its first leaf was handed out.
     pub out: bool,
+}
+
+/// A branch as it is saved: before its children, of which there are so many. A tree is a list of these, as formats bound how deep
+/// values may be nested, and a sequence may have thousands of steps.
+#[derive(Debug, Serialize, Deserialize)]
+struct Saved {
+    step: Step,
+    children: usize,
+    out: bool,
+}
+
+impl From<Branch> for Vec<Saved> {
+    fn from(branch: Branch) -> Vec<Saved> {
+        let (mut saved, mut open) = (Vec::new(), vec![branch]);
+        while let Some(Branch { step, children, out }) = open.pop() {
+            saved.push(Saved { step, children: children.len(), out });
+            open.extend(children.into_iter().rev());
+        }
+        saved
+    }
+}
+
+impl TryFrom<Vec<Saved>> for Branch {
+    type Error = &'static str;
+
+    fn try_from(saved: Vec<Saved>) -> Result<Branch, &'static str> {
+        const BROKEN: &str = "a tree of steps that is not whole";
+        // Those that no parent was found for yet, the first child last.
+        let mut open: Vec<Branch> = Vec::new();
+        for Saved { step, children, out } in saved.into_iter().rev() {
+            let first = open.len().checked_sub(children).ok_or(BROKEN)?;
+            let children = open.split_off(first).into_iter().rev().collect();
+            open.push(Branch { step, children, out });
+        }
+        match (open.pop(), open.is_empty()) {
+            (Some(root), true) => Ok(root),
+            _ => Err(BROKEN),
+        }
+    }
 }
 
 impl Branch {
@@ -37,9 +78,8 @@ impl Branch {
         Branch { step, children: vec![], out: false }
     }
 
-    fn chain(sequence: Vec<Step>) -> Option<Branch> {
-        sequence
-            .into_iter()
+    fn chain(steps: impl DoubleEndedIterator<Item = Step>) -> Option<Branch> {
+        steps
             .rev()
             .fold(None, |rest, step| Some(Branch { step, children: rest.into_iter().collect(), out: false }))
     }
@@ -55,41 +95,26 @@ impl Branch {
         path
     }
 
+    /// The steps of the first sequence.
+    pub fn first(&self) -> impl Iterator<Item = &Step> {
+        std::iter::successors(Some(self), |branch| branch.children.first()).map(|branch| &branch.step)
+    }
+
     /// How many sequences there are.
     pub fn leaves(&self) -> usize {
         self.children.iter().map(Branch::leaves).sum::<usize>().max(1)
     }
 }
 
-/// Whether a step, the next of its thread, is a weak initial of a sequence: where it is in it, if it is.
-pub(crate) fn weak_initial(step: &Footprint, sequence: &[Step]) -> Option<Option<usize>> {
-    match sequence.iter().position(|s| s.foot.thread == step.thread) {
-        Some(at) => initial(at, sequence).then_some(Some(at)),
-        None => (!sequence.iter().any(|s| s.foot.rivals(step))).then_some(None),
-    }
-}
-
-/// Whether a step that was explored, with all its outcomes, is a weak initial of a sequence. In the sequence it may be another
-/// one, or one of the outcomes, so what counts is what it touched.
-pub(crate) fn covers(explored: &Footprint, sequence: &[Step]) -> bool {
-    let before = sequence.iter().take_while(|s| s.foot.thread != explored.thread);
-    !before.into_iter().any(|s| s.foot.rivals(explored))
-}
-
-/// Whether nothing before a step of a sequence must come before it; it must be the first of its thread.
-pub(crate) fn initial(at: usize, sequence: &[Step]) -> bool {
-    !sequence[..at].iter().any(|s| s.foot.precedes(&sequence[at].foot))
-}
-
 /// Adds a sequence to the branches of a state, unless what it leads to is led to by one of them.
-pub(crate) fn insert(mut branches: &mut Vec<Branch>, mut sequence: Vec<Step>) {
+pub(crate) fn insert(mut branches: &mut Vec<Branch>, mut sequence: Sequence<'_>) {
     loop {
         let found = branches
             .iter()
             .enumerate()
-            .find_map(|(at, b)| weak_initial(&b.step.foot, &sequence).map(|place| (at, place)));
+            .find_map(|(at, b)| sequence.weak_initial(&b.step.foot).map(|place| (at, place)));
         let Some((at, place)) = found else {
-            branches.extend(Branch::chain(sequence));
+            branches.extend(Branch::chain(sequence.into_steps()));
             return;
         };
         if let Some(place) = place {
@@ -99,5 +124,30 @@ pub(crate) fn insert(mut branches: &mut Vec<Branch>, mut sequence: Vec<Step>) {
             return;
         }
         branches = &mut branches[at].children;
+    }
+}
+
+#[cfg(test)]
+mod saving {
+    use super::*;
+
+    #[test]
+    fn a_tree_is_read_back_however_deep_it_is() {
+        let step = |thread| Branch::unknown(thread).step;
+        let deep = Branch::chain((0..1000).map(step)).expect("steps");
+        let mut wide = Branch::chain((0..3).map(step)).expect("steps");
+        wide.children.push(Branch { out: true, ..Branch::chain((7..9).map(step)).expect("steps") });
+        for tree in [deep, wide] {
+            let text = serde_json::to_string(&tree).expect("a text");
+            assert_eq!(serde_json::from_str::<Branch>(&text).expect("a tree"), tree);
+        }
+    }
+
+    #[test]
+    fn a_tree_that_is_not_whole_is_refused() {
+        let saved = |children| Saved { step: Branch::unknown(0).step, children, out: false };
+        for broken in [vec![], vec![saved(1)], vec![saved(0), saved(0)], vec![saved(2), saved(0)]] {
+            assert!(Branch::try_from(broken).is_err());
+        }
     }
 }

@@ -230,6 +230,9 @@ pub struct ThreadEnd {
     pub holder: Option<ThreadId>,
     /// Whether that thread has ended already.
     pub holder_ended: bool,
+    /// Whether somebody woke the waiters of that object when there were none, and this thread fell asleep later.
+    #[serde(default)]
+    pub missed_wakeup: bool,
     /// Whether it could not go on.
     pub blocked: bool,
     /// The locks it holds.

@@ -18,6 +18,14 @@ pub const fn mix(hash: u64, word: u64) -> u64 {
     (hash.rotate_left(23) ^ word).wrapping_mul(0x2545_f491_4f6c_dd1d)
 }
 
+/// What splitmix64 makes of its state: every bit of the number depends on every bit of the state.
+#[inline]
+pub const fn scatter(state: u64) -> u64 {
+    let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
 /// How many parts objects are divided into, for samplers that look at some of them at a time.
 pub const PARTS: u32 = 8;
 

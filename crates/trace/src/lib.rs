@@ -8,6 +8,7 @@
 pub mod decision;
 pub mod fault;
 pub mod hash;
+pub mod machine;
 pub mod note;
 pub mod op;
 pub mod touch;

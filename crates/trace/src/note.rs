@@ -1,4 +1,4 @@
-//! What an execution did that Heisen does not control. Verdicts list these as sentences.
+//! What an execution did that Heisen does not control or has not explored. Verdicts list these as sentences.
 
 macro_rules! notes {
     ($($(#[$doc:meta])* $name:ident = $bit:literal, $text:literal;)*) => {
@@ -35,7 +35,7 @@ notes! {
     /// More threads than the runtime has room for.
     TooManyThreads = 8, "more threads than Heisen has room for: pthread_create returned EAGAIN";
     /// The step limit forced a fair tail that was not branched from.
-    FairTail = 9, "a long execution was ended under a fair round-robin schedule that was not searched";
+    FairTail = 9, "a long execution was ended under a fair schedule that was not searched";
     /// More choices at one point than a decision can hold.
     TooManyChoices = 10, "a point with more choices than Heisen records: the rest was not searched";
     /// The log of decisions was full.
@@ -94,11 +94,47 @@ notes! {
     TooManyConflicts = 45, "an execution with more conflicting accesses than Heisen records: not all of them became scheduling points";
     /// The table of accesses that are scheduling points was full.
     TooManyPoints = 46, "more conflicting accesses than Heisen has room for: the rest are no scheduling points";
+    /// A wait or a timer whose deadline is further away than `--timeouts`, while other threads could go on.
+    FarTimeout = 47, "time-outs: one that is further away than --timeouts never came while another thread could go on (a larger one, such as --timeouts 2h, explores it)";
+    /// A choice other than of threads: a value, a waiter, a fault. It limits nothing.
+    OtherChoice = 48, "a choice other than of threads";
+    /// A thread could be preempted at a place that `--focus` and `--no-preempt` allow. It limits nothing.
+    InScope = 49, "a place in the scope of --focus and --no-preempt";
+    /// A thread was not preempted at a place, as `--focus` or `--no-preempt` say. The verdict says so by itself.
+    OutOfScope = 54, "a place out of the scope of --focus and --no-preempt";
+    /// `kill` and its like, at a process that does not belong to the program.
+    OtherProcess = 63, "a call that changes a process of others (kill, sigqueue, setpriority, prlimit and the like): refused with EPERM";
+    /// `reboot` and its like.
+    Reboot = 62, "reboot or kexec: refused with EPERM, see docs/machine.md";
+    /// `sethostname`, `setdomainname`.
+    HostName = 61, "sethostname or setdomainname: refused with EPERM, see docs/machine.md";
+    /// `mount` and its like.
+    Mount = 60, "mount, umount or pivot_root: refused with EPERM, see docs/machine.md";
+    /// Swap space, quotas, accounting.
+    Accounting = 59, "swapon, swapoff, quotactl or acct: refused with EPERM, see docs/machine.md";
+    /// Kernel modules and the like.
+    KernelCode = 58, "init_module, delete_module or bpf: refused with EPERM, see docs/machine.md";
+    /// Ports, the kernel's log, terminals.
+    Devices = 57, "iopl, ioperm, syslog(2), vhangup or an ioctl that takes over a terminal: refused with EPERM, see docs/machine.md";
+    /// `adjtimex`, for more than the time.
+    ClockRate = 56, "adjtimex: the rate of the virtual clock cannot be changed, refused with EPERM";
+    /// A file whose name has the process id in it.
+    FileOfPid = 55, "a file is named by the process id, which is the same in all executions: parallel ones share the file (use --jobs 1, or --dir and a relative path)";
     /// More accesses to one place in memory than are remembered.
     TooManyAccesses = 51, "more accesses to one place in memory than Heisen remembers: conflicts with some of them were not looked for";
 }
 
 impl Note {
+    /// Whether a verdict lists it, as it limits what the verdict claims.
+    pub fn is_caveat(self) -> bool {
+        !matches!(self, Note::OtherChoice | Note::InScope | Note::OutOfScope)
+    }
+
+    /// Its bit in a word of notes.
+    pub const fn bit(self) -> u64 {
+        1 << (self as u8)
+    }
+
     /// The notes whose bits are set in `word`.
     pub fn in_word(word: u64) -> impl Iterator<Item = Note> {
         // Mostly there are none, and this is asked of every execution.

@@ -141,6 +141,10 @@ ops! {
     StreamUnlock = 63, "funlockfile";
     /// Wait for another thread's `fork` to be over.
     Fork = 64, "fork";
+    /// Replace the program of the process.
+    Exec = 65, "exec";
+    /// Begin an atomic section.
+    Section = 66, "atomic_begin";
     /// Read an atomic variable.
     AtomicLoad = 70, "atomic_load";
     /// Write an atomic variable.

@@ -70,6 +70,8 @@ pub mod runner {
     pub const DAMAGED: u32 = 5;
     /// More descriptors were opened than are remembered.
     pub const FILES: u32 = 7;
+    /// A signal came that no thread of the program sent.
+    pub const SIGNAL: u32 = 8;
     /// This plus the number of a system call that cannot be undone.
     pub const CALL: u32 = 1 << 16;
 }
@@ -196,6 +198,16 @@ pub mod flag {
     pub const LATE: u32 = 1 << 25;
 }
 
+/// Values of [`Wire::spin`](crate::Wire::spin). The engine sets the first two before it sends [`SPINS`](crate::SPINS).
+pub mod spin {
+    /// It writes to memory in each round what it wrote before, or nothing.
+    pub const SAME: u32 = 0;
+    /// It writes something else in each round.
+    pub const WRITES: u32 = 1;
+    /// The same, and the runtime does not let it yield, as nobody else would do anything.
+    pub const ALONE: u32 = 2;
+}
+
 /// Values of [`Report::end`](crate::Report::end).
 pub mod end {
     /// The runtime did not see the end.
@@ -230,6 +242,20 @@ pub mod misuse {
     pub const WAIT_UNLOCKED: u32 = 6;
     /// A thread was detached twice.
     pub const DOUBLE_DETACH: u32 = 7;
+    /// A synchronisation object was used after it was destroyed.
+    pub const USE_DESTROYED: u32 = 8;
+    /// A barrier was used that is not initialised.
+    pub const NOT_INITIALISED: u32 = 9;
+    /// A synchronisation object was initialised while a thread waits on it.
+    pub const INIT_WAITED: u32 = 10;
+    /// A barrier was initialised that is initialised already.
+    pub const INIT_TWICE: u32 = 11;
+    /// A block of more than `PTRDIFF_MAX` bytes was asked for.
+    pub const ALLOCATION_SIZE: u32 = 12;
+    /// A block was asked for with an alignment that is not a power of two.
+    pub const ALIGNMENT: u32 = 13;
+    /// Memory of a stack was used after its function had returned, or its thread had ended.
+    pub const DEAD_STACK: u32 = 14;
     /// The first of those that concern the heap; see [`crate::Heap`].
     pub const HEAP: u32 = 50;
     /// Freed memory was read.
@@ -254,6 +280,8 @@ pub mod misuse {
     pub const HEAP_LAST: u32 = 59;
     /// `heisen_no_preempt_end` without a `heisen_no_preempt_begin` before it.
     pub const NO_PREEMPT_END: u32 = 40;
+    /// `heisen_atomic_end` without a `heisen_atomic_begin` before it.
+    pub const ATOMIC_END: u32 = 41;
 }
 
 /// Values of [`Report::diverged`](crate::Report::diverged).
@@ -301,6 +329,8 @@ pub mod stop {
     pub const MISUSE: u32 = 5;
     /// A panic or exception starts to unwind.
     pub const THROW: u32 = 6;
+    /// The state of the program is to be kept or compared; see [`Recurrence`](crate::Recurrence).
+    pub const STATE: u32 = 7;
     /// The block of [`Heap::stop_at_alloc`](crate::Heap::stop_at_alloc) was allocated.
     pub const ALLOCATED: u32 = 30;
     /// The block of [`Heap::stop_at_free`](crate::Heap::stop_at_free) is freed.
@@ -333,6 +363,8 @@ pub mod kind {
     pub const WRITE: u32 = 1;
     /// It is atomic.
     pub const ATOMIC: u32 = 2;
+    /// It is a load or store that was patched: whether it is an atomic or a plain one is not known, and it counts as atomic.
+    pub const PATCHED: u32 = 4;
 }
 
 /// What a debugger wants to stop at: bits of what it passes to the runtime.

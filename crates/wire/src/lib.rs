@@ -162,6 +162,29 @@ pub struct Thread {
     pub kernel_id: AtomicU32,
     /// Unused.
     pub pad: AtomicU32,
+    /// Its stack, from the lowest address to the one after the highest; 0 for the main thread and for stacks of the program's.
+    pub stack: AtomicU64,
+    /// See `stack`.
+    pub stack_end: AtomicU64,
+}
+
+/// Whether an execution that does not end comes back to the same state: what a close look asks, and what it compares at
+/// [`stop::STATE`]; see `runtime::recurrence`.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Recurrence {
+    /// Set by the engine: not 0 while it wants to compare states.
+    pub wanted: AtomicU32,
+    /// At a stop: the number of the state that is kept, or compared with.
+    pub anchor: AtomicU32,
+    /// At a stop: the step of that state; that of now if it is to be kept.
+    pub since: AtomicU32,
+    /// Unused.
+    pub pad: AtomicU32,
+    /// Where the program has this very memory.
+    pub wire: AtomicU64,
+    /// Where the kernel writes to by itself; 0 if nowhere.
+    pub rseq: AtomicU64,
 }
 
 /// Where a mutex keeps the thread that holds it: offset of a 32-bit word, which is [`TID_BASE`] plus its number.
@@ -259,6 +282,9 @@ pub struct Wire {
     pub enough: AtomicU32,
     /// Counts while the program waits for time to pass, so that the engine does not take it for stuck.
     pub heartbeat: AtomicU32,
+    /// The signal that the engine is about to send to the execution, [`SPINS`] or the question where it is; 0 if none. The runtime
+    /// takes it back, and so tells that signal from one of the same number that somebody else sends.
+    pub question: AtomicU32,
     /// What surrounds the executions.
     pub world: World,
     /// The pause.
@@ -356,6 +382,10 @@ pub struct Wire {
     pub misfits: AtomicU32,
     /// What a script wants.
     pub script: script::Script,
+    /// Whether the program comes back to the same state.
+    pub recurrence: Recurrence,
+    /// What is known of the loop that a thread waits in: one of [`spin`].
+    pub spin: AtomicU32,
 }
 
 /// So many steps must be saved by beginning executions of a turn further ahead. To save the program there takes as long as that.

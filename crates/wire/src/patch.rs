@@ -23,8 +23,8 @@ pub struct Site {
     pub register: u8,
     /// Which bit it sets, where the kind says so.
     pub bit: u8,
-    /// Not 0 if it is never a scheduling point, and only orders threads: it lies among instrumented code.
-    pub only_orders: u32,
+    /// What a script calls the place, if that is all it is.
+    pub mark: u32,
 }
 
 /// Reads and writes.
@@ -38,7 +38,12 @@ pub const SET: u8 = 3;
 /// As [`SET`], and the number of the bit is in [`Site::register`].
 pub const SET_BY: u8 = 4;
 
-/// No atomic instruction, but a place that a script names: [`Site::only_orders`] is its number, times 4, and one of [`ENTRY`],
+/// Only reads.
+pub const LOAD: u8 = 6;
+/// Only writes.
+pub const STORE: u8 = 7;
+
+/// No atomic instruction, but a place that a script names: [`Site::mark`] is its number, times 4, and one of [`ENTRY`],
 /// [`RETURN`] and [`LINE`]. Instead of the address of memory, the program's stack pointer is told.
 pub const MARK: u8 = 5;
 /// The first instruction of a function.

@@ -6,6 +6,7 @@
 //! lock is not seen. Many of them mean no harm, and only what goes wrong is told. Only a thread that reads, and as its next
 //! deed writes what another has written meanwhile, is worth a hint.
 
+use super::Patience;
 use super::history::{Act, History};
 use heisen_trace::{Deed, Family, Hold, Op, Target};
 use std::collections::{BTreeMap, HashMap};
@@ -106,10 +107,11 @@ pub fn triples(history: &History, of_each: usize) -> Vec<Triple<'_>> {
         }
     }
     let mut all = Vec::new();
+    let mut patience = Patience::default();
     for threads in objects.values() {
         for (thread, own) in threads {
             for (_, others) in threads.iter().filter(|&(other, _)| other != thread) {
-                of_two(own, others, of_each, &mut all);
+                of_two(own, others, of_each, &mut patience, &mut all);
             }
         }
     }
@@ -117,7 +119,13 @@ pub fn triples(history: &History, of_each: usize) -> Vec<Triple<'_>> {
 }
 
 /// The triples of two threads at an object, by how early both their parts are.
-fn of_two<'a>(own: &[Numbered<'a>], others: &[Numbered<'a>], most: usize, all: &mut Vec<Triple<'a>>) {
+fn of_two<'a>(
+    own: &[Numbered<'a>],
+    others: &[Numbered<'a>],
+    most: usize,
+    patience: &mut Patience,
+    all: &mut Vec<Triple<'a>>,
+) {
     let mut left = most;
     // Beyond this what is left of the early ones is enough.
     let reach = own.len().max(others.len()).min(4 * most);
@@ -128,6 +136,9 @@ fn of_two<'a>(own: &[Numbered<'a>], others: &[Numbered<'a>], most: usize, all: &
             let (Some(&[(first_at, first), (second_at, second)]), Some(&(at, between))) = own_or(i, j) else {
                 continue;
             };
+            if !patience.look() {
+                return;
+            }
             let seen = (first_at..second_at).contains(&at);
             let triple = Triple { first, between, second };
             if !seen && triple.counts() {

@@ -193,9 +193,10 @@ impl History {
                         nth: reader.count(touch.thread, touch.op, touch.word),
                         step: touch.step,
                     };
-                    let nowhere = touch.op == 0 && (NOWHERE..NOWHERE_END).contains(&touch.word);
+                    let own = touch.op == 0 || touch.op == Op::Barrier as u8;
+                    let nowhere = own && (NOWHERE..NOWHERE_END).contains(&touch.word);
                     if locks.contains(&touch.word) {
-                        reader.lock(deed);
+                        reader.lock(deed, touch.kind == TouchKind::Write);
                     } else if !goes_on && !nowhere {
                         reader.act(deed, touch.kind == TouchKind::Write, false);
                     }
@@ -288,8 +289,8 @@ impl Reader {
         });
     }
 
-    /// A touch of a lock.
-    fn lock(&mut self, deed: Deed) {
+    /// A touch of a lock, which changes it or not.
+    fn lock(&mut self, deed: Deed, write: bool) {
         match Op::from_code(deed.op) {
             Some(op) if is_lock(op) => {
                 let shared = op == Op::ReadLock;
@@ -302,7 +303,8 @@ impl Reader {
                     .collect();
                 // What waits for a lock and goes on has it, so the other has lost it in a way that was not seen.
                 let certain = matches!(op, Op::Lock | Op::Relock);
-                let took = others.is_empty() || certain;
+                // An attempt that only reads has failed.
+                let took = certain || others.is_empty() && (write || op != Op::TryLock);
                 for other in others.into_iter().filter(|_| certain) {
                     self.release(other, deed.object);
                 }

@@ -10,17 +10,20 @@
 //!
 //! A mutex that is taken again after a wait on a condition variable is known to be held, but waiting for it is no edge.
 
+use super::Patience;
 use super::history::{Act, History, Lock};
 use heisen_trace::target::MAX_HOLDS;
 use heisen_trace::{Deed, Family, Hold, Op, Target};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// Threads of a cycle at most: for more there are not enough holds.
 const LONGEST: usize = 8;
 /// Threads that are all waited for in the first stage at most.
 const ALL_AWAITED: usize = 6;
-/// Edges that are looked at at most when cycles are searched for.
-const PATIENCE: usize = 100_000;
+/// Edges of one execution at most.
+const MOST_EDGES: usize = 1 << 14;
+/// Edges that differ only in what must come before them, of each kind at most.
+const OF_EACH: usize = 8;
 
 /// A lock is waited for with others held.
 struct Edge<'a> {
@@ -54,25 +57,58 @@ fn edges(history: &History) -> Vec<Edge<'_>> {
     let waits = |act: &&Act| matches!(act.op(), Some(Op::Lock | Op::ReadLock | Op::WriteLock));
     let nested = |act: &&Act| act.took && !act.held.is_empty();
     let edge = |act| Edge { act, shared: act.op() == Some(Op::ReadLock) };
+    let mut instances: HashMap<_, usize> = HashMap::new();
     // The same again tells nothing new, unless it must come after something else.
     let is_new = |edge: &Edge<'_>| {
         let held: Vec<(u64, bool)> = edge.act.held.iter().map(|lock| (lock.object, lock.shared)).collect();
-        seen.insert((edge.act.thread(), edge.wants(), edge.shared, held, edge.act.must_clock()))
+        let kind = (edge.act.thread(), edge.wants(), edge.shared, held);
+        let new = seen.insert((kind.clone(), edge.act.must_clock()));
+        let count = instances.entry(kind).or_default();
+        *count += usize::from(new);
+        new && *count <= OF_EACH
     };
-    history.acts.iter().filter(waits).filter(nested).map(edge).filter(is_new).collect()
+    let mut all: Vec<_> =
+        history.acts.iter().filter(waits).filter(nested).map(edge).filter(is_new).take(MOST_EDGES).collect();
+    trim(&mut all);
+    all
+}
+
+/// Leaves out edges that are in no cycle: nobody holds what they wait for, or nobody waits for what they hold. Where locks
+/// are always taken in one order nothing is left.
+fn trim(edges: &mut Vec<Edge<'_>>) {
+    loop {
+        let wanted: HashSet<u64> = edges.iter().map(Edge::wants).collect();
+        let held: HashSet<u64> =
+            edges.iter().flat_map(|edge| edge.act.held.iter().map(|lock| lock.object)).collect();
+        let before = edges.len();
+        edges.retain(|edge| {
+            held.contains(&edge.wants()) && edge.act.held.iter().any(|lock| wanted.contains(&lock.object))
+        });
+        if edges.len() == before {
+            return;
+        }
+    }
 }
 
 /// The cycles, shortest first, each from its lowest thread on.
-fn cycles<'a>(edges: &'a [Edge<'a>], most: usize) -> Vec<Vec<&'a Edge<'a>>> {
+fn cycles<'a>(edges: &'a [Edge<'a>], most: usize, patience: &mut Patience) -> Vec<Vec<&'a Edge<'a>>> {
     let mut found = Vec::new();
-    let mut patience = PATIENCE;
+    // Those that hold a lock, the last first.
+    let mut holders: HashMap<u64, Vec<&Edge<'_>>> = HashMap::new();
+    for edge in edges.iter().rev() {
+        for lock in &*edge.act.held {
+            let list = holders.entry(lock.object).or_default();
+            if !list.last().is_some_and(|last| std::ptr::eq(*last, edge)) {
+                list.push(edge);
+            }
+        }
+    }
     for length in 2..=LONGEST {
         let mut paths: Vec<Vec<&Edge<'_>>> = edges.iter().rev().map(|edge| vec![edge]).collect();
         while let Some(path) = paths.pop() {
-            if found.len() >= most || patience == 0 {
+            if found.len() >= most || !patience.look() {
                 return found;
             }
-            patience -= 1;
             let (first, last) = (path[0], path[path.len() - 1]);
             if path.len() == length {
                 if first.holds(last).is_some() {
@@ -80,12 +116,17 @@ fn cycles<'a>(edges: &'a [Edge<'a>], most: usize) -> Vec<Vec<&'a Edge<'a>>> {
                 }
                 continue;
             }
-            let next = edges.iter().rev().filter(|next| {
-                next.holds(last).is_some()
-                    && next.act.thread() > first.act.thread()
+            for next in holders.get(&last.wants()).into_iter().flatten() {
+                if !patience.look() {
+                    return found;
+                }
+                if next.act.thread() > first.act.thread()
+                    && next.holds(last).is_some()
                     && path.iter().all(|edge| edge.goes_with(next))
-            });
-            paths.extend(next.map(|next| path.iter().copied().chain([next]).collect()));
+                {
+                    paths.push(path.iter().copied().chain([*next]).collect());
+                }
+            }
         }
     }
     found
@@ -95,7 +136,7 @@ fn cycles<'a>(edges: &'a [Edge<'a>], most: usize) -> Vec<Vec<&'a Edge<'a>>> {
 /// while what another is to hold.
 pub fn targets(history: &History, most: usize) -> Vec<Target> {
     let edges = edges(history);
-    let cycles = cycles(&edges, most);
+    let cycles = cycles(&edges, most, &mut Patience::default());
     let forward = cycles.iter().map(|cycle| target(history, cycle, cycle));
     let backward = cycles.iter().map(|cycle| {
         let order: Vec<&Edge<'_>> = cycle.iter().rev().copied().collect();
@@ -128,4 +169,68 @@ fn target(history: &History, cycle: &[&Edge<'_>], order: &[&Edge<'_>]) -> Target
     }
     debug_assert!(holds.len() <= MAX_HOLDS && deeds.len() == 2 * cycle.len());
     Target { family: Family::LockOrder, holds, deeds, likely }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::model::{Does, Program};
+    use super::*;
+    use heisen_trace::{Touch, TouchKind};
+
+    fn history(threads: Vec<Vec<Does>>) -> History {
+        History::read(&Program::of(threads).default_run().execution)
+    }
+
+    fn nested(outer: u64, inner: u64) -> [Does; 4] {
+        [Does::Lock(outer), Does::Lock(inner), Does::Unlock(inner), Does::Unlock(outer)]
+    }
+
+    #[test]
+    fn locks_in_one_order_cost_nothing() {
+        let chain = |_| (0..40).flat_map(|lock| nested(lock, lock + 1)).collect();
+        let history = history((0..12).map(chain).collect());
+        assert!(edges(&history).is_empty());
+    }
+
+    /// Each thread goes round the same ring, so there are more paths than anybody can follow.
+    #[test]
+    fn the_work_is_bounded_and_short_cycles_come_first() {
+        let ring = |_| (0..16).flat_map(|lock| nested(lock, (lock + 1) % 16)).collect();
+        let mut threads: Vec<Vec<Does>> = (0..12).map(ring).collect();
+        threads.push(nested(3, 2).to_vec());
+        let history = history(threads);
+        let edges = edges(&history);
+        assert_eq!(edges.len(), 12 * 16 + 1);
+        let mut patience = Patience::default();
+        let found = cycles(&edges, usize::MAX, &mut patience);
+        assert!(patience.is_over(), "every edge that was looked at was counted");
+        assert_eq!(found.iter().filter(|cycle| cycle.len() == 2).count(), 12);
+    }
+
+    /// Each time, the thread has joined one more: so each edge must come after something else.
+    #[test]
+    fn one_kind_of_edge_has_few_instances() {
+        const LOCKS: [u64; 2] = [0x1000, 0x1008];
+        const HANDLES: u64 = 0x2000;
+        let mut execution = Program::of(vec![]).default_run().execution;
+        let mut touch = |thread, kind, op, word| {
+            let step = execution.touches.len() as u32;
+            execution.touches.push(Touch { step, thread, kind, op, word });
+        };
+        let lock = Op::Lock as u8;
+        for other in 1..=3 * OF_EACH as u16 {
+            touch(0, TouchKind::Enables, 0, other.into());
+            for (thread, [outer, inner]) in [(0, LOCKS), (other, [LOCKS[1], LOCKS[0]])] {
+                touch(thread, TouchKind::Write, lock, outer);
+                touch(thread, TouchKind::Write, lock, inner);
+                touch(thread, TouchKind::Write, 0, inner);
+                touch(thread, TouchKind::Write, 0, outer);
+            }
+            touch(other, TouchKind::Write, 0, HANDLES + 8 * u64::from(other));
+            touch(0, TouchKind::Write, Op::Join as u8, HANDLES + 8 * u64::from(other));
+        }
+        let history = History::read(&execution);
+        let of_main = edges(&history).iter().filter(|edge| edge.act.thread() == 0).count();
+        assert_eq!(of_main, OF_EACH);
+    }
 }

@@ -21,6 +21,34 @@ use history::History;
 /// Targets of each family that are taken from one execution at most.
 const MOST: usize = 64;
 
+/// How many deeds a family may compare in one execution. The work grows by a power of the execution's length, and there is
+/// no clock here: so it is counted.
+const LOOKS: usize = 200_000;
+
+/// What is left of the work that a family may do.
+#[derive(Debug)]
+pub struct Patience(usize);
+
+impl Default for Patience {
+    /// That of one family and execution.
+    fn default() -> Patience {
+        Patience(LOOKS)
+    }
+}
+
+impl Patience {
+    /// Looks at one more; false if that is too much.
+    pub fn look(&mut self) -> bool {
+        self.0 = self.0.saturating_sub(1);
+        self.0 > 0
+    }
+
+    /// Whether there is none left.
+    pub fn is_over(&self) -> bool {
+        self.0 == 0
+    }
+}
+
 /// All targets that an execution shows, the families in turn.
 pub fn targets(execution: &Execution) -> Vec<Target> {
     let history = History::read(execution);

@@ -5,6 +5,7 @@
 //! conflict and lets chance decide. Here one order was seen already, so that the other is led to: the first thread is held
 //! until the second has done its part.
 
+use super::Patience;
 use super::history::{Act, History};
 use heisen_trace::{Family, Hold, Op, Target};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -31,6 +32,7 @@ fn pairs(history: &History) -> Vec<(&Act, &Act)> {
     let mut first: HashSet<(u16, u64)> = HashSet::new();
     let mut counts: HashMap<(u16, u16, u64), usize> = HashMap::new();
     let (mut accesses, mut locks) = (Vec::new(), Vec::new());
+    let mut patience = Patience::default();
     for act in &history.acts {
         let is_lock = match act.op() {
             None => false,
@@ -38,7 +40,7 @@ fn pairs(history: &History) -> Vec<(&Act, &Act)> {
             Some(_) => continue,
         };
         let known = last.entry(act.deed.object).or_default();
-        for (&thread, &before) in known.iter() {
+        for (&thread, &before) in known.iter().take_while(|_| patience.look()) {
             let conflict = thread != act.thread() && (before.write || act.write);
             let count = counts.entry((thread, act.thread(), act.deed.object)).or_default();
             if conflict && before.is_free_of(act) && *count < OF_EACH {

@@ -5,24 +5,34 @@
 //! waits for under the mutex, between that and the wait. A program that looks is not harmed by the one, and one that signals
 //! under the mutex makes the other impossible. What hangs then is a finding; else there is nothing to be told.
 
+use super::Patience;
 use super::history::{Act, History};
 use heisen_trace::{Deed, Family, Hold, Op, Target};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// The targets of this family.
 pub fn targets(history: &History, most: usize) -> Vec<Target> {
     let acts = &history.acts;
     let mut all = Vec::new();
+    let mut patience = Patience::default();
+    let mut signals: HashMap<u64, Vec<usize>> = HashMap::new();
+    let is_signal = |act: &Act| matches!(act.op(), Some(Op::CondSignal | Op::CondBroadcast));
+    for (at, signal) in acts.iter().enumerate().filter(|(_, act)| is_signal(act)) {
+        signals.entry(signal.deed.object).or_default().push(at);
+    }
     for (index, wait) in acts.iter().enumerate() {
         if wait.op() != Some(Op::CondWait) {
             continue;
         }
         // The first signal of each thread after it, as later ones would have to come even earlier.
         let mut threads = HashSet::new();
-        for (at, signal) in acts.iter().enumerate().skip(index + 1) {
-            let signals = matches!(signal.op(), Some(Op::CondSignal | Op::CondBroadcast));
-            let may_come_first = signal.deed.object == wait.deed.object && signal.is_free_of(wait);
-            if !signals || !may_come_first || !threads.insert(signal.thread()) {
+        let of_object = signals.get(&wait.deed.object).map_or(&[][..], Vec::as_slice);
+        for &at in &of_object[of_object.partition_point(|&at| at <= index)..] {
+            if !patience.look() {
+                return all;
+            }
+            let signal = &acts[at];
+            if !signal.is_free_of(wait) || !threads.insert(signal.thread()) {
                 continue;
             }
             let lock = history.given_up.get(&index).map(|lock| &acts[lock.since]);

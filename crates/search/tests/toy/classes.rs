@@ -145,6 +145,44 @@ fn known() -> Vec<Known> {
             10,
             "2 who waits first; the broadcast before, 1; between, 2 as the first may get the lock before the second; after, 2",
         ),
+        // What may fail.
+        (all(5, &[Cas(0, 0, 1)]), 5, "which one succeeds; those that fail only read"),
+        (all(4, &[Cas(0, 7, 1)]), 1, "all fail"),
+        (vec![vec![Cas(0, 0, 1)], vec![Cas(0, 1, 2)]], 2, "both succeed, or only the first"),
+        (
+            vec![vec![Cas(0, 0, 1)], vec![Cas(0, 1, 2)], vec![Load(0)]],
+            5,
+            "before, between, after both; before, after one",
+        ),
+        (all(4, &[Attempt(0)]), 4, "which one gets it"),
+        (
+            vec![
+                vec![Lock(0), Spawn(1), Spawn(2), Spawn(3), Join(1)],
+                vec![Attempt(0)],
+                vec![Attempt(0)],
+                vec![Attempt(0)],
+            ],
+            1,
+            "it is held all the time",
+        ),
+        (vec![vec![Lock(0), Unlock(0)], vec![Attempt(0)]], 3, "first, between, last"),
+        (all(4, &[TryWait(0)]), 1, "there is none"),
+        (
+            vec![vec![Post(0)], vec![TryWait(0)], vec![TryWait(0)]],
+            5,
+            "both too early, either of them, and 2! in time",
+        ),
+        // Barriers.
+        (all(3, &[Meet(0, 3)]), 1, "arrivals commute"),
+        (all(2, &[Meet(0, 2), Meet(0, 2), Meet(0, 2)]), 1, "arrivals commute"),
+        (all(2, &[Add(0), Meet(0, 2), Add(0)]), 4, "2! before, 2! after"),
+        (all(3, &[Serial(0, 3)]), 6, "3!, as each looks at who was the last"),
+        (
+            vec![vec![Serial(0, 3)], vec![Meet(0, 3)], vec![Meet(0, 3)]],
+            4,
+            "each of two comes before or after the one who looks",
+        ),
+        (vec![vec![Meet(0, 3)], vec![Meet(0, 3)]], 1, "a third never comes"),
         // Choices.
         (vec![vec![Choose(3), Step, Step]], 3, "3 outcomes"),
         (vec![vec![Choose(2)], vec![Choose(3)]], 6, "2 · 3 outcomes"),

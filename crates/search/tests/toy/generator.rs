@@ -26,6 +26,11 @@ pub enum Taste {
     /// Also semaphores, of which a posted one may have been above 0 before, choices that touch different things, and failures
     /// that another thread may be about to prevent: where one cannot know, an execution may be in vain.
     Any,
+    /// As `Exact`, with a third of what may fail: attempts to take locks and semaphores, compare-exchanges. Some programs meet at
+    /// a barrier, by as many threads as it is made for.
+    Attempts,
+    /// The same, and more threads may come to the barrier than it is made for, or ask who was the last.
+    Crowds,
 }
 
 /// The program of a seed, and all its schedules, at most `most`.
@@ -45,17 +50,25 @@ fn draw(numbers: &mut Numbers, taste: Taste) -> Program {
     let threads = 2 + numbers.below(3);
     let length = 1 + numbers.below(6);
     let objects = 1 + numbers.below(OBJECTS);
+    let attempts = matches!(taste, Taste::Attempts | Taste::Crowds);
+    // For how many threads the barrier is made, and how often they meet.
+    let meets = if attempts { (1 + numbers.below(threads), numbers.below(3)) } else { (0, 0) };
     let mut program = Vec::new();
     for thread in 0..threads {
         let mut list: Vec<Do> = Vec::new();
         let mut held: Vec<usize> = Vec::new();
         for _ in 0..1 + numbers.below(length) {
             let object = numbers.below(objects);
-            let kind = match numbers.below(if taste == Taste::Any { 23 } else { 18 }) {
+            let kinds = if taste == Taste::Any { 23 } else { 18 };
+            let kind = match numbers.below(kinds + 9 * usize::from(attempts)) {
                 1..9 if waits => 9 + numbers.below(6),
                 kind => kind,
             };
             let next = match kind {
+                18..21 if attempts => Cas(object, numbers.below(3) as u64, 1 + numbers.below(2) as u64),
+                21..23 if attempts => Attempt(object),
+                23..25 if attempts => TryWait(object),
+                25.. if attempts => Post(object),
                 0 => Step,
                 1..4 => Load(object),
                 4..6 => Store(object),
@@ -89,6 +102,13 @@ fn draw(numbers: &mut Numbers, taste: Taste) -> Program {
         // Most locks are given up again.
         if numbers.below(4) > 0 {
             list.extend(held.into_iter().rev().map(Unlock));
+        }
+        if thread < meets.0 || taste == Taste::Crowds {
+            for _ in 0..meets.1 {
+                let at = numbers.below(list.len() + 1);
+                let uses = taste == Taste::Crowds && numbers.below(4) == 0;
+                list.insert(at, if uses { Serial(0, meets.0) } else { Meet(0, meets.0) });
+            }
         }
         program.push(list);
     }

@@ -10,6 +10,7 @@ mod estimate;
 mod gaps;
 mod generator;
 mod guided;
+mod halted;
 mod oracle;
 mod program;
 mod properties;

@@ -20,6 +20,18 @@ pub enum Do {
     Choose(u16),
     /// Takes a lock if nobody holds it; while the budget of faults lasts, it may fail though nobody does (outcome 1).
     Try(usize),
+    /// Takes a lock if nobody holds it.
+    Attempt(usize),
+    /// Takes one from a semaphore if there is one.
+    TryWait(usize),
+    /// Reads a variable into the register and, if it has the first value, writes the second.
+    Cas(usize, u64, u64),
+    /// Waits at a barrier until so many have come.
+    Meet(usize, usize),
+    /// The same; the register tells whether the thread was the last.
+    Serial(usize, usize),
+    /// Goes on from a barrier. Not to be written in programs.
+    Leave,
     /// While the budget of spurious wake-ups lasts, the thread's next wait may end without a post (outcome 1).
     Doze,
     /// Reads a variable into the thread's register.
@@ -90,6 +102,24 @@ pub struct Last {
     pub over: Option<i32>,
 }
 
+/// Who meets at a barrier.
+#[derive(Clone, Debug, Default)]
+struct Meeting {
+    /// Those that wait.
+    arrived: Vec<usize>,
+    round: u64,
+    /// Those that took part in the first round.
+    members: Vec<usize>,
+    /// Somebody else has come.
+    crowded: bool,
+}
+
+impl Meeting {
+    fn is_crowded_by(&self, thread: usize) -> bool {
+        self.crowded || self.round > 0 && !self.members.contains(&thread)
+    }
+}
+
 /// Where a program stands.
 #[derive(Clone, Debug)]
 pub struct State<'a> {
@@ -100,6 +130,9 @@ pub struct State<'a> {
     waiting: Vec<Vec<usize>>,
     /// The locks that threads are to take again after waiting.
     relock: Vec<Option<usize>>,
+    meetings: Vec<Meeting>,
+    /// The barrier that each thread has come to and not gone on from, and its round.
+    leaves: Vec<Option<(usize, u64)>>,
     /// Faults and spurious wake-ups that are left.
     faults: u32,
     spurious: u32,
@@ -131,6 +164,15 @@ const fn condition(c: usize) -> u64 {
     0x400 + c as u64
 }
 
+const fn barrier(b: usize) -> u64 {
+    0x700 + b as u64
+}
+
+/// What stands for one arrival at a barrier.
+const fn arrival(b: usize, thread: usize, round: u64) -> u64 {
+    heisen_trace::touch::NOWHERE + 0x1000 * (round % 2) + 0x100 * b as u64 + 8 * thread as u64
+}
+
 const fn thread_object(t: usize) -> u64 {
     0x500 + t as u64
 }
@@ -149,7 +191,11 @@ impl<'a> State<'a> {
         let mut hasher = DefaultHasher::new();
         let all =
             (&self.last, &self.born, &self.waiting, &self.relock, self.faults, self.spurious, &self.dozing);
-        format!("{all:?}").hash(&mut hasher);
+        let mut met = (self.meetings.clone(), &self.leaves);
+        // In which order is not part of the state.
+        met.0.iter_mut().for_each(|meeting| meeting.arrived.sort_unstable());
+        met.0.iter_mut().for_each(|meeting| meeting.members.sort_unstable());
+        format!("{all:?}{met:?}").hash(&mut hasher);
         hasher.finish()
     }
 
@@ -174,6 +220,8 @@ impl<'a> State<'a> {
             born,
             waiting: vec![vec![]; OBJECTS],
             relock: vec![None; threads],
+            meetings: vec![Meeting::default(); OBJECTS],
+            leaves: vec![None; threads],
             faults: BUDGET,
             spurious: BUDGET,
             dozing: vec![false; threads],
@@ -186,6 +234,9 @@ impl<'a> State<'a> {
         if let Some(m) = self.relock[thread] {
             return Some(Do::Relock(m));
         }
+        if self.leaves[thread].is_some() {
+            return Some(Do::Leave);
+        }
         self.program[thread].get(self.last.at[thread]).copied()
     }
 
@@ -195,7 +246,8 @@ impl<'a> State<'a> {
     }
 
     fn waits_to_be_woken(&self, thread: usize) -> bool {
-        self.waiting.iter().any(|queue| queue.contains(&thread))
+        let mut queues = self.waiting.iter().chain(self.meetings.iter().map(|meeting| &meeting.arrived));
+        queues.any(|queue| queue.contains(&thread))
     }
 
     pub fn is_enabled(&self, thread: usize) -> bool {
@@ -252,7 +304,11 @@ impl<'a> State<'a> {
             if let Some(c) = self.waiting.iter().position(|queue| queue.contains(&t)) {
                 return Some((t, condition(c), Op::CondWait));
             }
+            if let Some(b) = self.meetings.iter().position(|meeting| meeting.arrived.contains(&t)) {
+                return Some((t, barrier(b), Op::CondWait));
+            }
             let (object, op) = match self.next_of(t)? {
+                Do::Meet(b, _) | Do::Serial(b, _) => (barrier(b), Op::Barrier),
                 Do::Lock(m) => (mutex(m), Op::Lock),
                 Do::Relock(m) => (mutex(m), Op::Relock),
                 Do::Wait(s) => (semaphore(s), Op::SemWait),
@@ -281,7 +337,25 @@ impl<'a> State<'a> {
             Do::Try(m) if self.last.holder[m].is_some() => touch(mutex(m), false, Op::TryLock),
             Do::Try(m) => {
                 touch(FAULTS, outcome == 1, Op::TryLock);
-                touch(mutex(m), outcome == 0, Op::TryLock);
+                touch(mutex(m), true, Op::TryLock);
+            }
+            Do::Attempt(m) => touch(mutex(m), self.last.holder[m].is_none(), Op::TryLock),
+            Do::TryWait(s) => touch(semaphore(s), self.last.count[s] > 0, Op::SemTryWait),
+            Do::Cas(x, expected, _) => touch(variable(x), self.last.values[x] == expected, Op::AtomicCas),
+            Do::Meet(b, _) | Do::Serial(b, _) => {
+                let meeting = &self.meetings[b];
+                let uses = matches!(self.next_of(thread), Some(Do::Serial(..)));
+                match meeting.is_crowded_by(thread) {
+                    // Not an operation of its own, to the search.
+                    false if uses => touch(barrier(b), true, Op::Point),
+                    crowded => touch(barrier(b), crowded, Op::Barrier),
+                }
+                touch(arrival(b, thread, meeting.round), true, Op::Barrier);
+            }
+            Do::Leave => {
+                let (b, round) = self.leaves[thread].expect("it has arrived");
+                let members = self.meetings[b].members.iter();
+                members.for_each(|&other| touch(arrival(b, other, round), false, Op::Barrier));
             }
             Do::Doze => touch(SPURIOUS, outcome == 1, Op::Spurious),
             Do::Load(x) | Do::Fail(x, _) => touch(variable(x), false, Op::AtomicLoad),
@@ -334,7 +408,33 @@ impl<'a> State<'a> {
             }
             Do::Choose(_) => last.at[thread] += usize::from(outcome),
             Do::Try(_) if outcome == 1 => self.faults -= 1,
-            Do::Try(m) => last.holder[m] = last.holder[m].or(Some(thread)),
+            Do::Try(m) | Do::Attempt(m) => last.holder[m] = last.holder[m].or(Some(thread)),
+            Do::TryWait(s) => last.count[s] = last.count[s].saturating_sub(1),
+            Do::Cas(x, expected, new) => {
+                last.registers[thread] = last.values[x];
+                if last.values[x] == expected {
+                    last.values[x] = new;
+                }
+            }
+            Do::Meet(b, count) | Do::Serial(b, count) => {
+                let meeting = &mut self.meetings[b];
+                meeting.crowded = meeting.is_crowded_by(thread);
+                if meeting.round == 0 {
+                    meeting.members.push(thread);
+                    meeting.members.sort_unstable();
+                }
+                self.leaves[thread] = Some((b, meeting.round));
+                meeting.arrived.push(thread);
+                let is_last = meeting.arrived.len() == count;
+                if is_last {
+                    meeting.arrived.clear();
+                    meeting.round += 1;
+                }
+                if matches!(operation, Do::Serial(..)) {
+                    last.registers[thread] = u64::from(is_last);
+                }
+            }
+            Do::Leave => self.leaves[thread] = None,
             Do::Doze => {
                 self.spurious -= u32::from(outcome);
                 self.dozing[thread] |= outcome == 1;
@@ -359,8 +459,8 @@ impl<'a> State<'a> {
             }
             Do::Broadcast(c) => self.waiting[c].clear(),
         }
-        // A wait is two steps of one operation; the second is that of taking the lock again.
-        if !matches!(operation, Do::Relock(_)) {
+        // A wait is two steps of one operation; the second is that of taking the lock again, or of going on from a barrier.
+        if !matches!(operation, Do::Relock(_) | Do::Leave) {
             self.last.at[thread] += 1;
         }
         self.running = Some(thread);
@@ -411,6 +511,23 @@ impl Past {
 fn mix(word: u64) -> u64 {
     let z = (word ^ word >> 31).wrapping_add(0x9e37_79b9_7f4a_7c15).wrapping_mul(0xd6e8_feb8_6659_fd93);
     (z ^ z >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93) ^ z >> 29
+}
+
+/// The number of the class of a schedule if arrivals at barriers depend on each other, and whether it shows that they do: more
+/// threads have come than a barrier is made for.
+pub fn ordered_class(program: &Program, schedule: &[Taken]) -> (u64, bool) {
+    let (mut state, mut past, mut crowded) = (State::new(program), Past::default(), false);
+    for &taken in schedule {
+        let mut foot = state.foot(taken);
+        let barriers = barrier(0)..barrier(OBJECTS);
+        for (_, write, op) in foot.accesses.iter_mut().filter(|(object, ..)| barriers.contains(object)) {
+            crowded |= *write && *op == Op::Barrier;
+            *write = true;
+        }
+        past.push(foot, taken.1);
+        state.take(taken);
+    }
+    (past.class(), crowded)
 }
 
 /// `threads` threads of `steps` steps that never block.
