@@ -23,9 +23,6 @@ pub const WANTS: [(&str, u32); 6] = [
     ("step", want::STEP),
 ];
 
-/// The names of `heisen_wire::state`, in the order of their numbers.
-pub const STATES: [&str; 6] = ["unused", "new", "ready", "blocked", "waits with a time-out", "ended"];
-
 impl Zygote {
     /// Runs one execution after the other for a debugger, on kernel threads. `began` is told the process of each, which
     /// waits to be attached to; all ends when `over` says so, which is asked often.

@@ -4,6 +4,9 @@ Read by gdb when `heisen replay --gdb` starts it. The program runs a schedule on
 of them runs, all others wait. The runtime in it stops at the function heisen_gdb_stop, where a breakpoint is, when it
 has come to what the last command asked for. Going back is starting anew: the execution is killed, Heisen begins another
 one, and that is attached to.
+
+The commands write and read the program's memory. They call no function in it and write none of its registers: after a
+call gdb writes back all registers, which gdb 13 cannot do on processors with AMX.
 """
 
 import bisect
@@ -30,29 +33,73 @@ breakpoint = None
 signal = None
 
 
-class At:
-    """Where the execution is, as the runtime tells: its struct `Debugger`."""
+class Debugger:
+    """The runtime's struct `Debugger`: what it is asked, and where its records are."""
 
-    LAYOUT = struct.Struct("<10IQ4I")
+    # Attached, until, wants; reason and the thread that the last switch left; three words that are the runtime's own.
+    HEAD = struct.Struct("<8I")
+    MAP = [
+        *("alarm", "step", "current", "count", "enabled", "late", "signalled", "threads", "size"),
+        *("op", "object", "pc", "start", "begun", "ended", "control", "kernel_id"),
+        *("end", "end_code", "diverged", "diverged_step"),
+    ]
 
     def __init__(self):
-        fields = self.LAYOUT.unpack(memory(address("heisen_gdb"), self.LAYOUT.size))
-        self.reason, self.step, self.thread, self.left = fields[3:7]
-        self.count, self.size, self.threads = fields[8:11]
-        self.end, self.end_code, self.diverged, self.diverged_step = fields[11:]
+        self.address = address("heisen_gdb")
+        head = memory(self.address, self.HEAD.size)
+        words = struct.unpack(f"<{len(self.MAP)}Q", memory(self.address + self.HEAD.size, 8 * len(self.MAP)))
+        self.reason, self.left = self.HEAD.unpack(head)[3:5]
+        self.map = dict(zip(self.MAP, words))
+
+    def ask(self, until, wants):
+        """Says where to stop next: at a step, and at what `wants` names."""
+        inferior = gdb.selected_inferior()
+        inferior.write_memory(self.address, struct.pack("<3I", 1, until, wants))
+        if self.map["alarm"]:  # Else the execution has not begun, and looks at all this when it does.
+            inferior.write_memory(self.map["alarm"], struct.pack("<I", 0))
+
+
+class At:
+    """Where the execution is, wherever gdb stopped it."""
+
+    def __init__(self):
+        alive()
+        debugger = Debugger()
+        self.map = debugger.map
+        if not self.map["alarm"]:
+            raise gdb.GdbError("the execution has not begun; go on with: heisen finish, or heisen step N")
+        self.reason, self.left = debugger.reason, debugger.left
+        self.step, self.thread, self.count = self.word("step"), self.word("current", "<H"), self.word("count", "<Q")
+        self.end, self.end_code = self.word("end"), self.word("end_code")
+        self.diverged, self.diverged_step = self.word("diverged"), self.word("diverged_step")
+        size = -(-self.count // 64) * 8
+        bits = lambda name: int.from_bytes(memory(self.map[name], size), "little")
+        self.enabled, self.late = bits("enabled"), bits("late") & ~bits("signalled")
+
+    def word(self, name, form="<I"):
+        return struct.unpack(form, memory(self.map[name], struct.calcsize(form)))[0]
 
 
 class Thread:
-    """One of Heisen's threads, as the runtime describes it in the wire."""
-
-    LAYOUT = struct.Struct("<4I6QII")
+    """One of Heisen's threads, as the scheduler's record has it."""
 
     def __init__(self, at, number):
-        fields = self.LAYOUT.unpack(memory(at.threads + number * at.size, self.LAYOUT.size))
-        self.state, self.op = fields[:2]
-        self.object, self.pc, self.start = fields[4:7]
-        self.handle, self.lwp = fields[9:11]
+        size = at.map["size"]
+        record = memory(at.map["threads"] + number * size, size)
+        field = lambda name, form="<Q": struct.unpack_from(form, record, at.map[name])[0]
         self.number = number
+        self.op = field("op", "<B")
+        self.object, self.pc, self.start = field("object"), field("pc"), field("start")
+        self.handle = field("control")
+        self.id_at = self.handle + at.map["kernel_id"]
+        if field("ended", "<B"):
+            self.state = "ended"
+        elif not field("begun", "<B"):
+            self.state = "new"
+        elif at.late >> number & 1:
+            self.state = "waits with a time-out"
+        else:
+            self.state = "ready" if at.enabled >> number & 1 else "blocked"
 
     def name(self):
         name = "main" if self.number == 0 else NAMES.get(self.number) or function_at(self.start)
@@ -60,17 +107,22 @@ class Thread:
 
     def about(self):
         """What it is about to do, on what, and where that was called."""
-        op = OPS.get(self.op, "?")
+        op = OPS.get(self.op, "start")
         words = f"{op}({symbol(self.object)})" if self.object and op != "assert" else op
         place = place_of(self.start if op == "start" else self.pc - 1)
         return f"{words}  at {place}" if place else words
 
     def can_run(self):
-        return SESSION["states"][self.state] not in ("blocked", "ended")
+        return self.state not in ("blocked", "ended")
+
+    def lwp(self):
+        """The id of its kernel thread; of one that has ended the memory that it was in may be gone."""
+        return 0 if self.state == "ended" else struct.unpack("<I", memory(self.id_at, 4))[0]
 
     def of_gdb(self):
         """The same thread for gdb; none if it has ended."""
-        return next((t for t in gdb.selected_inferior().threads() if t.ptid[1] == self.lwp), None)
+        lwp = self.lwp()
+        return next((t for t in gdb.selected_inferior().threads() if t.ptid[1] == lwp), None)
 
 
 def memory(at, size):
@@ -95,16 +147,10 @@ def setting(name, value):
 
 def address(name):
     with setting("language", "c"):
-        return int(gdb.parse_and_eval(f"(unsigned long) &{name}"))
-
-
-def call(name, *arguments):
-    """Calls a function of the runtime while everything else stands still."""
-    values = ", ".join(str(value) for value in arguments)
-    types = ", ".join("unsigned int" for _ in arguments) or "void"
-    at = address(name)
-    with setting("scheduler-locking", "on"), setting("language", "c"):
-        gdb.parse_and_eval(f"((void (*)({types})) {at})({values})")
+        try:
+            return int(gdb.parse_and_eval(f"(unsigned long) &{name}"))
+        except gdb.error as error:
+            raise gdb.error(f"gdb does not find Heisen's runtime in the program: {error}")
 
 
 def symbol(at):
@@ -137,16 +183,6 @@ def place_of(pc):
 
 def threads(at):
     return [Thread(at, number) for number in range(at.count)]
-
-
-def look():
-    """Where the execution is now, wherever gdb stopped it."""
-    alive()
-    try:
-        call("heisen_gdb_look")
-    except gdb.error:
-        pass  # On a broken stack no function can be called: what is known is from the last stop.
-    return At()
 
 
 def alive():
@@ -258,14 +294,14 @@ def attach():
         if found and found != process:
             break
         if time.monotonic() > until:
-            raise gdb.GdbError("Heisen has not begun an execution")
+            raise gdb.error("Heisen has not begun an execution")
         time.sleep(0.01)
     process = found
     try:
         with setting("suppress-cli-notifications", "on"):
             gdb.execute(f"attach {process.split()[1]}", to_string=True)
     except gdb.error as error:
-        raise gdb.GdbError(f"gdb may not attach to the program: {error}")
+        raise gdb.error(f"gdb may not attach to the program: {error}")
     breakpoint = Stop()
 
 
@@ -275,7 +311,7 @@ def go(until, wants):
         select_running()
     else:
         attach()
-    call("heisen_gdb_go", until, wants | FAILING)
+    Debugger().ask(until, wants | FAILING)
     gdb.execute("continue", to_string=True)
     show()
 
@@ -287,8 +323,10 @@ def remember_signal(event):
 
 
 def select_running():
-    """Selects the thread that has the baton."""
-    at = look()
+    """Selects the thread that has the baton. An execution that gdb attached to before it began has only one."""
+    if not Debugger().map["alarm"]:
+        return
+    at = At()
     running = Thread(at, at.thread).of_gdb()
     if running is not None:
         running.switch()
@@ -324,7 +362,7 @@ def show():
     if not gdb.selected_inferior().pid:
         print("the execution has ended; heisen step N begins it anew")
         return
-    at = look()
+    at = At()
     thread = Thread(at, at.thread)
     why = ""
     if not stopped_by_us():
@@ -361,7 +399,7 @@ def leave_runtime():
     line they come to, even if the call was the last thing in its own. A thread that is new runs to its function."""
     frame, inner = own_frame()
     thread = gdb.selected_thread()
-    call("heisen_gdb_go", NEVER, FAILING)
+    Debugger().ask(NEVER, FAILING)
     if frame is None:
         at = At()
         places = [Thread(at, at.thread).start]
@@ -410,12 +448,29 @@ def command(name, help_text, kind=gdb.COMMAND_RUNNING):
                 super().__init__(f"heisen {name}", kind)
 
             def invoke(self, argument, _terminal):
-                function(argument.strip())
+                with failures_told():
+                    function(argument.strip())
 
         Defined()
         return function
 
     return define
+
+
+def note_failure(error):
+    """Heisen shows this when gdb has ended, and exits with a status of its own."""
+    with open(SESSION["failure"], "w") as file:
+        file.write(str(error))
+
+
+@contextlib.contextmanager
+def failures_told():
+    """What gdb could not do is one message, and the session counts as failed."""
+    try:
+        yield
+    except gdb.error as error:
+        note_failure(error)
+        raise gdb.GdbError(str(error))
 
 
 def no_argument(argument):
@@ -435,18 +490,18 @@ def main():
     @command("threads", "List Heisen's threads: what each is about to do, and its kernel thread.", gdb.COMMAND_STATUS)
     def list_threads(argument):
         no_argument(argument)
-        at = look()
+        at = At()
         for thread in threads(at):
             mark = "*" if thread.number == at.thread else " "
-            state = SESSION["states"][thread.state]
-            if state == "ended":
+            if thread.state == "ended":
                 print(f"{mark} {thread.name():<20} ended")
                 continue
+            state = thread.state
             words = f"about to {thread.about()}"
             if thread.number == at.thread:
                 words = running_words(at, thread)
                 state = "runs" if thread.can_run() else state
-            print(f"{mark} {thread.name():<20} LWP {thread.lwp:<8} {state}, {words}")
+            print(f"{mark} {thread.name():<20} LWP {thread.lwp():<8} {state}, {words}")
 
     @command("where", "Show where the execution is.", gdb.COMMAND_STATUS)
     def where(argument):
@@ -459,14 +514,14 @@ def main():
         if not argument.isdigit() or not 0 < int(argument) < NEVER:
             raise gdb.GdbError("name a step, such as: heisen step 12")
         wanted = int(argument)
-        if gdb.selected_inferior().pid and look().step >= wanted:
+        if gdb.selected_inferior().pid and At().step >= wanted:
             attach()
         go(wanted, 0)
 
     @command("next", "Go to the next scheduling point.")
     def next_step(argument):
         no_argument(argument)
-        go((look().step if gdb.selected_inferior().pid else 0) + 1, 0)
+        go((At().step if gdb.selected_inferior().pid else 0) + 1, 0)
 
     @command("switch", "Go to the next switch; the thread that runs then is selected.")
     def switch(argument):
@@ -506,7 +561,12 @@ def main():
     gdb.events.stop.connect(remember_signal)
     if hasattr(gdb.events, "gdb_exiting"):
         gdb.events.gdb_exiting.connect(lambda _: kill())
-    go(NEVER, 0)
+    try:
+        go(NEVER, 0)
+    except (gdb.error, gdb.GdbError) as error:
+        # Without this nothing else works.
+        note_failure(error)
+        gdb.execute("quit 1")
 
 
 def kill():

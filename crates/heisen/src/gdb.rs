@@ -1,11 +1,11 @@
 //! `heisen replay --gdb`: gdb on an execution, which runs on kernel threads. What gdb does there is in `gdb.py`, which is
-//! given to it as a file along with what it has to know; the two talk through one more file, which names the process to
-//! attach to. When that ends, or is killed to go back in time, there is a new one.
+//! given to it as a file along with what it has to know. The two talk through two more files: one names the process to
+//! attach to, the other says what gdb could not do. When the process ends, or is killed to go back in time, there is a new one.
 
 use crate::args::ReplayArgs;
 use crate::exit;
 use heisen_engine::Error;
-use heisen_engine::debug::{STATES, WANTS, end};
+use heisen_engine::debug::{WANTS, end};
 use heisen_engine::program::Program;
 use heisen_engine::saved::write_whole;
 use heisen_engine::slot::Job;
@@ -28,11 +28,11 @@ pub fn run(
 ) -> Result<u8, Error> {
     check_gdb()?;
     let directory = Scratch::new()?;
-    let (session, script, process) =
-        (directory.0.join("session.json"), directory.0.join("heisen.py"), directory.0.join("process"));
+    let [session, script, process, failure] =
+        ["session.json", "heisen.py", "process", "failure"].map(|name| directory.0.join(name));
     write_whole(&script, SCRIPT.as_bytes())?;
     let mut zygote = Zygote::start(runtime, program, limits, Output::Shown)?;
-    write_whole(&session, describe(schedule, runtime, &process, limits).to_string().as_bytes())?;
+    write_whole(&session, describe(schedule, runtime, [&process, &failure], limits).to_string().as_bytes())?;
     let mut gdb = Command::new("gdb")
         .arg("-q")
         .arg(&program.path)
@@ -59,6 +59,12 @@ pub fn run(
         let _ = gdb.wait();
     }
     ran?;
+    if let Ok(what) = std::fs::read_to_string(&failure) {
+        return Err(Error::Uncontrolled(format!(
+            "gdb failed at what Heisen needs: {}; `heisen replay` without --gdb shows the schedule",
+            what.trim_end_matches('.')
+        )));
+    }
     match ended {
         Some(status) if !status.success() => {
             Err(Error::Input(format!("gdb failed ({status}); what it wrote says why")))
@@ -68,7 +74,12 @@ pub fn run(
 }
 
 /// What the script has to know.
-fn describe(schedule: &Schedule, runtime: &Path, process: &Path, limits: &Limits) -> serde_json::Value {
+fn describe(
+    schedule: &Schedule,
+    runtime: &Path,
+    [process, failure]: [&Path; 2],
+    limits: &Limits,
+) -> serde_json::Value {
     let moved = limits.patches.moved().unwrap_or_default();
     let moved_pieces: Vec<_> =
         moved.pieces.iter().map(|piece| (piece.start, piece.of, piece.lower)).collect();
@@ -92,6 +103,7 @@ fn describe(schedule: &Schedule, runtime: &Path, process: &Path, limits: &Limits
     let threads: Vec<(u16, &str)> = schedule.threads.iter().map(|t| (t.thread.0, t.start.as_str())).collect();
     json!({
         "process": process.display().to_string(),
+        "failure": failure.display().to_string(),
         "runtime": runtime.canonicalize().unwrap_or_else(|_| runtime.to_owned()).display().to_string(),
         "outcome": outcome.map(|(kind, message)| format!("{kind}: {message}")),
         "failing": failing,
@@ -99,7 +111,6 @@ fn describe(schedule: &Schedule, runtime: &Path, process: &Path, limits: &Limits
         "crash": kind == Some(FindingKind::Crash),
         "exit": end::EXIT,
         "wants": WANTS.into_iter().collect::<std::collections::BTreeMap<_, _>>(),
-        "states": STATES,
         "ops": ops,
         "threads": threads,
         "moved": moved_pieces,

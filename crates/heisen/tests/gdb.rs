@@ -1,10 +1,69 @@
 //! `heisen replay --gdb`, in gdb's batch mode: it stops at the failing event, and its commands go where they say. Where
 //! there is no gdb, or it may not attach to processes, these tests are skipped and say so.
+//!
+//! On every processor gdb is run as on one with AMX, whose extended registers gdb 13 cannot write, and may not call
+//! functions of the program.
 
 mod common;
 
 use common::{Ran, Sandbox, root};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
+
+/// A `ptrace` for gdb: it writes no extended registers, and attaches only so often, if `ATTACHES` is set.
+const PTRACE: &str = "
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/ptrace.h>
+#include <sys/types.h>
+long ptrace(enum __ptrace_request request, ...) {
+    static int attached;
+    va_list rest;
+    va_start(rest, request);
+    pid_t pid = va_arg(rest, pid_t);
+    void *address = va_arg(rest, void *), *data = va_arg(rest, void *);
+    va_end(rest);
+    if (request == PTRACE_SETREGSET || request == PTRACE_SETFPREGS) {
+        errno = EFAULT;
+        return -1;
+    }
+    const char *most = getenv(\"ATTACHES\");
+    if (request == PTRACE_ATTACH && most && attached++ >= atoi(most)) {
+        errno = EPERM;
+        return -1;
+    }
+    long (*real)(enum __ptrace_request, ...) = dlsym(RTLD_NEXT, \"ptrace\");
+    return real(request, pid, address, data);
+}
+";
+
+/// A search path on which gdb has the [`PTRACE`] above.
+fn path_with_limited_gdb(sandbox: &Sandbox) -> std::ffi::OsString {
+    let bin = sandbox.path("limited");
+    if !bin.exists() {
+        let library = sandbox.compile("ptrace.c", PTRACE, &["-shared", "-fPIC"]);
+        let path = std::env::var_os("PATH").expect("a search path");
+        let real = std::env::split_paths(&path).map(|dir| dir.join("gdb")).find(|gdb| gdb.exists());
+        let script = format!(
+            "#!/bin/sh\nLD_PRELOAD={} exec {} \"$@\"\n",
+            library.display(),
+            real.expect("gdb").display()
+        );
+        executable(&sandbox.write("limited/gdb", script));
+    }
+    let path = std::env::var_os("PATH").expect("a search path");
+    std::env::join_paths([bin].into_iter().chain(std::env::split_paths(&path))).expect("a search path")
+}
+
+fn executable(file: &PathBuf) {
+    let mut mode = std::fs::metadata(file).expect("the file").permissions();
+    mode.set_mode(0o755);
+    std::fs::set_permissions(file, mode).expect("the mode");
+}
 
 /// Why gdb cannot be used here, if so.
 fn missing() -> Option<String> {
@@ -62,11 +121,20 @@ impl Session {
     /// What gdb prints for these commands.
     #[track_caller]
     fn gdb(&self, commands: &[&str]) -> Ran {
+        self.run(commands, &[]).expect(0)
+    }
+
+    /// The same with variables of the environment, however it ends.
+    #[track_caller]
+    fn run(&self, commands: &[&str], variables: &[(&str, &str)]) -> Ran {
         let mut args = vec!["replay", "--gdb", &self.schedule, "--", "-nx", "-batch"];
+        args.extend(["-iex", "set may-call-functions off"]);
         for command in commands {
             args.extend(["-ex", command]);
         }
-        self.sandbox.heisen(&args).expect(0)
+        let mut command = self.sandbox.command(&args);
+        command.env("PATH", path_with_limited_gdb(&self.sandbox)).envs(variables.iter().copied());
+        self.sandbox.run(&mut command)
     }
 }
 
@@ -338,14 +406,39 @@ fn mistakes_are_told() {
         ("heisen finish 3", "takes no argument"),
         ("run", "Heisen starts the program"),
     ] {
-        let args = ["replay", "--gdb", &session.schedule, "--", "-nx", "-batch", "-ex", command];
-        let ran = session.sandbox.heisen(&args);
+        let ran = session.run(&[command], &[]);
         assert!(ran.err.contains(words), "{command}: {}\n{}", ran.out, ran.err);
     }
     let out = session.gdb(&["heisen", "kill", "heisen threads", "heisen finish"]);
     assert!(out.out.contains("heisen step N "), "{}", out.out);
     assert!(out.err.contains("no execution runs"), "{}", out.err);
     assert!(out.out.matches("the failing event").count() >= 2, "{}", out.out);
+}
+
+/// The stand-in for a processor with AMX is one: a function of the program cannot be called.
+#[test]
+fn no_function_can_be_called() {
+    let Some(session) = Session::example("assertion", "c/account.c") else { return };
+    let commands = ["print 40 + 2", "print deposit(1)", "set may-call-functions on", "print deposit(1)"];
+    let ran = session.run(&commands, &[]);
+    assert!(ran.out.contains("= 42"), "{}", ran.out);
+    assert!(ran.err.contains("may-call-functions is off"), "{}", ran.err);
+    assert!(ran.err.contains("Bad address"), "{}", ran.err);
+}
+
+/// What gdb cannot do is one message and an exit status, also for a command that comes later.
+#[test]
+fn what_gdb_cannot_do_is_told() {
+    let Some(session) = Session::example("assertion", "c/account.c") else { return };
+    let ran = session.run(&["print 40 + 2"], &[("ATTACHES", "0")]);
+    let ran =
+        ran.fails(3, &["gdb may not attach to the program: ", "Operation not permitted", "without --gdb"]);
+    assert!(!ran.err.contains("Traceback") && !ran.out.contains("42"), "{}\n{}", ran.out, ran.err);
+    assert_eq!(ran.err.matches("may not attach").count(), 1, "{}", ran.err);
+    let ran = session.run(&["heisen step 3", "print 40 + 2"], &[("ATTACHES", "1")]);
+    assert!(ran.out.contains("the failing event") && ran.out.contains("42"), "{}", ran.out);
+    let ran = ran.fails(3, &["gdb may not attach to the program: "]);
+    assert!(!ran.err.contains("Traceback"), "{}", ran.err);
 }
 
 #[test]
@@ -358,9 +451,7 @@ fn without_gdb_there_is_one_message() {
     ran.fails(2, &["gdb cannot be started", "install it"]);
     // A gdb that does not know Python.
     let fake = sandbox.write("gdb", "#!/bin/sh\nexit 1\n");
-    let mut mode = std::fs::metadata(&fake).expect("the file").permissions();
-    std::os::unix::fs::PermissionsExt::set_mode(&mut mode, 0o755);
-    std::fs::set_permissions(&fake, mode).expect("the mode");
+    executable(&fake);
     let ran = sandbox.run(sandbox.plain_command(&replay).env("PATH", sandbox.path("")));
     ran.fails(2, &["no Python"]);
     sandbox.heisen(&["replay", &schedule, "--", "-batch"]).fails(2, &["--gdb"]);

@@ -1,19 +1,25 @@
 //! What a debugger asks of an execution on kernel threads: to wait until it is attached, and to stop at a step, a
-//! switch, a preemption or the failing event. The debugger calls the two functions named `go` and `look`, reads
-//! [`heisen_gdb`], and has a breakpoint on [`heisen_gdb_stop`]; so nothing is compared by the debugger itself, and going
-//! to a far step takes no longer than running there.
+//! switch, a preemption or the failing event.
+//!
+//! The debugger only writes and reads memory: it writes the head of [`heisen_gdb`], reads the scheduler's own records
+//! through its [`Map`], and has a breakpoint on [`heisen_gdb_stop`]. It calls no function here, since after a call it
+//! would write back all registers, which gdb 13 cannot do on processors with AMX. Nothing is compared by the debugger
+//! itself, so going to a far step takes no longer than running there.
 
-use crate::sched::{S, me, threads};
+use crate::glibc::tcb;
+use crate::sched::{S, Thread, me, thread};
 use crate::{report, sys};
+use core::mem::offset_of;
+use core::ptr::from_ref;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use heisen_trace::decision::{Decision, DecisionKind};
 use heisen_wire::want;
 
-/// What the debugger reads; the script knows the layout.
+/// What the debugger writes and reads; the script knows the layout.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Debugger {
-    /// Not 0 once the debugger has called [`heisen_gdb_go`].
+    /// Not 0 once the debugger has said where to go. The debugger writes this and the next two.
     attached: AtomicU32,
     /// The step to stop at.
     until: AtomicU32,
@@ -21,22 +27,91 @@ pub struct Debugger {
     wants: AtomicU32,
     /// The bits of [`want`] that the last stop was for.
     reason: AtomicU32,
-    /// The last step, and the thread that runs.
-    step: AtomicU32,
-    thread: AtomicU32,
-    /// The thread that the last switch left, and whether that was a preemption.
+    /// The thread that the last switch left, and the one it led to.
     from: AtomicU32,
+    to: AtomicU32,
+    /// Whether the last switch is a preemption.
     preempted: AtomicU32,
-    /// How many threads there are, where they are described in the wire, and the size of each description.
-    count: AtomicU32,
-    size: AtomicU32,
+    /// Unused.
+    pad: AtomicU32,
+    map: Map,
+}
+
+/// Where the debugger finds the scheduler's records: addresses, and offsets in the record of a thread. All 0 until the
+/// execution begins.
+#[derive(Debug)]
+#[repr(C)]
+struct Map {
+    /// The word to set to 0 after [`Debugger::until`] has changed: the first step at which the runtime looks at it.
+    alarm: AtomicU64,
+    /// The last step, the running thread, and the number of threads.
+    step: AtomicU64,
+    current: AtomicU64,
+    count: AtomicU64,
+    /// Sets of threads.
+    enabled: AtomicU64,
+    late: AtomicU64,
+    signalled: AtomicU64,
+    /// The records of all threads, and the size of each.
     threads: AtomicU64,
+    size: AtomicU64,
+    /// Offsets in a record.
+    op: AtomicU64,
+    object: AtomicU64,
+    pc: AtomicU64,
+    start: AtomicU64,
+    begun: AtomicU64,
+    ended: AtomicU64,
+    control: AtomicU64,
+    /// The offset of the id of the kernel thread in a thread's control block.
+    kernel_id: AtomicU64,
     /// How the execution ends and with what code, one of `heisen_wire::end`; whether the schedule could not be followed,
     /// one of `heisen_wire::diverged`, and at which step.
-    end: AtomicU32,
-    end_code: AtomicU32,
-    diverged: AtomicU32,
-    diverged_step: AtomicU32,
+    end: AtomicU64,
+    end_code: AtomicU64,
+    diverged: AtomicU64,
+    diverged_step: AtomicU64,
+}
+
+impl Map {
+    const fn new() -> Map {
+        // SAFETY: words of any value, so zeros will do.
+        unsafe { core::mem::zeroed() }
+    }
+
+    fn fill(&self) {
+        let told = report::so_far();
+        let entries = [
+            (&self.step, address(&S.step)),
+            (&self.current, address(&S.current)),
+            (&self.count, address(&S.count)),
+            (&self.enabled, address(&S.enabled)),
+            (&self.late, address(&S.late)),
+            (&self.signalled, address(&S.signalled)),
+            (&self.threads, address(thread(0))),
+            (&self.size, size_of::<Thread>()),
+            (&self.op, Thread::OP),
+            (&self.object, offset_of!(Thread, object)),
+            (&self.pc, offset_of!(Thread, pc)),
+            (&self.start, offset_of!(Thread, start)),
+            (&self.begun, offset_of!(Thread, begun)),
+            (&self.ended, offset_of!(Thread, ended)),
+            (&self.control, offset_of!(Thread, fs)),
+            (&self.kernel_id, tcb::TID),
+            (&self.end, address(&told.end)),
+            (&self.end_code, address(&told.end_code)),
+            (&self.diverged, address(&told.diverged)),
+            (&self.diverged_step, address(&told.diverged_step)),
+            (&self.alarm, address(&S.alarm)),
+        ];
+        for (entry, value) in entries {
+            entry.store(value as u64, Relaxed);
+        }
+    }
+}
+
+fn address<T>(of: &T) -> usize {
+    from_ref(of) as usize
 }
 
 /// The one debugger.
@@ -47,17 +122,11 @@ pub static heisen_gdb: Debugger = Debugger {
     until: AtomicU32::new(u32::MAX),
     wants: AtomicU32::new(0),
     reason: AtomicU32::new(0),
-    step: AtomicU32::new(0),
-    thread: AtomicU32::new(0),
     from: AtomicU32::new(0),
+    to: AtomicU32::new(0),
     preempted: AtomicU32::new(0),
-    count: AtomicU32::new(0),
-    size: AtomicU32::new(0),
-    threads: AtomicU64::new(0),
-    end: AtomicU32::new(0),
-    end_code: AtomicU32::new(0),
-    diverged: AtomicU32::new(0),
-    diverged_step: AtomicU32::new(0),
+    pad: AtomicU32::new(0),
+    map: Map::new(),
 };
 
 /// The debugger has a breakpoint here.
@@ -68,39 +137,9 @@ pub extern "C" fn heisen_gdb_stop() {
     unsafe { core::arch::asm!("nop", options(nomem, nostack, preserves_flags)) };
 }
 
-/// The debugger says where to stop next: at a step, and at what `wants` names.
-#[unsafe(no_mangle)]
-pub extern "C" fn heisen_gdb_go(until: u32, wants: u32) {
-    heisen_gdb.until.store(until, Relaxed);
-    heisen_gdb.wants.store(wants, Relaxed);
-    heisen_gdb.attached.store(1, Relaxed);
-    report::set_alarm();
-}
-
-/// The debugger wants to see the threads as they are now.
-#[unsafe(no_mangle)]
-pub extern "C" fn heisen_gdb_look() {
-    report::publish_threads();
-    let d = &heisen_gdb;
-    d.step.store(S.step.get(), Relaxed);
-    d.thread.store(me() as u32, Relaxed);
-    d.count.store(threads().count() as u32, Relaxed);
-    let described = &report::wire().threads;
-    d.threads.store(described.as_ptr() as u64, Relaxed);
-    d.size.store(size_of_val(&described[0]) as u32, Relaxed);
-    let told = report::so_far();
-    for (to, from) in [
-        (&d.end, &told.end),
-        (&d.end_code, &told.end_code),
-        (&d.diverged, &told.diverged),
-        (&d.diverged_step, &told.diverged_step),
-    ] {
-        to.store(from.load(Relaxed), Relaxed);
-    }
-}
-
 /// An execution begins: waits until the debugger is there.
 pub fn begin() {
+    heisen_gdb.map.fill();
     sys::allow_tracing();
     while heisen_gdb.attached.load(Relaxed) == 0 {
         sys::sleep_ms(5);
@@ -122,7 +161,6 @@ pub fn reached(what: u32) {
     }
     d.until.store(u32::MAX, Relaxed);
     d.reason.store(what, Relaxed);
-    heisen_gdb_look();
     heisen_gdb_stop();
 }
 
@@ -137,8 +175,8 @@ pub fn decided(decision: &Decision, to: u16) {
 pub fn switching() {
     if report::debugged() {
         let d = &heisen_gdb;
-        d.from.store(d.thread.load(Relaxed), Relaxed);
-        d.thread.store(me() as u32, Relaxed);
+        d.from.store(d.to.load(Relaxed), Relaxed);
+        d.to.store(me() as u32, Relaxed);
     }
 }
 
