@@ -5,7 +5,7 @@
 //! With `--real-time` clocks show the real time instead, and deadlines are those of the real monotonic clock.
 
 use crate::sched::{self, S};
-use crate::touch;
+use crate::{recurrence, touch};
 use core::cell::Cell;
 
 /// Nanoseconds of one step.
@@ -22,11 +22,14 @@ const REALTIME: u64 = 1_767_225_600_000_000_000 - START;
 const CLOCK_REALTIME: i32 = 0;
 const CLOCK_MONOTONIC: i32 = 1;
 const CLOCK_REALTIME_COARSE: i32 = 5;
+const CLOCK_REALTIME_ALARM: i32 = 8;
 const CLOCK_TAI: i32 = 11;
 
 struct Clock {
     /// What was added to the steps.
     extra: Cell<u64>,
+    /// How far the program has set the real-time clock ahead of where it was; negative if back.
+    shift: Cell<i64>,
     /// Whether time is real.
     real: Cell<bool>,
 }
@@ -34,7 +37,7 @@ struct Clock {
 // SAFETY: as for `sched::S`.
 unsafe impl Sync for Clock {}
 
-static C: Clock = Clock { extra: Cell::new(0), real: Cell::new(false) };
+static C: Clock = Clock { extra: Cell::new(0), shift: Cell::new(0), real: Cell::new(false) };
 
 /// Takes over whether time is real.
 pub fn init(real: bool) {
@@ -82,15 +85,43 @@ pub fn can_wait(clock: i32) -> bool {
     matches!(clock, CLOCK_REALTIME | CLOCK_MONOTONIC)
 }
 
-fn offset(clock: i32) -> u64 {
-    if matches!(clock, CLOCK_REALTIME | CLOCK_REALTIME_COARSE | CLOCK_TAI) { REALTIME } else { 0 }
+/// Whether it shows the time of day, which can be set.
+fn is_wall(clock: i32) -> bool {
+    matches!(clock, CLOCK_REALTIME | CLOCK_REALTIME_COARSE | CLOCK_REALTIME_ALARM | CLOCK_TAI)
 }
 
-/// What a clock really shows.
+/// How far a virtual clock is ahead of the monotonic one; never behind it.
+fn offset(clock: i32) -> u64 {
+    if is_wall(clock) { REALTIME.wrapping_add_signed(C.shift.get()) } else { 0 }
+}
+
+/// What a clock really shows, but for what the program has set.
 fn real(clock: i32) -> Timespec {
     let mut time = Timespec { seconds: 0, nanoseconds: 0 };
     crate::glibc::real!(clock_gettime, fn(clock => i32, &raw mut time => *mut Timespec) -> i32);
-    time
+    match time.nanos() {
+        Some(nanos) if is_wall(clock) && C.shift.get() != 0 => {
+            Timespec::of(nanos.saturating_add_signed(C.shift.get()))
+        }
+        _ => time,
+    }
+}
+
+/// What the real-time clock shows, in nanoseconds, without a look.
+pub fn wall() -> u64 {
+    if is_real() { real(CLOCK_REALTIME).nanos().unwrap_or(0) } else { now() + offset(CLOCK_REALTIME) }
+}
+
+/// Sets the real-time clock of this execution. As in Linux it cannot fall behind the monotonic one: false then.
+pub fn set_wall(nanos: u64) -> bool {
+    /// Linux leaves room for thirty years after what is set.
+    const LAST: u64 = 8_277_292_036 * 1_000_000_000;
+    if nanos < now() || nanos >= LAST {
+        return false;
+    }
+    touch::time(true);
+    C.shift.set(C.shift.get() + (nanos as i64 - wall() as i64));
+    true
 }
 
 /// Nanoseconds on the monotonic clock.
@@ -107,6 +138,7 @@ pub fn look(clock: i32) -> Timespec {
         return real(clock);
     }
     touch::time(false);
+    recurrence::consulted();
     C.extra.set(C.extra.get() + LOOK);
     Timespec::of(now() + offset(clock))
 }
@@ -128,7 +160,7 @@ pub fn deadline_in(nanos: u64) -> u64 {
 
 /// The deadline of a wait until `nanos` on the given clock.
 pub fn deadline_at(clock: i32, nanos: u64) -> u64 {
-    if is_real() && offset(clock) != 0 {
+    if is_real() && is_wall(clock) {
         let left = nanos.saturating_sub(real(clock).nanos().unwrap_or(0));
         return deadline_in(left);
     }

@@ -64,6 +64,74 @@ pub fn kill(pid: i32, signal: i32) {
     call(SYS_KILL, [pid as usize, signal as usize, 0, 0, 0, 0]);
 }
 
+/// The process group of a process, 0 for this one; negative if there is none.
+pub fn group_of(pid: i32) -> i32 {
+    call(SYS_GETPGID, [pid as usize, 0, 0, 0, 0, 0]) as i32
+}
+
+/// The parent of a process; none if that cannot be found out.
+pub fn parent_of(pid: i32) -> Option<i32> {
+    let mut text = [0u8; 512];
+    let length = read_file(&proc_path(pid, b"stat", None, b""), &mut text);
+    // The name may hold anything; behind its last parenthesis are the state and the parent.
+    let text = &text[..length];
+    let name_end = text.iter().rposition(|&byte| byte == b')')?;
+    let digits = text.get(name_end + 4..)?.iter().take_while(|byte| byte.is_ascii_digit());
+    Some(digits.fold(0, |number, digit| number * 10 + i32::from(digit - b'0')))
+}
+
+/// The process that a descriptor stands for; none if it stands for something else.
+pub fn process_of_descriptor(fd: i32) -> Option<i32> {
+    const NAME: &[u8] = b"\nPid:\t";
+    let mut text = [0u8; 512];
+    let length = read_file(&proc_path(getpid(), b"fdinfo", Some(fd), b""), &mut text);
+    let at = text[..length].windows(NAME.len()).position(|part| part == NAME)? + NAME.len();
+    let digits = text[at..length].iter().take_while(|byte| byte.is_ascii_digit());
+    Some(digits.fold(0, |number, digit| number * 10 + i32::from(digit - b'0')))
+}
+
+/// Paths below /proc are shorter.
+const PROC_PATH: usize = 64;
+
+/// A path, ended by a zero byte, of a file that the kernel has for a process: `/proc/PID/NAME`, or `/proc/PID/NAME/PART` and MORE.
+pub fn proc_path(pid: i32, name: &[u8], part: Option<i32>, more: &[u8]) -> [u8; PROC_PATH] {
+    let mut path = [0; PROC_PATH];
+    let end = append(&mut path, 0, b"/proc/");
+    let end = append_number(&mut path, end, pid);
+    let end = append(&mut path, end, b"/");
+    let end = append(&mut path, end, name);
+    if let Some(part) = part {
+        let end = append(&mut path, end, b"/");
+        let end = append_number(&mut path, end, part);
+        append(&mut path, end, more);
+    }
+    path
+}
+
+/// Puts bytes into a path from `at` on; where they end.
+fn append(path: &mut [u8; PROC_PATH], at: usize, bytes: &[u8]) -> usize {
+    path[at..at + bytes.len()].copy_from_slice(bytes);
+    at + bytes.len()
+}
+
+fn append_number(path: &mut [u8; PROC_PATH], at: usize, number: i32) -> usize {
+    let mut digits = [b'0'; 10];
+    append(path, at, decimal(number, &mut digits))
+}
+
+/// A number that is not negative, in digits.
+pub fn decimal(number: i32, digits: &mut [u8; 10]) -> &[u8] {
+    let (mut rest, mut first) = (number.unsigned_abs(), digits.len() - 1);
+    loop {
+        digits[first] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            return &digits[first..];
+        }
+        first -= 1;
+    }
+}
+
 pub fn setpgid_self() {
     call(SYS_SETPGID, [0; 6]);
 }
@@ -87,6 +155,14 @@ pub fn wait(pid: i32) -> (i32, u32) {
     (got as i32, status)
 }
 
+/// A child that has ended, with its wait status; none if there is none at the moment.
+pub fn reap() -> Option<(i32, u32)> {
+    const WNOHANG: usize = 1;
+    let mut status = 0u32;
+    let got = call(SYS_WAIT4, [usize::MAX, &raw mut status as usize, WNOHANG, 0, 0, 0]);
+    (got > 0).then_some((got as i32, status))
+}
+
 /// What a clock of the kernel shows: seconds and nanoseconds.
 pub fn clock(clock: i32) -> [i64; 2] {
     let mut time = [0; 2];
@@ -104,8 +180,24 @@ pub fn sleep_until(nanos: u64) {
 
 /// Dies with its parent.
 pub fn die_with_parent() {
+    signal_at_parents_end(SIGKILL);
+}
+
+/// Gets this signal when its parent dies.
+pub fn signal_at_parents_end(signal: i32) {
     const PR_SET_PDEATHSIG: usize = 1;
-    call(SYS_PRCTL, [PR_SET_PDEATHSIG, SIGKILL as usize, 0, 0, 0, 0]);
+    call(SYS_PRCTL, [PR_SET_PDEATHSIG, signal as usize, 0, 0, 0, 0]);
+}
+
+/// The name of the kernel thread, as tools show it.
+pub fn name_thread(name: &core::ffi::CStr) {
+    const PR_SET_NAME: usize = 15;
+    call(SYS_PRCTL, [PR_SET_NAME, name.as_ptr() as usize, 0, 0, 0, 0]);
+}
+
+/// Begins a session of its own.
+pub fn new_session() {
+    call(SYS_SETSID, [0; 6]);
 }
 
 /// Adopts orphaned descendants.

@@ -10,4 +10,5 @@ mod suite;
 mod children;
 mod handlers;
 mod outcomes;
+mod own;
 mod timers;

@@ -6,11 +6,12 @@
 //! itself. Most programs make few, as synchronisation, time and output of small programs need none. A call that only asks
 //! is made; one that can be undone is made and noted; with any other the execution is left to itself.
 
+use super::signals::{OURS, Own};
 use super::{HANDLERS, HANDLERS_SIZE, control, finished, leave, snapshot::PAGE};
-use crate::{patch, sys};
+use crate::shim::machine;
+use crate::sys;
 use core::cell::Cell;
-use core::ffi::c_int;
-use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use core::sync::atomic::AtomicU8;
 use heisen_wire::runner;
 
 /// Values of the selector.
@@ -108,16 +109,15 @@ pub struct Calls {
     /// Memory that was mapped before, but after `main` began.
     stayed: [Range; MAX_RANGES],
     stayed_count: Cell<usize>,
-    /// What the program wants to happen where memory cannot be accessed, at the beginning and now.
-    crash: Cell<[usize; 4]>,
-    crash_now: Cell<[usize; 4]>,
+    /// What the program wants done at the runner's own signals.
+    pub own: Own,
     /// Descriptors that were opened since, as bits.
     opened: [Cell<u64>; MAX_FDS / 64],
     any_opened: Cell<bool>,
 }
 
 /// What becomes of a call.
-enum Fate {
+pub enum Fate {
     /// It is made.
     Made,
     /// It has been made, with this result.
@@ -129,21 +129,7 @@ enum Fate {
 impl Calls {
     /// Notes how things are, and gets ready to see calls.
     pub fn begin(&self) -> bool {
-        const SA_NODEFER: i32 = 0x4000_0000;
-        let flags = sys::SA_SIGINFO | sys::SA_ONSTACK | SA_NODEFER;
-        self.crash.set(sys::raw_action(sys::SIGSEGV, None));
-        self.crash_now.set(self.crash.get());
-        sys::set_action(sys::SIGSYS, on_call as *const () as usize, flags, 0);
-        sys::set_action(sys::SIGSEGV, on_fault as *const () as usize, flags, 0);
-        for signal in (1..=64).filter(|&signal| signal != sys::SIGSYS && signal != sys::SIGSEGV) {
-            // A call in a handler must be seen, too.
-            let action = sys::raw_action(signal, None);
-            if action[3] & OURS as usize != 0 {
-                sys::raw_action(signal, Some([action[0], action[1], action[2], action[3] & !OURS as usize]));
-            }
-        }
-        let mask = sys::signal_mask(None) & !OURS;
-        sys::signal_mask(Some(mask));
+        let mask = self.own.begin();
         self.mask.set(mask);
         let mut alternate = [0usize; 3];
         let ours = [HANDLERS, 0, HANDLERS_SIZE];
@@ -177,7 +163,7 @@ impl Calls {
     pub fn stay(&self) {
         self.mask.set(sys::signal_mask(None));
         self.alternate.set(self.alternate_now.get());
-        self.crash.set(self.crash_now.get());
+        self.own.stay();
         self.break_.set(sys::program_break());
         if self.limit_changed.get() {
             self.limit.set(data_limit().unwrap_or(self.limit.get()));
@@ -201,7 +187,7 @@ impl Calls {
             sys::signal_mask(Some(self.mask.get()));
         }
         self.alternate_now.set(self.alternate.get());
-        self.crash_now.set(self.crash.get());
+        self.own.undo();
         let mut changed = self.actions_changed.replace(0);
         while changed != 0 {
             let signal = changed.trailing_zeros() as usize + 1;
@@ -265,8 +251,11 @@ impl Calls {
         stayed.any(|range| holds(range.get(), from, size)) && control().snapshot.hide(from, size)
     }
 
-    fn fate(&self, number: usize, args: [usize; 6]) -> Fate {
+    pub fn fate(&self, number: usize, args: [usize; 6]) -> Fate {
         let call = || sys::call(number, args);
+        if let Some(error) = machine::refuse_instruction(number, args) {
+            return Fate::Done(-(error as isize));
+        }
         match number {
             nr::EXIT_GROUP => finished(args[0] as i32),
             nr::STAT
@@ -387,39 +376,41 @@ impl Calls {
             return Fate::Made;
         }
         self.mask_changed.set(true);
+        // SAFETY: the caller passes a set of signals.
+        let wanted = unsafe { *(args[1] as *const u64) };
+        self.own.block(args[0], wanted);
         if args[0] == SIG_UNBLOCK {
             return Fate::Made;
         }
-        // SAFETY: the caller passes a set of signals.
-        let set = unsafe { *(args[1] as *const u64) } & !OURS;
+        let set = wanted & !OURS;
         let at = &raw const set as usize;
         Fate::Done(sys::call(nr::RT_SIGPROCMASK, [args[0], at, args[2], args[3], 0, 0]))
     }
 
     fn action(&self, args: [usize; 6]) -> Fate {
         let signal = args[0];
-        if args[1] == 0 {
-            if signal == sys::SIGSEGV as usize && args[2] != 0 {
-                // SAFETY: the caller passes room for an action.
-                unsafe { *(args[2] as *mut [usize; 4]) = self.crash_now.get() };
-                return Fate::Done(0);
+        if let Some(wanted) = self.own.action(signal as i32) {
+            let old = wanted.get();
+            // SAFETY: the caller passes an action and room for the old one, or null.
+            unsafe {
+                if args[1] != 0 {
+                    wanted.set(*(args[1] as *const [usize; 4]));
+                }
+                if args[2] != 0 {
+                    *(args[2] as *mut [usize; 4]) = old;
+                }
             }
+            return Fate::Done(0);
+        }
+        if args[1] == 0 {
             return Fate::Made;
         }
-        if signal == sys::SIGSYS as usize || signal > 64 || signal == 0 {
+        if signal > 64 || signal == 0 {
             return Fate::Leaves;
         }
         // SAFETY: the caller passes an action, and room for the old one or null.
         let mut action = unsafe { *(args[1] as *const [usize; 4]) };
         action[3] &= !OURS as usize;
-        if signal == sys::SIGSEGV as usize {
-            let old = self.crash_now.replace(action);
-            if args[2] != 0 {
-                // SAFETY: as above.
-                unsafe { *(args[2] as *mut [usize; 4]) = old };
-            }
-            return Fate::Done(0);
-        }
         let bit = 1u64 << (signal - 1);
         if self.actions_changed.get() & bit == 0 {
             self.actions[signal].set(sys::raw_action(signal as i32, None));
@@ -485,51 +476,9 @@ fn data_limit() -> Option<[u64; 2]> {
     (asked == 0).then_some(limit)
 }
 
-/// The signals by which the runner learns what happens, as bits of a mask: nobody may block them.
-const OURS: u64 = 1 << (sys::SIGSYS - 1) | 1 << (sys::SIGSEGV - 1);
-
-/// A system call of the program's, or of the runtime's.
-extern "C" fn on_call(_signal: c_int, _info: *const usize, context: *mut usize) {
-    // Words of `ucontext_t`.
-    const REGISTERS: usize = 5;
-    const RAX: usize = REGISTERS + 13;
-    const RIP: usize = REGISTERS + 16;
-    const ARGUMENTS: [usize; 6] =
-        [REGISTERS + 8, REGISTERS + 9, REGISTERS + 12, REGISTERS + 2, REGISTERS, REGISTERS + 1];
-    const MASK: usize = 37;
-    const SYSCALL_LENGTH: usize = 2;
-    let c = control();
-    c.selector.store(UNSEEN, Relaxed);
-    // SAFETY: the kernel passes a whole `ucontext_t`.
-    let word = |index: usize| unsafe { &mut *context.add(index) };
-    let number = *word(RAX);
-    let args = ARGUMENTS.map(|index| *word(index));
-    let result = match c.calls.fate(number, args) {
-        Fate::Made => {
-            make_way(args);
-            sys::call(number, args)
-        }
-        Fate::Done(result) => result,
-        Fate::Leaves => {
-            leave(c, runner::CALL + number as u32);
-            // Made by the program itself, as if nothing had been.
-            *word(RIP) -= SYSCALL_LENGTH;
-            return;
-        }
-    };
-    *word(RAX) = result as usize;
-    if number == nr::RT_SIGPROCMASK {
-        // The mask that holds when the handler has returned.
-        *word(MASK) = sys::signal_mask(None) as usize;
-    }
-    if !c.left.get() {
-        c.selector.store(SEEN, Relaxed);
-    }
-}
-
 /// The kernel may write where the arguments point to, and is refused where a page is protected. How much it writes is the next
 /// argument, as a rule, or little.
-fn make_way(args: [usize; 6]) {
+pub fn make_way(args: [usize; 6]) {
     const MOST: usize = 1 << 20;
     const LITTLE: usize = 512;
     for (index, &at) in args.iter().enumerate() {
@@ -555,45 +504,4 @@ fn make_way_for_pieces(pieces: usize, count: usize) {
         let [at, size] = unsafe { *(pieces as *const [usize; 2]).add(piece) };
         control().snapshot.will_write(at, size);
     }
-}
-
-/// A thread has touched what it may not: a page that is protected since the program was saved, or it crashes.
-extern "C" fn on_fault(_signal: c_int, info: *const usize, context: *mut usize) {
-    /// Words of `siginfo_t`: the address.
-    const ADDRESS: usize = 2;
-    /// A word of `ucontext_t`.
-    const RSP: usize = 5 + 15;
-    /// What the kernel itself ran into has this code, and no address.
-    const SI_KERNEL: c_int = 0x80;
-    /// What it puts on the stack for a handler is less than that.
-    const FRAME: usize = 4 * PAGE;
-    let c = control();
-    // SAFETY: the kernel passes a whole `siginfo_t`, whose third number is the code.
-    let (address, code) = unsafe { (*info.add(ADDRESS), *info.cast::<c_int>().add(2)) };
-    let sent = code <= 0;
-    let seen = c.selector.load(Relaxed);
-    c.selector.store(UNSEEN, Relaxed);
-    // SAFETY: the kernel passes a whole `ucontext_t`.
-    let stack = unsafe { *context.add(RSP) };
-    if code == SI_KERNEL && c.snapshot.will_write(stack.saturating_sub(FRAME), FRAME) {
-        // It could not call a handler on the stack of the thread, and has forgotten which. That of a breakpoint has this to do; that
-        // of a thread that spins is asked for again by the engine. No other is called there, but for signals from outside.
-        patch::leads_on(context);
-        c.selector.store(seen, Relaxed);
-        return;
-    }
-    if !sent && c.snapshot.covers_more(address) {
-        leave(c, runner::TOO_LARGE);
-        return;
-    }
-    if sent || !c.snapshot.written(address) {
-        // What the program wants to happen then, or the default, when the instruction is tried again.
-        leave(c, runner::CRASH);
-        sys::raw_action(sys::SIGSEGV, Some(c.calls.crash_now.get()));
-        if sent {
-            sys::kill(sys::getpid(), sys::SIGSEGV);
-        }
-        return;
-    }
-    c.selector.store(seen, Relaxed);
 }

@@ -18,6 +18,29 @@ pub fn registered() {
     REGISTERED.fetch_add(1, Relaxed);
 }
 
+/// The same of `quick_exit`.
+static REGISTERED_QUICK: AtomicU32 = AtomicU32::new(0);
+
+/// One more is registered for `quick_exit`.
+pub fn registered_quick() {
+    REGISTERED_QUICK.fetch_add(1, Relaxed);
+}
+
+/// Whether `exit` calls functions of the program's, registered ones or destructors of its modules.
+pub fn exit_calls_functions() -> bool {
+    let mut idle = true;
+    modules::each(|module| {
+        idle = is_idle(module);
+        !idle
+    });
+    REGISTERED.load(Relaxed) != 0 || !idle
+}
+
+/// Whether `quick_exit` calls functions of the program's.
+pub fn quick_exit_calls_functions() -> bool {
+    REGISTERED_QUICK.load(Relaxed) != 0
+}
+
 /// What is known of the modules.
 pub struct Handlers {
     /// Whether none of them has anything to do.

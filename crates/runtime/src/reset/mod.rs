@@ -22,10 +22,11 @@ pub mod calls;
 mod exit;
 mod handlers;
 mod modules;
+mod signals;
 mod snapshot;
 
 pub use ahead::{at_choice, awaits_choice};
-pub use handlers::registered;
+pub use handlers::{exit_calls_functions, quick_exit_calls_functions, registered, registered_quick};
 
 use crate::sched::S;
 use crate::{report, sys};
@@ -188,7 +189,7 @@ pub fn run(wire: &Wire, zygote: i32, first: usize, decisions: u32) -> Ran {
     }
     if runs {
         let number = wire.slot.load(SeqCst) as usize;
-        crate::zygote::ended(wire, zygote, child, number, status);
+        crate::zygote::ended(wire, child, number, status);
         wire.slots_run.store(number as u32 + 1, Relaxed);
         let (runs, resets) = (wire.runners.load(Relaxed) + 1, wire.resets.load(Relaxed));
         wire.runners.store(runs, Relaxed);

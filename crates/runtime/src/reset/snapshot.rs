@@ -245,6 +245,11 @@ impl Snapshot {
         for region in &self.regions[..self.count.get()] {
             sys::set_writable(region.from.get(), region.to.get() - region.from.get(), true);
         }
+        // Where the stack has grown since, down to where it ends.
+        let (mut end, lowest) = (self.stack.get(), self.stack.get().saturating_sub(GROWTH));
+        while end > lowest && sys::set_writable(end - PAGE, PAGE, true) {
+            end -= PAGE;
+        }
         for range in &self.hidden[..self.hidden_count.replace(0)] {
             sys::unmap(range.get().0, range.get().1 - range.get().0);
         }

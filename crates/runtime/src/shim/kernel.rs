@@ -3,23 +3,30 @@
 //! system calls that take one (see `pid`).
 
 use super::pid::number_of_thread;
-use super::signal::pending::code;
+use super::settime::Timex;
 use super::signal::{own_pid, send};
-use super::{cpu, pid, random, shims};
+use super::{cpu, machine, others, pid, process, random, settime, shims, time};
+use crate::clock::{self, Timespec};
 use crate::fibers;
 use crate::glibc::real;
 use crate::sched::S;
 use crate::sys;
 use core::ffi::c_int;
 
-/// A system call as the program makes it: with ids as the kernel knows them, seeded random bytes, and processors as
-/// asked for.
+/// A system call as the program makes it: with ids as the kernel knows them, virtual time, seeded random bytes, and processors as
+/// asked for; without those that would change the machine.
 pub fn call(number: usize, args: [usize; 6], pc: usize) -> isize {
+    if pid::known()
+        && let Some(result) = change(number, args, pc)
+    {
+        return result;
+    }
     if S.active.get() {
-        if let Some(result) = signal(number, args, pc) {
+        if let Some(result) = signal(number, args, pc).or_else(|| of_time(number, args, pc)) {
             return result;
         }
         match number {
+            sys::SYS_EXIT_GROUP => process::exiting(args[0] as c_int, pc),
             sys::SYS_GETCPU => {
                 cpu::get_cpu(args[0] as *mut u32, args[1] as *mut u32);
                 return 0;
@@ -44,12 +51,45 @@ pub fn call(number: usize, args: [usize; 6], pc: usize) -> isize {
 /// A system call that sends a signal to the program or to a thread of it: none if it is another.
 fn signal(number: usize, [a, b, c, ..]: [usize; 6], pc: usize) -> Option<isize> {
     let error = match number {
-        sys::SYS_KILL => send::send_to_process(a as c_int, b as c_int, code::USER, 0, pc),
         sys::SYS_TKILL => send::send_to_id(a as c_int, b as c_int, pc),
         sys::SYS_TGKILL if a as c_int == own_pid() => send::send_to_id(b as c_int, c as c_int, pc),
         _ => None,
     };
     error.map(|error| -(error as isize))
+}
+
+/// A system call that changes the machine, its clock or other processes, if this is one that does not just go to the kernel.
+fn change(number: usize, args: [usize; 6], pc: usize) -> Option<isize> {
+    let [a, b, ..] = args;
+    let error = match number {
+        sys::SYS_KILL => send::send_to_any(a as c_int, b as c_int, pc),
+        sys::SYS_CLOCK_SETTIME => settime::set_clock(a as c_int, b as *const Timespec),
+        sys::SYS_SETTIMEOFDAY => settime::set_time_of_day(a as *const [i64; 2], b),
+        sys::SYS_ADJTIMEX => return Some(settime::adjust(a as *mut Timex)),
+        sys::SYS_CLOCK_ADJTIME => return Some(settime::adjust_clock(a as c_int, b as *mut Timex)),
+        sys::SYS_PIDFD_SEND_SIGNAL => others::refuse_call(number, args)?,
+        _ => machine::refuse(number, args)?,
+    };
+    Some(-(error as isize))
+}
+
+/// A system call that reads or waits for a virtual clock, which the program may have set.
+fn of_time(number: usize, [a, b, c, d, ..]: [usize; 6], pc: usize) -> Option<isize> {
+    let error = match number {
+        sys::SYS_CLOCK_GETTIME if time::modelled(a as c_int) => {
+            // SAFETY: the program passes room for a time.
+            unsafe { *(b as *mut Timespec) = clock::look(a as c_int) };
+            0
+        }
+        sys::SYS_GETTIMEOFDAY => time::time_of_day(a as *mut Timespec, b as *mut [i32; 2]),
+        sys::SYS_TIME => return Some(time::seconds(a as *mut i64) as isize),
+        sys::SYS_NANOSLEEP => time::sleep_for(a as *const Timespec, b as *mut Timespec, pc),
+        sys::SYS_CLOCK_NANOSLEEP => {
+            time::sleep_on(a as c_int, b as c_int, c as *const Timespec, d as *mut Timespec, pc)
+        }
+        _ => return None,
+    };
+    Some(-(error as isize))
 }
 
 /// Calls `ask` for a thread with the kernel thread's id in its control block.

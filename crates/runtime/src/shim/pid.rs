@@ -6,13 +6,13 @@
 //! and so has what runs after `exec`. Ids in other places are real: paths below /proc, credentials of sockets, who
 //! sent a signal.
 
-use super::shims;
+use super::{cancel, others, shims};
 use crate::glibc::{self, real};
 use crate::sched::{self, S, thread};
-use crate::{aside, fibers, sys};
+use crate::{aside, fibers, report, sys};
 use core::cell::Cell;
-use core::ffi::{c_int, c_void};
-use heisen_trace::Op;
+use core::ffi::{CStr, c_char, c_int, c_void};
+use heisen_trace::{Note, Op};
 use heisen_wire::{MAX_THREADS, TID_BASE};
 
 /// Ids of children: this plus their number, from 1.
@@ -123,6 +123,11 @@ pub fn to_seen(id: i32) -> i32 {
     }
 }
 
+/// Whether the kernel's id is that of this process, its parent or a child that is alive.
+pub fn is_known(id: i32) -> bool {
+    id == P.own.get().real || id == P.parent.get().real || number_of(id).is_some()
+}
+
 /// The number of the living child with this real id.
 fn number_of(id: i32) -> Option<i32> {
     let oldest = (P.count.get() - MAX_CHILDREN as i32).max(0);
@@ -173,11 +178,16 @@ fn wait_aside(
     pc: usize,
 ) -> isize {
     const WNOHANG: usize = 1;
-    if !S.active.get() || args[options] & WNOHANG != 0 {
+    if !S.active.get() {
+        return sys::call(number, args);
+    }
+    if args[options] & WNOHANG != 0 {
+        cancel::point();
         return sys::call(number, args);
     }
     let child = child as u32 as usize;
     sched::point(Op::WaitChild, child, pc);
+    cancel::point();
     let mut now = args;
     now[options] |= WNOHANG;
     let (mut waited, mut moment) = (0, 20);
@@ -261,8 +271,8 @@ const fn ids_of(number: usize) -> usize {
         sys::SYS_SCHED_SETPARAM..=sys::SYS_SCHED_GETSCHEDULER | sys::SYS_SCHED_RR_GET_INTERVAL => 1,
         sys::SYS_SCHED_SETAFFINITY | sys::SYS_SCHED_GETAFFINITY | sys::SYS_PRLIMIT64 => 1,
         sys::SYS_PROCESS_VM_READV | sys::SYS_PROCESS_VM_WRITEV | sys::SYS_PIDFD_OPEN => 1,
-        sys::SYS_RT_SIGQUEUEINFO => 1,
-        sys::SYS_GETPRIORITY | sys::SYS_SETPRIORITY => 2,
+        sys::SYS_RT_SIGQUEUEINFO | sys::SYS_SCHED_SETATTR => 1,
+        sys::SYS_GETPRIORITY | sys::SYS_SETPRIORITY | sys::SYS_IOPRIO_SET => 2,
         sys::SYS_TGKILL | sys::SYS_SETPGID | sys::SYS_RT_TGSIGQUEUEINFO => 3,
         _ => 0,
     }
@@ -299,9 +309,23 @@ pub fn call(number: usize, mut args: [usize; 6], pc: usize) -> Option<isize> {
             *arg = to_real_signed(*arg as c_int) as isize as usize;
         }
     }
+    if let Some(error) = others::refuse_call(number, args) {
+        return Some(-(error as isize));
+    }
     let result = sys::call(number, args);
     let gives = matches!(number, sys::SYS_GETPGID | sys::SYS_GETSID);
     Some(if gives { to_seen(result as c_int) as isize } else { result })
+}
+
+/// The program has created a file: notes it if its name has the process id in it, which parallel executions have as well.
+pub fn names_file(path: *const c_char) {
+    let mut digits = [0; 10];
+    let id = sys::decimal(P.own.get().seen, &mut digits);
+    // SAFETY: the program passes a C string.
+    let path = unsafe { CStr::from_ptr(path) }.to_bytes();
+    if S.active.get() && path.windows(id.len()).any(|part| part == id) {
+        report::note(Note::FileOfPid);
+    }
 }
 
 /// The parent's id. A parent that is gone has been replaced by another process.
@@ -318,9 +342,12 @@ shims! {
     /// Gives the parent's id, the same in every execution; not a scheduling point.
     fn getppid() -> c_int = pc { parent() }
 
-    /// Sends a signal to a process group; not a scheduling point.
+    /// As `kill`, to a process group.
     fn killpg(id: c_int, signal: c_int) -> c_int = pc {
-        real!(killpg, fn(to_real(id) => c_int, signal => c_int) -> c_int)
+        if id < 0 {
+            return glibc::result(sys::EINVAL);
+        }
+        glibc::result(super::signal::send::send_to_any(-id, signal, pc))
     }
 
     /// Takes and gives ids as the program sees them, the same in every execution; not a scheduling point.
@@ -371,13 +398,20 @@ shims! {
         glibc::kernel_result(wait_id(kind as usize, id, info, options, 0, pc)) as c_int
     }
 
-    /// Takes the id of a process as the program sees it; not a scheduling point.
+    /// Takes the id of a process as the program sees it; a change to a process that is not the program's own is refused with
+    /// `EPERM`. Not a scheduling point.
     fn prlimit(id: c_int, what: c_int, new: usize, old: usize) -> c_int = pc {
+        if others::refuses(sys::SYS_PRLIMIT64, [to_real(id) as usize, 0, new]) {
+            return -1;
+        }
         real!(prlimit, fn(to_real(id) => c_int, what => c_int, new => usize, old => usize) -> c_int)
     }
 
-    /// Takes the id of a process as the program sees it; not a scheduling point.
+    /// As `prlimit`.
     fn prlimit64(id: c_int, what: c_int, new: usize, old: usize) -> c_int = pc {
+        if others::refuses(sys::SYS_PRLIMIT64, [to_real(id) as usize, 0, new]) {
+            return -1;
+        }
         real!(prlimit64, fn(to_real(id) => c_int, what => c_int, new => usize, old => usize) -> c_int)
     }
 
@@ -388,8 +422,11 @@ shims! {
         ) -> isize)
     }
 
-    /// Takes the id of a process as the program sees it; not a scheduling point.
+    /// Takes the id of a process as the program sees it; `EPERM` if it is not the program's own. Not a scheduling point.
     fn process_vm_writev(id: c_int, from: usize, froms: usize, to: usize, tos: usize, flags: usize) -> isize = pc {
+        if others::refuses(sys::SYS_PROCESS_VM_WRITEV, [to_real(id) as usize, 0, 0]) {
+            return -1;
+        }
         real!(process_vm_writev, fn(
             to_real(id) => c_int, from => usize, froms => usize, to => usize, tos => usize, flags => usize
         ) -> isize)
@@ -398,6 +435,14 @@ shims! {
     /// Takes the id of a process as the program sees it; not a scheduling point.
     fn pidfd_open(id: c_int, flags: u32) -> c_int = pc {
         real!(pidfd_open, fn(to_real(id) => c_int, flags => u32) -> c_int)
+    }
+
+    /// Sends a signal as from outside, to the program's own processes; to others it is refused with `EPERM`. Not a scheduling point.
+    fn pidfd_send_signal(fd: c_int, signal: c_int, info: usize, flags: u32) -> c_int = pc {
+        if others::refuses(sys::SYS_PIDFD_SEND_SIGNAL, [fd as usize, signal as usize, 0]) {
+            return -1;
+        }
+        real!(pidfd_send_signal, fn(fd => c_int, signal => c_int, info => usize, flags => u32) -> c_int)
     }
 
     /// Takes the id of a process as the program sees it; not a scheduling point.
@@ -421,8 +466,11 @@ shims! {
     /// Takes the id of a thread as the program sees it; not a scheduling point.
     fn sched_getscheduler(id: c_int) -> c_int = pc { real!(sched_getscheduler, fn(to_real(id) => c_int) -> c_int) }
 
-    /// Takes the id of a thread as the program sees it; not a scheduling point.
+    /// Takes the id of a thread as the program sees it; `EPERM` if it is not the program's own. Not a scheduling point.
     fn sched_setscheduler(id: c_int, policy: c_int, parameters: usize) -> c_int = pc {
+        if others::refuses(sys::SYS_SCHED_SETSCHEDULER, [to_real(id) as usize, 0, 0]) {
+            return -1;
+        }
         real!(sched_setscheduler, fn(to_real(id) => c_int, policy => c_int, parameters => usize) -> c_int)
     }
 
@@ -431,8 +479,11 @@ shims! {
         real!(sched_getparam, fn(to_real(id) => c_int, parameters => usize) -> c_int)
     }
 
-    /// Takes the id of a thread as the program sees it; not a scheduling point.
+    /// As `sched_setscheduler`.
     fn sched_setparam(id: c_int, parameters: usize) -> c_int = pc {
+        if others::refuses(sys::SYS_SCHED_SETPARAM, [to_real(id) as usize, 0, 0]) {
+            return -1;
+        }
         real!(sched_setparam, fn(to_real(id) => c_int, parameters => usize) -> c_int)
     }
 
@@ -441,8 +492,12 @@ shims! {
         real!(getpriority, fn(which => c_int, to_real(id) => c_int) -> c_int)
     }
 
-    /// Takes the id of a thread as the program sees it; not a scheduling point.
+    /// Takes the id of a thread as the program sees it; `EPERM` if it is not the program's own, and for all processes of a user.
+    /// Not a scheduling point.
     fn setpriority(which: c_int, id: c_int, priority: c_int) -> c_int = pc {
+        if others::refuses(sys::SYS_SETPRIORITY, [which as usize, to_real(id) as usize, 0]) {
+            return -1;
+        }
         real!(setpriority, fn(which => c_int, to_real(id) => c_int, priority => c_int) -> c_int)
     }
 
@@ -459,6 +514,7 @@ shims! {
     fn sched_setaffinity(id: c_int, size: usize, set: usize) -> c_int = pc {
         match number_of_thread(id).and_then(|number| super::cpu::set_affinity(number, size, set)) {
             Some(error) => glibc::result(-error as c_int),
+            None if others::refuses(sys::SYS_SCHED_SETAFFINITY, [to_real(id) as usize, 0, 0]) => -1,
             None => real!(sched_setaffinity, fn(to_real(id) => c_int, size => usize, set => usize) -> c_int),
         }
     }

@@ -3,19 +3,61 @@
 use super::signal::{self, mask};
 use super::{caller, detours, pid, shims};
 use crate::glibc::{self, Real, real};
-use crate::sched::{S, me, thread};
-use crate::{fibers, heap, report, reset, sys};
+use crate::sched::{self, Gives, S, me, thread};
+use crate::{fibers, heap, report, reset, sys, touch};
 use core::ffi::{CStr, c_char, c_int};
 use heisen_trace::{Note, Op};
 use heisen_wire::end;
 
+/// Whether this is an execution. A child of `vfork` has our memory, but its end is not ours.
+fn is_execution() -> bool {
+    S.active.get() && S.running.get() && pid::is_own()
+}
+
+/// The running thread is about to end the process, or to replace its program. That cuts off every step that others would still
+/// take, so it is a scheduling point if there are others.
+fn before_end(op: Op, object: usize, pc: usize) {
+    if sched::has_others() {
+        thread(me()).about_to(op, 0, pc);
+        sched::reschedule(Gives::Able);
+    }
+    report::event(op, object, pc);
+}
+
 /// The process is about to exit with this status: its handlers still run, and threads may, too.
 pub fn exiting(status: c_int, pc: usize) {
-    // A child of `vfork` has our memory, but its end is not ours.
-    if S.active.get() && S.running.get() && pid::is_own() {
-        report::event(Op::Exit, 0, pc);
+    if is_execution() {
+        before_end(Op::Exit, 0, pc);
         heap::look_for_leaks(pc);
         report::ending(end::EXIT, status, pc);
+    }
+}
+
+/// What the program does on exit is done, and the process ends: others may go on until here, and see what was done.
+pub fn exited() {
+    if sched::has_others() {
+        sched::point(Op::Exit, 0, 0);
+        touch::ending();
+    }
+}
+
+/// Has functions of ours called after all that the program registers. To be called before it registers any.
+pub fn watch_exits() {
+    real!(__cxa_atexit, fn(
+        after_handlers as *const () as usize => usize, 0 => usize, 0 => usize
+    ) -> c_int);
+    real!(__cxa_at_quick_exit, fn(after_quick_handlers as *const () as usize => usize, 0 => usize) -> c_int);
+}
+
+extern "C" fn after_handlers() {
+    if is_execution() && sched::has_others() && reset::exit_calls_functions() {
+        exited();
+    }
+}
+
+extern "C" fn after_quick_handlers() {
+    if is_execution() && reset::quick_exit_calls_functions() {
+        exited();
     }
 }
 
@@ -27,7 +69,8 @@ pub fn exit_with(status: c_int, pc: usize) -> ! {
     unreachable!()
 }
 
-/// Ends the execution: handlers and destructors run, still under the scheduler, and the status is judged.
+/// Ends the execution: handlers and destructors run, still under the scheduler, and the status is judged. A scheduling point
+/// before them, and one after them, if other threads could still go on.
 ///
 /// # Safety
 /// As glibc's.
@@ -56,7 +99,41 @@ pub unsafe extern "C" fn on_exit(function: usize, argument: usize) -> c_int {
     real!(on_exit, fn(function => usize, argument => usize) -> c_int)
 }
 
-/// Ends the execution at once; the status is judged.
+/// Registers a function for `quick_exit`, as `at_quick_exit` does; no scheduling point.
+///
+/// # Safety
+/// As glibc's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __cxa_at_quick_exit(function: usize, module: usize) -> c_int {
+    reset::registered_quick();
+    real!(__cxa_at_quick_exit, fn(function => usize, module => usize) -> c_int)
+}
+
+/// Registers a destructor for the end of the calling thread, as thread-local objects do; no scheduling point.
+///
+/// # Safety
+/// As glibc's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn __cxa_thread_atexit_impl(function: usize, object: usize, module: usize) -> c_int {
+    if S.active.get() {
+        thread(me()).has_destructors.set(true);
+    }
+    real!(__cxa_thread_atexit_impl, fn(function => usize, object => usize, module => usize) -> c_int)
+}
+
+/// Ends the execution; functions for `quick_exit` run, still under the scheduler, and the status is judged. A scheduling point
+/// before them, and one after them, if other threads could still go on.
+///
+/// # Safety
+/// As glibc's.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn quick_exit(status: c_int) -> ! {
+    exiting(status, caller!());
+    real!(quick_exit, fn(status => c_int) -> ());
+    unreachable!()
+}
+
+/// Ends the execution at once; the status is judged. A scheduling point if other threads could still go on.
 ///
 /// # Safety
 /// As glibc's.
@@ -66,7 +143,7 @@ pub unsafe extern "C" fn _exit(status: c_int) -> ! {
     sys::exit_group(status)
 }
 
-/// Ends the execution at once; the status is judged.
+/// Ends the execution at once; the status is judged. A scheduling point if other threads could still go on.
 ///
 /// # Safety
 /// As glibc's.
@@ -76,7 +153,7 @@ pub unsafe extern "C" fn _Exit(status: c_int) -> ! {
     sys::exit_group(status)
 }
 
-/// Ends the execution with a crash, which is a finding.
+/// Ends the execution with a crash, which is a finding. A scheduling point if other threads could still go on.
 ///
 /// # Safety
 /// As glibc's.
@@ -84,14 +161,14 @@ pub unsafe extern "C" fn _Exit(status: c_int) -> ! {
 pub unsafe extern "C" fn abort() -> ! {
     let pc = caller!();
     if S.active.get() && S.running.get() {
-        report::event(Op::Abort, 0, pc);
+        before_end(Op::Abort, 0, pc);
         report::ending(end::ABORT, 0, pc);
     }
     real!(abort, fn() -> ());
     unreachable!()
 }
 
-/// Ends the execution with an assertion, which is a finding.
+/// Ends the execution with an assertion, which is a finding. A scheduling point if other threads could still go on.
 ///
 /// # Safety
 /// As glibc's.
@@ -108,6 +185,7 @@ pub unsafe extern "C" fn __assert_fail(
 /// An assertion failed: notes it, and lets glibc say so and abort. The texts are the expression, the file and the function.
 pub fn assertion_failed(texts: [*const c_char; 3], line: u32, pc: usize) -> ! {
     if S.active.get() && S.running.get() {
+        before_end(Op::Assert, line as usize, pc);
         for string in texts {
             let mut bytes: &[u8] = b"";
             if !string.is_null() {
@@ -116,7 +194,6 @@ pub fn assertion_failed(texts: [*const c_char; 3], line: u32, pc: usize) -> ! {
             }
             report::text(bytes);
         }
-        report::event(Op::Assert, line as usize, pc);
         report::ending(end::ASSERT, line as c_int, pc);
     }
     let [expression, file, function] = texts;
@@ -228,8 +305,11 @@ macro_rules! noted {
     )*
         mod before {
             use super::*;
-            $(pub extern "C" fn $name() -> usize {
+            $(pub extern "C" fn $name(_first: usize, _second: usize, pc: usize) -> usize {
                 static REAL: Real = Real::new($crate::glibc::name_of!($name));
+                if is_execution() {
+                    before_end(Op::Exec, 0, pc);
+                }
                 note($note, $group);
                 mask::before_exec();
                 REAL.address()
@@ -250,20 +330,22 @@ pub fn note(note: Note, group: bool) {
 }
 
 noted! {
-    /// No scheduling point. The new program is not controlled, which the verdict says.
+    /// A scheduling point if other threads could still go on. The new program is not controlled, which the verdict says.
     execve = Note::Exec, false;
-    /// No scheduling point. The new program is not controlled, which the verdict says.
+    /// A scheduling point if other threads could still go on. The new program is not controlled, which the verdict says.
     execv = Note::Exec, false;
-    /// No scheduling point. The new program is not controlled, which the verdict says.
+    /// A scheduling point if other threads could still go on. The new program is not controlled, which the verdict says.
     execvp = Note::Exec, false;
-    /// No scheduling point. The new program is not controlled, which the verdict says.
+    /// A scheduling point if other threads could still go on. The new program is not controlled, which the verdict says.
     execvpe = Note::Exec, false;
-    /// No scheduling point. The new program is not controlled, which the verdict says.
+    /// A scheduling point if other threads could still go on. The new program is not controlled, which the verdict says.
     execl = Note::Exec, false;
-    /// No scheduling point. The new program is not controlled, which the verdict says.
+    /// A scheduling point if other threads could still go on. The new program is not controlled, which the verdict says.
     execlp = Note::Exec, false;
-    /// No scheduling point. The new program is not controlled, which the verdict says.
+    /// A scheduling point if other threads could still go on. The new program is not controlled, which the verdict says.
     execle = Note::Exec, false;
-    /// No scheduling point. The new program is not controlled, which the verdict says.
+    /// A scheduling point if other threads could still go on. The new program is not controlled, which the verdict says.
     fexecve = Note::Exec, false;
+    /// A scheduling point if other threads could still go on. The new program is not controlled, which the verdict says.
+    execveat = Note::Exec, false;
 }

@@ -5,11 +5,12 @@
 //! The processor's own instructions (RDRAND, RDSEED) cannot be taken over; where the C++ library uses them, in
 //! `std::random_device`, its function is.
 
-use super::shims;
+use super::{pid, shims};
 use crate::glibc::{self, real};
-use crate::sys;
+use crate::{recurrence, sys};
 use core::cell::Cell;
 use core::ffi::{c_char, c_int, c_void};
+use heisen_trace::hash;
 
 struct Random {
     seeded: Cell<bool>,
@@ -50,11 +51,10 @@ fn seeded() -> bool {
 
 /// The next number of splitmix64.
 fn next() -> u64 {
+    recurrence::consulted();
     let state = R.state.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
     R.state.set(state);
-    let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    hash::scatter(state)
 }
 
 /// Fills memory.
@@ -132,6 +132,10 @@ fn open_by(path: *const c_char, flags: c_int, real: impl FnOnce() -> c_int) -> c
     }
     let fd = real();
     if fd >= 0 {
+        const O_CREAT: c_int = 0o100;
+        if flags & O_CREAT != 0 {
+            pid::names_file(path);
+        }
         crate::report::opened(fd);
     }
     fd
@@ -146,6 +150,10 @@ fn open_stream(path: *const c_char, mode: *const c_char, real: impl FnOnce() -> 
     }
     let stream = real();
     if stream != 0 {
+        // SAFETY: the program passes a C string.
+        if unsafe { *mode } as u8 != b'r' {
+            pid::names_file(path);
+        }
         crate::report::opened(real!(fileno, fn(stream => usize) -> c_int));
     }
     stream

@@ -59,6 +59,53 @@ pub fn sleep_for(time: *const Timespec, remaining: *mut Timespec, pc: usize) -> 
     error
 }
 
+/// `clock_nanosleep`; an error number.
+pub fn sleep_on(
+    clock: c_int,
+    flags: c_int,
+    time: *const Timespec,
+    remaining: *mut Timespec,
+    pc: usize,
+) -> c_int {
+    if !modelled(clock) {
+        return sys::EINVAL;
+    }
+    if matches!(clock, CLOCK_MONOTONIC_RAW | CLOCK_REALTIME_COARSE | CLOCK_MONOTONIC_COARSE) {
+        return ENOTSUP;
+    }
+    if flags & TIMER_ABSTIME == 0 {
+        return sleep_for(time, remaining, pc);
+    }
+    // SAFETY: the program passes a time.
+    let Some(nanos) = (unsafe { (*time).nanos_not_negative() }) else { return sys::EINVAL };
+    sleep_until(clock::deadline_at(clock, nanos), pc)
+}
+
+/// `gettimeofday`.
+pub fn time_of_day(out: *mut Timespec, zone: *mut [i32; 2]) -> c_int {
+    let now = clock::look(CLOCK_REALTIME);
+    // SAFETY: the program passes room for a `struct timeval` and a `struct timezone`, or null.
+    unsafe {
+        if !out.is_null() {
+            *out = Timespec { seconds: now.seconds, nanoseconds: now.nanoseconds / 1_000 };
+        }
+        if !zone.is_null() {
+            *zone = [0, 0];
+        }
+    }
+    0
+}
+
+/// `time`.
+pub fn seconds(out: *mut i64) -> i64 {
+    let seconds = clock::look(CLOCK_REALTIME).seconds;
+    if !out.is_null() {
+        // SAFETY: the program passes room for a time, or null.
+        unsafe { *out = seconds };
+    }
+    seconds
+}
+
 /// As `sched_yield`.
 ///
 /// # Safety
@@ -98,18 +145,7 @@ shims! {
     /// As `nanosleep`, on any virtual clock and also until a moment. Clocks of processor time and a time that is
     /// none give `EINVAL`.
     fn clock_nanosleep(clock: c_int, flags: c_int, time: *const Timespec, remaining: *mut Timespec) -> c_int = pc {
-        if !modelled(clock) {
-            return sys::EINVAL;
-        }
-        if matches!(clock, CLOCK_MONOTONIC_RAW | CLOCK_REALTIME_COARSE | CLOCK_MONOTONIC_COARSE) {
-            return ENOTSUP;
-        }
-        if flags & TIMER_ABSTIME == 0 {
-            return sleep_for(time, remaining, pc);
-        }
-        // SAFETY: the program passes a time.
-        let Some(nanos) = (unsafe { (*time).nanos_not_negative() }) else { return sys::EINVAL };
-        sleep_until(clock::deadline_at(clock, nanos), pc)
+        sleep_on(clock, flags, time, remaining, pc)
     }
 
     /// No scheduling point. Reads the virtual clock, which moves a little with each look and each step; clocks of
@@ -128,19 +164,7 @@ shims! {
     }
 
     /// No scheduling point. Reads the virtual clock.
-    fn gettimeofday(out: *mut Timespec, zone: *mut [i32; 2]) -> c_int = pc {
-        let now = clock::look(CLOCK_REALTIME);
-        // SAFETY: the program passes room for a `struct timeval` and a `struct timezone`, or null.
-        unsafe {
-            if !out.is_null() {
-                *out = Timespec { seconds: now.seconds, nanoseconds: now.nanoseconds / 1_000 };
-            }
-            if !zone.is_null() {
-                *zone = [0, 0];
-            }
-        }
-        0
-    }
+    fn gettimeofday(out: *mut Timespec, zone: *mut [i32; 2]) -> c_int = pc { time_of_day(out, zone) }
 
     /// No scheduling point. Reads the virtual clock.
     fn timespec_get(out: *mut Timespec, base: c_int) -> c_int = pc {
@@ -153,12 +177,5 @@ shims! {
     }
 
     /// No scheduling point. Reads the virtual clock.
-    fn time(out: *mut i64) -> i64 = pc {
-        let seconds = clock::look(CLOCK_REALTIME).seconds;
-        if !out.is_null() {
-            // SAFETY: the program passes room for a time, or null.
-            unsafe { *out = seconds };
-        }
-        seconds
-    }
+    fn time(out: *mut i64) -> i64 = pc { seconds(out) }
 }

@@ -242,6 +242,12 @@ pub fn delivered(index: usize) -> i32 {
     timer.told.get().min(i32::MAX as u64) as i32
 }
 
+/// Whether a thread is the task of a timer that would end the program.
+pub fn is_watchdog(number: usize) -> bool {
+    let mine = |timer: &&Timer| timer.used.get() && timer.task.get() == number;
+    thread(number).timer.get() && TIMERS.0.iter().find(mine).is_some_and(Timer::is_watchdog)
+}
+
 /// Keeps watchdogs from firing while there is anything else to do.
 pub fn recheck() {
     for timer in TIMERS.0.iter().filter(|timer| timer.armed()) {

@@ -2,8 +2,9 @@
 
 use super::call;
 use super::numbers::{
-    SYS_CHDIR, SYS_CLOSE, SYS_DUP3, SYS_FCNTL, SYS_FSTAT, SYS_FTRUNCATE, SYS_GETSOCKOPT, SYS_LSEEK,
-    SYS_MEMFD_CREATE, SYS_OPEN, SYS_POLL, SYS_PPOLL, SYS_PREADV2, SYS_PWRITEV2, SYS_READ, SYS_WRITE,
+    SYS_CHDIR, SYS_CLOSE, SYS_CLOSE_RANGE, SYS_DUP3, SYS_FCNTL, SYS_FSTAT, SYS_FTRUNCATE, SYS_GETSOCKOPT,
+    SYS_LSEEK, SYS_MEMFD_CREATE, SYS_OPEN, SYS_POLL, SYS_PPOLL, SYS_PREADV2, SYS_PWRITEV2, SYS_READ,
+    SYS_WRITE,
 };
 
 pub fn write(fd: i32, bytes: &[u8]) {
@@ -23,6 +24,11 @@ pub fn read_file(path: &[u8], buffer: &mut [u8]) -> usize {
     let got = call(SYS_READ, [fd as usize, buffer.as_mut_ptr() as usize, buffer.len(), 0, 0, 0]);
     close(fd as i32);
     got.max(0) as usize
+}
+
+/// Closes every descriptor.
+pub fn close_all() {
+    call(SYS_CLOSE_RANGE, [0, u32::MAX as usize, 0, 0, 0, 0]);
 }
 
 /// A file in memory, of that size; a negative error if there is none.

@@ -99,10 +99,10 @@ pub fn let_write_code(at: usize, size: usize, writable: bool) -> bool {
     call(SYS_MPROTECT, [at, size, protection, 0, 0, 0]) == 0
 }
 
-/// Lets memory that can be read be written, or only read.
-pub fn set_writable(at: usize, size: usize, writable: bool) {
+/// Lets memory that can be read be written, or only read; whether that was possible.
+pub fn set_writable(at: usize, size: usize, writable: bool) -> bool {
     let protection = if writable { PROT_READ_WRITE } else { PROT_READ };
-    call(SYS_MPROTECT, [at, size, protection, 0, 0, 0]);
+    call(SYS_MPROTECT, [at, size, protection, 0, 0, 0]) == 0
 }
 
 /// Lets pages of code be written, when they cannot be executed, or executed again; whether that is allowed.

@@ -2,7 +2,8 @@
 
 use super::call;
 use super::numbers::{
-    SYS_RT_SIGACTION, SYS_RT_SIGPENDING, SYS_RT_SIGPROCMASK, SYS_RT_SIGTIMEDWAIT, SYS_SIGALTSTACK,
+    SYS_RT_SIGACTION, SYS_RT_SIGPENDING, SYS_RT_SIGPROCMASK, SYS_RT_SIGQUEUEINFO, SYS_RT_SIGTIMEDWAIT,
+    SYS_SIGALTSTACK,
 };
 
 /// `stack_t`.
@@ -99,4 +100,9 @@ pub fn take_signal(set: u64, info: usize, wait: bool) -> Option<i32> {
     let timeout = if wait { 0 } else { now.as_ptr() as usize };
     let got = call(SYS_RT_SIGTIMEDWAIT, [&raw const set as usize, info, timeout, 8, 0, 0]);
     (got > 0).then_some(got as i32)
+}
+
+/// Sends a signal to this process again, with what was told of it at `info`.
+pub fn send_again(signal: i32, info: usize) {
+    call(SYS_RT_SIGQUEUEINFO, [super::getpid() as usize, signal as usize, info, 0, 0, 0]);
 }

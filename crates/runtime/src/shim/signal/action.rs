@@ -139,7 +139,8 @@ pub fn hand_over(signal: c_int) {
     let action = of(signal);
     // What is ignored or left alone is so in the kernel already, but for crashes that the engine wants to see.
     let trapped = signal == sys::SIGTRAP && patch::has_traps();
-    if !trapped && (action.handler > IGNORE || crash::CRASHES.contains(&signal)) {
+    let ours = crash::CRASHES.contains(&signal) || signal == sys::SIGSTKFLT;
+    if !trapped && (action.handler > IGNORE || ours) {
         sys::set_action(signal, action.handler, action.flags, action.mask);
     }
 }

@@ -1,11 +1,12 @@
 //! Signals that the runtime needs itself: one by which the engine asks where a program that does not move is, and, in a
 //! replay that looks closely, the crashes.
 
-use super::{action, stack};
+use super::pending::Info;
+use super::{action, bit, mask, outside, stack};
 use crate::sched::S;
 use crate::{patch, report, sys};
 use core::ffi::c_int;
-use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use heisen_wire::stop;
 
 /// Sets up the runtime's alternate stack and the engine's question.
@@ -44,20 +45,32 @@ fn take_registers(context: *const usize) {
     }
 }
 
-extern "C" fn on_question(_signal: c_int, _info: *const usize, context: *const usize) {
+/// Whether it was the engine that sent this signal, just now.
+pub fn is_from_engine(signal: c_int) -> bool {
+    let asked = &report::wire().question;
+    asked.compare_exchange(signal as u32, 0, SeqCst, SeqCst).is_ok()
+}
+
+extern "C" fn on_question(signal: c_int, info: *const Info, context: *const usize) {
     if !S.active.get() {
         return;
+    }
+    if !is_from_engine(signal) {
+        return outside::pass_on(signal, info, context);
     }
     take_registers(context);
     report::pause_with(stop::STUCK);
 }
 
-extern "C" fn on_crash(signal: c_int, info: *const usize, context: *mut usize) {
-    // SAFETY: the kernel passes a whole `siginfo_t`; the code is the third 32-bit word. Codes of 0 and below are sent,
-    // not raised by a fault.
-    let sent = unsafe { *info.cast::<i32>().add(2) } <= 0;
-    if signal == sys::SIGTRAP && patch::leads_on(context) || sent && action::is_ignored(signal) {
+extern "C" fn on_crash(signal: c_int, info: *const Info, context: *mut usize) {
+    // SAFETY: the kernel passes a whole `siginfo_t`.
+    let sent = unsafe { (*info).is_sent() };
+    if !sent && signal == sys::SIGTRAP && patch::leads_on(context) || sent && action::is_ignored(signal) {
         return;
+    }
+    if sent && S.active.get() && mask::of_all() & bit(signal) != 0 {
+        // Only the runtime lets it through.
+        return outside::on_outside(signal, info, context);
     }
     // The default action from here on: returning runs into the same fault again.
     for signal in CRASHES {
@@ -68,7 +81,7 @@ extern "C" fn on_crash(signal: c_int, info: *const usize, context: *mut usize) {
         let stop = &report::wire().stop;
         stop.signal.store(signal as u64, Relaxed);
         // SAFETY: the kernel passes a whole `siginfo_t`; the address is its third word.
-        stop.address.store(unsafe { *info.add(2) } as u64, Relaxed);
+        stop.address.store(unsafe { *info.cast::<u64>().add(2) }, Relaxed);
         report::pause_with(stop::CRASH);
     }
     // A breakpoint is no fault: what follows it would run.

@@ -41,10 +41,14 @@ pub fn of_running() -> u64 {
 }
 
 /// What every thread blocks.
-pub fn common() -> u64 {
+pub fn of_all() -> u64 {
     let program = sched::threads().filter(|(_, t)| !t.ended.get() && !t.timer.get());
-    let all = program.fold(u64::MAX, |all, (_, t)| all & t.blocked.get());
-    patch::passable(all) & !bit(sys::SIGSTKFLT)
+    program.fold(u64::MAX, |all, (_, t)| all & t.blocked.get())
+}
+
+/// Of that, what the kernel may block: the rest the runtime needs itself.
+pub fn common() -> u64 {
+    patch::passable(of_all()) & !bit(sys::SIGSTKFLT)
 }
 
 fn set_kernel(mask: u64) {

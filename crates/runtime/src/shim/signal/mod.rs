@@ -81,6 +81,7 @@ pub fn let_go() {
     for signal in (1..=LAST).filter(|&signal| is_valid(signal)) {
         action::hand_over(signal);
     }
+    sys::sigaction(heisen_wire::SPINS, 0);
     stack::hand_over();
     sys::signal_mask(Some(mask::of_running()));
 }

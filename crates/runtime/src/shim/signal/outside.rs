@@ -1,9 +1,9 @@
 //! What the kernel delivers: faults and `abort`, for which it calls the program's handler here and now, and signals from
 //! other processes, which are only recorded, to be taken at a scheduling point.
 
-use super::action::{self, Action, SA_RESETHAND};
+use super::action::{self, Action, Effect, SA_RESETHAND};
 use super::deliver::blocked_in;
-use super::pending::Info;
+use super::pending::{Info, code};
 use super::{LAST, SIGPIPE, bit, mask, send};
 use crate::sched::{self, S, me, thread};
 use crate::shim::pid;
@@ -44,7 +44,12 @@ pub extern "C" fn on_outside(signal: c_int, info: *const Info, _context: *const 
 
 /// The kernel's handler of faults and `abort`: calls the program's.
 pub extern "C" fn on_raised(signal: c_int, info: *mut Info, context: *mut usize) {
-    if signal == sys::SIGTRAP && patch::leads_on(context) {
+    // SAFETY: the kernel passes a whole `siginfo_t`.
+    let told = unsafe { &*info };
+    if told.is_sent() && !is_from_running(told) {
+        return on_outside(signal, info, context);
+    }
+    if signal == sys::SIGTRAP && !told.is_sent() && patch::leads_on(context) {
         return;
     }
     let action = action::of(signal);
@@ -63,6 +68,22 @@ pub extern "C" fn on_raised(signal: c_int, info: *mut Info, context: *mut usize)
         handler(signal, info, context);
     }
     t.blocked.set(blocked);
+}
+
+/// Whether the running thread has sent it to itself, as `abort` does: the handler runs before the call returns.
+fn is_from_running(info: &Info) -> bool {
+    info.code == code::TKILL && pid::to_seen(info.who[0]) == pid::own()
+}
+
+/// A signal came that the runtime keeps for itself, and it was not the engine that sent it: it is the program's.
+pub fn pass_on(signal: c_int, info: *const Info, context: *const usize) {
+    let ends = matches!(action::effect(signal), Effect::Terminate);
+    if !ends || mask::of_all() & bit(signal) != 0 {
+        return on_outside(signal, info, context);
+    }
+    sys::sigaction(signal, 0);
+    // It is blocked until this handler returns.
+    sys::kill(sys::getpid(), signal);
 }
 
 fn told(signal: c_int) -> Info {

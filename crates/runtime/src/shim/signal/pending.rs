@@ -37,6 +37,11 @@ impl Info {
         Info { signal, error: 0, code, pad: 0, who: [0; 2], value: 0, rest: [0; 12] }
     }
 
+    /// Whether it was sent by a process, rather than raised by the kernel at what the program did.
+    pub fn is_sent(&self) -> bool {
+        self.code <= 0
+    }
+
     /// A signal that the program sends.
     pub fn sent(signal: i32, code: i32, value: usize) -> Info {
         Info { who: [own_pid(), sys::getuid() as i32], value, ..Info::new(signal, code) }

@@ -3,11 +3,11 @@
 use super::action::{self, Effect};
 use super::deliver::die;
 use super::pending::{self, Info, code};
-use super::{LAST, bit, deliver, is_valid, own_pid};
+use super::{LAST, bit, deliver, is_valid, look_outside, own_pid};
 use crate::glibc::{self, real};
 use crate::race::order::{self, space};
 use crate::sched::{self, S, me, thread};
-use crate::shim::{pid, shims};
+use crate::shim::{others, pid, shims};
 use crate::{choose, fibers, report, sys};
 use core::ffi::c_int;
 use heisen_trace::{Note, Op};
@@ -142,6 +142,30 @@ pub fn send_to_process(process: c_int, signal: c_int, code: i32, value: usize, p
     })
 }
 
+/// As `kill`, to any process or group: an error number.
+pub fn send_to_any(process: c_int, signal: c_int, pc: usize) -> c_int {
+    if let Some(error) = send_to_process(process, signal, code::USER, 0, pc) {
+        return error;
+    }
+    let target = match others::target(pid::to_real_signed(process), signal) {
+        Ok(target) => target,
+        Err(error) => return error,
+    };
+    if S.active.get() && others::is_own_group(target) && !report::started_others() {
+        // There is nobody else in it.
+        return send_to_process(own_pid(), signal, code::USER, 0, pc).unwrap_or(0);
+    }
+    let result = sys::call(sys::SYS_KILL, [target as isize as usize, signal as usize, 0, 0, 0, 0]);
+    if S.active.get() {
+        // What the program has sent to itself that way comes before the call returns.
+        look_outside();
+        if S.signalled.has(me()) {
+            deliver();
+        }
+    }
+    -result as c_int
+}
+
 shims! {
     /// Sends a signal to a thread, which takes it when it is scheduled next; a scheduling point.
     fn pthread_kill(handle: usize, signal: c_int) -> c_int = pc {
@@ -172,22 +196,24 @@ shims! {
         if S.active.get() && group == own_pid() {
             return glibc::result(send_to_id(id, signal, pc).unwrap_or(sys::ESRCH));
         }
+        if others::refuses(sys::SYS_TGKILL, [pid::to_real(group) as usize, 0, signal as usize]) {
+            return -1;
+        }
         real!(tgkill, fn(pid::to_real(group) => c_int, pid::to_real(id) => c_int, signal => c_int) -> c_int)
     }
 
     /// To the program itself: sends a signal to the process; a scheduling point. Which of the threads that do not block
-    /// it takes it is a decision. To others: as it is.
-    fn kill(process: c_int, signal: c_int) -> c_int = pc {
-        match send_to_process(process, signal, code::USER, 0, pc) {
-            Some(error) => glibc::result(error),
-            None => real!(kill, fn(pid::to_real_signed(process) => c_int, signal => c_int) -> c_int),
-        }
-    }
+    /// it takes it is a decision. To its children and theirs: as it is. To others, and to all there are: refused with `EPERM`,
+    /// which the verdict says.
+    fn kill(process: c_int, signal: c_int) -> c_int = pc { glibc::result(send_to_any(process, signal, pc)) }
 
     /// As `kill`, with a value.
     fn sigqueue(process: c_int, signal: c_int, value: usize) -> c_int = pc {
         match send_to_process(process, signal, code::QUEUE, value, pc) {
             Some(error) => glibc::result(error),
+            None if others::refuses(
+                sys::SYS_RT_SIGQUEUEINFO, [pid::to_real(process) as usize, signal as usize, 0]
+            ) => -1,
             None => real!(sigqueue, fn(pid::to_real(process) => c_int, signal => c_int, value => usize) -> c_int),
         }
     }

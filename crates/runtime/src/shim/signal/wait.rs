@@ -6,7 +6,7 @@ use super::{Delivered, bit, deliver, is_valid, mask, outside};
 use crate::clock::{self, Timespec};
 use crate::glibc;
 use crate::sched::{self, Woken, me, thread};
-use crate::shim::shims;
+use crate::shim::{cancel, shims};
 use crate::{report, sys};
 use core::ffi::c_int;
 use heisen_trace::Op;
@@ -27,6 +27,7 @@ pub fn take(set: u64) -> Option<Info> {
 fn wait_for(set: u64, deadline: u64, pc: usize) -> Result<Info, c_int> {
     let t = thread(me());
     sched::point(Op::SigWait, 0, pc);
+    cancel::point();
     loop {
         if let Some(info) = take(set) {
             return Ok(info);
@@ -36,8 +37,9 @@ fn wait_for(set: u64, deadline: u64, pc: usize) -> Result<Info, c_int> {
             return Err(sys::EAGAIN);
         }
         t.awaits.set(set);
-        let woken = sched::wait_for_signal(Op::SigWait, pc, deadline);
+        let woken = cancel::wait(|| sched::wait_for_signal(Op::SigWait, pc, deadline));
         t.awaits.set(0);
+        cancel::point();
         if woken == Woken::TimedOut {
             report::timed_out(Op::SigWait, 0, pc);
             return Err(sys::EAGAIN);
@@ -49,20 +51,24 @@ fn wait_for(set: u64, deadline: u64, pc: usize) -> Result<Info, c_int> {
     }
 }
 
-/// Waits until a handler has run.
-fn suspend(pc: usize) -> c_int {
-    loop {
-        if deliver() != Delivered::Nothing {
-            return glibc::result(sys::EINTR);
-        }
-        sched::wait_for_signal(Op::SigWait, pc, u64::MAX);
+/// Waits until a handler has run, or the thread is to end, for which the caller has to look.
+fn suspend(pc: usize) {
+    while !cancel::due() && deliver() == Delivered::Nothing {
+        cancel::wait(|| sched::wait_for_signal(Op::SigWait, pc, u64::MAX));
     }
+}
+
+/// A handler has run, or the thread is to end.
+fn suspended() -> c_int {
+    cancel::point();
+    glibc::result(sys::EINTR)
 }
 
 /// Waits with another mask.
 fn suspend_with(set: u64, pc: usize) -> c_int {
     sched::point(Op::SigWait, 0, pc);
-    mask::with(set, || suspend(pc))
+    mask::with(set, || suspend(pc));
+    suspended()
 }
 
 fn read(set: *const u64) -> u64 {
@@ -119,7 +125,8 @@ shims! {
     /// Waits until a handler has run.
     fn pause() -> c_int = pc {
         sched::point(Op::SigWait, 0, pc);
-        suspend(pc)
+        suspend(pc);
+        suspended()
     }
 
     /// Waits, with a mask of the old kind, until a handler has run.
