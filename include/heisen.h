@@ -34,6 +34,10 @@ HEISEN_WEAK unsigned heisen_choose(unsigned n);
 HEISEN_WEAK void heisen_state(unsigned long hash);
 HEISEN_WEAK void heisen_no_preempt_begin(void);
 HEISEN_WEAK void heisen_no_preempt_end(void);
+HEISEN_WEAK void heisen_atomic_begin(void);
+HEISEN_WEAK void heisen_atomic_end(void);
+HEISEN_WEAK void __VERIFIER_atomic_begin(void);
+HEISEN_WEAK void __VERIFIER_atomic_end(void);
 HEISEN_WEAK void heisen_ready(void);
 HEISEN_WEAK void heisen_test_start(void);
 HEISEN_WEAK void heisen_test_end(void);
@@ -68,6 +72,14 @@ HEISEN_WEAK void heisen_assert_fail(const char *expression, const char *file, un
  * needs its end, in the same thread. */
 #define heisen_no_preempt_begin() (heisen_no_preempt_begin ? heisen_no_preempt_begin() : (void)0)
 #define heisen_no_preempt_end() (heisen_no_preempt_end ? heisen_no_preempt_end() : (void)0)
+
+/* From begin to end all that the thread does is one step: other threads see all of it or nothing, in every schedule. They nest, and
+ * each begin needs its end, in the same thread. A thread that has to wait inside, or yields, leaves the section there. Without
+ * Heisen nothing is atomic. __VERIFIER_atomic_begin and __VERIFIER_atomic_end are the same. */
+#define heisen_atomic_begin() (heisen_atomic_begin ? heisen_atomic_begin() : (void)0)
+#define heisen_atomic_end() (heisen_atomic_end ? heisen_atomic_end() : (void)0)
+#define __VERIFIER_atomic_begin() (__VERIFIER_atomic_begin ? __VERIFIER_atomic_begin() : (void)0)
+#define __VERIFIER_atomic_end() (__VERIFIER_atomic_end ? __VERIFIER_atomic_end() : (void)0)
 
 /* With heisen check --at-ready, each execution begins here instead of at main: what was done before is done once. The
  * program must have one thread when it calls this. */

@@ -7,7 +7,8 @@
 //! let level = heisen::choose(3); // 0 without Heisen; under it, the search tries 0, 1 and 2
 //! heisen::point(); // other threads may run here
 //! let sum = heisen::no_preempt(|| level + 1); // and here they don't
-//! assert_eq!(sum, 1);
+//! let sum = heisen::atomic(|| sum + 1); // and to them, this is one step
+//! assert_eq!(sum, 2);
 //! assert!(!heisen::running());
 //! ```
 //!
@@ -85,21 +86,34 @@ pub fn state(hash: u64) {
 
 /// Runs `body` without preemption: the thread goes on wherever it can. It may block.
 pub fn no_preempt<R>(body: impl FnOnce() -> R) -> R {
-    /// Ends the region, also when `body` panics.
-    struct Region;
-    impl Drop for Region {
+    between(&runtime::NO_PREEMPT_BEGIN, &runtime::NO_PREEMPT_END, body)
+}
+
+/// Runs `body` as one step: under Heisen other threads see all of it or nothing, in every schedule. If the thread has to wait in it,
+/// or yields, the rest is ordinary code. Without Heisen nothing is atomic.
+pub fn atomic<R>(body: impl FnOnce() -> R) -> R {
+    between(&runtime::ATOMIC_BEGIN, &runtime::ATOMIC_END, body)
+}
+
+/// Runs `body` between two calls of the runtime. The second is made also when `body` panics.
+fn between<R>(begin: &Call, end: &'static Call, body: impl FnOnce() -> R) -> R {
+    struct End(&'static Call);
+    impl Drop for End {
         fn drop(&mut self) {
-            if let Some(end) = runtime::NO_PREEMPT_END.get() {
+            if let Some(end) = self.0.get() {
                 end();
             }
         }
     }
-    if let Some(begin) = runtime::NO_PREEMPT_BEGIN.get() {
+    if let Some(begin) = begin.get() {
         begin();
     }
-    let _region = Region;
+    let _end = End(end);
     body()
 }
+
+/// A function of the runtime that takes and returns nothing.
+type Call = runtime::Function<extern "C" fn()>;
 
 /// The part that is under test begins: [`script::test_start`].
 pub fn test_start() {

@@ -81,6 +81,8 @@ functions! {
     CHOOSE = c"heisen_choose": extern "C" fn(c_uint) -> c_uint;
     NO_PREEMPT_BEGIN = c"heisen_no_preempt_begin": extern "C" fn();
     NO_PREEMPT_END = c"heisen_no_preempt_end": extern "C" fn();
+    ATOMIC_BEGIN = c"heisen_atomic_begin": extern "C" fn();
+    ATOMIC_END = c"heisen_atomic_end": extern "C" fn();
     TEST_START = c"heisen_test_start": extern "C" fn();
     TEST_END = c"heisen_test_end": extern "C" fn();
     READY = c"heisen_ready": extern "C" fn();

@@ -11,7 +11,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 /// Longest part of a command's output that a message quotes.
@@ -113,18 +112,16 @@ impl Around {
                 Ok(None) => {}
                 Err(e) => return Err(Error::Internal(format!("the {option} command was lost: {e}"))),
             }
-            let interrupted = self.limits.stop.load(Relaxed);
-            if interrupted || began.elapsed() > self.limits.hang {
+            let over = self.limits.over();
+            if over.is_some() || began.elapsed() > self.limits.hang {
                 sys::kill(-(child.id() as i32), libc::SIGKILL);
                 let _ = child.wait();
-                return Err(if interrupted {
-                    Error::Interrupted
-                } else {
+                return Err(over.unwrap_or_else(|| {
                     let seconds = self.limits.hang.as_secs_f32();
                     Error::Input(format!(
                         "the {option} command {text:?} took longer than {seconds} s; make it end, or raise --hang"
                     ))
-                });
+                }));
             }
             std::thread::sleep(pause);
             pause = (pause * 2).min(Duration::from_millis(20));

@@ -6,6 +6,7 @@
 
 use crate::libraries::{Elf, is_basic, libraries};
 use crate::program::Program;
+use crate::sentences::BLIND;
 use gimli::{DwarfSections, EndianSlice};
 use iced_x86::{Decoder, DecoderOptions, FlowControl, InstructionInfoFactory, OpAccess, Register};
 use object::read::elf::ProgramHeader;
@@ -47,7 +48,7 @@ pub fn blind(program: &Program) -> Option<String> {
     if !unknown.is_empty() {
         parts.push(format!("unknown files of {}, without debug information (-g)", unknown.join(" and ")));
     }
-    (instrumented && !parts.is_empty()).then(|| format!("not instrumented: {}", parts.join("; ")))
+    (instrumented && !parts.is_empty()).then(|| BLIND.with(&[("code", &parts.join("; "))]))
 }
 
 fn enumerate(files: &BTreeSet<String>) -> String {

@@ -26,10 +26,12 @@ mod stuck;
 mod worker;
 
 pub use options::{Kind, Options, Races};
-pub use outcome::{Ended, Outcome, Progress, Tally};
+pub use outcome::{Empty, Ended, Outcome, Progress, Reach, Tally};
 
 use crate::confirm::Camera;
+use crate::deadline::Deadline;
 use crate::error::Result;
+use crate::harness;
 use crate::judge::{self, Verdict};
 use crate::look::Symbols;
 use crate::points::Points;
@@ -43,8 +45,9 @@ use driver::Driver;
 use heisen_search::{Room, Search, Strategy};
 use heisen_trace::{CodePlace, End, Plan, Policy};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
+use stuck::Stuck;
 use worker::Shared;
 
 /// Failures that did not come back, after which no further one is looked at.
@@ -63,6 +66,15 @@ pub struct Check<'a> {
     pub options: &'a Options,
     /// Limits of executions; its step limit and hang time are those of the options.
     pub limits: Limits,
+    /// Where an execution was that took long to compute, and went on.
+    computed: OnceLock<Stuck>,
+}
+
+impl<'a> Check<'a> {
+    /// A check of a program.
+    pub fn new(runtime: PathBuf, program: &'a Program, options: &'a Options, limits: Limits) -> Check<'a> {
+        Check { runtime, program, options, limits, computed: OnceLock::new() }
+    }
 }
 
 impl Check<'_> {
@@ -83,6 +95,7 @@ impl Check<'_> {
             // A search that cannot be saved is not begun.
             keeper.save(&tally, &search)?;
         }
+        tally.forget_deadline();
         self.warm_up()?;
         let shared = Shared::default();
         std::thread::scope(|scope| {
@@ -133,11 +146,21 @@ impl Check<'_> {
         let plan = Plan::new(Policy::Default);
         let mut zygote = Zygote::start(&self.runtime, self.program, &self.limits, Output::Dropped)?;
         for _ in 0..self.options.warm_up {
-            if zygote.run(Job::Plan(&plan), Detail::End, None)?.execution.end == End::Stuck {
-                return Ok(());
+            match zygote.run(Job::Plan(&plan), Detail::End, None) {
+                Ok(run) if run.execution.end == End::Stuck => return Ok(()),
+                // The search will notice that, too.
+                Err(error) if error.is_cut() => return Ok(()),
+                other => drop(other?),
             }
         }
         Ok(())
+    }
+
+    /// Whether the program is a test program that says it ran no test. What cannot be run says nothing.
+    fn ran_no_test(&self) -> bool {
+        let plan = Plan::new(Policy::Default);
+        let look = || self.camera(&self.limits).shoot(Job::Plan(&plan));
+        self.program.test_program && look().is_ok_and(|closeup| harness::ran_none(&closeup.output))
     }
 
     fn judge(&self, run: &Run) -> Option<Verdict> {
@@ -152,7 +175,8 @@ impl Check<'_> {
 
     /// The places of accesses, as they are written down.
     pub fn places_of(&self, points: &Arc<Points>) -> Result<Vec<CodePlace>> {
-        let limits = Limits { points: points.clone(), ..self.limits.clone() };
+        let deadline = self.limits.deadline.map(Deadline::extended);
+        let limits = Limits { points: points.clone(), deadline, ..self.limits.clone() };
         let mut symbols = Symbols::new();
         Ok(Zygote::start(&self.runtime, self.program, &limits, Output::Dropped)?.points(&mut symbols))
     }

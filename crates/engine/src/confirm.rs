@@ -4,7 +4,9 @@
 //! The execution is watched at its pauses (`watcher`), what is seen is put into names and places (`describe`), and the
 //! verdict gets the words that only this look can find (`words`).
 
+mod blocked;
 mod describe;
+mod idle;
 mod watcher;
 mod words;
 
@@ -29,6 +31,7 @@ use heisen_trace::{CodePlace, End, Finding, FindingKind, Race, Schedule, Stack, 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use watcher::Watcher;
 pub use words::panic_words;
 use words::{abort_words, describe_deadlock};
@@ -48,8 +51,12 @@ pub struct Closeup {
     pub stack: Stack,
     /// The threads that were alive at the end.
     pub threads: Vec<ThreadEnd>,
+    /// What its threads waited for outside the program, in vain.
+    pub idle: Vec<String>,
     /// What it repeats, if it did not end.
     pub cycle: Option<Cycle>,
+    /// Whether it did not end within the limit of steps, and was not seen to come back to the same state: nothing is known of it.
+    pub too_long: bool,
     /// The block of memory that it failed with, if it did with one.
     pub block: Option<Block>,
     /// All threads, for the schedule file.
@@ -112,19 +119,25 @@ impl Camera<'_> {
         symbols.set_moved(self.limits.patches.moved());
         let sight = race.map(|conflict| Sight::of(conflict, zygote.wire())).unwrap_or_default();
         let mut watcher = Watcher { symbols, sight, trace_wanted: self.trace, ..Watcher::default() };
+        zygote.wire().recurrence.wanted.store(1, Relaxed);
         let run = zygote.run(job, Detail::All, Some(&mut watcher))?;
         let outside = self.limits.input.is_none() && input::took_part(zygote.wire(), &run.execution);
         let input = outside.then(|| input::recorded(zygote.wire(), &run.execution)).flatten();
         let points = zygote.points(&mut watcher.symbols);
         let output = zygote.end_output();
         let race = watcher.sight.race;
-        let verdict = race.as_ref().map(race::verdict).or_else(|| judge::judge(&run, self.expect_exit));
+        let recurred = watcher.recurrence.found;
+        let too_long = judge::is_too_long(&run) && recurred.is_none();
+        let judged = judge::judge(&run, self.expect_exit).filter(|_| !too_long);
+        let verdict = race.as_ref().map(race::verdict).or(judged);
         let mut closeup = Closeup {
             verdict,
+            too_long,
             switches: watcher.switches,
             thread: watcher.thread,
             stack: watcher.stack,
             threads: watcher.threads,
+            idle: watcher.idle,
             cycle: watcher.cycle,
             block: None,
             lines: watcher.lines,
@@ -156,7 +169,16 @@ impl Camera<'_> {
             closeup.stack = stack;
         }
         closeup.refine();
-        if let (Some(error), Some(verdict)) = (watcher.memory, &mut closeup.verdict) {
+        if let (Some(recurred), Some(verdict)) = (recurred, &mut closeup.verdict)
+            && judge::is_too_long(&closeup.run)
+        {
+            verdict.message +=
+                &format!(", and was in the very same state at steps {} and {}", recurred.since, recurred.at);
+        }
+        // A race is told as such, also if the execution came to an error in the use of memory in the end.
+        if let (Some(error), Some(verdict)) = (watcher.memory, &mut closeup.verdict)
+            && verdict.kind != FindingKind::DataRace
+        {
             verdict.message = error.message();
             closeup.block = error.block;
         }

@@ -40,11 +40,23 @@ pub(crate) struct Found {
     pub events: Vec<(Event, u32)>,
 }
 
-/// What the last events repeat, none if there are none. Only those of the second half of the steps count, which is where
-/// the schedule is fair.
-pub(crate) fn find(events: &[Event]) -> Option<Found> {
-    let half = events.last()?.step / 2;
-    let fair = events.iter().rposition(|e| e.step <= half).map_or(0, |last| last + 1);
+/// How much of an execution, at its end, counts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Fair {
+    /// The second half.
+    Half,
+    /// The last quarter, in which threads take turns.
+    Quarter,
+}
+
+/// What the last events repeat, none if there are none.
+pub(crate) fn find(events: &[Event], fair: Fair) -> Option<Found> {
+    let last = events.last()?.step;
+    let before = match fair {
+        Fair::Half => last / 2,
+        Fair::Quarter => last - last / 4,
+    };
+    let fair = events.iter().rposition(|e| e.step <= before).map_or(0, |last| last + 1);
     let window = &events[fair.max(events.len().saturating_sub(WINDOW))..];
     let mut times: HashMap<Key, u32> = HashMap::new();
     for event in window {
@@ -136,7 +148,7 @@ mod tests {
     }
 
     fn round(text: &str) -> (Order, String) {
-        let found = find(&events(text)).expect("events");
+        let found = find(&events(text), Fair::Half).expect("events");
         let letter = |(e, _): &(Event, u32)| char::from(e.pc as u8);
         (found.order, found.events.iter().map(letter).collect())
     }
@@ -164,7 +176,7 @@ mod tests {
             .map(|i| "a".repeat(i % 17 + i / 17) + "b" + if i % 7 == i % 4 { "c" } else { "" })
             .collect();
         assert_eq!(round(&text), (Order::Frequent, "abc".into()));
-        assert!(find(&[]).is_none());
+        assert!(find(&[], Fair::Half).is_none());
     }
 
     #[test]
@@ -173,8 +185,10 @@ mod tests {
         for (step, event) in all.iter_mut().enumerate() {
             event.step = step as u32;
         }
-        let found = find(&all).expect("events");
+        let found = find(&all, Fair::Half).expect("events");
         assert_eq!((found.length, found.of), (2, 1050));
         assert_eq!(found.events.iter().map(|e| e.1).collect::<Vec<_>>(), [300, 300]);
+        let found = find(&all, Fair::Quarter).expect("events");
+        assert_eq!((found.length, found.of), (2, 524));
     }
 }

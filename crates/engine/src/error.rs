@@ -13,6 +13,15 @@ pub enum Error {
     Internal(String),
     /// The user interrupted: exit code 130.
     Interrupted,
+    /// The deadline of `--time` has passed. A search that has begun ends with what is known by then.
+    TimeOver,
+}
+
+impl Error {
+    /// Whether the work was only cut short, by the user or by its deadline.
+    pub fn is_cut(&self) -> bool {
+        matches!(self, Error::Interrupted | Error::TimeOver)
+    }
 }
 
 impl fmt::Display for Error {
@@ -20,6 +29,7 @@ impl fmt::Display for Error {
         match self {
             Error::Input(text) | Error::Uncontrolled(text) | Error::Internal(text) => f.write_str(text),
             Error::Interrupted => f.write_str("interrupted"),
+            Error::TimeOver => f.write_str("--time was over before the search could begin; raise it"),
         }
     }
 }

@@ -83,6 +83,11 @@ pub fn judge(run: &Run, expected: i32) -> Option<Verdict> {
     }
 }
 
+/// Whether it was ended at the limit of steps. Whether that is a livelock, or it only takes long, a close look finds out.
+pub fn is_too_long(run: &Run) -> bool {
+    run.execution.end == End::StepLimit && run.tail.code >= 0
+}
+
 /// The kind of an error in the use of the heap, and what can be said of it without knowing the block.
 fn memory_error(what: u32) -> (FindingKind, &'static str) {
     match what {
@@ -111,7 +116,19 @@ fn misuse_text(what: u32) -> &'static str {
             "a condition variable was waited on with a mutex that the caller does not hold"
         }
         misuse::DOUBLE_DETACH => "a thread was detached twice, or detached though it is joined",
+        misuse::USE_DESTROYED => "a synchronisation object was used after it was destroyed",
+        misuse::NOT_INITIALISED => "a barrier was used that is not initialised",
+        misuse::INIT_WAITED => "a synchronisation object was initialised while a thread waits on it",
+        misuse::INIT_TWICE => "a barrier was initialised that is initialised already",
+        misuse::ALLOCATION_SIZE => {
+            "more memory was asked for than PTRDIFF_MAX bytes: the size may be a negative number"
+        }
+        misuse::ALIGNMENT => "memory was asked for with an alignment that is not a power of two",
+        misuse::DEAD_STACK => {
+            "memory of another thread's stack was used after its function had returned, or the thread had ended"
+        }
         misuse::NO_PREEMPT_END => "heisen_no_preempt_end was called without a heisen_no_preempt_begin",
+        misuse::ATOMIC_END => "heisen_atomic_end was called without a heisen_atomic_begin",
         _ => "a synchronisation object was misused",
     }
 }

@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | [`program`], [`compile`] | what is to be run, and whether it can be |
 //! | `libraries` | what a program is linked with |
+//! | `harness` | test programs, and whether they ran a test |
 //! | `sanitizer` | programs that another sanitizer has taken over |
 //! | [`blind`] | which code of a program is instrumented |
 //! | [`instrument`] | what compilers and linkers are told to instrument a program |
@@ -25,7 +26,11 @@
 //! | [`coverage`] | what a search has covered |
 //! | [`judge`] | whether an execution is a bug |
 //! | [`check`] | the search: batches of plans over all workers |
+//! | [`sentences`] | what a verdict says |
+//! | [`deadline`] | when a check must end |
+//! | `descriptor` | where descriptors of a program lead |
 //! | [`confirm`] | one close look at a schedule, which makes a finding of it |
+//! | `recurrence` | whether an execution that does not end comes back to the same state |
 //! | `memory` | which block a memory error is about |
 //! | [`debug`] | executions for a debugger |
 //! | [`diverge`] | where executions of one plan part ways |
@@ -44,10 +49,14 @@ pub mod compile;
 pub mod confirm;
 pub mod coverage;
 mod cycle;
+pub mod deadline;
 pub mod debug;
+mod descriptor;
 pub mod diverge;
 mod driver;
 pub mod error;
+mod filter;
+mod harness;
 pub mod input;
 pub mod instrument;
 pub mod judge;
@@ -62,9 +71,11 @@ pub mod program;
 mod quiet;
 mod race;
 pub mod raced;
+mod recurrence;
 mod sanitizer;
 pub mod saved;
 pub mod scope;
+pub mod sentences;
 mod shelf;
 pub mod slot;
 mod spin;

@@ -1,9 +1,11 @@
 //! The program to be run, and the reasons why one cannot be.
 
 use crate::error::{Error, Result};
-use crate::{blind, sanitizer, sys};
+use crate::libraries::Elf;
+use crate::{blind, harness, sanitizer, sys};
 use object::elf;
 use object::read::elf::{FileHeader, ProgramHeader};
+use object::{Object, ObjectSection};
 use sha2::{Digest, Sha256};
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -24,6 +26,10 @@ pub struct Program {
     pub hash: String,
     /// Whether code of the executable is instrumented.
     pub instrumented: bool,
+    /// Whether it is a Rust program, as far as can be seen.
+    pub rust: bool,
+    /// Whether it has a test harness, which may have no test to run.
+    pub test_program: bool,
     /// Whether Rust's standard library was to be instrumented, too, if we compiled it.
     pub with_std: bool,
     /// Whether its executions begin where it calls `heisen_ready`, rather than at `main`.
@@ -85,12 +91,22 @@ impl Program {
             args,
             source: None,
             instrumented,
+            rust: is_rust(&bytes),
+            test_program: harness::is_test_program(&bytes),
             with_std: false,
             at_ready: false,
             directory: None,
             environment: Vec::new(),
         })
     }
+}
+
+/// Whether an executable has Rust's standard library in it, which names its source files where it may panic. (The stub of instrumented
+/// programs is made by the Rust compiler, too, but without that library.)
+fn is_rust(bytes: &[u8]) -> bool {
+    const NAMED: &[u8] = b"library/std/src/";
+    let strings = Elf::parse(bytes).ok().and_then(|elf| elf.section_by_name(".rodata")?.data().ok());
+    strings.unwrap_or_default().windows(NAMED.len()).any(|text| text == NAMED)
 }
 
 fn locate(name: &OsStr) -> Result<PathBuf> {

@@ -51,6 +51,11 @@ impl Quiet {
         })
     }
 
+    /// Whether there was nothing to choose, so that all executions are the same.
+    pub(crate) fn is_alone(self) -> bool {
+        self.threads == 1 && self.notes & Note::OtherChoice.bit() == 0
+    }
+
     /// The same, as whoever takes results expects it.
     pub(crate) fn run(self) -> Run {
         Run {

@@ -85,6 +85,11 @@ impl Raced {
         self.pairs.values().filter(|fate| **fate == Fate::Unlisted).count()
     }
 
+    /// Whether a race was seen that is neither reported nor suppressed.
+    pub fn unreported(&self) -> bool {
+        self.reports.is_empty() && self.pairs.values().any(|fate| matches!(fate, Fate::Unlisted | Fate::Told))
+    }
+
     /// Whether a race was seen at all.
     pub fn any(&self) -> bool {
         !self.pairs.is_empty()

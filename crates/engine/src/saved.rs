@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// The version of the format; another one is refused.
-const VERSION: u32 = 6;
+const VERSION: u32 = 7;
 /// How often a search that runs is saved.
 const EVERY: Duration = Duration::from_secs(1);
 /// If that takes long it is done less often, so that it takes no more than one part in so many of the time.

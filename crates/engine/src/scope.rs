@@ -7,6 +7,7 @@
 use crate::error::{Error, Result};
 use crate::look::{Piece, Symbols, View};
 use crate::program::Program;
+use crate::sentences::OUT_OF_SCOPE;
 use crate::zygote::{Limits, Output, Zygote};
 use heisen_wire::{MAX_SCOPE, Wire, scope};
 use serde::{Deserialize, Serialize};
@@ -59,7 +60,7 @@ impl Patterns {
         if !self.no_preempt.is_empty() {
             parts.push(format!("in {}", self.no_preempt.join(", ")));
         }
-        (!parts.is_empty()).then(|| format!("preemptions at calls {}: not searched", parts.join(" and ")))
+        (!parts.is_empty()).then(|| OUT_OF_SCOPE.with(&[("where", &parts.join(" and "))]))
     }
 
     /// Finds the code of the parked program that the patterns mean; none if there are no patterns.

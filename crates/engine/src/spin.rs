@@ -3,12 +3,15 @@
 //! Under Heisen no other thread runs meanwhile, so such a loop would never end. A program that has not moved for a while
 //! is therefore glanced at a few times (`ptrace`) and, if it seems to come by the same state again, run by single steps and
 //! watched: if all its registers are what they were before, and every byte that was written in between is what it was, then
-//! it is in the very same state again, and would go on like this for ever. That cannot be mistaken: a loop that counts,
-//! computes or looks at the clock never comes back to the same state. The thread is then told, by a signal that it gets at
+//! it is in the very same state again, and would go on like this for ever. That cannot be mistaken. The thread is then told, by a signal that it gets at
 //! the first instruction of the loop, to yield there. As the loop always comes by there in the same state, where a thread
 //! yields does not depend on time, and schedules stay the same each time.
 //!
+//! A loop that computes something besides, as it counts its rounds, is recognised by what its branches depend on: see [`varied`].
+//!
 //! CHESS (OSDI'08), section 4.3, asks that threads yield where they make no progress; this is how we do without.
+
+mod varied;
 
 use crate::look::memory::read_bytes;
 use heisen_wire::SPINS;
@@ -134,16 +137,23 @@ fn request(what: libc::c_uint, tid: i32, data: usize) -> io::Result<()> {
     }
 }
 
+/// Loops that were found to wait for memory to change though no two rounds are the same.
+#[derive(Debug, Default)]
+pub(crate) struct Known(Vec<varied::Loop>);
+
 /// Makes a thread yield that waits for memory to change; whether it does wait so. Steps are slow, so unless a `thorough` look is wanted
-/// none are taken if the thread is not seen in the same state twice by chance, as in a short loop it is. What cannot be found
-/// out, as the thread is gone or may not be traced, is "no".
-pub(crate) fn yields(tid: i32, thorough: bool) -> bool {
-    try_yield(tid, thorough).unwrap_or(false)
+/// none are taken if the thread is not seen in the same state twice by chance, as in a short loop it is, nor in a loop that is
+/// known. What cannot be found out, as the thread is gone or may not be traced, is "no". Before the thread goes on, `tell` is
+/// called with whether the loop writes what differs from round to round.
+pub(crate) fn yields(tid: i32, thorough: bool, known: &mut Known, tell: impl FnOnce(bool)) -> bool {
+    try_yield(tid, thorough, known, tell).unwrap_or(false)
 }
 
-fn try_yield(tid: i32, thorough: bool) -> io::Result<bool> {
+fn try_yield(tid: i32, thorough: bool, known: &mut Known, tell: impl FnOnce(bool)) -> io::Result<bool> {
     let traced = Traced::stop(tid)?;
-    if would_lose_handler(tid)? || !thorough && !recurs(&traced)? {
+    let rip = traced.general()?[RIP];
+    let is_known = known.0.iter().any(|found| (found.head..=found.last).contains(&rip));
+    if would_lose_handler(tid)? || !thorough && !is_known && !recurs(&traced)? {
         return Ok(false);
     }
     if traced.general()?[ORIG_RAX] as i64 >= 0 {
@@ -151,15 +161,24 @@ fn try_yield(tid: i32, thorough: bool) -> io::Result<bool> {
         return Ok(false);
     }
     let mut code = Code::new(tid);
-    let mut budget = WATCHED;
-    if !repeats(&traced, &mut code, &mut budget)? {
-        return Ok(false);
-    }
-    let Some(distance) = first_in_loop(&traced, &mut code, &mut budget)? else { return Ok(false) };
-    for _ in 0..distance {
-        if !traced.step()? {
+    let varied = if thorough || is_known { varied::find(&traced, &mut code)? } else { None };
+    if let Some(found) = varied {
+        if !known.0.contains(&found) {
+            known.0.push(found);
+        }
+        tell(found.writes);
+    } else {
+        let mut budget = WATCHED;
+        if !repeats(&traced, &mut code, &mut budget)? {
             return Ok(false);
         }
+        let Some(distance) = first_in_loop(&traced, &mut code, &mut budget)? else { return Ok(false) };
+        for _ in 0..distance {
+            if !traced.step()? {
+                return Ok(false);
+            }
+        }
+        tell(false);
     }
     request(libc::PTRACE_DETACH, tid, SPINS as usize)?;
     Ok(true)
@@ -319,38 +338,51 @@ fn writes(
     Some(out)
 }
 
+/// The registers in the order of `user_regs_struct`.
+const ORDER: [Register; 27] = [
+    Register::R15,
+    Register::R14,
+    Register::R13,
+    Register::R12,
+    Register::RBP,
+    Register::RBX,
+    Register::R11,
+    Register::R10,
+    Register::R9,
+    Register::R8,
+    Register::RAX,
+    Register::RCX,
+    Register::RDX,
+    Register::RSI,
+    Register::RDI,
+    Register::None,
+    Register::RIP,
+    Register::None,
+    Register::None,
+    Register::RSP,
+    Register::None,
+    Register::FS,
+    Register::GS,
+    Register::None,
+    Register::None,
+    Register::None,
+    Register::None,
+];
+
+/// The general registers of two states.
+fn registers<'a>(one: &'a General, other: &'a General) -> impl Iterator<Item = (Register, u64, u64)> + 'a {
+    let all = ORDER.iter().zip(one.iter().zip(other));
+    all.filter(|(r, _)| **r != Register::None).map(|(&r, (&one, &other))| (r, one, other))
+}
+
+/// The flags that arithmetic leaves behind.
+fn flags(general: &General) -> u64 {
+    const EFLAGS: usize = 18;
+    general[EFLAGS] & 0x8d5
+}
+
 /// The value of a register that is part of an address, or the base of a segment.
 fn value(general: &General, register: Register) -> Option<u64> {
-    // In the order of `user_regs_struct`.
-    const ORDER: [Register; 27] = [
-        Register::R15,
-        Register::R14,
-        Register::R13,
-        Register::R12,
-        Register::RBP,
-        Register::RBX,
-        Register::R11,
-        Register::R10,
-        Register::R9,
-        Register::R8,
-        Register::RAX,
-        Register::RCX,
-        Register::RDX,
-        Register::RSI,
-        Register::RDI,
-        Register::None,
-        Register::RIP,
-        Register::None,
-        Register::None,
-        Register::RSP,
-        Register::None,
-        Register::FS,
-        Register::GS,
-        Register::None,
-        Register::None,
-        Register::None,
-        Register::None,
-    ];
     if matches!(register, Register::CS | Register::DS | Register::ES | Register::SS) {
         return Some(0);
     }
@@ -386,7 +418,8 @@ mod tests {
         assert!(Command::new("cc").arg(&source).arg("-o").arg(&program).status().unwrap().success());
         let mut child = Command::new(&program).stderr(Stdio::null()).spawn().unwrap();
         for _ in 0..1000 {
-            assert!(!yields(child.id() as i32, true), "it counts, so it is never in the same state again");
+            let found = yields(child.id() as i32, true, &mut Known::default(), |_| {});
+            assert!(!found, "it counts, so it is never in the same state again");
             assert_eq!(child.try_wait().unwrap(), None, "the signal of a breakpoint was lost");
         }
         child.kill().unwrap();

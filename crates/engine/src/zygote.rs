@@ -4,6 +4,7 @@
 //! engine sleeps on the bell, wakes now and then to see whether the program still moves, and asks it where it is if it
 //! does not.
 
+mod effort;
 mod free;
 mod limits;
 mod scripted;
@@ -17,6 +18,7 @@ pub use status::signal_name;
 
 use crate::around::Around;
 use crate::capture::Capture;
+use crate::descriptor;
 use crate::error::{Error, Result};
 use crate::input;
 use crate::look::{Symbols, View};
@@ -26,8 +28,9 @@ use crate::quiet::Quiet;
 use crate::slot::{self, Detail, Event, Job, Run};
 use crate::spin;
 use crate::sys::{self, Mapping};
-use heisen_trace::{CodePlace, Stack};
-use heisen_wire::{MAX_SLOTS, Wire, flag, script, stop, turn};
+use effort::{Effort, Idle};
+use heisen_trace::{CodePlace, Note, Stack};
+use heisen_wire::{MAX_SLOTS, SPINS, Wire, flag, script, spin as wire_spin, stop, turn};
 use std::process::{Child, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst};
@@ -43,9 +46,14 @@ const SUSPECT: Duration = Duration::from_millis(8);
 /// The longest such time.
 const RARELY: Duration = Duration::from_secs(1);
 /// From then on it is watched step by step, however it looks at a glance.
-const THOROUGH: Duration = Duration::from_millis(500);
+const THOROUGH: Duration = Duration::from_millis(100);
+/// How long the execution that runs may go on when time is over, so that what ran before it in the same process counts.
+const LAST: Duration = Duration::from_millis(200);
 /// How long a program that does not move has to say where it is.
 const ANSWER: Duration = Duration::from_millis(500);
+
+/// How long the keeper of a program has to end all of its processes.
+const KEEPER: Duration = Duration::from_secs(10);
 
 /// A paused program is shown to an observer.
 pub trait Observer {
@@ -64,6 +72,8 @@ pub struct Zygote {
     spinning: bool,
     /// For how long the program may not move before it is looked at whether it waits in a loop.
     suspicion: Duration,
+    /// Loops that it was found to wait in.
+    known: spin::Known,
     /// Until when a script waits for an event.
     deadline: Option<Instant>,
     gone: bool,
@@ -77,8 +87,28 @@ pub(crate) struct Turn {
     pub(crate) ran: usize,
     /// The one that had to be ended, as it did not move.
     stuck: Option<usize>,
+    /// Why the execution after those was cut short.
+    pub(crate) cut: Option<Cut>,
     /// What the command after it had to say, if that failed.
     after: Option<String>,
+}
+
+/// An execution that was ended before its end.
+#[derive(Debug)]
+pub(crate) struct Cut {
+    /// Why.
+    pub(crate) why: Error,
+    /// Where it waited for connections, if nobody came, each with its descriptor.
+    listens: Vec<(u64, String)>,
+}
+
+impl Cut {
+    /// What it may have waited for, in words.
+    pub(crate) fn awaited(&self) -> Option<String> {
+        let one = |(fd, address): &(u64, String)| format!("descriptor {fd} listens on {address}");
+        let all: Vec<String> = self.listens.iter().map(one).collect();
+        (!all.is_empty()).then(|| format!("{}, and nobody connects", all.join(" and ")))
+    }
 }
 
 /// How a wait for the program ended.
@@ -93,8 +123,8 @@ enum Waited {
     Gone(ExitStatus),
     /// It did not move for too long.
     Stuck,
-    /// The user wants to stop.
-    Interrupted,
+    /// The user wants to stop, or time is over.
+    Over(Error),
 }
 
 impl Zygote {
@@ -133,9 +163,12 @@ impl Zygote {
         })
     }
 
-    /// The process id of the parked program.
+    /// The process id of the parked program; until that has begun, of what was started.
     pub fn pid(&self) -> i32 {
-        self.child.id() as i32
+        match self.wire().zygote.load(Relaxed) {
+            0 => self.child.id() as i32,
+            pid => pid as i32,
+        }
     }
 
     /// Waits until it is the engine's turn. Stops are shown to the observer on the way.
@@ -144,18 +177,31 @@ impl Zygote {
         let mut steps = (0, 0);
         let mut asked: Option<Instant> = None;
         let mut suspect = self.suspicion;
+        let mut effort = Effort::new();
+        // Whether it was asked where it is though it goes on, as it computes and something else will end it.
+        let mut goes_on = false;
         let events = self.wire().script.events.load(Relaxed);
+        let mut last: Option<Instant> = None;
         loop {
             let wire = self.mapping.wire();
             let rung = wire.bell.load(SeqCst);
+            if let Some(why) = self.limits.over() {
+                wire.enough.store(1, SeqCst);
+                let ending = *last.get_or_insert_with(Instant::now);
+                let parked = wire.turn.load(SeqCst) == turn::ENGINE;
+                if !parked && (since == turn::BOOTING || ending.elapsed() > LAST) {
+                    return Waited::Over(why);
+                }
+            }
             if wire.stop.state.load(SeqCst) == stop::STOPPED {
                 let stuck = wire.stop.reason.load(Relaxed) == stop::STUCK;
                 if let Some(observer) = observer.as_deref_mut() {
                     observer.stopped(wire, wire.child.load(SeqCst) as i32);
                 }
-                if stuck {
+                if stuck && !goes_on {
                     return Waited::Stuck;
                 }
+                asked = None;
                 wire.stop.state.store(stop::RUNNING, SeqCst);
                 sys::futex_wake(&wire.stop.state);
                 moved = Instant::now();
@@ -174,9 +220,6 @@ impl Zygote {
             if wire.bell.load(SeqCst) != rung {
                 continue;
             }
-            if self.interrupted() {
-                return Waited::Interrupted;
-            }
             if let Ok(Some(status)) = self.child.try_wait() {
                 return Waited::Gone(status);
             }
@@ -186,12 +229,18 @@ impl Zygote {
             if now != steps {
                 steps = now;
                 moved = Instant::now();
-                asked = None;
+                effort.moved(wire.child.load(SeqCst) as i32);
+                wire.spin.store(wire_spin::SAME, SeqCst);
+                (asked, goes_on) = (None, false);
                 suspect = self.suspicion;
             } else if suspect < RARELY && wire.script.events.load(Relaxed) != events {
                 // It moves in the eyes of a script; but a loop that waits may have events in it.
                 suspect = RARELY;
-            } else if since != turn::BOOTING && asked.is_none() && suspect < moved.elapsed() {
+            } else if since != turn::BOOTING
+                && asked.is_none()
+                && suspect < moved.elapsed()
+                && wire.spin.load(SeqCst) != wire_spin::ALONE
+            {
                 if self.yields(suspect) {
                     self.suspicion = SUSPECT;
                     suspect = moved.elapsed() + SUSPECT;
@@ -203,22 +252,43 @@ impl Zygote {
                 if since.elapsed() > ANSWER {
                     return Waited::Stuck;
                 }
-            } else if moved.elapsed() > self.limits.hang {
+            } else if !goes_on && moved.elapsed() > self.limits.hang / 2 {
                 let pid = wire.child.load(SeqCst) as i32;
+                let measured = if pid == 0 { self.pid() } else { pid };
+                let Some(why) = effort.exceeds(measured, self.limits.hang) else { continue };
                 if since == turn::BOOTING || pid == 0 {
                     return Waited::Stuck;
                 }
-                self.spinning = running(pid).is_some();
+                self.spinning = why == Idle::Computes;
+                goes_on = self.spinning && self.limits.computes;
+                wire.question.store(libc::SIGSTKFLT as u32, SeqCst);
                 sys::kill(pid, libc::SIGSTKFLT);
                 asked = Some(Instant::now());
             }
         }
     }
 
+    /// Where the execution that runs waits for connections, unless someone outside has taken part in it.
+    fn listens_in_vain(&self, number: usize) -> Vec<(u64, String)> {
+        let notes = self.wire().slots[number].report.notes.load(Relaxed);
+        match self.wire().child.load(SeqCst) as i32 {
+            pid if pid != 0 && notes & 1 << (Note::Outside as u8) == 0 => descriptor::listening(pid),
+            _ => Vec::new(),
+        }
+    }
+
     /// Whether the execution that runs waits in a loop for memory to change, and was made to yield.
-    fn yields(&self, suspect: Duration) -> bool {
-        let pid = self.wire().child.load(SeqCst) as i32;
-        pid != 0 && running(pid).is_some_and(|tid| spin::yields(tid, suspect >= THOROUGH))
+    fn yields(&mut self, suspect: Duration) -> bool {
+        let wire = self.mapping.wire();
+        let pid = wire.child.load(SeqCst) as i32;
+        let Some(tid) = (pid != 0).then(|| running(pid)).flatten() else { return false };
+        let tell = |writes| wire.spin.store(if writes { wire_spin::WRITES } else { wire_spin::SAME }, SeqCst);
+        wire.question.store(SPINS as u32, SeqCst);
+        let yields = spin::yields(tid, suspect >= THOROUGH, &mut self.known, tell);
+        if !yields {
+            wire.question.store(0, SeqCst);
+        }
+        yields
     }
 
     /// Runs one execution. With [`Detail::All`] and an observer, every pause is shown to it.
@@ -235,6 +305,9 @@ impl Zygote {
         observer: Option<&mut dyn Observer>,
     ) -> Result<Vec<Run>> {
         let turn = self.take_turn(jobs, detail, observer)?;
+        if let Some(cut) = turn.cut {
+            return Err(cut.why);
+        }
         (0..turn.ran).map(|number| self.read(&turn, number)).collect()
     }
 
@@ -245,6 +318,9 @@ impl Zygote {
         detail: Detail,
         observer: Option<&mut dyn Observer>,
     ) -> Result<Turn> {
+        if let Some(why) = self.limits.over() {
+            return Err(why);
+        }
         // What is done around an execution is done by us, so it is our turn after each.
         let jobs = if self.around.is_some() { &jobs[..jobs.len().min(1)] } else { jobs };
         if let Some(around) = &mut self.around {
@@ -255,9 +331,12 @@ impl Zygote {
         let stuck = match waited {
             Waited::Parked | Waited::Asked | Waited::Late => None,
             Waited::Stuck => Some(self.wire().slot.load(SeqCst) as usize),
-            Waited::Interrupted => {
+            Waited::Over(why) => {
+                let number = self.wire().slot.load(SeqCst);
+                let cut = Some(Cut { why, listens: self.listens_in_vain(number as usize % MAX_SLOTS) });
                 self.kill_execution();
-                return Err(Error::Interrupted);
+                let ran = self.wire().slots_run.load(Relaxed).min(number) as usize;
+                return Ok(Turn { ran: ran.min(wanted), stuck: None, cut, after: None });
             }
             Waited::Gone(status) => {
                 self.gone = true;
@@ -272,7 +351,7 @@ impl Zygote {
         }
         let ran = (self.wire().slots_run.load(Relaxed) as usize).min(wanted);
         let after = self.around.as_mut().map_or(Ok(None), Around::after)?;
-        Ok(Turn { ran, stuck, after })
+        Ok(Turn { ran, stuck, cut: None, after })
     }
 
     /// What came of an execution of the last turn.
@@ -354,13 +433,33 @@ impl Zygote {
             return;
         }
         self.ended = true;
-        sys::kill(-(self.child.id() as i32), libc::SIGKILL);
+        let started = self.child.id() as i32;
+        if self.pid() != started && self.keeper_ends(started) {
+            return;
+        }
+        sys::kill(-started, libc::SIGKILL);
+        sys::kill(-self.pid(), libc::SIGKILL);
         let running = self.wire().child.load(SeqCst) as i32;
         if running != 0 {
             // An execution that left the process group to be killed with its own descendants.
             sys::kill(-running, libc::SIGKILL);
         }
         let _ = self.child.wait();
+    }
+}
+
+impl Zygote {
+    /// Asks the program's keeper, which was started in its place, to end all processes; whether it has done so.
+    fn keeper_ends(&mut self, keeper: i32) -> bool {
+        let until = Instant::now() + KEEPER;
+        sys::kill(keeper, libc::SIGTERM);
+        while Instant::now() < until {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return true;
+            }
+            std::thread::sleep(Duration::from_micros(100));
+        }
+        false
     }
 }
 

@@ -164,15 +164,16 @@ pub struct SearchArgs {
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u64).range(1..))]
     pub executions: Option<u64>,
 
-    /// Stop after this time, such as 500ms, 30s, 5m, 1h
+    /// Stop after this time, such as 500ms, 30s, 5m, 1h; compiling does not count, and to confirm a failure may take as long
+    /// again (2 to 10 s)
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = duration)]
     pub time: Option<Duration>,
 
-    /// Scheduling points of one execution; more, under a fair schedule, is a livelock
+    /// Scheduling points of one execution; one with more is not explored further
     #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(10..=0x7fff_ffff))]
     pub steps: u32,
 
-    /// Give up on a program that runs this long without a scheduling point
+    /// Give up on a program that computes or blocks this long without a scheduling point; one that computes goes on with --time
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "10s", value_parser = duration)]
     pub hang: Duration,
 
@@ -193,8 +194,8 @@ pub struct SearchArgs {
     #[arg(long, value_name = "N[:KINDS]", allow_hyphen_values = true, default_value = "0", value_parser = faults)]
     pub faults: Faults,
 
-    /// Data races of an instrumented program: report them, too, stop at the first, or do not even look for them
-    /// [default: only what they lead to is reported]
+    /// Data races of an instrumented program: report them, too, stop at the first, only count them, or do not even look for
+    /// them [default: report for Rust, else count]
     #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "report", value_enum)]
     pub races: Option<Races>,
 
@@ -209,6 +210,11 @@ pub struct SearchArgs {
     /// Collect all findings, each once, instead of stopping at the first
     #[arg(long)]
     pub keep_going: bool,
+
+    /// End with exit status 6 if nothing was found but something limits the verdict: whatever is listed as not controlled, data
+    /// races that are not reported, a search that did not come to its end
+    #[arg(long)]
+    pub strict: bool,
 
     /// The exit status of the program that is right
     #[arg(long, value_name = "CODE", allow_hyphen_values = true, default_value_t = 0, value_parser = clap::value_parser!(i32).range(0..=255))]
@@ -312,7 +318,7 @@ pub struct ReplayArgs {
     #[arg(last = true, requires = "gdb", value_name = "GDB ARGS")]
     pub gdb_args: Vec<OsString>,
 
-    /// Give up on a program that runs this long without a scheduling point
+    /// Give up on a program that computes or blocks this long without a scheduling point
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "10s", value_parser = duration)]
     pub hang: Duration,
 
@@ -358,6 +364,8 @@ pub enum Races {
     Report,
     /// The first is a finding, and ends the search
     Stop,
+    /// Only count them: what they lead to is reported
+    Count,
     /// Do not look for them; every atomic access is a scheduling point then, and no plain one
     Off,
 }

@@ -1,10 +1,12 @@
 //! `heisen check`.
 
 mod asked;
+mod claim;
 mod words;
 
 use asked::jobs;
-pub use asked::options;
+pub use asked::{options, options_for};
+pub use claim::claim;
 pub use words::{name, screens};
 use words::{progress_line, report};
 
@@ -15,6 +17,7 @@ use heisen_engine::changed::Changed;
 use heisen_engine::check::{Check, Ended, Options, Outcome, Progress, Tally};
 use heisen_engine::compile::{self, Extent, Language};
 use heisen_engine::coverage::{Coverage, Record};
+use heisen_engine::deadline::Deadline;
 use heisen_engine::program::Program;
 use heisen_engine::saved::{Keeper, Saved, beside, write_whole};
 use heisen_engine::{Error, kept, stdin, unpack};
@@ -23,6 +26,7 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Instant;
 
 /// Changed functions that are named.
 const MOST_NAMES: usize = 5;
@@ -127,6 +131,9 @@ impl Prepared {
     ) -> Result<Explored, Error> {
         let Prepared { program, mut options, mut search, mut tally, keep } = self;
         let mut limits = options.limits(stop);
+        // From the first start of the program on: what was compiled before does not count.
+        let time = options.time.map(|limit| limit.saturating_sub(tally.time));
+        limits.deadline = time.and_then(|time| Deadline::after(Instant::now(), time));
         let runtime = unpack::runtime()?;
         limits.scope = options.scope.resolve(&runtime, &program, &limits)?;
         if let Some(revision) = options.changed_since.clone().filter(|_| tally.executions == 0) {
@@ -136,7 +143,7 @@ impl Prepared {
                 say(changes(&revision, &program, &options.changed));
             }
         }
-        let check = Check { runtime, program: &program, options: &options, limits };
+        let check = Check::new(runtime, &program, &options, limits);
 
         let kept = kept::path(directory, &program);
         recall_points(&check, &kept, &mut tally)?;
@@ -155,7 +162,7 @@ impl Prepared {
             let _ = write!(std::io::stderr(), "\r\x1b[K");
         }
         let outcome = result?;
-        if points_before < outcome.tally.points.len() {
+        if points_before < outcome.tally.points.len() && outcome.ended != Ended::Interrupted {
             keep_points(&check, &kept, &outcome.tally);
         }
         Ok(Explored { program, options, outcome, keep })
@@ -196,7 +203,11 @@ impl Explored {
         for line in options.suppressions.others(|line| outcome.tally.races.has_used(line)) {
             say(format_args!("note: {line}: fits no race of this check"));
         }
-        Ok(if found { exit::FOUND } else { exit::CLEAN })
+        Ok(match found {
+            true => exit::FOUND,
+            false if options.strict && outcome.has_caveats() => exit::CAVEAT,
+            false => exit::CLEAN,
+        })
     }
 
     /// Writes what the search has covered.
@@ -286,6 +297,7 @@ fn prepare(args: &CheckArgs, stop: &AtomicBool) -> Result<Prepared, Error> {
         let (Saved { mut options, search, tally, regularly, .. }, program) = Saved::read(path)?;
         stdin::fetch(&mut options.world, path)?;
         options.hints = args.hints;
+        options.strict = args.search.strict;
         options.jobs = jobs(&args.search);
         options.memory = args.search.memory.unwrap_or(options.memory);
         // Limits that it was stopped by do not stop it again.
@@ -305,6 +317,7 @@ fn prepare(args: &CheckArgs, stop: &AtomicBool) -> Result<Prepared, Error> {
     let mut program = find_program(("heisen check", "check"), &args.target, &args.output, extent)?;
     program.at_ready = args.search.at_ready;
     let options = Options { hints: args.hints, ..options(&args.search, stop)? };
+    let options = options_for(&program, &args.search, options);
     Ok(Prepared { keep: args.save.clone(), ..Prepared::new(program, options) })
 }
 

@@ -8,6 +8,7 @@ pub const INPUT: u8 = 2;
 pub const UNCONTROLLED: u8 = 3;
 pub const DIVERGED: u8 = 4;
 pub const INTERNAL: u8 = 5;
+pub const CAVEAT: u8 = 6;
 pub const INTERRUPTED: u8 = 130;
 
 /// The table, as the help shows it.
@@ -19,6 +20,7 @@ Exit codes:
   3    the program could not be controlled
   4    replay diverged: the schedule could not be followed, or led elsewhere; or no schedule follows a script
   5    internal error
+  6    with --strict: nothing found, but the verdict has a caveat or the search is incomplete
   130  interrupted (the search is saved; the message says how to continue)";
 
 /// The code for an error.
@@ -28,5 +30,6 @@ pub fn of(error: &Error) -> u8 {
         Error::Uncontrolled(_) => UNCONTROLLED,
         Error::Internal(_) => INTERNAL,
         Error::Interrupted => INTERRUPTED,
+        Error::TimeOver => UNCONTROLLED,
     }
 }

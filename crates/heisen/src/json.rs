@@ -1,5 +1,6 @@
 //! The result as JSON. This is a contract with scripts: fields are added, never changed or taken away.
 
+use crate::check;
 use crate::race;
 use crate::report::value;
 use heisen_engine::check::{Options, Outcome};
@@ -14,13 +15,8 @@ use std::path::{Path, PathBuf};
 /// The result of a check; `schedules` are the files of its findings, in their order.
 pub fn result(program: &Program, options: &Options, outcome: &Outcome, schedules: &[PathBuf]) -> Value {
     let tally = &outcome.tally;
-    let verdict = if outcome.findings().next().is_some() {
-        "bug"
-    } else if outcome.complete() || outcome.sampled_to_the_end() {
-        "clean"
-    } else {
-        "incomplete"
-    };
+    let verdict = outcome.verdict();
+    let claim = (verdict != "bug").then(|| check::claim(options, outcome));
     let races: Vec<Value> =
         outcome.findings().zip(schedules).filter_map(|(finding, path)| race::json(finding, path)).collect();
     let findings: Vec<Value> = outcome
@@ -40,6 +36,7 @@ pub fn result(program: &Program, options: &Options, outcome: &Outcome, schedules
                 "cycle": finding.cycle.as_ref().map(cycle),
                 "block": finding.block.as_ref().map(block),
                 "predicted": finding.predicted,
+                "default_schedule": finding.switches.is_empty(),
             })
         })
         .collect();
@@ -52,6 +49,7 @@ pub fn result(program: &Program, options: &Options, outcome: &Outcome, schedules
         "spurious": options.spurious,
         "faults": options.faults.to_string(),
         "verdict": verdict,
+        "claim": claim,
         "complete": outcome.complete(),
         "preemption_bound": outcome.preemption_bound(),
         "executions": tally.executions,
@@ -62,6 +60,9 @@ pub fn result(program: &Program, options: &Options, outcome: &Outcome, schedules
         "remaining": outcome.status.remaining.filter(|_| !outcome.status.exhausted),
         "unnoted": outcome.status.unnoted,
         "lost": tally.lost,
+        "cut": tally.cut,
+        "unexamined": tally.unexamined,
+        "idle": tally.idle,
         "diverged": outcome.status.diverged,
         "diverged_at": tally.diverged_at.as_ref().filter(|at| !at.is_empty()),
         "findings": findings,
@@ -77,7 +78,7 @@ pub fn result(program: &Program, options: &Options, outcome: &Outcome, schedules
         "forked": tally.why_forked(),
         "classes": (!tally.classes.is_empty()).then_some(tally.classes.len()),
         "blocked": outcome.in_vain(),
-        "sound": outcome.sound,
+        "sound": outcome.sound(),
         "scope": options.scope,
         "patch": options.world.patch,
         "not_controlled": outcome.not_controlled,

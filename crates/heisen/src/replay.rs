@@ -111,6 +111,14 @@ fn conclude(
     let same = closeup.verdict.as_ref().map(|v| v.kind) == expected
         && (changed || schedule.signature.is_empty() || closeup.signature() == schedule.signature);
     let told = schedule.outcome.as_ref().map_or("a clean end".to_owned(), |(k, m)| format!("{k}: {m}"));
+    if closeup.too_long {
+        let steps = closeup.run.execution.steps;
+        say(format_args!(
+            "another outcome: expected {told}; the program did not end within {steps} steps, and was not seen to come back to \
+             the same state: it may only take long"
+        ));
+        return Ok(exit::DIVERGED);
+    }
     match closeup.verdict.clone() {
         Some(verdict) => {
             if let (Some(mut finding), false) = (closeup.into_finding(camera, 0), args.quiet) {

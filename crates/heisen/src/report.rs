@@ -40,6 +40,9 @@ impl Screen<'_> {
     fn write(&self, out: &mut String, finding: &Finding, sources: &mut Sources) -> std::fmt::Result {
         let paint = self.paint;
         writeln!(out, "{} {}", paint.bad(headline(finding.kind)), paint.strong(&finding.message))?;
+        if let Some(words) = by_default(finding) {
+            writeln!(out, "{words}")?;
+        }
         if finding.kind == FindingKind::Deadlock {
             self.deadlock(out, finding, sources)?;
         } else if let Some(race) = &finding.race {
@@ -208,7 +211,10 @@ impl Screen<'_> {
         let values = finding.switches.iter().filter(|s| s.kind.is_value()).count() as u64;
         let schedule = &finding.schedule;
         if shown.is_empty() {
-            return writeln!(out, "\n  it happens under the default schedule, without any preemption");
+            return match by_default(finding) {
+                Some(_) => Ok(()),
+                None => writeln!(out, "\n  it happens under the default schedule, without any preemption"),
+            };
         }
         let mut what = match preemptions {
             0 if values == shown.len() as u64 => "no preemption".to_owned(),
@@ -245,6 +251,20 @@ impl Screen<'_> {
         }
         Ok(())
     }
+}
+
+/// What is said first of a failure that needs no schedule of its own. Races and errors in the use of memory need not show natively.
+fn by_default(finding: &Finding) -> Option<&'static str> {
+    let fails = matches!(
+        finding.kind,
+        FindingKind::Assertion
+            | FindingKind::Crash
+            | FindingKind::Deadlock
+            | FindingKind::ExitStatus
+            | FindingKind::Panic
+    );
+    (fails && finding.switches.is_empty())
+        .then_some("it fails under the default schedule, so most likely also without Heisen")
 }
 
 /// The end of a line that is too long for a screen.

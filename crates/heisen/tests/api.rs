@@ -224,11 +224,12 @@ fn written_as(name: &str) -> &str {
         "__libc_start_main" => "main",
         "__assert_fail" => "assert",
         "__cxa_atexit" => "atexit",
+        "__cxa_at_quick_exit" => "at_quick_exit",
         "__register_atfork" => "pthread_atfork",
         "_Unwind_RaiseException" => "panic!",
         "_ZNSt13random_device9_M_getvalEv" => "random_device",
         // A static variable in a function of C++.
-        "__cxa_guard_release" => "made_once",
+        "__cxa_guard_acquire" | "__cxa_guard_release" => "made_once",
         "heisen_assert_fail" => "heisen_assert",
         name => name,
     }

@@ -44,7 +44,11 @@ const SPIN: &str =
 #[test]
 fn loops_for_ever_in_main() {
     let sandbox = program_with(SPIN, "spin(NULL);");
-    let words = ["ran for 1 s without reaching a scheduling point", "spins in spin", "prog.c:", "--hang"];
+    let words = [
+        "took 1 s of processor time without reaching a scheduling point, in spin (prog.c:",
+        "--hang",
+        "--time",
+    ];
     sandbox.heisen(HASTY).fails(3, &words);
 }
 
@@ -52,8 +56,21 @@ fn loops_for_ever_in_main() {
 fn loops_for_ever_in_a_thread() {
     let sandbox =
         program_with(SPIN, "pthread_t t; pthread_create(&t, NULL, spin, NULL); pthread_join(t, NULL);");
-    let words = ["ran for 1 s without reaching a scheduling point", "spins in spin", "prog.c:", "--hang"];
+    let words = [
+        "took 1 s of processor time without reaching a scheduling point, in spin (prog.c:",
+        "--hang",
+        "--time",
+    ];
     sandbox.heisen(HASTY).fails(3, &words);
+}
+
+/// A long computation is not a hang: with a limit of time it goes on, and the verdict says where it was.
+#[test]
+fn computes_for_long() {
+    let sandbox = program("for (volatile long i = 0; i < 500000000; i++) ;");
+    let json = sandbox.clean(&["--bound", "0", "--hang", "100ms", "--time", "100s", "--", "./prog"]);
+    let words = "took more than 0.1 s of processor time without a scheduling point, in main (prog.c:";
+    assert_not_controlled(&json, words);
 }
 
 #[test]
@@ -202,8 +219,9 @@ fn runs_commands() {
 
 #[test]
 fn ends_its_process_group() {
-    let sandbox = program("kill(0, SIGKILL);");
-    sandbox.heisen(HASTY).fails(3, &["the parked program is gone", "SIGKILL", "process group"]);
+    // That of the execution, and not that of the parked program.
+    let finding = program("kill(0, SIGKILL);").finds("crash", CHECK);
+    assert!(finding["message"].as_str().is_some_and(|m| m.contains("killed by SIGKILL")), "{finding:#}");
 }
 
 // Programs that take away what Heisen might need.

@@ -328,9 +328,9 @@ fn the_saved_search_does_not_fit() {
     resume("damaged").fails(2, &["damaged is not a search that this Heisen has saved", "its sum is wrong"]);
     sandbox.write("longer", format!("{text}0"));
     resume("longer").fails(2, &["longer is not a search that this Heisen has saved", "start the check anew"]);
-    let version = "\"version\":6,";
+    let version = "\"version\":7,";
     assert!(text.contains(version));
-    sandbox.write("other", text.replace(version, "\"version\":7,"));
+    sandbox.write("other", text.replace(version, "\"version\":8,"));
     resume("other").fails(2, &["other was saved by another version", "start the check anew"]);
     // One whose version has other fields, too.
     let older = text.replace(version, "\"version\":2,").replace("\"memory\":", "\"remembered\":");

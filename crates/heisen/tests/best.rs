@@ -49,8 +49,8 @@ fn it_says_what_it_has_shown() {
         let ran = sandbox.heisen(&[&["check", "--strategy", "best"], options, &["--", "./p"]].concat());
         assert!(ran.out.contains(words), "{}", ran.out);
     };
-    says(&[], "ok: no bug in any schedule; all ");
-    says(&["--bound", "1"], "ok: no bug with at most 1 preemption, all ");
+    says(&[], "ok: no bug in any schedule of calls; all ");
+    says(&["--bound", "1"], "ok: no bug in any schedule of calls with at most 1 preemption; all ");
     says(&["--executions", "3"], "nothing found: no bug in 3 executions, not all schedules explored");
     says(&["--bound", "1", "--executions", "3"], "no bug in 3 executions, not all schedules explored");
     let ran = sandbox.heisen(&["check", "--strategy", "best", "--reduce", "--", "./p"]);

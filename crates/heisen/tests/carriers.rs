@@ -125,7 +125,7 @@ fn a_thread_that_spins() {
     let program = sandbox.compile("kernel.c", KERNEL, &[]);
     let program = program.to_str().expect("a plain path");
     let args = ["check", "--carrier", "kernel", "--hang", "500ms", "--", program, "spins"];
-    sandbox.heisen(&args).fails(3, &["spins in spin", "kernel.c:"]);
+    sandbox.heisen(&args).fails(3, &["scheduling point, in spin", "kernel.c:"]);
 }
 
 /// A resumed search goes on as it began.

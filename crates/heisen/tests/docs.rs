@@ -153,6 +153,11 @@ fn the_guide_is_true() {
 }
 
 #[test]
+fn the_page_about_verdicts_is_true() {
+    run_document("docs/verdicts.md");
+}
+
+#[test]
 fn the_chapter_on_instrumentation_is_true() {
     run_document("docs/instrumentation.md");
 }
@@ -192,7 +197,7 @@ fn the_exit_codes_in_the_guide_are_those_of_the_help() {
     let help = Command::new(env!("CARGO_BIN_EXE_heisen")).args(["check", "--help"]).output().expect("heisen");
     let help = String::from_utf8_lossy(&help.stdout).into_owned();
     let guide = std::fs::read_to_string(root().join("docs/guide.md")).expect("the guide");
-    for code in ["0", "1", "2", "3", "4", "5", "130"] {
+    for code in ["0", "1", "2", "3", "4", "5", "6", "130"] {
         assert!(help.lines().any(|l| l.trim_start().starts_with(&format!("{code} "))), "{code} in\n{help}");
         assert!(guide.contains(&format!("\n| {code} | ")), "{code} in the guide");
     }

@@ -189,7 +189,7 @@ int main(void) {
     let sandbox = Sandbox::new();
     sandbox.compile("main.c", text, &[&include()]);
     let json = sandbox.clean(&["--steps", "1000", "--", "./main"]);
-    assert!(json["not_controlled"].to_string().contains("fair round-robin"), "{json:#}");
+    assert!(json["not_controlled"].to_string().contains("fair schedule"), "{json:#}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Sandbox, saved_executions, soon, timeless};
+use common::{Sandbox, saved_executions, send, soon, timeless};
 use serde_json::Value;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -47,11 +47,6 @@ fn sandbox(text: &str) -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.compile("prog.c", text, &[]);
     sandbox
-}
-
-fn send(signal: &str, pid: u32) {
-    let sent = Command::new("kill").args(["-s", signal, &pid.to_string()]).status();
-    assert!(sent.is_ok_and(|status| status.success()), "the signal is sent");
 }
 
 fn start(sandbox: &Sandbox, args: &[&str]) -> Child {

@@ -49,6 +49,11 @@ mod tests {
         twice(|balance| heisen::no_preempt(|| deposit(balance)));
     }
 
+    #[heisen::test]
+    fn keeps_all_in_a_section() {
+        twice(|balance| heisen::atomic(|| deposit(balance)));
+    }
+
     /// Not optimised, `lock` is called through the standard library.
     #[heisen::test(no_preempt = "bank::deposit")]
     fn keeps_all_out_of_scope() {
@@ -86,7 +91,7 @@ fn tests_are_explored() {
     let ran = run(cargo(&sandbox, &["--", "--test-threads=2"]).env("HEISEN", heisen));
     let said = format!("{}\n{}", ran.out, ran.err);
     assert_eq!(ran.code, 101, "{said}");
-    assert!(said.contains("5 passed; 2 failed; 2 ignored"), "{said}");
+    assert!(said.contains("6 passed; 2 failed; 2 ignored"), "{said}");
     for words in [
         "test tests::loses_a_deposit ... FAILED",
         "test tests::loses_one_at_random ... FAILED",

@@ -109,6 +109,12 @@ fn signals() {
         "struct sigaction a, old; memset(&a, 0, sizeof a); a.sa_handler = on_signal; \
          assert(!sigaction(SIGUSR1, &a, &old) && old.sa_handler == SIG_DFL);",
     );
+    // Those by which the runner learns what happens.
+    is_undone(
+        "struct sigaction a, old; memset(&a, 0, sizeof a); a.sa_handler = on_signal; \
+         assert(!sigaction(SIGSYS, &a, &old) && old.sa_handler == SIG_DFL); \
+         assert(!sigaction(SIGSEGV, &a, &old) && old.sa_handler == SIG_DFL);",
+    );
     is_undone(
         "sigset_t set, old; sigfillset(&set); assert(!pthread_sigmask(SIG_SETMASK, &set, &old)); \
          assert(!sigismember(&old, SIGUSR2)); assert(!pthread_sigmask(SIG_SETMASK, 0, &old) && sigismember(&old, SIGUSR2));",

@@ -3,7 +3,7 @@
 
 pub use crate::budget::{fault, faults_are_left};
 use crate::sched::{S, candidates, is_candidate, me, next_step, thread, threads, waiters, words};
-use crate::{policy, report, reset, scope, script, touch};
+use crate::{policy, recurrence, report, reset, scope, script, touch};
 use core::hint::unreachable_unchecked;
 use heisen_trace::decision::{Decision, DecisionKind, MAX_OPTIONS};
 use heisen_trace::{Note, Op, hash};
@@ -149,11 +149,42 @@ impl Choices {
     }
 }
 
+/// The first half of a fair tail: anyone, at random. Taking turns may keep step with a loop, so that a lock is always held
+/// when the one who wants it has its turn; chance does not. Drawn from the step alone, so that it is the same in each replay.
+fn at_random(step: u32) -> Option<usize> {
+    if step >= recurrence::turns() {
+        return None;
+    }
+    let drawn = hash::scatter(u64::from(step).wrapping_mul(hash::EMPTY));
+    // Time-outs come last, but not never.
+    let hurried = drawn >> 61 == 0;
+    let may = |word: usize| candidates(word) & if hurried { u64::MAX } else { !S.late.word(word) };
+    let count: u32 = (0..words()).map(|word| may(word).count_ones()).sum();
+    if count == 0 {
+        return None;
+    }
+    let mut left = (((drawn & u64::from(u32::MAX)) * u64::from(count)) >> 32) as u32;
+    for word in 0..words() {
+        let mut set = may(word);
+        if left < set.count_ones() {
+            for _ in 0..left {
+                set &= set - 1;
+            }
+            return Some(64 * word + set.trailing_zeros() as usize);
+        }
+        left -= set.count_ones();
+    }
+    None
+}
+
 /// Who takes the step where a rule leaves no choice. Nothing is recorded, as the rule alone repeats it.
 #[cold]
 fn without_choice(number: usize, step: u32, able: bool) -> Option<usize> {
     if step >= S.tail.get() {
-        // A fair tail: everyone in turn.
+        if let Some(next) = at_random(step) {
+            return Some(next);
+        }
+        // Everyone in turn.
         let next = search(number, |word| !S.late.word(word)).or_else(|| after(number));
         return Some(next.unwrap_or(number));
     }
@@ -227,6 +258,7 @@ pub fn choose_woken(count: usize, nth: impl Fn(usize) -> usize) -> usize {
         return nth(0);
     }
     reset::at_choice(S.step.get() + 1);
+    report::note(Note::OtherChoice);
     let step = next_step();
     let find = |thread| (0..options).find(|&index| nth(index) == thread);
     let planned = report::planned(step, DecisionKind::Waiter, options, find)
@@ -259,6 +291,7 @@ pub fn choose_value(
     name: impl Fn(usize) -> usize,
 ) -> usize {
     reset::at_choice(S.step.get() + 1);
+    report::note(Note::OtherChoice);
     let step = next_step();
     if step >= S.tail.get() {
         // As in `decide`: in a fair tail there is nothing but the default.

@@ -16,6 +16,7 @@ use crate::shim::signal;
 use crate::{aside, clock, record};
 use crate::{report, sys};
 use core::cell::Cell;
+use core::sync::atomic::Ordering::SeqCst;
 use heisen_trace::{Note, Op};
 
 /// `struct pollfd`.
@@ -327,6 +328,8 @@ pub fn errands(able: bool) {
         }
         if waited / 1000 > IO.patience.get() && !aside::is_out() {
             report::note(Note::OutsideSilent);
+            // The others of this turn would be waited for as long.
+            report::wire().enough.store(1, SeqCst);
             return;
         }
     }

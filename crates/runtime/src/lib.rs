@@ -9,7 +9,7 @@
 //! | [`sched`], [`choose`] | threads, who is enabled, scheduling points; decisions |
 //! | [`budget`] | spurious wake-ups and faults, and how many of them there may be |
 //! | [`policy`], [`fair`] | the choice where the plan leaves one; fairness to threads that wait for a yielding one |
-//! | [`scope`] | where a thread that could go on is not preempted |
+//! | [`scope`], [`section`] | where a thread that could go on is not preempted; where all it does is one step |
 //! | [`fibers`] | the usual carrier: stacks, thread-local storage, the switch |
 //! | [`patch`], [`extended`] | points at atomic instructions of code that is not instrumented; registers that they keep |
 //! | [`kernel`], [`debugger`] | the other carrier, kernel threads; what a debugger asks of it |
@@ -19,6 +19,7 @@
 //! | [`clock`] | virtual time |
 //! | [`heap`] | the heap of instrumented programs |
 //! | [`record`] | input from outside, recorded and given again |
+//! | [`recurrence`] | whether an execution that does not end comes back to the same state |
 //! | [`stdin`] | standard input, from its beginning in each execution |
 //! | [`io`], [`aside`] | waiting for descriptors; calls that block in the kernel, on a kernel thread of their own |
 //! | [`race`] | happens-before, conflicts of accesses, which accesses are scheduling points |
@@ -44,16 +45,19 @@ mod free;
 mod glibc;
 mod heap;
 mod io;
+mod keeper;
 mod kernel;
 mod patch;
 mod policy;
 mod race;
 mod record;
+mod recurrence;
 mod report;
 mod reset;
 mod sched;
 mod scope;
 mod script;
+mod section;
 mod shim;
 mod sleep;
 mod spin;

@@ -13,14 +13,15 @@
 //! cases there is no scheduling point. Those that are left docs/patching.md lists.
 
 use crate::race::atomic::{Does, memory_order};
-use crate::sched::{S, me, thread};
+use crate::sched::{self, S, me, thread};
 use crate::shim::signal::{self, action, bit, mask};
 use crate::spin;
+use crate::tsan::plain;
 use crate::{extended, free, race, report, script, sys, touch};
 use core::arch::global_asm;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use heisen_trace::Op;
-use heisen_wire::patch::{ASIDE, CAS, HIGH, MARK, SET, SET_BY, Site, XCHG};
+use heisen_wire::patch::{ASIDE, CAS, HIGH, LOAD, MARK, SET, SET_BY, STORE, Site, XCHG};
 use heisen_wire::{MAX_AREAS, MAX_TRAPS, Trap, Wire};
 
 /// Whether there are breakpoints of ours in the program.
@@ -283,7 +284,7 @@ mod quiet {
 extern "C" fn arrived(address: usize, site: &Site, registers: &[u64; 16]) {
     if free::is_on() {
         if site.kind == MARK {
-            script::mark(site.only_orders, address, registers, site.pc as usize);
+            script::mark(site.mark, address, registers, site.pc as usize);
         }
         return;
     }
@@ -297,31 +298,74 @@ extern "C" fn arrived(address: usize, site: &Site, registers: &[u64; 16]) {
     let pc = site.pc as usize;
     if site.kind == MARK {
         t.amid.set(true);
-        script::mark(site.only_orders, address, registers, pc);
+        script::mark(site.mark, address, registers, pc);
         t.amid.set(false);
         return;
     }
-    let op = if site.kind == CAS { Op::AtomicCas } else { Op::AtomicRmw };
-    let is_point = site.only_orders == 0 && race::is_patched_point(pc);
     t.amid.set(true);
+    let does = match site.kind {
+        LOAD => loads(address, site.size, pc),
+        STORE => stores(address, site.size, pc),
+        _ => updates(address, site, registers, pc),
+    };
+    t.amid.set(false);
+    // Nobody comes in between, so the instruction is as good as done. It orders what is before and after it.
+    if race::is_on(race::mode::WATCH) {
+        plain::watch(address, site.size.into(), pc);
+    }
+    if matches!(site.kind, LOAD | STORE) {
+        race::atomic::done_patched(does, address, site.size.into(), pc);
+    } else {
+        race::atomic::done(does, address, site.size.into(), memory_order::SEQ_CST, pc);
+    }
+}
+
+/// Before an instruction that only reads.
+fn loads(address: usize, size: u8, pc: usize) -> Does {
+    if race::is_patched_point(pc) {
+        spin::look(Op::AtomicLoad, address, pc, read(address, size));
+        touch::memory(address, size.into(), false);
+    } else {
+        spin::glance(Op::AtomicLoad, address, pc, || read(address, size));
+    }
+    Does::Load
+}
+
+/// Before one that only writes.
+fn stores(address: usize, size: u8, pc: usize) -> Does {
+    spin::progress();
+    if race::is_patched_point(pc) {
+        sched::point(Op::AtomicStore, address, pc);
+        touch::memory(address, size.into(), true);
+    }
+    Does::Store
+}
+
+/// Before one that does both.
+fn updates(address: usize, site: &Site, registers: &[u64; 16], pc: usize) -> Does {
+    let op = if site.kind == CAS { Op::AtomicCas } else { Op::AtomicRmw };
+    let is_point = race::is_patched_point(pc);
     if is_point {
-        spin::attempt(op, address, pc);
-        touch::memory(address, site.size.into(), true);
+        if is_futile(address, site, registers) {
+            spin::attempt(op, address, pc);
+        } else {
+            spin::exchange(op, address, pc, read(address, site.size));
+        }
+        let fails = site.kind == CAS && is_futile(address, site, registers);
+        touch::memory(address, site.size.into(), !fails);
     } else if is_futile(address, site, registers) {
         spin::glance(op, address, pc, || read(address, site.size));
     } else {
         spin::progress();
+        spin::quiet_change(op, address, pc, read(address, site.size));
     }
-    t.amid.set(false);
     let futile = is_futile(address, site, registers);
     match site.kind {
         _ if !futile || !is_point => {}
         CAS => spin::failed(),
         _ => spin::in_vain(),
     }
-    // Nobody comes in between, so the instruction is as good as done. It orders what is before and after it.
-    let does = if futile && site.kind == CAS { Does::Load } else { Does::Update };
-    race::atomic::done(does, address, site.size.into(), memory_order::SEQ_CST, pc);
+    if futile && site.kind == CAS { Does::Load } else { Does::Update }
 }
 
 /// Whether the instruction will leave the memory as it is: a lock that is held is tried, a comparison fails. A loop of such

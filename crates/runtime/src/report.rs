@@ -8,7 +8,9 @@ pub use plan::planned;
 use plan::{diverge, due, take_choices};
 
 use crate::sched::{NONE, S, me, needs, thread, threads, watch_steps};
-use crate::{alike, budget, debugger, fair, fibers, heap, kernel, scope, script, shim, sys, touch};
+use crate::{
+    alike, budget, debugger, fair, fibers, heap, kernel, recurrence, scope, script, shim, sys, touch,
+};
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst, compiler_fence};
 use heisen_trace::decision::Decision;
@@ -246,6 +248,9 @@ pub fn counted(number: usize, parent: u16, child: u16, events: u32) {
 
 /// Something happened that is not controlled.
 pub fn note(note: Note) {
+    if matches!(note, Note::CpuClock | Note::Outside | Note::Aside) {
+        recurrence::consulted();
+    }
     let notes = &slot().report.notes;
     notes.store(notes.load(Relaxed) | 1 << (note as u8), Relaxed);
 }
@@ -281,6 +286,7 @@ pub fn event(op: Op, object: usize, pc: usize) {
 
 #[cold]
 fn log_event(op: Op, object: usize, pc: usize) {
+    recurrence::does(op);
     if touch::wanted() {
         touch::reported(op, object, pc);
     }
@@ -362,13 +368,14 @@ pub fn set_alarm() {
     if S.step.get() >= S.tail.get() {
         at = S.limit.get();
     }
-    if script::is_on() {
+    let seeks_cycle = S.step.get() >= S.tail.get() && recurrence::wanted();
+    if script::is_on() || S.in_section.get() || seeks_cycle {
         at = 0;
     }
     S.alarm.set(at);
-    // A signal that comes from here on sets the alarm itself.
+    // A signal that comes from here on sets the alarm itself, and so does a debugger.
     compiler_fence(SeqCst);
-    if shim::signal::arrived() {
+    if shim::signal::arrived() || debugger::until() < at {
         S.alarm.set(0);
     }
 }
@@ -409,17 +416,18 @@ pub fn other_input() -> ! {
 
 /// The execution is about to end in an orderly way: notes how.
 pub fn ending(how: u32, code: i32, pc: usize) {
+    touch::ending();
     let report = &slot().report;
-    // What goes wrong while the program exits counts more than that it does.
+    // What goes wrong while the program exits counts more than that it does; and so does another thread that ends it first.
     let before = report.end.load(Relaxed);
-    if before != end::NONE && (before != end::EXIT || how == end::EXIT) {
+    let again = how == end::EXIT && report.end_thread.load(Relaxed) == me() as u32;
+    if before != end::NONE && (before != end::EXIT || again) {
         return;
     }
     report.end.store(how, Relaxed);
     report.end_code.store(code as u32, Relaxed);
     report.end_thread.store(me() as u32, Relaxed);
     report.end_pc.store(pc as u64, Relaxed);
-    touch::ending();
     show(stop::END, want::END);
 }
 
@@ -539,6 +547,9 @@ pub fn publish_threads() {
         put(&out.object, t.object.get());
         put(&out.needs, needs(number));
         put(&out.handle, t.fs.get());
+        let own = t.stack_size.get() != 0 && !t.stack_foreign.get();
+        put(&out.stack, if own { t.stack.get() } else { 0 });
+        put(&out.stack_end, if own { t.stack.get() + t.guard_size.get() + t.stack_size.get() } else { 0 });
         out.kernel_id.store(fibers::kernel_id(t) as u32, Relaxed);
     }
 }

@@ -21,7 +21,8 @@ mod wait;
 
 pub use deadline::{become_timer, next_deadline, set_timer, time_passed, timer_fires, timer_waits};
 pub use queue::{
-    ANY, Left, MANY, sleep_in_queue, sleep_in_queue_interruptibly, take_off, ticket, wait_in_queue, waiters,
+    ANY, Left, MANY, sleep_in_queue, sleep_in_queue_interruptibly, take_off, take_off_met, ticket,
+    wait_in_queue, waiters,
 };
 pub use stay::Stay;
 pub use thread::Thread;
@@ -33,7 +34,9 @@ pub use wait::{
 use crate::bits::Bits;
 use crate::race::order;
 use crate::shim::signal;
-use crate::{alike, choose, clock, extended, fair, fibers, policy, report, scope, script, touch};
+use crate::{
+    alike, choose, clock, extended, fair, fibers, policy, recurrence, report, scope, script, section, touch,
+};
 use core::cell::Cell;
 use deadline::{is_near, let_time_pass, not_far};
 use heisen_trace::{Op, hash};
@@ -73,6 +76,8 @@ pub struct Sched {
     pub limit: Cell<u32>,
     /// Running hash of the steps.
     pub hash: Cell<u64>,
+    /// Whether the running thread is in an atomic section: see `section`.
+    pub in_section: Cell<bool>,
     /// Choices that are known before they come up.
     pub stay: Stay,
     /// Threads whose next operation can be done, or can time out.
@@ -124,6 +129,7 @@ pub static S: Sched = Sched {
     plain_until: Cell::new(0),
     limit: Cell::new(0),
     hash: Cell::new(0),
+    in_section: Cell::new(false),
     stay: Stay::new(),
     enabled: Bits::new(),
     late: Bits::new(),
@@ -175,6 +181,13 @@ pub fn thread(number: usize) -> &'static Thread {
 /// All threads created so far.
 pub fn threads() -> impl Iterator<Item = (usize, &'static Thread)> {
     S.threads[..S.count.get()].iter().enumerate()
+}
+
+/// Whether anyone but the running thread may still take a step: a thread that has not ended, or a timer.
+pub fn has_others() -> bool {
+    let number = me();
+    let own = |word: usize| if word == number / 64 { 1 << (number % 64) } else { 0 };
+    S.live.get() > 1 || (0..words()).any(|word| S.enabled.word(word) & !own(word) != 0)
 }
 
 /// Words in use of the sets of threads.
@@ -257,6 +270,7 @@ fn disable(number: usize) {
             S.far.add(number);
             S.fars.set(S.fars.get() + 1);
         }
+        deadline::note_far();
     }
 }
 
@@ -343,27 +357,37 @@ pub fn next_step() -> u32 {
     step
 }
 
-/// Counts a step at a scheduling point, where signals from outside are noticed.
+/// Counts a step at a scheduling point, where signals from outside are noticed. None if the thread is able to go on, in an atomic
+/// section: that is no step.
 #[inline]
-fn next_step_at_point() -> u32 {
+fn next_step_at_point(able: bool) -> Option<u32> {
     let step = S.step.get() + 1;
     S.step.set(step);
     report::steps(step);
-    if step >= S.alarm.get() { alarm_at_point(step) } else { step }
+    if step >= S.alarm.get() { alarm_at_point(step, able) } else { Some(step) }
 }
 
 /// Something is due. A script may hold the thread; signals from outside are handed to threads; the running one takes its own
-/// here. The step from here on.
+/// here. The step from here on, if it is one.
 #[cold]
-fn alarm_at_point(step: u32) -> u32 {
+fn alarm_at_point(step: u32, able: bool) -> Option<u32> {
+    if S.in_section.get() {
+        if able {
+            S.step.set(step - 1);
+            report::steps(step - 1);
+            return None;
+        }
+        section::interrupted();
+    }
     script::stepped();
     signal::collect();
     report::alarm(step);
+    recurrence::stepped(step);
     let number = me();
     if S.signalled.has(number) && !S.timed.has(number) {
         signal::deliver();
     }
-    if S.step.get() == step { step } else { next_step() }
+    Some(if S.step.get() == step { step } else { next_step() })
 }
 
 /// What has to be looked at in each step, where nobody tells when it changes; `able` says whether the running thread can go
@@ -424,7 +448,7 @@ fn count_other_candidates() -> usize {
 #[inline(always)]
 pub fn reschedule(gives: Gives) {
     let number = me();
-    let step = next_step_at_point();
+    let Some(step) = next_step_at_point(gives == Gives::Able) else { return };
     if S.look_again.get() != 0 {
         look_again(gives == Gives::Able);
     }

@@ -12,6 +12,7 @@ use crate::{fibers, report};
 use core::arch::asm;
 use core::cell::Cell;
 use core::sync::atomic::Ordering::Relaxed;
+use heisen_trace::Note;
 use heisen_wire::{MAX_SCOPE, ScopeRange, scope};
 
 /// Frames that are gone through in search of the caller of a library's wrapper.
@@ -62,8 +63,13 @@ pub fn in_region(number: usize) -> bool {
 
 /// Whether the running thread, which could go on, is not to be preempted before its operation.
 pub fn holds(number: usize) -> bool {
+    if in_region(number) {
+        return true;
+    }
     let (default, ranges) = ranges();
-    in_region(number) || default != scope::NONE && kind_of(thread(number), default, ranges) == scope::HELD
+    let held = default != scope::NONE && kind_of(thread(number), default, ranges) == scope::HELD;
+    report::note(if held { Note::OutOfScope } else { Note::InScope });
+    held
 }
 
 /// What holds outside all ranges, and the ranges.

@@ -15,6 +15,8 @@
 //!
 //! Reading a clock depends on what makes time jump, but not on the little by which each step moves it.
 
+pub mod arrivals;
+
 use crate::race::order::{key, space};
 use crate::sched::{S, me, threads, words};
 use crate::{fair, policy, report, sleep};
@@ -194,10 +196,15 @@ pub fn read(object: usize) {
     }
 }
 
-/// The running thread, whose handle this is, ends.
+/// What stands for which thread is the last to end, beside the table of threads, which is number 0.
+const LAST: usize = 1;
+
+/// The running thread, whose handle this is, ends. Once the main thread has ended, too, the last one ends the process: their order
+/// matters then.
 pub fn ended(handle: usize) {
     if wanted() {
         touch(handle as u64, true, Op::End as u8);
+        touch(key(space::THREADS, LAST) as u64, me() == 0 || crate::sched::thread(0).ended.get(), 0);
     }
 }
 
@@ -223,10 +230,31 @@ fn life(object: usize) -> u64 {
     object as u64 + 2
 }
 
-/// What is reported next never waits, though there are forms of it that do.
+/// What is reported next never waits, though there are forms of it that do. What it touches tells [`tried`].
 #[inline(always)]
 pub fn tries() {
     T.tries.set(true);
+}
+
+/// The running thread has tried to take an object, from `pc`. An attempt that failed has only read it, so that the order of
+/// two failures makes no difference; which it is, is known only after the scheduling point. Whoever made it fail must have
+/// changed the object. A mutex or a semaphore that is changed was free, whether or not a fault made the attempt fail.
+#[inline(always)]
+pub fn tried(op: Op, object: usize, pc: usize, changes: bool) {
+    if wanted() {
+        log_attempt(op, object, pc, changes);
+    }
+}
+
+#[cold]
+fn log_attempt(op: Op, object: usize, pc: usize, changes: bool) {
+    let code = match op {
+        Op::TryLock | Op::SemTryWait => op as u8,
+        Op::ReadLock | Op::WriteLock => Op::TryLock as u8,
+        _ => 0,
+    };
+    place(op, pc);
+    touch(object as u64, changes, code);
 }
 
 /// Nobody can go on, so time is let pass.
@@ -256,8 +284,11 @@ pub fn ending() {
     }
     for (number, t) in threads() {
         let waits = !t.ended.get() && !t.timer.get() && t.object.get() != 0;
+        // To wait at a barrier is to wait to be woken; to be about to arrive there is not.
+        let at_barrier = t.op() == Op::Barrier && t.queue.get() != 0;
+        let op = if at_barrier { Op::CondWait } else { t.op() };
         if waits && (number != me() || !S.enabled.has(number)) {
-            log(TouchKind::Waits, number, t.op() as u8, t.object.get() as u64);
+            log(TouchKind::Waits, number, op as u8, t.object.get() as u64);
         }
     }
 }
@@ -292,6 +323,7 @@ pub fn reported(op: Op, object: usize, pc: usize) {
         Op::Start
         | Op::End
         | Op::Exit
+        | Op::Exec
         | Op::Abort
         | Op::Assert
         | Op::Throw
@@ -303,16 +335,18 @@ pub fn reported(op: Op, object: usize, pc: usize) {
         | Op::Yield
         | Op::Sleep
         | Op::TestCancel
+        | Op::Barrier
         | Op::AtomicLoad
         | Op::AtomicStore
         | Op::AtomicRmw
         | Op::AtomicCas
         | Op::MemRead
         | Op::MemWrite => {}
+        // Those that try tell themselves.
+        Op::TryLock | Op::SemTryWait | Op::ReadLock | Op::WriteLock | Op::Join | Op::StreamLock if tries => {}
         // Threads are numbered in the order of their creation.
         Op::Create => touch(key(space::THREADS, 0) as u64, true, op as u8),
-        Op::ReadLock | Op::SemGetValue => touch(object as u64, false, if tries { 0 } else { op as u8 }),
-        Op::WriteLock | Op::Join if tries => touch(object as u64, true, 0),
+        Op::ReadLock | Op::SemGetValue => touch(object as u64, false, op as u8),
         Op::Read
         | Op::Write
         | Op::Accept
@@ -351,9 +385,17 @@ pub fn time(passes: bool) {
 #[inline]
 pub fn enables(other: usize) {
     if wanted() && other != me() && S.running.get() {
-        sleep::enabled(other);
         let last = &T.threads[other];
         last.set(mix(last.get() ^ other as u64, T.threads[me()].get()));
+        lets_pass(other);
+    }
+}
+
+/// The running thread makes another one able to go on, and so might have any of those that the other has waited for: that it
+/// was this one makes no difference to what the other does.
+pub fn lets_pass(other: usize) {
+    if wanted() && other != me() && S.running.get() {
+        sleep::enabled(other);
         if logs() {
             log(TouchKind::Enables, me(), 0, other as u64);
         }

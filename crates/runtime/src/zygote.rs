@@ -7,7 +7,7 @@
 use crate::glibc::{self, real};
 use crate::reset::Ran;
 use crate::sched::S;
-use crate::{budget, clock, fibers, free, heap, patch, report, reset, scope, shim, stdin, sys};
+use crate::{budget, clock, fibers, free, heap, patch, race, report, reset, scope, shim, stdin, sys};
 use core::ffi::c_int;
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
@@ -36,9 +36,13 @@ extern "C" fn init() {
     if wire.magic.load(Relaxed) != MAGIC || wire.zygote.load(Relaxed) != 0 {
         return;
     }
+    let free = wire.world.flags.load(Relaxed) & world::FREE != 0;
+    if !free {
+        crate::keeper::split();
+    }
     wire.zygote.store(sys::getpid() as u32, Relaxed);
     report::attach(at);
-    if wire.world.flags.load(Relaxed) & world::FREE != 0 {
+    if free {
         free::init(wire);
         patch::init(wire);
         shim::fork::register_own();
@@ -68,6 +72,7 @@ extern "C" fn init() {
     shim::signal::init();
     patch::init(wire);
     shim::fork::register_own();
+    shim::process::watch_exits();
     S.active.set(true);
     if heap::init() {
         budget::serve_heap();
@@ -90,6 +95,7 @@ pub unsafe extern "C" fn __libc_start_main(
 ) -> c_int {
     let mut entry = main;
     if S.active.get() {
+        race::dead_stack::MAIN_END.store(stack_end, Relaxed);
         fibers::set_main(main);
         entry = fibers::heisen_main as *const () as usize;
     } else if free::is_on() {
@@ -242,16 +248,16 @@ fn execute(wire: &Wire, zygote: i32, number: usize) -> bool {
     wire.child.store(child.max(0) as u32, SeqCst);
     let status = if child < 0 { u32::MAX } else { wait_for(child) };
     wire.child.store(0, SeqCst);
-    ended(wire, zygote, child, number, status);
+    ended(wire, child, number, status);
     true
 }
 
 /// The process of an execution has ended with this status.
-pub fn ended(wire: &Wire, zygote: i32, child: i32, number: usize, status: u32) {
+pub fn ended(wire: &Wire, child: i32, number: usize, status: u32) {
     let slot = &wire.slots[number];
     let started_others = (1 << (Note::Fork as u8)) | (1 << (Note::Spawn as u8));
     if slot.report.notes.load(Relaxed) & started_others != 0 {
-        sweep(zygote, child);
+        sweep(child);
     }
     slot.status.store(status, Relaxed);
 }
@@ -270,29 +276,10 @@ pub fn wait_for(child: i32) -> u32 {
 }
 
 /// Ends what an execution left behind: its process group, then whatever was adopted from it.
-fn sweep(zygote: i32, child: i32) {
+fn sweep(child: i32) {
     sys::kill(-child, sys::SIGKILL);
-    let mut path = *b"/proc/self/task/0000000000/children\0";
-    let mut rest = zygote;
-    for slot in path[16..26].iter_mut().rev() {
-        *slot = b'0' + (rest % 10) as u8;
-        rest /= 10;
-    }
-    // The kernel wants the number without leading zeros; the path is rebuilt with them squeezed out.
-    let first = path[16..25].iter().position(|&b| b != b'0').unwrap_or(9);
-    path.copy_within(16 + first.., 16);
     for _ in 0..1000 {
-        let mut list = [0u8; 4096];
-        let length = sys::read_file(&path, &mut list);
-        let mut pid = 0;
-        for &byte in &list[..length] {
-            if byte.is_ascii_digit() {
-                pid = pid * 10 + (byte - b'0') as i32;
-            } else if pid != 0 {
-                sys::kill(pid, sys::SIGKILL);
-                pid = 0;
-            }
-        }
+        crate::keeper::kill_children();
         let (got, _) = sys::wait(-1);
         if got < 0 && got != -sys::EINTR {
             return;

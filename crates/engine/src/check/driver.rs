@@ -5,16 +5,17 @@
 //! is as if it had not been run: so the same program, strategy and seed give the same result on any number of cores.
 
 use super::executed::{Executed, Told};
+use super::found::Look;
 use super::opening;
 use super::worker::Shared;
 use super::{Check, Ended, MAX_FINDINGS, Progress, Races, Tally};
+use crate::deadline::Deadline;
 use crate::error::{Error, Result};
 use crate::saved::Keeper;
 use crate::slot::{Detail, Run};
 use crate::zygote::Limits;
-use heisen_search::{Room, Search, Status, Strategy, Touches};
+use heisen_search::{Halt, Room, Search, Status, Strategy, Touches};
 use heisen_trace::{Note, Plan};
-use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -23,6 +24,8 @@ use std::time::{Duration, Instant};
 const BATCH: usize = 64;
 const LARGEST_BATCH: usize = 4096;
 const LARGEST_SYSTEMATIC: usize = 1024;
+/// How long results that are there may be taken when time is over. Of most programs, many are taken in that time.
+const LAST_RESULTS: Duration = Duration::from_millis(500);
 /// How often progress is told.
 const TELL: Duration = Duration::from_millis(100);
 
@@ -49,7 +52,7 @@ pub(super) struct Driver<'a> {
 impl Driver<'_> {
     /// Runs batches until the search ends.
     pub(super) fn drive(&mut self, tell: &mut dyn FnMut(&Progress<'_>)) -> Result<Ended> {
-        self.search.bound_memory(self.room.clone());
+        self.set_up();
         // Of the batch before, if the next plans do not depend on it. So they are drawn before its results are taken, on any
         // number of workers; with more than one, these have something to do meanwhile.
         let mut done: Option<Done> = None;
@@ -63,11 +66,10 @@ impl Driver<'_> {
                      room on the disk"
                 )));
             }
-            let interrupted = self.check.limits.stop.load(Relaxed);
-            let over = interrupted || self.time_left().is_some_and(|left| left.is_zero());
+            let over = self.check.limits.over();
             let uncounted = done.as_ref().map_or(0, |(plans, _)| plans.len());
             let mut plans = std::mem::take(&mut drawn);
-            if over {
+            if over.is_some() {
                 plans.drain(..).for_each(|plan| self.search.give_back_unrun(&plan));
             } else if plans.is_empty() {
                 plans = self.draw(&status, uncounted);
@@ -79,8 +81,10 @@ impl Driver<'_> {
                         Some(ended) => return Ok(ended),
                         None => continue,
                     },
-                    None if interrupted => return Ok(Ended::Interrupted),
-                    None if over || self.left(0) == Some(0) => return Ok(Ended::Limit),
+                    None if over == Some(Error::Interrupted) => return Ok(Ended::Interrupted),
+                    None if over.is_some() || self.left(0) == Some(0) => return Ok(Ended::Limit),
+                    // It has no plan as it was halted.
+                    None if self.check.limits.over().is_some() => continue,
                     None if self.search.status().trouble.is_some() => continue,
                     None => return Ok(Ended::Exhausted),
                 }
@@ -110,6 +114,13 @@ impl Driver<'_> {
         }
     }
 
+    /// Tells a search that was just made or read what it may use.
+    fn set_up(&mut self) {
+        self.search.bound_memory(self.room.clone());
+        let limits = self.check.limits.clone();
+        self.search.heed(Halt::when(move || limits.over().is_some()));
+    }
+
     /// Whether plans are drawn before the results of the batch before are taken. Not in short searches, in which what an
     /// execution shows should count soon, nor where all of them are to be told in one order.
     fn runs_ahead(&self) -> bool {
@@ -118,7 +129,7 @@ impl Driver<'_> {
     }
 
     /// How many executions may still be begun, if so many are done and not counted yet.
-    fn left(&self, uncounted: usize) -> Option<u64> {
+    pub(super) fn left(&self, uncounted: usize) -> Option<u64> {
         let executions = self.tally.executions + uncounted as u64;
         self.check.options.executions.map(|most| most.saturating_sub(executions))
     }
@@ -132,7 +143,14 @@ impl Driver<'_> {
             returned => returned,
         };
         let room = self.left(uncounted).map_or(batch, |left| left.min(batch as u64) as usize);
-        let plans: Vec<Plan> = std::iter::from_fn(|| self.search.next()).take(room).collect();
+        // To make a plan may take long, too. The first is made anyway: no plan at all would be the end of the search.
+        let limits = &self.check.limits;
+        let mut first = true;
+        let mut draw = || {
+            let draws = std::mem::take(&mut first) || limits.over().is_none();
+            draws.then(|| self.search.next()).flatten()
+        };
+        let plans: Vec<Plan> = std::iter::from_fn(&mut draw).take(room).collect();
         if !plans.is_empty() {
             self.batches = (self.batches + 1).min(LARGEST_BATCH.ilog2());
         }
@@ -160,7 +178,7 @@ impl Driver<'_> {
         if anew && self.search.counts_steps() {
             // Steps are counted anew.
             self.search = self.check.options.search(self.check.program);
-            self.search.bound_memory(self.room.clone());
+            self.set_up();
             self.tally.restarts += 1;
             self.tally.classes.clear();
         }
@@ -169,10 +187,6 @@ impl Driver<'_> {
 
     pub(super) fn time(&self) -> Duration {
         self.tally.time + self.began.elapsed()
-    }
-
-    fn time_left(&self) -> Option<Duration> {
-        self.check.options.time.map(|limit| limit.saturating_sub(self.time()))
     }
 
     /// Saves the search, if anyone wants that.
@@ -189,6 +203,7 @@ impl Driver<'_> {
         let mut batch = self.shared.lock();
         batch.next = 0;
         batch.cut = plans.len();
+        batch.first_alone = self.tally.executions == 0;
         batch.results = plans.iter().map(|_| None).collect();
         batch.plans = plans.into();
         batch.points = self.tally.points.clone();
@@ -213,9 +228,7 @@ impl Driver<'_> {
         while batch.running > 0 || batch.next < batch.cut {
             let wait = self.shared.done.wait_timeout(batch, TELL);
             batch = wait.unwrap_or_else(PoisonError::into_inner).0;
-            let over =
-                self.check.limits.stop.load(Relaxed) || self.time_left().is_some_and(|left| left.is_zero());
-            if over {
+            if self.check.limits.over().is_some() {
                 batch.cut = batch.cut.min(batch.next);
             }
             self.tell(&batch.results, status, tell);
@@ -255,25 +268,42 @@ impl Driver<'_> {
     fn take_results(&mut self, plans: &[Plan], results: Vec<Option<Executed>>) -> Result<Option<Ended>> {
         let mut ended = None;
         let mut points = (*self.tally.points).clone();
-        let mut unrun = false;
+        let (mut unrun, mut outgrown) = (false, false);
+        let began = Instant::now();
         for (plan, result) in plans.iter().zip(results) {
+            let over = self.check.limits.over().is_some();
+            let late = over && began.elapsed() > LAST_RESULTS;
+            // The order in which results come in decides what a systematic search does next: it shall not depend on when
+            // one was interrupted.
+            let missing = unrun && !self.search.samples();
+            if let Some(cut) = result.as_ref().and_then(Executed::cut_by_time) {
+                self.tally.cut += 1;
+                self.tally.awaited = self.tally.awaited.take().or_else(|| cut.awaited());
+            }
             let Told { mut run, stuck, verdict } = match result.map(Executed::open) {
-                // The order in which results come in decides what a systematic search does next: it shall not depend on
-                // when one was interrupted.
-                _ if ended.is_some() || unrun && !self.search.samples() => {
+                _ if ended.is_some() || outgrown => {
                     self.search.give_back_unrun(plan);
                     continue;
                 }
-                None | Some(Err(Error::Interrupted)) => {
+                Some(Ok(told)) if !late && !missing => told,
+                Some(Err(error)) if !missing && !error.is_cut() => return Err(error),
+                result => {
                     self.search.give_back_unrun(plan);
                     unrun = true;
+                    // What went wrong is told also if there was no time for all that came before it.
+                    if let Some(Ok(Told { verdict: Some(verdict), .. })) = result
+                        && over
+                        && self.found(plan, verdict)? == Look::Confirmed
+                        && self.is_enough()
+                    {
+                        ended = Some(Ended::Found);
+                    }
                     continue;
                 }
-                Some(Err(error)) => return Err(error),
-                Some(Ok(told)) => told,
             };
             self.tally.executions += 1;
             self.tally.steps += u64::from(run.execution.steps);
+            self.tally.threads = self.tally.threads.max(run.execution.threads);
             for conflict in &run.conflicts {
                 points.learn(conflict);
             }
@@ -281,7 +311,7 @@ impl Driver<'_> {
                 // It has shown what conflicts, and no more comes of it.
                 points.all = false;
                 self.search.give_back_unrun(plan);
-                unrun = true;
+                outgrown = true;
                 continue;
             }
             if points.all {
@@ -291,6 +321,23 @@ impl Driver<'_> {
             let told = |note: &&Note| !(plan.touches && **note == Note::LogFull);
             for &note in run.execution.notes.iter().filter(told) {
                 self.tally.notes |= 1 << (note as u8);
+            }
+            let failed = verdict.is_some() && stuck.is_none();
+            if let Some(verdict) = verdict.filter(|_| failed) {
+                match self.found(plan, verdict)? {
+                    Look::Confirmed if self.is_enough() => ended = Some(Ended::Found),
+                    // With nobody outside, the others would wait for as long, too.
+                    Look::Idle if self.tally.notes & 1 << (Note::Outside as u8) == 0 => {
+                        ended = Some(Ended::Idle);
+                    }
+                    Look::Confirmed | Look::Unconfirmed | Look::TooLong | Look::Idle => {}
+                    Look::Cut => {
+                        // A search that is resumed runs it again.
+                        self.search.give_back_unrun(plan);
+                        unrun = true;
+                        continue;
+                    }
+                }
             }
             self.cover(plan, &mut run);
             self.search.done(plan, &run.execution);
@@ -309,19 +356,11 @@ impl Driver<'_> {
             if run.execution.diverged.is_some() {
                 self.locate(plan, run.tail.diverged);
             }
-            let mut failed = false;
             if let Some(stuck) = stuck {
                 if self.tally.findings.is_empty() {
                     return Err(self.describe_stuck(&stuck));
                 }
                 ended = Some(Ended::Found);
-            } else if let Some(verdict) = verdict {
-                failed = true;
-                let found = self.found(plan, verdict)?;
-                let enough = !self.check.options.keep_going || self.tally.findings.len() >= MAX_FINDINGS;
-                if found && enough {
-                    ended = Some(Ended::Found);
-                }
             }
             self.tried(plan, failed);
             // What went wrong comes first; where the search stops at either, that is enough.
@@ -329,11 +368,20 @@ impl Driver<'_> {
             if !enough && self.take_races(plan, &run)? {
                 ended = Some(Ended::Found);
             }
+            // All others would be the same; one that failed is looked at again where failures are not to be relied on.
+            if ended.is_none() && self.tally.is_alone() && self.tally.unconfirmed == 0 {
+                ended = Some(Ended::Exhausted);
+            }
         }
         if points != *self.tally.points {
             self.tally.points = Arc::new(points);
         }
         Ok(ended)
+    }
+
+    /// Whether a finding ends the search.
+    fn is_enough(&self) -> bool {
+        !self.check.options.keep_going || self.tally.findings.len() >= MAX_FINDINGS
     }
 
     /// Counts what an execution has covered, if that is asked for.
@@ -349,8 +397,10 @@ impl Driver<'_> {
         }
     }
 
-    /// The limits of the executions of this batch.
+    /// The limits of close looks at executions of this batch.
     pub(super) fn limits(&self) -> Limits {
-        Limits { points: self.tally.points.clone(), ..self.check.limits.clone() }
+        let limits = self.check.limits.clone();
+        let deadline = limits.deadline.map(Deadline::extended);
+        Limits { points: self.tally.points.clone(), deadline, ..limits }
     }
 }

@@ -7,6 +7,8 @@ use crate::error::{Error, Result};
 use crate::judge::Verdict;
 use crate::quiet::Quiet;
 use crate::slot::Run;
+use crate::zygote::Cut;
+use heisen_trace::{Execution, Note};
 
 /// What came of a plan.
 #[derive(Debug)]
@@ -15,6 +17,8 @@ pub(super) enum Executed {
     Quiet(Quiet),
     /// All there is to tell.
     Told(Box<Told>),
+    /// It still ran when time was over, or when the user wanted to stop.
+    Cut(Cut),
     /// It could not be run.
     Failed(Error),
 }
@@ -35,12 +39,21 @@ impl Executed {
         match self {
             Executed::Quiet(quiet) => Ok(Told { run: quiet.run(), stuck: None, verdict: None }),
             Executed::Told(told) => Ok(*told),
+            Executed::Cut(cut) => Err(cut.why),
             Executed::Failed(error) => Err(error),
         }
     }
 
     pub(super) fn has_failed(&self) -> bool {
-        matches!(self, Executed::Failed(_))
+        matches!(self, Executed::Cut(_) | Executed::Failed(_))
+    }
+
+    /// Of one that had begun, and that `--time` did not let come to its end.
+    pub(super) fn cut_by_time(&self) -> Option<&Cut> {
+        match self {
+            Executed::Cut(cut) if cut.why == Error::TimeOver => Some(cut),
+            _ => None,
+        }
     }
 
     pub(super) fn is_stuck(&self) -> bool {
@@ -50,9 +63,13 @@ impl Executed {
     /// Whether what comes after it need not be run.
     pub(super) fn ends_search(&self, keep_going: bool) -> bool {
         match self {
-            Executed::Quiet(_) => false,
-            Executed::Told(told) => told.stuck.is_some() || told.verdict.is_some() && !keep_going,
-            Executed::Failed(_) => true,
+            Executed::Quiet(quiet) => quiet.is_alone(),
+            Executed::Told(told) => {
+                let Execution { threads, notes, .. } = &told.run.execution;
+                let alone = *threads == 1 && !notes.contains(&Note::OtherChoice);
+                told.stuck.is_some() || told.verdict.is_some() && !keep_going || alone
+            }
+            Executed::Cut(_) | Executed::Failed(_) => true,
         }
     }
 }

@@ -134,6 +134,9 @@ pub struct Options {
     /// Whether hints are shown, and not only counted.
     #[serde(default)]
     pub hints: bool,
+    /// Whether a verdict with a caveat has an exit status of its own.
+    #[serde(default)]
+    pub strict: bool,
 }
 
 /// What becomes of data races in an instrumented program.
@@ -157,6 +160,7 @@ impl Options {
         Limits {
             steps: self.steps,
             hang: self.hang,
+            computes: self.time.is_some(),
             carrier: self.carrier,
             in_process: self.in_process,
             symmetry: self.symmetry,

@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::points::Points;
 use crate::raced::Raced;
 use heisen_search::{Search, Status};
-use heisen_trace::{Finding, Prediction};
+use heisen_trace::{Finding, Note, Prediction};
 use heisen_wire::runner;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashSet};
@@ -22,6 +22,9 @@ pub struct Tally {
     pub executions: u64,
     /// Scheduling points passed in all of them.
     pub steps: u64,
+    /// The most threads of any of them.
+    #[serde(default)]
+    pub threads: u32,
     /// Time spent.
     pub time: Duration,
     /// Bugs found, each once.
@@ -31,6 +34,24 @@ pub struct Tally {
     pub(super) keys: HashSet<String>,
     /// Executions that went wrong but not again when looked at closely.
     pub unconfirmed: u64,
+    /// Executions that still ran when time was over.
+    #[serde(default)]
+    pub cut: u64,
+    /// Executions that went wrong when there was no time left for a close look.
+    #[serde(default)]
+    pub unexamined: u64,
+    /// What the first of them seemed to be.
+    #[serde(default)]
+    pub(super) seemed: Option<String>,
+    /// Executions that ended as nobody outside the program was there.
+    #[serde(default)]
+    pub idle: u64,
+    /// What the first of them waited for, or where one that was cut listens.
+    #[serde(default)]
+    pub(super) awaited: Option<String>,
+    /// Executions that did not end within the limit of steps, of which nothing more is known.
+    #[serde(default)]
+    pub too_long: u64,
     /// Bits of notes.
     pub(super) notes: u64,
     /// Where the first execution that did not follow its plan, or did not fail again, went another way.
@@ -77,6 +98,27 @@ pub struct Tally {
 }
 
 impl Tally {
+    /// Whether no execution had anything to choose: only one thread ran, and nothing else was chosen. Then they are all the same.
+    pub fn is_alone(&self) -> bool {
+        self.threads == 1 && self.notes & Note::OtherChoice.bit() == 0
+    }
+
+    /// Whether every execution that went wrong became a finding, or is known by one.
+    pub fn all_confirmed(&self) -> bool {
+        self.unconfirmed == 0 && self.unexamined == 0
+    }
+
+    /// Whether it is known of every execution whether it is right.
+    pub fn all_judged(&self) -> bool {
+        self.all_confirmed() && self.idle == 0 && self.too_long == 0
+    }
+
+    /// What ran out of time before is tried again.
+    pub(super) fn forget_deadline(&mut self) {
+        (self.cut, self.unexamined, self.seemed) = (0, 0, None);
+        self.awaited.take_if(|_| self.idle == 0);
+    }
+
     /// Whether most executions had processes of their own, for a reason that holds for all of them.
     pub fn mostly_forked(&self) -> bool {
         self.forked != 0 && self.forked != runner::CRASH && 2 * self.undone < self.executions
@@ -92,6 +134,7 @@ impl Tally {
             runner::CRASH => "an execution crashed".into(),
             runner::DAMAGED => "memory could not be put back as it was".into(),
             runner::FILES => "the program has opened more files than can be closed again".into(),
+            runner::SIGNAL => "a signal came from outside the program".into(),
             code => {
                 let number = code - runner::CALL;
                 match Sysno::new(number as usize) {
@@ -118,8 +161,36 @@ pub enum Ended {
     Limit,
     /// The user interrupted.
     Interrupted,
+    /// The program waits for someone outside, and nobody is there.
+    Idle,
     /// It could not go on.
     Failed,
+}
+
+/// Which accesses of memory the explored schedules have in any order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// All that conflict.
+    All,
+    /// Those of instrumented code that conflict; some code is not instrumented.
+    Partly,
+    /// Atomic ones: the check for races is off.
+    Atomics,
+    /// Atomic read-modify-write instructions of patched modules: nothing is instrumented.
+    Patched,
+    /// None: nothing is instrumented or patched.
+    Calls,
+}
+
+/// Why a check had nothing to explore.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Empty {
+    /// Only one thread ever ran.
+    OneThread,
+    /// The program is a test program that says it ran no test.
+    NoTest,
+    /// No thread was ever at a place where `--focus` and `--no-preempt` let it be preempted.
+    NoPointInScope,
 }
 
 /// The verdict of a whole check.
@@ -138,7 +209,13 @@ pub struct Outcome {
     /// Whether preemptions were searched at some places only.
     pub scoped: bool,
     /// Whether all accesses of memory that conflict were scheduling points.
-    pub sound: bool,
+    pub accesses_explored: bool,
+    /// Which accesses of memory the explored schedules have in any order.
+    pub reach: Reach,
+    /// Why nothing could be explored, if so.
+    pub empty: Option<Empty>,
+    /// Whether `--time` ended it.
+    pub out_of_time: bool,
     /// The search itself, to be saved.
     pub search: Search,
     /// Why it could not go on, if it has failed.
@@ -148,7 +225,36 @@ pub struct Outcome {
 impl Outcome {
     /// Whether everything within the bound was explored.
     pub fn complete(&self) -> bool {
-        self.status.exhausted && !self.status.has_gaps() && self.tally.unconfirmed == 0
+        let exhausted = self.status.exhausted || self.empty == Some(Empty::OneThread);
+        exhausted && !self.status.has_gaps() && self.tally.all_judged()
+    }
+
+    /// The verdict in one word: "bug"; "clean" if nothing was found and the search did all it set out to do; else "incomplete".
+    pub fn verdict(&self) -> &'static str {
+        let nothing = matches!(self.empty, Some(Empty::NoTest | Empty::NoPointInScope));
+        if self.findings().next().is_some() {
+            "bug"
+        } else if !nothing && (self.complete() || self.sampled_to_the_end()) {
+            "clean"
+        } else {
+            "incomplete"
+        }
+    }
+
+    /// Whether anything limits what the verdict claims, besides the bound or the number of executions that was asked for.
+    pub fn has_caveats(&self) -> bool {
+        self.verdict() == "incomplete" || !self.not_controlled.is_empty() || self.tally.races.unreported()
+    }
+
+    /// Whether the claim holds for every execution that the program can have within the bound: the search came to its end, and
+    /// nothing limits what it claims.
+    pub fn sound(&self) -> bool {
+        self.complete() && (self.accesses_explored || self.empty.is_some()) && !self.has_caveats()
+    }
+
+    /// Whether a note was made by an execution.
+    pub fn has_note(&self, note: Note) -> bool {
+        self.tally.notes & note.bit() != 0
     }
 
     /// Of a search that explores each class of equivalent executions once, how many were of a class that was explored before.
@@ -162,15 +268,16 @@ impl Outcome {
         self.tally.findings.iter().chain(self.tally.races.reports())
     }
 
-    /// Whether it is a search that only ever samples, and so is never complete, which has done what it was asked for, and
-    /// nothing failed.
+    /// Whether it is a search that only ever samples, and so is never complete, which has done what it was asked for,
+    /// nothing failed, and no execution was cut.
     pub fn sampled_to_the_end(&self) -> bool {
-        self.ended == Ended::Limit && self.search.samples() && self.tally.unconfirmed == 0
+        let ran_out = self.out_of_time || self.tally.cut > 0;
+        self.ended == Ended::Limit && !ran_out && self.search.samples() && self.tally.all_judged()
     }
 
     /// The largest preemption bound that was explored fully.
     pub fn preemption_bound(&self) -> Option<u32> {
-        self.status.explored_bound.filter(|_| !self.status.has_gaps() && self.tally.unconfirmed == 0)
+        self.status.explored_bound.filter(|_| !self.status.has_gaps() && self.tally.all_judged())
     }
 }
 

@@ -48,10 +48,18 @@ impl Driver<'_> {
         Ok(describe(&self.look_back(&to.policy)?, to))
     }
 
-    /// What was worth a hint and did not come true.
+    /// What was worth a hint and did not come true, as far as there is time to look at it.
     pub(super) fn hints(&self) -> Result<Vec<Prediction>> {
+        let mut hints = Vec::new();
+        match self.look_for_hints(&mut hints) {
+            Err(error) if !error.is_cut() => Err(error),
+            _ => Ok(hints),
+        }
+    }
+
+    fn look_for_hints(&self, hints: &mut Vec<Prediction>) -> Result<()> {
         let mut seen: Option<(&Policy, Closeup)> = None;
-        let (mut hints, mut known) = (Vec::new(), BTreeSet::new());
+        let mut known = BTreeSet::new();
         for Tried { predicted, .. } in self.tally.tried.iter().filter(|tried| !tried.failed) {
             if seen.as_ref().is_none_or(|(policy, _)| **policy != predicted.policy) {
                 seen = Some((&predicted.policy, self.look_back(&predicted.policy)?));
@@ -71,7 +79,7 @@ impl Driver<'_> {
                 break;
             }
         }
-        Ok(hints)
+        Ok(())
     }
 
     /// Runs an execution of the search again, with every event.

@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::points::Conflict;
 use crate::race::Scene;
 use crate::raced::Fate;
+use crate::sentences::{ATOMICS_ONLY, CALLS_ONLY, MORE_RACES, STOPPED_EARLY};
 use crate::slot::{Job, Run};
 use crate::zygote::Limits;
 use heisen_trace::{Note, Plan};
@@ -19,7 +20,14 @@ impl Driver<'_> {
         let races: Vec<Conflict> = run.conflicts.iter().copied().filter(Conflict::is_race).collect();
         let mut reports = BTreeSet::new();
         if self.races_asked_for() && races.iter().any(|race| !self.is_known(race)) {
-            self.look_at_races(plan, &races, &mut reports)?;
+            match self.look_at_races(plan, &races, &mut reports) {
+                // What was not looked at is not known, so the next execution with it is looked at.
+                Err(error) if error.is_cut() => {
+                    self.tally.unexamined += 1;
+                    self.tally.seemed.get_or_insert_with(|| "a data race".to_owned());
+                }
+                looked => looked?,
+            }
         }
         for race in &races {
             match self.tally.races.fate(race) {
@@ -150,30 +158,24 @@ impl Driver<'_> {
     /// What is to be said of accesses of memory.
     pub(super) fn about_accesses(&self, ended: Ended) -> Option<String> {
         let accesses = &self.check.options.world.accesses;
-        let patched = self.check.limits.patches.sentence();
-        let text = if !self.tally.instrumented && patched.is_some() {
-            return patched;
-        } else if !self.tally.instrumented {
-            "memory accesses: only synchronisation calls are scheduling points, as the program is not instrumented; \
-             races between plain or atomic accesses are not explored"
-        } else if accesses.all || self.tally.points.all {
+        if !self.tally.instrumented {
+            return Some(self.check.limits.patches.sentence().unwrap_or_else(|| CALLS_ONLY.plain()));
+        }
+        if accesses.all || self.tally.points.all {
             return None;
-        } else if !accesses.check {
-            "plain memory accesses: the check for races is off, so only atomic accesses are scheduling points"
-        } else if self.search.samples() || ended == Ended::Exhausted {
-            return None;
-        } else {
-            "memory accesses: only those that were seen to conflict are scheduling points, and the search did not come \
-             to its end"
-        };
-        Some(text.to_owned())
+        }
+        if !accesses.check {
+            return Some(ATOMICS_ONLY.plain());
+        }
+        // A search that ends with a finding has done what it was asked for.
+        let cut = matches!(ended, Ended::Limit | Ended::Interrupted | Ended::Failed);
+        (cut && !self.search.samples()).then(|| STOPPED_EARLY.plain())
     }
 
     /// What is to be said of races that were not listed, though that was asked for.
     pub(super) fn about_races(&self) -> Option<String> {
         let unlisted = self.tally.races.unlisted();
-        (self.races_asked_for() && unlisted > 0).then(|| {
-            format!("data races: only {MAX_FINDINGS} are listed; {unlisted} more pairs of accesses race")
-        })
+        (self.races_asked_for() && unlisted > 0)
+            .then(|| MORE_RACES.with(&[("listed", &MAX_FINDINGS), ("more", &unlisted)]))
     }
 }

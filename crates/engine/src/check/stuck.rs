@@ -6,6 +6,7 @@ use super::driver::Driver;
 use crate::confirm::registers;
 use crate::error::Error;
 use crate::look::{Symbols, View};
+use crate::sentences::COMPUTED;
 use crate::zygote::Observer;
 use heisen_trace::{Op, Stack};
 use heisen_wire::{Wire, state};
@@ -18,6 +19,15 @@ pub(super) struct Stuck {
     pub(super) spins: bool,
     /// What the thread was about to do that was scheduled last, if it waits for another process.
     pub(super) waits: Option<Op>,
+}
+
+impl Stuck {
+    /// The function, and the line of the program's own that led there.
+    fn place(&self) -> String {
+        let top = self.stack.0.first().map_or("an unknown place", |f| &f.function);
+        let own = self.stack.place().map_or(String::new(), |f| format!(" ({} {})", f.place(), f.function));
+        format!("{top}{own}")
+    }
 }
 
 /// Takes the stack of a program that does not move.
@@ -44,25 +54,32 @@ impl Observer for StuckWatcher<'_> {
 }
 
 impl Driver<'_> {
+    /// Where an execution computed for long, if one did and went on.
+    pub(super) fn about_computing(&self) -> Option<String> {
+        let computed = self.check.computed.get()?;
+        let seconds = self.check.limits.hang.as_secs_f32();
+        Some(COMPUTED.with(&[("seconds", &seconds), ("place", &computed.place())]))
+    }
+
     pub(super) fn describe_stuck(&self, stuck: &Stuck) -> Error {
         let seconds = self.check.limits.hang.as_secs_f32();
-        let top = stuck.stack.0.first().map_or("an unknown place".to_owned(), |f| f.function.clone());
-        let place = stuck.stack.place().map_or(String::new(), |f| format!(" ({} {})", f.place(), f.function));
+        let place = stuck.place();
         if let Some(op) = stuck.waits {
             let what = if op == Op::WaitChild { "a child process to end" } else { "a lock on a file" };
             return Error::Uncontrolled(format!(
-                "the program waited for {seconds} s for {what}{place}, and no other thread could go on; if it only \
+                "the program waited for {seconds} s for {what} in {place}, and no other thread could go on; if it only \
                  takes long, raise --hang"
             ));
         }
         Error::Uncontrolled(if stuck.spins {
             format!(
-                "the program ran for {seconds} s without reaching a scheduling point: it spins in {top}{place}; if it \
-                 computes for so long, raise --hang, if it waits in a loop for another thread, let the loop yield"
+                "the program took {seconds} s of processor time without reaching a scheduling point, in {place}; if it \
+                 computes for so long, raise --hang, or give --time, until which it goes on; if it waits in a loop for \
+                 another thread, let the loop yield"
             )
         } else {
             format!(
-                "the program blocks in {top}{place}, a call that Heisen does not control; nothing else can run \
+                "the program blocks in {place}, a call that Heisen does not control; nothing else can run \
                  meanwhile; if it only takes long, raise --hang"
             )
         })

@@ -35,6 +35,8 @@ pub(super) struct Batch {
     pub(super) closed: bool,
     /// How often a parked program was gone.
     pub(super) lost: u64,
+    /// Whether the first plan is run alone, before all others: it may show that there is nothing to explore.
+    pub(super) first_alone: bool,
     /// What they are to log.
     pub(super) detail: Detail,
     /// Accesses that are scheduling points in these executions.
@@ -68,13 +70,14 @@ impl Check<'_> {
             if batch.closed {
                 return;
             }
-            if batch.next >= batch.cut {
+            if batch.next >= batch.cut || batch.first_alone && batch.next > 0 {
                 batch = shared.work.wait(batch).unwrap_or_else(PoisonError::into_inner);
                 continue;
             }
             // A share of what is left, so that the workers end at about the same time.
             let left = batch.cut - batch.next;
             let share = match self.options.jobs {
+                _ if batch.first_alone => 1,
                 0 | 1 => left,
                 jobs => left.div_ceil(2 * jobs).max(fewest.min(left)),
             };
@@ -103,6 +106,9 @@ impl Check<'_> {
                 batch.results[index] = Some(result);
             }
             batch.running -= 1;
+            if std::mem::take(&mut batch.first_alone) {
+                shared.work.notify_all();
+            }
             if batch.running == 0 && batch.next >= batch.cut {
                 shared.done.notify_all();
             }
@@ -133,7 +139,7 @@ impl Check<'_> {
                 results.push(Executed::Failed(error));
                 break;
             }
-            if results.iter().any(Executed::is_stuck) {
+            if results.iter().any(|result| result.is_stuck() || result.has_failed()) {
                 break;
             }
         }
@@ -157,7 +163,8 @@ impl Check<'_> {
         };
         let jobs: Vec<Job<'_>> = plans.iter().map(Job::Plan).collect();
         let mut watcher = StuckWatcher { check: self, seen: None };
-        let turn = zygote.take_turn(&jobs, detail, Some(&mut watcher))?;
+        let mut turn = zygote.take_turn(&jobs, detail, Some(&mut watcher))?;
+        let cut = turn.cut.take();
         let first = out.len();
         let mut again = Vec::new();
         for (number, plan) in plans.iter().enumerate().take(turn.ran) {
@@ -173,8 +180,19 @@ impl Check<'_> {
             out.push(self.executed(run, zygote, &mut watcher));
         }
         for (number, plan) in again {
-            let run = zygote.run(Job::Plan(plan), detail, Some(&mut watcher))?;
-            out[first + number] = self.executed(run, zygote, &mut watcher);
+            match zygote.run(Job::Plan(plan), detail, Some(&mut watcher)) {
+                Ok(run) => out[first + number] = self.executed(run, zygote, &mut watcher),
+                Err(error) => {
+                    // Results after the first missing one are discarded.
+                    out.truncate(first + number);
+                    return Err(error);
+                }
+            }
+        }
+        out.extend(cut.map(Executed::Cut));
+        // It went on.
+        if let Some(computed) = watcher.seen.take() {
+            self.computed.set(computed).ok();
         }
         Ok(())
     }

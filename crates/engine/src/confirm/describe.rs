@@ -2,13 +2,14 @@
 //! who holds what.
 
 use super::TraceLine;
+use super::blocked::{holders, is_sleep, missed_wakeup, takes};
 use crate::cycle;
 use crate::look::{Registers, View};
 use crate::slot::{Event, report_of};
 use heisen_trace::cycle::{Cycle, Repeated};
 use heisen_trace::finding::{Held, ThreadEnd};
 use heisen_trace::{Op, Stack, ThreadId};
-use heisen_wire::{MUTEX_OWNER, NO_THREAD, TID_BASE, Thread, Wire, saved, state};
+use heisen_wire::{MUTEX_OWNER, NO_THREAD, TID_BASE, Thread, Wire, state};
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -17,21 +18,8 @@ pub(super) fn paused_stack(view: &mut View<'_>, t: &Thread) -> Stack {
     if t.state.load(Relaxed) == state::NEW {
         return Stack(view.frame_at(t.start.load(Relaxed), false));
     }
-    let sp = t.sp.load(Relaxed);
-    let mut words = [0; saved::WORDS];
-    if sp == 0 || view.read_words(sp, &mut words).is_err() {
-        return Stack::default();
-    }
-    view.stack(Registers {
-        rip: words[saved::RIP],
-        rsp: sp + 8 * saved::WORDS as u64,
-        rbp: words[saved::RBP],
-        rbx: words[saved::RBX],
-        r12: words[saved::R12],
-        r13: words[saved::R13],
-        r14: words[saved::R14],
-        r15: words[saved::R15],
-    })
+    let registers = Registers::saved_at(view, t.sp.load(Relaxed));
+    registers.map_or_else(Stack::default, |registers| view.stack(registers))
 }
 
 /// The stack or, where none can be told, as the thread was made to yield by a signal, the place of its last step.
@@ -111,23 +99,28 @@ pub(super) fn describe_thread(
     let id = ThreadId(number as u16);
     let op = Op::from_code(t.op.load(Relaxed) as u8).unwrap_or(Op::Start);
     let object = t.object.load(Relaxed);
-    let needs = t.needs.load(Relaxed);
-    let holder = match op {
-        Op::Lock | Op::TimedLock | Op::Relock if needs != 0 => holder_of(view, needs),
-        _ => None,
-    };
-    let holder_ended = holder.is_some_and(|h| {
-        wire.threads.get(h.0 as usize).is_some_and(|h| h.state.load(Relaxed) == state::ENDED)
-    });
     ThreadEnd {
         thread: id,
         op,
         object: object_name(view, wire, op, object),
-        holder,
-        holder_ended,
+        holder: None,
+        holder_ended: false,
+        missed_wakeup: is_sleep(op) && missed_wakeup(events, id, object),
         blocked: t.state.load(Relaxed) == state::BLOCKED,
         holds: held_by(view, wire, id, events),
         stack,
+    }
+}
+
+/// The threads that hold what a thread waits for: one by the words of a mutex, else all by the log.
+pub(super) fn holders_for(view: &View<'_>, t: &Thread, events: &[Event]) -> Vec<ThreadId> {
+    let needs = t.needs.load(Relaxed);
+    match Op::from_code(t.op.load(Relaxed) as u8) {
+        Some(Op::Lock | Op::TimedLock | Op::Relock) if needs != 0 => {
+            holder_of(view, needs).map_or_else(|| holders(events, needs), |holder| vec![holder])
+        }
+        Some(Op::ReadLock | Op::WriteLock) if needs != 0 => holders(events, t.object.load(Relaxed)),
+        _ => Vec::new(),
     }
 }
 
@@ -144,16 +137,14 @@ fn holder_of(view: &View<'_>, mutex: u64) -> Option<ThreadId> {
 pub(crate) fn held_by(view: &mut View<'_>, wire: &Wire, thread: ThreadId, events: &[Event]) -> Vec<Held> {
     let mut held: Vec<(u64, u64)> = Vec::new();
     for event in events.iter().filter(|e| e.thread == thread && e.ok) {
-        match event.op {
-            Op::Lock | Op::TryLock | Op::TimedLock | Op::Relock | Op::ReadLock | Op::WriteLock => {
-                held.push((event.object, event.pc));
-            }
-            Op::Unlock | Op::RwUnlock => {
+        match takes(event) {
+            Some(true) => held.push((event.object, event.pc)),
+            Some(false) => {
                 if let Some(at) = held.iter().rposition(|(object, _)| *object == event.object) {
                     held.remove(at);
                 }
             }
-            _ => {}
+            None => {}
         }
     }
     // A thread that waits for a lock has an event for the attempt only once it has it.

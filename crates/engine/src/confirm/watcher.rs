@@ -2,12 +2,15 @@
 //! at the end. The program stands still meanwhile, and is read from outside.
 
 use super::TraceLine;
+use super::blocked::settle;
 use super::describe::{
-    describe_cycle, describe_events, describe_thread, is_timer, object_name, or_place, path_of, paused_stack,
-    thread_name,
+    describe_cycle, describe_events, describe_thread, holders_for, is_timer, object_name, or_place, path_of,
+    paused_stack, thread_name,
 };
+use super::idle;
 use crate::look::{Registers, Symbols, View};
 use crate::race::Sight;
+use crate::recurrence::Recurrence;
 use crate::slot::{diverged_place, read_events, report_of};
 use crate::zygote::Observer;
 use crate::{cycle, diverge, memory};
@@ -31,6 +34,7 @@ pub(super) struct Watcher {
     pub(super) thread: Option<ThreadId>,
     pub(super) stack: Stack,
     pub(super) threads: Vec<ThreadEnd>,
+    pub(super) idle: Vec<String>,
     pub(super) cycle: Option<Cycle>,
     pub(super) lines: Vec<ThreadLine>,
     pub(super) trace: Vec<TraceLine>,
@@ -38,6 +42,7 @@ pub(super) struct Watcher {
     pub(super) thrown: Option<(ThreadId, Stack)>,
     pub(super) misused: Option<(ThreadId, Stack)>,
     pub(super) memory: Option<memory::Error>,
+    pub(super) recurrence: Recurrence,
 }
 
 impl Observer for Watcher {
@@ -49,6 +54,7 @@ impl Observer for Watcher {
         if let Ok(mut view) = View::new(&mut symbols, pid) {
             let thread = ThreadId(wire.stop.thread.load(Relaxed) as u16);
             match wire.stop.reason.load(Relaxed) {
+                stop::STATE => self.recurrence.stopped(wire, &view),
                 stop::CONFLICT => self.sight.conflict(wire, &mut view),
                 stop::DECISION => self.decision(wire, &mut view),
                 stop::THROW => {
@@ -65,7 +71,10 @@ impl Observer for Watcher {
                         self.memory = Some(memory::Error::read(wire, &mut view, what, thread, address));
                     }
                 }
-                _ => self.end(wire, &mut view),
+                _ => {
+                    self.end(wire, &mut view);
+                    self.idle = idle::waits(wire, pid);
+                }
             }
         }
         self.symbols = symbols;
@@ -117,6 +126,7 @@ impl Watcher {
         self.stack = or_place(view.stack(registers(wire)), view, &wire.threads[running]);
         let events = read_events(wire);
         let count = report_of(wire).threads.load(Relaxed) as usize;
+        let mut holders = Vec::new();
         self.threads.clear();
         self.lines.clear();
         for (number, t) in wire.threads.iter().enumerate().take(count) {
@@ -139,12 +149,23 @@ impl Watcher {
                 continue;
             }
             self.threads.push(describe_thread(view, wire, number, stack, &events));
+            holders.push(holders_for(view, t, &events));
+        }
+        settle(&mut self.threads, &holders);
+        let ended = |id: ThreadId| {
+            wire.threads.get(id.0 as usize).is_some_and(|t| t.state.load(Relaxed) == state::ENDED)
+        };
+        for thread in &mut self.threads {
+            thread.holder_ended = thread.holder.is_some_and(ended);
         }
         if let Some(place) = diverged_place(report_of(wire)) {
             self.diverged = diverge::describe(view, place);
         }
         if report_of(wire).end.load(Relaxed) == end::STEP_LIMIT {
-            self.cycle = cycle::find(&events).map(|found| describe_cycle(view, wire, found));
+            // Where every thread waits for memory, the execution ends long before its tail.
+            let early = (report_of(wire).end_code.load(Relaxed) as i32) < 0;
+            let fair = if early { cycle::Fair::Half } else { cycle::Fair::Quarter };
+            self.cycle = cycle::find(&events, fair).map(|found| describe_cycle(view, wire, found));
         }
         if self.trace_wanted {
             self.trace = describe_events(view, wire, events);

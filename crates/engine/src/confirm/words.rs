@@ -33,16 +33,14 @@ pub(super) fn describe_deadlock(threads: &[ThreadEnd]) -> String {
         let holder = t.holder.map_or(String::new(), |h| h.to_string());
         return format!("{} waits for {}, which {holder} still held when it ended", t.thread, t.object);
     }
+    if let Some(words) = describe_sleepers(threads) {
+        return words;
+    }
     let waits = |t: &&ThreadEnd| {
-        matches!(t.op, Op::CondWait | Op::FutexWait | Op::SemWait | Op::Once | Op::Barrier | Op::SigWait)
-            || t.op.is_on_descriptor()
+        matches!(t.op, Op::SemWait | Op::Once | Op::Barrier | Op::SigWait) || t.op.is_on_descriptor()
     };
     if let Some(t) = threads.iter().find(waits) {
         let what = match t.op {
-            Op::CondWait => {
-                "lost wake-up: {T} waits on condition variable {O}, and no thread is left to signal it"
-            }
-            Op::FutexWait => "lost wake-up: {T} is asleep (futex {O}), and no thread is left to wake it",
             Op::SigWait => "{T} waits for a signal, and no thread or timer is left to send it",
             Op::SemWait => "{T} waits for semaphore {O}, and no thread is left to post it",
             Op::Read => "{T} waits to read from {O}, and no thread is left to write to it",
@@ -57,6 +55,44 @@ pub(super) fn describe_deadlock(threads: &[ThreadEnd]) -> String {
     match threads.first() {
         Some(t) => format!("{} waits ({} {}), and no thread can go on", t.thread, t.op.name(), t.object),
         None => "no thread can go on".to_owned(),
+    }
+}
+
+/// Says who sleeps on condition variables and futexes. A wake-up was lost only if one was given before, to nobody; and of
+/// futexes only if all sleep on the same one, as threads that sleep in several locks may as well wait for each other.
+fn describe_sleepers(threads: &[ThreadEnd]) -> Option<String> {
+    let on_condition = threads.iter().find(|t| t.op == Op::CondWait);
+    let on_futex: Vec<&ThreadEnd> = threads.iter().filter(|t| t.op == Op::FutexWait).collect();
+    let same = on_futex.iter().all(|t| t.object == on_futex[0].object);
+    let lost = |t: &ThreadEnd| if t.missed_wakeup { "lost wake-up: " } else { "" };
+    match (on_condition, on_futex.as_slice()) {
+        (Some(t), _) => {
+            let blocks: Vec<String> = threads
+                .iter()
+                .filter(|other| other.holder == Some(t.thread))
+                .map(|other| format!("; {} waits for {}, held by {}", other.thread, other.object, t.thread))
+                .collect();
+            // Who would signal may wait for a lock that the sleeper holds.
+            let lost = if blocks.is_empty() { lost(t) } else { "" };
+            Some(format!(
+                "{lost}{} waits on condition variable {}, and no thread is left to signal it{}",
+                t.thread,
+                t.object,
+                blocks.concat()
+            ))
+        }
+        (None, []) => None,
+        (None, [first, ..]) if same => Some(format!(
+            "{}{} is asleep (futex {}), and no thread is left to wake it",
+            lost(first),
+            first.thread,
+            first.object
+        )),
+        (None, several) => {
+            let sleepers: Vec<String> =
+                several.iter().map(|t| format!("{} on futex {}", t.thread, t.object)).collect();
+            Some(format!("asleep, with no thread left to wake them: {}", sleepers.join(", ")))
+        }
     }
 }
 
@@ -98,6 +134,7 @@ mod tests {
             object: object.into(),
             holder: holder.map(ThreadId),
             holder_ended: false,
+            missed_wakeup: false,
             blocked: true,
             holds: Vec::new(),
             stack: Stack::default(),
@@ -123,9 +160,26 @@ mod tests {
         let mut ended = waiting(1, Op::Lock, "m", Some(2));
         ended.holder_ended = true;
         assert_eq!(describe_deadlock(&[ended]), "T1 waits for m, which T2 still held when it ended");
-        let lost = [waiting(0, Op::Join, "T1", None), waiting(1, Op::CondWait, "ready", None)];
+        let mut lost = [waiting(0, Op::Join, "T1", None), waiting(1, Op::CondWait, "ready", None)];
+        assert!(describe_deadlock(&lost).starts_with("T1 waits on condition variable ready"));
+        lost[1].missed_wakeup = true;
         assert!(describe_deadlock(&lost).starts_with("lost wake-up: T1 waits on condition variable ready"));
+        // Whoever would signal again cannot.
+        lost[0] = waiting(0, Op::Lock, "m", Some(1));
+        assert!(describe_deadlock(&lost).starts_with("T1 waits on condition variable ready"));
+        assert!(describe_deadlock(&lost).ends_with("; T0 waits for m, held by T1"));
         assert!(describe_deadlock(&[waiting(0, Op::Join, "T1", None)]).starts_with("T0 waits (join T1)"));
+    }
+
+    #[test]
+    fn threads_asleep_in_different_locks_have_lost_nothing() {
+        let mut asleep = [waiting(1, Op::FutexWait, "a", None), waiting(2, Op::FutexWait, "a", None)];
+        asleep[0].missed_wakeup = true;
+        assert!(describe_deadlock(&asleep).starts_with("lost wake-up: T1 is asleep (futex a)"));
+        asleep[1].object = "b".into();
+        let words = "asleep, with no thread left to wake them: T1 on futex a, T2 on futex b";
+        assert_eq!(describe_deadlock(&asleep), words);
+        assert!(describe_deadlock(&asleep[1..]).starts_with("T2 is asleep (futex b)"));
     }
 
     #[test]

@@ -12,6 +12,8 @@ pub struct Mapping {
     pub start: u64,
     /// Address after the last.
     pub end: u64,
+    /// Whether it can be written.
+    pub writable: bool,
     /// Whether code in it can run.
     pub executable: bool,
     /// Where in the file it begins.
@@ -52,6 +54,7 @@ fn parse_line(line: &[u8]) -> Option<Mapping> {
     Some(Mapping {
         start: u64::from_str_radix(start, 16).ok()?,
         end: u64::from_str_radix(end, 16).ok()?,
+        writable: permissions.as_bytes().get(1) == Some(&b'w'),
         executable: permissions.as_bytes().get(2) == Some(&b'x'),
         offset: u64::from_str_radix(offset, 16).ok()?,
         inode: inode.parse().ok()?,
@@ -97,6 +100,7 @@ mod tests {
             Mapping {
                 start: 0x55d0f000,
                 end: 0x55d10000,
+                writable: false,
                 executable: true,
                 offset: 0x1000,
                 inode: 1234,

@@ -6,6 +6,7 @@
 
 mod debug;
 mod elf;
+mod frame;
 pub(crate) mod maps;
 pub(crate) mod memory;
 mod module;
@@ -21,6 +22,8 @@ mod unwind;
 mod variables;
 
 pub use named::{NamedFunction, NoWay, Way, nearest};
+
+pub(crate) use frame::ProgramFrame;
 
 use debug::Spot;
 use heisen_trace::{Frame, Stack};
@@ -394,6 +397,13 @@ impl View<'_> {
         let functions = self.module(image).map_or_else(Vec::new, Module::functions);
         let moved = |address: u64| address.wrapping_add(image.bias);
         functions.into_iter().map(|(start, end)| (moved(start), moved(end))).collect()
+    }
+
+    /// The name, demangled, of the function of a module that holds an address.
+    pub fn function_name(&self, loaded: &Loaded, address: u64) -> Option<String> {
+        let image = &self.images[loaded.image];
+        let symbol = self.module(image)?.symbols().function(address.wrapping_sub(image.bias))?;
+        Some(demangle(&symbol.name()))
     }
 
     /// All code of the process but that of hidden modules, in small pieces, by their addresses.

@@ -61,6 +61,21 @@ impl Cpu {
         self.set(X86_64::RSP, self.get(X86_64::RSP).map(|rsp| rsp.wrapping_add(higher)));
     }
 
+    /// All of them, by their numbers.
+    pub fn all(&self) -> [Option<u64>; 17] {
+        self.0
+    }
+
+    /// The stack pointer.
+    pub fn rsp(&self) -> Option<u64> {
+        self.get(X86_64::RSP)
+    }
+
+    /// Whether registers are known that a call need not preserve: the frame is in the middle of a function.
+    pub fn is_amid(&self) -> bool {
+        self.get(X86_64::RAX).is_some()
+    }
+
     /// The instruction that runs, or to which a called function returns.
     pub fn pc(&self) -> Option<u64> {
         self.get(X86_64::RA)

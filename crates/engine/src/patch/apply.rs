@@ -3,11 +3,13 @@
 
 use super::find::{self, Found, JUMP, Piece, Text, Want};
 use super::marks::{self, Marks, Named};
+use super::rust_std::{self, Treatment};
 use super::{modules, room, trampoline};
 use crate::error::{Error, Result};
 use crate::look::maps::{self, Mapping};
 use crate::look::{Loaded, Moved, MovedPiece, Symbols, View, memory};
 use crate::scope::layout;
+use crate::sentences::PATCHED_ONLY;
 use heisen_wire::patch::{ALLOCATION, Site};
 use heisen_wire::{MAX_AREAS, MAX_TRAPS, Wire};
 use std::collections::BTreeMap;
@@ -140,11 +142,7 @@ impl Patches {
             format!("{} in {}{odd}", told.sites, told.name)
         });
         let told: Vec<String> = told.collect();
-        Some(format!(
-            "memory accesses: besides synchronisation calls, only atomic read-modify-write instructions of patched \
-             modules are scheduling points ({}); plain and atomic loads and stores are not explored",
-            told.join("; ")
-        ))
+        Some(PATCHED_ONLY.with(&[("patched", &told.join("; "))]))
     }
 }
 
@@ -242,6 +240,12 @@ fn make(patterns: &[String], patches: &Patches, runtime: &Path, wire: &Wire, pid
         }
         let texts = unchanged(pid, view.code_of(module));
         let read = |address, length| read(pid, address, length);
+        let instrumented = modules::is_instrumented(module);
+        let treatment = |start: u64| match view.function_name(module, start) {
+            Some(name) if instrumented => rust_std::treatment(&name),
+            _ => Treatment::Atomics,
+        };
+        let atomics = atomics.then_some(&treatment as &dyn Fn(u64) -> Treatment);
         let found = find::find(&texts, &functions, &read, &marks, Want { atomics, live: *live });
         marked += found.pieces.iter().map(Piece::marks).sum::<usize>();
         made.add(module, &texts, &found, &mappings, &mut moved)?;
@@ -331,9 +335,6 @@ impl Made {
     ) -> Result<()> {
         let name = module.path.file_name().unwrap_or(module.path.as_os_str()).to_string_lossy().into_owned();
         self.told.push(Told { name, sites: found.sites, odd: found.odd });
-        // What is left of an instrumented module is, as a rule, the library of its language. Its atomics order threads, and
-        // the race check must know of them; but whether they are preempted in there is nobody's concern.
-        let only_orders = modules::is_instrumented(module);
         let (Some(first), Some(last)) = (found.pieces.first(), found.pieces.last()) else { return Ok(()) };
         let instructions: usize = found.pieces.iter().map(|piece| piece.instructions.len()).sum();
         let sites = 8 + found.sites * size_of::<Site>();
@@ -352,7 +353,7 @@ impl Made {
             let target = at + (sites + code.len()) as u64;
             let made = trampoline::write(piece, target, at, |instruction, atomic| {
                 let site = at + area.len() as u64;
-                area.extend(describe(instruction.next_ip(), atomic, only_orders));
+                area.extend(describe(instruction.next_ip(), atomic));
                 site
             });
             let made = made.map_err(|e| Error::Internal(format!("at {:#x}: {e}", piece.start())))?;
@@ -415,11 +416,11 @@ fn by_page(changed: &BTreeMap<u64, u8>, texts: &[Text]) -> Vec<(u64, Vec<u8>)> {
 }
 
 /// A description for the runtime, as it lies in memory.
-fn describe(pc: u64, atomic: find::Atomic, only_orders: bool) -> [u8; size_of::<Site>()] {
+fn describe(pc: u64, atomic: find::Atomic) -> [u8; size_of::<Site>()] {
     let find::Atomic { kind, size, register, bit, mark } = atomic;
     let mut bytes = [0; size_of::<Site>()];
     bytes[..8].copy_from_slice(&pc.to_le_bytes());
     bytes[8..12].copy_from_slice(&[kind, size, register, bit]);
-    bytes[12..].copy_from_slice(&mark.unwrap_or(only_orders.into()).to_le_bytes());
+    bytes[12..].copy_from_slice(&mark.unwrap_or_default().to_le_bytes());
     bytes
 }

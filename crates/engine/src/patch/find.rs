@@ -8,13 +8,16 @@
 //! in functions that have one a piece is never more than one instruction.
 
 use super::marks::Marks;
-use heisen_wire::patch::{CAS, HIGH, MARK, RMW, SET, SET_BY, XCHG};
+use super::rust_std::Treatment;
+use heisen_wire::patch::{CAS, HIGH, LOAD, MARK, RMW, SET, SET_BY, STORE, XCHG};
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
 
 /// The length of a jump.
 pub const JUMP: u64 = 5;
 /// How many instructions before and after an atomic one may be moved with it: the shortest have one byte.
 const NEIGHBOURS: usize = 4;
+/// A function that has a frame pointer sets it in so many instructions.
+const PROLOGUE: usize = 4;
 /// Entries of a table of jumps that are believed.
 const MOST_ENTRIES: usize = 1 << 16;
 
@@ -100,10 +103,10 @@ pub struct Found {
 pub type Read<'a> = dyn Fn(u64, usize) -> Vec<u8> + 'a;
 
 /// What is looked for, besides marks.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Want {
-    /// Atomic instructions.
-    pub atomics: bool,
+#[derive(Clone, Copy)]
+pub struct Want<'a> {
+    /// Atomic instructions, and what else of a function that begins at an address and has any.
+    pub atomics: Option<&'a dyn Fn(u64) -> Treatment>,
     /// The program runs, so nothing may be changed but one byte at a time: all that is found is to be a breakpoint.
     pub live: bool,
 }
@@ -115,7 +118,7 @@ pub fn find(
     functions: &[(u64, u64)],
     read: &Read<'_>,
     marks: &Marks,
-    Want { atomics, live }: Want,
+    Want { atomics, live }: Want<'_>,
 ) -> Found {
     let mut found = Found::default();
     let mut targets = Targets::default();
@@ -130,25 +133,33 @@ pub fn find(
                 add_table(table, size, texts, read, &mut targets.guessed);
             }
         }
-        if survey.may_have_sites && atomics || marked {
+        let treatment = atomics.filter(|_| survey.may_have_sites).map(|treat| treat(start));
+        let treatment = treatment.unwrap_or(Treatment::Nothing);
+        if treatment != Treatment::Nothing || marked {
             if survey.fits {
-                with_sites.push((start, end, survey.is_indirect));
+                with_sites.push((start, end, survey.is_indirect, treatment));
             } else {
                 found.odd += 1;
             }
         }
     }
     targets.sort();
-    for (start, end, indirect) in with_sites {
+    for (start, end, indirect, treatment) in with_sites {
         let Some(bytes) = texts.iter().find_map(|text| text.slice(start, end)) else { continue };
         let instructions: Vec<Instruction> =
             Decoder::with_ip(64, bytes, start, DecoderOptions::NONE).into_iter().collect();
         // A jump from elsewhere into the middle of an instruction: this is not what it seems.
         let begins = |t: &u64| instructions.binary_search_by_key(t, Instruction::ip).is_ok();
         if between(&targets.known, start, end).iter().all(begins) {
+            let framed = instructions.iter().take(PROLOGUE).any(sets_frame_pointer);
+            let own = |instruction: &Instruction| match treatment {
+                Treatment::Nothing => None,
+                Treatment::Atomics => atomic(instruction),
+                Treatment::Accesses => atomic(instruction).or_else(|| access(instruction, framed)),
+            };
             let site = |instruction: &Instruction| match marks.get(&instruction.ip()) {
                 Some(&mark) => Some(Atomic { kind: MARK, size: 0, register: 0, bit: 0, mark: Some(mark) }),
-                None => atomic(instruction).filter(|_| atomics),
+                None => own(instruction),
             };
             cut(&instructions, (&targets, indirect), live, &mut found, site);
         } else {
@@ -302,16 +313,10 @@ pub fn atomic(instruction: &Instruction) -> Option<Atomic> {
     if !instruction.has_lock_prefix() && !exchanges {
         return None;
     }
-    let memory = (0..instruction.op_count()).find(|&n| instruction.op_kind(n) == OpKind::Memory)?;
-    // These segments belong to the thread.
-    if matches!(instruction.memory_segment(), Register::FS | Register::GS) || is_fence(instruction) {
+    let (memory, size) = shared_operand(instruction)?;
+    if is_fence(instruction) {
         return None;
     }
-    // Addresses of 32 bits that are relative: nobody writes them, and they are hard to move.
-    if instruction.memory_base() == Register::EIP || instruction.memory_base() == Register::ESP {
-        return None;
-    }
-    let size = u8::try_from(instruction.memory_size().size()).ok().filter(|size| *size > 0)?;
     let other = instruction.op_count() == 2 && instruction.op_kind(1 - memory) == OpKind::Register;
     let register = if other { instruction.op_register(1 - memory) } else { Register::None };
     let mut atomic = Atomic { kind: RMW, size, register: number_of(register), bit: 0, mark: None };
@@ -329,6 +334,46 @@ pub fn atomic(instruction: &Instruction) -> Option<Atomic> {
         _ => {}
     }
     Some(atomic)
+}
+
+/// The number of the operand in memory that other threads may use, and its size.
+fn shared_operand(instruction: &Instruction) -> Option<(u32, u8)> {
+    let memory = (0..instruction.op_count()).find(|&n| instruction.op_kind(n) == OpKind::Memory)?;
+    // These segments belong to the thread.
+    if matches!(instruction.memory_segment(), Register::FS | Register::GS) {
+        return None;
+    }
+    // Addresses of 32 bits that are relative: nobody writes them, and they are hard to move.
+    if matches!(instruction.memory_base(), Register::EIP | Register::ESP) {
+        return None;
+    }
+    let size = u8::try_from(instruction.memory_size().size()).ok().filter(|size| *size > 0)?;
+    Some((memory, size))
+}
+
+/// What an instruction is if it loads or stores a word that other threads may use, as compilers write atomic loads and stores:
+/// by moving it, or comparing it at once. What lies on the stack is taken to be the thread's own.
+fn access(instruction: &Instruction, framed: bool) -> Option<Atomic> {
+    let (memory, size) = shared_operand(instruction)?;
+    let base = instruction.memory_base();
+    let on_stack = base == Register::RSP || framed && base == Register::RBP;
+    if on_stack || size > 8 {
+        return None;
+    }
+    let kind = match instruction.mnemonic() {
+        Mnemonic::Mov if memory == 0 => STORE,
+        Mnemonic::Mov | Mnemonic::Movzx | Mnemonic::Movsx | Mnemonic::Movsxd => LOAD,
+        Mnemonic::Cmp | Mnemonic::Test => LOAD,
+        _ => return None,
+    };
+    Some(Atomic { kind, size, register: 0, bit: 0, mark: None })
+}
+
+/// Whether an instruction makes the stack pointer the frame pointer.
+fn sets_frame_pointer(instruction: &Instruction) -> bool {
+    instruction.mnemonic() == Mnemonic::Mov
+        && instruction.op0_register() == Register::RBP
+        && instruction.op1_register() == Register::RSP
 }
 
 /// Whether this changes nothing on the thread's own stack: the way compilers write a fence.
@@ -434,12 +479,13 @@ fn surroundings(
 mod tests {
     use super::*;
 
+    const ATOMICS: Want<'_> = Want { atomics: Some(&|_| Treatment::Atomics), live: false };
+
     /// Code at 0x1000, as one function: where its pieces begin and end, and whether they are breakpoints.
     fn pieces(bytes: &[u8]) -> Vec<(u64, u64, bool)> {
         let texts = [Text { start: 0x1000, bytes: bytes.to_vec() }];
         let functions = [(0x1000, 0x1000 + bytes.len() as u64)];
-        let found =
-            find(&texts, &functions, &|_, _| Vec::new(), &Marks::new(), Want { atomics: true, live: false });
+        let found = find(&texts, &functions, &|_, _| Vec::new(), &Marks::new(), ATOMICS);
         found.pieces.iter().map(|p| (p.start() - 0x1000, p.end() - 0x1000, p.trap)).collect()
     }
 
@@ -479,7 +525,7 @@ mod tests {
         let texts = [Text { start: 0x1000, bytes: bytes.to_vec() }];
         let functions = [(0x1000, 0x1000 + bytes.len() as u64)];
         let marks = Marks::from([(0x1000 + at, 0)]);
-        let found = find(&texts, &functions, &|_, _| Vec::new(), &marks, Want::default());
+        let found = find(&texts, &functions, &|_, _| Vec::new(), &marks, Want { atomics: None, live: false });
         found.pieces.iter().map(|p| (p.start() - 0x1000, p.end() - 0x1000, p.trap)).collect()
     }
 
@@ -502,7 +548,7 @@ mod tests {
                 &[(0x1000, 0x1000 + bytes.len() as u64)],
                 &|_, _| Vec::new(),
                 &Marks::new(),
-                Want { atomics: true, live: false },
+                ATOMICS,
             );
             (found.sites, found.odd)
         };
@@ -512,6 +558,26 @@ mod tests {
         assert_eq!(odd(&[0xf0, 0xff, 0x05, 0, 0, 0, 0, 0x06]), (0, 1));
         // The last one is cut off.
         assert_eq!(odd(&[0xf0, 0xff, 0x05, 0, 0, 0, 0, 0xe8, 0, 0]), (0, 1));
+    }
+
+    #[test]
+    fn loads_and_stores_of_shared_memory() {
+        let of = |bytes: &[u8], framed| {
+            let mut decoder = Decoder::with_ip(64, bytes, 0x1000, DecoderOptions::NONE);
+            access(&decoder.decode(), framed).map(|found| (found.kind, found.size))
+        };
+        // mov eax, [rdi]; mov [rdi], eax; cmp dword [rdi], 0; movzx eax, byte [rdi]
+        assert_eq!(of(&[0x8b, 0x07], false), Some((LOAD, 4)));
+        assert_eq!(of(&[0x89, 0x07], false), Some((STORE, 4)));
+        assert_eq!(of(&[0x83, 0x3f, 0], false), Some((LOAD, 4)));
+        assert_eq!(of(&[0x0f, 0xb6, 0x07], false), Some((LOAD, 1)));
+        // mov eax, [rbp - 8], with and without a frame pointer; mov eax, [rsp + 8]; lea; mov eax, fs:[0]; movups
+        assert_eq!(of(&[0x8b, 0x45, 0xf8], true), None);
+        assert_eq!(of(&[0x8b, 0x45, 0xf8], false), Some((LOAD, 4)));
+        assert_eq!(of(&[0x8b, 0x44, 0x24, 0x08], false), None);
+        assert_eq!(of(&[0x48, 0x8d, 0x07], false), None);
+        assert_eq!(of(&[0x64, 0x8b, 0x04, 0x25, 0, 0, 0, 0], false), None);
+        assert_eq!(of(&[0x0f, 0x10, 0x07], false), None);
     }
 
     #[test]

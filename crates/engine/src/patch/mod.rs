@@ -7,6 +7,7 @@
 //! | [`find`] | the instructions, and what has to be moved so that a jump fits |
 //! | [`trampoline`] | where they are moved to |
 //! | `marks` | places that a script names |
+//! | [`rust_std`] | what of Rust's standard library is patched among instrumented code |
 //! | `room` | free memory near to a module |
 //! | `apply` | all of it, worked out once and written into each parked program |
 //!
@@ -18,6 +19,7 @@ mod find;
 mod marks;
 mod modules;
 mod room;
+mod rust_std;
 mod trampoline;
 
 pub use apply::Patches;

@@ -41,6 +41,7 @@ mod tests {
         Mapping {
             start,
             end,
+            writable: false,
             executable: true,
             offset: 0,
             inode: 0,

@@ -1,5 +1,7 @@
 //! What holds for all executions of a parked program: limits, surroundings, what carries the threads, where output goes.
 
+use crate::deadline::Deadline;
+use crate::error::Error;
 use crate::patch::Patches;
 use crate::points::Points;
 use crate::scope::Scope;
@@ -9,7 +11,7 @@ use heisen_wire::flag;
 use heisen_wire::system::System;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 /// What carries the threads of a program. Both pass the same scheduling points, so a schedule found with one replays
@@ -43,8 +45,10 @@ pub struct Limits {
     pub in_process: bool,
     /// Steps of one execution.
     pub steps: u32,
-    /// How long a program may run without a scheduling point.
+    /// How much processor time a program may take without a scheduling point, and how long it may block.
     pub hang: Duration,
+    /// Whether one that takes more processor time goes on nevertheless, after a look at where it is: something else ends it.
+    pub computes: bool,
     /// Bytes of data a program may have.
     pub memory: u64,
     /// Whether of threads that are alike only the first may go on.
@@ -59,6 +63,8 @@ pub struct Limits {
     pub worker: usize,
     /// Set when the user wants to stop.
     pub stop: Arc<AtomicBool>,
+    /// When the executions must end.
+    pub deadline: Option<Deadline>,
     /// What was patched in the program, as `world` asks for; worked out once for all that share it.
     pub patches: Arc<Patches>,
     /// Where threads may be preempted; anywhere if none.
@@ -73,6 +79,19 @@ pub struct Limits {
     pub input: Option<Arc<[u8]>>,
 }
 
+impl Limits {
+    /// Why nothing more may be begun, and what runs must end: the user wants to stop, or time is over.
+    pub fn over(&self) -> Option<Error> {
+        if self.stop.load(Relaxed) {
+            Some(Error::Interrupted)
+        } else if self.deadline.is_some_and(Deadline::has_passed) {
+            Some(Error::TimeOver)
+        } else {
+            None
+        }
+    }
+}
+
 impl Default for Limits {
     fn default() -> Limits {
         Limits {
@@ -80,6 +99,7 @@ impl Default for Limits {
             in_process: true,
             steps: 1_000_000,
             hang: Duration::from_secs(10),
+            computes: false,
             memory: sys::total_memory() / 5 * 4,
             symmetry: false,
             spurious: 0,
@@ -87,6 +107,7 @@ impl Default for Limits {
             world: World::default(),
             worker: 0,
             stop: Arc::default(),
+            deadline: None,
             patches: Arc::default(),
             scope: None,
             points: Arc::default(),

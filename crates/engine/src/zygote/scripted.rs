@@ -109,9 +109,9 @@ impl Zygote {
                 self.kill_execution();
                 Ok(Came::End(Box::new(slot::read_run(self.wire(), 0, true)?)))
             }
-            Waited::Interrupted => {
+            Waited::Over(why) => {
                 self.kill_execution();
-                Err(Error::Interrupted)
+                Err(why)
             }
             Waited::Gone(status) => {
                 self.gone = true;

@@ -5,6 +5,7 @@ use super::{Limits, Output, SUSPECT, Waited, Zygote};
 use crate::around::Around;
 use crate::capture::Capture;
 use crate::error::{Error, Result};
+use crate::filter;
 use crate::program::Program;
 use crate::stdin;
 use crate::sys::{self, Mapping};
@@ -31,7 +32,7 @@ impl Zygote {
                 zygote.all_points().write(zygote.wire());
                 Ok(zygote)
             }
-            Waited::Interrupted => Err(Error::Interrupted),
+            Waited::Over(why) => Err(why),
             Waited::Gone(_) if output == Output::Dropped => {
                 // Once more, to hear what it has to say.
                 drop(zygote);
@@ -75,7 +76,7 @@ impl Zygote {
         sys::futex_wake(&self.wire().turn);
         match self.wait(turn::BOOTING, None) {
             Waited::Parked => prepared.write(self.wire(), self.pid()),
-            Waited::Interrupted => Err(Error::Interrupted),
+            Waited::Over(why) => Err(why),
             Waited::Gone(status) => {
                 let how = describe_status(status);
                 Err(Error::Uncontrolled(format!("the parked program is gone ({how}) before it was patched")))
@@ -119,6 +120,9 @@ impl Zygote {
             Output::Shown => {}
         }
         sys::set_apart(&mut command, limits.memory);
+        if !limits.listens && limits.part.is_none() {
+            sys::set_filter(&mut command, filter::instructions());
+        }
         let fd = mapping.pass_to(&mut command);
         if limits.listens {
             mapping.wire().world.flags.fetch_or(world::FREE | world::LISTENS, Relaxed);
@@ -143,6 +147,7 @@ impl Zygote {
             around,
             spinning: false,
             suspicion: SUSPECT,
+            known: Default::default(),
             deadline: None,
             gone: false,
             ended: false,

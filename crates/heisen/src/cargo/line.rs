@@ -4,7 +4,7 @@ use super::from_here;
 use super::result::{Tested, Verdict};
 use crate::check::{Explored, name, screens};
 use crate::paint::{Paint, count, number};
-use heisen_engine::check::Kind;
+use heisen_engine::check::{Empty, Kind};
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -43,8 +43,14 @@ pub fn line(paint: Paint, tested: &Tested) -> String {
 /// How far a search that found nothing has come.
 fn extent(explored: &Explored) -> String {
     let Explored { options, outcome, .. } = explored;
+    match outcome.empty {
+        Some(Empty::OneThread) => return "nothing to explore: one thread".to_owned(),
+        Some(Empty::NoTest) => return "nothing to explore: no test".to_owned(),
+        Some(Empty::NoPointInScope) => return "no point in the scope".to_owned(),
+        None => {}
+    }
     if outcome.status.whole && outcome.complete() {
-        return "all schedules".to_owned();
+        return if outcome.has_caveats() { "all schedules, see below" } else { "all schedules" }.to_owned();
     }
     match options.strategy {
         Kind::Best if outcome.preemption_bound().is_none() => "not all schedules".to_owned(),

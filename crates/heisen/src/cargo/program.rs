@@ -67,6 +67,7 @@ pub fn run(args: RunArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
         replay: REPLAY,
         origin: &origin(Mode::Programs, &words),
     };
+    let options = check::options_for(&program, &args.search, options);
     let explored = Prepared::new(program, options).explore(stop.clone(), !output.quiet, place.directory)?;
     Ok(explored.conclude(&place, output.json.as_deref(), output.quiet, output.color)?)
 }

@@ -36,6 +36,11 @@ impl Tested {
         matches!(&self.verdict, Verdict::Explored(explored, _) if explored.outcome.findings().next().is_some())
     }
 
+    /// Whether something limits what was shown of it.
+    pub fn has_caveats(&self) -> bool {
+        matches!(&self.verdict, Verdict::Explored(explored, _) if explored.outcome.has_caveats())
+    }
+
     /// One JSON object: that of `heisen check`, if it was explored, with the names of the test.
     pub fn json(&self) -> Value {
         let mut value = match &self.verdict {

@@ -121,9 +121,12 @@ impl Session<'_> {
         let arguments = selection::arguments(executable, test, &self.args.for_tests);
         let mut program = Program::find(executable.path.as_os_str(), arguments)?;
         program.at_ready = self.args.search.at_ready;
+        // It was listed, so it is there.
+        program.test_program = false;
         program.directory = Some(executable.directory.clone());
         program.environment = executable.environment.clone();
-        let prepared = Prepared::new(program, self.options.clone());
+        let options = check::options_for(&program, &self.args.search, self.options.clone());
+        let prepared = Prepared::new(program, options);
         let explored = prepared.explore(self.stop.clone(), !self.args.output.quiet, self.directory)?;
         let name = file_name(&executable.id(), &test.name);
         let place = Place {
@@ -186,7 +189,8 @@ impl Session<'_> {
             Verdict::Error(error) => Some(error),
             _ => None,
         });
-        Ok(error.map_or(exit::CLEAN, exit::of))
+        let caveat = self.options.strict && all.iter().any(Tested::has_caveats);
+        Ok(error.map_or(if caveat { exit::CAVEAT } else { exit::CLEAN }, exit::of))
     }
 }
 

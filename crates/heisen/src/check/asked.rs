@@ -3,6 +3,7 @@
 use crate::args::{self, SearchArgs};
 use heisen_engine::changed::Changed;
 use heisen_engine::check::{Kind, Options, Races};
+use heisen_engine::program::Program;
 use heisen_engine::scope::Patterns;
 use heisen_engine::suppress::Suppressions;
 use heisen_engine::{Error, patch, stdin};
@@ -63,14 +64,24 @@ pub fn options(args: &SearchArgs, stop: &AtomicBool) -> Result<Options, Error> {
         world: world(args, stop)?,
         warm_up: args.warm_up,
         races: match args.races {
-            None => Races::Quiet,
+            None | Some(args::Races::Count) => Races::Quiet,
             Some(args::Races::Report) => Races::Report,
             Some(args::Races::Stop) => Races::Stop,
             Some(args::Races::Off) => Races::Off,
         },
         suppressions: args.suppressions.as_deref().map(Suppressions::read).transpose()?.unwrap_or_default(),
         hints: false,
+        strict: args.strict,
     })
+}
+
+/// The options for this program. Unless the command line says otherwise, data races of a Rust program are reported: they are undefined
+/// behaviour, and safe code has none.
+pub fn options_for(program: &Program, args: &SearchArgs, options: Options) -> Options {
+    match args.races {
+        None if program.rust && program.instrumented => Options { races: Races::Report, ..options },
+        _ => options,
+    }
 }
 
 /// Refuses what dynamic partial order reduction cannot go with: it stands on every point being a choice, and on executions of the

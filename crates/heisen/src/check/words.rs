@@ -1,10 +1,11 @@
 //! What a check tells people: the line of progress while it runs, and its result in words.
 
+use super::claim::{claim, probability};
 use super::quoted;
 use crate::paint::{Paint, count, number};
 use crate::report::Screen;
 use heisen_engine::check::{Kind, Options, Outcome, Progress, Races};
-use heisen_search::{Guarantee, Remaining, Unseen};
+use heisen_search::{Remaining, Unseen};
 use heisen_trace::Family;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -78,8 +79,12 @@ fn summary(paint: Paint, options: &Options, outcome: &Outcome) -> String {
     let mut out = String::new();
     let findings = outcome.findings().count();
     if findings == 0 {
-        let head = if outcome.complete() { paint.good("ok:") } else { paint.strong("nothing found:") };
-        let _ = writeln!(out, "{head} {}{}", claim(options, outcome), allowance(options));
+        let head = match outcome.empty {
+            Some(_) => String::new(),
+            None if outcome.complete() => paint.good("ok: "),
+            None => paint.strong("nothing found: "),
+        };
+        let _ = writeln!(out, "{head}{}", claim(options, outcome));
     } else if findings > 1 || options.keep_going {
         let _ = writeln!(out, "{} in all", count(findings as u64, "distinct finding"));
     }
@@ -123,15 +128,15 @@ fn about_races(options: &Options, outcome: &Outcome) -> String {
     if races.suppressed() > 0 {
         let _ = writeln!(out, "{} suppressed", count(races.suppressed() as u64, "race"));
     }
-    if options.races == Races::Quiet && races.any() {
+    // Where nothing was found, the headline says so.
+    if options.races == Races::Quiet && races.any() && outcome.findings().next().is_some() {
         let what = match races.unlisted() {
-            0 => "accesses race".to_owned(),
-            1 => "1 pair of accesses races".to_owned(),
-            some => format!("{} of accesses race", count(some as u64, "pair")),
+            0 => "data races".to_owned(),
+            some => count(some as u64, "data race"),
         };
         let _ = writeln!(out, "{what} (--races lists them)");
     }
-    if outcome.sound {
+    if outcome.accesses_explored && outcome.empty.is_none() {
         let _ = match outcome.tally.points.len() {
             0 => writeln!(out, "no accesses of memory conflict"),
             points => {
@@ -165,122 +170,6 @@ fn about_hints(options: &Options, outcome: &Outcome) -> String {
         }
     }
     out
-}
-
-/// What besides the choices of threads was allowed to happen.
-fn allowance(options: &Options) -> String {
-    let mut parts = Vec::new();
-    for (most, what) in [(options.spurious, "spurious wake-up"), (options.faults.most, "fault")] {
-        if most > 0 {
-            parts.push(count(most.into(), what));
-        }
-    }
-    if parts.is_empty() { String::new() } else { format!("; with at most {} a run", parts.join(" and ")) }
-}
-
-/// A probability as a person reads it, never rounded up to certainty.
-fn probability(p: f64) -> String {
-    match p {
-        p if p > 0.9999 => "99.99 %".to_owned(),
-        p if p >= 0.0001 => format!("{:.2} %", 100.0 * p),
-        p => format!("{p:.1e}"),
-    }
-}
-
-/// What a search that found nothing has earned the right to say.
-fn claim(options: &Options, outcome: &Outcome) -> String {
-    let status = &outcome.status;
-    let executions = number(outcome.tally.executions);
-    let within = if outcome.scoped { " within the scope" } else { "" };
-    if status.whole && outcome.complete() {
-        if let Some(in_vain) = outcome.in_vain() {
-            let classes = classes(outcome, in_vain);
-            return format!("no bug in any schedule of the threads{classes}");
-        }
-        return format!("no bug in any schedule{within}; all {executions} executions explored");
-    }
-    let beyond = if outcome.scoped { ", or one outside the scope" } else { "" };
-    match options.strategy {
-        Kind::Best if outcome.preemption_bound().is_none() => {
-            format!("no bug in {executions} executions, not all schedules explored")
-        }
-        Kind::Icb | Kind::Best => match (outcome.preemption_bound(), outcome.complete()) {
-            (Some(bound), true) => format!(
-                "no bug with at most {}, all {executions} executions explored; a remaining bug needs at least {}{beyond}",
-                count(bound.into(), "preemption"),
-                bound + 1
-            ),
-            (Some(bound), false) => format!(
-                "no bug with at most {}; more were only partly explored ({executions} executions); a remaining bug \
-                 needs at least {}{beyond}",
-                count(bound.into(), "preemption"),
-                bound + 1
-            ),
-            (None, _) if status.has_gaps() => {
-                format!("no bug in {executions} executions, but some could not be followed to their end")
-            }
-            (None, _) => format!("no bug in {executions} executions; not even bound 0 was explored fully"),
-        },
-        Kind::Dfs => format!("no bug in {executions} executions, not all schedules explored"),
-        Kind::Bpor if outcome.complete() => {
-            let bound = options.bound;
-            let classes = classes(outcome, outcome.in_vain().unwrap_or_default());
-            let preemptions = count(bound.into(), "preemption");
-            format!(
-                "no bug with at most {preemptions}{classes}; a remaining bug needs at least {}",
-                bound + 1
-            )
-        }
-        Kind::Dpor | Kind::Bpor => {
-            format!("no bug in {executions} executions, not all happens-before classes explored")
-        }
-        kind if outcome.search.samples() && outcome.tally.unconfirmed > 0 => format!(
-            "no bug that happens again in {executions} executions of {} (seed {}), though {} failed; see below",
-            name(kind),
-            options.seed,
-            number(outcome.tally.unconfirmed)
-        ),
-        Kind::Random => format!("no bug in {executions} random executions (seed {})", options.seed),
-        kind => {
-            let earned = status.guarantee.as_ref().map(|g| guarantee(kind, g, within)).unwrap_or_default();
-            format!("no bug in {executions} executions of {} (seed {}){earned}", name(kind), options.seed)
-        }
-    }
-}
-
-/// That every class was explored, how many there are, and in how many executions.
-fn classes(outcome: &Outcome, in_vain: u64) -> String {
-    let classes = outcome.tally.classes.len() as u64;
-    let in_vain = match in_vain {
-        0 => String::new(),
-        some => format!(" ({} in vain)", number(some)),
-    };
-    let protected = if outcome.sound { "" } else { ", if what they share is protected" };
-    format!(
-        "{protected}; every happens-before class explored: {} class{}, {}{in_vain}",
-        number(classes),
-        if classes == 1 { "" } else { "es" },
-        count(outcome.tally.executions, "execution"),
-    )
-}
-
-/// What executions by priority have earned.
-fn guarantee(kind: Kind, g: &Guarantee, within: &str) -> String {
-    // Of the portfolio, those of pct alone count.
-    let each = if kind == Kind::Pct {
-        "each".to_owned()
-    } else {
-        format!("each of {} by pct", number(g.executions))
-    };
-    format!(
-        "; with {} threads and {} steps, {each} finds a bug{within} of depth {} with probability at least {}, all \
-         together {}",
-        g.threads,
-        g.steps,
-        g.depth,
-        probability(g.per_execution),
-        probability(g.total)
-    )
 }
 
 /// A strategy as it is named on the command line.

@@ -7,6 +7,7 @@ pub mod traces;
 
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
@@ -166,6 +167,19 @@ pub fn saved_search(file: &Path) -> Option<Value> {
 pub fn saved_executions(file: &Path) -> u64 {
     let executions = |saved: Value| saved["tally"]["executions"].as_u64().expect("a number");
     saved_search(file).map_or(0, executions)
+}
+
+/// A port that is free now.
+pub fn free_port() -> u16 {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+    listener.local_addr().expect("an address").port()
+}
+
+/// Sends a signal to a process.
+#[track_caller]
+pub fn send(signal: &str, pid: u32) {
+    let sent = Command::new("kill").args(["-s", signal, &pid.to_string()]).status();
+    assert!(sent.is_ok_and(|status| status.success()), "the signal is sent");
 }
 
 /// Whether `condition` comes true within a few seconds.

@@ -77,6 +77,7 @@ int main(void) {
 fn code_that_changed_itself() {
     let sandbox = Sandbox::new();
     let text = "#define _GNU_SOURCE
+#include <pthread.h>
 #include <sys/mman.h>
 #include <stdint.h>
 static int n;
@@ -86,7 +87,13 @@ __attribute__((aligned(4096), constructor)) void change(void) {
     ((volatile uint8_t *)add)[3] = 0x35;
     mprotect((void *)add, 4096, PROT_READ | PROT_EXEC);
 }
-int main(void) { add(&n); return n != 0x1235; }
+static void *run(void *a) { add(&n); return a; }
+int main(void) {
+    pthread_t t;
+    pthread_create(&t, 0, run, 0);
+    pthread_join(t, 0);
+    return n != 0x1235;
+}
 ";
     let path = sandbox.compile("changed.c", text, &["-O1"]);
     let json = sandbox.clean(&["--patch", "default", "--", path.to_str().unwrap()]);

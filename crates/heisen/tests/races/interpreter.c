@@ -4,7 +4,11 @@
 // rX wX      plain read and write of variable X; 3 and 4 are those that atomics use
 // aX sX      atomic load that acquires, store that releases
 // qX zX      atomic load and store, relaxed
+// iX vX      atomic load and store, sequentially consistent
 // fX gX      atomic addition that does both, relaxed
+// hX jX      atomic addition that only releases, only acquires
+// kX mX      compare-exchange that fails and would release: acquires, relaxed
+// eX cX bX   fence that releases, acquires, does both; X is not used
 // lX uX      lock and unlock mutex X
 //
 // Each operation has a function of its own, s0 to s31, so that its place tells which it is: 8 for each thread.
@@ -37,6 +41,15 @@ QUIET static void done(int slot, char what, int x) {
     case 's': __atomic_store_n(ATOMIC(x), n, __ATOMIC_RELEASE); break; \
     case 'q': seen = __atomic_load_n(ATOMIC(x), __ATOMIC_RELAXED); break; \
     case 'z': __atomic_store_n(ATOMIC(x), n, __ATOMIC_RELAXED); break; \
+    case 'i': seen = __atomic_load_n(ATOMIC(x), __ATOMIC_SEQ_CST); break; \
+    case 'v': __atomic_store_n(ATOMIC(x), n, __ATOMIC_SEQ_CST); break; \
+    case 'h': __atomic_fetch_add(ATOMIC(x), 1, __ATOMIC_RELEASE); break; \
+    case 'j': __atomic_fetch_add(ATOMIC(x), 1, __ATOMIC_ACQUIRE); break; \
+    case 'k': seen = -1; __atomic_compare_exchange_n(ATOMIC(x), &seen, n, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE); break; \
+    case 'm': seen = -1; __atomic_compare_exchange_n(ATOMIC(x), &seen, n, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED); break; \
+    case 'e': __atomic_thread_fence(__ATOMIC_RELEASE); break; \
+    case 'c': __atomic_thread_fence(__ATOMIC_ACQUIRE); break; \
+    case 'b': __atomic_thread_fence(__ATOMIC_SEQ_CST); break; \
     case 'f': __atomic_fetch_add(ATOMIC(x), 1, __ATOMIC_ACQ_REL); break; \
     case 'g': __atomic_fetch_add(ATOMIC(x), 1, __ATOMIC_RELAXED); break; \
     case 'l': pthread_mutex_lock(&mutex[x]); break; \

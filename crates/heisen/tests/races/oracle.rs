@@ -10,16 +10,38 @@ pub struct Program {
     pub threads: Vec<String>,
 }
 
+/// Random numbers, each below a limit.
+fn numbers(seed: u64) -> impl FnMut(u64) -> u64 {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    move |n| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 20) % n
+    }
+}
+
 impl Program {
+    /// A random one in which each thread writes, takes part in release sequences of one variable, and reads what another wrote.
+    pub fn sequences(seed: u64) -> Program {
+        let mut below = numbers(seed);
+        let mut thread = |number: u64| {
+            let mut text = if below(3) > 0 { format!("w{number}") } else { String::new() };
+            for _ in 0..1 + below(4) {
+                const ATOMIC: &[u8] = b"sszzffghae";
+                text.push_str(&format!("{}0", char::from(ATOMIC[below(ATOMIC.len() as u64) as usize])));
+            }
+            if below(3) > 0 {
+                text.push_str(&format!("{}r{}", ["a0", "q0c0"][below(2) as usize], (number + 1) % 3));
+            }
+            text
+        };
+        Program { threads: (0..3).map(&mut thread).collect() }
+    }
+
     /// A random one.
     pub fn random(seed: u64) -> Program {
-        let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-        let mut below = move |n: u64| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            (state >> 20) % n
-        };
+        let mut below = numbers(seed);
         let mut thread = |most: u64| {
             let mut text = String::new();
             let mut held = None;
@@ -34,8 +56,10 @@ impl Program {
                         format!("u{lock}")
                     }
                     (2..=6, _) => format!("{}{}", ["r", "w"][below(2) as usize], below(5)),
+                    // Twice as many of those that send and take messages as of the others.
                     _ => {
-                        format!("{}{}", ["a", "s", "q", "z", "f", "g", "a", "s"][below(8) as usize], below(2))
+                        const ATOMIC: &[u8] = b"aassqzqzivfghjkmecb";
+                        format!("{}{}", char::from(ATOMIC[below(ATOMIC.len() as u64) as usize]), below(2))
                     }
                 };
                 text.push_str(&operation);
@@ -83,10 +107,40 @@ impl Operation {
         match self.what {
             'r' => Some((self.on, false, false)),
             'w' => Some((self.on, true, false)),
-            'a' | 'q' => Some((3 + self.on, false, true)),
-            's' | 'z' | 'f' | 'g' => Some((3 + self.on, true, true)),
+            'a' | 'q' | 'i' | 'k' | 'm' => Some((3 + self.on, false, true)),
+            's' | 'z' | 'v' | 'f' | 'g' | 'h' | 'j' => Some((3 + self.on, true, true)),
             _ => None,
         }
+    }
+
+    /// Whether it writes an atomic variable.
+    fn modifies(&self) -> bool {
+        self.access().is_some_and(|(_, write, atomic)| write && atomic)
+    }
+
+    fn is_update(&self) -> bool {
+        matches!(self.what, 'f' | 'g' | 'h' | 'j')
+    }
+
+    /// Whether it reads an atomic variable.
+    fn looks(&self) -> bool {
+        self.is_update() || matches!(self.what, 'a' | 'q' | 'i' | 'k' | 'm')
+    }
+
+    fn releases(&self) -> bool {
+        matches!(self.what, 's' | 'v' | 'f' | 'h')
+    }
+
+    fn acquires(&self) -> bool {
+        matches!(self.what, 'a' | 'i' | 'f' | 'j' | 'k')
+    }
+
+    fn is_release_fence(&self) -> bool {
+        matches!(self.what, 'e' | 'b')
+    }
+
+    fn is_acquire_fence(&self) -> bool {
+        matches!(self.what, 'c' | 'b')
     }
 
     /// As reports have it.
@@ -101,13 +155,24 @@ impl Operation {
     }
 }
 
+/// The modifications that a read gets its value from: the last one before it, and while that is a read-modify-write, the one
+/// before that. Each of them heads a release sequence that the value belongs to, if it releases (C++20, intro.races).
+fn sequence(done: &[Operation], read: usize) -> Vec<usize> {
+    let same = |at: usize| done[at].modifies() && done[at].on == done[read].on;
+    let mut heads: Vec<usize> = Vec::new();
+    for at in (0..read).rev().filter(|&at| same(at)) {
+        heads.push(at);
+        if !done[at].is_update() {
+            break;
+        }
+    }
+    heads
+}
+
 /// The pairs of operations that race in an execution.
 pub fn races_in(order: &str) -> BTreeSet<String> {
     let done: Vec<Operation> = order.split_whitespace().map(Operation::parse).collect();
     let mut before = vec![vec![false; done.len()]; done.len()];
-    // What an acquire of each atomic variable is after, and who released there last.
-    let mut heads: [Vec<usize>; 2] = Default::default();
-    let mut releaser = [usize::MAX; 2];
     for (now, operation) in done.iter().enumerate() {
         for then in 0..now {
             let earlier = done[then];
@@ -115,18 +180,22 @@ pub fn races_in(order: &str) -> BTreeSet<String> {
             let unlocked = earlier.what == 'u' && operation.what == 'l' && earlier.on == operation.on;
             before[then][now] |= same_thread || unlocked;
         }
-        if matches!(operation.what, 'a' | 'f') {
-            for &head in &heads[operation.on] {
-                before[head][now] = true;
+        if !operation.looks() {
+            continue;
+        }
+        // "Synchronises with", of operations and of fences (C++20, atomics.order and atomics.fences): from the head or a
+        // release fence before it in its thread, to the read or an acquire fence after it in its thread.
+        let of = |thread: usize, fence: fn(&Operation) -> bool| {
+            let done = &done;
+            (0..done.len()).filter(move |&at| done[at].thread() == thread && fence(&done[at]))
+        };
+        let fences = of(operation.thread(), Operation::is_acquire_fence).filter(|&at| at > now);
+        let targets: Vec<usize> = operation.acquires().then_some(now).into_iter().chain(fences).collect();
+        for head in sequence(&done, now) {
+            let fences = of(done[head].thread(), Operation::is_release_fence).filter(|&at| at < head);
+            for source in done[head].releases().then_some(head).into_iter().chain(fences) {
+                targets.iter().for_each(|&target| before[source][target] = true);
             }
-        }
-        // A store begins anew, unless it is of the thread that released last, which C++ allowed until 2020.
-        if matches!(operation.what, 's' | 'z') && releaser[operation.on] != operation.thread() {
-            heads[operation.on].clear();
-        }
-        if matches!(operation.what, 's' | 'f') {
-            heads[operation.on].push(now);
-            releaser[operation.on] = operation.thread();
         }
     }
     for middle in 0..done.len() {

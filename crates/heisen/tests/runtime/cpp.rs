@@ -26,5 +26,5 @@ fn cpp_20() {
     // A thread that releases one of libstdc++ 11 and 12 wakes nobody if it finds another release there (GCC's bug 104928).
     let json = suite.check("semaphores", &random);
     let message = json["findings"][0]["message"].as_str();
-    assert!(message.is_none_or(|m| m.starts_with("lost wake-up")), "{json:#}");
+    assert!(message.is_none_or(|m| m.contains("asleep")), "{json:#}");
 }

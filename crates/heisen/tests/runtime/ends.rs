@@ -60,9 +60,16 @@ fn no_end_at_all() {
     for (case, words) in [
         ("lock_twice", "T0 locks m, which it holds already"),
         ("locks_in_two_orders", "T0 waits for other, held by T1; T1 waits for m, held by T0"),
-        ("read_twice", "T0 waits (rdlock rw)"),
+        ("read_twice", "T0 locks rw, which it holds already"),
+        ("rwlocks_crosswise", "T0 waits for second, held by T2; T2 waits for first, held by T0"),
+        ("read_then_write", "T0 locks first, which it holds already"),
+        ("reader_that_ended", "T0 waits for first, which T1 still held when it ended"),
+        (
+            "waits_with_another_lock",
+            "T0 waits on condition variable unsignalled, and no thread is left to signal it; T1 waits for other, held by T0",
+        ),
         ("too_few_at_the_barrier", "T0 waits at "),
-        ("spin_twice", "T0 waits (lock "),
+        ("spin_twice", "which it holds already"),
         ("lost_signal", "lost wake-up: T0 waits on condition variable c"),
     ] {
         suite.fails(case, "deadlock", words);

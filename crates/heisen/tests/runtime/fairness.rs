@@ -69,6 +69,10 @@ fn the_cycle_of_a_livelock() {
         "{alone:#}"
     );
     assert_eq!(steps(&alone), ["T0 trylock(m) fails"]);
+    assert!(
+        alone["message"].as_str().is_some_and(|m| m.contains("and was in the very same state at steps")),
+        "{alone:#}"
+    );
     let both = finding(&suite, "both_yield", &["--steps", "500"]);
     assert_eq!((&both["kind"], &both["cycle"]["order"]), (&"livelock".into(), &"exact".into()), "{both:#}");
     assert_eq!(steps(&both), ["T0 yield", "T1 yield"]);
@@ -86,6 +90,36 @@ fn loops_of_different_lengths() {
     let waits = steps.iter().filter(|s| *s == "T0 sem_wait(sem)").count();
     assert_eq!((posts, waits), (12, 12), "{found:#}");
     assert!(steps.contains(&"T1 yield".to_owned()), "{found:#}");
+}
+
+/// An execution that does not end within the limit of steps is a livelock only if it comes back to the same state.
+#[test]
+fn too_long_is_no_livelock() {
+    let suite = suite();
+    for case in ["many_messages", "both_count", "waits_for_an_hour", "reads_zeros", "draws_until_zero"] {
+        let json = suite.check(case, &["--bound", "0", "--executions", "1", "--steps", "2000"]);
+        assert_eq!(
+            (&json["verdict"], &json["complete"]),
+            (&"incomplete".into(), &false.into()),
+            "{case}: {json:#}"
+        );
+        let said = json["not_controlled"].to_string();
+        let words = "too long: 1 execution not explored beyond 2000 steps; raise --steps";
+        assert!(said.contains(words), "{case}: {json:#}");
+    }
+}
+
+/// Threads that take turns may keep step with each other, so that one never gets a lock. That is no livelock, as any other
+/// fair schedule ends it.
+#[test]
+fn keeping_step_is_no_livelock() {
+    // Who is where when they begin to take turns depends on the number of steps.
+    for steps in ["2000", "2001", "2002", "2003"] {
+        let json = suite().check("keeps_step", &["--bound", "0", "--steps", steps]);
+        let steps = json["steps"].as_u64().expect("a number");
+        assert_eq!((&json["findings"], &json["executions"]), (&Value::Array(vec![]), &1.into()), "{json:#}");
+        assert!(steps < 1200, "it ends soon when chance decides: {json:#}");
+    }
 }
 
 #[test]
@@ -125,6 +159,20 @@ fn loops_that_wait_for_memory() {
     let json = suite.check("counts_for_long", &["--bound", "0"]);
     assert_eq!((&json["verdict"], &json["executions"]), (&"clean".into(), &1.into()), "{json:#}");
     assert_eq!(json["not_controlled"].as_array().map(Vec::len), Some(1), "{json:#}");
+}
+
+#[test]
+fn loops_that_wait_and_compute() {
+    let suite = suite();
+    // As `reads_a_flag`.
+    suite.counts("counts_meanwhile", [2, 2, 2, 2]);
+    for case in ["tells_its_rounds", "alternates", "counts_for_another", "takes_and_gives_back"] {
+        for patch in [&[][..], &["--patch", "none"]] {
+            let json = suite.check(case, &[&["--bound", "1"], patch].concat());
+            let got = (&json["findings"].as_array().map(Vec::len), &json["diverged"]);
+            assert_eq!(got, (&Some(0), &0.into()), "{case}: {json:#}");
+        }
+    }
 }
 
 #[test]

@@ -18,3 +18,14 @@ fn rust_standard_library() {
     assert!(native.err.contains("has overflowed its stack"), "{}", native.err);
     suite.fails(BAD[3], "crash", "killed by SIGABRT: fatal runtime error: stack overflow");
 }
+
+/// A wake-up is called lost only if it was: not where threads sleep in each other's locks, nor where nobody ever wakes.
+#[test]
+fn deadlocks_of_the_standard_library() {
+    let suite = Suite::new("deadlocks.rs", &[]);
+    suite.fails("locks_crosswise", "deadlock", "asleep, with no thread left to wake them: T0 on futex ");
+    suite.fails("wake_up_before_the_wait", "deadlock", "lost wake-up: T0 is asleep (futex ");
+    suite.fails("nobody_wakes", "deadlock", "T0 is asleep (futex ");
+    let json = suite.check("nobody_wakes", &["--bound", "1"]);
+    assert!(!json["findings"][0]["message"].to_string().contains("lost"), "{json:#}");
+}

@@ -4,7 +4,7 @@
 use super::F;
 use super::stacks::give_back_of;
 use crate::sched::{self, S, me, thread};
-use crate::{report, reset, script, shim};
+use crate::{report, reset, script, shim, touch};
 use core::arch::global_asm;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -100,6 +100,10 @@ extern "C" fn fiber_exited() -> ! {
 pub fn end_if_done(status: c_int) {
     if S.active.get() && S.running.get() && shim::pid::is_own() {
         call_tls_destructors();
+        let ran = thread(me()).has_destructors.take();
+        if ran && sched::has_others() && !reset::exit_calls_functions() {
+            shim::process::exited();
+        }
         reset::exits(status);
     }
 }
@@ -118,7 +122,9 @@ fn finish_thread() -> ! {
     shim::key::run_destructors();
     shim::mutex::abandon();
     if S.live.get() == 1 {
-        // As natively: the process ends with its last thread, with status 0.
+        // As natively: the process ends with its last thread, with status 0. This is the end of a thread like any other: it cuts
+        // nobody off.
+        touch::ended(thread(me()).fs.get());
         shim::process::exit_with(0, 0);
     }
     let t = thread(me());

@@ -1,6 +1,7 @@
 //! Random numbers: splitmix64, of which the uniform random walk is nothing but the next one.
 
 use core::cell::Cell;
+use heisen_trace::hash;
 
 struct Generator {
     state: Cell<u64>,
@@ -25,10 +26,7 @@ pub fn random() -> u64 {
     let ready = G.ready.get();
     let state = G.state.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
     G.state.set(state);
-    let mut z = state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    G.ready.set(z ^ (z >> 31));
+    G.ready.set(hash::scatter(state));
     ready
 }
 

@@ -1,9 +1,10 @@
 //! The comparison of an access with those before it. The idea of epochs is FastTrack's (PLDI'09).
 
-use super::clock::Clock;
+use super::clock::Known;
+use super::dead_stack;
 use super::epoch::Epoch;
 use super::found;
-use super::order::{self, knows, settled};
+use super::order::{self, knows, knows_at_all, settled};
 use super::shadow::{Access, Granule, Node, Place, granule};
 use crate::sched::me;
 use heisen_wire::kind;
@@ -56,6 +57,11 @@ fn another(granule: &Granule, new: Epoch, write: bool, address: usize, pc: usize
     let places = granule.places();
     let (last, other) = if write { (&granule.write, &granule.read) } else { (&granule.read, &granule.write) };
     let (now, beside) = (last.get(), other.get());
+    for old in [now, beside] {
+        if old != Epoch::NONE && old.thread() != new.thread() {
+            dead_stack::check(address, old.thread(), pc);
+        }
+    }
     // One more byte of what the thread has just touched, and nobody else has.
     if now.same(new) && now.older_bytes() == 0 && (beside == Epoch::NONE || beside.thread() == new.thread()) {
         let place = if write { &places.write } else { &places.read };
@@ -136,7 +142,7 @@ pub fn general(granule: &Granule, new: Epoch, kind: u32, address: usize, pc: usi
 
 /// The same of an atomic access, with what was left there for it, if it acquires that. Plain accesses which that knows of
 /// do not race with it. Atomic ones still conflict, as it might have come before them.
-pub fn passing(granule: &Granule, new: Epoch, kind: u32, address: usize, pc: usize, left: Option<&Clock>) {
+pub fn passing(granule: &Granule, new: Epoch, kind: u32, address: usize, pc: usize, left: Option<&Known>) {
     let node = granule.make_node();
     let access = Access::new(new, kind, pc);
     compare(node, &access, address, left);
@@ -149,12 +155,17 @@ pub fn passing(granule: &Granule, new: Epoch, kind: u32, address: usize, pc: usi
     granule.simplify(node, access);
 }
 
-/// Looks for accesses of other threads that conflict.
-fn compare(node: &Node, access: &Access, address: usize, left: Option<&Clock>) {
+/// Looks for accesses of other threads that conflict. Two of which one is plain do so only if they race: if some atomic operation
+/// orders them that is no scheduling point, that operation itself conflicts, and becomes one; see the rule in `race`. A load or store of
+/// the standard library that was patched may be a plain one, too, so it is compared with atomic accesses only.
+fn compare(node: &Node, access: &Access, address: usize, left: Option<&Known>) {
     let me = me();
     let passes = |old: &Access| {
-        old.kind() & kind::ATOMIC == 0
-            && left.is_some_and(|left| left.of(old.epoch.thread()) >= old.epoch.clock())
+        old.kind() & access.kind() & kind::ATOMIC == 0
+            && ((old.kind() | access.kind()) & kind::PATCHED != 0
+                || knows_at_all(me, old.epoch)
+                || old.kind() & kind::ATOMIC == 0
+                    && left.is_some_and(|left| left.all.of(old.epoch.thread()) >= old.epoch.clock()))
     };
     for old in node.accesses() {
         let old = old.get();

@@ -1,14 +1,18 @@
 //! Atomic operations: they conflict with plain accesses, and they order threads as their memory orders say.
 //!
-//! After the standard of C++: an acquire that reads what a release has written, or what a chain of read-modify-writes has made of
-//! it, is after it. A plain store by another thread breaks the chain. Relaxed operations order nothing by themselves,
-//! but fences before and after them do.
+//! After the standard of C++20 (section "Data races"): a release sequence is a release followed by nothing but
+//! read-modify-writes, of any thread. An acquire that reads a value of the sequence is after the release that heads it. Every
+//! store ends the sequence, also one by the thread that released, which C++17 still let continue it. Relaxed operations order
+//! nothing by themselves, but fences before and after them do.
+//!
+//! The clock at a variable is the join of the clocks of all releases whose sequences its value belongs to. So a store
+//! replaces the clock, and a read-modify-write adds to it.
 
 use super::access::passing;
-use super::shadow::{Left, granule};
+use super::clock::Known;
+use super::shadow::granule;
 use super::{mode, order};
 use crate::report;
-use crate::sched::me;
 use heisen_trace::Note;
 use heisen_wire::kind;
 
@@ -43,14 +47,24 @@ pub enum Does {
 
 /// An atomic operation of so many bytes was done by the running thread.
 pub fn done(does: Does, address: usize, size: usize, order: i32, pc: usize) {
+    done_as(0, does, address, size, order, pc);
+}
+
+/// A load or store that was patched was done by the running thread.
+pub fn done_patched(does: Does, address: usize, size: usize, pc: usize) {
+    done_as(kind::PATCHED, does, address, size, SEQ_CST, pc);
+}
+
+/// As [`done`], with more bits of its kind.
+fn done_as(bits: u32, does: Does, address: usize, size: usize, order: i32, pc: usize) {
     if order < SEQ_CST {
         report::note(Note::WeakOrders);
     }
     if !super::is_on(mode::CHECK) {
         return;
     }
-    let kind = kind::ATOMIC | if does == Does::Load { 0 } else { kind::WRITE };
-    let left = &granule(address).make_node().left(address).clock;
+    let kind = bits | kind::ATOMIC | if does == Does::Load { 0 } else { kind::WRITE };
+    let left = &granule(address).make_node().left(address).known;
     let left = Some(left).filter(|_| does != Does::Store && acquires(order));
     let mut at = address;
     let end = address + size;
@@ -62,33 +76,28 @@ pub fn done(does: Does, address: usize, size: usize, order: i32, pc: usize) {
         passing(granule, order::now().with_bytes(bytes), kind, at, pc, left);
         at += inside;
     }
-    synchronise(granule(address).make_node().left(address), does, order);
+    synchronise(&granule(address).make_node().left(address).known, does, order, super::is_atomic_point(pc));
 }
 
-fn synchronise(left: &Left, does: Does, order: i32) {
-    if does != Does::Store && !left.clock.is_empty() {
+/// Orders by what is known at a variable; for the order of scheduling points, only if the operation is one.
+fn synchronise(left: &Known, does: Does, order: i32, is_point: bool) {
+    if does != Does::Store && !left.is_empty() {
         if acquires(order) {
-            order::learn(&left.clock);
+            order::learn(is_point, left);
         } else {
-            order::fence_acquire().join(&left.clock);
+            order::fence_acquire().join_by(is_point, left);
         }
     }
     match does {
-        Does::Load => {}
-        // What the thread itself has left may stay: it knows it anyway.
-        Does::Store if left.leaver.get() != me() => left.clock.clear(),
-        Does::Store | Does::Update => {}
-    }
-    if does == Does::Load {
-        return;
+        Does::Load => return,
+        Does::Store => left.clear(),
+        Does::Update => {}
     }
     if releases(order) {
-        left.clock.join(order::mine());
-        left.leaver.set(me());
+        left.join_by(is_point, order::mine());
         order::step();
-    } else if !order::fence_release().is_empty() {
-        left.clock.join(order::fence_release());
-        left.leaver.set(me());
+    } else {
+        left.join_by(is_point, order::fence_release());
     }
 }
 
@@ -101,7 +110,7 @@ pub fn fence(order: i32) {
         return;
     }
     if acquires(order) {
-        order::learn(order::fence_acquire());
+        order::learn(true, order::fence_acquire());
     }
     if releases(order) {
         order::fence_release().join(order::mine());

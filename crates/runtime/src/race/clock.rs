@@ -95,3 +95,56 @@ impl Clock {
         self.room.set(0);
     }
 }
+
+/// What is known by the two orders that count; see the rule in `race`.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Known {
+    /// By scheduling points alone: whatever this leaves open may happen in another order.
+    pub points: Clock,
+    /// By all operations: whatever this leaves open is a data race. It knows all that `points` does.
+    pub all: Clock,
+}
+
+impl Known {
+    pub const fn new() -> Known {
+        Known { points: Clock::new(), all: Clock::new() }
+    }
+
+    /// Learns all that the other one knows.
+    pub fn join(&self, other: &Known) {
+        self.points.join(&other.points);
+        self.all.join(&other.all);
+    }
+
+    /// As [`join`](Known::join), by an operation that is a scheduling point or not.
+    pub fn join_by(&self, is_point: bool, other: &Known) {
+        if is_point {
+            self.points.join(&other.points);
+        }
+        self.all.join(&other.all);
+    }
+
+    /// Whether it knows nothing.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// Sets what is known of a thread.
+    pub fn set(&self, thread: usize, to: u32) {
+        self.points.set(thread, to);
+        self.all.set(thread, to);
+    }
+
+    /// Forgets everything.
+    pub fn clear(&self) {
+        self.points.clear();
+        self.all.clear();
+    }
+
+    /// Forgets everything, and gives its memory back.
+    pub fn drop(&self) {
+        self.points.drop();
+        self.all.drop();
+    }
+}

@@ -1,22 +1,58 @@
 //! Which accesses of memory conflict, and are ordered by nothing: the race check, and the source of scheduling points at
 //! accesses.
 //!
-//! Musuvathi and Qadeer, "Iterative context bounding" (PLDI'07), sections 3.1 and 4 and appendix A: to schedule at
-//! synchronisation only is sound as long as every explored execution is free of races; where one is not, the accesses
-//! that race are made scheduling points. CHESS (OSDI'08), sections 3.5 and 4.4.1, does the same with volatile accesses, and
-//! leaves out those that other synchronisation always orders. Here plain and atomic accesses are treated alike: one is
-//! a scheduling point if, in some execution, an access from its place in the code conflicted with one of another thread
-//! and nothing ordered the two. The engine gathers these places and gives them to later executions ([`points`]).
-//!
 //! Order is happens-before, by vector clocks ([`clock`], [`order`]), over all synchronisation that the shim knows and the
 //! atomic operations with their memory orders ([`atomic`]). Accesses are remembered in [`shadow`] memory and compared in
 //! [`access`], as in FastTrack (Flanagan and Freund, PLDI'09): an epoch for the last write and one for the last read,
 //! more where that is not enough. Only one thread runs at a time, so nothing here is atomic or locked.
+//!
+//! # The rule
+//!
+//! Musuvathi and Qadeer, "Iterative context bounding" (PLDI'07), sections 3.1 and 4 and appendix A: every synchronisation operation
+//! is a scheduling point, and data accesses may be left out as long as no explored execution has a race on them. CHESS
+//! (OSDI'08), sections 3.5 and 4.4.1, leaves out volatile accesses as well, if other synchronisation always orders them. Heisen
+//! treats all accesses alike. Let P be the set of scheduling points: every intercepted call, and the places in the code
+//! whose accesses are in [`points`].
+//!
+//! 1. Whatever may block or wake a thread is a call, and so in P from the start.
+//! 2. Happens-before is made by operations in P *and by no others*: an atomic operation outside of P orders nothing. (The end of an
+//!    initialiser of `pthread_once` may order without being in P: others can only wait for it, so nothing can come just before it
+//!    that could not come after.)
+//! 3. Two accesses that conflict (same memory, different threads, one of them writes) and that this order leaves unordered put
+//!    both places into P. The search then starts over.
+//!
+//! When the search ends, every explored execution has this property: of two conflicting accesses that are not both in P, one happens
+//! before the other.
+//!
+//! # Why nothing is missed
+//!
+//! Between two operations in P a thread runs a *block*: one operation in P and accesses outside of it. The search runs blocks whole.
+//! Claim: if no explored execution fails or runs on for ever, then for every execution E of the program, with switches anywhere,
+//! some explored execution has the same conflicting accesses in the same order. By induction on the length of E = E'·e, where e
+//! is the next access of thread t, and F' is the explored execution for E', in which each thread has done the same as in E' and then
+//! finished its block.
+//!
+//! - The rest of a block that another thread u has finished in F', but not in E', consists of accesses outside of P. Suppose e
+//!   conflicts with one of them, a. What t does up to e is the same in F'·e as in E, as nothing of it depends on a; so the explored
+//!   F'·e has a and e, of which a is outside of P. By the property one happens before the other, so a happens before e.
+//!   But by rule 2 only an operation in P after a, of u, could make that order, and u has done none since. So e conflicts with nothing
+//!   of these rests, and F'·e is the execution for E, after t has finished its block, too.
+//! - If e is in P, a block of t begins with it, and the search tries every thread there. If not, e is in the block that t finished in F'.
+//!
+//! With rule 2 broken, the step "only an operation in P" fails: an atomic outside of P that happened to come first in all explored
+//! executions would order accesses that might have come in another order. For a bound on preemptions the same argument holds with the
+//! count of appendix A: F' has no more preemptions than E'.
+//!
+//! What is called a data race is unordered by *all* atomic operations, in P or not, so two clocks are kept
+//! ([`clock::Known`]). Rule 3 takes all pairs of conflicting atomics, but of pairs with a plain access only those that race: as long
+//! as each pair of conflicting atomics is in P or ordered by P, whatever orders by reading another thread's value is ordered by
+//! P anyway, so the two orders agree. Where they do not, rule 3 has found an atomic for the next round.
 
 pub mod access;
 mod arena;
 pub mod atomic;
 pub mod clock;
+pub mod dead_stack;
 pub mod epoch;
 mod found;
 pub mod order;

@@ -5,7 +5,7 @@
 //! the object. What is left there is kept with the memory of the object (see `shadow`), so that it is forgotten when the
 //! memory is used for something else. Things that have no address have one made up by [`key`].
 
-use super::clock::Clock;
+use super::clock::Known;
 use super::epoch::Epoch;
 use super::{is_on, mode, shadow};
 use crate::sched::{me, threads};
@@ -22,21 +22,21 @@ pub struct Threads {
     changes: Cell<u64>,
     /// For [`settled`]: the thread that was asked for last, at which change, and the answer.
     settled: Cell<(u32, u64, u32)>,
-    clocks: [Clock; MAX_THREADS],
+    clocks: [Known; MAX_THREADS],
     epochs: [Cell<Epoch>; MAX_THREADS],
     /// For fences: what was known at the last release fence, what acquire fences will learn.
-    fence_release: [Clock; MAX_THREADS],
-    fence_acquire: [Clock; MAX_THREADS],
+    fence_release: [Known; MAX_THREADS],
+    fence_acquire: [Known; MAX_THREADS],
 }
 
 // SAFETY: as for `sched::S`.
 unsafe impl Sync for Threads {}
 
 pub static T: Threads = Threads {
-    clocks: [const { Clock::new() }; MAX_THREADS],
+    clocks: [const { Known::new() }; MAX_THREADS],
     epochs: [const { Cell::new(Epoch::NONE) }; MAX_THREADS],
-    fence_release: [const { Clock::new() }; MAX_THREADS],
-    fence_acquire: [const { Clock::new() }; MAX_THREADS],
+    fence_release: [const { Known::new() }; MAX_THREADS],
+    fence_acquire: [const { Known::new() }; MAX_THREADS],
     now: Cell::new(Epoch::NONE),
     changes: Cell::new(1),
     settled: Cell::new((0, 0, 0)),
@@ -57,10 +57,15 @@ pub fn switched(to: usize) {
     T.now.set(T.epochs[to].get());
 }
 
-/// Whether what happened at an epoch is known to the thread.
+/// Whether scheduling points order what happened at an epoch before what the thread does now.
 #[inline(always)]
 pub fn knows(thread: usize, epoch: Epoch) -> bool {
-    T.clocks[thread].of(epoch.thread()) >= epoch.clock()
+    T.clocks[thread].points.of(epoch.thread()) >= epoch.clock()
+}
+
+/// Whether anything does.
+pub fn knows_at_all(thread: usize, epoch: Epoch) -> bool {
+    T.clocks[thread].all.of(epoch.thread()) >= epoch.clock()
 }
 
 fn changed() {
@@ -75,7 +80,7 @@ pub fn settled(epoch: Epoch) -> bool {
         answer
     } else {
         let live = threads().filter(|(_, t)| !t.ended.get());
-        let least = live.map(|(number, _)| T.clocks[number].of(thread)).min().unwrap_or(u32::MAX);
+        let least = live.map(|(number, _)| T.clocks[number].points.of(thread)).min().unwrap_or(u32::MAX);
         T.settled.set((thread as u32, T.changes.get(), least));
         least
     };
@@ -84,7 +89,7 @@ pub fn settled(epoch: Epoch) -> bool {
 
 /// The thread's next accesses are later than those it had.
 fn advance(thread: usize) {
-    let clock = T.clocks[thread].of(thread) + 1;
+    let clock = T.clocks[thread].points.of(thread) + 1;
     T.clocks[thread].set(thread, clock);
     T.epochs[thread].set(Epoch::new(clock, thread));
     switched(me());
@@ -150,19 +155,6 @@ pub fn acquire_for(thread: usize, object: usize) {
     }
 }
 
-/// The running thread knows from now on all that the thread has done that was the last to [let others pass](release) an
-/// object, even what it did after that.
-pub fn learn_from_last(object: usize) {
-    if is_on(mode::CHECK)
-        && let Some(thread) = shadow::last_at(object)
-        && thread != me()
-    {
-        learn_from(thread);
-        // What it does next is not known any more.
-        advance(thread);
-    }
-}
-
 /// The running thread lets others pass an object: it leaves there what it knows.
 #[inline]
 pub fn release(object: usize) {
@@ -174,18 +166,18 @@ pub fn release(object: usize) {
 #[cold]
 fn leave(object: usize) {
     let thread = me();
-    shadow::leave_at(object, thread).join(&T.clocks[thread]);
+    shadow::leave_at(object).join(&T.clocks[thread]);
     advance(thread);
 }
 
 /// What the running thread knows.
-pub fn mine() -> &'static Clock {
+pub fn mine() -> &'static Known {
     &T.clocks[me()]
 }
 
-/// The running thread learns what a clock knows.
-pub fn learn(clock: &Clock) {
-    T.clocks[me()].join(clock);
+/// The running thread learns what is known elsewhere, by an operation that is a scheduling point or not.
+pub fn learn(is_point: bool, known: &Known) {
+    T.clocks[me()].join_by(is_point, known);
     changed();
 }
 
@@ -195,12 +187,12 @@ pub fn step() {
 }
 
 /// What the running thread knew at its last release fence.
-pub fn fence_release() -> &'static Clock {
+pub fn fence_release() -> &'static Known {
     &T.fence_release[me()]
 }
 
 /// What its next acquire fence will learn.
-pub fn fence_acquire() -> &'static Clock {
+pub fn fence_acquire() -> &'static Known {
     &T.fence_acquire[me()]
 }
 
@@ -213,6 +205,8 @@ pub fn key(space: usize, number: usize) -> usize {
 
 /// Spaces of [`key`].
 pub mod space {
+    /// Arrivals at barriers, by a hash.
+    pub const ARRIVALS: usize = 0;
     /// Pipes and the like, by their file's number.
     pub const FILE: usize = 1;
     /// All other descriptors, and what else the kernel keeps.

@@ -7,7 +7,7 @@
 //! from 0x7fff... downwards, an image at a fixed low address, `heap`'s own at 0x6010..., and `order::key`).
 
 use super::arena;
-use super::clock::Clock;
+use super::clock::Known;
 use super::epoch::{Epoch, NODE};
 use crate::{report, reset, sys};
 use core::cell::Cell;
@@ -107,9 +107,10 @@ impl Access {
     /// Whether whatever conflicts with the other, which came before, conflicts with this one, too, as far as they touch
     /// the same bytes.
     pub fn covers(&self, other: &Access) -> bool {
-        const WRITE: u32 = heisen_wire::kind::WRITE;
-        const ATOMIC: u32 = heisen_wire::kind::ATOMIC;
-        (self.kind() | !other.kind()) & WRITE != 0 && (!self.kind() | other.kind()) & ATOMIC != 0
+        use heisen_wire::kind::{ATOMIC, PATCHED, WRITE};
+        // What is atomic or patched conflicts with less.
+        let less = !self.kind() | other.kind();
+        (self.kind() | !other.kind()) & WRITE != 0 && less & ATOMIC != 0 && less & PATCHED != 0
     }
 
     /// Whether place and kind are the same.
@@ -122,9 +123,7 @@ impl Access {
 #[derive(Debug)]
 #[repr(C)]
 pub struct Left {
-    pub clock: Clock,
-    /// The thread that left it last.
-    pub leaver: Cell<usize>,
+    pub known: Known,
     /// Which of the 8 bytes the variable begins with.
     byte: Cell<usize>,
     /// The address of what was left at another variable in the same 8 bytes, or 0.
@@ -223,18 +222,18 @@ impl Node {
 
     /// Whether nothing but accesses is remembered, and not all of them are.
     fn is_plain(&self) -> bool {
-        !self.exact.get() && self.all_left().all(|left| left.clock.is_empty())
+        !self.exact.get() && self.all_left().all(|left| left.known.is_empty())
     }
 
     fn drop(&self) {
         if self.at.get() != 0 {
             arena::give(self.at.get(), self.room.get() as usize * size_of::<Access>());
         }
-        self.first.clock.drop();
+        self.first.known.drop();
         let mut next = self.first.next();
         while let Some(left) = next {
             next = left.next();
-            left.clock.drop();
+            left.known.drop();
             arena::give(core::ptr::from_ref(left) as usize, size_of::<Left>());
         }
         arena::give(core::ptr::from_ref(self) as usize, size_of::<Node>());
@@ -332,7 +331,7 @@ impl Granule {
         if let Some(node) = self.node() {
             if node.known.get() {
                 node.count.set(0);
-                node.all_left().for_each(|left| left.clock.clear());
+                node.all_left().for_each(|left| left.known.clear());
                 self.read.set(Epoch::NONE);
                 return;
             }
@@ -366,20 +365,13 @@ impl Granule {
 }
 
 /// What was left at an object, if anything.
-pub fn left_at(object: usize) -> Option<&'static Clock> {
-    granule(object).node().map(|node| &node.left(object).clock)
+pub fn left_at(object: usize) -> Option<&'static Known> {
+    granule(object).node().map(|node| &node.left(object).known)
 }
 
 /// Where a thread leaves something at an object.
-pub fn leave_at(object: usize, thread: usize) -> &'static Clock {
-    let left = granule(object).make_node().left(object);
-    left.leaver.set(thread);
-    &left.clock
-}
-
-/// The thread that left something at an object last.
-pub fn last_at(object: usize) -> Option<usize> {
-    granule(object).node().map(|node| node.left(object).leaver.get())
+pub fn leave_at(object: usize) -> &'static Known {
+    &granule(object).make_node().left(object).known
 }
 
 /// A place is known to be raced for: every access of it is remembered.

@@ -4,9 +4,10 @@
 //! enabled until time comes near it, or nobody else can go on. Timers are threads that have nothing but a deadline.
 
 use super::wait::settle;
-use super::{Gives, S, count_candidates, disable, enable, me, reschedule, thread, threads};
+use super::{Gives, S, count_candidates, disable, enable, me, reschedule, thread, threads, words};
+use crate::shim::timer;
 use crate::{clock, fair, report, touch};
-use heisen_trace::Op;
+use heisen_trace::{Note, Op};
 
 pub(super) fn set_deadline(number: usize, deadline: u64) {
     thread(number).deadline.set(deadline);
@@ -17,6 +18,17 @@ pub(super) fn set_deadline(number: usize, deadline: u64) {
 pub(super) fn is_near(deadline: u64) -> bool {
     // One that may end spuriously has no deadline, and is near at all times.
     deadline == u64::MAX || deadline <= clock::now().saturating_add(S.horizon.get())
+}
+
+/// Notes that a wait with a far deadline is not explored as one that times out, if somebody else can go on. In real time, deadlines
+/// come when they come; and that a watchdog fires early is never explored.
+#[cold]
+pub(super) fn note_far() {
+    let others_run = || (0..words()).any(|word| S.enabled.word(word) != 0);
+    let waits = || threads().any(|(number, _)| S.far.has(number) && !timer::is_watchdog(number));
+    if S.fars.get() != 0 && !clock::is_real() && others_run() && waits() {
+        report::note(Note::FarTimeout);
+    }
 }
 
 #[inline]
@@ -56,6 +68,7 @@ pub(super) fn let_time_pass() {
         if S.fars.get() != 0 {
             touch::idles();
             approach(next_deadline().saturating_add(S.horizon.get()));
+            note_far();
         }
         return;
     }

@@ -140,12 +140,28 @@ pub fn ticket() -> u64 {
 /// Takes a thread off the queue it waits in. It can go on at once, or, with `then_needs` not 0, as soon as that object
 /// is free, which it is or not now.
 pub fn take_off(number: usize, op: Op, then_needs: usize, free: bool) {
-    let t = thread(number);
-    if t.queue.replace(0) == t.parked.get() {
-        // It runs a handler, and will see that it was taken off when that is done.
-        return;
+    if leaves_queue(number) {
+        touch::enables(number);
+        goes_on(number, op, then_needs, free);
     }
-    touch::enables(number);
+}
+
+/// Takes a thread off the queue of a barrier, since all have arrived.
+pub fn take_off_met(number: usize, op: Op) {
+    if leaves_queue(number) {
+        touch::lets_pass(number);
+        goes_on(number, op, 0, true);
+    }
+}
+
+/// Takes a thread off its queue; false if it runs a handler, and will see that it was taken off when that is done.
+fn leaves_queue(number: usize) -> bool {
+    let t = thread(number);
+    t.queue.replace(0) != t.parked.get()
+}
+
+fn goes_on(number: usize, op: Op, then_needs: usize, free: bool) {
+    let t = thread(number);
     t.op.set(op as u8);
     t.deadline.set(u64::MAX);
     not_far(number);

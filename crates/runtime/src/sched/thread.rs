@@ -44,6 +44,8 @@ pub struct Thread {
     pub begun: Cell<bool>,
     pub ended: Cell<bool>,
     pub detached: Cell<bool>,
+    /// Whether destructors of thread-local objects were registered for its end.
+    pub has_destructors: Cell<bool>,
     /// Someone has joined it, or is about to.
     pub joined: Cell<bool>,
 
@@ -108,11 +110,16 @@ pub struct Thread {
     pub quiet: Cell<u32>,
     /// For `scope`: how many regions without preemption it is in.
     pub no_preempt: Cell<u32>,
+    /// For `section`: how many atomic sections it is in.
+    pub sections: Cell<u32>,
     /// For `policy`.
     pub mark: policy::Mark,
 }
 
 impl Thread {
+    /// The offset of what it is about to do, for a debugger.
+    pub const OP: usize = core::mem::offset_of!(Thread, op);
+
     pub(super) const fn new() -> Thread {
         Thread {
             sp: Cell::new(0),
@@ -131,6 +138,7 @@ impl Thread {
             begun: Cell::new(false),
             ended: Cell::new(false),
             detached: Cell::new(false),
+            has_destructors: Cell::new(false),
             joined: Cell::new(false),
             queue: Cell::new(0),
             ticket: Cell::new(0),
@@ -168,6 +176,7 @@ impl Thread {
             failures: Cell::new(0),
             quiet: Cell::new(0),
             no_preempt: Cell::new(0),
+            sections: Cell::new(0),
             mark: policy::Mark::new(),
         }
     }

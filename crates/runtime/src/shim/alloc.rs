@@ -14,6 +14,7 @@ use crate::{choose, heap, report, sys};
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use heisen_trace::{Fault, Op};
+use heisen_wire::misuse;
 
 /// Set while a real function is looked up.
 static LOOKING: AtomicBool = AtomicBool::new(false);
@@ -62,6 +63,14 @@ fn no_memory() -> usize {
     0
 }
 
+/// Tells of a size that no block can have; a negative number has become one.
+fn asked(bytes: usize, pc: usize) -> usize {
+    if bytes > isize::MAX as usize {
+        report::misused(misuse::ALLOCATION_SIZE, 0, pc);
+    }
+    bytes
+}
+
 /// What the heap gave: an address or, for want of memory, 0.
 fn given(address: usize) -> usize {
     if address == 0 { no_memory() } else { address }
@@ -69,8 +78,11 @@ fn given(address: usize) -> usize {
 
 /// What `memalign` and its like return. The alignment is rounded up to a power of two, as glibc does.
 fn aligned(alignment: usize, bytes: usize, pc: usize) -> usize {
+    if !alignment.is_power_of_two() {
+        report::misused(misuse::ALIGNMENT, 0, pc);
+    }
     match alignment.checked_next_power_of_two() {
-        Some(alignment) => given(heap::allocate(bytes, alignment, pc)),
+        Some(alignment) => given(heap::allocate(asked(bytes, pc), alignment, pc)),
         None => {
             glibc::set_errno(sys::EINVAL);
             0
@@ -92,12 +104,14 @@ fn real_malloc(bytes: usize) -> usize {
 /// What `realloc` returns for a block that may be the heap's; none if it is glibc's.
 fn resized(block: usize, bytes: usize, pc: usize) -> Option<usize> {
     match (block, bytes) {
-        (0, _) => heap::serves().then(|| given(heap::allocate(bytes, 1, pc))),
+        (0, _) => heap::serves().then(|| given(heap::allocate(asked(bytes, pc), 1, pc))),
         (block, 0) if heap::contains(block) => {
             heap::free(block, pc);
             Some(0)
         }
-        (block, _) if heap::contains(block) => Some(given(heap::reallocate(block, bytes, pc, real_malloc))),
+        (block, _) if heap::contains(block) => {
+            Some(given(heap::reallocate(block, asked(bytes, pc), pc, real_malloc)))
+        }
         (block, _) => {
             heap::foreign(block, pc);
             race::is_on(race::mode::CHECK).then(|| regrown(block, bytes))
@@ -233,9 +247,10 @@ macro_rules! thin {
 }
 
 thin! {
-    /// With `--faults`: whether it returns `NULL` with `ENOMEM` is a decision while the budget lasts. No scheduling point.
+    /// With `--faults`: whether it returns `NULL` with `ENOMEM` is a decision while the budget lasts. No scheduling point. In
+    /// an instrumented program, a size beyond `PTRDIFF_MAX` is a misuse.
     fn malloc, MALLOC = malloc_slow(bytes: usize) -> usize, bytes => no_memory(),
-        |pc| heap::serves().then(|| given(heap::allocate(bytes, 1, pc))), __libc_malloc(bytes),
+        |pc| heap::serves().then(|| given(heap::allocate(asked(bytes, pc), 1, pc))), __libc_malloc(bytes),
         |block| begins(block, bytes);
 
     /// With `--faults`: whether it returns `NULL` with `ENOMEM` is a decision while the budget lasts. No scheduling point.
@@ -263,7 +278,8 @@ thin! {
     /// No scheduling point. In an instrumented program, a block that was freed before or is none is a finding.
     fn free, FREE = free_slow(block: usize) -> (), 0 => (), |pc| freed(block, pc), __libc_free(block);
 
-    /// With `--faults`: whether it returns `NULL` with `ENOMEM` is a decision while the budget lasts. No scheduling point.
+    /// With `--faults`: whether it returns `NULL` with `ENOMEM` is a decision while the budget lasts. No scheduling point. In
+    /// an instrumented program, an alignment that is not a power of two is a misuse.
     fn aligned_alloc, ALIGNED_ALLOC = aligned_alloc_slow(alignment: usize, bytes: usize) -> usize,
         bytes => no_memory(), |pc| heap::serves().then(|| aligned(alignment, bytes, pc)),
         __libc_memalign(alignment, bytes), |block| begins(block, bytes);
@@ -293,7 +309,7 @@ thin! {
             if !alignment.is_power_of_two() || alignment < size_of::<usize>() {
                 return sys::EINVAL;
             }
-            match heap::allocate(bytes, alignment, pc) {
+            match heap::allocate(asked(bytes, pc), alignment, pc) {
                 0 => sys::ENOMEM,
                 address => {
                     // SAFETY: the program passes room for a pointer.

@@ -4,7 +4,7 @@
 use super::caller;
 use super::process::assertion_failed;
 use crate::sched::{self, S, me, thread};
-use crate::{free, report, scope, script, touch, zygote};
+use crate::{free, report, scope, script, section, touch, zygote};
 use core::ffi::{c_char, c_int, c_ulong};
 use heisen_trace::{Note, Op};
 use heisen_wire::misuse;
@@ -77,6 +77,41 @@ pub extern "C" fn heisen_no_preempt_end() {
     let pc = caller!();
     if S.active.get() && !scope::leave(thread(me())) {
         report::misused(misuse::NO_PREEMPT_END, 0, pc);
+    }
+}
+
+/// Until the `heisen_atomic_end` that belongs to it all that the calling thread does is one step. They nest. A scheduling point
+/// before it; a thread that has to wait, or yields, leaves the section there.
+#[unsafe(no_mangle)]
+pub extern "C" fn heisen_atomic_begin() {
+    if S.active.get() {
+        section::begin(caller!());
+    }
+}
+
+/// Ends what `heisen_atomic_begin` began; a misuse if nothing was. No scheduling point itself.
+#[unsafe(no_mangle)]
+pub extern "C" fn heisen_atomic_end() {
+    let pc = caller!();
+    if S.active.get() && !section::end() {
+        report::misused(misuse::ATOMIC_END, 0, pc);
+    }
+}
+
+/// As `heisen_atomic_begin`.
+#[unsafe(no_mangle)]
+pub extern "C" fn __VERIFIER_atomic_begin() {
+    if S.active.get() {
+        section::begin(caller!());
+    }
+}
+
+/// As `heisen_atomic_end`.
+#[unsafe(no_mangle)]
+pub extern "C" fn __VERIFIER_atomic_end() {
+    let pc = caller!();
+    if S.active.get() && !section::end() {
+        report::misused(misuse::ATOMIC_END, 0, pc);
     }
 }
 

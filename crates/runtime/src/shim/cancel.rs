@@ -10,7 +10,7 @@ use crate::fibers;
 use crate::glibc::real;
 use crate::race::order::{self, space};
 use crate::sched::{self, me, thread};
-use crate::{report, sys};
+use crate::{report, sys, touch};
 use core::ffi::c_int;
 use heisen_trace::{Note, Op};
 
@@ -33,6 +33,7 @@ const PTHREAD_CANCEL_ASYNCHRONOUS: c_int = 1;
 /// Whether the running thread is to end here.
 #[inline]
 pub fn due() -> bool {
+    touch::read(order::key(space::CANCEL, me()));
     thread(me()).cancel.get() & (DISABLED | PENDING | EXITING) == PENDING
 }
 
@@ -51,6 +52,8 @@ pub fn wait<R>(wait: impl FnOnce() -> R) -> R {
     let flags = &thread(me()).cancel;
     flags.set(flags.get() & !WOKEN | WAITING);
     let result = wait();
+    // A request would have ended the wait, if it had come before this.
+    touch::read(order::key(space::CANCEL, me()));
     flags.set(flags.get() & !WAITING);
     result
 }
@@ -112,6 +115,7 @@ shims! {
             return 0;
         }
         t.cancel.set(flags | PENDING);
+        touch::write(order::key(space::CANCEL, number));
         order::release(order::key(space::CANCEL, number));
         if flags & (DISABLED | WAITING) == WAITING {
             wake(number);

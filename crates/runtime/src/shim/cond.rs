@@ -3,7 +3,7 @@
 //! is a decision, as POSIX leaves it open; so is, where the user asks for it, whether a wait may end without one.
 
 use super::mutex::Mutex;
-use super::{cancel, shims};
+use super::{cancel, destroyed, shims};
 use crate::choose;
 use crate::clock::{self, Timespec};
 use crate::sched::{self, Left};
@@ -17,6 +17,8 @@ const FLAGS: usize = 36;
 const SHARED: u32 = 1;
 const MONOTONIC: u32 = 2;
 const CLOCK_MONOTONIC: c_int = 1;
+/// Where the mark of one that is destroyed is: `__g_size`.
+const MARK: usize = 24;
 
 fn flags(cond: usize) -> u32 {
     // SAFETY: the program passes a condition variable.
@@ -29,6 +31,7 @@ pub fn wait(cond: usize, mutex: usize, op: Op, pc: usize, deadline: u64) -> c_in
     }
     let m = Mutex::at(mutex);
     sched::point(op, cond, pc);
+    destroyed::check(cond, MARK, pc);
     cancel::point();
     let error = m.check_held(pc);
     if error != 0 {
@@ -76,6 +79,7 @@ pub fn comes_back_to(mutex: usize) -> bool {
 
 pub fn signal(cond: usize, pc: usize) {
     sched::point(Op::CondSignal, cond, pc);
+    destroyed::check(cond, MARK, pc);
     if sched::waiters(cond, sched::ANY) > 0 {
         wake(choose::choose_waiter(cond, sched::ANY));
     }
@@ -83,6 +87,7 @@ pub fn signal(cond: usize, pc: usize) {
 
 pub fn broadcast(cond: usize, pc: usize) {
     sched::point(Op::CondBroadcast, cond, pc);
+    destroyed::check(cond, MARK, pc);
     for (number, t) in sched::threads() {
         if t.queue.get() == cond {
             wake(number);
@@ -94,7 +99,9 @@ pub fn destroy(cond: usize, pc: usize) {
     touch::destroys(cond);
     if sched::awaited(cond) {
         report::misused(misuse::DESTROY_WAITED, cond, pc);
+        return;
     }
+    destroyed::destroy(cond, MARK, pc);
 }
 
 shims! {
@@ -127,7 +134,8 @@ shims! {
         0
     }
 
-    /// No scheduling point. To destroy a condition variable on which a thread waits is a misuse.
+    /// No scheduling point. To destroy a condition variable on which a thread waits is a misuse, and so is any use of one
+    /// that was destroyed.
     fn pthread_cond_destroy(cond: usize) -> c_int = pc {
         destroy(cond, pc);
         0

@@ -13,21 +13,26 @@ pub mod cancel;
 pub mod choice;
 pub mod cond;
 pub mod cpu;
+mod destroyed;
 pub mod fork;
 pub mod futex;
+pub mod ignored;
 pub mod io;
 pub mod kernel;
 pub mod key;
 pub mod loader;
+pub mod machine;
 pub mod mapping;
 pub mod memory;
 pub mod mutex;
 pub mod once;
+pub mod others;
 pub mod pid;
 pub mod process;
 pub mod random;
 pub mod rwlock;
 pub mod sem;
+pub mod settime;
 pub mod signal;
 pub mod spin;
 pub mod stdio;
@@ -84,8 +89,8 @@ macro_rules! first {
 }
 pub(crate) use first;
 
-/// Exports functions that first call `before(first argument, second argument, return address)` and then jump to the
-/// address it returns, with everything as the caller left it. For functions with any number of arguments, and for those
+/// Exports functions that first call `before(first argument, second argument, return address, arguments)` and then jump to the
+/// address it returns, with everything as the caller left it, but for what `before` has changed among the [`Arguments`]. For functions with any number of arguments, and for those
 /// that exceptions pass through, which must not find a frame of ours on their way.
 macro_rules! detours {
     ($($(#[$doc:meta])* fn $name:ident = $before:path;)*) => {$(
@@ -101,6 +106,7 @@ macro_rules! detours {
                 "push rdi", "push rsi", "push rdx", "push rcx", "push r8", "push r9", "push rax",
                 ".cfi_adjust_cfa_offset 56",
                 "mov rdx, [rsp + 56]",
+                "mov rcx, rsp",
                 "call {before}",
                 "mov r11, rax",
                 "pop rax", "pop r9", "pop r8", "pop rcx", "pop rdx", "pop rsi", "pop rdi",
@@ -113,3 +119,17 @@ macro_rules! detours {
     )*};
 }
 pub(crate) use detours;
+
+/// The registers that pass arguments, as [`detours`] puts them aside.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Arguments {
+    rax: usize,
+    r9: usize,
+    r8: usize,
+    rcx: usize,
+    rdx: usize,
+    /// The second argument.
+    pub rsi: usize,
+    rdi: usize,
+}

@@ -39,6 +39,9 @@ const PROTECT: i32 = 64;
 const PRIORITY: i32 = 32 | PROTECT;
 const SHARED: i32 = 128;
 
+/// The kind that glibc gives to a mutex that is destroyed.
+const DESTROYED: i32 = -1;
+
 /// The bits of the lock word that are not 0 while it is held.
 const HELD: i32 = 0x7ffff;
 /// Above them, the priority ceiling of a priority-protecting mutex.
@@ -179,20 +182,39 @@ impl Mutex {
         }
     }
 
-    fn notes(&self) {
-        let kind = self.kind.get();
-        if kind & (PRIORITY | SHARED) != 0 {
-            for (bits, note) in [(PRIORITY, Note::PriorityMutex), (SHARED, Note::ProcessShared)] {
-                if kind & bits != 0 {
-                    report::note(note);
-                }
+    /// Whether it can be used: a mutex that was destroyed cannot, and is told. Notes what else is special about it.
+    #[inline(always)]
+    fn usable(&self, pc: usize) -> bool {
+        self.kind.get() & (PRIORITY | SHARED) == 0 || self.notes(pc)
+    }
+
+    #[cold]
+    fn notes(&self, pc: usize) -> bool {
+        if self.destroyed(pc) {
+            return false;
+        }
+        for (bits, note) in [(PRIORITY, Note::PriorityMutex), (SHARED, Note::ProcessShared)] {
+            if self.kind.get() & bits != 0 {
+                report::note(note);
             }
         }
+        true
+    }
+
+    /// Whether it was destroyed; then it is misused.
+    fn destroyed(&self, pc: usize) -> bool {
+        let destroyed = self.kind.get() == DESTROYED;
+        if destroyed {
+            report::misused(misuse::USE_DESTROYED, self.address(), pc);
+        }
+        destroyed
     }
 
     #[inline(always)]
     fn lock(&self, op: Op, pc: usize, deadline: u64) -> c_int {
-        self.notes();
+        if !self.usable(pc) {
+            return sys::EINVAL;
+        }
         if let Some(result) = self.lock_again() {
             return result;
         }
@@ -236,6 +258,9 @@ impl Mutex {
     pub fn unlock(&self, pc: usize) -> c_int {
         let kind = self.kind.get() & KIND_MASK;
         if !self.mine() {
+            if self.destroyed(pc) {
+                return sys::EINVAL;
+            }
             if kind == RECURSIVE || kind == ERROR_CHECKING || self.robust() {
                 return sys::EPERM;
             }
@@ -259,6 +284,9 @@ impl Mutex {
     pub fn check_held(&self, pc: usize) -> c_int {
         if self.mine() {
             return 0;
+        }
+        if self.destroyed(pc) {
+            return sys::EINVAL;
         }
         match self.kind.get() & KIND_MASK {
             RECURSIVE | ERROR_CHECKING => sys::EPERM,
@@ -327,13 +355,16 @@ pub fn timed_lock(mutex: usize, clock: c_int, until: *const Timespec, pc: usize)
 
 pub fn try_lock(mutex: usize, pc: usize) -> c_int {
     let m = Mutex::at(mutex);
-    m.notes();
     if (m.recursive() || m.robust())
         && let Some(result) = m.lock_again()
     {
         return result;
     }
     spin::attempt(Op::TryLock, mutex, pc);
+    if !m.usable(pc) {
+        return sys::EINVAL;
+    }
+    touch::tried(Op::TryLock, mutex, pc, m.free());
     if !m.free() || choose::fault(Fault::TryLock) {
         spin::failed();
         return sys::EBUSY;
@@ -354,6 +385,7 @@ pub fn unlock(mutex: usize, pc: usize) -> c_int {
 pub fn destroy(mutex: usize, pc: usize) -> c_int {
     touch::destroys(mutex);
     let m = Mutex::at(mutex);
+    m.destroyed(pc);
     if !m.free() {
         report::misused(misuse::DESTROY_HELD, mutex, pc);
         return sys::EBUSY;
@@ -389,8 +421,11 @@ shims! {
     /// than the owner: `EPERM` from recursive and error-checking mutexes, a misuse otherwise.
     fn pthread_mutex_unlock(mutex: usize) -> c_int = pc { unlock(mutex, pc) }
 
-    /// No scheduling point.
+    /// No scheduling point. To initialise a mutex that a thread waits for is a misuse.
     fn pthread_mutex_init(mutex: usize, attributes: usize) -> c_int = pc {
+        if sched::awaited(mutex) {
+            report::misused(misuse::INIT_WAITED, mutex, pc);
+        }
         let result = real!(pthread_mutex_init, fn(mutex => usize, attributes => usize) -> c_int);
         if result == 0 && Mutex::at(mutex).robust() {
             Mutex::at(mutex).forget_shared(attributes);
@@ -398,7 +433,8 @@ shims! {
         result
     }
 
-    /// No scheduling point. A mutex that is held or waited for gives `EBUSY` and is a misuse.
+    /// No scheduling point. A mutex that is held or waited for gives `EBUSY` and is a misuse, and so is any use of one that
+    /// was destroyed.
     fn pthread_mutex_destroy(mutex: usize) -> c_int = pc { destroy(mutex, pc) }
 
     /// Makes a robust mutex usable again whose owner has ended; no scheduling point, as the caller holds it.
@@ -417,7 +453,9 @@ shims! {
         if m.kind.get() & PROTECT == 0 || !CEILINGS.contains(&ceiling) {
             return sys::EINVAL;
         }
-        m.notes();
+        if !m.usable(pc) {
+            return sys::EINVAL;
+        }
         let held = m.mine() && m.kind.get() & KIND_MASK != 0;
         if held && m.kind.get() & KIND_MASK == ERROR_CHECKING {
             return sys::EDEADLK;

@@ -2,12 +2,17 @@
 //! exception passes through it; here a thread only waits until nobody is in the middle of it. Nobody tells us when
 //! that is over (an exception leaves the real function without passing this code), so the scheduler looks again at
 //! each step while anyone is about to call it.
+//!
+//! For the race check the end of the initialiser counts, not of what its thread does afterwards: the real function is given
+//! [`heisen_once_initialiser`] in its place, which calls it and then releases the control word.
 
-use super::detours;
+use super::{Arguments, detours};
 use crate::glibc::Real;
-use crate::race::order;
+use crate::race::atomic::{self, Does, memory_order::SEQ_CST};
+use crate::race::{self, order};
 use crate::sched::{self, S};
 use crate::touch;
+use core::arch::global_asm;
 use core::cell::Cell;
 use heisen_trace::Op;
 
@@ -32,44 +37,119 @@ detours! {
     /// The C11 form of `pthread_once`.
     fn call_once = before_c11;
 
-    /// A static variable of C++ is initialised; to the race check, whoever sees that knows what was done before. No
-    /// scheduling point: threads that wait for it do so by a futex.
+    /// A static variable of C++ is about to be initialised, or was so a moment ago: a read of its guard, for the race check. Threads
+    /// that wait for another one's initialisation do so by a futex.
+    fn __cxa_guard_acquire = before_guard_acquire;
+
+    /// A static variable of C++ is initialised: a write of its guard, and a scheduling point if that conflicts with another
+    /// thread's look at the guard.
     fn __cxa_guard_release = before_guard_release;
 }
 
 static REAL_GUARD: Real = Real::new(c"__cxa_guard_release");
+static REAL_GUARD_ACQUIRE: Real = Real::new(c"__cxa_guard_acquire");
 
-extern "C" fn before_guard_release(guard: usize) -> usize {
-    order::release(guard);
+/// The byte of a guard that says that the variable is there: the first one, in the C++ ABI.
+const GUARD_BYTES: usize = 1;
+
+extern "C" fn before_guard_acquire(guard: usize, _: usize, pc: usize) -> usize {
+    if S.active.get() && S.running.get() {
+        atomic::done(Does::Load, guard, GUARD_BYTES, SEQ_CST, pc);
+    }
+    REAL_GUARD_ACQUIRE.address()
+}
+
+extern "C" fn before_guard_release(guard: usize, _: usize, pc: usize) -> usize {
+    if S.active.get() && S.running.get() {
+        if race::is_atomic_point(pc) {
+            sched::point(Op::AtomicStore, guard, pc);
+            touch::memory(guard, GUARD_BYTES, true);
+        }
+        atomic::done(Does::Store, guard, GUARD_BYTES, SEQ_CST, pc);
+    }
     REAL_GUARD.address()
 }
 
 /// Waits for its turn; the address of the real function.
-extern "C" fn before(control: usize, _initialiser: usize, pc: usize) -> usize {
-    wait(control, pc);
+extern "C" fn before(control: usize, _initialiser: usize, pc: usize, arguments: &mut Arguments) -> usize {
+    wait(control, pc, arguments);
     REAL.address()
 }
 
-extern "C" fn before_c11(flag: usize, _initialiser: usize, pc: usize) -> usize {
-    wait(flag, pc);
+extern "C" fn before_c11(flag: usize, _initialiser: usize, pc: usize, arguments: &mut Arguments) -> usize {
+    wait(flag, pc, arguments);
     REAL_C11.address()
 }
 
-fn wait(control: usize, pc: usize) {
+fn wait(control: usize, pc: usize, arguments: &mut Arguments) {
     if S.active.get() {
         sched::add_errand();
         sched::wait_for(Op::Once, control, pc, || !in_progress(control), u64::MAX);
         sched::remove_errand();
-        // Its end is not seen, so those that come later are taken to know all that the thread has done which ran it.
+        order::acquire(control);
         // SAFETY: the program passes a `pthread_once_t`.
-        if unsafe { *(control as *const i32) & DONE != 0 } {
-            order::learn_from_last(control);
-        } else {
-            order::release(control);
+        if unsafe { *(control as *const i32) & DONE == 0 } {
             begins(control);
+            let initialiser =
+                core::mem::replace(&mut arguments.rsi, heisen_once_initialiser as *const () as usize);
+            CALLED.0.set(Called { initialiser, control });
         }
     }
 }
+
+/// The initialiser that the real function is about to call, and for which control word. The real function calls it without a
+/// scheduling point in between, so there is one at a time.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Called {
+    initialiser: usize,
+    control: usize,
+}
+
+struct Calls(Cell<Called>);
+
+// SAFETY: as for `sched::S`.
+unsafe impl Sync for Calls {}
+
+static CALLED: Calls = Calls(Cell::new(Called { initialiser: 0, control: 0 }));
+
+extern "C" fn called() -> Called {
+    CALLED.0.get()
+}
+
+/// The initialiser has come to its end: whoever finds it done knows what it did.
+extern "C" fn initialised(control: usize) {
+    order::release(control);
+}
+
+unsafe extern "C" {
+    fn heisen_once_initialiser();
+}
+
+global_asm!(
+    // Calls the initialiser of the program, then `initialised`. An exception passes through: there is nothing to clean up.
+    ".hidden heisen_once_initialiser",
+    ".globl heisen_once_initialiser",
+    ".type heisen_once_initialiser, @function",
+    "heisen_once_initialiser:",
+    ".cfi_startproc",
+    "push rbx",
+    ".cfi_adjust_cfa_offset 8",
+    ".cfi_offset rbx, -16",
+    "call {called}",
+    "mov rbx, rdx",
+    "call rax",
+    "mov rdi, rbx",
+    "call {initialised}",
+    "pop rbx",
+    ".cfi_adjust_cfa_offset -8",
+    ".cfi_restore rbx",
+    "ret",
+    ".cfi_endproc",
+    ".size heisen_once_initialiser, . - heisen_once_initialiser",
+    called = sym called,
+    initialised = sym initialised,
+);
 
 /// Initialisers that run, by their control words: where every touch counts, it must be seen in which step they end.
 struct Running([Cell<usize>; 8]);

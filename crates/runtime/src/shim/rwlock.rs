@@ -3,8 +3,11 @@
 //!
 //! As in glibc, readers pass waiting writers unless the lock was made with `PREFER_WRITER_NONRECURSIVE`; then a reader
 //! waits while others read and a writer waits, and a thread that reads twice may deadlock.
+//!
+//! To read counts as no change of the lock (see `touch`), so that readers are independent. Therefore an attempt that fails
+//! because others read counts as one: its order with theirs makes a difference.
 
-use super::shims;
+use super::{destroyed, shims};
 use crate::clock::{self, Timespec};
 use crate::race::order;
 use crate::sched::{self, Woken, me};
@@ -33,6 +36,8 @@ const WRITE_PHASE: u32 = 1;
 const WRITE_LOCKED: u32 = 2;
 const ONE_READER: u32 = 8;
 const PREFER_WRITER_NONRECURSIVE: u32 = 2;
+/// Where the mark of one that is destroyed is: `__pad2`.
+const MARK: usize = 40;
 
 fn at(address: usize) -> &'static RwLock {
     // SAFETY: the program passes a read-write lock; if it is not mapped, the program crashes here as it would in glibc.
@@ -143,6 +148,7 @@ impl RwLock {
     }
 
     fn lock_read(&self, pc: usize, deadline: u64) -> c_int {
+        destroyed::check(self.read_key(), MARK, pc);
         if self.mine_to_write() {
             return sys::EDEADLK;
         }
@@ -157,6 +163,7 @@ impl RwLock {
     }
 
     fn lock_write(&self, pc: usize, deadline: u64) -> c_int {
+        destroyed::check(self.read_key(), MARK, pc);
         if self.mine_to_write() {
             return sys::EDEADLK;
         }
@@ -189,6 +196,7 @@ impl RwLock {
     }
 
     fn unlock(&self, pc: usize) {
+        destroyed::check(self.read_key(), MARK, pc);
         if self.read() {
             self.release_read();
         } else if self.written() {
@@ -237,6 +245,8 @@ shims! {
     /// A scheduling point, never a wait: `EBUSY` where `pthread_rwlock_rdlock` would wait.
     fn pthread_rwlock_tryrdlock(lock: usize) -> c_int = pc {
         spin::attempt(Op::ReadLock, lock, pc);
+        destroyed::check(lock, MARK, pc);
+        touch::tried(Op::ReadLock, lock, pc, !at(lock).written() && !at(lock).can_read());
         if !at(lock).can_read() || choose::fault(Fault::TryLock) {
             spin::failed();
             return sys::EBUSY;
@@ -248,6 +258,8 @@ shims! {
     /// A scheduling point, never a wait: `EBUSY` if anyone has the lock.
     fn pthread_rwlock_trywrlock(lock: usize) -> c_int = pc {
         spin::attempt(Op::WriteLock, lock, pc);
+        destroyed::check(lock, MARK, pc);
+        touch::tried(Op::WriteLock, lock, pc, !at(lock).written());
         if !at(lock).can_write() || choose::fault(Fault::TryLock) {
             spin::failed();
             return sys::EBUSY;
@@ -284,7 +296,8 @@ shims! {
         0
     }
 
-    /// No scheduling point. To destroy a lock that is held or waited for is a misuse.
+    /// No scheduling point. To destroy a lock that is held or waited for is a misuse, and so is any use of one that was
+    /// destroyed.
     fn pthread_rwlock_destroy(lock: usize) -> c_int = pc {
         touch::destroys(lock);
         let l = at(lock);
@@ -292,6 +305,8 @@ shims! {
             report::misused(misuse::DESTROY_HELD, lock, pc);
         } else if sched::awaited(l.read_key()) || sched::awaited(l.write_key()) {
             report::misused(misuse::DESTROY_WAITED, lock, pc);
+        } else {
+            destroyed::destroy(lock, MARK, pc);
         }
         0
     }

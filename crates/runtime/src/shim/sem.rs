@@ -1,6 +1,6 @@
 //! POSIX semaphores. The value is kept where glibc keeps it, in the low half of the first word.
 
-use super::{cancel, shims};
+use super::{cancel, destroyed, shims};
 use crate::clock::{self, Timespec};
 use crate::race::order;
 use crate::sched::{self, Signals, Woken};
@@ -11,6 +11,8 @@ use heisen_trace::{Fault, Note, Op};
 use heisen_wire::misuse;
 
 const MAX: u32 = i32::MAX as u32;
+/// Where the mark of one that is destroyed is: the number of waiters, which only glibc uses.
+const MARK: usize = 4;
 
 #[repr(C)]
 struct Semaphore {
@@ -39,6 +41,7 @@ fn take(semaphore: usize) {
 
 fn wait(semaphore: usize, op: Op, pc: usize, deadline: u64) -> c_int {
     // With a limit the system call is not restarted, whatever the handler says.
+    destroyed::check(semaphore, MARK, pc);
     let signals = if deadline == u64::MAX { Signals::Restart } else { Signals::Interrupt };
     let free = || at(semaphore).value.get() > 0;
     let wait = || sched::wait_for_interruptibly(op, semaphore, pc, free, deadline, signals);
@@ -68,7 +71,10 @@ shims! {
     /// A scheduling point, never a wait: fails with `EAGAIN` if the value is zero.
     fn sem_trywait(semaphore: usize) -> c_int = pc {
         spin::attempt(Op::SemTryWait, semaphore, pc);
-        if at(semaphore).value.get() == 0 || choose::fault(Fault::TryLock) {
+        destroyed::check(semaphore, MARK, pc);
+        let free = at(semaphore).value.get() > 0;
+        touch::tried(Op::SemTryWait, semaphore, pc, free);
+        if !free || choose::fault(Fault::TryLock) {
             spin::failed();
             return glibc::result(sys::EAGAIN);
         }
@@ -90,6 +96,7 @@ shims! {
     /// greatest value it fails with `EOVERFLOW`.
     fn sem_post(semaphore: usize) -> c_int = pc {
         sched::point(Op::SemPost, semaphore, pc);
+        destroyed::check(semaphore, MARK, pc);
         let value = &at(semaphore).value;
         if value.get() == MAX {
             return glibc::result(sys::EOVERFLOW);
@@ -103,16 +110,19 @@ shims! {
     /// Reads the value; a scheduling point.
     fn sem_getvalue(semaphore: usize, out: *mut c_int) -> c_int = pc {
         sched::point(Op::SemGetValue, semaphore, pc);
+        destroyed::check(semaphore, MARK, pc);
         // SAFETY: the program passes room for the value.
         unsafe { *out = at(semaphore).value.get() as c_int };
         0
     }
 
-    /// No scheduling point; a misuse while a thread waits on it.
+    /// No scheduling point; a misuse while a thread waits on it, and so is any use of one that was destroyed.
     fn sem_destroy(semaphore: usize) -> c_int = pc {
         touch::destroys(semaphore);
         if sched::awaited(semaphore) {
             report::misused(misuse::DESTROY_WAITED, semaphore, pc);
+        } else {
+            destroyed::destroy(semaphore, MARK, pc);
         }
         0
     }

@@ -2,7 +2,7 @@
 
 use super::shims;
 use crate::race::order;
-use crate::{choose, sched, spin, sys};
+use crate::{choose, sched, spin, sys, touch};
 use core::cell::Cell;
 use core::ffi::c_int;
 use heisen_trace::{Fault, Op};
@@ -36,6 +36,7 @@ shims! {
     /// A scheduling point, never a wait: `EBUSY` if the lock is held.
     fn pthread_spin_trylock(lock: usize) -> c_int = pc {
         spin::attempt(Op::TryLock, lock, pc);
+        touch::tried(Op::TryLock, lock, pc, is_free(lock));
         if !is_free(lock) || choose::fault(Fault::TryLock) {
             spin::failed();
             return sys::EBUSY;

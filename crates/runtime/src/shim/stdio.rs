@@ -9,8 +9,8 @@
 use super::shims;
 use crate::glibc::{Real, real};
 use crate::race::order;
-use crate::report;
 use crate::sched::{self, S, me, thread};
+use crate::{spin, touch};
 use core::cell::Cell;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
@@ -95,11 +95,14 @@ fn lock(file: usize, pc: usize) {
 fn try_lock(file: usize, pc: usize) -> c_int {
     let mine = lock_of(file).mine();
     if !mine {
-        sched::point(Op::StreamLock, lock_of(file).address(), pc);
+        spin::attempt(Op::StreamLock, lock_of(file).address(), pc);
     }
     let result = real!(ftrylockfile, fn(file => usize) -> c_int);
+    if !mine {
+        touch::tried(Op::StreamLock, lock_of(file).address(), pc, result == 0);
+    }
     if result != 0 {
-        report::failed();
+        spin::failed();
     } else if !mine {
         USED.store(1, Relaxed);
         sched::taken(lock_of(file).address());

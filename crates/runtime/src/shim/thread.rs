@@ -195,6 +195,7 @@ shims! {
     fn pthread_tryjoin_np(handle: usize, result: *mut usize) -> c_int = pc {
         let Some(number) = fibers::thread_of_handle(handle) else { return sys::ESRCH };
         spin::attempt(Op::Join, handle, pc);
+        touch::tried(Op::Join, handle, pc, thread(number).ended.get());
         if !thread(number).ended.get() {
             spin::failed();
             return sys::EBUSY;

@@ -1,6 +1,19 @@
 //! What instrumented code tells besides accesses: where functions begin and end, which is not asked for here, and the
 //! annotations of `sanitizer/tsan_interface.h` and of older headers, of which only those that order threads matter.
 
+use crate::sched::{self, S};
+use crate::touch;
+use heisen_trace::Op;
+
+/// A scheduling point at an annotation, which then orders.
+pub fn ordered(order: fn(usize), object: usize, pc: usize) {
+    if S.active.get() && S.running.get() {
+        sched::point(Op::Point, object, pc);
+        touch::write(object);
+        order(object);
+    }
+}
+
 macro_rules! nothing {
     ($name:ident) => {
         /// Does nothing, and gives 0.
@@ -61,13 +74,14 @@ pub(super) use init;
 
 macro_rules! order {
     ($name:ident, $what:ident) => {
-        /// Orders threads by an object: what was before a release there is before a later acquire.
+        /// Orders threads by an object: what was before a release there is before a later acquire. A scheduling point, as all that
+        /// orders threads.
         ///
         /// # Safety
         /// Called by instrumented code.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(object: usize) -> i32 {
-            $crate::race::order::$what(object);
+            $crate::tsan::annotate::ordered($crate::race::order::$what, object, $crate::shim::caller!());
             0
         }
     };
@@ -76,13 +90,14 @@ pub(super) use order;
 
 macro_rules! happens {
     ($name:ident, $what:ident) => {
-        /// Orders threads by an object: what was before a "happens before" there is before a later "happens after".
+        /// Orders threads by an object: what was before a "happens before" there is before a later "happens after". A scheduling
+        /// point, as all that orders threads.
         ///
         /// # Safety
         /// Called by instrumented code.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(_file: usize, _line: i32, object: usize) {
-            $crate::race::order::$what(object);
+            $crate::tsan::annotate::ordered($crate::race::order::$what, object, $crate::shim::caller!());
         }
     };
 }

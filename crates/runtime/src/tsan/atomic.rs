@@ -3,7 +3,7 @@
 
 use crate::race::atomic::{self, Does};
 use crate::race::{self, mode};
-use crate::sched::{self, S};
+use crate::sched::S;
 use crate::tsan::plain;
 use crate::{budget, free, heap, script, spin, touch};
 use core::sync::atomic::Ordering::SeqCst;
@@ -82,22 +82,24 @@ fn replace<T: Word>(at: *mut T, make: impl Fn(T) -> T) -> (T, T) {
     }
 }
 
-/// Before an atomic operation that changes the variable for sure.
-fn before(op: Op, address: usize, size: usize, pc: usize) {
+/// Before an atomic operation that changes the variable, as things are. Whether it does is asked again after the scheduling
+/// point: a comparison that fails is a read, and the order of reads makes no difference.
+fn before(op: Op, address: usize, size: usize, pc: usize, changes: impl Fn() -> bool) {
     if race::is_on(mode::SCRIPT) {
         script::accesses(address, size, true, plain::peek(address, size), pc);
     }
     if race::is_atomic_point(pc) {
         // What nobody else looks at is no progress to them: a loop that waits may count its rounds.
-        spin::progress();
-        sched::point(op, address, pc);
-        touch::memory(address, size, true);
+        spin::change(op, address, pc, plain::peek(address, size));
+        touch::memory(address, size, changes());
+    } else {
+        spin::quiet_change(op, address, pc, plain::peek(address, size));
     }
     heap::touch(address, size, true, pc);
 }
 
-/// Before an atomic operation that may only look at the variable.
-fn before_look<T: Word>(op: Op, at: *mut T, pc: usize) {
+/// Before an atomic operation that only looks at the variable, as things are; `changes` is as for [`before`].
+fn before_look<T: Word>(op: Op, at: *mut T, pc: usize, changes: impl Fn() -> bool) {
     // SAFETY: as in `replace`.
     let value = || unsafe { T::load(at) }.low();
     if race::is_on(mode::SCRIPT) {
@@ -105,7 +107,7 @@ fn before_look<T: Word>(op: Op, at: *mut T, pc: usize) {
     }
     if race::is_atomic_point(pc) {
         spin::look(op, at as usize, pc, value());
-        touch::memory(at as usize, size_of::<T>(), op != Op::AtomicLoad);
+        touch::memory(at as usize, size_of::<T>(), changes());
     } else {
         spin::glance(op, at as usize, pc, value);
     }
@@ -136,7 +138,7 @@ fn alone<T: Word>(at: *mut T, write: bool, pc: usize) {
 /// `load`.
 pub fn load<T: Word>(at: *mut T, order: i32, pc: usize) -> T {
     if on() {
-        before_look(Op::AtomicLoad, at, pc);
+        before_look(Op::AtomicLoad, at, pc, || false);
     } else {
         alone(at, false, pc);
     }
@@ -151,7 +153,7 @@ pub fn load<T: Word>(at: *mut T, order: i32, pc: usize) -> T {
 /// `store`.
 pub fn store<T: Word>(at: *mut T, value: T, order: i32, pc: usize) {
     if on() {
-        before(Op::AtomicStore, at as usize, size_of::<T>(), pc);
+        before(Op::AtomicStore, at as usize, size_of::<T>(), pc, || true);
     } else {
         alone(at, true, pc);
     }
@@ -171,9 +173,9 @@ pub fn update<T: Word>(at: *mut T, order: i32, pc: usize, make: impl Fn(T) -> T)
     let seen = unsafe { T::load(at) };
     if make(seen) == seen {
         // A lock that is held already is set once more, say.
-        before_look(Op::AtomicRmw, at, pc);
+        before_look(Op::AtomicRmw, at, pc, || true);
     } else {
-        before(Op::AtomicRmw, at as usize, size_of::<T>(), pc);
+        before(Op::AtomicRmw, at as usize, size_of::<T>(), pc, || true);
     }
     let (old, _) = replace(at, make);
     after(Does::Update, at, order, pc);
@@ -191,10 +193,11 @@ pub fn compare_exchange<T: Word>(
 ) -> Result<T, T> {
     if on() {
         // SAFETY: as in `replace`.
-        if unsafe { T::load(at) } == expected && new != expected {
-            before(Op::AtomicCas, at as usize, size_of::<T>(), pc);
+        let succeeds = || unsafe { T::load(at) } == expected;
+        if succeeds() && new != expected {
+            before(Op::AtomicCas, at as usize, size_of::<T>(), pc, succeeds);
         } else {
-            before_look(Op::AtomicCas, at, pc);
+            before_look(Op::AtomicCas, at, pc, succeeds);
         }
         // SAFETY: as in `replace`.
         let seen = unsafe { T::load(at) };

@@ -48,6 +48,11 @@ pub fn is_instrumented(pc: usize) -> bool {
     answer
 }
 
+/// Whether an address is that of a variable: in the memory of the executable or of a library.
+pub fn is_variable(address: usize) -> bool {
+    Module::of(address).is_some()
+}
+
 fn look(at: usize) -> Option<bool> {
     let module = Module::of(at)?;
     let (from, to) = module.jumps()?;

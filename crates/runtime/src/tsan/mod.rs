@@ -8,7 +8,7 @@ mod annotate;
 mod atomic;
 pub mod code;
 mod memory;
-mod plain;
+pub mod plain;
 
 pub use memory::{Part, copies, fills, touch};
 

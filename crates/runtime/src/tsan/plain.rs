@@ -57,9 +57,10 @@ fn point(address: usize, size: usize, write: bool, pc: usize) {
     if write {
         // As for atomics: where all accesses are points, most are the thread's own business.
         if points::has(pc) {
-            spin::progress();
+            spin::change(op(write), address, pc, peek(address, size));
+        } else {
+            sched::point(op(write), address, pc);
         }
-        sched::point(op(write), address, pc);
     } else {
         spin::look(op(write), address, pc, peek(address, size));
     }

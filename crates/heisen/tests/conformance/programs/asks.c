@@ -71,6 +71,43 @@ CASE(regions_are_not_preempted, "aaabbb", "bbbaaa")
     join(b);
 }
 
+static void begin_section(int other_name)
+{
+    if (!heisen_running())
+        pthread_mutex_lock(&m);
+    else if (other_name)
+        __VERIFIER_atomic_begin();
+    else
+        heisen_atomic_begin();
+}
+
+static void end_section(int other_name)
+{
+    if (!heisen_running())
+        pthread_mutex_unlock(&m);
+    else if (other_name)
+        __VERIFIER_atomic_end();
+    else
+        heisen_atomic_end();
+}
+
+static void *says_in_a_section(void *arg)
+{
+    begin_section(*(char *)arg == 'b');
+    say("%c", *(char *)arg);
+    heisen_point();
+    say("%c", *(char *)arg);
+    end_section(*(char *)arg == 'b');
+    return NULL;
+}
+
+CASE(sections_are_one_step, "aabb", "bbaa")
+{
+    pthread_t a = start(says_in_a_section, "a"), b = start(says_in_a_section, "b");
+    join(a);
+    join(b);
+}
+
 /* Other values than 0 are Heisen's; natively there is only the first. */
 CASE(a_choice, "0", "1", "2")
 {

@@ -55,6 +55,31 @@ CASE(main_returns_while_a_mutex_is_waited_for, "end")
     say("end");
 }
 
+static int ended;
+
+static void *says_when(void *arg)
+{
+    point();
+    say(ended ? "after" : "before");
+    return arg;
+}
+
+static void ends(void *unused)
+{
+    (void)unused;
+    ended = 1;
+    point();
+}
+
+int __cxa_thread_atexit_impl(void (*function)(void *), void *object, void *module);
+extern void *__dso_handle;
+
+CASE(main_returns_and_its_objects_end_while_a_thread_runs, "", "before", "after")
+{
+    start(says_when, NULL);
+    __cxa_thread_atexit_impl(ends, NULL, &__dso_handle);
+}
+
 static void *exits(void *status)
 {
     point();

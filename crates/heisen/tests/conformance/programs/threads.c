@@ -1,6 +1,7 @@
 /* Threads: creation, end, joining, and what each has of its own. */
 #include "results.h"
 #include <setjmp.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
@@ -42,6 +43,47 @@ static void *ends_early(void *arg)
 CASE(exit_gives_the_result, "107")
 {
     say("%ld", (long)join(start(ends_early, (void *)7)));
+}
+
+static void *waits_for_a_signal(void *how)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    if ((long)how == 0) {
+        pause();
+    } else if ((long)how == 1) {
+        sigsuspend(&set);
+    } else {
+        int signal;
+        sigaddset(&set, SIGUSR1);
+        sigwait(&set, &signal);
+    }
+    return NULL;
+}
+
+CASE(who_waits_for_a_signal_can_be_cancelled, "yes yes yes ")
+{
+    for (long how = 0; how < 3; how++) {
+        pthread_t t = start(waits_for_a_signal, (void *)how);
+        assert(pthread_cancel(t) == 0);
+        say(join(t) == PTHREAD_CANCELED ? "yes " : "no ");
+    }
+}
+
+static void *waits_for_a_child(void *unused)
+{
+    pid_t child = fork();
+    if (child == 0)
+        _exit(0);
+    waitpid(child, NULL, 0);
+    return unused;
+}
+
+CASE(who_waits_for_a_child_can_be_cancelled, "yes", "no")
+{
+    pthread_t t = start(waits_for_a_child, NULL);
+    assert(pthread_cancel(t) == 0);
+    say(join(t) == PTHREAD_CANCELED ? "yes" : "no");
 }
 
 CASE(two_threads_run_in_any_order, "AB", "BA")

@@ -389,6 +389,76 @@ static void read_twice(void)
     join(t);
 }
 
+static pthread_rwlock_t first = PTHREAD_RWLOCK_INITIALIZER, second = PTHREAD_RWLOCK_INITIALIZER;
+
+static void *reads_backwards(void *arg)
+{
+    pthread_rwlock_rdlock(&second);
+    pthread_rwlock_wrlock(&first);
+    pthread_rwlock_unlock(&first);
+    pthread_rwlock_unlock(&second);
+    return arg;
+}
+
+/* Another reader of both is not to blame. */
+static void *reads_first(void *arg)
+{
+    pthread_rwlock_rdlock(&first);
+    pthread_rwlock_unlock(&first);
+    return arg;
+}
+
+static void rwlocks_crosswise(void)
+{
+    join(start(reads_first, NULL));
+    pthread_t t = start(reads_backwards, NULL);
+    pthread_rwlock_rdlock(&first);
+    pthread_rwlock_wrlock(&second);
+    pthread_rwlock_unlock(&second);
+    pthread_rwlock_unlock(&first);
+    join(t);
+}
+
+static void read_then_write(void)
+{
+    pthread_rwlock_rdlock(&first);
+    pthread_rwlock_wrlock(&first);
+}
+
+static void *keeps_reading(void *arg)
+{
+    pthread_rwlock_rdlock(&first);
+    return arg;
+}
+
+static void reader_that_ended(void)
+{
+    join(start(keeps_reading, NULL));
+    pthread_rwlock_wrlock(&first);
+}
+
+static pthread_cond_t unsignalled = PTHREAD_COND_INITIALIZER;
+
+static void *signals_with_both(void *arg)
+{
+    pthread_mutex_lock(&other);
+    pthread_mutex_lock(&m);
+    pthread_cond_signal(&unsignalled);
+    pthread_mutex_unlock(&m);
+    pthread_mutex_unlock(&other);
+    return arg;
+}
+
+/* Who waits on a condition variable keeps another lock, without which nobody can signal. */
+static void waits_with_another_lock(void)
+{
+    pthread_mutex_lock(&other);
+    pthread_mutex_lock(&m);
+    pthread_t t = start(signals_with_both, NULL);
+    pthread_cond_wait(&unsignalled, &m);
+    join(t);
+}
+
 static void too_few_at_the_barrier(void)
 {
     pthread_barrier_t barrier;
@@ -432,5 +502,6 @@ CASES(CASE(exit_from_a_thread), CASE(exit_with_seven), CASE(exit_at_once), CASE(
       CASE(faults_that_are_caught), CASE(overflows_that_are_caught), CASE(fork_in_threads), CASE(return_five), CASE(abort_in_a_thread),
       CASE(assert_in_a_thread), CASE(null_pointer), CASE(division_by_zero), CASE(overflow),
       CASE(overflow_of_a_small_stack), CASE(overflow_of_the_main_stack), CASE(killed_by_a_signal), CASE(lock_twice),
-      CASE(locks_in_two_orders), CASE(read_twice), CASE(too_few_at_the_barrier), CASE(spin_twice), CASE(lost_signal),
+      CASE(locks_in_two_orders), CASE(read_twice), CASE(rwlocks_crosswise), CASE(read_then_write),
+      CASE(reader_that_ended), CASE(waits_with_another_lock), CASE(too_few_at_the_barrier), CASE(spin_twice), CASE(lost_signal),
       CASE(yields_for_ever))

@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdatomic.h>
+#include <sys/random.h>
+#include <time.h>
 
 static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;
 static pthread_spinlock_t spin;
@@ -219,6 +221,107 @@ static void different_loops(void)
     join(t);
 }
 
+/* Executions that are longer than the limit of steps, but end. */
+
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static int messages;
+
+static void *receives(void *arg)
+{
+    for (int i = 0; i < 100000; i++) {
+        pthread_mutex_lock(&m);
+        while (!messages)
+            pthread_cond_wait(&changed, &m);
+        messages--;
+        pthread_cond_signal(&changed);
+        pthread_mutex_unlock(&m);
+    }
+    return arg;
+}
+
+static void many_messages(void)
+{
+    pthread_t t = start(receives, NULL);
+    for (int i = 0; i < 100000; i++) {
+        pthread_mutex_lock(&m);
+        while (messages)
+            pthread_cond_wait(&changed, &m);
+        messages++;
+        pthread_cond_signal(&changed);
+        pthread_mutex_unlock(&m);
+    }
+    join(t);
+}
+
+/* Two threads that wait for each other, and count. */
+static void *counts_rounds(void *arg)
+{
+    for (long rounds = 0; rounds < 10000000; rounds++)
+        sched_yield();
+    return arg;
+}
+
+static void both_count(void)
+{
+    pthread_t t = start(counts_rounds, NULL);
+    counts_rounds(NULL);
+    join(t);
+}
+
+static void waits_for_an_hour(void)
+{
+    struct timespec now;
+    time_t end = time(NULL) + 3600;
+    do {
+        sched_yield();
+        clock_gettime(CLOCK_REALTIME, &now);
+    } while (now.tv_sec < end);
+}
+
+static void reads_zeros(void)
+{
+    char byte = 0;
+    FILE *file = tmpfile();
+    assert(file && ftruncate(fileno(file), 10000000) == 0);
+    while (pread(fileno(file), &byte, 1, 0) == 1 && read(fileno(file), &byte, 1) == 1)
+        sched_yield();
+}
+
+static void draws_until_zero(void)
+{
+    int drawn;
+    do {
+        sched_yield();
+        assert(getrandom(&drawn, sizeof drawn, 0) == sizeof drawn);
+    } while (drawn);
+}
+
+/* While threads take turns, this one has the lock whenever the other tries it. */
+static void *locks_often(void *arg)
+{
+    pthread_mutex_lock(&m);
+    sem_post(&sem);
+    while (!done) {
+        pthread_mutex_unlock(&m);
+        pthread_mutex_lock(&m);
+    }
+    pthread_mutex_unlock(&m);
+    return arg;
+}
+
+static void keeps_step(void)
+{
+    int value;
+    sem_init(&sem, 0, 0);
+    pthread_t t = start(locks_often, NULL);
+    sem_wait(&sem);
+    while (pthread_mutex_trylock(&m))
+        sem_getvalue(&sem, &value);
+    done = 1;
+    pthread_mutex_unlock(&m);
+    join(t);
+}
+
 /* Loops that wait for memory to change. */
 
 static atomic_int word;
@@ -235,6 +338,81 @@ static void reads_a_flag(void)
     while (!done)
         ;
     join(t);
+}
+
+/* They compute something besides. */
+static volatile long rounds;
+
+static void counts_meanwhile(void)
+{
+    long count = 0;
+    pthread_t t = start(sets_done, NULL);
+    while (!done)
+        count++;
+    join(t);
+    assert(count > 0);
+}
+
+static atomic_int two[2];
+
+static void *sets_both(void *arg)
+{
+    atomic_store(&two[0], 1);
+    atomic_store(&two[1], 1);
+    return arg;
+}
+
+static void alternates(void)
+{
+    unsigned count = 0;
+    pthread_t t = start(sets_both, NULL);
+    while (!atomic_load(&two[count % 2]))
+        count++;
+    join(t);
+}
+
+static void tells_its_rounds(void)
+{
+    pthread_t t = start(sets_done, NULL);
+    while (!done)
+        rounds++;
+    join(t);
+}
+
+/* What one counts, the other waits for. */
+static void *waits_for_rounds(void *arg)
+{
+    while (rounds < 10)
+        ;
+    done = 1;
+    return arg;
+}
+
+static void counts_for_another(void)
+{
+    pthread_t t = start(waits_for_rounds, NULL);
+    while (!done)
+        rounds++;
+    join(t);
+}
+
+/* A reader adds itself to the lock, and subtracts itself again as long as there is a writer. */
+static void *adds_itself(void *arg)
+{
+    while (atomic_fetch_add(&word, 2) & 1)
+        atomic_fetch_sub(&word, 2);
+    atomic_fetch_sub(&word, 2);
+    return arg;
+}
+
+static void takes_and_gives_back(void)
+{
+    atomic_store(&word, 1);
+    pthread_t t = start(adds_itself, NULL);
+    sched_yield();
+    atomic_fetch_sub(&word, 1);
+    join(t);
+    assert(word == 0);
 }
 
 static void *sets_word(void *arg)
@@ -296,5 +474,8 @@ static void counts_for_long(void)
 
 CASES(CASE(trylock), CASE(spin_trylock), CASE(tryrdlock), CASE(trywrlock), CASE(trywait), CASE(poll_at_once),
       CASE(read_at_once), CASE(tryjoin), CASE(looks_in_between), CASE(four_attempts), CASE(lone_spinner),
-      CASE(spinner_among_others), CASE(both_yield), CASE(different_loops), CASE(reads_a_flag),
+      CASE(spinner_among_others), CASE(both_yield), CASE(different_loops), CASE(many_messages),
+      CASE(both_count), CASE(waits_for_an_hour), CASE(reads_zeros), CASE(draws_until_zero), CASE(keeps_step),
+      CASE(counts_meanwhile), CASE(alternates), CASE(tells_its_rounds), CASE(counts_for_another), CASE(takes_and_gives_back),
+      CASE(reads_a_flag),
       CASE(waits_for_a_sleeper), CASE(spin_lock_of_its_own), CASE(nobody_writes), CASE(counts_for_long))

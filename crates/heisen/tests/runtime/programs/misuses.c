@@ -216,8 +216,123 @@ static void destroyed_too_early(void)
     join(t);
 }
 
+static void mutex_locked_after_its_end(void)
+{
+    pthread_mutex_destroy(&m);
+    assert(pthread_mutex_lock(&m) == EINVAL);
+}
+
+static void mutex_tried_after_its_end(void)
+{
+    pthread_mutex_destroy(&m);
+    assert(pthread_mutex_trylock(&m) != 0);
+}
+
+static void mutex_unlocked_after_its_end(void)
+{
+    pthread_mutex_destroy(&m);
+    assert(pthread_mutex_unlock(&m) == EINVAL);
+}
+
+static void mutex_destroyed_twice(void)
+{
+    pthread_mutex_destroy(&m);
+    assert(pthread_mutex_destroy(&m) == 0);
+}
+
+static void *destroys_the_condition(void *arg)
+{
+    pthread_cond_destroy(&c);
+    return arg;
+}
+
+/* Only if the other one comes first. */
+static void condition_signalled_too_late(void)
+{
+    pthread_t t = start(destroys_the_condition, NULL);
+    pthread_cond_signal(&c);
+    join(t);
+}
+
+static void condition_signalled_after_its_end(void)
+{
+    pthread_cond_destroy(&c);
+    assert(pthread_cond_signal(&c) == 0);
+}
+
+static void condition_waited_on_after_its_end(void)
+{
+    struct timespec t = from_now(CLOCK_REALTIME, 10);
+    pthread_cond_destroy(&c);
+    pthread_mutex_lock(&m);
+    pthread_cond_timedwait(&c, &m, &t);
+    pthread_mutex_unlock(&m);
+}
+
+static void rwlock_locked_after_its_end(void)
+{
+    pthread_rwlock_destroy(&rw);
+    pthread_rwlock_wrlock(&rw);
+    pthread_rwlock_unlock(&rw);
+}
+
+static void semaphore_posted_after_its_end(void)
+{
+    sem_init(&ready, 0, 0);
+    sem_destroy(&ready);
+    sem_post(&ready);
+}
+
+static void barrier_used_after_its_end(void)
+{
+    pthread_barrier_init(&barrier, NULL, 1);
+    pthread_barrier_destroy(&barrier);
+    pthread_barrier_wait(&barrier);
+}
+
+static void barrier_not_initialised(void)
+{
+    assert(pthread_barrier_init(&barrier, NULL, 0) == EINVAL);
+    pthread_barrier_wait(&barrier);
+}
+
+static void barrier_initialised_twice(void)
+{
+    pthread_barrier_init(&barrier, NULL, 1);
+    pthread_barrier_init(&barrier, NULL, 1);
+}
+
+static void barrier_initialised_with_a_waiter(void)
+{
+    pthread_barrier_init(&barrier, NULL, 2);
+    start(arrives, NULL);
+    sem_wait(&ready);
+    pthread_barrier_init(&barrier, NULL, 2);
+}
+
+static void *locks_and_unlocks(void *arg)
+{
+    sem_post(&ready);
+    pthread_mutex_lock(&m);
+    pthread_mutex_unlock(&m);
+    return arg;
+}
+
+static void mutex_initialised_with_a_waiter(void)
+{
+    pthread_mutex_lock(&m);
+    start(locks_and_unlocks, NULL);
+    sem_wait(&ready);
+    pthread_mutex_init(&m, NULL);
+}
+
 CASES(CASE(unlocked_by_another), CASE(unlocked_though_free), CASE(unlocked_twice), CASE(destroyed_while_held),
       CASE(condition_destroyed_with_a_waiter), CASE(mutex_of_a_waiter_destroyed), CASE(joined_twice),
       CASE(joined_by_two), CASE(joined_though_detached), CASE(detached_twice), CASE(waits_without_the_mutex),
       CASE(waits_with_the_mutex_of_another), CASE(rwlock_unlocked_though_free), CASE(rwlock_unlocked_by_another),
-      CASE(rwlock_destroyed_while_held), CASE(barrier_destroyed_with_a_waiter), CASE(destroyed_too_early))
+      CASE(rwlock_destroyed_while_held), CASE(barrier_destroyed_with_a_waiter), CASE(destroyed_too_early),
+      CASE(mutex_locked_after_its_end), CASE(mutex_tried_after_its_end), CASE(mutex_unlocked_after_its_end),
+      CASE(mutex_destroyed_twice), CASE(condition_signalled_too_late), CASE(condition_signalled_after_its_end),
+      CASE(condition_waited_on_after_its_end), CASE(rwlock_locked_after_its_end),
+      CASE(semaphore_posted_after_its_end), CASE(barrier_used_after_its_end), CASE(barrier_not_initialised),
+      CASE(barrier_initialised_twice), CASE(barrier_initialised_with_a_waiter), CASE(mutex_initialised_with_a_waiter))

@@ -1,0 +1,94 @@
+//! Where a paused thread left the program: the first frame that is not of a hidden module, with all that is known of its
+//! registers, and what else of its stack is in use.
+
+use super::memory::{StackMemory, read_bytes};
+use super::unwind::{Cpu, Step};
+use super::{LONGEST_UNWOUND, Registers, View, call_of};
+use std::ops::Range;
+
+/// What the runtime saves below the stack pointer of a patched instruction (`runtime::patch`): the red zone and the
+/// general registers, and below that, aligned to 16 bytes, those of SSE.
+const GENERAL: u64 = 304;
+const SSE: u64 = 256;
+/// The longest frame of a signal that is believed.
+const LONGEST_FRAME: u64 = 1 << 16;
+const PAGE: u64 = 4096;
+
+/// A thread as the program has left it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ProgramFrame {
+    /// By their numbers in DWARF, the address of the next instruction last; none for those that a call need not preserve.
+    pub(crate) registers: [Option<u64>; 17],
+    /// The stack pointer: what lies above is the program's.
+    pub(crate) stack: u64,
+    /// Saved registers that are in use in the middle of a function.
+    pub(crate) saved: Vec<Vec<u8>>,
+}
+
+impl View<'_> {
+    /// The process.
+    pub(crate) fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    /// Memory that can be written and is not of a hidden module.
+    pub(crate) fn writable(&self) -> impl Iterator<Item = Range<u64>> {
+        let own = |m: &&super::Mapping| m.writable && !self.symbols.hidden.contains(&m.path);
+        self.mappings.iter().filter(own).map(|m| m.start..m.end)
+    }
+
+    /// Where hidden modules are, also what of them is not from their files: variables that begin as zeros.
+    pub(crate) fn hidden(&self) -> impl Iterator<Item = Range<u64>> {
+        let hidden = |image: &&super::Image| {
+            self.module(image)
+                .is_some_and(|module| self.symbols.hidden.iter().any(|path| path == module.path()))
+        };
+        self.images.iter().filter(hidden).map(|image| image.start..image.end.next_multiple_of(PAGE))
+    }
+
+    /// The first address of the mapping that an address is in.
+    pub(crate) fn start_of_mapping(&self, address: u64) -> Option<u64> {
+        self.mapping(address).map(|mapping| mapping.start)
+    }
+
+    /// Where a thread left the program; none if that cannot be found out.
+    pub(crate) fn program_frame(&self, registers: Registers) -> Option<ProgramFrame> {
+        let mut memory = StackMemory::new(self.pid);
+        let mut cpu = Cpu::new(registers);
+        let mut after_call = false;
+        let mut saved = Vec::new();
+        for _ in 0..LONGEST_UNWOUND {
+            let mut pc = cpu.pc()?;
+            if let Some(moved) = self.symbols.moved.as_ref().and_then(|moved| moved.find(pc)) {
+                pc = moved.of;
+                cpu.be_at(moved.of, moved.lower);
+                after_call = false;
+            }
+            let call = call_of(pc, after_call);
+            if !self.is_hidden(call) {
+                return Some(ProgramFrame { registers: cpu.all(), stack: cpu.rsp()?, saved });
+            }
+            let (below, amid) = (cpu.rsp()?, cpu.is_amid());
+            after_call = match self.step(&mut cpu, call, &mut memory) {
+                Step::Caller => true,
+                Step::Interrupted => false,
+                Step::Unknown | Step::End => return None,
+            };
+            let above = cpu.rsp()?;
+            if !after_call {
+                let length = above.checked_sub(below).filter(|length| *length < LONGEST_FRAME)?;
+                saved.push(self.bytes(below, length)?);
+            } else if !amid && cpu.is_amid() {
+                saved.push(self.bytes(above.checked_sub(GENERAL)?, GENERAL)?);
+                saved.push(self.bytes(above.checked_sub(GENERAL + SSE)? & !15, SSE)?);
+            }
+        }
+        None
+    }
+
+    fn bytes(&self, at: u64, length: u64) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; length as usize];
+        read_bytes(self.pid, at, &mut bytes).ok()?;
+        Some(bytes)
+    }
+}
