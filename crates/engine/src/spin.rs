@@ -7,11 +7,15 @@
 //! the first instruction of the loop, to yield there. As the loop always comes by there in the same state, where a thread
 //! yields does not depend on time, and schedules stay the same each time.
 //!
-//! A loop that computes something besides, as it counts its rounds, is recognised by what its branches depend on: see [`varied`].
+//! A loop that computes something besides, as it counts its rounds, is recognised by what its branches depend on: see [`varied`]. One
+//! that is not recognised, and does not end, is made to yield in the end: see [`forced`].
 //!
 //! CHESS (OSDI'08), section 4.3, asks that threads yield where they make no progress; this is how we do without.
 
+mod forced;
 mod varied;
+
+pub use forced::Loops;
 
 use crate::look::memory::read_bytes;
 use heisen_wire::SPINS;
@@ -141,19 +145,36 @@ fn request(what: libc::c_uint, tid: i32, data: usize) -> io::Result<()> {
 #[derive(Debug, Default)]
 pub(crate) struct Known(Vec<varied::Loop>);
 
-/// Makes a thread yield that waits for memory to change; whether it does wait so. Steps are slow, so unless a `thorough` look is wanted
-/// none are taken if the thread is not seen in the same state twice by chance, as in a short loop it is, nor in a loop that is
-/// known. What cannot be found out, as the thread is gone or may not be traced, is "no". Before the thread goes on, `tell` is
-/// called with whether the loop writes what differs from round to round.
-pub(crate) fn yields(tid: i32, thorough: bool, known: &mut Known, tell: impl FnOnce(bool)) -> bool {
-    try_yield(tid, thorough, known, tell).unwrap_or(false)
+/// How closely a thread is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// Steps are slow, so none are taken if the thread is not seen in the same state twice by chance, as in a short loop it is, nor in
+    /// a loop that is known.
+    Glance,
+    /// Some steps are taken.
+    Thorough,
+    /// If it does not wait, as far as is known, it is made to yield all the same.
+    Force,
 }
 
-fn try_yield(tid: i32, thorough: bool, known: &mut Known, tell: impl FnOnce(bool)) -> io::Result<bool> {
+/// Makes a thread yield that waits for memory to change; whether it does wait so. What cannot be found out, as the thread is gone or may
+/// not be traced, is "no". Before the thread goes on, `tell` is called with what is known of the loop, of `heisen_wire::spin`.
+pub(crate) fn yields(tid: i32, look: Look, known: &mut Known, loops: &Loops, tell: impl FnOnce(u32)) -> bool {
+    try_yield(tid, look, known, loops, tell).unwrap_or(false)
+}
+
+fn try_yield(
+    tid: i32,
+    look: Look,
+    known: &mut Known,
+    loops: &Loops,
+    tell: impl FnOnce(u32),
+) -> io::Result<bool> {
     let traced = Traced::stop(tid)?;
     let rip = traced.general()?[RIP];
+    let thorough = look != Look::Glance;
     let is_known = known.0.iter().any(|found| (found.head..=found.last).contains(&rip));
-    if would_lose_handler(tid)? || !thorough && !is_known && !recurs(&traced)? {
+    if would_lose_handler(tid)? || !thorough && !is_known && !loops.any() && !recurs(&traced)? {
         return Ok(false);
     }
     if traced.general()?[ORIG_RAX] as i64 >= 0 {
@@ -161,12 +182,20 @@ fn try_yield(tid: i32, thorough: bool, known: &mut Known, tell: impl FnOnce(bool
         return Ok(false);
     }
     let mut code = Code::new(tid);
+    if look == Look::Force || loops.any() && loops.comes_by(&traced, &mut code)? {
+        if look == Look::Force && !loops.find(&traced, &mut code)? {
+            return Ok(false);
+        }
+        tell(heisen_wire::spin::FORCED);
+        request(libc::PTRACE_DETACH, tid, SPINS as usize)?;
+        return Ok(true);
+    }
     let varied = if thorough || is_known { varied::find(&traced, &mut code)? } else { None };
     if let Some(found) = varied {
         if !known.0.contains(&found) {
             known.0.push(found);
         }
-        tell(found.writes);
+        tell(if found.writes { heisen_wire::spin::WRITES } else { heisen_wire::spin::SAME });
     } else {
         let mut budget = WATCHED;
         if !repeats(&traced, &mut code, &mut budget)? {
@@ -178,7 +207,7 @@ fn try_yield(tid: i32, thorough: bool, known: &mut Known, tell: impl FnOnce(bool
                 return Ok(false);
             }
         }
-        tell(false);
+        tell(heisen_wire::spin::SAME);
     }
     request(libc::PTRACE_DETACH, tid, SPINS as usize)?;
     Ok(true)
@@ -288,6 +317,15 @@ impl Code {
 
     /// The instruction at this address; none if it is one that depends on more than registers and memory.
     fn at(&mut self, rip: u64) -> Option<Instruction> {
+        self.any_at(rip).filter(is_plain)
+    }
+
+    /// Whether the instruction at this address leads out of the program.
+    fn leaves(&mut self, rip: u64) -> bool {
+        self.any_at(rip).is_none_or(|instruction| leaves(&instruction))
+    }
+
+    fn any_at(&mut self, rip: u64) -> Option<Instruction> {
         *self.met.entry(rip).or_insert_with(|| decode(self.tid, rip))
     }
 }
@@ -298,14 +336,22 @@ fn decode(tid: i32, rip: u64) -> Option<Instruction> {
     let length = (1..=LONGEST).rev().find(|&length| read_bytes(tid, rip, &mut code[..length]).is_ok())?;
     let mut instruction = Instruction::default();
     Decoder::with_ip(64, &code[..length], rip, DecoderOptions::NONE).decode_out(&mut instruction);
+    Some(instruction)
+}
+
+/// Whether an instruction leads out of the program, or is none.
+fn leaves(instruction: &Instruction) -> bool {
+    matches!(
+        instruction.mnemonic(),
+        Mnemonic::INVALID | Mnemonic::Syscall | Mnemonic::Sysenter | Mnemonic::Int | Mnemonic::Int3
+    )
+}
+
+/// Whether what an instruction does depends on registers and memory alone, and it takes one step.
+fn is_plain(instruction: &Instruction) -> bool {
     let outside = matches!(
         instruction.mnemonic(),
-        Mnemonic::INVALID
-            | Mnemonic::Syscall
-            | Mnemonic::Sysenter
-            | Mnemonic::Int
-            | Mnemonic::Int3
-            | Mnemonic::Rdtsc
+        Mnemonic::Rdtsc
             | Mnemonic::Rdtscp
             | Mnemonic::Rdrand
             | Mnemonic::Rdseed
@@ -313,7 +359,7 @@ fn decode(tid: i32, rip: u64) -> Option<Instruction> {
             | Mnemonic::Xbegin
     );
     let long = instruction.has_rep_prefix() && instruction.is_string_instruction();
-    (!outside && !long).then_some(instruction)
+    !outside && !long && !leaves(instruction)
 }
 
 /// The bytes that an instruction will write, as they are now. None if what it writes is not known.
@@ -418,7 +464,8 @@ mod tests {
         assert!(Command::new("cc").arg(&source).arg("-o").arg(&program).status().unwrap().success());
         let mut child = Command::new(&program).stderr(Stdio::null()).spawn().unwrap();
         for _ in 0..1000 {
-            let found = yields(child.id() as i32, true, &mut Known::default(), |_| {});
+            let found =
+                yields(child.id() as i32, Look::Thorough, &mut Known::default(), &Loops::default(), |_| {});
             assert!(!found, "it counts, so it is never in the same state again");
             assert_eq!(child.try_wait().unwrap(), None, "the signal of a breakpoint was lost");
         }

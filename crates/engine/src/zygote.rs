@@ -26,7 +26,7 @@ use crate::parting::parting;
 use crate::points::Points;
 use crate::quiet::Quiet;
 use crate::slot::{self, Detail, Event, Job, Run};
-use crate::spin;
+use crate::spin::{self, Look};
 use crate::sys::{self, Mapping};
 use effort::{Effort, Idle};
 use heisen_trace::{CodePlace, Note, Stack};
@@ -241,7 +241,7 @@ impl Zygote {
                 && suspect < moved.elapsed()
                 && wire.spin.load(SeqCst) != wire_spin::ALONE
             {
-                if self.yields(suspect) {
+                if self.yields(if suspect >= THOROUGH { Look::Thorough } else { Look::Glance }) {
                     self.suspicion = SUSPECT;
                     suspect = moved.elapsed() + SUSPECT;
                 } else {
@@ -260,6 +260,12 @@ impl Zygote {
                     return Waited::Stuck;
                 }
                 self.spinning = why == Idle::Computes;
+                if self.spinning && wire.spin.load(SeqCst) != wire_spin::ALONE && self.yields(Look::Force) {
+                    moved = Instant::now();
+                    effort.moved(pid);
+                    continue;
+                }
+                let wire = self.mapping.wire();
                 goes_on = self.spinning && self.limits.computes;
                 wire.question.store(libc::SIGSTKFLT as u32, SeqCst);
                 sys::kill(pid, libc::SIGSTKFLT);
@@ -278,13 +284,13 @@ impl Zygote {
     }
 
     /// Whether the execution that runs waits in a loop for memory to change, and was made to yield.
-    fn yields(&mut self, suspect: Duration) -> bool {
+    fn yields(&mut self, look: Look) -> bool {
         let wire = self.mapping.wire();
         let pid = wire.child.load(SeqCst) as i32;
         let Some(tid) = (pid != 0).then(|| running(pid)).flatten() else { return false };
-        let tell = |writes| wire.spin.store(if writes { wire_spin::WRITES } else { wire_spin::SAME }, SeqCst);
+        let tell = |what| wire.spin.store(what, SeqCst);
         wire.question.store(SPINS as u32, SeqCst);
-        let yields = spin::yields(tid, suspect >= THOROUGH, &mut self.known, tell);
+        let yields = spin::yields(tid, look, &mut self.known, &self.limits.loops, tell);
         if !yields {
             wire.question.store(0, SeqCst);
         }

@@ -173,7 +173,8 @@ pub struct SearchArgs {
     #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(10..=0x7fff_ffff))]
     pub steps: u32,
 
-    /// Give up on a program that computes or blocks this long without a scheduling point; one that computes goes on with --time
+    /// The longest time without a scheduling point: a loop that takes longer is made to yield to other threads; if there is none, the
+    /// check gives up, or goes on until --time if the program computes
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "10s", value_parser = duration)]
     pub hang: Duration,
 
@@ -229,8 +230,9 @@ pub struct SearchArgs {
     pub focus: Vec<String>,
 
     /// Make atomic instructions of these modules scheduling points: file names with commas between, * and ? are wildcards;
-    /// default is the program and its own libraries, instrumented those of them that are, none nothing. Unless told,
-    /// default; or instrumented, if it is told where to preempt
+    /// default is the program and its own libraries, instrumented those of them that are, instructions as default with Rust's
+    /// mutexes as the instructions that they are made of, none nothing. Unless told, default; or instrumented, if it is told
+    /// where to preempt
     #[arg(long, value_name = "MODULES")]
     pub patch: Option<String>,
 

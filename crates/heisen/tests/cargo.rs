@@ -73,9 +73,9 @@ fn bugs_are_found_and_replayed() {
         "test tests::interest ... FAILED (1 preemption, execution ",
         "\n---- tests::interest (bank) ----\npanic: panicked at src/lib.rs:59:9: assertion `left == right` failed: a \
          deposit is lost\n",
-        "is preempted before atomic_",
+        "is preempted before lock(",
         "\n    25 | *self.balance.lock().unwrap() = balance + balance * percent / 100;\n",
-        "\n---- tests::transfers (bank) ----\ndeadlock: ",
+        "\n---- tests::transfers (bank) ----\ndeadlock: T1 waits for ",
         "\n    31 | let mut to = to.balance.lock().unwrap();\n",
         "\nnot controlled:\n",
     ] {

@@ -65,6 +65,7 @@ mod stdin;
 mod sys;
 mod touch;
 mod tsan;
+mod word_lock;
 mod zygote;
 
 /// A bug in the runtime itself: nothing sensible can follow, so the process ends with a status of its own and the

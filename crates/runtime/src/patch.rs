@@ -17,11 +17,11 @@ use crate::sched::{self, S, me, thread};
 use crate::shim::signal::{self, action, bit, mask};
 use crate::spin;
 use crate::tsan::plain;
-use crate::{extended, free, race, report, script, sys, touch};
+use crate::{extended, free, race, report, script, sys, touch, word_lock};
 use core::arch::global_asm;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use heisen_trace::Op;
-use heisen_wire::patch::{ASIDE, CAS, HIGH, LOAD, MARK, SET, SET_BY, STORE, Site, XCHG};
+use heisen_wire::patch::{ASIDE, CAS, HIGH, LOAD, LOCK, MARK, SET, SET_BY, STORE, Site, UNLOCK, XCHG};
 use heisen_wire::{MAX_AREAS, MAX_TRAPS, Trap, Wire};
 
 /// Whether there are breakpoints of ours in the program.
@@ -151,7 +151,8 @@ global_asm!(
 /// Tells the engine where trampolines call the runtime.
 pub fn init(wire: &Wire) {
     wire.patch_entry.store(heisen_patch_entry as *const () as u64, Relaxed);
-    for (slot, address) in wire.patch_quiet.iter().zip(quiet::addresses()) {
+    let own = wire.patch_quiet.iter().zip(quiet::addresses());
+    for (slot, address) in own.chain(wire.patch_lock.iter().zip(word_lock::calls())) {
         slot.store(address as u64, Relaxed);
     }
 }
@@ -304,6 +305,17 @@ extern "C" fn arrived(address: usize, site: &Site, registers: &[u64; 16]) {
     }
     t.amid.set(true);
     let does = match site.kind {
+        // The expected value.
+        LOCK if registers[0] as u32 == 0 => {
+            word_lock::take(address, pc);
+            t.amid.set(false);
+            return word_lock::done(address, memory_order::ACQUIRE, pc);
+        }
+        UNLOCK => {
+            word_lock::give_up(address, pc);
+            t.amid.set(false);
+            return word_lock::done(address, memory_order::RELEASE, pc);
+        }
         LOAD => loads(address, site.size, pc),
         STORE => stores(address, site.size, pc),
         _ => updates(address, site, registers, pc),
@@ -343,7 +355,7 @@ fn stores(address: usize, size: u8, pc: usize) -> Does {
 
 /// Before one that does both.
 fn updates(address: usize, site: &Site, registers: &[u64; 16], pc: usize) -> Does {
-    let op = if site.kind == CAS { Op::AtomicCas } else { Op::AtomicRmw };
+    let op = if matches!(site.kind, CAS | LOCK) { Op::AtomicCas } else { Op::AtomicRmw };
     let is_point = race::is_patched_point(pc);
     if is_point {
         if is_futile(address, site, registers) {
@@ -360,6 +372,10 @@ fn updates(address: usize, site: &Site, registers: &[u64; 16], pc: usize) -> Doe
         spin::quiet_change(op, address, pc, read(address, site.size));
     }
     let futile = is_futile(address, site, registers);
+    if !futile {
+        // A comparison is with what is free, and an exchange with another value than is there.
+        word_lock::changed(address, || matches!(site.kind, CAS | XCHG) && read(address, site.size) == 0);
+    }
     match site.kind {
         _ if !futile || !is_point => {}
         CAS => spin::failed(),
@@ -386,8 +402,8 @@ fn is_futile(address: usize, site: &Site, registers: &[u64; 16]) -> bool {
             let low = u64::from(u32::MAX);
             read(address, 8) != (registers[0] & low | registers[2] << 32)
         }
-        CAS => read(address, site.size) != registers[0] & kept,
-        XCHG => read(address, site.size) == register() & kept,
+        CAS | LOCK => read(address, site.size) != registers[0] & kept,
+        XCHG | UNLOCK => read(address, site.size) == register() & kept,
         SET => read(address, site.size) >> (u32::from(site.bit) % bits) & 1 != 0,
         SET_BY if register() & kept < u64::from(bits) => {
             read(address, site.size) >> (register() & kept) & 1 != 0

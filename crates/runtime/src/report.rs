@@ -290,9 +290,18 @@ fn log_event(op: Op, object: usize, pc: usize) {
     if touch::wanted() {
         touch::reported(op, object, pc);
     }
-    if R.flags.get() & flag::EVENTS == 0 {
-        return;
+    if logs_events() {
+        mention(S.current.get(), op, object, pc);
     }
+}
+
+/// Whether events are told.
+pub fn logs_events() -> bool {
+    R.flags.get() & flag::EVENTS != 0
+}
+
+/// Tells of an operation of a thread, by now or before.
+pub fn mention(thread: u16, op: Op, object: usize, pc: usize) {
     let report = &slot().report;
     let index = report.events.load(Relaxed) as usize;
     if index >= MAX_EVENTS && !stops() {
@@ -300,7 +309,7 @@ fn log_event(op: Op, object: usize, pc: usize) {
     }
     // In a close look the last ones are kept: they tell why an execution does not end.
     let event = &wire().events[index % MAX_EVENTS];
-    event[0].store(pack_event(S.step.get(), S.current.get(), op as u8), Relaxed);
+    event[0].store(pack_event(S.step.get(), thread, op as u8), Relaxed);
     event[1].store(object as u64, Relaxed);
     event[2].store(pc as u64, Relaxed);
     report.events.store(index as u32 + 1, Relaxed);

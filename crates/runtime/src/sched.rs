@@ -38,7 +38,8 @@ use crate::{
     alike, choose, clock, extended, fair, fibers, policy, recurrence, report, scope, script, section, touch,
 };
 use core::cell::Cell;
-use deadline::{is_near, let_time_pass, not_far};
+pub use deadline::is_near;
+use deadline::{let_time_pass, not_far};
 use heisen_trace::{Op, hash};
 use heisen_wire::MAX_THREADS;
 
@@ -332,6 +333,18 @@ fn set_need(number: usize, object: usize) {
 /// Whether any thread needs `object`, or waits in its queue.
 pub fn awaited(object: usize) -> bool {
     threads().any(|(number, t)| S.needs[number].get() == object || t.waits_in(object))
+}
+
+/// The name under which a lock that nobody owns is needed. It differs from the lock's address, where a mutex would have its owner.
+pub const fn without_owner(lock: usize) -> usize {
+    lock | heisen_wire::WITHOUT_OWNER as usize
+}
+
+/// Whether any thread needs `object`.
+#[inline]
+pub fn is_needed(object: usize) -> bool {
+    (S.needed[place_of_need(object)].get() != 0 || S.count.get() > 64)
+        && (0..S.count.get()).any(|number| S.needs[number].get() == object)
 }
 
 /// What a thread needs before it can go on; 0 if nothing.

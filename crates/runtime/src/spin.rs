@@ -40,6 +40,13 @@ pub fn attempt(op: Op, object: usize, pc: usize) {
 
 #[cold]
 fn spins(op: Op, object: usize, pc: usize) {
+    gives_way();
+    touch::tries();
+    report::event(op, object, pc);
+}
+
+/// The running thread yields, as it does the same in vain.
+fn gives_way() {
     if S.live.get() > 1 {
         // Alone, it makes no difference.
         report::note(Note::Spin);
@@ -47,8 +54,6 @@ fn spins(op: Op, object: usize, pc: usize) {
     clock::yielded();
     fair::spun(me());
     sched::reschedule(Gives::Yields);
-    touch::tries();
-    report::event(op, object, pc);
 }
 
 /// The [`attempt`] of the running thread has failed.
@@ -192,6 +197,17 @@ pub fn change(op: Op, address: usize, pc: usize, value: u64) {
     }
 }
 
+/// Before a change of memory, which has that value now, that is a scheduling point of its own kind: a yield if the thread has changed
+/// the same again and again.
+pub fn repeated(address: usize, pc: usize, value: u64) {
+    progress();
+    if changes_in_vain(address, pc, value) {
+        thread(me()).about_to(Op::Yield, 0, pc);
+        gives_way();
+        report::event(Op::Yield, 0, pc);
+    }
+}
+
 /// Before a change of memory that is no scheduling point, unless the thread waits there for another change.
 pub fn quiet_change(op: Op, address: usize, pc: usize, value: u64) {
     if S.running.get() && S.live.get() > 1 && changes_in_vain(address, pc, value) {
@@ -261,7 +277,10 @@ fn goes_on_alone() {
 }
 
 fn waits_for_memory(pc: usize, writes: bool) {
-    report::note(Note::SpinOnMemory);
+    let forced = report::wire().spin.load(SeqCst) == heisen_wire::spin::FORCED;
+    if !forced {
+        report::note(Note::SpinOnMemory);
+    }
     let again = W.at.get() == S.step.get() && S.step.get() != 0;
     W.times.set(if again { W.times.get() + 1 } else { 0 });
     W.writes.set(writes || again && W.writes.get());
@@ -285,6 +304,9 @@ fn waits_for_memory(pc: usize, writes: bool) {
             u64::MAX => {}
             deadline => clock::reach(deadline),
         }
+    }
+    if forced {
+        report::note(Note::ForcedYield);
     }
     thread(me()).about_to(Op::Yield, 0, pc);
     clock::yielded();

@@ -80,6 +80,8 @@ notes! {
     Spin = 42, "a loop that tries the same call again and again without a yield: treated as one that yields, from its fourth attempt on";
     /// A loop waited for memory to change.
     SpinOnMemory = 43, "a loop that waits for memory to change, without a yield: treated as one that yields in each round";
+    /// A loop was made to yield of which it is not known that it waits.
+    ForcedYield = 29, "a loop that ran for longer than --hang without a scheduling point: treated as one that waits for memory, and yields in each round; if it computes, when it yields differs from run to run";
     /// Something else is where the heap belongs.
     NoHeap = 50, "the heap: its addresses are taken or cannot be reserved, so memory errors are not looked for (is there a limit on virtual memory, ulimit -v?)";
     /// Futex operations on priority-inheriting words.
@@ -96,6 +98,10 @@ notes! {
     TooManyPoints = 46, "more conflicting accesses than Heisen has room for: the rest are no scheduling points";
     /// A wait or a timer whose deadline is further away than `--timeouts`, while other threads could go on.
     FarTimeout = 47, "time-outs: one that is further away than --timeouts never came while another thread could go on (a larger one, such as --timeouts 2h, explores it)";
+    /// A `timerfd` was armed.
+    TimerFd = 27, "timerfd: a timer that is read from a descriptor expires only when no thread can go on; that it comes earlier was not explored";
+    /// A timer whose signal would end the program was kept from firing, within `--timeouts`.
+    Watchdog = 28, "a timer whose signal ends the program: taken for a watchdog, which fires only when everything else waits longer";
     /// A choice other than of threads: a value, a waiter, a fault. It limits nothing.
     OtherChoice = 48, "a choice other than of threads";
     /// A thread could be preempted at a place that `--focus` and `--no-preempt` allow. It limits nothing.

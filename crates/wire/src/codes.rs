@@ -206,6 +206,8 @@ pub mod spin {
     pub const WRITES: u32 = 1;
     /// The same, and the runtime does not let it yield, as nobody else would do anything.
     pub const ALONE: u32 = 2;
+    /// It is not known whether it waits; it has run for too long.
+    pub const FORCED: u32 = 3;
 }
 
 /// Values of [`Report::end`](crate::Report::end).

@@ -190,6 +190,9 @@ pub struct Recurrence {
 /// Where a mutex keeps the thread that holds it: offset of a 32-bit word, which is [`TID_BASE`] plus its number.
 pub const MUTEX_OWNER: usize = 8;
 
+/// In [`Thread::needs`]: the thread waits for a lock at this address, less this bit, which does not say who holds it.
+pub const WITHOUT_OWNER: u64 = 1;
+
 /// Thread ids as the program sees them: this plus the thread's number. The main thread's is also the process id. The
 /// kernel never gives out ids above 4194304, so one of these that goes astray hits nobody.
 pub const TID_BASE: i32 = 5_000_000;
@@ -356,6 +359,8 @@ pub struct Wire {
     pub patch_own: [AtomicU64; patch::ALLOCATION.len()],
     /// What the C library shall call instead of them; set by the runtime.
     pub patch_quiet: [AtomicU64; patch::ALLOCATION.len()],
+    /// What takes the place of a call that locks or unlocks a word, in the order of [`patch::LOCK_CALLS`]; set by the runtime.
+    pub patch_lock: [AtomicU64; patch::LOCK_CALLS],
     /// Address and size of each piece of memory.
     pub patch_area: [[AtomicU64; 2]; MAX_AREAS],
     /// The breakpoints, in order of their addresses.

@@ -43,6 +43,14 @@ pub const LOAD: u8 = 6;
 /// Only writes.
 pub const STORE: u8 = 7;
 
+/// As [`CAS`], and locks a word that is 0 while it is free.
+pub const LOCK: u8 = 8;
+/// As [`XCHG`], and unlocks it.
+pub const UNLOCK: u8 = 9;
+
+/// Functions of the runtime that calls are led to: one that locks such a word, and one that unlocks it.
+pub const LOCK_CALLS: usize = 2;
+
 /// No atomic instruction, but a place that a script names: [`Site::mark`] is its number, times 4, and one of [`ENTRY`],
 /// [`RETURN`] and [`LINE`]. Instead of the address of memory, the program's stack pointer is told.
 pub const MARK: u8 = 5;

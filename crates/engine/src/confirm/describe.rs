@@ -9,7 +9,7 @@ use crate::slot::{Event, report_of};
 use heisen_trace::cycle::{Cycle, Repeated};
 use heisen_trace::finding::{Held, ThreadEnd};
 use heisen_trace::{Op, Stack, ThreadId};
-use heisen_wire::{MUTEX_OWNER, NO_THREAD, TID_BASE, Thread, Wire, state};
+use heisen_wire::{MUTEX_OWNER, NO_THREAD, TID_BASE, Thread, WITHOUT_OWNER, Wire, state};
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -116,6 +116,7 @@ pub(super) fn describe_thread(
 pub(super) fn holders_for(view: &View<'_>, t: &Thread, events: &[Event]) -> Vec<ThreadId> {
     let needs = t.needs.load(Relaxed);
     match Op::from_code(t.op.load(Relaxed) as u8) {
+        Some(Op::Lock) if needs & WITHOUT_OWNER != 0 => holders(events, needs & !WITHOUT_OWNER),
         Some(Op::Lock | Op::TimedLock | Op::Relock) if needs != 0 => {
             holder_of(view, needs).map_or_else(|| holders(events, needs), |holder| vec![holder])
         }
@@ -126,7 +127,7 @@ pub(super) fn holders_for(view: &View<'_>, t: &Thread, events: &[Event]) -> Vec<
 
 fn holder_of(view: &View<'_>, mutex: u64) -> Option<ThreadId> {
     let mut word = [0];
-    // A mutex that is held starts with a word that is not 0. A spin lock, which has no owner, is 0 while held.
+    // A mutex that is held starts with a word that is not 0.
     view.read_words(mutex, &mut word).ok().filter(|()| word[0] as u32 != 0)?;
     view.read_words(mutex + MUTEX_OWNER as u64, &mut word).ok()?;
     let number = (word[0] as u32 as i32).checked_sub(TID_BASE)?;

@@ -399,6 +399,15 @@ impl View<'_> {
         functions.into_iter().map(|(start, end)| (moved(start), moved(end))).collect()
     }
 
+    /// Addresses and demangled names of the functions of a module whose mangled names have one of these parts.
+    pub fn functions_with(&self, loaded: &Loaded, parts: &[&str]) -> Vec<(u64, String)> {
+        let image = &self.images[loaded.image];
+        let functions = self.module(image).map(|module| module.symbols().named()).into_iter().flatten();
+        let named = functions.map(|symbol| (symbol.address.wrapping_add(image.bias), symbol.name()));
+        let named = named.filter(|(_, name)| parts.iter().any(|part| name.contains(part)));
+        named.map(|(address, name)| (address, demangle(&name))).collect()
+    }
+
     /// The name, demangled, of the function of a module that holds an address.
     pub fn function_name(&self, loaded: &Loaded, address: u64) -> Option<String> {
         let image = &self.images[loaded.image];

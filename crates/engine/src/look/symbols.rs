@@ -86,6 +86,11 @@ impl SymbolTable {
         sized.or_else(|| before.clone().next().filter(|s| s.size == 0))
     }
 
+    /// All functions.
+    pub fn named(&self) -> impl Iterator<Item = &Symbol> {
+        self.functions.iter()
+    }
+
     /// The functions whose size is known.
     pub fn sized(&self) -> impl Iterator<Item = &Symbol> {
         self.functions.iter().filter(|s| s.size > 0)

@@ -2,6 +2,7 @@
 //! in every process of the program; then each parked program gets it, through its memory file, which may write to code.
 
 use super::find::{self, Found, JUMP, Piece, Text, Want};
+use super::locks::{self, Roles};
 use super::marks::{self, Marks, Named};
 use super::rust_std::{self, Treatment};
 use super::{modules, room, trampoline};
@@ -10,7 +11,7 @@ use crate::look::maps::{self, Mapping};
 use crate::look::{Loaded, Moved, MovedPiece, Symbols, View, memory};
 use crate::scope::layout;
 use crate::sentences::PATCHED_ONLY;
-use heisen_wire::patch::{ALLOCATION, Site};
+use heisen_wire::patch::{ALLOCATION, LOCK_CALLS, Site};
 use heisen_wire::{MAX_AREAS, MAX_TRAPS, Wire};
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -43,6 +44,8 @@ struct Made {
     layout: String,
     /// Where the runtime is called.
     entry: u64,
+    /// Its functions for locks.
+    lock: [u64; LOCK_CALLS],
     /// Memory for trampolines: address and size.
     areas: Vec<(u64, u64)>,
     /// Breakpoints: address, trampoline, byte that was there.
@@ -111,7 +114,13 @@ impl Patches {
                 made.insert(Arc::new(first)).clone()
             }
         };
-        if layout(pid) != made.layout || wire.patch_entry.load(Relaxed) != made.entry {
+        let layout = layout(pid);
+        if layout.is_empty() {
+            return Err(Error::Uncontrolled(
+                "the parked program is gone before it was patched; does something kill it?".into(),
+            ));
+        }
+        if layout != made.layout || wire.patch_entry.load(Relaxed) != made.entry {
             return Err(Error::Uncontrolled(
                 "the program's code is not at the same addresses each time it is started, so --patch cannot be used; \
                  does this machine forbid to switch off address-space randomisation (personality)?"
@@ -226,9 +235,12 @@ fn make(patterns: &[String], patches: &Patches, runtime: &Path, wire: &Wire, pid
         marks::find(named, &mut view, &texts)?
     };
     let entry = wire.patch_entry.load(Relaxed);
-    let mut made = Made { layout: layout(pid), entry, missing, ..Made::default() };
+    let lock = wire.patch_lock.each_ref().map(|function| function.load(Relaxed));
+    let mut made = Made { layout: layout(pid), entry, lock, missing, ..Made::default() };
     let mut moved = Vec::new();
     let mut marked = 0;
+    let as_instructions = *live || patterns.iter().any(|pattern| pattern == modules::INSTRUCTIONS);
+    let roles = if as_instructions { Roles::new() } else { roles(&view, &all) };
     for module in &all {
         let atomics = chosen.iter().any(|chosen| chosen.path == module.path);
         let functions = view.functions_of(module);
@@ -246,7 +258,8 @@ fn make(patterns: &[String], patches: &Patches, runtime: &Path, wire: &Wire, pid
             _ => Treatment::Atomics,
         };
         let atomics = atomics.then_some(&treatment as &dyn Fn(u64) -> Treatment);
-        let found = find::find(&texts, &functions, &read, &marks, Want { atomics, live: *live });
+        let want = Want { atomics, live: *live, roles: &roles };
+        let found = find::find(&texts, &functions, &read, &marks, want);
         marked += found.pieces.iter().map(Piece::marks).sum::<usize>();
         made.add(module, &texts, &found, &mappings, &mut moved)?;
     }
@@ -270,6 +283,12 @@ fn make(patterns: &[String], patches: &Patches, runtime: &Path, wire: &Wire, pid
         )));
     }
     Ok(made)
+}
+
+/// The functions by which locks are recognised, of all modules.
+fn roles(view: &View<'_>, modules: &[Loaded]) -> Roles {
+    let named = modules.iter().flat_map(|module| view.functions_with(module, &locks::PARTS));
+    named.filter_map(|(address, name)| Some((address, locks::role(&name)?))).collect()
 }
 
 /// The memory of the process, up to the first byte that can't be read.
@@ -334,21 +353,30 @@ impl Made {
         moved: &mut Vec<MovedPiece>,
     ) -> Result<()> {
         let name = module.path.file_name().unwrap_or(module.path.as_os_str()).to_string_lossy().into_owned();
-        self.told.push(Told { name, sites: found.sites, odd: found.odd });
-        let (Some(first), Some(last)) = (found.pieces.first(), found.pieces.last()) else { return Ok(()) };
+        self.told.push(Told { name, sites: found.sites + found.calls.len(), odd: found.odd });
+        let starts = found.pieces.iter().map(Piece::start).chain(found.calls.iter().map(|call| call.at));
+        let ends = found.pieces.iter().map(Piece::end).chain(found.calls.iter().map(|call| call.at));
+        let (Some(first), Some(last)) = (starts.min(), ends.max()) else { return Ok(()) };
         let instructions: usize = found.pieces.iter().map(|piece| piece.instructions.len()).sum();
-        let sites = 8 + found.sites * size_of::<Site>();
+        let sites = HEADER + found.sites * size_of::<Site>();
         let most = sites + (instructions + found.pieces.len()) * trampoline::MOST_BYTES;
         let taken = &self.areas;
-        let at = room::near(mappings, taken, first.start(), last.end(), most as u64).ok_or_else(|| {
+        let at = room::near(mappings, taken, first, last, most as u64).ok_or_else(|| {
             Error::Uncontrolled(format!(
                 "there is no room for {most} bytes of code near to {}, so --patch cannot be used for it",
                 module.path.display()
             ))
         })?;
         let mut area = self.entry.to_le_bytes().to_vec();
+        for target in self.lock {
+            area.extend(jump_to(target));
+        }
         let mut code = Vec::new();
         let mut changed = BTreeMap::new();
+        for call in &found.calls {
+            let jump = at + 8 + if call.locks { 0 } else { JUMP_TO as u64 };
+            changed.extend(call_instead(call, jump));
+        }
         for piece in &found.pieces {
             let target = at + (sites + code.len()) as u64;
             let made = trampoline::write(piece, target, at, |instruction, atomic| {
@@ -393,6 +421,31 @@ impl Made {
         }
         (start..).zip(bytes)
     }
+}
+
+/// Bytes before the descriptions of instructions: where the runtime is called, and jumps to its functions for locks.
+const HEADER: usize = 8 + LOCK_CALLS * JUMP_TO;
+/// Bytes of a jump to anywhere.
+const JUMP_TO: usize = 16;
+
+/// A jump to an address.
+fn jump_to(target: u64) -> [u8; JUMP_TO] {
+    // jmp [rip]
+    let mut bytes = [BREAKPOINT; JUMP_TO];
+    bytes[..6].copy_from_slice(&[0xff, 0x25, 0, 0, 0, 0]);
+    bytes[6..14].copy_from_slice(&target.to_le_bytes());
+    bytes
+}
+
+/// A call of `target` in the place of another, which returns to the same address.
+fn call_instead(call: &locks::Call, target: u64) -> impl Iterator<Item = (u64, u8)> + use<> {
+    const CALL: usize = 5;
+    const NOP: u8 = 0x90;
+    let end = call.at + call.len as u64;
+    let mut bytes = vec![NOP; call.len - CALL];
+    bytes.push(0xe8);
+    bytes.extend((target.wrapping_sub(end) as i32).to_le_bytes());
+    (call.at..).zip(bytes)
 }
 
 /// Bytes as they are to be written: one piece for each page, with what stays the same in between.

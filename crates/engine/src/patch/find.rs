@@ -7,10 +7,12 @@
 //! instructions is moved only if nothing jumps into it; as the targets of a jump through a table are not known for sure,
 //! in functions that have one a piece is never more than one instruction.
 
+use super::locks::{Call, Function, Locks, Role, Roles};
 use super::marks::Marks;
 use super::rust_std::Treatment;
 use heisen_wire::patch::{CAS, HIGH, LOAD, MARK, RMW, SET, SET_BY, STORE, XCHG};
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
+use std::collections::HashMap;
 
 /// The length of a jump.
 pub const JUMP: u64 = 5;
@@ -97,6 +99,8 @@ pub struct Found {
     pub sites: usize,
     /// Functions that may have atomic instructions, but in which something does not fit.
     pub odd: usize,
+    /// Calls that are led to the runtime.
+    pub calls: Vec<Call>,
 }
 
 /// Reads words of four or eight bytes from the memory of the process; fewer than asked for, if need be.
@@ -109,6 +113,8 @@ pub struct Want<'a> {
     pub atomics: Option<&'a dyn Fn(u64) -> Treatment>,
     /// The program runs, so nothing may be changed but one byte at a time: all that is found is to be a breakpoint.
     pub live: bool,
+    /// Functions by which locks are recognised; none if they are not to be.
+    pub roles: &'a Roles,
 }
 
 /// Finds what there is to be moved in the code of a module, whose functions are known.
@@ -118,16 +124,17 @@ pub fn find(
     functions: &[(u64, u64)],
     read: &Read<'_>,
     marks: &Marks,
-    Want { atomics, live }: Want<'_>,
+    Want { atomics, live, roles }: Want<'_>,
 ) -> Found {
     let mut found = Found::default();
     let mut targets = Targets::default();
     let mut with_sites = Vec::new();
     let mut survey = Survey::default();
+    let mut of_locks = OfLocks { roles, read, known: HashMap::new() };
     for &(start, end) in functions {
         let Some(bytes) = texts.iter().find_map(|text| text.slice(start, end)) else { continue };
         let marked = marks.range(start..end).next().is_some();
-        survey.look(bytes, start, texts, marked, &mut targets);
+        survey.look(bytes, start, texts, marked, &mut targets, &mut of_locks);
         if survey.is_indirect {
             for &(table, size) in &survey.tables {
                 add_table(table, size, texts, read, &mut targets.guessed);
@@ -152,10 +159,21 @@ pub fn find(
         let begins = |t: &u64| instructions.binary_search_by_key(t, Instruction::ip).is_ok();
         if between(&targets.known, start, end).iter().all(begins) {
             let framed = instructions.iter().take(PROLOGUE).any(sets_frame_pointer);
-            let own = |instruction: &Instruction| match treatment {
-                Treatment::Nothing => None,
-                Treatment::Atomics => atomic(instruction),
-                Treatment::Accesses => atomic(instruction).or_else(|| access(instruction, framed)),
+            let locks = match treatment {
+                Treatment::Nothing => Locks::default(),
+                _ => Function { instructions: &instructions, roles, read }.locks(),
+            };
+            found.calls.extend(&locks.calls);
+            let own = |instruction: &Instruction| {
+                let site = match treatment {
+                    Treatment::Nothing => None,
+                    Treatment::Atomics => atomic(instruction),
+                    Treatment::Accesses => atomic(instruction).or_else(|| access(instruction, framed)),
+                }?;
+                Some(Atomic {
+                    kind: *locks.instructions.get(&instruction.ip()).unwrap_or(&site.kind),
+                    ..site
+                })
             };
             let site = |instruction: &Instruction| match marks.get(&instruction.ip()) {
                 Some(&mark) => Some(Atomic { kind: MARK, size: 0, register: 0, bit: 0, mark: Some(mark) }),
@@ -199,6 +217,38 @@ fn between(sorted: &[u64], start: u64, end: u64) -> &[u64] {
     &sorted[from..to.max(from)]
 }
 
+/// The functions that locks are known by.
+struct OfLocks<'a> {
+    roles: &'a Roles,
+    read: &'a Read<'a>,
+    /// Words with the addresses of functions, and whether they hold that of one of these.
+    known: HashMap<u64, bool>,
+}
+
+impl OfLocks<'_> {
+    /// Whether an instruction calls one of them, or loads its address.
+    fn is_named_by(&mut self, instruction: &Instruction) -> bool {
+        if self.roles.is_empty() {
+            return false;
+        }
+        let is_of_lock = |target: u64| matches!(self.roles.get(&target), Some(Role::Contended | Role::Wake));
+        if instruction.op0_kind() == OpKind::NearBranch64 {
+            return is_of_lock(instruction.near_branch_target());
+        }
+        let may_load =
+            matches!(instruction.flow_control(), FlowControl::IndirectCall | FlowControl::IndirectBranch)
+                || instruction.code() == Code::Mov_r64_rm64;
+        if !may_load || !instruction.is_ip_rel_memory_operand() {
+            return false;
+        }
+        let word = instruction.ip_rel_memory_address();
+        *self.known.entry(word).or_insert_with(|| {
+            let bytes: Option<[u8; 8]> = (self.read)(word, 8).try_into().ok();
+            bytes.is_some_and(|bytes| is_of_lock(u64::from_le_bytes(bytes)))
+        })
+    }
+}
+
 /// What a first look at a function tells.
 #[derive(Default)]
 struct Survey {
@@ -218,7 +268,15 @@ struct Survey {
 impl Survey {
     /// Looks at one function; adds to `targets` what it jumps to, or takes the address of, besides its beginning. Where it jumps to in
     /// itself is of interest only if something is to be moved in it.
-    fn look(&mut self, bytes: &[u8], start: u64, texts: &[Text], marked: bool, targets: &mut Targets) {
+    fn look(
+        &mut self,
+        bytes: &[u8],
+        start: u64,
+        texts: &[Text],
+        marked: bool,
+        targets: &mut Targets,
+        of_locks: &mut OfLocks<'_>,
+    ) {
         let end = start + bytes.len() as u64;
         (self.may_have_sites, self.fits, self.is_indirect) = (false, true, false);
         self.tables.clear();
@@ -235,7 +293,7 @@ impl Survey {
                 break;
             }
             self.starts.push(instruction.ip());
-            self.may_have_sites |= atomic(&instruction).is_some();
+            self.may_have_sites |= atomic(&instruction).is_some() || of_locks.is_named_by(&instruction);
             match instruction.flow_control() {
                 FlowControl::Next => {}
                 FlowControl::IndirectBranch => {
@@ -478,14 +536,19 @@ fn surroundings(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::LazyLock;
 
-    const ATOMICS: Want<'_> = Want { atomics: Some(&|_| Treatment::Atomics), live: false };
+    static NO_ROLES: LazyLock<Roles> = LazyLock::new(Roles::new);
+
+    fn want(atomics: bool) -> Want<'static> {
+        Want { atomics: atomics.then_some(&|_| Treatment::Atomics), live: false, roles: &NO_ROLES }
+    }
 
     /// Code at 0x1000, as one function: where its pieces begin and end, and whether they are breakpoints.
     fn pieces(bytes: &[u8]) -> Vec<(u64, u64, bool)> {
         let texts = [Text { start: 0x1000, bytes: bytes.to_vec() }];
         let functions = [(0x1000, 0x1000 + bytes.len() as u64)];
-        let found = find(&texts, &functions, &|_, _| Vec::new(), &Marks::new(), ATOMICS);
+        let found = find(&texts, &functions, &|_, _| Vec::new(), &Marks::new(), want(true));
         found.pieces.iter().map(|p| (p.start() - 0x1000, p.end() - 0x1000, p.trap)).collect()
     }
 
@@ -525,7 +588,7 @@ mod tests {
         let texts = [Text { start: 0x1000, bytes: bytes.to_vec() }];
         let functions = [(0x1000, 0x1000 + bytes.len() as u64)];
         let marks = Marks::from([(0x1000 + at, 0)]);
-        let found = find(&texts, &functions, &|_, _| Vec::new(), &marks, Want { atomics: None, live: false });
+        let found = find(&texts, &functions, &|_, _| Vec::new(), &marks, want(false));
         found.pieces.iter().map(|p| (p.start() - 0x1000, p.end() - 0x1000, p.trap)).collect()
     }
 
@@ -548,7 +611,7 @@ mod tests {
                 &[(0x1000, 0x1000 + bytes.len() as u64)],
                 &|_, _| Vec::new(),
                 &Marks::new(),
-                ATOMICS,
+                want(true),
             );
             (found.sites, found.odd)
         };

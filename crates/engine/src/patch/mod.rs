@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | `modules` | which programs and libraries |
 //! | [`find`] | the instructions, and what has to be moved so that a jump fits |
+//! | [`locks`] | those that lock and unlock a mutex of Rust's |
 //! | [`trampoline`] | where they are moved to |
 //! | `marks` | places that a script names |
 //! | [`rust_std`] | what of Rust's standard library is patched among instrumented code |
@@ -16,6 +17,7 @@
 
 mod apply;
 mod find;
+mod locks;
 mod marks;
 mod modules;
 mod room;

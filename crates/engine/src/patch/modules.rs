@@ -7,10 +7,11 @@ use crate::scope::matches_end;
 
 /// Stands for the program itself and its own libraries.
 pub const DEFAULT: &str = "default";
+/// As [`DEFAULT`], and the mutexes of Rust's standard library are the instructions that they are made of, rather than locks.
+pub const INSTRUCTIONS: &str = "instructions";
 /// Stands for no module.
 pub const NONE: &str = "none";
-/// Stands for those of them that are instrumented: what is left in there, the library of a language as a rule, only orders
-/// threads.
+/// Stands for those of them that are instrumented.
 pub const INSTRUMENTED: &str = "instrumented";
 
 /// What is never patched, by the name up to `.so`: the C library and the loader, whose locks the scheduler does not know,
@@ -80,7 +81,7 @@ pub fn is_instrumented(module: &Loaded) -> bool {
 /// Whether a pattern means this module.
 fn is_meant(pattern: &str, module: &Loaded) -> bool {
     match pattern {
-        DEFAULT => module.main || !module.system,
+        DEFAULT | INSTRUCTIONS => module.main || !module.system,
         INSTRUMENTED => (module.main || !module.system) && is_instrumented(module),
         pattern => matches_end(pattern, &module.path.to_string_lossy(), "/"),
     }

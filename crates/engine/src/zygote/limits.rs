@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::patch::Patches;
 use crate::points::Points;
 use crate::scope::Scope;
+use crate::spin::Loops;
 use crate::sys::{self, Mapping};
 use heisen_trace::{Faults, World};
 use heisen_wire::flag;
@@ -67,6 +68,8 @@ pub struct Limits {
     pub deadline: Option<Deadline>,
     /// What was patched in the program, as `world` asks for; worked out once for all that share it.
     pub patches: Arc<Patches>,
+    /// Loops that were made to yield, as they ran for too long.
+    pub loops: Arc<Loops>,
     /// Where threads may be preempted; anywhere if none.
     pub scope: Option<Arc<Scope>>,
     /// Accesses of memory that are scheduling points, besides those that the world names.
@@ -109,6 +112,7 @@ impl Default for Limits {
             stop: Arc::default(),
             deadline: None,
             patches: Arc::default(),
+            loops: Arc::default(),
             scope: None,
             points: Arc::default(),
             part: None,

@@ -122,6 +122,16 @@ fn keeping_step_is_no_livelock() {
     }
 }
 
+/// In a few steps threads may well keep each other from going on by chance.
+#[test]
+fn few_steps_show_no_livelock() {
+    for steps in ["36", "40", "60", "80", "120"] {
+        let options = ["--strategy", "random", "--executions", "500", "--seed", "1", "--steps", steps];
+        let json = suite().check("keeps_step", &options);
+        assert_eq!(json["findings"], Value::Array(vec![]), "{steps}: {json:#}");
+    }
+}
+
 #[test]
 fn a_spinner_is_no_good_samaritan() {
     let found = finding(&suite(), "spinner_among_others", &[]);
@@ -172,6 +182,19 @@ fn loops_that_wait_and_compute() {
             let got = (&json["findings"].as_array().map(Vec::len), &json["diverged"]);
             assert_eq!(got, (&Some(0), &0.into()), "{case}: {json:#}");
         }
+    }
+}
+
+/// Loops of which it is not proven that they wait are made to yield, in the end.
+#[test]
+fn loops_that_are_not_understood() {
+    let suite = suite();
+    for case in ["backs_off", "backs_off_at_random", "counts_up_and_down"] {
+        let json = suite.check(case, &["--bound", "1"]);
+        let got = (&json["verdict"], &json["complete"], &json["diverged"]);
+        assert_eq!(got, (&"clean".into(), &true.into(), &0.into()), "{case}: {json:#}");
+        let noted = json["not_controlled"].to_string();
+        assert!(noted.contains("a loop that ran for longer than --hang"), "{case}: {json:#}");
     }
 }
 

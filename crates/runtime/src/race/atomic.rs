@@ -50,6 +50,12 @@ pub fn done(does: Does, address: usize, size: usize, order: i32, pc: usize) {
     done_as(0, does, address, size, order, pc);
 }
 
+/// The running thread has taken or given up a lock by an atomic operation. Its order is the lock's: a program that has no other weak
+/// orders is sequentially consistent.
+pub fn done_by_lock(does: Does, address: usize, size: usize, order: i32, pc: usize) {
+    order_by(0, does, address, size, order, pc);
+}
+
 /// A load or store that was patched was done by the running thread.
 pub fn done_patched(does: Does, address: usize, size: usize, pc: usize) {
     done_as(kind::PATCHED, does, address, size, SEQ_CST, pc);
@@ -60,6 +66,11 @@ fn done_as(bits: u32, does: Does, address: usize, size: usize, order: i32, pc: u
     if order < SEQ_CST {
         report::note(Note::WeakOrders);
     }
+    order_by(bits, does, address, size, order, pc);
+}
+
+/// Compares it with other accesses, and lets it order threads.
+fn order_by(bits: u32, does: Does, address: usize, size: usize, order: i32, pc: usize) {
     if !super::is_on(mode::CHECK) {
         return;
     }

@@ -242,10 +242,12 @@ impl Mutex {
             }
             let t = sched::thread(holder);
             let waits = matches!(t.op(), Op::Lock | Op::Relock) && t.deadline.get() == u64::MAX;
-            if t.ended.get() || !waits || sched::needs(holder) == 0 {
+            // One that waits for a lock without an owner needs something else.
+            let needs = sched::needs(holder);
+            if t.ended.get() || !waits || needs == 0 || needs == sched::without_owner(t.object.get()) {
                 return;
             }
-            mutex = Mutex::at(sched::needs(holder));
+            mutex = Mutex::at(needs);
         }
     }
 

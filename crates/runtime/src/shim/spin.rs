@@ -22,13 +22,13 @@ fn is_free(lock: usize) -> bool {
 fn acquire(lock: usize) {
     word(lock).set(0);
     order::acquire(lock);
-    sched::taken(lock);
+    sched::taken(sched::without_owner(lock));
 }
 
 shims! {
     /// Waits until the lock is free: a thread that would spin is one that waits.
     fn pthread_spin_lock(lock: usize) -> c_int = pc {
-        sched::wait_for(Op::Lock, lock, pc, || is_free(lock), u64::MAX);
+        sched::wait_for_key(Op::Lock, lock, sched::without_owner(lock), pc, || is_free(lock), u64::MAX);
         acquire(lock);
         0
     }
@@ -50,7 +50,7 @@ shims! {
         sched::point(Op::Unlock, lock, pc);
         order::release(lock);
         word(lock).set(FREE);
-        sched::freed(lock);
+        sched::freed(sched::without_owner(lock));
         0
     }
 }

@@ -5,7 +5,7 @@ use crate::race::atomic::{self, Does};
 use crate::race::{self, mode};
 use crate::sched::S;
 use crate::tsan::plain;
-use crate::{budget, free, heap, script, spin, touch};
+use crate::{budget, free, heap, script, spin, touch, word_lock};
 use core::sync::atomic::Ordering::SeqCst;
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 use heisen_trace::Op;
@@ -118,6 +118,9 @@ fn before_look<T: Word>(op: Op, at: *mut T, pc: usize, changes: impl Fn() -> boo
 fn after<T>(does: Does, at: *mut T, order: i32, pc: usize) {
     if race::is_on(mode::WATCH) {
         plain::watch(at as usize, size_of::<T>(), pc);
+    }
+    if does != Does::Load {
+        word_lock::has_changed(at as usize);
     }
     // gcc puts hints into the higher bits.
     atomic::done(does, at as usize, size_of::<T>(), order & 0xff, pc);

@@ -472,10 +472,55 @@ static void counts_for_long(void)
     join(t);
 }
 
+/* Loops whose rounds differ: the time to wait grows, and is another one each time. */
+static volatile int raised;
+
+static void *raises(void *arg)
+{
+    raised = 1;
+    return arg;
+}
+
+static void backs_off(void)
+{
+    pthread_t t = start(raises, NULL);
+    unsigned shift = 0;
+    while (!raised) {
+        for (volatile int i = 0; i < 1 << shift; i++)
+            ;
+        if (shift < 10)
+            shift++;
+    }
+    pthread_join(t, NULL);
+}
+
+static void backs_off_at_random(void)
+{
+    pthread_t t = start(raises, NULL);
+    unsigned number = 1;
+    while (!raised) {
+        number = number * 1103515245 + 12345;
+        for (volatile unsigned i = 0; i < (number >> 16) % 512; i++)
+            ;
+    }
+    pthread_join(t, NULL);
+}
+
+static void counts_up_and_down(void)
+{
+    pthread_t t = start(raises, NULL);
+    long rounds = 0;
+    while (!raised)
+        if (++rounds % 1000 == 0)
+            rounds = 0;
+    pthread_join(t, NULL);
+}
+
 CASES(CASE(trylock), CASE(spin_trylock), CASE(tryrdlock), CASE(trywrlock), CASE(trywait), CASE(poll_at_once),
       CASE(read_at_once), CASE(tryjoin), CASE(looks_in_between), CASE(four_attempts), CASE(lone_spinner),
       CASE(spinner_among_others), CASE(both_yield), CASE(different_loops), CASE(many_messages),
       CASE(both_count), CASE(waits_for_an_hour), CASE(reads_zeros), CASE(draws_until_zero), CASE(keeps_step),
       CASE(counts_meanwhile), CASE(alternates), CASE(tells_its_rounds), CASE(counts_for_another), CASE(takes_and_gives_back),
       CASE(reads_a_flag),
-      CASE(waits_for_a_sleeper), CASE(spin_lock_of_its_own), CASE(nobody_writes), CASE(counts_for_long))
+      CASE(waits_for_a_sleeper), CASE(spin_lock_of_its_own), CASE(nobody_writes), CASE(counts_for_long),
+      CASE(backs_off), CASE(backs_off_at_random), CASE(counts_up_and_down))
