@@ -63,7 +63,8 @@ pub(crate) fn listening(pid: i32) -> Vec<(u64, String)> {
     fds.into_iter().filter_map(listens).collect()
 }
 
-fn target(pid: i32, fd: u64) -> Option<String> {
+/// What the kernel calls a descriptor: a path, or a name such as `anon_inode:inotify`.
+pub(crate) fn target(pid: i32, fd: u64) -> Option<String> {
     let path = fs::read_link(format!("/proc/{pid}/fd/{fd}")).ok()?;
     Some(path.to_string_lossy().into_owned())
 }

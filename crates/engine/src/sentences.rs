@@ -116,6 +116,8 @@ sentences! {
     WITHIN_SCOPE = " within the scope";
     /// `{without}`: a wait had a deadline further away than `--timeouts`.
     WITHOUT_FAR = " without time-outs beyond {limit}";
+    /// `{without}`: a timer was kept from firing while a thread could go on.
+    WITHOUT_EARLY = " without timers that fire early";
     /// `{if}`: dpor takes accesses that it does not see for independent.
     IF_PROTECTED = " if locks protect what threads share";
     /// `{or}`: something is listed below.

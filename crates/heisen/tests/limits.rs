@@ -117,6 +117,26 @@ fn an_idle_server_is_not_a_deadlock() {
 }
 
 #[test]
+fn a_program_that_waits_for_a_signal_or_a_file_is_not_a_deadlock() {
+    let sandbox = idle();
+    let (said, _) = incomplete(&sandbox, &["--hang", "2s", "--", "./idle", "signal"]);
+    assert!(said.contains("T0 waits for a signal") && said.contains("which is not a deadlock"), "{said}");
+    // It also listens, but that is not what it waits for.
+    let port = free_port().to_string();
+    let (said, _) = incomplete(&sandbox, &["--hang", "2s", "--", "./idle", "inotify", &port]);
+    assert!(said.contains("T0 waits on descriptor 4 (anon_inode:inotify)"), "{said}");
+}
+
+/// Threads that wait for each other wait for ever, also beside one that waits for somebody outside.
+#[test]
+fn a_deadlock_beside_a_server_that_is_idle() {
+    let sandbox = idle();
+    let port = free_port().to_string();
+    let ran = sandbox.heisen(&["check", "--hang", "2s", "--", "./idle", "crossed", &port]).expect(1);
+    assert!(ran.out.contains("deadlock: T2 waits for locks["), "{}", ran.out);
+}
+
+#[test]
 fn a_server_that_only_lets_time_pass_is_cut_and_named() {
     let sandbox = idle();
     let port = free_port().to_string();

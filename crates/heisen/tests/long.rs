@@ -344,7 +344,12 @@ fn a_killed_execution_is_no_finding() {
         while killed == 0 && Instant::now() < until && child.try_wait().is_ok_and(|ended| ended.is_none()) {
             std::thread::sleep(Duration::from_millis(30));
             let mut processes = sandbox.processes().into_iter();
-            if let Some(pid) = processes.find(|&pid| parent(pid).is_some_and(|parent| parent != heisen)) {
+            // Below heisen is a keeper, below that the parked program, and below that an execution.
+            let is_execution = |&pid: &i32| {
+                let keeper = parent(pid).and_then(parent).and_then(parent);
+                keeper == Some(heisen)
+            };
+            if let Some(pid) = processes.find(is_execution) {
                 let mut kill = Command::new("kill");
                 let kill = kill.args(["-s", "KILL", &pid.to_string()]).stderr(Stdio::null());
                 killed += u32::from(kill.status().is_ok_and(|status| status.success()));

@@ -191,7 +191,7 @@ fn far_time_outs_are_not_explored() {
     // One that may come in any case is no caveat.
     sandbox.write("near.c", far("sem_timedwait(&sem, &at);").replace("3600", "0"));
     claims(&sandbox, &["--strategy", "dfs", "near.c"], "ok: no bug in any schedule; all ", 0);
-    // That a watchdog fires early is no concern of anybody.
+    // That a watchdog fires far too early is no concern of anybody.
     sandbox.write("watched.c", far("alarm(3600); sem_wait(&sem);"));
     claims(&sandbox, &["--strategy", "dfs", "watched.c"], "ok: no bug in any schedule; all ", 0);
     // Nobody else can go on while both sleep, but then one sleeps and the other runs.
@@ -199,6 +199,33 @@ fn far_time_outs_are_not_explored() {
     claims(&sandbox, &["--strategy", "dfs", "sleepers.c"], all, 6);
     sandbox.write("alone.c", "#include <unistd.h>\nint main(void) { sleep(3600); return 0; }\n");
     claims(&sandbox, &["alone.c"], "nothing to explore: only one thread ran", 0);
+}
+
+/// Timers of which it is not explored that they fire while a thread can go on.
+#[test]
+fn timers_that_fire_early() {
+    let sandbox = Sandbox::new();
+    let early = "ok: no bug in any schedule without timers that fire early; all ";
+    let declarations = format!(
+        "#include <poll.h>\n#include <stdlib.h>\n#include <sys/timerfd.h>\n#include <unistd.h>\n{MUTEX}"
+    );
+    // Natively, either descriptor may be the first that is ready.
+    let polls = "int ends[2]; if (pipe(ends)) abort(); \
+                 struct itimerspec soon = { .it_value.tv_nsec = 100000 }; \
+                 int timer = timerfd_create(CLOCK_MONOTONIC, 0); timerfd_settime(timer, 0, &soon, 0); \
+                 if (write(ends[1], \"x\", 1) != 1) abort(); \
+                 struct pollfd both[2] = { { ends[0], POLLIN, 0 }, { timer, POLLIN, 0 } }; \
+                 if (poll(both, 2, -1) == 2) abort();";
+    sandbox.write("timerfd.c", program(&declarations, &[polls, LOCKED]));
+    let (_, json) = claims(&sandbox, &["--strategy", "dfs", "timerfd.c"], early, 6);
+    assert!(json["not_controlled"].to_string().contains("timerfd: "), "{json:#}");
+    // Natively, the signal may come first.
+    sandbox.write(
+        "soon.c",
+        program(&declarations, &[&format!("ualarm(50, 0); {LOCKED} ualarm(0, 0);"), LOCKED]),
+    );
+    let (_, json) = claims(&sandbox, &["--strategy", "dfs", "soon.c"], early, 6);
+    assert!(json["not_controlled"].to_string().contains("watchdog"), "{json:#}");
 }
 
 #[test]

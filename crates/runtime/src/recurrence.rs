@@ -9,7 +9,7 @@
 //! from outside. Here it is found out cheaply when a later state may be the same: when every thread is about to do the same
 //! thing as then. The engine compares the rest. What is asked for besides:
 //!
-//! - At least a quarter of the random half lies in between. So chance has not led anywhere in so many steps: a round of taking
+//! - At least a quarter of the random half lies in between, and never fewer than 128 steps. So chance has not led anywhere in so many steps: a round of taking
 //!   turns that only happens to keep one thread from a lock is not enough.
 //! - Every thread that could run at any time in between, or whose time could run out, has run (strong fairness).
 //! - Nothing came from elsewhere: no clock was read, no random number drawn, no descriptor, signal or process was involved.
@@ -26,6 +26,8 @@ use heisen_wire::stop;
 const ANCHORS: usize = 4;
 /// How often the engine is asked to compare with each.
 const TRIES: u32 = 256;
+/// So many steps at random lie between two states at least: in fewer, threads that keep each other from going on do so by chance.
+const FEWEST: u32 = 128;
 
 #[derive(Debug)]
 struct Anchor {
@@ -113,7 +115,7 @@ pub fn stepped(step: u32) {
         let since = anchor.step.get();
         let may_be = anchor.tries.get() < TRIES
             && anchor.consulted.get() == R.consulted.get()
-            && step - since >= (length / 4).max(1)
+            && step - since >= (length / 4).max(FEWEST)
             && anchor.positions.get() == positions()
             && all_have_run_since(since);
         if may_be && is_closed() {

@@ -12,7 +12,8 @@ use heisen_search::{Status, Strategy};
 use heisen_trace::Note;
 
 /// What says nothing of a program in which only one thread ran.
-const OF_THREADS: u64 = Note::WeakOrders.bit() | Note::FarTimeout.bit();
+const OF_THREADS: u64 =
+    Note::WeakOrders.bit() | Note::FarTimeout.bit() | Note::TimerFd.bit() | Note::Watchdog.bit();
 
 impl Driver<'_> {
     /// The outcome of a search that has ended.

@@ -79,6 +79,15 @@ pub(super) fn settle(threads: &mut [ThreadEnd], holders: &[Vec<ThreadId>]) {
     }
 }
 
+/// Whether threads wait for each other in a cycle, by what [`settle`] has found.
+pub(super) fn has_cycle(threads: &[ThreadEnd]) -> bool {
+    let next = |id: ThreadId| threads.iter().find(|t| t.thread == id)?.holder;
+    threads.iter().any(|t| {
+        let followed = std::iter::successors(next(t.thread), |&id| next(id)).take(threads.len());
+        followed.into_iter().any(|id| id == t.thread)
+    })
+}
+
 /// A shortest cycle that begins and ends at `start`.
 fn cycle_through(edges: &[Vec<usize>], start: usize) -> Option<Vec<usize>> {
     let mut came_from = vec![None; edges.len()];

@@ -2,7 +2,7 @@
 //! at the end. The program stands still meanwhile, and is read from outside.
 
 use super::TraceLine;
-use super::blocked::settle;
+use super::blocked::{self, settle};
 use super::describe::{
     describe_cycle, describe_events, describe_thread, holders_for, is_timer, object_name, or_place, path_of,
     paused_stack, thread_name,
@@ -73,7 +73,11 @@ impl Observer for Watcher {
                 }
                 _ => {
                     self.end(wire, &mut view);
-                    self.idle = idle::waits(wire, pid);
+                    // Threads that wait for each other do so for ever, whoever comes.
+                    self.idle = match blocked::has_cycle(&self.threads) {
+                        true => Vec::new(),
+                        false => idle::waits(wire, pid, &read_events(wire)),
+                    };
                 }
             }
         }

@@ -21,10 +21,13 @@ fn claimed(options: &Options, outcome: &Outcome) -> String {
     let within = if outcome.scoped { WITHIN_SCOPE.0 } else { "" };
     let kind =
         if outcome.has_note(Note::WeakOrders) || outcome.tally.races.any() { SEQUENTIAL.0 } else { "" };
-    let without = match outcome.has_note(Note::FarTimeout) {
-        true => WITHOUT_FAR.with(&[("limit", &time(options.world.timeouts))]),
-        false => String::new(),
-    };
+    let mut without = String::new();
+    if outcome.has_note(Note::FarTimeout) {
+        without += &WITHOUT_FAR.with(&[("limit", &time(options.world.timeouts))]);
+    }
+    if outcome.has_note(Note::TimerFd) || outcome.has_note(Note::Watchdog) {
+        without += WITHOUT_EARLY.0;
+    }
     let protected = if outcome.accesses_explored { "" } else { IF_PROTECTED.0 };
     let or = if outcome.not_controlled.is_empty() { "" } else { OR_LISTED.0 };
     let say = |sentence: Sentence, more: &[(&str, &dyn Display)]| {
@@ -70,8 +73,8 @@ fn claimed(options: &Options, outcome: &Outcome) -> String {
         Kind::Dfs => say(PART, &[]),
         Kind::Bpor if complete => bounded(BOUNDED_CLASSES, options.bound),
         Kind::Dpor | Kind::Bpor => say(PART_OF_CLASSES, &[]),
-        _ if outcome.search.samples() && !outcome.tally.all_confirmed() => {
-            say(NOT_AGAIN, &[("failed", &number(outcome.tally.unconfirmed + outcome.tally.unexamined))])
+        _ if outcome.search.samples() && outcome.tally.unconfirmed > 0 => {
+            say(NOT_AGAIN, &[("failed", &number(outcome.tally.unconfirmed))])
         }
         Kind::Random => say(RANDOM, &[]),
         kind => {

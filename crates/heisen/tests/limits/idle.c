@@ -1,12 +1,15 @@
 // Waits for someone outside: "accept" and "epoll" for a connection, "tick" for one while time-outs pass, "fifo" for input,
-// "pipe" for a process of its own, which waits, too.
+// "pipe" for a process of its own, which waits, too; "signal" for a signal, "inotify" for a change of files, "crossed" for a connection
+// while two other threads wait for each other.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/inotify.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -28,6 +31,17 @@ static void *work(void *arg) {
     return arg;
 }
 
+static pthread_rwlock_t locks[2] = {PTHREAD_RWLOCK_INITIALIZER, PTHREAD_RWLOCK_INITIALIZER};
+static pthread_barrier_t both;
+
+static void *cross(void *mine) {
+    int first = mine != 0;
+    pthread_rwlock_wrlock(&locks[first]);
+    pthread_barrier_wait(&both);
+    pthread_rwlock_wrlock(&locks[!first]);
+    return 0;
+}
+
 int main(int argc, char **argv) {
     char c;
     const char *mode = argv[1];
@@ -43,8 +57,26 @@ int main(int argc, char **argv) {
         if (fork() == 0) _exit(read(there[0], &c, 1) != 1);
         return read(back[0], &c, 1) != 1;
     }
+    if (strcmp(mode, "signal") == 0) {
+        sigset_t set;
+        int number;
+        sigemptyset(&set);
+        sigaddset(&set, SIGTERM);
+        pthread_sigmask(SIG_BLOCK, &set, 0);
+        return sigwait(&set, &number);
+    }
     int fd = listener(atoi(argv[2]));
-    if (strcmp(mode, "accept") == 0) return accept(fd, 0, 0) < 0;
+    if (strcmp(mode, "inotify") == 0) {
+        char events[4096];
+        int changes = inotify_init();
+        inotify_add_watch(changes, ".", IN_CREATE);
+        return read(changes, events, sizeof events) < 0;
+    } else if (strcmp(mode, "crossed") == 0) {
+        pthread_barrier_init(&both, 0, 2);
+        pthread_create(&thread, 0, cross, 0);
+        pthread_create(&thread, 0, cross, &both);
+    }
+    if (strcmp(mode, "accept") == 0 || strcmp(mode, "crossed") == 0) return accept(fd, 0, 0) < 0;
     struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
     int epoll = epoll_create1(0);
     epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);

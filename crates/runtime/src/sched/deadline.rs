@@ -15,7 +15,7 @@ pub(super) fn set_deadline(number: usize, deadline: u64) {
 }
 
 /// Whether a wait with this deadline may time out while others can go on.
-pub(super) fn is_near(deadline: u64) -> bool {
+pub fn is_near(deadline: u64) -> bool {
     // One that may end spuriously has no deadline, and is near at all times.
     deadline == u64::MAX || deadline <= clock::now().saturating_add(S.horizon.get())
 }

@@ -264,6 +264,10 @@ pub fn recheck() {
         };
         if (0..S.count.get()).any(|number| number != task && earlier(number)) {
             S.barred.add(task);
+            // One that is far away guards against a program that hangs.
+            if !clock::is_real() && sched::is_near(timer.deadline.get()) {
+                report::note(Note::Watchdog);
+            }
         } else {
             S.barred.remove(task);
         }

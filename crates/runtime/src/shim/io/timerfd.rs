@@ -6,12 +6,11 @@ use super::descriptor::made;
 use crate::clock::{self, Timespec};
 use crate::glibc::{self, real};
 use crate::io::{self, Class};
-use crate::sched;
 use crate::shim::shims;
-use crate::sys;
+use crate::{report, sched, sys};
 use core::cell::Cell;
 use core::ffi::c_int;
-use heisen_trace::Op;
+use heisen_trace::{Note, Op};
 
 /// Timers at a time; one more is refused with EMFILE.
 const MAX: usize = 256;
@@ -161,6 +160,9 @@ shims! {
             unsafe { *old = setting(timer) };
         }
         reset(fd);
+        if value != 0 && !clock::is_real() {
+            report::note(Note::TimerFd);
+        }
         timer.interval.set(interval);
         arm(timer, match value {
             0 => u64::MAX,
