@@ -57,8 +57,20 @@ fn critical_sections() {
 fn attempts() {
     // Before the section, in it, and after it.
     classes(&[COUNTS, "if let Ok(mut a) = A.try_lock() { *a += 1; }"], 3);
+    classes(&["if let Ok(mut a) = A.try_lock() { *a += 1; }", COUNTS], 3);
     // Both succeed, in either order, or one fails.
     classes(&["drop(A.try_lock());"; 2], 4);
+    // What one takes by an attempt, and keeps, the other waits for in vain, or has had before.
+    let keeps = "std::mem::forget(A.try_lock());";
+    for bodies in [[keeps, COUNTS], [COUNTS, keeps]] {
+        for strategy in ["dpor", "dfs", "icb"] {
+            let args = ["--strategy", strategy, "--keep-going"];
+            let json = check(scratch().path(), COMPILERS[0], &bodies, &args);
+            assert_eq!(json["findings"].as_array().map(Vec::len), Some(1), "{strategy}: {json:#}");
+            // Taken before the section, in it, and after it.
+            assert!(strategy != "dpor" || json["classes"] == 3, "{json:#}");
+        }
+    }
 }
 
 #[test]

@@ -286,9 +286,9 @@ pub fn ending() {
         let waits = !t.ended.get() && !t.timer.get() && t.object.get() != 0;
         // To wait at a barrier is to wait to be woken; to be about to arrive there is not.
         let at_barrier = t.op() == Op::Barrier && t.queue.get() != 0;
-        let op = if at_barrier { Op::CondWait } else { t.op() };
+        let op = if at_barrier { Op::CondWait as u8 } else { code(t.op(), number) };
         if waits && (number != me() || !S.enabled.has(number)) {
-            log(TouchKind::Waits, number, op as u8, t.object.get() as u64);
+            log(TouchKind::Waits, number, op, t.object.get() as u64);
         }
     }
 }
@@ -318,6 +318,7 @@ pub fn reported(op: Op, object: usize, pc: usize) {
         touch(name, write, op_seen);
     };
     let tries = T.tries.take();
+    let code = code(op, me());
     match op {
         // Nothing that others see, or told apart by those who do it.
         Op::Start
@@ -361,7 +362,17 @@ pub fn reported(op: Op, object: usize, pc: usize) {
             touch(key(space::SIGNAL, 0) as u64, true, op as u8);
         }
         _ if object == 0 => {}
-        _ => touch(object as u64, true, op as u8),
+        _ => touch(object as u64, true, code),
+    }
+}
+
+/// How what a thread does is told. A lock that is a word in memory may also be taken by operations that are not told as such. To
+/// searches it is like a read-write lock, of which that holds, too: with a mutex, whatever is no operation of its own frees it.
+fn code(op: Op, number: usize) -> u8 {
+    match op {
+        Op::Lock if crate::sched::thread(number).takes_word.get() => Op::WriteLock as u8,
+        Op::Unlock if crate::sched::thread(number).takes_word.get() => Op::RwUnlock as u8,
+        op => op as u8,
     }
 }
 

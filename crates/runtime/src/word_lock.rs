@@ -14,6 +14,9 @@
 //! execution explored here. A thread that waits for ever here waits for ever there, and the other way round: whoever finds 2 when it
 //! unlocks wakes a waiter. That last part is what is assumed of the library: that its mutex wakes up those that wait for it.
 //!
+//! A thread that waits here counts as one that has read the word. Otherwise whoever takes it for good, by an instruction that is not a
+//! scheduling point yet, would never be seen to conflict with a thread that waits in vain (rule 3 of `race`).
+//!
 //! The word itself is as the program expects it. Instructions that are not recognised, as those of `try_lock`, may
 //! use it at the same time: [`changed`] looks after those that wait.
 
@@ -21,7 +24,7 @@ use crate::race::atomic::{Does, memory_order};
 use crate::sched::{self, S, me, thread, without_owner};
 use crate::shim::{caller, signal};
 use crate::tsan::plain;
-use crate::{free, heap, race, report, spin, touch};
+use crate::{free, heap, race, report, spin};
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use heisen_trace::Op;
@@ -55,6 +58,10 @@ pub fn take(word: usize, pc: usize) {
         if !is_free(word) {
             tell_taker(word);
         }
+        // The thread may never get there: that it looks at the word shows the conflict with whoever takes it.
+        race::atomic::done_by_lock(Does::Load, word, SIZE, memory_order::RELAXED, pc);
+        let t = thread(me());
+        t.takes_word.set(true);
         loop {
             let key = without_owner(word);
             sched::wait_for_key(Op::Lock, word, key, pc, || is_free(word), u64::MAX);
@@ -62,7 +69,7 @@ pub fn take(word: usize, pc: usize) {
                 break;
             }
         }
-        touch::memory(word, SIZE, true);
+        t.takes_word.set(false);
     } else if report::logs_events() {
         remember(word, pc);
     }
@@ -109,8 +116,10 @@ fn tell_taker(word: usize) {
 /// Before the instruction by which the running thread gives a word up.
 pub fn give_up(word: usize, pc: usize) {
     if race::is_patched_point(pc) {
+        let t = thread(me());
+        t.takes_word.set(true);
         sched::point(Op::Unlock, word, pc);
-        touch::memory(word, SIZE, true);
+        t.takes_word.set(false);
     }
     if report::logs_events()
         && let Some(taker) = TAKERS.0.iter().find(|taker| taker.word.get() == word)

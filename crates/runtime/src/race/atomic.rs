@@ -18,6 +18,7 @@ use heisen_wire::kind;
 
 /// `memory_order`, as compilers pass it.
 pub mod memory_order {
+    pub const RELAXED: i32 = 0;
     pub const CONSUME: i32 = 1;
     pub const ACQUIRE: i32 = 2;
     pub const RELEASE: i32 = 3;

@@ -108,6 +108,8 @@ pub struct Thread {
     pub failures: Cell<u32>,
     /// For `patch`: in how many places it is where atomic instructions are no scheduling points.
     pub quiet: Cell<u32>,
+    /// For `word_lock`: whether the lock that it is about to take or give up is a word in memory.
+    pub takes_word: Cell<bool>,
     /// For `scope`: how many regions without preemption it is in.
     pub no_preempt: Cell<u32>,
     /// For `section`: how many atomic sections it is in.
@@ -175,6 +177,7 @@ impl Thread {
             failed: Cell::new(false),
             failures: Cell::new(0),
             quiet: Cell::new(0),
+            takes_word: Cell::new(false),
             no_preempt: Cell::new(0),
             sections: Cell::new(0),
             mark: policy::Mark::new(),
