@@ -1,7 +1,7 @@
 //! Threads that wait for someone outside the program: that nobody comes is not the program's fault.
 
 use crate::descriptor::{self, Lead};
-use crate::slot::{Event, report_of};
+use crate::slot::report_of;
 use heisen_trace::{Note, Op, ThreadId};
 use heisen_wire::{Wire, state};
 use std::sync::atomic::Ordering::Relaxed;
@@ -9,22 +9,17 @@ use std::sync::atomic::Ordering::Relaxed;
 /// What threads of a program that cannot go on wait for outside, such as `T0 waits on descriptor 3 for a connection to
 /// 127.0.0.1:80`. Nothing if nobody outside was waited for. The other end of a pipe may be with a process that the program has
 /// started itself: then it does not count.
-pub(super) fn waits(wire: &Wire, pid: i32, events: &[Event]) -> Vec<String> {
+pub(super) fn waits(wire: &Wire, pid: i32) -> Vec<String> {
     let report = report_of(wire);
     let noted = |note: Note| report.notes.load(Relaxed) & 1 << (note as u8) != 0;
+    if !noted(Note::OutsideSilent) {
+        return Vec::new();
+    }
     let alone = !noted(Note::Fork) && !noted(Note::Spawn);
-    // A program that sends itself no signal waits for one of somebody else's.
-    let own_signals = events.iter().any(|event| matches!(event.op, Op::Kill | Op::Timer | Op::Handler));
     let mut waits = Vec::new();
     for (number, thread) in wire.threads.iter().enumerate().take(report.threads.load(Relaxed) as usize) {
         let op = Op::from_code(thread.op.load(Relaxed) as u8);
-        if thread.state.load(Relaxed) == state::ENDED {
-            continue;
-        }
-        if op == Some(Op::SigWait) && !own_signals {
-            waits.push(format!("{} waits for a signal", ThreadId(number as u16)));
-        }
-        if !noted(Note::OutsideSilent) || !op.is_some_and(Op::is_on_descriptor) {
+        if thread.state.load(Relaxed) == state::ENDED || !op.is_some_and(Op::is_on_descriptor) {
             continue;
         }
         let fd = thread.object.load(Relaxed);

@@ -76,7 +76,7 @@ impl Observer for Watcher {
                     // Threads that wait for each other do so for ever, whoever comes.
                     self.idle = match blocked::has_cycle(&self.threads) {
                         true => Vec::new(),
-                        false => idle::waits(wire, pid, &read_events(wire)),
+                        false => idle::waits(wire, pid),
                     };
                 }
             }

@@ -1,11 +1,10 @@
 // Waits for someone outside: "accept" and "epoll" for a connection, "tick" for one while time-outs pass, "fifo" for input,
-// "pipe" for a process of its own, which waits, too; "signal" for a signal, "inotify" for a change of files, "crossed" for a connection
+// "pipe" for a process of its own, which waits, too; "inotify" for a change of files, "crossed" for a connection
 // while two other threads wait for each other.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -56,14 +55,6 @@ int main(int argc, char **argv) {
         if (pipe(there) || pipe(back)) return 9;
         if (fork() == 0) _exit(read(there[0], &c, 1) != 1);
         return read(back[0], &c, 1) != 1;
-    }
-    if (strcmp(mode, "signal") == 0) {
-        sigset_t set;
-        int number;
-        sigemptyset(&set);
-        sigaddset(&set, SIGTERM);
-        pthread_sigmask(SIG_BLOCK, &set, 0);
-        return sigwait(&set, &number);
     }
     int fd = listener(atoi(argv[2]));
     if (strcmp(mode, "inotify") == 0) {
