@@ -216,11 +216,11 @@ fn what_never_comes_is_not_waited_for() {
     let why = json["why"]["what"].as_str().unwrap_or_default();
     let both = ["T1 has ended before", "the program has ended before such an event came"];
     assert!(code == 4 && both.contains(&why), "{json:#}");
-    let script = "time_limit(1);\nlet a = wait_for_thread(any, enters(\"work\"));\nwait_for_thread(any - a, enters(\"main\"));\n";
+    let script = "time_limit(4);\nlet a = wait_for_thread(any, enters(\"work\"));\nwait_for_thread(any - a, enters(\"main\"));\n";
     let (code, json, _) = Place::new(script).with("two", TWO).script(&["--system", "--", "./two"]);
     let why = json["why"]["what"].as_str().unwrap_or_default();
     assert!(
-        code == 4 && why.starts_with("no such event came within 1s: T1 is held, as it enters work"),
+        code == 4 && why.starts_with("no such event came within 4s: T1 is held, as it enters work"),
         "{json:#}"
     );
 }
