@@ -104,7 +104,7 @@ fn not_started(heisen: &Command, error: &std::io::Error) -> ! {
     let shown = Path::new(heisen.get_program()).display();
     match error.kind() {
         ErrorKind::NotFound => panic!(
-            "{shown}: not found; install Heisen (`cargo install --path crates/heisen` in its repository), or set \
+            "{shown}: not found; install Heisen (`cargo install --path crates/cli` in its repository), or set \
              {EXECUTABLE} to the path of its executable"
         ),
         _ => panic!("{shown} cannot be started: {error}"),

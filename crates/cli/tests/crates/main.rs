@@ -182,7 +182,7 @@ fn cargo_heisen(package: &str, args: &[&str]) -> Ran {
 
 /// Where a package is.
 fn directory(package: &str) -> PathBuf {
-    root().join("crates/heisen/tests/crates").join(package)
+    root().join("crates/cli/tests/crates").join(package)
 }
 
 /// The name and the version of a test's crate, as the package has locked it; for std, the compiler's version.

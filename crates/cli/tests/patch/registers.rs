@@ -5,7 +5,7 @@ use crate::common::{check_json, compile, root, scratch};
 #[test]
 fn registers_of_others() {
     let directory = scratch();
-    let source = root().join("crates/heisen/tests/patch/registers.c");
+    let source = root().join("crates/cli/tests/patch/registers.c");
     let text = std::fs::read_to_string(source).expect("the program");
     compile(directory.path(), "registers.c", &text, &["-O1"]);
     for strategy in [&["--bound", "2"][..], &["--strategy", "random", "--executions", "2000"]] {

@@ -101,7 +101,7 @@ fn small_programs() {
         ("stealing", 12),
     ] {
         let directory = scratch();
-        let file = root().join(format!("crates/heisen/benches/small/{name}.c")).display().to_string();
+        let file = root().join(format!("crates/cli/benches/small/{name}.c")).display().to_string();
         // The second check begins with what the first has kept.
         for again in [false, true] {
             let json = check_json(directory.path(), &[DPOR, &[&file]].concat());

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 /// Compiles one of the programs in `controlled/`.
 fn program(sandbox: &Sandbox, name: &str) -> PathBuf {
-    let text = std::fs::read_to_string(common::root().join("crates/heisen/tests/controlled").join(name));
+    let text = std::fs::read_to_string(common::root().join("crates/cli/tests/controlled").join(name));
     sandbox.compile(name, &text.expect("the program's text"), &[])
 }
 

@@ -34,7 +34,7 @@ fn instrument(directory: &Path, source: &Path, name: &str, flags: &[&str]) -> Pa
 
 /// A program of `races/`.
 fn source(name: &str) -> PathBuf {
-    root().join("crates/heisen/tests/races").join(name)
+    root().join("crates/cli/tests/races").join(name)
 }
 
 /// The pairs that a source says race, each as two lines with what is done there.

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 /// A compiled program of `tests/predicted`, in a directory of its own.
 fn program(name: &str, flags: &[&str]) -> (TempDir, PathBuf) {
-    let path = root().join("crates/heisen/tests/predicted").join(name);
+    let path = root().join("crates/cli/tests/predicted").join(name);
     let text = std::fs::read_to_string(path).expect("the program");
     let directory = scratch();
     let program = compile(directory.path(), name, &text, flags);
@@ -171,7 +171,7 @@ fn the_screen_tells_of_the_prediction() {
 /// Of accesses of memory a hint is what really happened, and is not made up for by the operation itself.
 #[test]
 fn an_update_that_may_be_lost_is_a_hint() {
-    let path = root().join("crates/heisen/tests/predicted/lost_update.c");
+    let path = root().join("crates/cli/tests/predicted/lost_update.c");
     let text = std::fs::read_to_string(path).expect("the program");
     let hints = |text: &str| {
         let directory = scratch();
