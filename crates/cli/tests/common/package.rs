@@ -7,7 +7,7 @@ use std::process::Command;
 pub fn package(text: &str) -> Sandbox {
     let sandbox = Sandbox::new();
     std::fs::create_dir(sandbox.path("src")).expect("a directory");
-    let api = root().join("crates/api");
+    let api = root().join("crates/heisen");
     sandbox.write(
         "Cargo.toml",
         format!(
