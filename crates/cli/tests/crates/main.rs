@@ -11,13 +11,10 @@
 //! `HEISEN_BLESS=1` writes the tables of `docs/crates.md` anew, if all crates are run; else they must say what was seen,
 //! but for the time that it took.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod cases;
 
 use cases::{BUGS, Bug, SMOKE, Smoke};
-use common::{Ran, root, run, scratch};
+use heisen_testkit::{Ran, root, run, scratch};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -172,7 +169,7 @@ fn explore_into(
 /// `cargo heisen` in a package, killed if it takes far too long.
 fn cargo_heisen(package: &str, args: &[&str]) -> Ran {
     let mut command = Command::new("timeout");
-    command.args(["-s", "KILL", "600", env!("CARGO_BIN_EXE_cargo-heisen"), "heisen"]).args(args);
+    command.args(["-s", "KILL", "600", heisen_testkit::cargo_heisen_path(), "heisen"]).args(args);
     command.current_dir(directory(package));
     for variable in ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_BUILD_RUSTFLAGS", "CARGO_TARGET_DIR"] {
         command.env_remove(variable);

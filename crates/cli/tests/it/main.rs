@@ -1,0 +1,9 @@
+//! Tests of the commands `heisen` and `cargo heisen`: their options, output and documents.
+
+mod bad_input;
+mod build;
+mod cargo;
+mod docs;
+mod examples;
+mod gdb;
+mod verdicts;
