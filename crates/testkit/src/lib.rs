@@ -2,6 +2,7 @@
 //!
 //! | module | what it has |
 //! | --- | --- |
+//! | [`mod@compile`] | compiles programs, each for one test or once for all |
 //! | [`executable`] | finds `heisen` and `cargo-heisen`, and builds them if they are older than the sources |
 //! | [`package`] | a crate outside of the workspace that uses the crate `heisen` |
 //! | [`stated`] | the examples, and what each states of itself |
@@ -10,11 +11,13 @@
 //! Most tests use a [`Sandbox`], which checks that a command leaves nothing behind, or [`scratch`], [`compile`] and
 //! [`check_json`]. It uses no other crate of the workspace: tests of every room can depend on it.
 
+pub mod compile;
 pub mod executable;
 pub mod package;
 pub mod stated;
 pub mod traces;
 
+pub use compile::{compile, compile_once};
 pub use executable::{cargo_heisen_path, heisen_path};
 
 use serde_json::Value;
@@ -37,32 +40,21 @@ pub fn heisen(directory: &Path) -> Command {
     command
 }
 
+/// How much of something a test does: `usual` in each run of the tests, `nightly` in `scripts/nightly`, which sets
+/// `HEISEN_NIGHTLY=1` and names each use with its reason.
+pub fn usual_or_nightly<T>(usual: T, nightly: T) -> T {
+    let by_night = std::env::var_os("HEISEN_NIGHTLY").is_some_and(|value| value == "1");
+    if by_night { nightly } else { usual }
+}
+
+/// How often a schedule is replayed that must do the same each time.
+pub fn replays() -> usize {
+    usual_or_nightly(5, 100)
+}
+
 /// A temporary directory.
 pub fn scratch() -> tempfile::TempDir {
     tempfile::tempdir().expect("a temporary directory")
-}
-
-/// Compiles C, C++ or Rust text, by the ending of `name`, with extra flags.
-pub fn compile(directory: &Path, name: &str, text: &str, flags: &[&str]) -> PathBuf {
-    let source = directory.join(name);
-    std::fs::write(&source, text).expect("the source is written");
-    let (compiler, standard): (&str, &[&str]) = match source.extension().and_then(|e| e.to_str()) {
-        Some("c") => ("cc", &["-g", "-pthread"]),
-        Some("cpp") => ("c++", &["-g", "-pthread", "-std=c++17"]),
-        Some("rs") => ("rustc", &["-g", "--edition=2021"]),
-        other => panic!("no compiler for {other:?}"),
-    };
-    let program = source.with_extension("");
-    let output = Command::new(compiler)
-        .args(standard)
-        .arg(&source)
-        .arg("-o")
-        .arg(&program)
-        .args(flags)
-        .output()
-        .unwrap_or_else(|e| panic!("{compiler}: {e}"));
-    assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
-    program
 }
 
 /// Runs a command to its end.
@@ -407,4 +399,29 @@ pub fn zombies_of(name: &str) -> Vec<i32> {
         stat.contains(&format!("({name}) Z"))
     };
     all_processes().filter(dead).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every test that does less than it could, or is ignored, is named in `scripts/nightly`, where the reason stands.
+    #[test]
+    fn shortened_tests_are_named_in_the_nightly_script() {
+        let script = std::fs::read_to_string(root().join("scripts/nightly")).expect("the script");
+        let mut shortened = 0;
+        for member in std::fs::read_dir(root().join("crates")).expect("the crates").flatten() {
+            let tests = member.path().join("tests/it");
+            for name in names_below(&tests).into_iter().filter(|name| name.ends_with(".rs")) {
+                let text = std::fs::read_to_string(tests.join(&name)).expect("a test");
+                let words = ["usual_or_nightly(", "0..replays()", "1..replays()", "#[ignore = "];
+                if words.iter().any(|word| text.contains(word)) {
+                    let path = format!("crates/{}/tests/it/{name}", member.file_name().display());
+                    assert!(script.contains(&path), "{path} is not in scripts/nightly");
+                    shortened += 1;
+                }
+            }
+        }
+        assert!(shortened > 5, "{shortened}");
+    }
 }

@@ -1,10 +1,10 @@
 //! Every example does what its head comment says: the stated bug at exactly the stated number of preemptions, or clean
-//! and complete; and every schedule found replays a hundred times with the same outcome. `with` names options that it
+//! and complete; and every schedule found replays often with the same outcome. `with` names options that it
 //! is checked with; without those that let waits and calls fail, a bug is not there. The tables of `docs/examples.md`
 //! hold.
 
 use heisen_testkit::stated::{Stated, each, examples, stated};
-use heisen_testkit::{check_json, heisen, root, run, scratch};
+use heisen_testkit::{check_json, heisen, replays, root, run, scratch};
 use std::path::{Path, PathBuf};
 
 fn check_example(path: &Path) {
@@ -43,7 +43,7 @@ fn check_example(path: &Path) {
             assert_eq!(finding["preemptions"], preemptions, "{file}: {json:#}");
             let schedule = finding["schedule"].as_str().expect("a schedule");
             let mut first = None;
-            for _ in 0..100 {
+            for _ in 0..replays() {
                 let ran = run(heisen(directory.path()).args(["replay", schedule])).expect(1);
                 assert_eq!(*first.get_or_insert_with(|| ran.out.clone()), ran.out, "{file}");
             }

@@ -12,4 +12,3 @@ mod predicted;
 mod races;
 mod same;
 mod scope;
-mod with_std;

@@ -2,7 +2,7 @@
 //! comments which pairs of accesses race, by labels on its lines; its twin, compiled with `CLEAN`, must have none.
 
 use heisen_engine::instrument;
-use heisen_testkit::{Ran, Sandbox};
+use heisen_testkit::{Ran, Sandbox, usual_or_nightly};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -225,7 +225,7 @@ fn for_seeds(seeds: std::ops::Range<u64>, what: impl Fn(&Path, u64) + Sync) {
 
 #[test]
 fn the_races_of_one_execution_are_those_that_its_order_has() {
-    for_seeds(0..80, |interpreter, seed| {
+    let check = |interpreter: &Path, seed: u64| {
         let program = if seed < 32 { Program::random(seed) } else { Program::sequences(seed) };
         let one = Interpreted::new(interpreter, program);
         let (reported, orders, json) =
@@ -234,7 +234,9 @@ fn the_races_of_one_execution_are_those_that_its_order_has() {
         assert!(orders.iter().all(|order| *order == orders[0]), "{orders:?}");
         assert_eq!(reported, races_in(&orders[0]), "seed {seed}: {:?}\n{}", one.program.threads, orders[0]);
         assert_eq!(json["executions"], 1);
-    });
+    };
+    for_seeds(0..usual_or_nightly(16, 32), check);
+    for_seeds(32..usual_or_nightly(48, 80), check);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! exports, with its doc comment, which says what the function means for the scheduler. An export without a row, a row
 //! without an export, a row without a program that calls it and a table that is out of date are errors.
 //!
-//! `HEISEN_BLESS=1 cargo test -p heisen-cli --test api` writes the table anew.
+//! `HEISEN_BLESS=1 cargo test -p heisen-runtime --test it api` writes the table anew.
 
 use heisen_testkit::root;
 use object::{Object, ObjectSymbol};
@@ -21,7 +21,7 @@ A function *waits* by leaving its thread disabled until what it waits for has co
 more than one can; it is not repeated in the rows. *Noted* is what the verdict lists under `not controlled`. A *misuse* is
 a finding of that kind. All times are those of the virtual clock.
 
-This file is made from the comments in the code: `HEISEN_BLESS=1 cargo test -p heisen-cli --test api` writes it.
+This file is made from the comments in the code: `HEISEN_BLESS=1 cargo test -p heisen-runtime --test it api` writes it.
 ";
 
 /// What the debugger's script reads and calls lies in this file of the runtime, under names that begin so. No program

@@ -1,6 +1,6 @@
 //! Input from outside the program: recorded with a finding, so that a replay needs nobody outside.
 
-use heisen_testkit::{Sandbox, free_port};
+use heisen_testkit::{Sandbox, free_port, replays};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -61,7 +61,7 @@ fn replays_alone(mode: &str) {
     sandbox.compile("server.c", SERVER, &[]);
     let (schedule, _) = found(&sandbox, mode);
     let traced = sandbox.heisen(&["replay", "--trace", &schedule]).expect(1).out;
-    for number in 0..20 {
+    for number in 0..replays() {
         let carrier = if number % 4 == 3 { "kernel" } else { "fibers" };
         let ran = sandbox.heisen(&["replay", "--trace", "--carrier", carrier, &schedule]).expect(1);
         assert_eq!(ran.out, traced);

@@ -1,14 +1,15 @@
 //! A program of several cases, compiled, and what is asked of each case.
 
-use heisen_testkit::{Ran, compile, heisen, run, scratch};
+use heisen_testkit::{Ran, compile, compile_once, heisen, run, scratch, usual_or_nightly};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Executions under random schedules.
-const RANDOM: u64 = 50;
-/// The most executions with at most one preemption.
-const PREEMPTED: u64 = 60;
+/// Executions under random schedules, and the most executions with at most one preemption.
+fn executions() -> (u64, u64) {
+    usual_or_nightly((20, 30), (50, 60))
+}
+
 /// Seconds after which a run is ended from outside: nothing here takes long unless it hangs.
 const LIMIT: &str = "60";
 
@@ -40,28 +41,39 @@ pub fn programs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(PLACES[0])
 }
 
+/// The file of this name.
+fn file(name: &str) -> PathBuf {
+    let mut files = PLACES.iter().map(|place| Path::new(env!("CARGO_MANIFEST_DIR")).join(place).join(name));
+    files.find(|file| file.exists()).expect("the program's text")
+}
+
+/// The text of a file, and all flags that it is compiled with.
+fn text_and_flags(file: &Path, name: &str, flags: &[&str]) -> (String, Vec<String>) {
+    let text = std::fs::read_to_string(file).expect("the program's text");
+    let include = (!name.ends_with(".rs")).then(|| format!("-I{}", programs().display()));
+    (text, include.into_iter().chain(flags.iter().map(|flag| (*flag).to_owned())).collect())
+}
+
 impl Suite {
-    /// Compiles a file of `programs/`, with extra flags.
+    /// Compiles a file of `programs/`, with extra flags; once for all tests.
     pub fn new(name: &str, flags: &[&str]) -> Suite {
-        Suite::in_directory(scratch(), name, flags)
+        Suite::from_text_of(&file(name), name, flags)
     }
 
     /// Compiles it in a directory that may hold libraries for it.
     pub fn in_directory(directory: tempfile::TempDir, name: &str, flags: &[&str]) -> Suite {
-        let find = |place: &&&str| Path::new(env!("CARGO_MANIFEST_DIR")).join(place).join(name).exists();
-        let place = PLACES.iter().find(find).expect("the program's text");
-        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(place).join(name);
-        Suite::from_text_of(&file, directory, name, flags)
+        let (text, flags) = text_and_flags(&file(name), name, flags);
+        let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+        let program = compile(directory.path(), name, &text, &flags);
+        Suite { directory, program, variables: Vec::new(), notes: Vec::new() }
     }
 
-    /// Compiles any file, under a name of its own.
-    pub fn from_text_of(file: &Path, directory: tempfile::TempDir, name: &str, flags: &[&str]) -> Suite {
-        let text = std::fs::read_to_string(file).expect("the program's text");
-        let include = format!("-I{}", programs().display());
-        let mut all = if name.ends_with(".rs") { vec![] } else { vec![include.as_str()] };
-        all.extend(flags);
-        let program = compile(directory.path(), name, &text, &all);
-        Suite { directory, program, variables: Vec::new(), notes: Vec::new() }
+    /// Compiles any file, under a name of its own; once for all tests.
+    pub fn from_text_of(file: &Path, name: &str, flags: &[&str]) -> Suite {
+        let (text, flags) = text_and_flags(file, name, flags);
+        let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+        let program = compile_once(name, &text, &flags);
+        Suite { directory: scratch(), program, variables: Vec::new(), notes: Vec::new() }
     }
 
     /// Sets an environment variable of the program.
@@ -108,7 +120,10 @@ impl Suite {
     #[track_caller]
     pub fn check(&self, case: &str, options: &[&str]) -> Value {
         let mut command = self.command();
-        command.args(["check", "--quiet", "--json", "-", "--hang", "5s"]).args(options);
+        command.args(["check", "--quiet", "--json", "-"]).args(options);
+        if !options.contains(&"--hang") {
+            command.args(["--hang", "5s"]);
+        }
         let ran = run(command.arg("--").arg(&self.program).arg(case));
         assert!(ran.code == 0 || ran.code == 1, "{case} {options:?}: {}\n{}", ran.code, ran.err);
         ran.json()
@@ -143,21 +158,22 @@ impl Suite {
     #[track_caller]
     pub fn ends_with_under_heisen(&self, case: &str, status: i32) {
         let status = status.to_string();
-        let (random, most) = (RANDOM.to_string(), PREEMPTED.to_string());
+        let (random, preempted) = executions();
+        let (randomly, most) = (random.to_string(), preempted.to_string());
         let json = self.check(
             case,
-            &["--strategy", "random", "--seed", "1", "--executions", &random, "--expect-exit", &status],
+            &["--strategy", "random", "--seed", "1", "--executions", &randomly, "--expect-exit", &status],
         );
         self.expect_nothing(case, &json);
         // Of a program with one thread, one execution shows all.
-        let executions = if json["claim"] == ONE_THREAD { 1 } else { RANDOM };
+        let executions = if json["claim"] == ONE_THREAD { 1 } else { random };
         assert_eq!((&json["verdict"], &json["executions"]), (&"clean".into(), &executions.into()), "{case}");
         let json = self.check(
             case,
             &["--strategy", "icb", "--bound", "1", "--executions", &most, "--expect-exit", &status],
         );
         self.expect_nothing(case, &json);
-        let through = json["executions"].as_u64().is_some_and(|executions| executions < PREEMPTED);
+        let through = json["executions"].as_u64().is_some_and(|executions| executions < preempted);
         if through {
             assert_eq!(json["verdict"], "clean", "{case}: {json:#}");
         }

@@ -1,6 +1,6 @@
 //! `heisen script` on systems: threads that run free, several processes, programs that run already; and what can go wrong.
 
-use heisen_testkit::{Ran, Sandbox, root, run, soon};
+use heisen_testkit::{Ran, Sandbox, replays, root, run, soon};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -70,7 +70,7 @@ fn threads_are_held_in_both_orders() {
         assert(p.output == `${first} ${3 - first}\\n`, p.output);\n";
     // In a string in backticks, rhai has no escapes.
     let script = script.replace("`${first} ${3 - first}\\n`", "`${first} ${3 - first}` + \"\\n\"");
-    Place::new(&script).with("two", TWO).clean(2, 20, &["--attach", "two=./two"]);
+    Place::new(&script).with("two", TWO).clean(2, replays(), &["--attach", "two=./two"]);
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn accesses_of_memory_are_events() {
         run_until(a, writes(\"counter\"));\nrun_until(b, ends());\nrun_until(a, ends());\n";
     let place = Place::new(script);
     place.0.write("lost.c", text);
-    for _ in 0..10 {
+    for _ in 0..replays() {
         let (code, json, said) = place.script(&["--system", "lost.c"]);
         let found = &json["found"];
         assert_eq!(
@@ -177,7 +177,7 @@ fn forked_processes_are_controlled_too() {
         release(any);\n\
         assert(wait_for_end(p) == 0);\n\
         assert(p.output == `${number}` + \"\\n\" + `${1 - number}` + \"\\n\", p.output);\n";
-    Place::new(script).with("p", text).clean(2, 10, &["--attach", "p=./p"]);
+    Place::new(script).with("p", text).clean(2, replays(), &["--attach", "p=./p"]);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use heisen_engine::compile::{self as engine_compile, Extent};
 use heisen_engine::slot::{Detail, Job};
 use heisen_engine::unpack;
 use heisen_engine::zygote::{Limits, Output, Zygote};
-use heisen_testkit::{check_json, compile, heisen, processes_of, root, run, scratch, soon};
+use heisen_testkit::{check_json, compile, heisen, processes_of, root, run, scratch, soon, usual_or_nightly};
 use heisen_trace::{End, Plan, Policy};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -291,7 +291,7 @@ fn burst_goes_on_for_as_long_as_it_is_told() {
 /// Whatever the seed, in no more executions than others are given in vain.
 #[track_caller]
 fn the_portfolio_finds(directory: &Path, file: &str) {
-    for seed in 1..=10 {
+    for seed in 1..=usual_or_nightly(3, 10) {
         let options = ["--executions", "3000", "--seed", &seed.to_string()];
         assert_eq!(sample(directory, &["portfolio"], &options, file)["verdict"], "bug", "seed {seed}");
     }
@@ -324,7 +324,7 @@ fn the_portfolio_finds_what_pct_never_does() {
 fn guided_finds_them_as_well() {
     let directory = scratch();
     for (file, most) in [("samplers/far_ahead.c", "300"), ("samplers/in_turn.c", "5000")] {
-        for seed in ["1", "2", "3", "4", "5"] {
+        for seed in &["1", "2", "3", "4", "5"][..usual_or_nightly(2, 5)] {
             let options = ["--executions", most, "--seed", seed];
             let json = sample(directory.path(), &["guided"], &options, file);
             assert_eq!(

@@ -11,7 +11,7 @@ use std::path::Path;
 
 fn suite(name: &str) -> Suite {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/complete/programs").join(name);
-    Suite::from_text_of(&file, heisen_testkit::scratch(), name, &[])
+    Suite::from_text_of(&file, name, &[])
 }
 
 /// What a check of a case says was not controlled, without the sentence that is always there.

@@ -190,7 +190,8 @@ fn loops_that_wait_and_compute() {
 fn loops_that_are_not_understood() {
     let suite = suite();
     for case in ["backs_off", "backs_off_at_random", "counts_up_and_down"] {
-        let json = suite.check(case, &["--bound", "1"]);
+        // Each of their executions takes as long as this.
+        let json = suite.check(case, &["--bound", "1", "--hang", "1s"]);
         let got = (&json["verdict"], &json["complete"], &json["diverged"]);
         assert_eq!(got, (&"clean".into(), &true.into(), &0.into()), "{case}: {json:#}");
         let noted = json["not_controlled"].to_string();

@@ -2,7 +2,7 @@
 //! executions by hand; and what was found is found again.
 
 use crate::suite::Suite;
-use heisen_testkit::{heisen, run};
+use heisen_testkit::{heisen, replays, run};
 use std::collections::BTreeSet;
 
 fn races() -> Suite {
@@ -76,7 +76,7 @@ fn findings_that_need_a_signal_replay() {
         };
         let first = replay();
         assert!(first.contains("handler("), "{first}");
-        for _ in 1..100 {
+        for _ in 1..replays() {
             assert_eq!(replay(), first, "{case}");
         }
     }

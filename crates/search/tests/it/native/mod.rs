@@ -6,7 +6,7 @@
 mod generate;
 
 use generate::Program;
-use heisen_testkit::{heisen, run, scratch};
+use heisen_testkit::{heisen, run, scratch, usual_or_nightly};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -126,7 +126,7 @@ fn compare(seeds: std::ops::Range<u64>, runs: u32) {
 
 #[test]
 fn outcomes_of_native_runs_are_found() {
-    compare(0..200, 20);
+    compare(0..usual_or_nightly(75, 200), usual_or_nightly(10, 20));
 }
 
 #[test]

@@ -9,7 +9,7 @@
 mod generate;
 
 use generate::Language;
-use heisen_testkit::{heisen, run, scratch};
+use heisen_testkit::{heisen, run, scratch, usual_or_nightly};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -124,12 +124,12 @@ fn compare(language: Language, seeds: std::ops::Range<u64>) {
 
 #[test]
 fn programs_in_c() {
-    compare(Language::C, 0..10);
+    compare(Language::C, 0..usual_or_nightly(6, 10));
 }
 
 #[test]
 fn programs_in_rust() {
-    compare(Language::Rust, 0..6);
+    compare(Language::Rust, 0..usual_or_nightly(3, 6));
 }
 
 #[test]
