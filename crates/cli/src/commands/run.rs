@@ -1,7 +1,7 @@
 //! `heisen run`: a program by a name that scripts attach to.
 
-use crate::args::RunArgs;
-use crate::paint::say;
+use crate::cli::args::RunArgs;
+use crate::render::paint::say;
 use heisen_engine::Error;
 use heisen_engine::process::system;
 use heisen_engine::process::zygote::Limits;

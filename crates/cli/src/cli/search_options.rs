@@ -1,6 +1,7 @@
 //! What the command line asks of a search, as the engine takes it.
 
-use crate::args::{self, SearchArgs};
+use crate::cli::args;
+use crate::cli::args::SearchArgs;
 use heisen_engine::check::changed::Changed;
 use heisen_engine::check::scope::Patterns;
 use heisen_engine::check::{Kind, Options, Races};

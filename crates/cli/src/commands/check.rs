@@ -1,18 +1,11 @@
 //! `heisen check`.
 
-mod asked;
-mod claim;
-mod words;
-
-use asked::jobs;
-pub use asked::{options, options_for};
-pub use claim::claim;
-pub use words::{name, screens};
-use words::{progress_line, report};
-
-use crate::args::{CheckArgs, Color, TargetArgs};
-use crate::paint::{Paint, print, say};
-use crate::{exit, json};
+use crate::cli::args::{CheckArgs, Color, TargetArgs};
+use crate::cli::exit;
+use crate::cli::search_options::{jobs, options, options_for};
+use crate::render::check::{progress_line, report};
+use crate::render::json;
+use crate::render::paint::{Paint, print, quoted, say};
 use heisen_engine::Error;
 use heisen_engine::check::access_point_file;
 use heisen_engine::check::changed::Changed;
@@ -395,15 +388,4 @@ pub fn interrupted(command: &str, path: &Path) -> String {
 fn own_name() -> String {
     let name = std::env::args_os().next().unwrap_or_default();
     quoted(Path::new(&name))
-}
-
-/// A path as a shell takes it.
-fn quoted(path: &Path) -> String {
-    let text = path.display().to_string();
-    let plain = |c: char| c.is_alphanumeric() || "/._-+=:,@%".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        text
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
-    }
 }

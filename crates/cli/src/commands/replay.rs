@@ -1,10 +1,11 @@
 //! `heisen replay`.
 
-use crate::args::ReplayArgs;
-use crate::paint::{Paint, print, say};
-use crate::report::{Screen, operation, value};
-use crate::show;
-use crate::{exit, gdb};
+use crate::cli::args::ReplayArgs;
+use crate::cli::exit;
+use crate::commands::show;
+use crate::gdb;
+use crate::render::finding::{Screen, operation, value};
+use crate::render::paint::{Paint, print, say};
 use heisen_engine::Error;
 use heisen_engine::explain::close_up::{Camera, Closeup};
 use heisen_engine::explain::divergence;

@@ -1,9 +1,10 @@
 //! `heisen script --from`: a script from a finding.
 
-use crate::args::ScriptArgs;
-use crate::check::check_file;
-use crate::paint::{count, print};
-use crate::{exit, replay, show};
+use crate::cli::args::ScriptArgs;
+use crate::cli::exit;
+use crate::commands::check::check_file;
+use crate::commands::{replay, show};
+use crate::render::paint::{count, print};
 use heisen_engine::Error;
 use heisen_engine::check::saved::write_whole;
 use heisen_engine::explain::close_up::Camera;

@@ -1,7 +1,7 @@
 //! A data race on the screen and in JSON: both accesses, with what the threads held.
 
-use crate::report::Screen;
-use crate::source::Sources;
+use crate::render::finding::Screen;
+use crate::render::source::Sources;
 use heisen_trace::race::{Access, Race};
 use heisen_trace::{Finding, Frame};
 use serde_json::{Value, json};

@@ -1,54 +1,17 @@
 //! `heisen coverage`: the figures of "Iterative context bounding" (PLDI'07), of searches that `heisen check --coverage` has
 //! recorded: the share of classes by preemptions (figures 1 and 4), and classes over executions (figures 2, 5 and 6).
-//!
-//! | module | what it is |
-//! | --- | --- |
-//! | `text` | both as tables in the terminal |
-//! | `figure` | both as one drawing |
 
-mod figure;
-mod text;
-
-use crate::args::CoverageArgs;
-use crate::check::check_file;
-use crate::exit;
-use crate::paint::{Paint, count, number, print};
+use crate::cli::args::CoverageArgs;
+use crate::cli::exit;
+use crate::commands::check::check_file;
+use crate::render::coverage::Run;
+use crate::render::paint::{Paint, print};
+use crate::render::{coverage_figure as figure, coverage_table as table};
 use heisen_engine::Error;
 use heisen_engine::check::coverage::Record;
 use heisen_engine::check::saved::write_whole;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-
-/// A record, and what it is called among the others.
-#[derive(Debug)]
-struct Run {
-    record: Record,
-    label: String,
-}
-
-impl Run {
-    /// What is to be known of it besides the lines: `work_stealing_fixed: 52 classes in 80 executions; all schedules explored`.
-    fn sentence(&self) -> String {
-        let total = self.record.total();
-        let classes = match total.counts.classes {
-            1 => "1 class".to_owned(),
-            many => format!("{} classes", number(many)),
-        };
-        let how_far = match (self.record.whole, self.record.bound) {
-            (true, _) => "all schedules explored".to_owned(),
-            (_, Some(bound)) => {
-                format!("all schedules with at most {} explored", count(bound.into(), "preemption"))
-            }
-            _ => "not all schedules explored".to_owned(),
-        };
-        format!("{}: {classes} in {}; {how_far}", self.label, count(total.executions, "execution"))
-    }
-
-    /// The share of its classes, in percent.
-    fn share(&self, classes: u64) -> f64 {
-        100.0 * classes as f64 / self.record.total().counts.classes.max(1) as f64
-    }
-}
 
 pub fn run(args: &CoverageArgs) -> Result<u8, Error> {
     let form = args.output.as_deref().map(|path| {
@@ -68,7 +31,7 @@ pub fn run(args: &CoverageArgs) -> Result<u8, Error> {
     let runs = labelled(records, &args.runs);
     match form {
         Some((path, form)) => write_whole(path, form(&runs).as_bytes())?,
-        None => print(&text::render(&runs, Paint::new(args.color)), false),
+        None => print(&table::render(&runs, Paint::new(args.color)), false),
     }
     Ok(exit::CLEAN)
 }

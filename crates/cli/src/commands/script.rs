@@ -1,12 +1,12 @@
 //! `heisen script`.
 
 mod from;
-mod report;
 
-use crate::args::{OracleName, ScriptArgs};
-use crate::check::{check_places, find_program};
-use crate::exit;
-use crate::paint::{print, say};
+use crate::cli::args::{OracleName, ScriptArgs};
+use crate::cli::exit;
+use crate::commands::check::{check_places, find_program};
+use crate::render::paint::{print, say};
+use crate::render::script as render;
 use heisen_engine::Error;
 use heisen_engine::check::saved::write_whole;
 use heisen_engine::process::system;
@@ -85,10 +85,10 @@ fn follow(args: &ScriptArgs, script: Script<'_>, stop: Arc<AtomicBool>) -> Resul
         remote.end();
     }
     if !args.quiet && args.json.as_deref() != Some(Path::new("-")) {
-        print(&report::report(args, &script, &outcome), false);
+        print(&render::report(args, &script, &outcome), false);
     }
     if let Some(path) = &args.json {
-        let text = format!("{:#}\n", report::to_json(&outcome));
+        let text = format!("{:#}\n", render::to_json(&outcome));
         if path == Path::new("-") {
             print(&text, false);
         } else {

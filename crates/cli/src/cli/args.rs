@@ -4,7 +4,7 @@ mod script;
 
 pub use script::{OracleName, RunArgs, ScriptArgs};
 
-use crate::{check, exit};
+use crate::cli::exit;
 use clap::{Parser, Subcommand, ValueEnum};
 use heisen_engine::Error;
 use heisen_engine::check::Kind;
@@ -456,7 +456,7 @@ impl SearchArgs {
             (self.delays.is_some(), "--delays", kind == Kind::Delay, "delay"),
         ] {
             if given && !fits {
-                let named = check::name(kind);
+                let named = crate::render::check::name(kind);
                 return Err(Error::Input(format!(
                     "{option} is for --strategy {strategies}, and this check is by {named}; leave out one of the two"
                 )));

@@ -1,9 +1,9 @@
 //! What a check tells people: the line of progress while it runs, and its result in words.
 
 use super::claim::{claim, probability};
-use super::quoted;
-use crate::paint::{Paint, count, number};
-use crate::report::Screen;
+use crate::render::finding::Screen;
+use crate::render::paint::quoted;
+use crate::render::paint::{Paint, count, number};
 use heisen_engine::check::{Kind, Options, Outcome, Progress, Races};
 use heisen_search::{Remaining, Unseen};
 use heisen_trace::Family;
@@ -208,8 +208,8 @@ fn unseen(unseen: &Unseen) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args;
-    use crate::check::options;
+    use crate::cli::args;
+    use crate::cli::search_options::options;
     use heisen_search::Status;
     use std::sync::atomic::AtomicBool;
     use std::time::Duration;

@@ -1,7 +1,7 @@
 //! The figures as tables.
 
-use super::Run;
-use crate::paint::{Paint, count, number};
+use crate::render::coverage::Run;
+use crate::render::paint::{Paint, count, number};
 use heisen_engine::check::coverage::{Counts, Sample};
 use std::fmt::Write;
 

@@ -2,8 +2,8 @@
 //! given to it as a file along with what it has to know. The two talk through two more files: one names the process to
 //! attach to, the other says what gdb could not do. When the process ends, or is killed to go back in time, there is a new one.
 
-use crate::args::ReplayArgs;
-use crate::exit;
+use crate::cli::args::ReplayArgs;
+use crate::cli::exit;
 use heisen_engine::Error;
 use heisen_engine::check::saved::write_whole;
 use heisen_engine::explain::debug::{WANTS, end};

@@ -1,7 +1,7 @@
 //! What `heisen script` shows in the end: text, or JSON.
 
-use crate::args::ScriptArgs;
-use crate::paint::count;
+use crate::cli::args::ScriptArgs;
+use crate::render::paint::count;
 use heisen_script::script::Script;
 use heisen_script::test::{Found, Outcome, Told};
 use serde_json::json;

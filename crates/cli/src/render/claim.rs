@@ -1,7 +1,7 @@
 //! What a check that found nothing claims, in one sentence: on the screen, in the JSON and in `docs/verdicts.md` alike.
 
-use super::words::name;
-use crate::paint::{count, number};
+use crate::render::check::name;
+use crate::render::paint::{count, number};
 use heisen_engine::check::sentences::*;
 use heisen_engine::check::{Empty, Kind, Options, Outcome, Reach};
 use heisen_search::Guarantee;

@@ -171,7 +171,7 @@ pub fn largest(series: &[Series], value: impl Fn(&Point) -> f64) -> f64 {
 
 /// A number as it stands at an axis.
 fn label(value: f64) -> String {
-    crate::paint::number(value as u64)
+    crate::render::paint::number(value as u64)
 }
 
 /// Text as XML and HTML take it.

@@ -1,10 +1,10 @@
 //! `heisen show`.
 
-use crate::args::ShowArgs;
-use crate::exit;
-use crate::paint::{Paint, count, print};
-use crate::report::{operation, value};
-use crate::source::Sources;
+use crate::cli::args::ShowArgs;
+use crate::cli::exit;
+use crate::render::finding::{operation, value};
+use crate::render::paint::{Paint, count, print};
+use crate::render::source::Sources;
 use heisen_engine::Error;
 use heisen_trace::Schedule;
 use heisen_trace::finding::SwitchKind;

@@ -1,8 +1,9 @@
 //! Colours, where they are wanted.
 
-use crate::args::Color;
+use crate::cli::args::Color;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 
 /// Paints text, or leaves it as it is.
 #[derive(Clone, Copy, Debug)]
@@ -72,6 +73,17 @@ pub fn number(n: u64) -> String {
 /// "1 execution", "2 executions".
 pub fn count(n: u64, what: &str) -> String {
     format!("{} {what}{}", number(n), if n == 1 { "" } else { "s" })
+}
+
+/// A path as a shell takes it.
+pub fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |c: char| c.is_alphanumeric() || "/._-+=:,@%".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        text
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The one screen for a finding: what broke and where, the switches that matter, who holds what, how to see it again.
 
-use crate::paint::{Paint, count, number};
-use crate::source::Sources;
+use crate::render::paint::{Paint, count, number};
+use crate::render::source::Sources;
 use heisen_trace::cycle::{Cycle, Order};
 use heisen_trace::finding::{Block, Switch, SwitchKind, ThreadEnd};
 use heisen_trace::{Finding, FindingKind, Op, Stack, ThreadId};

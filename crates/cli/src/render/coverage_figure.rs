@@ -1,8 +1,8 @@
 //! The figures as one drawing, which is whole in itself: nothing is loaded from elsewhere.
 
-use super::Run;
-use crate::paint::{count, number};
-use crate::plot::{Plot, Point, Scale, Series, drawing, escaped, largest};
+use crate::render::coverage::Run;
+use crate::render::paint::{count, number};
+use crate::render::plot::{Plot, Point, Scale, Series, drawing, escaped, largest};
 use std::fmt::Write;
 
 /// Figures 1 and 4: the share of the classes that executions with at most so many preemptions show.

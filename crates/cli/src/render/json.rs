@@ -1,8 +1,7 @@
 //! The result as JSON. This is a contract with scripts: fields are added, never changed or taken away.
 
-use crate::check;
-use crate::race;
-use crate::report::value;
+use crate::render::finding::value;
+use crate::render::race;
 use heisen_engine::Error;
 use heisen_engine::check::saved;
 use heisen_engine::check::{Options, Outcome};
@@ -17,7 +16,7 @@ use std::path::{Path, PathBuf};
 pub fn result(program: &Program, options: &Options, outcome: &Outcome, schedules: &[PathBuf]) -> Value {
     let tally = &outcome.tally;
     let verdict = outcome.verdict();
-    let claim = (verdict != "bug").then(|| check::claim(options, outcome));
+    let claim = (verdict != "bug").then(|| crate::render::claim::claim(options, outcome));
     let races: Vec<Value> =
         outcome.findings().zip(schedules).filter_map(|(finding, path)| race::json(finding, path)).collect();
     let findings: Vec<Value> = outcome
@@ -134,7 +133,7 @@ fn block(block: &Block) -> Value {
 pub fn write(value: &Value, path: &Path) -> Result<(), Error> {
     let text = format!("{value:#}\n");
     if path == Path::new("-") {
-        crate::paint::print(&text, false);
+        crate::render::paint::print(&text, false);
         return Ok(());
     }
     saved::write_whole(path, text.as_bytes())
