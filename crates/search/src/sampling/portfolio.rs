@@ -29,6 +29,7 @@
 //! executions by pct of that depth earn.
 
 use crate::Guarantee;
+use crate::analysis::seeds;
 use crate::sampling::burst::Bursts;
 use crate::sampling::common::{Sampler, Sampling};
 use crate::sampling::delay::Delays;
@@ -37,7 +38,6 @@ use crate::sampling::fair_pct::FairPriorities;
 use crate::sampling::pct::Priorities;
 use crate::sampling::pos::Events;
 use crate::sampling::random::Walk;
-use crate::sampling::seeds;
 use crate::sampling::surw::Uniform;
 use heisen_trace::{Execution, Policy};
 use serde::{Deserialize, Serialize};
