@@ -1,7 +1,7 @@
 //! Verdicts say no more than was shown: each program here is one of which more was said once. And the screen, the JSON and
 //! `docs/verdicts.md` say it in the same words.
 
-use heisen_engine::sentences::{CAVEATS, CLAIMS, LIMITS, Sentence};
+use heisen_engine::check::sentences::{CAVEATS, CLAIMS, LIMITS, Sentence};
 use heisen_testkit::{Sandbox, program, root};
 use heisen_trace::Note;
 use serde_json::Value;

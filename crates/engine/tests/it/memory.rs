@@ -1,7 +1,7 @@
 //! Memory errors of instrumented programs: each kind is found, with the block named and at the stated number of preemptions;
 //! clean twins are clean; and the heap that finds them keeps the rules of the malloc family.
 
-use heisen_engine::instrument;
+use heisen_engine::program::instrument;
 use heisen_testkit::{Sandbox, compile, run};
 use serde_json::Value;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! Data races as a user sees them: `heisen check --races` on real instrumented programs. Each program of `races/` states in
 //! comments which pairs of accesses race, by labels on its lines; its twin, compiled with `CLEAN`, must have none.
 
-use heisen_engine::instrument;
+use heisen_engine::program::instrument;
 use heisen_testkit::{Ran, Sandbox, usual_or_nightly};
 use serde_json::Value;
 use std::collections::BTreeSet;

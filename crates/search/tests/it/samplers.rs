@@ -1,10 +1,11 @@
 //! The strategies that sample: each finds a bug, does the same for the same seed, and is as random as its paper says; the
 //! portfolio finds what single ones do not; and the verdict has its numbers.
 
-use heisen_engine::compile::{self as engine_compile, Extent};
-use heisen_engine::slot::{Detail, Job};
-use heisen_engine::unpack;
-use heisen_engine::zygote::{Limits, Output, Zygote};
+use heisen_engine::process::slots::{Detail, Job};
+use heisen_engine::process::zygote::{Limits, Output, Zygote};
+use heisen_engine::program::compile as engine_compile;
+use heisen_engine::program::compile::Extent;
+use heisen_engine::program::embedded;
 use heisen_testkit::{check_json, compile, heisen, processes_of, root, run, scratch, soon, usual_or_nightly};
 use heisen_trace::{End, Plan, Policy};
 use serde_json::Value;
@@ -225,7 +226,7 @@ fn surw_has_runs_of_the_length_it_is_told() {
     std::fs::write(&path, SWITCHES).expect("written");
     let program =
         engine_compile::compile(&path, vec![], directory.path(), Extent::Program).expect("it compiles");
-    let runtime = unpack::runtime().expect("the runtime");
+    let runtime = embedded::runtime().expect("the runtime");
     let mut zygote =
         Zygote::start(&runtime, &program, &Limits::default(), Output::Dropped).expect("it starts");
     for length in [1, 2, 4, 16] {

@@ -4,7 +4,8 @@ use crate::toy::drive::{Pace, drive};
 use crate::toy::oracle::{Whole, schedules};
 use crate::toy::program::Do::*;
 use crate::toy::program::{Do, Program, independent, lock_order};
-use heisen_search::{Bpor, Dfs, Dpor, Search, Strategy, relation};
+use heisen_search::analysis::relation;
+use heisen_search::{Bpor, Dfs, Dpor, Search, Strategy};
 use std::collections::BTreeSet;
 
 /// As many threads that do the same.
