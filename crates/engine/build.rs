@@ -36,8 +36,12 @@ const STUB: [&str; 1] = ["-Cpanic=abort"];
 fn main() {
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("set by cargo")).join("../..");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("set by cargo"));
-    for part in ["crates/runtime", "crates/stub", "crates/abi", "crates/wire", "crates/trace", "Cargo.lock"] {
-        println!("cargo::rerun-if-changed={}", root.join(part).display());
+    println!("cargo::rerun-if-changed={}", root.join("Cargo.lock").display());
+    for part in ["runtime", "stub", "abi", "wire", "trace"] {
+        // Not all of the folder: a change of a test changes nothing here.
+        for input in ["src", "Cargo.toml"] {
+            println!("cargo::rerun-if-changed={}", root.join("crates").join(part).join(input).display());
+        }
     }
     if env::var("TARGET").is_ok_and(|target| target != "x86_64-unknown-linux-gnu") {
         panic!("Heisen's runtime exists for x86_64-unknown-linux-gnu only");
