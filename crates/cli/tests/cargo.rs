@@ -2,6 +2,7 @@
 
 mod common;
 
+use common::schema::Schema;
 use common::{Ran, Sandbox, root, soon};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
@@ -261,6 +262,7 @@ fn all_kinds_of_tests() {
     sandbox.write("Cargo.toml", manifest("crate-a", own));
     let ran = sandbox.cargo_heisen(&["test", "--json", "-"]).expect(1);
     let results: Vec<Value> = ran.out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    results.iter().for_each(|result| Schema::read().assert_valid("#/$defs/test", result));
     let verdicts: Vec<_> = results.iter().map(|r| (r["test"].as_str(), r["verdict"].as_str())).collect();
     let expected = [
         ("tests::fails_always", "bug"),

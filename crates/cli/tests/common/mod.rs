@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 pub mod package;
+pub mod schema;
 pub mod stated;
 pub mod traces;
 
