@@ -220,7 +220,10 @@ fn the_table_is_up_to_date() {
     }
     let there = std::fs::read_to_string(&path).unwrap_or_default();
     let differs = there.lines().zip(text.lines()).find(|(a, b)| a != b);
-    assert!(there == text, "docs/reference/functions.md is out of date, write it with HEISEN_BLESS=1; first {differs:?}");
+    assert!(
+        there == text,
+        "docs/reference/functions.md is out of date, write it with HEISEN_BLESS=1; first {differs:?}"
+    );
 }
 
 /// What programs write to have these called.

@@ -206,7 +206,8 @@ fn the_two_commands() {
 fn the_reference_has_every_exit_code_and_every_option() {
     let help = Command::new(env!("CARGO_BIN_EXE_heisen")).args(["check", "--help"]).output().expect("heisen");
     let help = String::from_utf8_lossy(&help.stdout).into_owned();
-    let page = |name: &str| std::fs::read_to_string(root().join("docs/reference").join(name)).expect("a page");
+    let page =
+        |name: &str| std::fs::read_to_string(root().join("docs/reference").join(name)).expect("a page");
     let (codes, options) = (page("exit-codes.md"), page("options.md"));
     for code in ["0", "1", "2", "3", "4", "5", "6", "130"] {
         assert!(help.lines().any(|l| l.trim_start().starts_with(&format!("{code} "))), "{code} in\n{help}");

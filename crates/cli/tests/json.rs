@@ -74,7 +74,8 @@ fn races_and_memory_errors() {
     let json = check_json(&sandbox.path(""), &["--races", "race.c"]);
     Schema::read().assert_valid("#", &json);
     assert_eq!(first(&json)["kind"], "data-race", "{json:#}");
-    let locks: Vec<&Value> = ["first", "second"].iter().map(|side| &json["races"][0][side]["locks"]).collect();
+    let locks: Vec<&Value> =
+        ["first", "second"].iter().map(|side| &json["races"][0][side]["locks"]).collect();
     assert!(locks.iter().any(|locks| locks[0]["object"] == "m"), "{json:#}");
 
     let freed = program(

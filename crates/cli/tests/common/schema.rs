@@ -52,7 +52,9 @@ impl Schema {
         let described = self.check(schema, value, at, errors);
         let fields = value.as_object().into_iter().flat_map(Map::keys);
         errors.extend(
-            fields.filter(|name| !described.contains(*name)).map(|name| format!("{at}/{name}: not described")),
+            fields
+                .filter(|name| !described.contains(*name))
+                .map(|name| format!("{at}/{name}: not described")),
         );
     }
 
