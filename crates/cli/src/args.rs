@@ -6,8 +6,9 @@ pub use script::{OracleName, RunArgs, ScriptArgs};
 
 use crate::{check, exit};
 use clap::{Parser, Subcommand, ValueEnum};
+use heisen_engine::Error;
 use heisen_engine::check::Kind;
-use heisen_engine::{Error, zygote};
+use heisen_engine::process::zygote;
 use heisen_trace::Faults;
 use std::ffi::OsString;
 use std::path::PathBuf;

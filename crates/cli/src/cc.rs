@@ -2,8 +2,9 @@
 //! output, its exit code and what signals do to it are its own.
 
 use heisen_engine::Error;
-use heisen_engine::instrument::{self, Compiler};
 use heisen_engine::program;
+use heisen_engine::program::instrument;
+use heisen_engine::program::instrument::Compiler;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::Command;

@@ -13,14 +13,18 @@ use words::{progress_line, report};
 use crate::args::{CheckArgs, Color, TargetArgs};
 use crate::paint::{Paint, print, say};
 use crate::{exit, json};
-use heisen_engine::changed::Changed;
+use heisen_engine::Error;
+use heisen_engine::check::access_point_file;
+use heisen_engine::check::changed::Changed;
+use heisen_engine::check::coverage::{Coverage, Record};
+use heisen_engine::check::saved::{Keeper, Saved, beside, write_whole};
 use heisen_engine::check::{Check, Ended, Options, Outcome, Progress, Tally};
-use heisen_engine::compile::{self, Extent, Language};
-use heisen_engine::coverage::{Coverage, Record};
-use heisen_engine::deadline::Deadline;
+use heisen_engine::process::deadline::Deadline;
+use heisen_engine::process::stdin;
 use heisen_engine::program::Program;
-use heisen_engine::saved::{Keeper, Saved, beside, write_whole};
-use heisen_engine::{Error, kept, stdin, unpack};
+use heisen_engine::program::compile;
+use heisen_engine::program::compile::{Extent, Language};
+use heisen_engine::program::embedded;
 use heisen_search::Search;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -134,7 +138,7 @@ impl Prepared {
         // From the first start of the program on: what was compiled before does not count.
         let time = options.time.map(|limit| limit.saturating_sub(tally.time));
         limits.deadline = time.and_then(|time| Deadline::after(Instant::now(), time));
-        let runtime = unpack::runtime()?;
+        let runtime = embedded::runtime()?;
         limits.scope = options.scope.resolve(&runtime, &program, &limits)?;
         if let Some(revision) = options.changed_since.clone().filter(|_| tally.executions == 0) {
             options.changed = Changed::since(&revision, &runtime, &program, &limits)?;
@@ -145,7 +149,7 @@ impl Prepared {
         }
         let check = Check::new(runtime, &program, &options, limits);
 
-        let kept = kept::path(directory, &program);
+        let kept = access_point_file::path(directory, &program);
         recall_points(&check, &kept, &mut tally)?;
         let points_before = tally.points.len();
 
@@ -274,7 +278,7 @@ fn recall_points(check: &Check<'_>, path: &Path, tally: &mut Tally) -> Result<()
     if !accesses.check || accesses.all || !tally.points.is_empty() {
         return Ok(());
     }
-    match kept::read(path, check.program) {
+    match access_point_file::read(path, check.program) {
         Ok(places) if places.is_empty() => {}
         Ok(places) => tally.points = Arc::new(check.points_at(&places)?),
         Err(error) => {
@@ -286,7 +290,9 @@ fn recall_points(check: &Check<'_>, path: &Path, tally: &mut Tally) -> Result<()
 
 /// Keeps them for the next. If that fails, nothing is lost but time.
 fn keep_points(check: &Check<'_>, path: &Path, tally: &Tally) {
-    let kept = check.places_of(&tally.points).and_then(|places| kept::write(path, check.program, places));
+    let kept = check
+        .places_of(&tally.points)
+        .and_then(|places| access_point_file::write(path, check.program, places));
     if let Err(error) = kept {
         say(format_args!("note: the scheduling points are not kept for the next check: {error}"));
     }

@@ -5,11 +5,11 @@
 use crate::args::ReplayArgs;
 use crate::exit;
 use heisen_engine::Error;
-use heisen_engine::debug::{WANTS, end};
+use heisen_engine::check::saved::write_whole;
+use heisen_engine::explain::debug::{WANTS, end};
+use heisen_engine::process::slots::Job;
+use heisen_engine::process::zygote::{Limits, Output, Zygote};
 use heisen_engine::program::Program;
-use heisen_engine::saved::write_whole;
-use heisen_engine::slot::Job;
-use heisen_engine::zygote::{Limits, Output, Zygote};
 use heisen_trace::{FindingKind, Op, Schedule};
 use serde_json::json;
 use std::os::unix::fs::DirBuilderExt;

@@ -4,9 +4,10 @@
 use crate::check;
 use crate::race;
 use crate::report::value;
+use heisen_engine::Error;
+use heisen_engine::check::saved;
 use heisen_engine::check::{Options, Outcome};
 use heisen_engine::program::Program;
-use heisen_engine::{Error, saved};
 use heisen_trace::Finding;
 use heisen_trace::cycle::{Cycle, Repeated};
 use heisen_trace::finding::{Block, BlockEvent};

@@ -21,7 +21,7 @@ mod source;
 
 use args::{Args, Command};
 use clap::Parser;
-use heisen_engine::whole;
+use heisen_engine::program::rust_std;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ pub fn heisen() -> ExitCode {
         Command::Cc { .. } => cc::run(cc::C),
         Command::Cpp { .. } => cc::run(cc::CPP),
         Command::Header => {
-            paint::print(heisen_engine::unpack::HEADER, false);
+            paint::print(heisen_engine::program::embedded::HEADER, false);
             Ok(exit::CLEAN)
         }
     };
@@ -67,10 +67,10 @@ pub fn heisen() -> ExitCode {
 fn linked() -> Option<ExitCode> {
     let mut words = std::env::args_os();
     let name = words.next()?;
-    if Path::new(&name).file_name()? != whole::LINKER {
+    if Path::new(&name).file_name()? != rust_std::LINKER {
         return None;
     }
-    paint::say(whole::link(&words.collect::<Vec<_>>()));
+    paint::say(rust_std::link(&words.collect::<Vec<_>>()));
     Some(ExitCode::from(exit::INPUT))
 }
 

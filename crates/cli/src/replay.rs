@@ -5,12 +5,16 @@ use crate::paint::{Paint, print, say};
 use crate::report::{Screen, operation, value};
 use crate::show;
 use crate::{exit, gdb};
-use heisen_engine::compile::{self, Extent};
-use heisen_engine::confirm::{Camera, Closeup};
+use heisen_engine::Error;
+use heisen_engine::explain::close_up::{Camera, Closeup};
+use heisen_engine::explain::divergence;
+use heisen_engine::process::slots::Job;
+use heisen_engine::process::zygote::{Limits, Output};
+use heisen_engine::process::{recorded_input, stdin};
 use heisen_engine::program::Program;
-use heisen_engine::slot::Job;
-use heisen_engine::zygote::{Limits, Output};
-use heisen_engine::{Error, diverge, input, stdin, unpack};
+use heisen_engine::program::compile;
+use heisen_engine::program::compile::Extent;
+use heisen_engine::program::embedded;
 use heisen_trace::{End, FindingKind, Schedule};
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
@@ -44,7 +48,7 @@ pub fn replay(
     }
     let carrier = args.carrier.into();
     let limits = Limits { carrier, ..limits(&schedule, &args.schedule, args.hang, stop)? };
-    let runtime = unpack::runtime()?;
+    let runtime = embedded::runtime()?;
     if args.gdb {
         return gdb::run(args, &schedule, &program, &limits, &runtime);
     }
@@ -74,7 +78,7 @@ pub fn replay(
         );
         let at = if closeup.diverged.is_empty() { String::new() } else { format!(": {}", closeup.diverged) };
         let notes = closeup.run.execution.notes.iter().copied();
-        let why = diverge::causes(notes).map_or(String::new(), |why| format!("; {why}"));
+        let why = divergence::causes(notes).map_or(String::new(), |why| format!("; {why}"));
         say(format_args!(
             "diverged at step {}: expected {expected}; found {}{at}{why}; check the program anew for a schedule that fits",
             divergence.step, divergence.found
@@ -168,7 +172,7 @@ pub fn limits(
         spurious: schedule.spurious,
         faults: schedule.faults,
         world: schedule.world.clone(),
-        input: input::fetch(schedule, path)?,
+        input: recorded_input::fetch(schedule, path)?,
         ..Limits::default()
     })
 }

@@ -2,9 +2,11 @@
 
 use crate::args::RunArgs;
 use crate::paint::say;
+use heisen_engine::Error;
+use heisen_engine::process::system;
+use heisen_engine::process::zygote::Limits;
 use heisen_engine::program::Program;
-use heisen_engine::zygote::Limits;
-use heisen_engine::{Error, system, unpack};
+use heisen_engine::program::embedded;
 use std::os::unix::process::ExitStatusExt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -19,7 +21,7 @@ pub fn run(args: &RunArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
     };
     let program = Program::find(program, arguments.to_vec())?;
     let limits = Limits { stop, ..Limits::default() };
-    let status = system::keep(&unpack::runtime()?, &program, &args.name, &limits)?;
+    let status = system::keep(&embedded::runtime()?, &program, &args.name, &limits)?;
     let code = status.code().or(status.signal().map(|signal| BY_SIGNAL + signal)).unwrap_or(BY_SIGNAL);
     if status.signal().is_some() {
         say(format_args!("{} was ended by a signal ({status})", args.name));

@@ -7,12 +7,13 @@ use crate::args::{OracleName, ScriptArgs};
 use crate::check::{check_places, find_program};
 use crate::exit;
 use crate::paint::{print, say};
-use heisen_engine::compile::Extent;
+use heisen_engine::Error;
+use heisen_engine::check::saved::write_whole;
+use heisen_engine::process::system;
+use heisen_engine::process::zygote::Limits;
 use heisen_engine::program::Program;
-use heisen_engine::saved::write_whole;
-use heisen_engine::system;
-use heisen_engine::zygote::Limits;
-use heisen_engine::{Error, unpack};
+use heisen_engine::program::compile::Extent;
+use heisen_engine::program::embedded;
 use heisen_script::oracle::Order;
 use heisen_script::remote::Remote;
 use heisen_script::script::Script;
@@ -50,7 +51,7 @@ fn follow(args: &ScriptArgs, script: Script<'_>, stop: Arc<AtomicBool>) -> Resul
     check_places(output, args.json.as_deref())?;
     let extent = if args.target.no_instrument { Extent::AsItIs } else { Extent::Program };
     let programs = programs(args, output, extent)?;
-    let runtime = unpack::runtime()?;
+    let runtime = embedded::runtime()?;
     let mut limits = Limits { steps: args.steps, hang: args.hang, stop: stop.clone(), ..Limits::default() };
     // Which accesses conflict is not the script's business, and atomics of libraries are no events.
     limits.world.accesses.check = false;

@@ -162,7 +162,7 @@ fn render(families: &[Family]) -> String {
 
 /// The names in the runtime's table of dynamic symbols.
 fn exports() -> BTreeSet<String> {
-    let path = heisen_engine::unpack::runtime().expect("the runtime is unpacked");
+    let path = heisen_engine::program::embedded::runtime().expect("the runtime is unpacked");
     let bytes = std::fs::read(path).expect("the runtime is read");
     let file = object::File::parse(&*bytes).expect("a shared library");
     let defined = file.dynamic_symbols().filter(|symbol| symbol.is_definition());

@@ -1,12 +1,13 @@
 //! What the command line asks of a search, as the engine takes it.
 
 use crate::args::{self, SearchArgs};
-use heisen_engine::changed::Changed;
+use heisen_engine::check::changed::Changed;
+use heisen_engine::check::scope::Patterns;
 use heisen_engine::check::{Kind, Options, Races};
+use heisen_engine::explain::suppress::Suppressions;
+use heisen_engine::process::stdin;
 use heisen_engine::program::Program;
-use heisen_engine::scope::Patterns;
-use heisen_engine::suppress::Suppressions;
-use heisen_engine::{Error, patch, stdin};
+use heisen_engine::{Error, patch};
 use heisen_trace::{Accesses, Stdin, World};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};

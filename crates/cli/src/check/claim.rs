@@ -2,8 +2,8 @@
 
 use super::words::name;
 use crate::paint::{count, number};
+use heisen_engine::check::sentences::*;
 use heisen_engine::check::{Empty, Kind, Options, Outcome, Reach};
-use heisen_engine::sentences::*;
 use heisen_search::Guarantee;
 use heisen_trace::Note;
 use std::fmt::Display;

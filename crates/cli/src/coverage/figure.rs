@@ -8,7 +8,7 @@ use std::fmt::Write;
 /// Figures 1 and 4: the share of the classes that executions with at most so many preemptions show.
 fn by_bound(runs: &[Run]) -> Plot {
     let series = runs.iter().map(|run| {
-        let point = |within: &heisen_engine::coverage::Within| {
+        let point = |within: &heisen_engine::check::coverage::Within| {
             let share = run.share(within.counts.classes);
             let says = format!(
                 "at most {}: {} of {} classes, {share:.1} %",
@@ -34,7 +34,7 @@ fn by_bound(runs: &[Run]) -> Plot {
 /// Figures 2, 5 and 6: how many classes there are after a number of executions.
 fn growth(runs: &[Run]) -> Plot {
     let series = runs.iter().map(|run| {
-        let point = |sample: &heisen_engine::coverage::Sample| {
+        let point = |sample: &heisen_engine::check::coverage::Sample| {
             let (executions, classes) = (sample.executions, sample.counts.classes);
             let says = format!("{}: {} classes", count(executions, "execution"), number(classes));
             Point { x: executions as f64, y: classes as f64, says }

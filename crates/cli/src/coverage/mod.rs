@@ -14,8 +14,8 @@ use crate::check::check_file;
 use crate::exit;
 use crate::paint::{Paint, count, number, print};
 use heisen_engine::Error;
-use heisen_engine::coverage::Record;
-use heisen_engine::saved::write_whole;
+use heisen_engine::check::coverage::Record;
+use heisen_engine::check::saved::write_whole;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 

@@ -2,7 +2,7 @@
 
 use super::Run;
 use crate::paint::{Paint, count, number};
-use heisen_engine::coverage::{Counts, Sample};
+use heisen_engine::check::coverage::{Counts, Sample};
 use std::fmt::Write;
 
 /// Characters of a bar that stands for all classes.

@@ -4,12 +4,14 @@ use crate::args::ScriptArgs;
 use crate::check::check_file;
 use crate::paint::{count, print};
 use crate::{exit, replay, show};
-use heisen_engine::confirm::Camera;
+use heisen_engine::Error;
+use heisen_engine::check::saved::write_whole;
+use heisen_engine::explain::close_up::Camera;
+use heisen_engine::process::slots::Job;
+use heisen_engine::process::stdin;
+use heisen_engine::process::zygote::{Limits, Output};
 use heisen_engine::program::Program;
-use heisen_engine::saved::write_whole;
-use heisen_engine::slot::Job;
-use heisen_engine::zygote::{Limits, Output};
-use heisen_engine::{Error, stdin, unpack};
+use heisen_engine::program::embedded;
 use heisen_script::generate::{Draft, Naming};
 use heisen_script::oracle::Order;
 use heisen_script::record::Recording;
@@ -62,7 +64,7 @@ pub fn run(args: &ScriptArgs, path: &Path, stop: Arc<AtomicBool>) -> Result<u8, 
     stdin::fetch(&mut schedule.world, path)?;
     program.at_ready = schedule.at_ready;
     let limits = replay::limits(&schedule, path, args.hang, stop)?;
-    let runtime = unpack::runtime()?;
+    let runtime = embedded::runtime()?;
     let camera = Camera {
         runtime: &runtime,
         program: &program,
