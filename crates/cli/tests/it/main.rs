@@ -6,4 +6,5 @@ mod cargo;
 mod docs;
 mod examples;
 mod gdb;
+mod json;
 mod verdicts;
