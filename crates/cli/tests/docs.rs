@@ -148,6 +148,16 @@ fn the_readme_is_true() {
 }
 
 #[test]
+fn the_tutorial_in_c_is_true() {
+    run_document("docs/tutorial/c.md");
+}
+
+#[test]
+fn the_tutorial_in_rust_is_true() {
+    run_document("docs/tutorial/rust.md");
+}
+
+#[test]
 fn the_guide_is_true() {
     run_document("docs/guide.md");
 }
