@@ -158,6 +158,66 @@ fn the_tutorial_in_rust_is_true() {
 }
 
 #[test]
+fn how_to_check_a_program_is_true() {
+    run_document("docs/how-to/check-a-program.md");
+}
+
+#[test]
+fn how_to_ci_is_true() {
+    run_document("docs/how-to/ci.md");
+}
+
+#[test]
+fn how_to_data_races_is_true() {
+    run_document("docs/how-to/data-races.md");
+}
+
+#[test]
+fn how_to_focus_is_true() {
+    run_document("docs/how-to/focus.md");
+}
+
+#[test]
+fn how_to_instrument_is_true() {
+    run_document("docs/how-to/instrument.md");
+}
+
+#[test]
+fn how_to_library_is_true() {
+    run_document("docs/how-to/library.md");
+}
+
+#[test]
+fn how_to_long_search_is_true() {
+    run_document("docs/how-to/long-search.md");
+}
+
+#[test]
+fn how_to_regressions_is_true() {
+    run_document("docs/how-to/regressions.md");
+}
+
+#[test]
+fn how_to_rust_crate_is_true() {
+    run_document("docs/how-to/rust-crate.md");
+}
+
+#[test]
+fn how_to_script_is_true() {
+    run_document("docs/how-to/script.md");
+}
+
+#[test]
+fn how_to_server_is_true() {
+    run_document("docs/how-to/server.md");
+}
+
+#[test]
+fn how_to_system_script_is_true() {
+    run_document("docs/how-to/system-script.md");
+}
+
+#[test]
 fn the_guide_is_true() {
     run_document("docs/guide.md");
 }
@@ -168,16 +228,6 @@ fn the_page_about_verdicts_is_true() {
 }
 
 #[test]
-fn the_chapter_on_instrumentation_is_true() {
-    run_document("docs/instrumentation.md");
-}
-
-#[test]
-fn the_page_about_cargo_is_true() {
-    run_document("docs/cargo.md");
-}
-
-#[test]
 fn the_page_about_coverage_is_true() {
     run_document("docs/coverage.md");
 }
@@ -185,11 +235,6 @@ fn the_page_about_coverage_is_true() {
 #[test]
 fn the_chapter_on_scripts_is_true() {
     run_document("docs/scripts.md");
-}
-
-#[test]
-fn the_chapter_on_systems_is_true() {
-    run_document("docs/systems.md");
 }
 
 /// The two commands of the README are the ones that CI and the first session use.
