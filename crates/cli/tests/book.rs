@@ -139,7 +139,8 @@ fn normal(path: &Path) -> Option<PathBuf> {
 
 /// What is wrong with a link of a file, if anything is.
 fn broken(file: &Path, target: &str) -> Option<String> {
-    let scheme = target.split_once(':').is_some_and(|(name, _)| name.chars().all(|c| c.is_ascii_alphabetic()));
+    let scheme =
+        target.split_once(':').is_some_and(|(name, _)| name.chars().all(|c| c.is_ascii_alphabetic()));
     if scheme {
         return None;
     }
