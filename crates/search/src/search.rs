@@ -1,6 +1,6 @@
 //! Any of the strategies, as one value that can be saved and resumed.
 
-use crate::in_turn::InTurn;
+use crate::systematic::dpor::in_order::InTurn;
 use crate::{
     Again, Best, Bpor, Burst, Delay, Dfs, Directed, Dpor, FairPct, Guided, Halt, Icb, Pct, Portfolio, Pos,
     Random, Room, Status, Strategy, Surw, Touches,

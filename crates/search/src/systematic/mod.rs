@@ -1,0 +1,15 @@
+//! Systematic strategies: they explore every schedule, or one execution of every class, within their bound.
+//!
+//! | module | what it is |
+//! | --- | --- |
+//! | [`icb`] | iterative context bounding: schedules in order of preemptions |
+//! | [`dfs`] | depth-first search |
+//! | [`best`] | best-first search: the most promising schedules first |
+//! | [`dpor`] | dynamic partial-order reduction, also within a preemption bound |
+//! | `branch` | where a finished execution can be left: the plans that follow from it |
+
+pub mod best;
+pub(crate) mod branch;
+pub mod dfs;
+pub mod dpor;
+pub mod icb;
