@@ -1,6 +1,7 @@
 //! Tests of the commands `heisen` and `cargo heisen`: their options, output and documents.
 
 mod bad_input;
+mod book;
 mod build;
 mod cargo;
 mod docs;
