@@ -169,7 +169,7 @@ fn the_page_about_cargo_is_true() {
 
 #[test]
 fn the_page_about_coverage_is_true() {
-    run_document("docs/coverage.md");
+    run_document("docs/evidence/coverage.md");
 }
 
 #[test]
