@@ -173,6 +173,21 @@ fn the_page_about_coverage_is_true() {
 }
 
 #[test]
+fn the_page_about_samplers_is_true() {
+    run_document("docs/how-it-works/samplers.md");
+}
+
+#[test]
+fn the_page_about_time_is_true() {
+    run_document("docs/how-it-works/time-and-io.md");
+}
+
+#[test]
+fn the_page_about_spin_loops_is_true() {
+    run_document("docs/how-it-works/spin-loops.md");
+}
+
+#[test]
 fn the_chapter_on_scripts_is_true() {
     run_document("docs/scripts.md");
 }
