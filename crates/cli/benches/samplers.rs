@@ -8,11 +8,13 @@
 //! execution for a bug if the judge does, without a close look. Which accesses are scheduling points is settled before, so that all
 //! start from the same. What is counted does not depend on how fast the machine is, so examples are searched side by side.
 
-use heisen_engine::compile::{Extent, compile};
-use heisen_engine::points::Points;
-use heisen_engine::slot::{Detail, Job, Run};
-use heisen_engine::zygote::{Limits, Output, Zygote};
-use heisen_engine::{judge, patch, unpack};
+use heisen_engine::check::access_points::Points;
+use heisen_engine::explain::judge;
+use heisen_engine::patch;
+use heisen_engine::process::slots::{Detail, Job, Run};
+use heisen_engine::process::zygote::{Limits, Output, Zygote};
+use heisen_engine::program::compile::{Extent, compile};
+use heisen_engine::program::embedded;
 use heisen_search::{
     Burst, Delay, Directed, FairPct, Guided, Pct, Portfolio, Pos, Random, Search, Strategy, Surw,
 };
@@ -160,7 +162,7 @@ fn median(seeds: u64, mut first: impl FnMut(u64) -> Option<u64>) -> Option<u64> 
 fn measure(path: &Path, options: &[String], seeds: u64, most: u64) -> Vec<Option<u64>> {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let program = compile(path, vec![], directory.path(), Extent::Program).expect("it compiles");
-    let runtime = unpack::runtime().expect("the runtime");
+    let runtime = embedded::runtime().expect("the runtime");
     let mut zygote = Zygote::start(&runtime, &program, &limits(options), Output::Dropped).expect("it starts");
     let mut points = Points::default();
     for round in 0..ROUNDS {

@@ -157,7 +157,7 @@ fn render(families: &[Family]) -> String {
 
 /// The names in the runtime's table of dynamic symbols.
 fn exports() -> BTreeSet<String> {
-    let path = heisen_engine::unpack::runtime().expect("the runtime is unpacked");
+    let path = heisen_engine::program::embedded::runtime().expect("the runtime is unpacked");
     let bytes = std::fs::read(path).expect("the runtime is read");
     let file = object::File::parse(&*bytes).expect("a shared library");
     let defined = file.dynamic_symbols().filter(|symbol| symbol.is_definition());
@@ -184,7 +184,7 @@ fn every_export_has_a_row_and_every_row_an_export() {
 
 #[test]
 fn the_debugger_uses_what_is_exported_for_it() {
-    let script = std::fs::read_to_string(root().join("crates/cli/src/gdb.py")).expect("the script");
+    let script = std::fs::read_to_string(root().join("crates/cli/src/gdb/gdb.py")).expect("the script");
     let exports = exports();
     let for_it: Vec<_> = exports.iter().filter(|name| name.starts_with(FOR_DEBUGGER)).collect();
     assert!(!for_it.is_empty(), "nothing is exported for the debugger");

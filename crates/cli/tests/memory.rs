@@ -4,7 +4,7 @@
 mod common;
 
 use common::{Sandbox, compile, run};
-use heisen_engine::instrument;
+use heisen_engine::program::instrument;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;

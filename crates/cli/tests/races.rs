@@ -4,7 +4,7 @@
 mod common;
 
 use common::{Ran, Sandbox, root};
-use heisen_engine::instrument;
+use heisen_engine::program::instrument;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -4,10 +4,11 @@
 mod common;
 
 use common::{check_json, compile, heisen, processes_of, root, run, scratch, soon};
-use heisen_engine::compile::{self as engine_compile, Extent};
-use heisen_engine::slot::{Detail, Job};
-use heisen_engine::unpack;
-use heisen_engine::zygote::{Limits, Output, Zygote};
+use heisen_engine::process::slots::{Detail, Job};
+use heisen_engine::process::zygote::{Limits, Output, Zygote};
+use heisen_engine::program::compile as engine_compile;
+use heisen_engine::program::compile::Extent;
+use heisen_engine::program::embedded;
 use heisen_trace::{End, Plan, Policy};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -227,7 +228,7 @@ fn surw_has_runs_of_the_length_it_is_told() {
     std::fs::write(&path, SWITCHES).expect("written");
     let program =
         engine_compile::compile(&path, vec![], directory.path(), Extent::Program).expect("it compiles");
-    let runtime = unpack::runtime().expect("the runtime");
+    let runtime = embedded::runtime().expect("the runtime");
     let mut zygote =
         Zygote::start(&runtime, &program, &Limits::default(), Output::Dropped).expect("it starts");
     for length in [1, 2, 4, 16] {

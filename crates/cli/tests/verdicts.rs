@@ -4,7 +4,7 @@
 mod common;
 
 use common::{Sandbox, program, root};
-use heisen_engine::sentences::{CAVEATS, CLAIMS, LIMITS, Sentence};
+use heisen_engine::check::sentences::{CAVEATS, CLAIMS, LIMITS, Sentence};
 use heisen_trace::Note;
 use serde_json::Value;
 use std::collections::BTreeSet;

@@ -8,7 +8,7 @@ use crate::processes;
 use crate::promises;
 use crate::run::{Done, Run, Stop, What};
 use crate::threads::Threads;
-use heisen_engine::look::nearest;
+use heisen_engine::inspect::nearest;
 use heisen_engine::patch::Named;
 use heisen_trace::Op;
 use heisen_wire::script::kind;

@@ -4,7 +4,7 @@
 //! are decided here. Both must agree.
 
 use crate::event::Event;
-use heisen_engine::look::Way;
+use heisen_engine::inspect::Way;
 use heisen_trace::Op;
 use heisen_wire::script::{code, kind};
 

@@ -90,7 +90,7 @@ pub fn register(engine: &mut Engine, state: &Shared) {
         with(&at, &context, |run| Ok(Predicate::Process(run.system("in_process")?.pid(process.0))))
     });
     let (output, status, ended, text) = (state.clone(), state.clone(), state.clone(), state.clone());
-    let system = |state: &Shared, work: &mut dyn FnMut(&mut heisen_engine::system::System)| {
+    let system = |state: &Shared, work: &mut dyn FnMut(&mut heisen_engine::process::system::System)| {
         if let Ok(system) = state.borrow_mut().run.system("a process") {
             work(system);
         }

@@ -5,10 +5,11 @@ use crate::predicate::Place;
 use crate::run::Stop;
 use crate::threads::Threads;
 use heisen_engine::Error;
-use heisen_engine::look::{Symbols, View, Way};
-use heisen_engine::slot::Run as Ended;
-use heisen_engine::system::{self, System};
-use heisen_engine::zygote::{Came, Zygote};
+use heisen_engine::inspect::{Symbols, View, Way};
+use heisen_engine::process::slots::Run as Ended;
+use heisen_engine::process::system;
+use heisen_engine::process::system::System;
+use heisen_engine::process::zygote::{Came, Zygote};
 use heisen_trace::{DecisionKind, Schedule};
 use heisen_wire::script::{ANYONE, MAX_PROMISES, MAX_SCRIPTED, Set, answer, command};
 use heisen_wire::{MAX_THREADS, state};
@@ -282,8 +283,8 @@ impl Subject {
         &mut self,
         path: &str,
         over: bool,
-    ) -> Result<Vec<Place>, (heisen_engine::look::NoWay, Option<Stop>)> {
-        use heisen_engine::look::NoWay;
+    ) -> Result<Vec<Place>, (heisen_engine::inspect::NoWay, Option<Stop>)> {
+        use heisen_engine::inspect::NoWay;
         let stop = |stop| (NoWay::NoDebugInfo, Some(stop));
         if let Subject::Unit(..) = self {
             let way = self.view(None, over).map_err(stop)?.way_to(path).map_err(|why| (why, None))?;

@@ -46,7 +46,7 @@ pub struct Status {
     /// Those of the clipped ones that are too long to look at as a whole, for strategies that compare events with all before them.
     pub cut: u64,
     /// Classes of equivalent executions that were explored, for strategies that explore each only once; see
-    /// [`relation`](crate::relation).
+    /// [`relation`](crate::analysis::relation).
     pub classes: Option<u64>,
     /// Executions that turned out, on the way, to be of a class that was explored before.
     pub blocked: u64,

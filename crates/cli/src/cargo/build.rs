@@ -6,9 +6,10 @@
 use super::args::{Cargo, Targets, WITH_STD};
 use super::workspace::{Workspace, cargo, no_cargo};
 use super::{Failure, flags};
-use crate::args::Color;
-use heisen_engine::whole::Whole;
-use heisen_engine::{Error, instrument};
+use crate::cli::args::Color;
+use heisen_engine::Error;
+use heisen_engine::program::instrument;
+use heisen_engine::program::rust_std::Whole;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

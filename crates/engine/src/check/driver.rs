@@ -4,16 +4,16 @@
 //! Batches have the same size whatever the number of workers, and what comes after the first result that ends the search
 //! is as if it had not been run: so the same program, strategy and seed give the same result on any number of cores.
 
-use super::executed::{Executed, Told};
-use super::found::Look;
-use super::opening;
+use super::dpor_opening;
+use super::failure::Look;
+use super::plan_result::{Executed, Told};
 use super::worker::Shared;
 use super::{Check, Ended, MAX_FINDINGS, Progress, Races, Tally};
-use crate::deadline::Deadline;
+use crate::check::saved::Keeper;
 use crate::error::{Error, Result};
-use crate::saved::Keeper;
-use crate::slot::{Detail, Run};
-use crate::zygote::Limits;
+use crate::process::deadline::Deadline;
+use crate::process::slots::{Detail, Run};
+use crate::process::zygote::Limits;
 use heisen_search::{Halt, Room, Search, Status, Strategy, Touches};
 use heisen_trace::{Note, Plan};
 use std::sync::{Arc, PoisonError};
@@ -307,7 +307,7 @@ impl Driver<'_> {
             for conflict in &run.conflicts {
                 points.learn(conflict);
             }
-            if points.all && opening::outgrows(&run) {
+            if points.all && dpor_opening::outgrows(&run) {
                 // It has shown what conflicts, and no more comes of it.
                 points.all = false;
                 self.search.give_back_unrun(plan);
@@ -315,7 +315,7 @@ impl Driver<'_> {
                 continue;
             }
             if points.all {
-                self.tally.needless += opening::needless(&run, &points);
+                self.tally.needless += dpor_opening::needless(&run, &points);
             }
             // One that was asked for all it touches need not have room for that.
             let told = |note: &&Note| !(plan.touches && **note == Note::LogFull);

@@ -2,12 +2,12 @@
 //!
 //! It is saved with a search, so that one that is resumed goes on as it was begun.
 
-use crate::blind;
-use crate::changed::Changed;
+use crate::check::changed::Changed;
+use crate::check::scope::Patterns;
+use crate::explain::suppress::Suppressions;
+use crate::process::zygote::{Carrier, Limits};
 use crate::program::Program;
-use crate::scope::Patterns;
-use crate::suppress::Suppressions;
-use crate::zygote::{Carrier, Limits};
+use crate::program::uninstrumented;
 use heisen_search::{
     Best, Bpor, Burst, Delay, Dfs, Directed, Dpor, FairPct, Guided, Icb, Pct, Portfolio, Pos, Random, Search,
     Surw,
@@ -181,7 +181,7 @@ impl Options {
                 && !self.world.real_time
                 && self.scope == Patterns::default()
                 && program.instrumented
-                && blind::blind(program).is_none()
+                && uninstrumented::blind(program).is_none()
         };
         self.reduce.unwrap_or_else(seen)
     }

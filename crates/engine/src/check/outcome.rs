@@ -2,10 +2,10 @@
 //! whole.
 
 use super::predicted::Tried;
-use crate::coverage::Coverage;
+use crate::check::access_points::Points;
+use crate::check::coverage::Coverage;
 use crate::error::Error;
-use crate::points::Points;
-use crate::raced::Raced;
+use crate::explain::race_log::Raced;
 use heisen_search::{Search, Status};
 use heisen_trace::{Finding, Note, Prediction};
 use heisen_wire::runner;

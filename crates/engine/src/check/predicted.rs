@@ -5,9 +5,9 @@
 //! execution that it was made from once more, with all events logged.
 
 use super::driver::Driver;
-use crate::confirm::{Closeup, TraceLine};
 use crate::error::Result;
-use crate::slot::Job;
+use crate::explain::close_up::{Closeup, TraceLine};
+use crate::process::slots::Job;
 use heisen_trace::{
     Deed, Family, FindingKind, Op, Plan, Policy, Predicted, Prediction, Target, ThreadId, touch,
 };

@@ -3,14 +3,14 @@
 
 use super::driver::Driver;
 use super::{Ended, MAX_FINDINGS, MAX_UNCONFIRMED, Races};
-use crate::confirm::Closeup;
+use crate::check::access_points::Conflict;
+use crate::check::sentences::{ATOMICS_ONLY, CALLS_ONLY, MORE_RACES, STOPPED_EARLY};
 use crate::error::Result;
-use crate::points::Conflict;
-use crate::race::Scene;
-use crate::raced::Fate;
-use crate::sentences::{ATOMICS_ONLY, CALLS_ONLY, MORE_RACES, STOPPED_EARLY};
-use crate::slot::{Job, Run};
-use crate::zygote::Limits;
+use crate::explain::close_up::Closeup;
+use crate::explain::race_close_up::Scene;
+use crate::explain::race_log::Fate;
+use crate::process::slots::{Job, Run};
+use crate::process::zygote::Limits;
 use heisen_trace::{Note, Plan};
 use std::collections::BTreeSet;
 

@@ -3,11 +3,11 @@
 
 use super::Check;
 use super::driver::Driver;
-use crate::confirm::registers;
+use crate::check::sentences::COMPUTED;
 use crate::error::Error;
-use crate::look::{Symbols, View};
-use crate::sentences::COMPUTED;
-use crate::zygote::Observer;
+use crate::explain::close_up::registers;
+use crate::inspect::{Symbols, View};
+use crate::process::zygote::Observer;
 use heisen_trace::{Op, Stack};
 use heisen_wire::{Wire, state};
 use std::sync::atomic::Ordering::Relaxed;

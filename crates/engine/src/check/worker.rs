@@ -4,12 +4,12 @@
 //! that is decided by who takes the results, in the order of the plans.
 
 use super::Check;
-use super::executed::{Executed, Told};
+use super::plan_result::{Executed, Told};
 use super::stuck::{Stuck, StuckWatcher};
+use crate::check::access_points::Points;
 use crate::error::Result;
-use crate::points::Points;
-use crate::slot::{Detail, Job, Run};
-use crate::zygote::{Limits, Output, Zygote};
+use crate::process::slots::{Detail, Job, Run};
+use crate::process::zygote::{Limits, Output, Zygote};
 use heisen_trace::{End, Plan};
 use heisen_wire::MAX_SLOTS;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

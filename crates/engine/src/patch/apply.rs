@@ -4,13 +4,14 @@
 use super::find::{self, Found, JUMP, Piece, Text, Want};
 use super::locks::{self, Roles};
 use super::marks::{self, Marks, Named};
-use super::rust_std::{self, Treatment};
+use super::std_functions::{self, Treatment};
 use super::{modules, room, trampoline};
+use crate::check::scope::layout;
+use crate::check::sentences::PATCHED_ONLY;
 use crate::error::{Error, Result};
-use crate::look::maps::{self, Mapping};
-use crate::look::{Loaded, Moved, MovedPiece, Symbols, View, memory};
-use crate::scope::layout;
-use crate::sentences::PATCHED_ONLY;
+use crate::inspect::maps;
+use crate::inspect::maps::Mapping;
+use crate::inspect::{Loaded, Moved, MovedPiece, Symbols, View, memory};
 use heisen_wire::patch::{ALLOCATION, LOCK_CALLS, Site};
 use heisen_wire::{MAX_AREAS, MAX_TRAPS, Wire};
 use std::collections::BTreeMap;
@@ -254,7 +255,7 @@ fn make(patterns: &[String], patches: &Patches, runtime: &Path, wire: &Wire, pid
         let read = |address, length| read(pid, address, length);
         let instrumented = modules::is_instrumented(module);
         let treatment = |start: u64| match view.function_name(module, start) {
-            Some(name) if instrumented => rust_std::treatment(&name),
+            Some(name) if instrumented => std_functions::treatment(&name),
             _ => Treatment::Atomics,
         };
         let atomics = atomics.then_some(&treatment as &dyn Fn(u64) -> Treatment);

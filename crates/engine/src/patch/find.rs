@@ -9,7 +9,7 @@
 
 use super::locks::{Call, Function, Locks, Role, Roles};
 use super::marks::Marks;
-use super::rust_std::Treatment;
+use super::std_functions::Treatment;
 use heisen_wire::patch::{CAS, HIGH, LOAD, MARK, RMW, SET, SET_BY, STORE, XCHG};
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
 use std::collections::HashMap;

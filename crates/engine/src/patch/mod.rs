@@ -21,7 +21,7 @@ mod locks;
 mod marks;
 mod modules;
 mod room;
-mod rust_std;
+mod std_functions;
 mod trampoline;
 
 pub use apply::Patches;

@@ -1,9 +1,9 @@
 //! Which modules are patched.
 
-use crate::blind;
+use crate::check::scope::matches_end;
 use crate::error::{Error, Result};
-use crate::look::Loaded;
-use crate::scope::matches_end;
+use crate::inspect::Loaded;
+use crate::program::uninstrumented;
 
 /// Stands for the program itself and its own libraries.
 pub const DEFAULT: &str = "default";
@@ -75,7 +75,7 @@ fn is_never(module: &Loaded) -> bool {
 
 /// Whether code of a module is instrumented.
 pub fn is_instrumented(module: &Loaded) -> bool {
-    std::fs::read(&module.path).is_ok_and(|bytes| !blind::stubs(&bytes).is_empty())
+    std::fs::read(&module.path).is_ok_and(|bytes| !uninstrumented::stubs(&bytes).is_empty())
 }
 
 /// Whether a pattern means this module.

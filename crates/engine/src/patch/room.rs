@@ -1,6 +1,6 @@
 //! Free memory near to a module: a jump reaches two gigabytes.
 
-use crate::look::maps::Mapping;
+use crate::inspect::maps::Mapping;
 
 const PAGE: u64 = 4096;
 /// The lowest address that processes may map, unless the machine is set up in an unusual way.

@@ -18,7 +18,7 @@
 //! None of this changes a flag.
 
 use super::find::{Atomic, Piece};
-use crate::look::MovedPiece;
+use crate::inspect::MovedPiece;
 use heisen_wire::patch::ASIDE;
 use iced_x86::{
     BlockEncoder, BlockEncoderOptions, Code, FlowControl, IcedError, Instruction, InstructionBlock,

@@ -5,8 +5,9 @@
 
 use super::wait::settle;
 use super::{Gives, S, count_candidates, disable, enable, me, reschedule, thread, threads, words};
+use crate::lifecycle::report;
+use crate::sched::{clock, dependence, fair};
 use crate::shim::timer;
-use crate::{clock, fair, report, touch};
 use heisen_trace::{Note, Op};
 
 pub(super) fn set_deadline(number: usize, deadline: u64) {
@@ -44,7 +45,7 @@ pub(super) fn not_far(number: usize) {
 fn approach(until: u64) {
     for (number, t) in threads() {
         if S.far.has(number) && t.deadline.get() <= until {
-            touch::enables(number);
+            dependence::enables(number);
             enable(number);
             S.late.add(number);
         }
@@ -66,14 +67,14 @@ pub(super) fn let_time_pass() {
     const BEAT: u64 = 500_000_000;
     if !clock::is_real() {
         if S.fars.get() != 0 {
-            touch::idles();
+            dependence::idles();
             approach(next_deadline().saturating_add(S.horizon.get()));
             note_far();
         }
         return;
     }
     while S.fars.get() != 0 && count_candidates() == 0 {
-        crate::sys::sleep_until(next_deadline().min(clock::now() + BEAT));
+        crate::platform::sys::sleep_until(next_deadline().min(clock::now() + BEAT));
         report::heartbeat();
         time_passed();
         fair::bar();

@@ -6,8 +6,8 @@
 use super::deadline::not_far;
 use super::wait::{Woken, wait_still};
 use super::{S, disable, enable, me, set_need, thread, threads};
+use crate::sched::{dependence, faults};
 use crate::shim::signal::{self, Delivered};
-use crate::{budget, touch};
 use heisen_trace::Op;
 
 /// In place of a queue: those that [`Thread::several`](super::Thread::several) lists. No object can be at this address.
@@ -64,9 +64,9 @@ pub fn wait_in_queue(op: Op, queue: usize, mask: u32, pc: usize, deadline: u64) 
 /// A thread that could have left the queue by itself goes on. If it was woken, it would have gone another way before that.
 fn touch_queue(queue: usize) {
     if queue != MANY {
-        touch::write(queue);
-    } else if touch::wanted() {
-        thread(me()).several().iter().for_each(|one| touch::write(one.get()));
+        dependence::write(queue);
+    } else if dependence::wanted() {
+        thread(me()).several().iter().for_each(|one| dependence::write(one.get()));
     }
 }
 
@@ -116,7 +116,7 @@ pub fn sleep_in_queue_interruptibly(op: Op, queue: usize, mask: u32, pc: usize, 
 }
 
 fn may_end_spuriously(op: Op, queue: usize, pc: usize, deadline: u64) -> (bool, u64) {
-    let spurious = budget::spurious(op, queue, pc);
+    let spurious = faults::spurious(op, queue, pc);
     if spurious {
         S.timed.add(me());
     }
@@ -141,7 +141,7 @@ pub fn ticket() -> u64 {
 /// is free, which it is or not now.
 pub fn take_off(number: usize, op: Op, then_needs: usize, free: bool) {
     if leaves_queue(number) {
-        touch::enables(number);
+        dependence::enables(number);
         goes_on(number, op, then_needs, free);
     }
 }
@@ -149,7 +149,7 @@ pub fn take_off(number: usize, op: Op, then_needs: usize, free: bool) {
 /// Takes a thread off the queue of a barrier, since all have arrived.
 pub fn take_off_met(number: usize, op: Op) {
     if leaves_queue(number) {
-        touch::lets_pass(number);
+        dependence::lets_pass(number);
         goes_on(number, op, 0, true);
     }
 }

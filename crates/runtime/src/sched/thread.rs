@@ -4,7 +4,7 @@
 //! all that is known of a thread is found, and what every scheduling point touches lies together.
 
 use super::queue::MANY;
-use crate::policy;
+use crate::sched::policy;
 use core::cell::Cell;
 use core::sync::atomic::AtomicU32;
 use heisen_trace::Op;

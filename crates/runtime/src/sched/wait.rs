@@ -6,8 +6,9 @@
 
 use super::deadline::{not_far, set_deadline};
 use super::{Gives, S, disable, enable, me, reschedule, set_need, thread};
+use crate::lifecycle::report;
+use crate::sched::{clock, dependence, fair};
 use crate::shim::signal::{self, Delivered};
-use crate::{clock, fair, report, touch};
 use heisen_trace::Op;
 
 /// How a wait ended.
@@ -120,7 +121,7 @@ fn wait_once(op: Op, object: usize, key: usize, pc: usize, free: bool, deadline:
         report::event(op, object, pc);
         return Woken::Ready;
     }
-    touch::arrives(object);
+    dependence::arrives(object);
     if deadline != u64::MAX {
         set_deadline(number, deadline);
     }
@@ -219,7 +220,7 @@ pub fn release(number: usize) {
         S.timed.remove(number);
     }
     set_need(number, 0);
-    touch::enables(number);
+    dependence::enables(number);
     enable(number);
 }
 
@@ -235,7 +236,7 @@ pub fn leave_waits() {
 /// The thread has a signal to take. If it waits it can go on to run the handler; else it is told by the result that
 /// it has to be diverted there, unless it is already.
 pub fn interrupt(number: usize) -> bool {
-    touch::enables(number);
+    dependence::enables(number);
     let already = S.signalled.has(number);
     S.signalled.add(number);
     let t = thread(number);

@@ -1,4 +1,4 @@
-//! Memory allocation: so that it can fail, and so that the memory of instrumented programs comes from [`crate::heap`]. Where
+//! Memory allocation: so that it can fail, and so that the memory of instrumented programs comes from [`crate::memory::heap`]. Where
 //! neither is asked for, each function is a test and a jump to the next one of its name: the C library's, or that of
 //! another allocator the program brings along.
 //!
@@ -6,11 +6,16 @@
 //! ones may itself allocate; such calls get memory from glibc by its private names.
 
 use super::caller;
-use crate::budget::{ALLOCATION, FOLLOWED, HEAP, MAY_FAIL};
-use crate::glibc::{self, Real};
-use crate::race::{self, shadow};
+use crate::lifecycle::report;
+use crate::memory::heap;
+use crate::memory::race;
+use crate::memory::race::shadow;
+use crate::platform::glibc;
+use crate::platform::glibc::Real;
+use crate::platform::sys;
+use crate::sched::decision;
+use crate::sched::faults::{ALLOCATION, FOLLOWED, HEAP, MAY_FAIL};
 use crate::sched::{me, thread};
-use crate::{choose, heap, report, sys};
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use heisen_trace::{Fault, Op};
@@ -49,7 +54,7 @@ fn fails(bytes: usize, pc: usize) -> bool {
         return false;
     }
     thread(me()).about_to(Op::Alloc, bytes, pc);
-    let failed = choose::fault(Fault::Malloc);
+    let failed = decision::fault(Fault::Malloc);
     if failed {
         report::event(Op::Alloc, bytes, pc);
         report::failed();

@@ -3,8 +3,10 @@
 
 use super::caller;
 use super::process::assertion_failed;
+use crate::lifecycle::{report, zygote};
 use crate::sched::{self, S, me, thread};
-use crate::{free, report, scope, script, section, touch, zygote};
+use crate::sched::{atomic_section, dependence, scope};
+use crate::script::{system_mode, unit_mode};
 use core::ffi::{c_char, c_int, c_ulong};
 use heisen_trace::{Note, Op};
 use heisen_wire::misuse;
@@ -21,8 +23,8 @@ pub extern "C" fn heisen_running() -> c_int {
 pub extern "C" fn heisen_point() {
     if S.active.get() {
         sched::point(Op::Point, 0, caller!());
-    } else if free::is_on() {
-        free::calls(Op::Point, 0, caller!());
+    } else if system_mode::is_on() {
+        system_mode::calls(Op::Point, 0, caller!());
     }
 }
 
@@ -31,8 +33,8 @@ pub extern "C" fn heisen_point() {
 pub extern "C" fn heisen_point_at(number: c_ulong) {
     if S.active.get() {
         sched::point(Op::Point, number as usize, caller!());
-    } else if free::is_on() {
-        free::calls(Op::Point, number as usize, caller!());
+    } else if system_mode::is_on() {
+        system_mode::calls(Op::Point, number as usize, caller!());
     }
 }
 
@@ -41,23 +43,31 @@ pub extern "C" fn heisen_point_at(number: c_ulong) {
 #[unsafe(no_mangle)]
 pub extern "C" fn heisen_state(hash: c_ulong) {
     if S.active.get() {
-        touch::offered(hash, caller!());
+        dependence::offered(hash, caller!());
     }
 }
 
 /// The part of the program begins that a script is about; no scheduling point, but where the script waits for it.
 #[unsafe(no_mangle)]
 pub extern "C" fn heisen_test_start() {
-    if S.active.get() || free::is_on() {
-        script::happens(script::Event { kind: kind::TEST_START, pc: caller!(), ..script::Event::default() });
+    if S.active.get() || system_mode::is_on() {
+        unit_mode::happens(unit_mode::Event {
+            kind: kind::TEST_START,
+            pc: caller!(),
+            ..unit_mode::Event::default()
+        });
     }
 }
 
 /// That part ends; no scheduling point, but where the script waits for it.
 #[unsafe(no_mangle)]
 pub extern "C" fn heisen_test_end() {
-    if S.active.get() || free::is_on() {
-        script::happens(script::Event { kind: kind::TEST_END, pc: caller!(), ..script::Event::default() });
+    if S.active.get() || system_mode::is_on() {
+        unit_mode::happens(unit_mode::Event {
+            kind: kind::TEST_END,
+            pc: caller!(),
+            ..unit_mode::Event::default()
+        });
     }
 }
 
@@ -85,7 +95,7 @@ pub extern "C" fn heisen_no_preempt_end() {
 #[unsafe(no_mangle)]
 pub extern "C" fn heisen_atomic_begin() {
     if S.active.get() {
-        section::begin(caller!());
+        atomic_section::begin(caller!());
     }
 }
 
@@ -93,7 +103,7 @@ pub extern "C" fn heisen_atomic_begin() {
 #[unsafe(no_mangle)]
 pub extern "C" fn heisen_atomic_end() {
     let pc = caller!();
-    if S.active.get() && !section::end() {
+    if S.active.get() && !atomic_section::end() {
         report::misused(misuse::ATOMIC_END, 0, pc);
     }
 }
@@ -102,7 +112,7 @@ pub extern "C" fn heisen_atomic_end() {
 #[unsafe(no_mangle)]
 pub extern "C" fn __VERIFIER_atomic_begin() {
     if S.active.get() {
-        section::begin(caller!());
+        atomic_section::begin(caller!());
     }
 }
 
@@ -110,7 +120,7 @@ pub extern "C" fn __VERIFIER_atomic_begin() {
 #[unsafe(no_mangle)]
 pub extern "C" fn __VERIFIER_atomic_end() {
     let pc = caller!();
-    if S.active.get() && !section::end() {
+    if S.active.get() && !atomic_section::end() {
         report::misused(misuse::ATOMIC_END, 0, pc);
     }
 }

@@ -5,12 +5,13 @@
 //! for the result. As in glibc, the last to arrive is the serial one. POSIX leaves open which it is.
 
 use super::{destroyed, ignored, shims};
-use crate::glibc::real;
-use crate::race::order;
-use crate::report;
+use crate::lifecycle::report;
+use crate::memory::race::order;
+use crate::memory::tsan::code;
+use crate::platform::glibc::real;
+use crate::sched::dependence;
+use crate::sched::dependence::arrivals;
 use crate::sched::{self, Gives, me, thread};
-use crate::touch::{self, arrivals};
-use crate::tsan::code;
 use core::ffi::c_int;
 use heisen_trace::{Note, Op};
 use heisen_wire::misuse;
@@ -46,7 +47,7 @@ shims! {
     /// No scheduling point. To initialise a barrier at which a thread waits is a misuse, and so is to initialise a variable
     /// twice without `pthread_barrier_destroy` in between.
     fn pthread_barrier_init(barrier: usize, attributes: usize, count: u32) -> c_int = pc {
-        touch::destroys(barrier);
+        dependence::destroys(barrier);
         arrivals::forget(barrier);
         let twice = is_in_use(barrier);
         let result =
@@ -100,7 +101,7 @@ shims! {
     /// No scheduling point. To destroy a barrier at which a thread waits is a misuse, and so is any use of one that was
     /// destroyed.
     fn pthread_barrier_destroy(barrier: usize) -> c_int = pc {
-        touch::destroys(barrier);
+        dependence::destroys(barrier);
         arrivals::forget(barrier);
         if sched::awaited(barrier) {
             report::misused(misuse::DESTROY_WAITED, barrier, pc);

@@ -2,9 +2,10 @@
 //! calls; here they go to the same code, and return what C11 calls success, busy, timed out, out of memory or an error.
 
 use super::{cond, detours, mutex, shims, thread, time};
-use crate::clock::Timespec;
-use crate::glibc::Real;
-use crate::{sched, sys};
+use crate::platform::glibc::Real;
+use crate::platform::sys;
+use crate::sched;
+use crate::sched::clock::Timespec;
 use core::ffi::c_int;
 use heisen_trace::Op;
 

@@ -6,11 +6,14 @@
 //! cancellation would have to strike between any two instructions, and is refused.
 
 use super::shims;
-use crate::fibers;
-use crate::glibc::real;
-use crate::race::order::{self, space};
+use crate::carrier::fibers;
+use crate::lifecycle::report;
+use crate::memory::race::order;
+use crate::memory::race::order::space;
+use crate::platform::glibc::real;
+use crate::platform::sys;
+use crate::sched::dependence;
 use crate::sched::{self, me, thread};
-use crate::{report, sys, touch};
 use core::ffi::c_int;
 use heisen_trace::{Note, Op};
 
@@ -33,7 +36,7 @@ const PTHREAD_CANCEL_ASYNCHRONOUS: c_int = 1;
 /// Whether the running thread is to end here.
 #[inline]
 pub fn due() -> bool {
-    touch::read(order::key(space::CANCEL, me()));
+    dependence::read(order::key(space::CANCEL, me()));
     thread(me()).cancel.get() & (DISABLED | PENDING | EXITING) == PENDING
 }
 
@@ -53,7 +56,7 @@ pub fn wait<R>(wait: impl FnOnce() -> R) -> R {
     flags.set(flags.get() & !WOKEN | WAITING);
     let result = wait();
     // A request would have ended the wait, if it had come before this.
-    touch::read(order::key(space::CANCEL, me()));
+    dependence::read(order::key(space::CANCEL, me()));
     flags.set(flags.get() & !WAITING);
     result
 }
@@ -115,7 +118,7 @@ shims! {
             return 0;
         }
         t.cancel.set(flags | PENDING);
-        touch::write(order::key(space::CANCEL, number));
+        dependence::write(order::key(space::CANCEL, number));
         order::release(order::key(space::CANCEL, number));
         if flags & (DISABLED | WAITING) == WAITING {
             wake(number);

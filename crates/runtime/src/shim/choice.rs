@@ -2,8 +2,9 @@
 //! without Heisen, too.
 
 use super::caller;
+use crate::lifecycle::report;
+use crate::sched::decision;
 use crate::sched::{S, me, thread};
-use crate::{choose, report};
 use core::ffi::c_int;
 use heisen_trace::decision::MAX_OPTIONS;
 use heisen_trace::{DecisionKind, Note, Op};
@@ -26,7 +27,7 @@ pub extern "C" fn heisen_choose(options: c_int) -> c_int {
     let object = |value: usize| options << 16 | value;
     thread(me()).about_to(Op::Choose, object(0), pc);
     let find = |value: usize| (value < options).then_some(value);
-    let value = choose::choose_value(DecisionKind::Choose, options, find, |value| value);
+    let value = decision::choose_value(DecisionKind::Choose, options, find, |value| value);
     report::event(Op::Choose, object(value), pc);
     value as c_int
 }

@@ -4,10 +4,13 @@
 
 use super::mutex::Mutex;
 use super::{cancel, destroyed, shims};
-use crate::choose;
-use crate::clock::{self, Timespec};
+use crate::lifecycle::report;
+use crate::platform::sys;
+use crate::sched::clock;
+use crate::sched::clock::Timespec;
+use crate::sched::decision;
+use crate::sched::dependence;
 use crate::sched::{self, Left};
-use crate::{report, sys, touch};
 use core::ffi::c_int;
 use heisen_trace::{Note, Op};
 use heisen_wire::misuse;
@@ -81,7 +84,7 @@ pub fn signal(cond: usize, pc: usize) {
     sched::point(Op::CondSignal, cond, pc);
     destroyed::check(cond, MARK, pc);
     if sched::waiters(cond, sched::ANY) > 0 {
-        wake(choose::choose_waiter(cond, sched::ANY));
+        wake(decision::choose_waiter(cond, sched::ANY));
     }
 }
 
@@ -96,7 +99,7 @@ pub fn broadcast(cond: usize, pc: usize) {
 }
 
 pub fn destroy(cond: usize, pc: usize) {
-    touch::destroys(cond);
+    dependence::destroys(cond);
     if sched::awaited(cond) {
         report::misused(misuse::DESTROY_WAITED, cond, pc);
         return;

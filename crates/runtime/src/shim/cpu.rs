@@ -5,9 +5,10 @@
 //! Files that tell of processors (/proc/cpuinfo, /sys/devices/system/cpu, cgroup limits) are not touched.
 
 use super::shims;
-use crate::glibc::real;
+use crate::lifecycle::report;
+use crate::platform::glibc::real;
+use crate::platform::sys;
 use crate::sched::{S, me};
-use crate::{report, sys};
 use core::cell::Cell;
 use core::ffi::{c_int, c_long};
 use heisen_trace::Note;

@@ -1,7 +1,7 @@
 //! The mark of a synchronisation object that was destroyed: in a word of it that is 0 while it is in use, as every
 //! initialisation sets it and nothing of the runtime does. Mutexes need none: glibc marks them itself.
 
-use crate::report;
+use crate::lifecycle::report;
 use core::cell::Cell;
 use heisen_wire::misuse;
 

@@ -2,9 +2,9 @@
 //! child run where nothing is controlled any more, so the runtime's own comes before all others.
 
 use super::{process, shims};
-use crate::free;
-use crate::glibc::real;
+use crate::platform::glibc::real;
 use crate::sched::{self, S};
+use crate::script::system_mode;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use heisen_trace::{Note, Op};
@@ -14,8 +14,8 @@ static FIRST: AtomicBool = AtomicBool::new(false);
 static FORKING: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn in_child() {
-    if free::is_on() {
-        free::forked();
+    if system_mode::is_on() {
+        system_mode::forked();
     } else if S.active.get() {
         process::on_its_own();
     }

@@ -2,12 +2,14 @@
 //! its queue; the word belongs to the program. Which waiters a wake wakes is a decision when there are more than asked
 //! for.
 
-use crate::choose;
-use crate::clock::{self, Timespec};
-use crate::race::order;
+use crate::lifecycle::report;
+use crate::memory::race::order;
+use crate::platform::{glibc, sys};
+use crate::sched::clock;
+use crate::sched::clock::Timespec;
+use crate::sched::decision;
 use crate::sched::{self, ANY, Left, MANY, S, Woken};
 use crate::shim::caller;
-use crate::{glibc, report, sys};
 use core::cell::Cell;
 use core::ffi::c_long;
 use heisen_trace::{Note, Op};
@@ -177,7 +179,7 @@ fn choose_each(word: usize, limit: usize, mask: u32, with: impl Fn(usize)) -> is
         return waiting as isize;
     }
     for _ in 0..limit {
-        with(choose::choose_waiter(word, mask));
+        with(decision::choose_waiter(word, mask));
     }
     limit as isize
 }

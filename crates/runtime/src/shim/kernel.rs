@@ -6,11 +6,12 @@ use super::pid::number_of_thread;
 use super::settime::Timex;
 use super::signal::{own_pid, send};
 use super::{cpu, machine, others, pid, process, random, settime, shims, time};
-use crate::clock::{self, Timespec};
-use crate::fibers;
-use crate::glibc::real;
+use crate::carrier::fibers;
+use crate::platform::glibc::real;
+use crate::platform::sys;
 use crate::sched::S;
-use crate::sys;
+use crate::sched::clock;
+use crate::sched::clock::Timespec;
 use core::ffi::c_int;
 
 /// A system call as the program makes it: with ids as the kernel knows them, virtual time, seeded random bytes, and processors as

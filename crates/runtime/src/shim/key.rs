@@ -2,7 +2,7 @@
 //! the destructors are remembered here, as glibc's own clean-up at the end of a thread cannot be reached.
 
 use super::shims;
-use crate::glibc::real;
+use crate::platform::glibc::real;
 use core::cell::Cell;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};

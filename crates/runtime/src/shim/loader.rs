@@ -2,7 +2,8 @@
 //! start its helpers, would get glibc's, pass this library by and make a thread that nobody schedules.
 
 use super::detours;
-use crate::glibc::{self, RTLD_NEXT};
+use crate::platform::glibc;
+use crate::platform::glibc::RTLD_NEXT;
 use crate::sched::S;
 use core::ffi::{CStr, c_char, c_void};
 

@@ -2,9 +2,11 @@
 //! children.
 
 use super::{detours, pid};
-use crate::glibc::{self, Real};
+use crate::lifecycle::report;
+use crate::platform::glibc;
+use crate::platform::glibc::Real;
+use crate::platform::sys;
 use crate::sched::S;
-use crate::{report, sys};
 use core::ffi::c_int;
 use heisen_trace::Note;
 use heisen_trace::machine::{self, Control, REFUSED_REQUESTS};
@@ -61,7 +63,7 @@ macro_rules! refused {
         mod before {
             use super::*;
             $(pub extern "C" fn $name(_first: usize, second: usize) -> usize {
-                static REAL: Real = Real::new($crate::glibc::name_of!($name));
+                static REAL: Real = Real::new($crate::platform::glibc::name_of!($name));
                 instead($number, second, &REAL)
             })*
         }

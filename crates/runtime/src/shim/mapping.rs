@@ -2,8 +2,8 @@
 //!
 //! The system calls are made here, as glibc makes them: allocators call these functions very early.
 
-use crate::race::shadow;
-use crate::{glibc, sys};
+use crate::memory::race::shadow;
+use crate::platform::{glibc, sys};
 
 /// Memory of this mapping, if it is one, is used for something new.
 fn begins(at: isize, bytes: usize) -> usize {

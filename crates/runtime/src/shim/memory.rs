@@ -4,9 +4,11 @@
 //! Each function is a test and a jump to the C library's. They are called from the first moment on, by resolvers of other
 //! libraries that run before this one is relocated: until it is initialised there are simple forms, which need nothing.
 
-use crate::glibc::{self, Real};
-use crate::race::MODE;
-use crate::tsan::{self, Part, touch};
+use crate::memory::race::MODE;
+use crate::memory::tsan;
+use crate::memory::tsan::{Part, touch};
+use crate::platform::glibc;
+use crate::platform::glibc::Real;
 use core::ffi::{c_char, c_int, c_void};
 
 /// Looks the real functions up.

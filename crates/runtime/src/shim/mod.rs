@@ -64,10 +64,10 @@ macro_rules! shims {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
             if !$when {
-                if let Some(op) = const { $crate::free::op_of(stringify!($name)) } && $crate::free::is_on() {
-                    $crate::free::calls(op, $crate::shim::first!($($arg)*), $crate::shim::caller!());
+                if let Some(op) = const { $crate::script::system_mode::op_of(stringify!($name)) } && $crate::script::system_mode::is_on() {
+                    $crate::script::system_mode::calls(op, $crate::shim::first!($($arg)*), $crate::shim::caller!());
                 }
-                return $crate::glibc::real!($name, fn($($arg => $ty),*) -> $ret);
+                return $crate::platform::glibc::real!($name, fn($($arg => $ty),*) -> $ret);
             }
             let $pc = $crate::shim::caller!();
             let _ = $pc;

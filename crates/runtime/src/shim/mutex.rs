@@ -5,12 +5,15 @@
 //! again; and the links are those of the runtime's own list of what each thread holds.
 
 use super::shims;
-use crate::clock::{self, Timespec};
-use crate::fibers::thread_of_tid;
-use crate::glibc::real;
-use crate::race::order;
+use crate::carrier::fibers::thread_of_tid;
+use crate::lifecycle::report;
+use crate::memory::race::order;
+use crate::platform::glibc::real;
+use crate::platform::sys;
+use crate::sched::clock;
+use crate::sched::clock::Timespec;
 use crate::sched::{self, Woken, me};
-use crate::{choose, report, spin, sys, touch};
+use crate::sched::{decision, dependence, spin};
 use core::cell::Cell;
 use core::ffi::c_int;
 use heisen_trace::{Fault, Note, Op};
@@ -125,7 +128,7 @@ impl Mutex {
 
     fn release(&self) {
         order::release(self.address());
-        touch::write(self.address());
+        dependence::write(self.address());
         self.owner.set(0);
         self.users.set(self.users.get().wrapping_sub(1));
         self.lock.set(self.lock.get() & !HELD);
@@ -237,7 +240,7 @@ impl Mutex {
             if holder == me() {
                 sched::thread(me()).about_to(op, self.address(), pc);
                 sched::cannot(self.address());
-                touch::cut_short(self.address());
+                dependence::cut_short(self.address());
                 report::deadlock();
             }
             let t = sched::thread(holder);
@@ -325,7 +328,7 @@ pub fn abandon() {
             return;
         }
         order::release(mutex.address());
-        touch::write(mutex.address());
+        dependence::write(mutex.address());
         mutex.take_off_list();
         mutex.owner.set(0);
         mutex.users.set(mutex.users.get().wrapping_sub(1));
@@ -366,8 +369,8 @@ pub fn try_lock(mutex: usize, pc: usize) -> c_int {
     if !m.usable(pc) {
         return sys::EINVAL;
     }
-    touch::tried(Op::TryLock, mutex, pc, m.free());
-    if !m.free() || choose::fault(Fault::TryLock) {
+    dependence::tried(Op::TryLock, mutex, pc, m.free());
+    if !m.free() || decision::fault(Fault::TryLock) {
         spin::failed();
         return sys::EBUSY;
     }
@@ -385,7 +388,7 @@ pub fn unlock(mutex: usize, pc: usize) -> c_int {
 }
 
 pub fn destroy(mutex: usize, pc: usize) -> c_int {
-    touch::destroys(mutex);
+    dependence::destroys(mutex);
     let m = Mutex::at(mutex);
     m.destroyed(pc);
     if !m.free() {

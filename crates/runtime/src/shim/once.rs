@@ -7,11 +7,14 @@
 //! [`heisen_once_initialiser`] in its place, which calls it and then releases the control word.
 
 use super::{Arguments, detours};
-use crate::glibc::Real;
-use crate::race::atomic::{self, Does, memory_order::SEQ_CST};
-use crate::race::{self, order};
+use crate::memory::race;
+use crate::memory::race::atomic;
+use crate::memory::race::atomic::Does;
+use crate::memory::race::atomic::memory_order::SEQ_CST;
+use crate::memory::race::order;
+use crate::platform::glibc::Real;
+use crate::sched::dependence;
 use crate::sched::{self, S};
-use crate::touch;
 use core::arch::global_asm;
 use core::cell::Cell;
 use heisen_trace::Op;
@@ -63,7 +66,7 @@ extern "C" fn before_guard_release(guard: usize, _: usize, pc: usize) -> usize {
     if S.active.get() && S.running.get() {
         if race::is_atomic_point(pc) {
             sched::point(Op::AtomicStore, guard, pc);
-            touch::memory(guard, GUARD_BYTES, true);
+            dependence::memory(guard, GUARD_BYTES, true);
         }
         atomic::done(Does::Store, guard, GUARD_BYTES, SEQ_CST, pc);
     }
@@ -160,7 +163,7 @@ unsafe impl Sync for Running {}
 static RUNNING: Running = Running([const { Cell::new(0) }; 8]);
 
 fn begins(control: usize) {
-    if touch::wanted()
+    if dependence::wanted()
         && let Some(free) = RUNNING.0.iter().find(|slot| slot.get() == 0)
     {
         free.set(control);
@@ -170,7 +173,7 @@ fn begins(control: usize) {
 
 fn see_ends() {
     for slot in RUNNING.0.iter().filter(|slot| slot.get() != 0 && !in_progress(slot.get())) {
-        touch::just_wrote(slot.replace(0));
+        dependence::just_wrote(slot.replace(0));
         sched::remove_errand();
     }
 }

@@ -5,7 +5,8 @@
 //! at a time. Ids are the kernel's here.
 
 use super::{machine, pid};
-use crate::{glibc, report, sys};
+use crate::lifecycle::report;
+use crate::platform::{glibc, sys};
 use core::ffi::c_int;
 use core::sync::atomic::Ordering::Relaxed;
 use heisen_trace::Note;

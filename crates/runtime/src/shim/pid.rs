@@ -7,9 +7,13 @@
 //! sent a signal.
 
 use super::{cancel, others, shims};
-use crate::glibc::{self, real};
+use crate::blocking::kernel_calls;
+use crate::carrier::fibers;
+use crate::lifecycle::report;
+use crate::platform::glibc;
+use crate::platform::glibc::real;
+use crate::platform::sys;
 use crate::sched::{self, S, thread};
-use crate::{aside, fibers, report, sys};
 use core::cell::Cell;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use heisen_trace::{Note, Op};
@@ -65,7 +69,7 @@ pub fn known() -> bool {
 /// Whether this is the process that it was when it was forked, and not a child that shares its memory.
 pub fn is_own() -> bool {
     // No child can come about unseen in a runner, and to ask there is not cheap.
-    crate::reset::sees() || sys::getpid() == P.own.get().real
+    crate::lifecycle::in_process::sees() || sys::getpid() == P.own.get().real
 }
 
 /// The running thread's id. That of the main thread is the process's; in a forked child all others are the kernel's.
@@ -197,7 +201,7 @@ fn wait_aside(
             return got;
         }
         if waited > SOON {
-            return aside::call(Op::WaitChild, child, number, args, pc);
+            return kernel_calls::call(Op::WaitChild, child, number, args, pc);
         }
         sys::ppoll_micros(0, 0, moment);
         waited += moment;
@@ -458,7 +462,7 @@ shims! {
     /// Gives the thread id, the process id plus the thread's number; not a scheduling point.
     fn gettid() -> c_int = pc {
         if S.active.get() {
-            crate::alike::named(crate::sched::me());
+            crate::sched::symmetry::named(crate::sched::me());
         }
         thread_id()
     }

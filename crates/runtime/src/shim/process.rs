@@ -2,9 +2,14 @@
 
 use super::signal::{self, mask};
 use super::{caller, detours, pid, shims};
-use crate::glibc::{self, Real, real};
+use crate::carrier::fibers;
+use crate::lifecycle::{in_process, report};
+use crate::memory::heap;
+use crate::platform::glibc;
+use crate::platform::glibc::{Real, real};
+use crate::platform::sys;
+use crate::sched::dependence;
 use crate::sched::{self, Gives, S, me, thread};
-use crate::{fibers, heap, report, reset, sys, touch};
 use core::ffi::{CStr, c_char, c_int};
 use heisen_trace::{Note, Op};
 use heisen_wire::end;
@@ -37,7 +42,7 @@ pub fn exiting(status: c_int, pc: usize) {
 pub fn exited() {
     if sched::has_others() {
         sched::point(Op::Exit, 0, 0);
-        touch::ending();
+        dependence::ending();
     }
 }
 
@@ -50,13 +55,13 @@ pub fn watch_exits() {
 }
 
 extern "C" fn after_handlers() {
-    if is_execution() && sched::has_others() && reset::exit_calls_functions() {
+    if is_execution() && sched::has_others() && in_process::exit_calls_functions() {
         exited();
     }
 }
 
 extern "C" fn after_quick_handlers() {
-    if is_execution() && reset::quick_exit_calls_functions() {
+    if is_execution() && in_process::quick_exit_calls_functions() {
         exited();
     }
 }
@@ -85,7 +90,7 @@ pub unsafe extern "C" fn exit(status: c_int) -> ! {
 /// As glibc's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __cxa_atexit(function: usize, argument: usize, module: usize) -> c_int {
-    reset::registered();
+    in_process::registered();
     real!(__cxa_atexit, fn(function => usize, argument => usize, module => usize) -> c_int)
 }
 
@@ -95,7 +100,7 @@ pub unsafe extern "C" fn __cxa_atexit(function: usize, argument: usize, module: 
 /// As glibc's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn on_exit(function: usize, argument: usize) -> c_int {
-    reset::registered();
+    in_process::registered();
     real!(on_exit, fn(function => usize, argument => usize) -> c_int)
 }
 
@@ -105,7 +110,7 @@ pub unsafe extern "C" fn on_exit(function: usize, argument: usize) -> c_int {
 /// As glibc's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __cxa_at_quick_exit(function: usize, module: usize) -> c_int {
-    reset::registered_quick();
+    in_process::registered_quick();
     real!(__cxa_at_quick_exit, fn(function => usize, module => usize) -> c_int)
 }
 
@@ -306,7 +311,7 @@ macro_rules! noted {
         mod before {
             use super::*;
             $(pub extern "C" fn $name(_first: usize, _second: usize, pc: usize) -> usize {
-                static REAL: Real = Real::new($crate::glibc::name_of!($name));
+                static REAL: Real = Real::new($crate::platform::glibc::name_of!($name));
                 if is_execution() {
                     before_end(Op::Exec, 0, pc);
                 }
@@ -322,7 +327,7 @@ macro_rules! noted {
 pub fn note(note: Note, group: bool) {
     if S.active.get() {
         report::note(note);
-        crate::io::share();
+        crate::blocking::descriptors::share();
         if group {
             sys::setpgid_self();
         }

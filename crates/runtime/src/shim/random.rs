@@ -6,8 +6,10 @@
 //! `std::random_device`, its function is.
 
 use super::{pid, shims};
-use crate::glibc::{self, real};
-use crate::{recurrence, sys};
+use crate::platform::glibc;
+use crate::platform::glibc::real;
+use crate::platform::sys;
+use crate::sched::recurrence;
 use core::cell::Cell;
 use core::ffi::{c_char, c_int, c_void};
 use heisen_trace::hash;
@@ -136,7 +138,7 @@ fn open_by(path: *const c_char, flags: c_int, real: impl FnOnce() -> c_int) -> c
         if flags & O_CREAT != 0 {
             pid::names_file(path);
         }
-        crate::report::opened(fd);
+        crate::lifecycle::report::opened(fd);
     }
     fd
 }
@@ -154,7 +156,7 @@ fn open_stream(path: *const c_char, mode: *const c_char, real: impl FnOnce() -> 
         if unsafe { *mode } as u8 != b'r' {
             pid::names_file(path);
         }
-        crate::report::opened(real!(fileno, fn(stream => usize) -> c_int));
+        crate::lifecycle::report::opened(real!(fileno, fn(stream => usize) -> c_int));
     }
     stream
 }

@@ -8,10 +8,13 @@
 //! because others read counts as one: its order with theirs makes a difference.
 
 use super::{destroyed, shims};
-use crate::clock::{self, Timespec};
-use crate::race::order;
+use crate::lifecycle::report;
+use crate::memory::race::order;
+use crate::platform::sys;
+use crate::sched::clock;
+use crate::sched::clock::Timespec;
 use crate::sched::{self, Woken, me};
-use crate::{choose, report, spin, sys, touch};
+use crate::sched::{decision, dependence, spin};
 use core::cell::Cell;
 use core::ffi::c_int;
 use heisen_trace::{Fault, Note, Op};
@@ -126,16 +129,16 @@ impl RwLock {
         let count = self.readers.get() / ONE_READER;
         self.set_readers(count - 1);
         if count == 1 {
-            touch::write(self.read_key());
+            dependence::write(self.read_key());
             self.freed();
         } else {
-            touch::read(self.read_key());
+            dependence::read(self.read_key());
         }
     }
 
     fn release_write(&self) {
         order::release(self.read_key());
-        touch::write(self.read_key());
+        dependence::write(self.read_key());
         self.writer.set(0);
         self.write_locked.set(0);
         self.set_readers(0);
@@ -169,7 +172,7 @@ impl RwLock {
         }
         // From now on a writer waits.
         if self.prefers_writers() {
-            touch::write(self.read_key());
+            dependence::write(self.read_key());
         }
         if self.read() && self.prefers_writers() && !sched::awaited(self.write_key()) {
             sched::taken(self.read_key());
@@ -246,8 +249,8 @@ shims! {
     fn pthread_rwlock_tryrdlock(lock: usize) -> c_int = pc {
         spin::attempt(Op::ReadLock, lock, pc);
         destroyed::check(lock, MARK, pc);
-        touch::tried(Op::ReadLock, lock, pc, !at(lock).written() && !at(lock).can_read());
-        if !at(lock).can_read() || choose::fault(Fault::TryLock) {
+        dependence::tried(Op::ReadLock, lock, pc, !at(lock).written() && !at(lock).can_read());
+        if !at(lock).can_read() || decision::fault(Fault::TryLock) {
             spin::failed();
             return sys::EBUSY;
         }
@@ -259,8 +262,8 @@ shims! {
     fn pthread_rwlock_trywrlock(lock: usize) -> c_int = pc {
         spin::attempt(Op::WriteLock, lock, pc);
         destroyed::check(lock, MARK, pc);
-        touch::tried(Op::WriteLock, lock, pc, !at(lock).written());
-        if !at(lock).can_write() || choose::fault(Fault::TryLock) {
+        dependence::tried(Op::WriteLock, lock, pc, !at(lock).written());
+        if !at(lock).can_write() || decision::fault(Fault::TryLock) {
             spin::failed();
             return sys::EBUSY;
         }
@@ -299,7 +302,7 @@ shims! {
     /// No scheduling point. To destroy a lock that is held or waited for is a misuse, and so is any use of one that was
     /// destroyed.
     fn pthread_rwlock_destroy(lock: usize) -> c_int = pc {
-        touch::destroys(lock);
+        dependence::destroys(lock);
         let l = at(lock);
         if !l.can_write() {
             report::misused(misuse::DESTROY_HELD, lock, pc);

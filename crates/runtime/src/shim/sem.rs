@@ -1,10 +1,13 @@
 //! POSIX semaphores. The value is kept where glibc keeps it, in the low half of the first word.
 
 use super::{cancel, destroyed, shims};
-use crate::clock::{self, Timespec};
-use crate::race::order;
+use crate::lifecycle::report;
+use crate::memory::race::order;
+use crate::platform::{glibc, sys};
+use crate::sched::clock;
+use crate::sched::clock::Timespec;
 use crate::sched::{self, Signals, Woken};
-use crate::{choose, glibc, report, spin, sys, touch};
+use crate::sched::{decision, dependence, spin};
 use core::cell::Cell;
 use core::ffi::c_int;
 use heisen_trace::{Fault, Note, Op};
@@ -73,8 +76,8 @@ shims! {
         spin::attempt(Op::SemTryWait, semaphore, pc);
         destroyed::check(semaphore, MARK, pc);
         let free = at(semaphore).value.get() > 0;
-        touch::tried(Op::SemTryWait, semaphore, pc, free);
-        if !free || choose::fault(Fault::TryLock) {
+        dependence::tried(Op::SemTryWait, semaphore, pc, free);
+        if !free || decision::fault(Fault::TryLock) {
             spin::failed();
             return glibc::result(sys::EAGAIN);
         }
@@ -118,7 +121,7 @@ shims! {
 
     /// No scheduling point; a misuse while a thread waits on it, and so is any use of one that was destroyed.
     fn sem_destroy(semaphore: usize) -> c_int = pc {
-        touch::destroys(semaphore);
+        dependence::destroys(semaphore);
         if sched::awaited(semaphore) {
             report::misused(misuse::DESTROY_WAITED, semaphore, pc);
         } else {

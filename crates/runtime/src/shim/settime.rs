@@ -2,9 +2,11 @@
 //! deadlines.
 
 use super::{pid, shims, time};
-use crate::clock::{self, Timespec};
+use crate::lifecycle::report;
+use crate::platform::{glibc, sys};
 use crate::sched::S;
-use crate::{glibc, report, sys};
+use crate::sched::clock;
+use crate::sched::clock::Timespec;
 use core::ffi::c_int;
 use heisen_trace::Note;
 

@@ -1,8 +1,10 @@
 //! Spin locks: to the scheduler they are mutexes that nobody owns. A thread that spins is a thread that waits.
 
 use super::shims;
-use crate::race::order;
-use crate::{choose, sched, spin, sys, touch};
+use crate::memory::race::order;
+use crate::platform::sys;
+use crate::sched;
+use crate::sched::{decision, dependence, spin};
 use core::cell::Cell;
 use core::ffi::c_int;
 use heisen_trace::{Fault, Op};
@@ -36,8 +38,8 @@ shims! {
     /// A scheduling point, never a wait: `EBUSY` if the lock is held.
     fn pthread_spin_trylock(lock: usize) -> c_int = pc {
         spin::attempt(Op::TryLock, lock, pc);
-        touch::tried(Op::TryLock, lock, pc, is_free(lock));
-        if !is_free(lock) || choose::fault(Fault::TryLock) {
+        dependence::tried(Op::TryLock, lock, pc, is_free(lock));
+        if !is_free(lock) || decision::fault(Fault::TryLock) {
             spin::failed();
             return sys::EBUSY;
         }

@@ -7,10 +7,10 @@
 //! functions block.
 
 use super::shims;
-use crate::glibc::{Real, real};
-use crate::race::order;
+use crate::memory::race::order;
+use crate::platform::glibc::{Real, real};
 use crate::sched::{self, S, me, thread};
-use crate::{spin, touch};
+use crate::sched::{dependence, spin};
 use core::cell::Cell;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
@@ -99,7 +99,7 @@ fn try_lock(file: usize, pc: usize) -> c_int {
     }
     let result = real!(ftrylockfile, fn(file => usize) -> c_int);
     if !mine {
-        touch::tried(Op::StreamLock, lock_of(file).address(), pc, result == 0);
+        dependence::tried(Op::StreamLock, lock_of(file).address(), pc, result == 0);
     }
     if result != 0 {
         spin::failed();
@@ -159,7 +159,7 @@ macro_rules! streams {
         #[unsafe(no_mangle)]
         #[unsafe(naked)]
         pub unsafe extern "C" fn $name() {
-            static REAL: Real = Real::new($crate::glibc::name_of!($name));
+            static REAL: Real = Real::new($crate::platform::glibc::name_of!($name));
             core::arch::naked_asm!(
                 ".cfi_startproc",
                 "mov r11, [rip + {real} + {address}]",

@@ -1,12 +1,17 @@
 //! Threads: creation, end, joining, and what can be asked of one.
 
 use super::{cancel, detours, shims};
-use crate::clock::{self, Timespec};
-use crate::fibers::{self, Wish};
-use crate::glibc::{Real, real};
-use crate::race::order;
+use crate::carrier::fibers;
+use crate::carrier::fibers::Wish;
+use crate::lifecycle::report;
+use crate::memory::race::order;
+use crate::platform::glibc::{Real, real};
+use crate::platform::sys;
+use crate::sched::clock;
+use crate::sched::clock::Timespec;
 use crate::sched::{self, S, Thread, Woken, me, thread};
-use crate::{alike, free, report, spin, sys, touch};
+use crate::sched::{dependence, spin, symmetry};
+use crate::script::system_mode;
 use core::ffi::{c_char, c_int};
 use heisen_trace::{Note, Op};
 use heisen_wire::{MAX_THREADS, misuse};
@@ -71,7 +76,7 @@ pub fn make(out: *mut usize, attributes: usize, start: usize, arg: usize) -> c_i
     unsafe { *out = t.fs.get() };
     sched::add(number, Some(me()));
     super::signal::mask::of_attributes(attributes, t);
-    alike::created(number, attributes == 0);
+    symmetry::created(number, attributes == 0);
     0
 }
 
@@ -85,7 +90,7 @@ fn copy_name(from: &Thread, to: &Thread) {
 pub fn join(handle: usize, result: *mut usize, deadline: u64, pc: usize) -> c_int {
     let Some(number) = fibers::find(handle) else { return sys::ESRCH };
     let t = thread(number);
-    alike::joins(number);
+    symmetry::joins(number);
     if number == me() {
         return sys::EDEADLK;
     }
@@ -93,7 +98,7 @@ pub fn join(handle: usize, result: *mut usize, deadline: u64, pc: usize) -> c_in
         report::misused(misuse::DOUBLE_JOIN, handle, pc);
         return sys::EINVAL;
     }
-    touch::write(handle + JOINED);
+    dependence::write(handle + JOINED);
     let ends_now = deadline == NOW;
     if !ends_now {
         cancel::point();
@@ -119,7 +124,7 @@ pub fn join(handle: usize, result: *mut usize, deadline: u64, pc: usize) -> c_in
 pub fn detach(handle: usize, pc: usize) -> c_int {
     let Some(number) = fibers::thread_of_handle(handle) else { return sys::ESRCH };
     let t = thread(number);
-    touch::write(handle + JOINED);
+    dependence::write(handle + JOINED);
     if t.detached.get() || t.joined.get() {
         report::misused(misuse::DOUBLE_DETACH, handle, pc);
         return sys::EINVAL;
@@ -164,12 +169,12 @@ pub fn keep_result(result: usize) {
 }
 
 shims! {
-    if S.active.get() || free::is_on();
+    if S.active.get() || system_mode::is_on();
 
     /// A scheduling point; from then on the new thread is enabled. More threads than fit give `EAGAIN` and a note.
     fn pthread_create(out: *mut usize, attributes: usize, start: usize, arg: usize) -> c_int = pc {
-        if free::is_on() {
-            return free::create(out, attributes, start, arg);
+        if system_mode::is_on() {
+            return system_mode::create(out, attributes, start, arg);
         }
         create(out, attributes, start, arg, pc)
     }
@@ -195,7 +200,7 @@ shims! {
     fn pthread_tryjoin_np(handle: usize, result: *mut usize) -> c_int = pc {
         let Some(number) = fibers::thread_of_handle(handle) else { return sys::ESRCH };
         spin::attempt(Op::Join, handle, pc);
-        touch::tried(Op::Join, handle, pc, thread(number).ended.get());
+        dependence::tried(Op::Join, handle, pc, thread(number).ended.get());
         if !thread(number).ended.get() {
             spin::failed();
             return sys::EBUSY;

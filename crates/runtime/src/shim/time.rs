@@ -2,11 +2,13 @@
 //! others go first, and when all wait, time jumps to the earliest deadline.
 
 use super::{caller, cancel, shims};
-use crate::clock::{self, Timespec};
-use crate::glibc::real;
+use crate::lifecycle::report;
+use crate::platform::glibc::real;
+use crate::platform::{glibc, sys};
+use crate::sched::clock;
+use crate::sched::clock::Timespec;
 use crate::sched::{self, S, Woken};
 use crate::shim::signal::{self, Delivered};
-use crate::{glibc, report, sys};
 use core::ffi::c_int;
 use heisen_trace::{Note, Op};
 

@@ -12,11 +12,15 @@ use super::signal::action::{Effect, effect};
 use super::signal::pending::{self, Info, code};
 use super::signal::{SIGALRM, is_valid, send};
 use super::{shims, thread as threads, time};
-use crate::clock::{self, Timespec};
-use crate::fibers::{self, Wish};
-use crate::glibc::{self, real};
+use crate::carrier::fibers;
+use crate::carrier::fibers::Wish;
+use crate::lifecycle::report;
+use crate::platform::glibc;
+use crate::platform::glibc::real;
+use crate::platform::sys;
+use crate::sched::clock;
+use crate::sched::clock::Timespec;
 use crate::sched::{self, S, me, thread};
-use crate::{report, sys};
 use core::cell::Cell;
 use core::ffi::c_int;
 use heisen_trace::{Note, Op};
@@ -138,7 +142,7 @@ impl Timer {
         self.deadline.set(deadline);
         self.interval.set(interval);
         self.overrun.set(0);
-        crate::race::order::teach(self.task.get());
+        crate::memory::race::order::teach(self.task.get());
         sched::set_timer(self.task.get(), 0, pc, deadline);
         S.barred.remove(self.task.get());
         match (armed, self.armed()) {

@@ -1,8 +1,9 @@
 //! Panics and exceptions: noticed as they start, on the way to the unwinder.
 
 use super::detours;
-use crate::glibc::{self, Real};
-use crate::report;
+use crate::lifecycle::report;
+use crate::platform::glibc;
+use crate::platform::glibc::Real;
 use crate::sched::S;
 
 static REAL: Real = Real::new(c"_Unwind_RaiseException");

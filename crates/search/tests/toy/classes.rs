@@ -4,7 +4,8 @@ use crate::drive::{Pace, drive};
 use crate::oracle::{Whole, schedules};
 use crate::program::Do::*;
 use crate::program::{Do, Program, independent, lock_order};
-use heisen_search::{Bpor, Dfs, Dpor, Search, Strategy, relation};
+use heisen_search::analysis::relation;
+use heisen_search::{Bpor, Dfs, Dpor, Search, Strategy};
 use std::collections::BTreeSet;
 
 /// As many threads that do the same.

@@ -1,17 +1,20 @@
 //! Descriptors that come and go: what each of them is has to be known before it is used.
 
-use crate::glibc::{self, real};
-use crate::io::{self, Class};
+use crate::blocking::descriptors;
+use crate::blocking::descriptors::Class;
+use crate::lifecycle::report;
+use crate::platform::glibc;
+use crate::platform::glibc::real;
+use crate::platform::sys;
 use crate::sched;
 use crate::shim::shims;
-use crate::{report, sys};
 use core::ffi::c_int;
 use heisen_trace::{Note, Op};
 
 /// Remembers a descriptor that was just made; passes an error on.
 pub fn made(fd: c_int, class: Class) -> c_int {
-    io::set_class(fd, class);
-    io::set_socket(fd, false);
+    descriptors::set_class(fd, class);
+    descriptors::set_socket(fd, false);
     fd
 }
 
@@ -29,9 +32,9 @@ fn made_pair(pair: *const [c_int; 2], result: c_int) -> c_int {
 /// A copy of `old` was made as `new`, or an error.
 fn copied(old: c_int, new: c_int) -> c_int {
     if new >= 0 && new != old {
-        io::copy_class(old, new);
-        io::set_socket(new, io::is_socket(old));
-        io::touched();
+        descriptors::copy_class(old, new);
+        descriptors::set_socket(new, descriptors::is_socket(old));
+        descriptors::touched();
     }
     new
 }
@@ -40,12 +43,12 @@ fn copied(old: c_int, new: c_int) -> c_int {
 fn closes(fd: c_int, pc: usize) {
     sched::point(Op::Close, fd as usize, pc);
     super::timerfd::closed(fd, fd);
-    io::touched();
+    descriptors::touched();
 }
 
 /// As [`closes`] for what `new` is before it becomes a copy of `old`.
 fn replaces(old: c_int, new: c_int, pc: usize) {
-    if new >= 0 && new != old && io::class(new).talks() {
+    if new >= 0 && new != old && descriptors::class(new).talks() {
         closes(new, pc);
     }
 }
@@ -55,8 +58,8 @@ fn closes_range(first: u32, last: u32, pc: usize) {
     sched::point(Op::Close, first as usize, pc);
     let number = |fd| c_int::try_from(fd).unwrap_or(c_int::MAX);
     super::timerfd::closed(number(first), number(last));
-    io::forget(first, last);
-    io::touched();
+    descriptors::forget(first, last);
+    descriptors::touched();
 }
 
 const F_DUPFD: c_int = 0;
@@ -73,10 +76,10 @@ fn control(fd: c_int, command: c_int, argument: usize, pc: usize, real: impl Fn(
 shims! {
     /// A scheduling point if the descriptor is a way to talk: those that wait at the other end see its end.
     fn close(fd: c_int) -> c_int = pc {
-        if fd >= 0 && io::class(fd).talks() {
+        if fd >= 0 && descriptors::class(fd).talks() {
             closes(fd, pc);
         }
-        io::set_class(fd, Class::Unknown);
+        descriptors::set_class(fd, Class::Unknown);
         real!(close, fn(fd => c_int) -> c_int)
     }
 

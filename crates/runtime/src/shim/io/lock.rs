@@ -1,11 +1,11 @@
 //! Locks on files. Who holds one is the kernel's knowledge, and it may be another process, so a thread that has to wait
-//! does so aside (see `crate::aside`).
+//! does so aside (see `crate::blocking::kernel_calls`).
 
-use crate::aside;
-use crate::glibc;
+use crate::blocking::kernel_calls;
+use crate::platform::glibc;
+use crate::platform::sys;
 use crate::sched;
 use crate::shim::shims;
-use crate::sys;
 use core::ffi::c_int;
 use heisen_trace::Op;
 
@@ -25,7 +25,7 @@ fn take(fd: c_int, now: [usize; 3], later: [usize; 3], number: usize, pc: usize)
     let args = |three: [usize; 3]| [three[0], three[1], three[2], 0, 0, 0];
     let mut got = sys::call(number, args(now));
     if matches!(-got as i32, sys::EAGAIN | sys::EACCES) && now != later {
-        got = aside::call(Op::FileLock, fd as usize, number, args(later), pc);
+        got = kernel_calls::call(Op::FileLock, fd as usize, number, args(later), pc);
     }
     glibc::kernel_result(got) as c_int
 }

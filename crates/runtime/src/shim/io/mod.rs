@@ -1,4 +1,4 @@
-//! Input and output through descriptors by which threads, or processes, can talk to each other. See `crate::io` for how
+//! Input and output through descriptors by which threads, or processes, can talk to each other. See `crate::blocking::descriptors` for how
 //! a thread waits.
 //!
 //! Each call is tried without blocking; if it would block, the thread waits until the descriptor is ready and tries
@@ -12,12 +12,15 @@ pub mod stream;
 pub mod sysv;
 pub mod timerfd;
 
-use crate::clock;
-use crate::io::{self, PollFd};
+use crate::blocking::descriptors;
+use crate::blocking::descriptors::PollFd;
+use crate::lifecycle::report;
+use crate::platform::sys;
 use crate::sched::Woken;
+use crate::sched::clock;
+use crate::sched::{decision, spin};
 use crate::shim::cancel;
 use crate::shim::signal::{self, Delivered};
-use crate::{choose, report, spin, sys};
 use core::ffi::c_int;
 use heisen_trace::{Fault, Op};
 
@@ -59,15 +62,15 @@ impl Call {
             return error;
         }
         let length = self.shortened();
-        if self.events & io::POLLOUT != 0 {
-            io::says(self.fd);
+        if self.events & descriptors::POLLOUT != 0 {
+            descriptors::says(self.fd);
         }
         loop {
             let got = attempt(length);
             if got != WOULD_BLOCK {
-                io::touched();
-                if self.events & io::POLLIN != 0 {
-                    io::hears(self.fd);
+                descriptors::touched();
+                if self.events & descriptors::POLLIN != 0 {
+                    descriptors::hears(self.fd);
                 }
                 if got < 0 {
                     report::failed();
@@ -91,18 +94,18 @@ impl Call {
 
     /// The error by which the call fails though it need not: a call that may block is interrupted, another would block.
     fn fault(&self) -> Option<isize> {
-        if !choose::faults_are_left() {
+        if !decision::faults_are_left() {
             return None;
         }
         let waits = !self.at_once && !sys::is_nonblocking(self.fd);
         let (fault, error) = if waits { (Fault::Eintr, sys::EINTR) } else { (Fault::Eagain, sys::EAGAIN) };
-        choose::fault(fault).then_some(-(error as isize))
+        decision::fault(fault).then_some(-(error as isize))
     }
 
     /// How many bytes to ask for: fewer than the program does, by a fault.
     fn shortened(&self) -> usize {
         let fault = if self.op == Op::Read { Fault::ShortRead } else { Fault::ShortWrite };
-        if self.length > 1 && choose::fault(fault) { self.length / 2 } else { self.length }
+        if self.length > 1 && decision::fault(fault) { self.length / 2 } else { self.length }
     }
 
     /// Waits until the descriptor is ready; a cancellation point.
@@ -112,7 +115,7 @@ impl Call {
 
     fn wait_for_it(&self) -> Woken {
         let fds = [PollFd { fd: self.fd, events: self.events, revents: 0 }];
-        io::wait(self.op, &fds, self.pc, self.deadline())
+        descriptors::wait(self.op, &fds, self.pc, self.deadline())
     }
 
     /// Runs the handlers of the signals that interrupted the wait; whether it goes on. As the kernel has it, a call with
@@ -149,7 +152,7 @@ impl Call {
                     return got;
                 }
                 done += got as usize;
-                io::touched();
+                descriptors::touched();
                 if done >= total || self.at_once || sys::is_nonblocking(self.fd) {
                     return done as isize;
                 }

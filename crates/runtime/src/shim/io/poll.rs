@@ -1,14 +1,20 @@
 //! Waiting for several descriptors: `poll`, `select`, `epoll` and their forms.
 
 use super::Piece;
-use crate::clock::{self, Timespec};
-use crate::glibc::{self, real};
-use crate::io::{self, POLLIN, POLLOUT, PollFd};
-use crate::record::{self, Kind, Out};
+use crate::blocking::descriptors;
+use crate::blocking::descriptors::{POLLIN, POLLOUT, PollFd};
+use crate::lifecycle::input_log;
+use crate::lifecycle::input_log::{Kind, Out};
+use crate::lifecycle::report;
+use crate::platform::glibc;
+use crate::platform::glibc::real;
+use crate::platform::sys;
 use crate::sched::Woken;
+use crate::sched::clock;
+use crate::sched::clock::Timespec;
+use crate::sched::spin;
 use crate::shim::signal::{self, Delivered, mask};
 use crate::shim::{cancel, shims};
-use crate::{report, spin, sys};
 use core::ffi::c_int;
 use heisen_trace::Op;
 
@@ -53,7 +59,7 @@ fn until_ready(fds: &[PollFd], wish: Wish, pc: usize, ask: impl Fn() -> isize) -
         loop {
             let got = ask();
             if got != 0 {
-                io::hears(io::NOBODY);
+                descriptors::hears(descriptors::NOBODY);
                 return glibc::kernel_result(got) as c_int;
             }
             let mut woken = Woken::TimedOut;
@@ -61,7 +67,7 @@ fn until_ready(fds: &[PollFd], wish: Wish, pc: usize, ask: impl Fn() -> isize) -
                 return interrupted();
             }
             if !wish.at_once {
-                woken = cancel::waiting_point(|| io::wait(Op::Poll, fds, pc, wish.deadline));
+                woken = cancel::waiting_point(|| descriptors::wait(Op::Poll, fds, pc, wish.deadline));
             }
             match woken {
                 Woken::Ready => {}
@@ -98,7 +104,7 @@ fn poll_until(fds: usize, count: usize, wish: Wish, pc: usize) -> c_int {
     let whole = [Piece { base: fds, length: count.saturating_mul(size_of::<PollFd>()) }];
     let out = Out { whole: &whole, ..Out::default() };
     until_ready(polls(fds, count), wish, pc, || {
-        record::through(Kind::Poll, 0, out, || sys::poll(fds, count, 0))
+        input_log::through(Kind::Poll, 0, out, || sys::poll(fds, count, 0))
     })
 }
 
@@ -165,7 +171,7 @@ fn select_with(fds: &mut [PollFd], count: c_int, sets: [*mut Set; 3], wish: Wish
         let zero = Timespec { seconds: 0, nanoseconds: 0 };
         let [read, write, except] = sets.map(|set| set as usize);
         let whole = sets.map(|set| Piece { base: set as usize, length: 8 * words });
-        record::through(Kind::Poll, 0, Out { whole: &whole, ..Out::default() }, || {
+        input_log::through(Kind::Poll, 0, Out { whole: &whole, ..Out::default() }, || {
             sys::call(sys::SYS_PSELECT6, [count as usize, read, write, except, &raw const zero as usize, 0])
         })
     };
@@ -178,7 +184,7 @@ fn epoll(epoll: c_int, events: usize, most: c_int, wish: Wish, pc: usize) -> c_i
     const EVENT: usize = 12;
     let counted = [Piece { base: events, length: EVENT * most.max(0) as usize }];
     let out = Out { counted: &counted, unit: EVENT, ..Out::default() };
-    let ask = || record::through(Kind::Poll, epoll, out, || sys::call(sys::SYS_EPOLL_PWAIT, args));
+    let ask = || input_log::through(Kind::Poll, epoll, out, || sys::call(sys::SYS_EPOLL_PWAIT, args));
     until_ready(&fds, wish, pc, ask)
 }
 
@@ -278,10 +284,10 @@ shims! {
 
     /// What is added may be ready already: those that wait look again.
     fn epoll_ctl(fd: c_int, command: c_int, other: c_int, event: usize) -> c_int = pc {
-        io::says(io::NOBODY);
+        descriptors::says(descriptors::NOBODY);
         let result = real!(epoll_ctl, fn(fd => c_int, command => c_int, other => c_int, event => usize) -> c_int);
         if result == 0 {
-            io::added_to_epoll(other);
+            descriptors::added_to_epoll(other);
         }
         result
     }

@@ -5,13 +5,18 @@ use super::descriptor::made;
 use super::poll::deadline_in_time;
 use super::stream;
 use super::{Call, Piece, WOULD_BLOCK};
-use crate::clock::{self, Timespec};
-use crate::glibc::{self, real};
-use crate::io::{self, Class, POLLIN, POLLOUT, PollFd};
-use crate::record::{self, Kind, Out};
+use crate::blocking::descriptors;
+use crate::blocking::descriptors::{Class, POLLIN, POLLOUT, PollFd};
+use crate::lifecycle::input_log;
+use crate::lifecycle::input_log::{Kind, Out};
+use crate::lifecycle::report;
+use crate::platform::glibc;
+use crate::platform::glibc::real;
+use crate::platform::sys;
+use crate::sched::clock;
+use crate::sched::clock::Timespec;
 use crate::sched::{self, Woken};
 use crate::shim::shims;
-use crate::{report, sys};
 use core::cell::Cell;
 use core::ffi::c_int;
 use heisen_trace::Op;
@@ -64,13 +69,13 @@ fn peer_is_inside(fd: c_int, ports: &Ports) -> bool {
 }
 
 fn classify(fd: c_int, ports: &Ports) {
-    let inside = record::call(Kind::Classify, fd, Out::default(), || peer_is_inside(fd, ports) as isize);
-    io::set_class(fd, if inside != 0 { Class::Inside } else { Class::Outside });
+    let inside = input_log::call(Kind::Classify, fd, Out::default(), || peer_is_inside(fd, ports) as isize);
+    descriptors::set_class(fd, if inside != 0 { Class::Inside } else { Class::Outside });
 }
 
 /// What a call writes that tells a name, or another value, and how long it is: as much as the program has room for.
 fn name_pieces(at: usize, length: usize) -> [Piece; 2] {
-    if at == 0 || length == 0 || !record::is_on() {
+    if at == 0 || length == 0 || !input_log::is_on() {
         return [Piece { base: 0, length: 0 }; 2];
     }
     // SAFETY: the program passes how much room there is, or null.
@@ -83,34 +88,39 @@ fn ask(fd: c_int, whole: &[Piece], number: usize, args: [usize; 5]) -> c_int {
     let [a, b, c, d, e] = args;
     let out = Out { whole, ..Out::default() };
     let call = || sys::call(number, [a, b, c, d, e, 0]);
-    glibc::kernel_result(record::call(Kind::Other, fd, out, call)) as c_int
+    glibc::kernel_result(input_log::call(Kind::Other, fd, out, call)) as c_int
 }
 
 /// Asks the kernel to connect.
 fn try_connect(fd: c_int, args: [usize; 6]) -> isize {
-    record::call(Kind::Connect, fd, Out::default(), || sys::call(sys::SYS_CONNECT, args))
+    input_log::call(Kind::Connect, fd, Out::default(), || sys::call(sys::SYS_CONNECT, args))
 }
 
 fn accept_one(fd: c_int, address: usize, length: usize, flags: c_int, pc: usize) -> c_int {
     let call =
         Call { op: Op::Accept, fd, events: POLLIN, at_once: false, length: 0, timeout: SO_RCVTIMEO, pc };
     let got = call.make(|_| {
-        record::call(Kind::Accept, fd, Out { whole: &name_pieces(address, length), ..Out::default() }, || {
-            let ask = PollFd { fd, events: POLLIN, revents: 0 };
-            if sys::poll(&raw const ask as usize, 1, 0) == 0 && !sys::is_nonblocking(fd) {
-                return WOULD_BLOCK;
-            }
-            sys::call(sys::SYS_ACCEPT4, [fd as usize, address, length, flags as usize, 0, 0])
-        })
+        input_log::call(
+            Kind::Accept,
+            fd,
+            Out { whole: &name_pieces(address, length), ..Out::default() },
+            || {
+                let ask = PollFd { fd, events: POLLIN, revents: 0 };
+                if sys::poll(&raw const ask as usize, 1, 0) == 0 && !sys::is_nonblocking(fd) {
+                    return WOULD_BLOCK;
+                }
+                sys::call(sys::SYS_ACCEPT4, [fd as usize, address, length, flags as usize, 0, 0])
+            },
+        )
     });
     if got >= 0 {
-        if record::replays() {
-            record::stand_in(fd, got as c_int, flags);
+        if input_log::replays() {
+            input_log::stand_in(fd, got as c_int, flags);
         }
-        io::set_socket(got as c_int, true);
+        descriptors::set_socket(got as c_int, true);
         classify(got as c_int, &CONNECTED);
-        if io::class(got as c_int) == Class::Outside {
-            record::used();
+        if descriptors::class(got as c_int) == Class::Outside {
+            input_log::used();
         }
     }
     glibc::kernel_result(got) as c_int
@@ -133,7 +143,7 @@ fn connect_to(fd: c_int, to: usize, length: u32, pc: usize) -> c_int {
         sched::yield_point(Op::Connect, pc);
         got = try_connect(fd, args);
     }
-    io::touched();
+    descriptors::touched();
     if got == EINPROGRESS {
         let call = Call {
             op: Op::Connect,
@@ -162,10 +172,10 @@ fn connected(fd: c_int, got: isize) {
     }
     CONNECTED.add(address(fd, sys::SYS_GETSOCKNAME).1);
     classify(fd, &LISTENS);
-    if io::class(fd) == Class::Outside {
-        record::used();
+    if descriptors::class(fd) == Class::Outside {
+        input_log::used();
     }
-    io::touched();
+    descriptors::touched();
 }
 
 fn receives(fd: c_int, flags: c_int, length: usize, pc: usize) -> Call {
@@ -177,7 +187,7 @@ fn receives(fd: c_int, flags: c_int, length: usize, pc: usize) -> Call {
 fn receive(fd: c_int, number: usize, mut args: [usize; 6], flags: usize, out: Out<'_>, pc: usize) -> isize {
     let asked = args[flags] as c_int;
     args[flags] = (asked | MSG_DONTWAIT) as usize;
-    let call = || record::call(Kind::Move, fd, out, || sys::call(number, args));
+    let call = || input_log::call(Kind::Move, fd, out, || sys::call(number, args));
     glibc::kernel_result(receives(fd, asked, 0, pc).make(|_| call()))
 }
 
@@ -187,7 +197,7 @@ fn receive_bytes(fd: c_int, at: usize, length: usize, flags: c_int, from: [usize
         let args = [fd as usize, at + done, most - done, flags, from[0], from[1]];
         let counted = [Piece { base: at + done, length: most - done }];
         let out = Out { counted: &counted, unit: 1, whole: &name_pieces(from[0], from[1]) };
-        record::call(Kind::Move, fd, out, || sys::call(sys::SYS_RECVFROM, args))
+        input_log::call(Kind::Move, fd, out, || sys::call(sys::SYS_RECVFROM, args))
     };
     let call = receives(fd, flags, length, pc);
     glibc::kernel_result(if flags & MSG_WAITALL == 0 || from[0] != 0 {
@@ -206,7 +216,7 @@ fn send_bytes(fd: c_int, at: usize, length: usize, flags: c_int, to: [usize; 2],
     glibc::kernel_result(sends(fd, flags, length, pc).make_whole(length, |done, most| {
         let flags = (flags | MSG_DONTWAIT) as usize;
         let args = [fd as usize, at + done, most - done, flags, to[0], to[1]];
-        record::call(Kind::Move, fd, Out::default(), || sys::call(sys::SYS_SENDTO, args))
+        input_log::call(Kind::Move, fd, Out::default(), || sys::call(sys::SYS_SENDTO, args))
     }))
 }
 
@@ -252,7 +262,7 @@ shims! {
     fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int = pc {
         let fd = real!(socket, fn(domain => c_int, kind => c_int, protocol => c_int) -> c_int);
         made(fd, Class::Outside);
-        io::set_socket(fd, true);
+        descriptors::set_socket(fd, true);
         fd
     }
 
@@ -261,7 +271,7 @@ shims! {
         let result = ask(fd, &[], sys::SYS_LISTEN, [fd as usize, backlog as usize, 0, 0, 0]);
         if result == 0 {
             LISTENS.add(address(fd, sys::SYS_GETSOCKNAME).1);
-            io::touched();
+            descriptors::touched();
         }
         result
     }
@@ -315,7 +325,7 @@ shims! {
     /// As `recv`. Descriptors that come with it are looked at when they are first used.
     fn recvmsg(fd: c_int, message: usize, flags: c_int) -> isize = pc {
         let args = [fd as usize, message, flags as usize, 0, 0, 0];
-        if !record::is_on() {
+        if !input_log::is_on() {
             return receive(fd, sys::SYS_RECVMSG, args, 2, Out::default(), pc);
         }
         // SAFETY: the program passes a `struct msghdr`; what is in it is as long as it says.
@@ -332,7 +342,7 @@ shims! {
         let got = receive(fd, sys::SYS_RECVMSG, args, 2, out, pc);
         // SAFETY: as above.
         if got >= 0 && words[5] != 0 && unsafe { (*(message as *const [usize; 7]))[5] } != 0 {
-            record::cannot(fd);
+            input_log::cannot(fd);
         }
         got
     }
@@ -340,7 +350,7 @@ shims! {
     /// As `recv`, until as many messages as asked for have come, or only those that are there with MSG_WAITFORONE. The
     /// time is looked at after each message only, as by the kernel.
     fn recvmmsg(fd: c_int, messages: usize, count: u32, flags: c_int, time: *const Timespec) -> c_int = pc {
-        record::cannot(fd);
+        input_log::cannot(fd);
         receive_messages(fd, messages, count as usize, flags, time, pc) as c_int
     }
 
@@ -363,13 +373,13 @@ shims! {
                 return stream::write_rest(fd, pieces, done, most);
             }
             let args = [fd as usize, message, (flags | MSG_DONTWAIT) as usize, 0, 0, 0];
-            record::call(Kind::Move, fd, Out::default(), || sys::call(sys::SYS_SENDMSG, args))
+            input_log::call(Kind::Move, fd, Out::default(), || sys::call(sys::SYS_SENDMSG, args))
         }))
     }
 
     /// As `send`, for several messages.
     fn sendmmsg(fd: c_int, messages: usize, count: u32, flags: c_int) -> c_int = pc {
-        record::cannot(fd);
+        input_log::cannot(fd);
         let flags_now = (flags | MSG_DONTWAIT) as usize;
         glibc::kernel_result(sends(fd, flags, 0, pc).make_whole(count as usize, |done, count| {
             let rest = [fd as usize, messages + done * MESSAGE, count - done, flags_now, 0, 0];
@@ -380,7 +390,7 @@ shims! {
     /// A scheduling point: those that wait at the other end see the end of the stream.
     fn shutdown(fd: c_int, how: c_int) -> c_int = pc {
         sched::point(Op::Close, fd as usize, pc);
-        io::touched();
+        descriptors::touched();
         ask(fd, &[], sys::SYS_SHUTDOWN, [fd as usize, how as usize, 0, 0, 0])
     }
 
@@ -408,7 +418,7 @@ shims! {
     /// No scheduling point; recorded with input from outside.
     fn setsockopt(fd: c_int, level: c_int, option: c_int, value: usize, length: u32) -> c_int = pc {
         let args = [fd as usize, level as usize, option as usize, value, length as usize];
-        if record::replays() && io::is_socket(fd) {
+        if input_log::replays() && descriptors::is_socket(fd) {
             // How long a call may wait is asked of the socket itself.
             sys::call(sys::SYS_SETSOCKOPT, [args[0], args[1], args[2], args[3], args[4], 0]);
         }

@@ -1,11 +1,13 @@
 //! `read` and `write`, and their forms for several pieces.
 
 use super::{Call, Piece, WOULD_BLOCK, pieces, total};
-use crate::glibc;
-use crate::io::{self, POLLIN, POLLOUT, PollFd};
-use crate::record::{self, Kind, Out};
+use crate::blocking::descriptors;
+use crate::blocking::descriptors::{POLLIN, POLLOUT, PollFd};
+use crate::lifecycle::input_log;
+use crate::lifecycle::input_log::{Kind, Out};
+use crate::platform::glibc;
+use crate::platform::sys;
 use crate::shim::shims;
-use crate::sys;
 use core::ffi::c_int;
 use heisen_trace::Op;
 
@@ -21,7 +23,7 @@ fn is_ready(fd: c_int, events: i16) -> bool {
 
 fn read_pieces(fd: c_int, pieces: &[Piece]) -> isize {
     let out = Out { counted: pieces, unit: 1, ..Out::default() };
-    record::call(Kind::Move, fd, out, || read_pieces_now(fd, pieces))
+    input_log::call(Kind::Move, fd, out, || read_pieces_now(fd, pieces))
 }
 
 fn read_pieces_now(fd: c_int, pieces: &[Piece]) -> isize {
@@ -35,7 +37,7 @@ fn read_pieces_now(fd: c_int, pieces: &[Piece]) -> isize {
 }
 
 fn write_piece(fd: c_int, piece: Piece) -> isize {
-    record::call(Kind::Move, fd, Out::default(), || write_piece_now(fd, piece))
+    input_log::call(Kind::Move, fd, Out::default(), || write_piece_now(fd, piece))
 }
 
 fn write_piece_now(fd: c_int, piece: Piece) -> isize {
@@ -54,14 +56,14 @@ fn reads(fd: c_int, length: usize, pc: usize) -> Call {
 }
 
 pub fn read_at(fd: c_int, base: usize, length: usize, pc: usize) -> isize {
-    if !io::class(fd).talks() {
+    if !descriptors::class(fd).talks() {
         return glibc::kernel_result(sys::call(sys::SYS_READ, [fd as usize, base, length, 0, 0, 0]));
     }
     glibc::kernel_result(reads(fd, length, pc).make(|length| read_pieces(fd, &[Piece { base, length }])))
 }
 
 pub fn write_at(fd: c_int, base: usize, length: usize, pc: usize) -> isize {
-    if !io::class(fd).talks() {
+    if !descriptors::class(fd).talks() {
         return glibc::kernel_result(sys::call(sys::SYS_WRITE, [fd as usize, base, length, 0, 0, 0]));
     }
     write_all(fd, &[Piece { base, length }], pc)
@@ -75,7 +77,7 @@ fn write_all(fd: c_int, pieces: &[Piece], pc: usize) -> isize {
         if done == 0 && pieces.len() > 1 {
             // Small ones go together, as a pipe keeps them together.
             let write = || sys::write_now(fd, pieces.as_ptr() as usize, pieces.len());
-            let got = record::call(Kind::Move, fd, Out::default(), write);
+            let got = input_log::call(Kind::Move, fd, Out::default(), write);
             if got != CANNOT_TRY {
                 return got;
             }
@@ -114,7 +116,7 @@ shims! {
     /// As `read`, into several buffers.
     fn readv(fd: c_int, buffers: usize, count: c_int) -> isize = pc {
         match pieces(buffers, count) {
-            Some(pieces) if io::class(fd).talks() => {
+            Some(pieces) if descriptors::class(fd).talks() => {
                 glibc::kernel_result(reads(fd, 0, pc).make(|_| read_pieces(fd, pieces)))
             }
             _ => glibc::real!(readv, fn(fd => c_int, buffers => usize, count => c_int) -> isize),
@@ -127,7 +129,7 @@ shims! {
     /// As `write`, out of several buffers.
     fn writev(fd: c_int, buffers: usize, count: c_int) -> isize = pc {
         match pieces(buffers, count) {
-            Some(pieces) if io::class(fd).talks() && !pieces.is_empty() => write_all(fd, pieces, pc),
+            Some(pieces) if descriptors::class(fd).talks() && !pieces.is_empty() => write_all(fd, pieces, pc),
             _ => glibc::real!(writev, fn(fd => c_int, buffers => usize, count => c_int) -> isize),
         }
     }
@@ -162,9 +164,9 @@ fn send_file(to: c_int, from: c_int, offset: usize, count: usize, pc: usize) -> 
 /// waited for first; and again if others have taken what was there when the other can take.
 fn copy(to: c_int, from: c_int, at_once: bool, pc: usize, attempt: impl Fn() -> isize) -> isize {
     const TAKEN: isize = isize::MAX;
-    record::cannot(to);
-    record::cannot(from);
-    let (from_talks, to_talks) = (io::class(from).talks(), io::class(to).talks());
+    input_log::cannot(to);
+    input_log::cannot(from);
+    let (from_talks, to_talks) = (descriptors::class(from).talks(), descriptors::class(to).talks());
     let does_not_wait = |fd, talks| talks && sys::is_nonblocking(fd);
     let at_once = at_once || does_not_wait(from, from_talks) || does_not_wait(to, to_talks);
     let gives = || !from_talks || at_once || is_ready(from, POLLIN);

@@ -1,12 +1,12 @@
 //! Semaphores and messages of System V, which belong to the kernel and may be shared with other processes. A call is tried
-//! without waiting; one that has to wait does so aside (see `crate::aside`).
+//! without waiting; one that has to wait does so aside (see `crate::blocking::kernel_calls`).
 
-use crate::aside;
-use crate::glibc;
-use crate::io;
+use crate::blocking::descriptors;
+use crate::blocking::kernel_calls;
+use crate::platform::glibc;
+use crate::platform::sys;
 use crate::sched;
 use crate::shim::shims;
-use crate::sys;
 use core::ffi::{c_int, c_long};
 use heisen_trace::Op;
 
@@ -27,12 +27,12 @@ pub struct Change {
 /// Makes a call: `now`, which does not wait, or, if it would have to, `later` aside.
 fn call(number: usize, now: [usize; 6], later: [usize; 6], pc: usize) -> isize {
     sched::point(Op::SystemV, now[0], pc);
-    io::says(io::NOBODY);
+    descriptors::says(descriptors::NOBODY);
     let mut got = sys::call(number, now);
     if now != later && matches!(-got as i32, sys::EAGAIN | ENOMSG) {
-        got = aside::call(Op::SystemV, now[0], number, later, pc);
+        got = kernel_calls::call(Op::SystemV, now[0], number, later, pc);
     }
-    io::hears(io::NOBODY);
+    descriptors::hears(descriptors::NOBODY);
     glibc::kernel_result(got)
 }
 

@@ -3,11 +3,16 @@
 //! runtime adds to its count when virtual time passes its moment.
 
 use super::descriptor::made;
-use crate::clock::{self, Timespec};
-use crate::glibc::{self, real};
-use crate::io::{self, Class};
+use crate::blocking::descriptors;
+use crate::blocking::descriptors::Class;
+use crate::lifecycle::report;
+use crate::platform::glibc;
+use crate::platform::glibc::real;
+use crate::platform::sys;
+use crate::sched;
+use crate::sched::clock;
+use crate::sched::clock::Timespec;
 use crate::shim::shims;
-use crate::{report, sched, sys};
 use core::cell::Cell;
 use core::ffi::c_int;
 use heisen_trace::{Note, Op};
@@ -169,7 +174,7 @@ shims! {
             _ if flags & TFD_TIMER_ABSTIME != 0 => clock::deadline_at(timer.clock.get(), value),
             _ => clock::deadline_in(value),
         });
-        io::touched();
+        descriptors::touched();
         0
     }
 

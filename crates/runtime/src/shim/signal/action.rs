@@ -3,8 +3,9 @@
 //! runtime, see `outside`.
 
 use super::{INTERNAL, SIGSTOP, bit, crash, is_valid, outside, pending};
+use crate::memory::patch;
+use crate::platform::{glibc, sys};
 use crate::shim::shims;
-use crate::{glibc, patch, sys};
 use core::cell::Cell;
 use core::ffi::c_int;
 

@@ -3,8 +3,10 @@
 
 use super::pending::Info;
 use super::{action, bit, mask, outside, stack};
+use crate::lifecycle::report;
+use crate::memory::patch;
+use crate::platform::sys;
 use crate::sched::S;
-use crate::{patch, report, sys};
 use core::ffi::c_int;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use heisen_wire::stop;
@@ -13,7 +15,7 @@ use heisen_wire::stop;
 pub fn init() {
     stack::give_first();
     sys::sigaction(sys::SIGSTKFLT, on_question as *const () as usize);
-    crate::spin::init();
+    crate::sched::spin::init();
 }
 
 /// Signals of faults.

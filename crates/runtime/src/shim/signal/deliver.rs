@@ -8,9 +8,12 @@
 use super::action::{self, Action, Effect, SA_NODEFER, SA_RESETHAND, SA_RESTART};
 use super::pending::{self, Info};
 use super::{bit, crash, mask, stack};
-use crate::race::order::{self, space};
+use crate::carrier::xsave;
+use crate::lifecycle::report;
+use crate::memory::race::order;
+use crate::memory::race::order::space;
+use crate::platform::sys;
 use crate::sched::{S, me, thread};
-use crate::{extended, report, sys};
 use core::arch::global_asm;
 use core::ffi::c_int;
 use heisen_trace::Op;
@@ -117,9 +120,9 @@ fn call(info: &mut Info, action: Action) {
         heisen_call_on(on.unwrap_or(0), action.handler, signal, info, &raw mut context);
     };
     if t.amid.replace(false) {
-        let control = extended::control();
-        extended::kept(run);
-        extended::set_control(control);
+        let control = xsave::control();
+        xsave::kept(run);
+        xsave::set_control(control);
         t.amid.set(true);
     } else {
         run();

@@ -2,10 +2,10 @@
 //! kernel, whose mask is not that of the thread. The buffer is laid out as glibc's, so either's jump understands it.
 
 use super::mask;
-use crate::glibc::real;
+use crate::platform::glibc::real;
+use crate::platform::sys;
 use crate::sched::S;
 use crate::shim::shims;
-use crate::sys;
 use core::cell::UnsafeCell;
 use core::ffi::c_int;
 

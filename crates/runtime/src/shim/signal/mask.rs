@@ -3,10 +3,13 @@
 //! of the thread that starts it.
 
 use super::{INTERNAL, SIGSTOP, bit, deliver, outside, pending};
-use crate::glibc::{self, Real};
+use crate::memory::patch;
+use crate::platform::glibc;
+use crate::platform::glibc::Real;
+use crate::platform::sys;
 use crate::sched::{self, S, Thread, me, thread};
+use crate::script::system_mode;
 use crate::shim::shims;
-use crate::{free, patch, sys};
 use core::cell::Cell;
 use core::ffi::c_int;
 use heisen_trace::Op;
@@ -174,11 +177,11 @@ fn without_trap(new: *const u64) -> Option<[u64; 16]> {
 }
 
 shims! {
-    if S.active.get() || free::is_on();
+    if S.active.get() || system_mode::is_on();
 
     /// Sets what the calling thread blocks; a scheduling point. Signals that it unblocks are delivered before it returns.
     fn pthread_sigmask(how: c_int, new: *const u64, old: *mut u64) -> c_int = pc {
-        if !free::is_on() {
+        if !system_mode::is_on() {
             return change(how, new, old, pc);
         }
         let set = without_trap(new);
@@ -188,7 +191,7 @@ shims! {
 
     /// As `pthread_sigmask`.
     fn sigprocmask(how: c_int, new: *const u64, old: *mut u64) -> c_int = pc {
-        if !free::is_on() {
+        if !system_mode::is_on() {
             return glibc::result(change(how, new, old, pc));
         }
         let set = without_trap(new);

@@ -38,8 +38,8 @@ pub use deliver::{Delivered, deliver};
 pub use outside::{arrived, collect, look_outside, wait_for_outside};
 pub use pending::thread_ended;
 
+use crate::platform::sys;
 use crate::sched::S;
-use crate::sys;
 
 /// The highest number of a signal.
 pub const LAST: i32 = 64;
@@ -76,8 +76,8 @@ pub fn init() {
 /// A child of `fork` runs on without the runtime: the kernel gets to know what the running thread's state is.
 pub fn let_go() {
     S.active.set(false);
-    crate::race::leave();
-    crate::patch::remove_traps();
+    crate::memory::race::leave();
+    crate::memory::patch::remove_traps();
     for signal in (1..=LAST).filter(|&signal| is_valid(signal)) {
         action::hand_over(signal);
     }

@@ -1,9 +1,9 @@
 //! Signals that are pending: sent, and not yet delivered. In order of arrival, in a table of fixed size.
 
 use super::{FIRST_QUEUED, bit, own_pid, send};
+use crate::platform::sys;
 use crate::sched::{NONE, thread};
 use crate::shim::timer;
-use crate::sys;
 use core::cell::{Cell, UnsafeCell};
 
 const ROOM: usize = 1024;

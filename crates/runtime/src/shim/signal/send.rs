@@ -4,11 +4,16 @@ use super::action::{self, Effect};
 use super::deliver::die;
 use super::pending::{self, Info, code};
 use super::{LAST, bit, deliver, is_valid, look_outside, own_pid};
-use crate::glibc::{self, real};
-use crate::race::order::{self, space};
+use crate::carrier::fibers;
+use crate::lifecycle::report;
+use crate::memory::race::order;
+use crate::memory::race::order::space;
+use crate::platform::glibc;
+use crate::platform::glibc::real;
+use crate::platform::sys;
+use crate::sched::decision;
 use crate::sched::{self, S, me, thread};
 use crate::shim::{others, pid, shims};
-use crate::{choose, fibers, report, sys};
 use core::ffi::c_int;
 use heisen_trace::{Note, Op};
 
@@ -40,7 +45,7 @@ pub fn wake(number: usize) {
 pub fn post(target: Option<usize>, info: &Info, timer: u16) -> c_int {
     post_choosing(target, info, timer, |signal| match takers(signal).count() {
         0 => None,
-        count => Some(choose::choose_woken(count, |index| takers(signal).nth(index).unwrap_or(0))),
+        count => Some(decision::choose_woken(count, |index| takers(signal).nth(index).unwrap_or(0))),
     })
 }
 

@@ -2,10 +2,11 @@
 //! per thread, and handlers that are called at scheduling points run there. Handlers that the kernel calls, those of
 //! faults, run on a stack of the runtime's.
 
-use crate::glibc;
+use crate::platform::glibc;
+use crate::platform::sys;
+use crate::platform::sys::SignalStack;
 use crate::sched::{self, Thread};
 use crate::shim::shims;
-use crate::sys::{self, SignalStack};
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 

@@ -3,11 +3,13 @@
 use super::deliver::deliver_but;
 use super::pending::{self, Info};
 use super::{Delivered, bit, deliver, is_valid, mask, outside};
-use crate::clock::{self, Timespec};
-use crate::glibc;
+use crate::lifecycle::report;
+use crate::platform::glibc;
+use crate::platform::sys;
+use crate::sched::clock;
+use crate::sched::clock::Timespec;
 use crate::sched::{self, Woken, me, thread};
 use crate::shim::{cancel, shims};
-use crate::{report, sys};
 use core::ffi::c_int;
 use heisen_trace::Op;
 

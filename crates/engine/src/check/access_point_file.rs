@@ -1,0 +1,50 @@
+//! Accesses that are scheduling points, kept in the output directory from one check to the next: what was seen to conflict
+//! once need not be found again, and the search need not start over for it. The file is only a help: one that is
+//! broken, or about another program, is as good as none.
+
+use crate::check::saved::write_whole;
+use crate::error::{Error, Result};
+use crate::program::Program;
+use heisen_trace::CodePlace;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// The version of the format; another one is not read.
+const VERSION: u32 = 1;
+
+#[derive(Serialize, Deserialize)]
+struct File {
+    version: u32,
+    /// The hash of the executable.
+    binary: String,
+    points: Vec<CodePlace>,
+}
+
+/// Where the points of a program are kept.
+pub fn path(directory: &Path, program: &Program) -> PathBuf {
+    directory.join("points").join(format!("{}-{}.json", program.short_name(), &program.hash[..8]))
+}
+
+/// The places that are kept for a program; none if there is no file. An error if it is broken.
+pub fn read(path: &Path, program: &Program) -> Result<Vec<CodePlace>> {
+    let broken = |why: String| Error::Input(format!("{}: {why}", path.display()));
+    let bytes = match std::fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(broken(error.to_string())),
+    };
+    let file: File = serde_json::from_slice(&bytes).map_err(|e| broken(e.to_string()))?;
+    let fits = file.version == VERSION && file.binary == program.hash;
+    Ok(if fits { file.points } else { Vec::new() })
+}
+
+/// Keeps places for later checks of the program.
+pub fn write(path: &Path, program: &Program, points: Vec<CodePlace>) -> Result<()> {
+    if let Some(directory) = path.parent() {
+        std::fs::create_dir_all(directory)
+            .map_err(|e| Error::Input(format!("{}: {e}", directory.display())))?;
+    }
+    let file = File { version: VERSION, binary: program.hash.clone(), points };
+    let text = serde_json::to_vec_pretty(&file).map_err(|e| Error::Internal(e.to_string()))?;
+    write_whole(path, &text)
+}

@@ -1,0 +1,272 @@
+//! Scope: patterns that say at which places threads are preempted, and the ranges of code they stand for (CHESS, OSDI'08,
+//! section 4.4.1).
+//!
+//! A pattern is matched against what is known of the code that calls an intercepted function: its module, its source
+//! file, its function. That is worked out once, on the parked program: the runtime only looks an address up.
+
+use crate::check::sentences::OUT_OF_SCOPE;
+use crate::error::{Error, Result};
+use crate::inspect::{Piece, Symbols, View};
+use crate::process::zygote::{Limits, Output, Zygote};
+use crate::program::Program;
+use heisen_wire::{MAX_SCOPE, Wire, scope};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Names that are shown when a pattern fits none.
+const SHOWN: usize = 4;
+
+/// Where threads are preempted, as the user says it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Patterns {
+    /// Not in code that matches one of these.
+    pub no_preempt: Vec<String>,
+    /// If there are any: only in code that matches one of these.
+    pub focus: Vec<String>,
+}
+
+/// A range of code and what holds there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Range {
+    start: u64,
+    end: u64,
+    kind: u32,
+}
+
+/// Where threads are preempted, as the runtime takes it.
+#[derive(Clone, Debug)]
+pub struct Scope {
+    default: u32,
+    ranges: Vec<Range>,
+    /// Which code was where; the ranges hold only for that.
+    layout: String,
+}
+
+impl Patterns {
+    /// Whether nothing was said.
+    pub fn is_empty(&self) -> bool {
+        self.no_preempt.is_empty() && self.focus.is_empty()
+    }
+
+    /// What a verdict says of it.
+    pub fn sentence(&self) -> Option<String> {
+        let mut parts = Vec::new();
+        if !self.focus.is_empty() {
+            parts.push(format!("outside {}", self.focus.join(", ")));
+        }
+        if !self.no_preempt.is_empty() {
+            parts.push(format!("in {}", self.no_preempt.join(", ")));
+        }
+        (!parts.is_empty()).then(|| OUT_OF_SCOPE.with(&[("where", &parts.join(" and "))]))
+    }
+
+    /// Finds the code of the parked program that the patterns mean; none if there are no patterns.
+    pub fn resolve(&self, runtime: &Path, program: &Program, limits: &Limits) -> Result<Option<Arc<Scope>>> {
+        if self.is_empty() {
+            return Ok(None);
+        }
+        let zygote = Zygote::start(runtime, program, limits, Output::Dropped)?;
+        let mut symbols = Symbols::new();
+        symbols.hide(runtime);
+        // What a pattern means does not depend on where the check is started.
+        symbols.full_paths();
+        let code = View::new(&mut symbols, zygote.pid())
+            .map_err(|e| Error::Internal(format!("the parked program cannot be looked at: {e}")))?
+            .code();
+        for (option, patterns) in [("--no-preempt", &self.no_preempt), ("--focus", &self.focus)] {
+            for pattern in patterns {
+                if !code.iter().any(|piece| matches_piece(pattern, piece)) {
+                    return Err(no_match(option, pattern, program, &code));
+                }
+            }
+        }
+        let scope = Scope { layout: layout(zygote.pid()), ..self.ranges(&code) };
+        if scope.ranges.len() > MAX_SCOPE {
+            return Err(Error::Input(format!(
+                "the patterns of --no-preempt and --focus mean {} separate pieces of code, and {MAX_SCOPE} is the most; \
+                 name modules or files rather than functions",
+                scope.ranges.len()
+            )));
+        }
+        Ok(Some(Arc::new(scope)))
+    }
+
+    fn ranges(&self, code: &[Piece]) -> Scope {
+        let default = if self.focus.is_empty() { scope::FREE } else { scope::HELD };
+        let mut ranges: Vec<Range> = Vec::new();
+        for piece in code {
+            let any = |patterns: &[String]| patterns.iter().any(|pattern| matches_piece(pattern, piece));
+            let kind = if any(&self.no_preempt) {
+                scope::HELD
+            } else if any(&self.focus) {
+                scope::FREE
+            } else if !piece.system && piece.frames.iter().all(|frame| !frame.own) {
+                scope::GLUE
+            } else {
+                default
+            };
+            if kind == default || piece.start >= piece.end {
+                continue;
+            }
+            match ranges.last_mut().filter(|last| last.end == piece.start && last.kind == kind) {
+                Some(last) => last.end = piece.end,
+                None => ranges.push(Range { start: piece.start, end: piece.end, kind }),
+            }
+        }
+        Scope { default, ranges, layout: String::new() }
+    }
+}
+
+impl Scope {
+    /// Tells the runtime of a parked program.
+    pub(crate) fn write(&self, wire: &Wire, pid: i32) -> Result<()> {
+        if layout(pid) != self.layout {
+            return Err(Error::Uncontrolled(
+                "the program's code is not at the same addresses each time it is started, so --no-preempt and --focus \
+                 cannot be used; does this machine forbid to switch off address-space randomisation (personality)?"
+                    .into(),
+            ));
+        }
+        for (slot, range) in wire.scope.iter().zip(&self.ranges) {
+            slot.start.store(range.start, Relaxed);
+            slot.end.store(range.end, Relaxed);
+            slot.kind.store(range.kind.into(), Relaxed);
+        }
+        wire.scope_ranges.store(self.ranges.len() as u32, Relaxed);
+        wire.scope_default.store(self.default, Relaxed);
+        Ok(())
+    }
+}
+
+/// Where a process has the code of which files.
+pub(crate) fn layout(pid: i32) -> String {
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let code = |line: &&str| line.contains(" r-xp ") && line.contains('/');
+    maps.lines().filter(code).collect::<Vec<_>>().join("\n")
+}
+
+/// Whether a pattern means this piece of code.
+fn matches_piece(pattern: &str, piece: &Piece) -> bool {
+    matches_end(pattern, &piece.module, "/")
+        || piece.frames.iter().any(|frame| {
+            matches_end(pattern, &frame.function, "::")
+                || frame.file.as_ref().is_some_and(|file| matches_end(pattern, file, "/"))
+        })
+}
+
+/// Whether a pattern fits a whole name, or what follows one of its separators.
+pub(crate) fn matches_end(pattern: &str, name: &str, separator: &str) -> bool {
+    let rests = name.match_indices(separator).map(|(at, _)| &name[at + separator.len()..]);
+    std::iter::once(name).chain(rests).any(|rest| glob(pattern.as_bytes(), rest.as_bytes()))
+}
+
+/// Whether a pattern fits a text: `*` stands for any characters, `?` for any one.
+pub fn glob(pattern: &[u8], text: &[u8]) -> bool {
+    let (mut p, mut t) = (0, 0);
+    // Where the last star is, and how far the text is that it stands for: with more than that, one tries again.
+    let mut star = None;
+    while t < text.len() {
+        match pattern.get(p) {
+            Some(b'*') => {
+                star = Some((p, t));
+                p += 1;
+            }
+            Some(&byte) if byte == b'?' || byte == text[t] => {
+                p += 1;
+                t += 1;
+            }
+            _ => match &mut star {
+                Some((at, eaten)) => {
+                    *eaten += 1;
+                    (p, t) = (*at + 1, *eaten);
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[p..].iter().all(|&byte| byte == b'*')
+}
+
+/// Says that a pattern means nothing, and what there is.
+fn no_match(option: &str, pattern: &str, program: &Program, code: &[Piece]) -> Error {
+    let own = || code.iter().flat_map(|piece| &piece.frames).filter(|frame| frame.own);
+    let mut names: BTreeSet<&str> = own().map(|frame| frame.function.as_str()).collect();
+    names.extend(own().filter_map(|frame| frame.file.as_deref()?.rsplit('/').next()));
+    let core = pattern.trim_matches(['*', '?']).to_lowercase();
+    let near = |name: &&&str| !core.is_empty() && name.to_lowercase().contains(&core);
+    let mut shown: Vec<&str> = names.iter().filter(near).take(SHOWN).copied().collect();
+    if shown.is_empty() {
+        // Code that no function is known for is named by its address.
+        let plain = |name: &&&str| !name.contains("+0x");
+        shown = names.iter().filter(plain).take(SHOWN).copied().collect();
+    }
+    let there = if shown.is_empty() {
+        String::new()
+    } else {
+        format!("; there are, for instance, {}", shown.join(", "))
+    };
+    let lines = code.iter().any(|piece| piece.main && piece.has_lines);
+    let lines = if lines { "" } else { "; it has no debug information (-g), so source files are not known" };
+    Error::Input(format!(
+        "{option} {pattern:?} matches no module, source file or function of {}, nor of its libraries{there}{lines}",
+        program.path.display()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use heisen_trace::Frame;
+
+    #[test]
+    fn globs() {
+        let fits = |pattern: &str, text: &str| glob(pattern.as_bytes(), text.as_bytes());
+        assert!(fits("queue_*", "queue_push") && fits("queue_*", "queue_"));
+        assert!(fits("*", "") && fits("", "") && fits("a?c", "abc") && fits("*a*b", "xaxbxb"));
+        assert!(
+            !fits("queue_*", "my_queue_push") && !fits("a?c", "ac") && !fits("", "a") && !fits("a*b", "a")
+        );
+        assert!(!fits(&"a*".repeat(30), &"a".repeat(29)));
+    }
+
+    #[test]
+    fn names_with_and_without_what_is_around_them() {
+        assert!(matches_end("queue.c", "/home/me/src/queue.c", "/"));
+        assert!(matches_end("src/queue.c", "/home/me/src/queue.c", "/"));
+        assert!(matches_end("/home/*", "/home/me/src/queue.c", "/"));
+        assert!(!matches_end("ueue.c", "/home/me/src/queue.c", "/"));
+        assert!(matches_end("take", "Pool::take", "::") && matches_end("Pool::*", "my::Pool::take", "::"));
+        assert!(!matches_end("ake", "Pool::take", "::"));
+    }
+
+    fn piece(start: u64, end: u64, function: &str, own: bool) -> Piece {
+        let frames =
+            vec![Frame { function: function.into(), file: None, line: None, own, ..Frame::default() }];
+        Piece { start, end, module: "/bin/p".into(), system: false, has_lines: true, main: true, frames }
+    }
+
+    #[test]
+    fn ranges_are_joined_and_exclusions_win() {
+        let code = [
+            piece(0, 10, "f", true),
+            piece(10, 20, "g", true),
+            piece(20, 30, "g", true),
+            piece(30, 40, "std::lock", false),
+            piece(40, 50, "h", true),
+        ];
+        let range = |start, end, kind| Range { start, end, kind };
+        let of = |no_preempt: &[&str], focus: &[&str]| {
+            let own = |list: &[&str]| list.iter().map(|s| s.to_string()).collect();
+            let scope = Patterns { no_preempt: own(no_preempt), focus: own(focus) }.ranges(&code);
+            (scope.default, scope.ranges)
+        };
+        let glue = range(30, 40, scope::GLUE);
+        assert_eq!(of(&["g"], &[]), (scope::FREE, vec![range(10, 30, scope::HELD), glue]));
+        assert_eq!(of(&[], &["g"]), (scope::HELD, vec![range(10, 30, scope::FREE), glue]));
+        assert_eq!(of(&["g"], &["g", "h"]), (scope::HELD, vec![glue, range(40, 50, scope::FREE)]));
+        assert_eq!(of(&["p"], &[]), (scope::FREE, vec![range(0, 50, scope::HELD)]));
+    }
+}

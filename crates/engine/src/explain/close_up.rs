@@ -1,0 +1,305 @@
+//! The close look: one execution of one schedule with everything on. What the search only knows as "it went wrong" gets
+//! its stacks, names and source lines here; what does not go wrong again is no finding.
+//!
+//! The execution is watched at its pauses (`watcher`), what is seen is put into names and places (`describe`), and the
+//! verdict gets the words that only this look can find (`words`).
+
+mod blocked;
+mod describe;
+mod idle;
+mod watcher;
+mod words;
+
+pub(crate) use describe::held_by;
+pub(crate) use watcher::registers;
+
+use crate::check::access_points::Conflict;
+use crate::error::Result;
+use crate::explain::heap_error;
+use crate::explain::judge;
+use crate::explain::judge::Verdict;
+use crate::explain::race_close_up;
+use crate::explain::race_close_up::Sight;
+use crate::inspect::Symbols;
+use crate::process::recorded_input;
+use crate::process::slots::{Detail, Event, Job, Run};
+use crate::process::stdin;
+use crate::process::zygote::{Limits, Output, Zygote};
+use crate::program::{self, Program};
+use heisen_trace::cycle::Cycle;
+use heisen_trace::finding::{Block, Switch, ThreadEnd};
+use heisen_trace::schedule::{Entry, ThreadLine};
+use heisen_trace::{CodePlace, End, Finding, FindingKind, Race, Schedule, Stack, ThreadId, World};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use watcher::Watcher;
+pub use words::panic_words;
+use words::{abort_words, describe_deadlock};
+
+/// Everything that can be said of one execution.
+#[derive(Debug)]
+pub struct Closeup {
+    /// The execution.
+    pub run: Run,
+    /// Whether it went wrong.
+    pub verdict: Option<Verdict>,
+    /// Its switches that are not the default.
+    pub switches: Vec<Switch>,
+    /// The thread that ended it, and where.
+    pub thread: Option<ThreadId>,
+    /// Where it ended.
+    pub stack: Stack,
+    /// The threads that were alive at the end.
+    pub threads: Vec<ThreadEnd>,
+    /// What its threads waited for outside the program, in vain.
+    pub idle: Vec<String>,
+    /// What it repeats, if it did not end.
+    pub cycle: Option<Cycle>,
+    /// Whether it did not end within the limit of steps, and was not seen to come back to the same state: nothing is known of it.
+    pub too_long: bool,
+    /// The block of memory that it failed with, if it did with one.
+    pub block: Option<Block>,
+    /// All threads, for the schedule file.
+    pub lines: Vec<ThreadLine>,
+    /// Every event with its place and object, if a trace was asked for.
+    pub trace: Vec<TraceLine>,
+    /// The operation before which it was noticed that it does not follow its plan; empty if it does.
+    pub diverged: String,
+    /// What the program wrote, if it was kept.
+    pub output: String,
+    /// Whether someone outside took part, and what was recorded of that, if all of it was.
+    pub outside: bool,
+    /// The record.
+    pub input: Option<Arc<[u8]>>,
+    /// The accesses of memory that are scheduling points.
+    pub points: Vec<CodePlace>,
+    /// The race that was looked for.
+    pub race: Option<Race>,
+}
+
+/// One event, described.
+#[derive(Clone, Debug)]
+pub struct TraceLine {
+    /// The event.
+    pub event: Event,
+    /// The name of its object.
+    pub object: String,
+    /// Its place.
+    pub place: String,
+}
+
+/// How to take a close look.
+#[derive(Clone, Copy, Debug)]
+pub struct Camera<'a> {
+    /// The runtime's file.
+    pub runtime: &'a Path,
+    /// The program.
+    pub program: &'a Program,
+    /// Limits of the execution.
+    pub limits: &'a Limits,
+    /// The exit status that is right.
+    pub expect_exit: i32,
+    /// Where the program's output goes.
+    pub output: Output,
+    /// Whether every event is wanted.
+    pub trace: bool,
+}
+
+impl Camera<'_> {
+    /// Runs the job once and looks closely.
+    pub fn shoot(&self, job: Job<'_>) -> Result<Closeup> {
+        self.shoot_at(job, None)
+    }
+
+    /// The same. If a race is looked for and comes up, that is the verdict, whatever the execution came to in the end.
+    pub(crate) fn shoot_at(&self, job: Job<'_>, race: Option<&Conflict>) -> Result<Closeup> {
+        let mut symbols = Symbols::new();
+        symbols.hide(self.runtime);
+        let mut zygote = Zygote::start(self.runtime, self.program, self.limits, self.output)?;
+        symbols.set_moved(self.limits.patches.moved());
+        let sight = race.map(|conflict| Sight::of(conflict, zygote.wire())).unwrap_or_default();
+        let mut watcher = Watcher { symbols, sight, trace_wanted: self.trace, ..Watcher::default() };
+        zygote.wire().recurrence.wanted.store(1, Relaxed);
+        let run = zygote.run(job, Detail::All, Some(&mut watcher))?;
+        let outside = self.limits.input.is_none() && recorded_input::took_part(zygote.wire(), &run.execution);
+        let input = outside.then(|| recorded_input::recorded(zygote.wire(), &run.execution)).flatten();
+        let points = zygote.points(&mut watcher.symbols);
+        let output = zygote.end_output();
+        let race = watcher.sight.race;
+        let recurred = watcher.recurrence.found;
+        let too_long = judge::is_too_long(&run) && recurred.is_none();
+        let judged = judge::judge(&run, self.expect_exit).filter(|_| !too_long);
+        let verdict = race.as_ref().map(race_close_up::verdict).or(judged);
+        let mut closeup = Closeup {
+            verdict,
+            too_long,
+            switches: watcher.switches,
+            thread: watcher.thread,
+            stack: watcher.stack,
+            threads: watcher.threads,
+            idle: watcher.idle,
+            cycle: watcher.cycle,
+            block: None,
+            lines: watcher.lines,
+            trace: watcher.trace,
+            diverged: watcher.diverged,
+            output,
+            run,
+            outside,
+            input,
+            points,
+            race,
+        };
+        let kind = closeup.verdict.as_ref().map(|v| v.kind);
+        let better = match kind {
+            Some(FindingKind::Panic) => watcher.thrown,
+            Some(FindingKind::Misuse) => watcher.misused,
+            Some(FindingKind::DataRace) => {
+                closeup.race.as_ref().map(|race| (race.second.thread, race.second.stack.clone()))
+            }
+            Some(kind) if kind.is_of_memory() => watcher.misused,
+            Some(FindingKind::GoodSamaritan) => {
+                let number = ThreadId((closeup.run.tail.code - 1) as u16);
+                closeup.threads.iter().find(|t| t.thread == number).map(|t| (number, t.stack.clone()))
+            }
+            _ => None,
+        };
+        if let Some((thread, stack)) = better {
+            closeup.thread = Some(thread);
+            closeup.stack = stack;
+        }
+        closeup.refine();
+        if let (Some(recurred), Some(verdict)) = (recurred, &mut closeup.verdict)
+            && judge::is_too_long(&closeup.run)
+        {
+            verdict.message +=
+                &format!(", and was in the very same state at steps {} and {}", recurred.since, recurred.at);
+        }
+        // A race is told as such, also if the execution came to an error in the use of memory in the end.
+        if let (Some(error), Some(verdict)) = (watcher.memory, &mut closeup.verdict)
+            && verdict.kind != FindingKind::DataRace
+        {
+            verdict.message = error.message();
+            closeup.block = error.block;
+        }
+        if let Some(block) = &mut closeup.block {
+            heap_error::complete(self, job, &mut watcher.symbols, block)?;
+        }
+        // A leak fails where it was allocated, and nowhere else.
+        if let Some(block) = closeup.block.take_if(|_| kind == Some(FindingKind::Leak)) {
+            closeup.thread = Some(block.allocated.thread);
+            closeup.stack = block.allocated.stack;
+        }
+        Ok(closeup)
+    }
+}
+
+impl Closeup {
+    /// Puts what only the close look can know into the verdict's words.
+    fn refine(&mut self) {
+        let Some(verdict) = &mut self.verdict else { return };
+        match verdict.kind {
+            FindingKind::Deadlock => verdict.message = describe_deadlock(&self.threads),
+            FindingKind::Panic => {
+                if let Some(words) = panic_words(&self.output) {
+                    verdict.message = words;
+                }
+            }
+            FindingKind::Crash if self.run.execution.end == End::Signal(libc::SIGABRT) => {
+                // The C and C++ libraries say why they abort.
+                if let Some(words) = abort_words(&self.output) {
+                    verdict.message = format!("{}: {words}", verdict.message);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A short name of the bug: equal for two findings of the same kind at the same places.
+    pub fn signature(&self) -> String {
+        let mut text = match &self.verdict {
+            None => "clean".to_owned(),
+            Some(verdict) => verdict.kind.to_string(),
+        };
+        let place =
+            |stack: &Stack| stack.place().map_or(String::new(), |f| format!("{} {}", f.function, f.place()));
+        if let Some(race) = &self.race {
+            text.push_str(&race.identity());
+        } else if self.verdict.as_ref().is_some_and(|v| v.kind == FindingKind::Deadlock) {
+            let mut places: Vec<String> =
+                self.threads.iter().filter(|t| t.blocked).map(|t| place(&t.stack)).collect();
+            places.sort();
+            text.push_str(&places.join("\n"));
+        } else {
+            text.push_str(&place(&self.stack));
+        }
+        program::hash(text.as_bytes())[..16].to_owned()
+    }
+
+    /// The schedule that makes this execution happen again.
+    pub fn schedule(&self, camera: &Camera<'_>) -> Schedule {
+        let entry = |s: &Switch| Entry {
+            step: s.step,
+            from: s.from,
+            to: s.to,
+            kind: s.kind,
+            op: s.op,
+            options: s.options,
+            object: s.object.clone(),
+            place: s.stack.place().map_or(String::new(), |f| format!("{} {}", f.place(), f.function)),
+        };
+        Schedule {
+            program: camera.program.path.as_os_str().as_bytes().to_vec(),
+            args: camera.program.args.iter().map(|a| a.as_bytes().to_vec()).collect(),
+            source: camera.program.source.as_ref().map(|s| s.as_os_str().as_bytes().to_vec()),
+            instrumented: camera.program.source.is_some() && camera.program.instrumented,
+            with_std: camera.program.with_std,
+            binary: camera.program.hash.clone(),
+            at_ready: camera.program.at_ready,
+            steps_limit: camera.limits.steps,
+            expect_exit: camera.expect_exit,
+            symmetry: camera.limits.symmetry,
+            spurious: camera.limits.spurious,
+            faults: camera.limits.faults,
+            input: None,
+            world: self.world(camera),
+            outcome: self.verdict.as_ref().map(|v| (v.kind, v.message.clone())),
+            signature: self.signature(),
+            threads: self.lines.clone(),
+            entries: self.switches.iter().map(entry).collect(),
+        }
+    }
+
+    fn world(&self, camera: &Camera<'_>) -> World {
+        let mut world = stdin::recorded(&camera.limits.world, camera.program);
+        world.accesses.all |= camera.limits.points.all;
+        world.accesses.points.clone_from(&self.points);
+        world
+    }
+
+    /// The finding, if the execution went wrong.
+    pub fn into_finding(self, camera: &Camera<'_>, executions_to_find: u64) -> Option<Finding> {
+        let verdict = self.verdict.clone()?;
+        let schedule = self.schedule(camera);
+        Some(Finding {
+            kind: verdict.kind,
+            message: verdict.message,
+            preemptions: schedule.preemptions(),
+            executions_to_find,
+            thread: self.thread,
+            signature: self.signature(),
+            stack: self.stack,
+            switches: self.switches,
+            threads: self.threads,
+            cycle: self.cycle,
+            race: self.race,
+            block: self.block,
+            predicted: None,
+            output: self.output,
+            input: None,
+            schedule,
+        })
+    }
+}

@@ -1,0 +1,190 @@
+//! Threads, objects and events of a stopped program in the words of its source: names of functions and variables, places,
+//! who holds what.
+
+use super::TraceLine;
+use super::blocked::{holders, is_sleep, missed_wakeup, takes};
+use crate::explain::cycle;
+use crate::inspect::{Registers, View};
+use crate::process::slots::{Event, report_of};
+use heisen_trace::cycle::{Cycle, Repeated};
+use heisen_trace::finding::{Held, ThreadEnd};
+use heisen_trace::{Op, Stack, ThreadId};
+use heisen_wire::{MUTEX_OWNER, NO_THREAD, TID_BASE, Thread, WITHOUT_OWNER, Wire, state};
+use std::collections::HashMap;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// The stack of a thread that is switched out, from the registers that the switch left on it.
+pub(super) fn paused_stack(view: &mut View<'_>, t: &Thread) -> Stack {
+    if t.state.load(Relaxed) == state::NEW {
+        return Stack(view.frame_at(t.start.load(Relaxed), false));
+    }
+    let registers = Registers::saved_at(view, t.sp.load(Relaxed));
+    registers.map_or_else(Stack::default, |registers| view.stack(registers))
+}
+
+/// The stack or, where none can be told, as the thread was made to yield by a signal, the place of its last step.
+pub(super) fn or_place(stack: Stack, view: &mut View<'_>, t: &Thread) -> Stack {
+    let op = t.op.load(Relaxed);
+    if op != Op::Yield as u32 || stack.place().is_some() {
+        return stack;
+    }
+    Stack(view.frame_at(t.pc.load(Relaxed), true))
+}
+
+/// Whether this is a timer of the program's: it runs nothing but the runtime.
+pub(super) fn is_timer(view: &mut View<'_>, t: &Thread) -> bool {
+    let start = view.frame_at(t.start.load(Relaxed), false);
+    start.iter().any(|f| f.function.contains("heisen_runtime"))
+}
+
+/// What a thread runs: its start function or, where that is a library's, the outermost function of the program's own.
+pub(super) fn thread_name(view: &mut View<'_>, t: &Thread, stack: &Stack) -> String {
+    let start = view.frame_at(t.start.load(Relaxed), false);
+    let own = start.iter().chain(stack.0.iter().rev()).find(|f| f.own);
+    own.map_or(String::new(), |f| f.function.clone())
+}
+
+/// The creation path of a thread, such as `0.1.3`.
+pub(super) fn path_of(wire: &Wire, number: usize) -> String {
+    let t = &wire.threads[number];
+    match t.parent.load(Relaxed) {
+        NO_THREAD => "0".to_owned(),
+        parent if (parent as usize) < number => {
+            format!("{}.{}", path_of(wire, parent as usize), t.child.load(Relaxed))
+        }
+        _ => "?".to_owned(),
+    }
+}
+
+/// What an operation is about: the name of a variable, a thread, or an address.
+pub(super) fn object_name(view: &mut View<'_>, wire: &Wire, op: Op, object: u64) -> String {
+    if object == 0 || op == Op::Assert {
+        return String::new();
+    }
+    match op {
+        Op::Point => object.to_string(),
+        Op::Choose => format!("{} of {}", object & 0xffff, object >> 16),
+        Op::Alloc => format!("{object} bytes"),
+        Op::WaitChild => match object as i32 {
+            process @ 1.. => format!("process {process}"),
+            _ => "any process".to_owned(),
+        },
+        op if op.is_on_descriptor() => format!("descriptor {object}"),
+        Op::Create | Op::Handler => {
+            view.frame_at(object, false).last().map_or(String::new(), |f| f.function.clone())
+        }
+        Op::Join | Op::Kill => match thread_of_handle(wire, object) {
+            Some(id) => id.to_string(),
+            None => format!("{object:#x}"),
+        },
+        _ => view.object_name(object).unwrap_or_else(|| format!("{object:#x}")),
+    }
+}
+
+/// The thread whose handle this is.
+fn thread_of_handle(wire: &Wire, handle: u64) -> Option<ThreadId> {
+    let count = report_of(wire).threads.load(Relaxed) as usize;
+    let number = wire.threads.iter().take(count).position(|t| t.handle.load(Relaxed) == handle)?;
+    Some(ThreadId(number as u16))
+}
+
+pub(super) fn describe_thread(
+    view: &mut View<'_>,
+    wire: &Wire,
+    number: usize,
+    stack: Stack,
+    events: &[Event],
+) -> ThreadEnd {
+    let t = &wire.threads[number];
+    let id = ThreadId(number as u16);
+    let op = Op::from_code(t.op.load(Relaxed) as u8).unwrap_or(Op::Start);
+    let object = t.object.load(Relaxed);
+    ThreadEnd {
+        thread: id,
+        op,
+        object: object_name(view, wire, op, object),
+        holder: None,
+        holder_ended: false,
+        missed_wakeup: is_sleep(op) && missed_wakeup(events, id, object),
+        blocked: t.state.load(Relaxed) == state::BLOCKED,
+        holds: held_by(view, wire, id, events),
+        stack,
+    }
+}
+
+/// The threads that hold what a thread waits for: one by the words of a mutex, else all by the log.
+pub(super) fn holders_for(view: &View<'_>, t: &Thread, events: &[Event]) -> Vec<ThreadId> {
+    let needs = t.needs.load(Relaxed);
+    match Op::from_code(t.op.load(Relaxed) as u8) {
+        Some(Op::Lock) if needs & WITHOUT_OWNER != 0 => holders(events, needs & !WITHOUT_OWNER),
+        Some(Op::Lock | Op::TimedLock | Op::Relock) if needs != 0 => {
+            holder_of(view, needs).map_or_else(|| holders(events, needs), |holder| vec![holder])
+        }
+        Some(Op::ReadLock | Op::WriteLock) if needs != 0 => holders(events, t.object.load(Relaxed)),
+        _ => Vec::new(),
+    }
+}
+
+fn holder_of(view: &View<'_>, mutex: u64) -> Option<ThreadId> {
+    let mut word = [0];
+    // A mutex that is held starts with a word that is not 0.
+    view.read_words(mutex, &mut word).ok().filter(|()| word[0] as u32 != 0)?;
+    view.read_words(mutex + MUTEX_OWNER as u64, &mut word).ok()?;
+    let number = (word[0] as u32 as i32).checked_sub(TID_BASE)?;
+    u16::try_from(number).ok().map(ThreadId)
+}
+
+/// The locks that a thread holds, by the log.
+pub(crate) fn held_by(view: &mut View<'_>, wire: &Wire, thread: ThreadId, events: &[Event]) -> Vec<Held> {
+    let mut held: Vec<(u64, u64)> = Vec::new();
+    for event in events.iter().filter(|e| e.thread == thread && e.ok) {
+        match takes(event) {
+            Some(true) => held.push((event.object, event.pc)),
+            Some(false) => {
+                if let Some(at) = held.iter().rposition(|(object, _)| *object == event.object) {
+                    held.remove(at);
+                }
+            }
+            None => {}
+        }
+    }
+    // A thread that waits for a lock has an event for the attempt only once it has it.
+    let describe = |(object, pc): (u64, u64)| Held {
+        object: object_name(view, wire, Op::Lock, object),
+        place: Stack(view.frame_at(pc, true)).place().map_or(String::new(), |f| f.place()),
+    };
+    held.into_iter().map(describe).collect()
+}
+
+pub(super) fn describe_events(view: &mut View<'_>, wire: &Wire, events: Vec<Event>) -> Vec<TraceLine> {
+    let mut places: HashMap<u64, String> = HashMap::new();
+    let mut objects: HashMap<(u64, Op), String> = HashMap::new();
+    events
+        .into_iter()
+        .map(|event| {
+            let place = places.entry(event.pc).or_insert_with(|| {
+                let starts = event.op == Op::Start;
+                Stack(view.frame_at(event.pc, !starts)).place().map_or(String::new(), |f| f.place())
+            });
+            let place = place.clone();
+            let object = objects
+                .entry((event.object, event.op))
+                .or_insert_with(|| object_name(view, wire, event.op, event.object))
+                .clone();
+            TraceLine { event, object, place }
+        })
+        .collect()
+}
+
+pub(super) fn describe_cycle(view: &mut View<'_>, wire: &Wire, found: cycle::Found) -> Cycle {
+    let describe = |(event, times): (Event, u32)| Repeated {
+        thread: event.thread,
+        op: event.op,
+        object: object_name(view, wire, event.op, event.object),
+        ok: event.ok,
+        times,
+        stack: Stack(view.frame_at(event.pc, true)),
+    };
+    let steps = found.events.into_iter().map(describe).collect();
+    Cycle { order: found.order, of: found.of as u32, length: found.length as u32, steps }
+}

@@ -1,0 +1,184 @@
+//! What is to be seen at the pauses of an execution: a switch at each decision, the cause at a panic or misuse, all threads
+//! at the end. The program stands still meanwhile, and is read from outside.
+
+use super::TraceLine;
+use super::blocked::{self, settle};
+use super::describe::{
+    describe_cycle, describe_events, describe_thread, holders_for, is_timer, object_name, or_place, path_of,
+    paused_stack, thread_name,
+};
+use super::idle;
+use crate::explain::livelock::Recurrence;
+use crate::explain::race_close_up::Sight;
+use crate::explain::{cycle, divergence, heap_error};
+use crate::inspect::{Registers, Symbols, View};
+use crate::process::slots::{diverged_place, read_events, report_of};
+use crate::process::zygote::Observer;
+use heisen_trace::cycle::Cycle;
+use heisen_trace::finding::{Switch, SwitchKind, ThreadEnd};
+use heisen_trace::schedule::ThreadLine;
+use heisen_trace::{DecisionKind, Fault, Op, Stack, ThreadId};
+use heisen_wire::{Wire, end, misuse, state, stop};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Switches beyond this many are described by the place of the call alone, without a stack.
+const MAX_STACKS: usize = 200;
+
+/// Collects what is to be seen at the pauses of an execution.
+#[derive(Debug, Default)]
+pub(super) struct Watcher {
+    pub(super) symbols: Symbols,
+    pub(super) sight: Sight,
+    pub(super) trace_wanted: bool,
+    pub(super) switches: Vec<Switch>,
+    pub(super) thread: Option<ThreadId>,
+    pub(super) stack: Stack,
+    pub(super) threads: Vec<ThreadEnd>,
+    pub(super) idle: Vec<String>,
+    pub(super) cycle: Option<Cycle>,
+    pub(super) lines: Vec<ThreadLine>,
+    pub(super) trace: Vec<TraceLine>,
+    pub(super) diverged: String,
+    pub(super) thrown: Option<(ThreadId, Stack)>,
+    pub(super) misused: Option<(ThreadId, Stack)>,
+    pub(super) memory: Option<heap_error::Error>,
+    pub(super) recurrence: Recurrence,
+}
+
+impl Observer for Watcher {
+    fn stopped(&mut self, wire: &Wire, pid: i32) {
+        if self.sight.watched(wire, pid) {
+            return;
+        }
+        let mut symbols = std::mem::take(&mut self.symbols);
+        if let Ok(mut view) = View::new(&mut symbols, pid) {
+            let thread = ThreadId(wire.stop.thread.load(Relaxed) as u16);
+            match wire.stop.reason.load(Relaxed) {
+                stop::STATE => self.recurrence.stopped(wire, &view),
+                stop::CONFLICT => self.sight.conflict(wire, &mut view),
+                stop::DECISION => self.decision(wire, &mut view),
+                stop::THROW => {
+                    // The first panic is the cause; those after it are mostly about the first.
+                    let stack = view.stack(registers(wire));
+                    self.thrown.get_or_insert((thread, stack));
+                }
+                stop::MISUSE => {
+                    self.misused = Some((thread, view.stack(registers(wire))));
+                    let report = report_of(wire);
+                    let what = report.misuse.load(Relaxed);
+                    if (misuse::HEAP..=misuse::HEAP_LAST).contains(&what) {
+                        let address = report.misuse_object.load(Relaxed);
+                        self.memory = Some(heap_error::Error::read(wire, &mut view, what, thread, address));
+                    }
+                }
+                _ => {
+                    self.end(wire, &mut view);
+                    // Threads that wait for each other do so for ever, whoever comes.
+                    self.idle = match blocked::has_cycle(&self.threads) {
+                        true => Vec::new(),
+                        false => idle::waits(wire, pid),
+                    };
+                }
+            }
+        }
+        self.symbols = symbols;
+    }
+}
+
+impl Watcher {
+    fn decision(&mut self, wire: &Wire, view: &mut View<'_>) {
+        let stop = &wire.stop;
+        let from = stop.thread.load(Relaxed);
+        let op = Op::from_code(stop.op.load(Relaxed) as u8).unwrap_or(Op::Start);
+        let packed = stop.kind.load(Relaxed);
+        let to = stop.to.load(Relaxed) as u16;
+        let kind = match DecisionKind::from_code(packed as u8) {
+            Some(DecisionKind::Waiter) => SwitchKind::Wake,
+            Some(DecisionKind::Choose) => SwitchKind::Choose(to),
+            Some(DecisionKind::Spurious) => SwitchKind::Spurious,
+            Some(DecisionKind::Fault) => {
+                SwitchKind::Fault(Fault::from_code(to as u8).unwrap_or(Fault::Malloc))
+            }
+            _ if packed >> 8 != 0 => SwitchKind::Preempt,
+            _ => SwitchKind::Free,
+        };
+        let stack = if self.switches.len() < MAX_STACKS {
+            view.stack(registers(wire))
+        } else {
+            Stack(view.frame_at(wire.threads[from as usize].pc.load(Relaxed), true))
+        };
+        let options = stop.options.load(Relaxed) as u16;
+        let object = match kind {
+            SwitchKind::Choose(value) => format!("{value} of {options}"),
+            _ => object_name(view, wire, op, stop.object.load(Relaxed)),
+        };
+        self.switches.push(Switch {
+            step: stop.step.load(Relaxed),
+            from: ThreadId(from as u16),
+            op,
+            object,
+            to: ThreadId(if kind.is_value() { from as u16 } else { to }),
+            kind,
+            options,
+            stack,
+        });
+    }
+
+    fn end(&mut self, wire: &Wire, view: &mut View<'_>) {
+        let running = wire.stop.thread.load(Relaxed) as usize;
+        self.thread = Some(ThreadId(running as u16));
+        self.stack = or_place(view.stack(registers(wire)), view, &wire.threads[running]);
+        let events = read_events(wire);
+        let count = report_of(wire).threads.load(Relaxed) as usize;
+        let mut holders = Vec::new();
+        self.threads.clear();
+        self.lines.clear();
+        for (number, t) in wire.threads.iter().enumerate().take(count) {
+            let id = ThreadId(number as u16);
+            let ended = t.state.load(Relaxed) == state::ENDED;
+            let stack = match number {
+                _ if ended => Stack::default(),
+                _ if number == running => self.stack.clone(),
+                _ => or_place(paused_stack(view, t), view, t),
+            };
+            // A timer has a place among the threads, but is none of the program's.
+            let timer = t.op.load(Relaxed) == Op::Timer as u32 && is_timer(view, t);
+            let name = match number {
+                0 => "main".to_owned(),
+                _ if timer => "timer".to_owned(),
+                _ => thread_name(view, t, &stack),
+            };
+            self.lines.push(ThreadLine { thread: id, path: path_of(wire, number), start: name });
+            if ended || timer {
+                continue;
+            }
+            self.threads.push(describe_thread(view, wire, number, stack, &events));
+            holders.push(holders_for(view, t, &events));
+        }
+        settle(&mut self.threads, &holders);
+        let ended = |id: ThreadId| {
+            wire.threads.get(id.0 as usize).is_some_and(|t| t.state.load(Relaxed) == state::ENDED)
+        };
+        for thread in &mut self.threads {
+            thread.holder_ended = thread.holder.is_some_and(ended);
+        }
+        if let Some(place) = diverged_place(report_of(wire)) {
+            self.diverged = divergence::describe(view, place);
+        }
+        if report_of(wire).end.load(Relaxed) == end::STEP_LIMIT {
+            // Where every thread waits for memory, the execution ends long before its tail.
+            let early = (report_of(wire).end_code.load(Relaxed) as i32) < 0;
+            let fair = if early { cycle::Fair::Half } else { cycle::Fair::Quarter };
+            self.cycle = cycle::find(&events, fair).map(|found| describe_cycle(view, wire, found));
+        }
+        if self.trace_wanted {
+            self.trace = describe_events(view, wire, events);
+        }
+    }
+}
+
+/// The registers of the thread that runs, at a stop.
+pub(crate) fn registers(wire: &Wire) -> Registers {
+    let r: [u64; 8] = std::array::from_fn(|i| wire.stop.registers[i].load(Relaxed));
+    Registers { rip: r[0], rsp: r[1], rbp: r[2], rbx: r[3], r12: r[4], r13: r[5], r14: r[6], r15: r[7] }
+}

@@ -1,0 +1,134 @@
+//! The judge: whether the end of an execution is a bug, and in which words.
+
+use crate::process::slots::Run;
+use crate::process::zygote::signal_name;
+use heisen_trace::{End, FindingKind};
+use heisen_wire::{end, misuse};
+
+/// A bug, as far as the end of an execution tells without a closer look.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// What kind of bug.
+    pub kind: FindingKind,
+    /// In one sentence.
+    pub message: String,
+    /// Executions with equal keys are, in all likelihood, the same bug; the close look decides.
+    pub key: String,
+}
+
+/// The exit status of a Rust program that panicked.
+const PANIC_STATUS: i32 = 101;
+
+/// Whether the execution went wrong. `expected` is the exit status that is right.
+pub fn judge(run: &Run, expected: i32) -> Option<Verdict> {
+    let tail = &run.tail;
+    let verdict = |kind: FindingKind, message: String| {
+        let key = format!("{kind} {message} {:x} {}", tail.pc, tail.thread);
+        Some(Verdict { kind, message, key })
+    };
+    if let Some((what @ misuse::HEAP..=misuse::HEAP_LAST, thread, pc, _)) = tail.misuse {
+        let (kind, message) = memory_error(what);
+        let key = format!("{kind} {what} {thread} {pc:x}");
+        return Some(Verdict { kind, message: message.to_owned(), key });
+    }
+    match run.execution.end {
+        End::Deadlock => verdict(FindingKind::Deadlock, "no thread can go on".into()),
+        End::StepLimit if tail.code < 0 => verdict(
+            FindingKind::Livelock,
+            "every thread that can run waits in a loop for memory that nobody changes".into(),
+        ),
+        // The runtime tells of a thread that never gave way while others ran, see `runtime::fair`.
+        End::StepLimit if tail.code > 0 => verdict(
+            FindingKind::GoodSamaritan,
+            format!(
+                "T{} spins without yielding while others could run: the program did not end within {} steps of a fair \
+                 schedule",
+                tail.code - 1,
+                run.execution.steps
+            ),
+        ),
+        End::StepLimit => verdict(
+            FindingKind::Livelock,
+            format!("the program did not end within {} steps of a fair schedule", run.execution.steps),
+        ),
+        End::Stuck => None,
+        End::Signal(libc::SIGABRT) if tail.end == end::ASSERT => {
+            let expression = tail.texts.first().map_or("", String::as_str);
+            verdict(FindingKind::Assertion, format!("assertion `{expression}` failed"))
+        }
+        End::Signal(libc::SIGABRT) if tail.panic.is_some() => {
+            verdict(FindingKind::Panic, "a thread panicked and the process aborted".into())
+        }
+        End::Signal(signal) => {
+            verdict(FindingKind::Crash, format!("the program was killed by {}", signal_name(signal)))
+        }
+        End::Exit(PANIC_STATUS) if expected != PANIC_STATUS && tail.panic.is_some() => {
+            verdict(FindingKind::Panic, "a thread panicked".into())
+        }
+        End::Exit(code) if code != expected => verdict(
+            FindingKind::ExitStatus,
+            format!("the program ended with exit status {code}, not {expected}"),
+        ),
+        End::Exit(_) if tail.misuse.is_none() => {
+            let message = tail.after.clone()?;
+            let key = format!("after {message}");
+            Some(Verdict { kind: FindingKind::ExitStatus, message, key })
+        }
+        End::Exit(_) => {
+            let (what, thread, pc, _) = tail.misuse?;
+            let message = misuse_text(what).to_owned();
+            let key = format!("misuse {what} {thread} {pc:x}");
+            Some(Verdict { kind: FindingKind::Misuse, message, key })
+        }
+    }
+}
+
+/// Whether it was ended at the limit of steps. Whether that is a livelock, or it only takes long, a close look finds out.
+pub fn is_too_long(run: &Run) -> bool {
+    run.execution.end == End::StepLimit && run.tail.code >= 0
+}
+
+/// The kind of an error in the use of the heap, and what can be said of it without knowing the block.
+fn memory_error(what: u32) -> (FindingKind, &'static str) {
+    match what {
+        misuse::USE_AFTER_FREE_READ => (FindingKind::UseAfterFree, "memory was read after it was freed"),
+        misuse::USE_AFTER_FREE_WRITE => (FindingKind::UseAfterFree, "memory was written after it was freed"),
+        misuse::REALLOC_FREED => (FindingKind::UseAfterFree, "realloc was called with memory that was freed"),
+        misuse::DOUBLE_FREE => (FindingKind::DoubleFree, "memory was freed that was freed before"),
+        misuse::INVALID_FREE => (FindingKind::InvalidFree, "an address was freed that was never allocated"),
+        misuse::HEAP_OVERFLOW_READ => (FindingKind::HeapOverflow, "memory beside a block was read"),
+        misuse::HEAP_TRAMPLED => {
+            (FindingKind::HeapOverflow, "when a block was freed, memory beside it had been overwritten")
+        }
+        misuse::LEAK => (FindingKind::Leak, "memory was left at the end that nothing leads to"),
+        _ => (FindingKind::HeapOverflow, "memory beside a block was written"),
+    }
+}
+
+fn misuse_text(what: u32) -> &'static str {
+    match what {
+        misuse::UNLOCK_NOT_OWNER => "a lock was unlocked by a thread that does not hold it",
+        misuse::UNLOCK_FREE => "a lock was unlocked that nobody holds",
+        misuse::DESTROY_HELD => "a lock was destroyed while a thread holds it",
+        misuse::DESTROY_WAITED => "a synchronisation object was destroyed while a thread waits on it",
+        misuse::DOUBLE_JOIN => "a thread was joined twice, or joined though it is detached",
+        misuse::WAIT_UNLOCKED => {
+            "a condition variable was waited on with a mutex that the caller does not hold"
+        }
+        misuse::DOUBLE_DETACH => "a thread was detached twice, or detached though it is joined",
+        misuse::USE_DESTROYED => "a synchronisation object was used after it was destroyed",
+        misuse::NOT_INITIALISED => "a barrier was used that is not initialised",
+        misuse::INIT_WAITED => "a synchronisation object was initialised while a thread waits on it",
+        misuse::INIT_TWICE => "a barrier was initialised that is initialised already",
+        misuse::ALLOCATION_SIZE => {
+            "more memory was asked for than PTRDIFF_MAX bytes: the size may be a negative number"
+        }
+        misuse::ALIGNMENT => "memory was asked for with an alignment that is not a power of two",
+        misuse::DEAD_STACK => {
+            "memory of another thread's stack was used after its function had returned, or the thread had ended"
+        }
+        misuse::NO_PREEMPT_END => "heisen_no_preempt_end was called without a heisen_no_preempt_begin",
+        misuse::ATOMIC_END => "heisen_atomic_end was called without a heisen_atomic_begin",
+        _ => "a synchronisation object was misused",
+    }
+}

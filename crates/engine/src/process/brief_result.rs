@@ -1,0 +1,80 @@
+//! Executions of which there is nothing to tell: nearly all of a search that samples. They are read from their slots and kept
+//! by a few words, as thousands of them wait for their turn in the processor's caches.
+
+use crate::process::slots::{Run, Tail, read_fingerprint, read_skipped};
+use heisen_trace::{End, Execution, Note};
+use heisen_wire::{Wire, diverged, end};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// An execution that ended well, in a process with others, and of which nothing was logged.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Quiet {
+    status: i32,
+    steps: u32,
+    threads: u32,
+    /// Bits as in [`Note::in_word`].
+    notes: u64,
+    fingerprint: Option<u64>,
+    skipped: Option<u32>,
+    instrumented: bool,
+}
+
+impl Quiet {
+    /// The execution in a slot, if it was to end with this exit status and there is nothing else to tell of it.
+    pub(crate) fn read(wire: &Wire, number: usize, expected: i32) -> Option<Quiet> {
+        let slot = &wire.slots[number];
+        let report = &slot.report;
+        let well = report.end.load(Relaxed) == end::EXIT
+            && slot.undone.load(Relaxed) != 0
+            && slot.status.load(Relaxed) == (expected as u32 & 0xff) << 8
+            && report.diverged.load(Relaxed) == diverged::NO
+            && report.followed.load(Relaxed) >= slot.plan.overrides.load(Relaxed);
+        let told = [
+            &report.decisions,
+            &report.misuse,
+            &report.panic_thread,
+            &report.text,
+            &report.conflicts,
+            &report.counted,
+        ];
+        if !well || told.iter().any(|told| told.load(Relaxed) != 0) {
+            return None;
+        }
+        Some(Quiet {
+            status: expected & 0xff,
+            steps: report.steps.load(Relaxed),
+            threads: report.threads.load(Relaxed),
+            notes: report.notes.load(Relaxed),
+            fingerprint: read_fingerprint(slot),
+            skipped: read_skipped(slot),
+            instrumented: wire.instrumented.load(Relaxed) != 0,
+        })
+    }
+
+    /// Whether there was nothing to choose, so that all executions are the same.
+    pub(crate) fn is_alone(self) -> bool {
+        self.threads == 1 && self.notes & Note::OtherChoice.bit() == 0
+    }
+
+    /// The same, as whoever takes results expects it.
+    pub(crate) fn run(self) -> Run {
+        Run {
+            execution: Execution {
+                steps: self.steps,
+                threads: self.threads,
+                decisions: Vec::new(),
+                touches: Vec::new(),
+                end: End::Exit(self.status),
+                notes: Note::in_word(self.notes).collect(),
+                diverged: None,
+                fingerprint: self.fingerprint,
+                counted: Vec::new(),
+            },
+            tail: Tail::default(),
+            forked: None,
+            skipped: self.skipped,
+            conflicts: Vec::new(),
+            instrumented: self.instrumented,
+        }
+    }
+}

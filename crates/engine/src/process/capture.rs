@@ -1,0 +1,132 @@
+//! What a program writes, as far as it is kept: so much of the beginning and of the end.
+
+use crate::error::{Error, Result};
+use crate::process::sys;
+use std::io::{ErrorKind, PipeReader, Read};
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How much is kept of the beginning, and at least of the end.
+const KEPT: usize = 64 << 10;
+/// How long the end of the output may take once the program has ended: a process that got away may hold it open.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// The output of a program, on its way.
+#[derive(Debug)]
+pub struct Capture {
+    kept: Arc<Mutex<Kept>>,
+    reader: JoinHandle<()>,
+}
+
+impl Capture {
+    /// Keeps what the program of this command will write. Both streams go through one pipe, so that their order is
+    /// the program's; it is read all the time, or the program would block when it is full.
+    pub fn of(command: &mut Command) -> Result<Capture> {
+        let none = |e| Error::Internal(format!("no pipe: {e}; raise the limits that ulimit -a shows"));
+        let (from, to) = std::io::pipe().map_err(none)?;
+        command.stdout(to.try_clone().map_err(none)?).stderr(to);
+        let kept = Arc::<Mutex<Kept>>::default();
+        let shared = kept.clone();
+        let reader = std::thread::Builder::new().spawn(move || read_all(from, &shared));
+        Ok(Capture { kept, reader: reader.map_err(sys::no_thread)? })
+    }
+
+    /// All that was kept, after the program has ended.
+    pub fn text(&self) -> String {
+        let ended = Instant::now();
+        while !self.reader.is_finished() && ended.elapsed() < PATIENCE {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        self.text_so_far()
+    }
+
+    /// What was kept up to now.
+    pub fn text_so_far(&self) -> String {
+        self.kept.lock().map(|kept| kept.text()).unwrap_or_default()
+    }
+}
+
+fn read_all(mut from: PipeReader, kept: &Mutex<Kept>) {
+    let mut buffer = [0; 1 << 14];
+    loop {
+        match from.read(&mut buffer) {
+            Ok(0) => return,
+            Ok(got) => {
+                if let Ok(mut kept) = kept.lock() {
+                    kept.push(&buffer[..got]);
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(_) => return,
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    head: Vec<u8>,
+    tail: Vec<u8>,
+    dropped: u64,
+}
+
+impl Kept {
+    fn push(&mut self, bytes: &[u8]) {
+        let to_head = bytes.len().min(KEPT - self.head.len());
+        self.head.extend_from_slice(&bytes[..to_head]);
+        self.tail.extend_from_slice(&bytes[to_head..]);
+        if self.tail.len() > 2 * KEPT {
+            let excess = self.tail.len() - KEPT;
+            self.tail.drain(..excess);
+            self.dropped += excess as u64;
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut out = String::from_utf8_lossy(&self.head).into_owned();
+        if self.dropped > 0 {
+            out.push_str(&format!("\n[… {} bytes left out …]\n", self.dropped));
+        }
+        out.push_str(&String::from_utf8_lossy(&self.tail));
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_streams_are_kept_in_order() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo one; echo two >&2; echo three"]);
+        let capture = Capture::of(&mut command).expect("a pipe");
+        command.status().expect("a shell");
+        drop(command);
+        assert_eq!(capture.text(), "one\ntwo\nthree\n");
+    }
+
+    #[test]
+    fn the_beginning_and_the_end_are_kept() {
+        let mut kept = Kept::default();
+        for n in 0..100_000 {
+            kept.push(format!("{n}\n").as_bytes());
+        }
+        let text = kept.text();
+        assert!(text.starts_with("0\n1\n2\n") && text.ends_with("99998\n99999\n"));
+        assert!(text.contains("bytes left out") && text.len() < 4 * KEPT);
+    }
+
+    #[test]
+    fn a_process_that_got_away_is_not_waited_for() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo here; sleep 3 &"]);
+        let capture = Capture::of(&mut command).expect("a pipe");
+        command.status().expect("a shell");
+        drop(command);
+        let start = Instant::now();
+        assert_eq!(capture.text(), "here\n");
+        assert!(start.elapsed() < Duration::from_secs(2));
+    }
+}

@@ -1,0 +1,536 @@
+//! Whole systems: programs whose threads run free, in parallel and in several processes, but where a script holds them.
+//! CONCURRIT (PLDI'13), section 4.
+//!
+//! All processes share the memory of `heisen_wire::system` with the script, which is run here; `runtime::free` is the
+//! other side. As nobody knows whether a thread that does not come to an event ever will, whoever waits for one does so
+//! for a limited time.
+
+mod running;
+
+pub use running::keep;
+
+use crate::error::{Error, Result};
+use crate::explain::judge::Verdict;
+use crate::inspect::{Symbols, View};
+use crate::patch::{Named, Patches};
+use crate::process::sys;
+use crate::process::sys::Mapping;
+use crate::process::zygote::{Limits, Output, Part, Zygote, describe_status, signal_name};
+use crate::program::Program;
+use heisen_trace::FindingKind;
+use heisen_wire::script::{Event, MAX_SCRIPTED};
+use heisen_wire::system::{self, Few, WITHDRAWN, state};
+use running::Running;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
+use std::time::{Duration, Instant};
+
+/// How often processes are looked after while nothing happens.
+const LOOK: Duration = Duration::from_millis(10);
+/// For so long it is looked without asking the kernel: most answers come at once.
+const AT_ONCE: Duration = Duration::from_micros(30);
+/// How long a program that is asked to end has for it.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// A program that a script has to do with.
+#[derive(Debug)]
+struct Known {
+    name: String,
+    symbols: Symbols,
+    how: How,
+}
+
+/// How a script comes by a program.
+#[derive(Debug)]
+enum How {
+    /// It starts it. One never goes on: everything is at the same place in all others.
+    Starts(Box<(Program, Limits, Zygote)>),
+    /// It runs already.
+    Runs(Box<Running>),
+}
+
+impl Known {
+    /// A process of it that is there in any case.
+    fn pid(&self) -> i32 {
+        match &self.how {
+            How::Starts(program) => program.2.pid(),
+            How::Runs(running) => running.pid,
+        }
+    }
+
+    /// The process of a program that did run and does not any more.
+    fn gone(&self) -> Option<i32> {
+        match &self.how {
+            How::Runs(running) if !running.is_alive() => Some(running.pid),
+            _ => None,
+        }
+    }
+}
+
+/// A program, as the command line names it.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// The script starts it.
+    Start(Program),
+    /// It runs already, by this name.
+    Running,
+}
+
+/// A process that was started.
+#[derive(Debug)]
+struct Process {
+    program: usize,
+    zygote: Zygote,
+    status: Option<ExitStatus>,
+    /// Whether it was asked to end.
+    asked: bool,
+}
+
+/// Programs, and those of their processes that run.
+#[derive(Debug)]
+pub struct System {
+    shared: Arc<Mapping<system::System>>,
+    runtime: PathBuf,
+    programs: Vec<Known>,
+    processes: Vec<Process>,
+    /// Threads that the script knows, by their numbers.
+    known: Vec<bool>,
+    /// Set when the user wants to stop.
+    stop: Arc<AtomicBool>,
+}
+
+/// What came of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// A thread has come to an event that was waited for.
+    Event(usize),
+    /// All threads that are waited for have ended.
+    Ended,
+    /// So have all processes, or one has crashed.
+    Gone,
+    /// What was waited for besides events has come.
+    Done,
+    /// Nothing, in time.
+    Late,
+}
+
+/// What a script wants next.
+#[derive(Clone, Debug, Default)]
+pub struct Command {
+    /// Kinds of events that it mentions, as bits.
+    pub kinds: u32,
+    /// The events that are waited for, as a program for the runtime.
+    pub until: Vec<u64>,
+    /// The events that stop threads that it knows.
+    pub mentioned: Vec<u64>,
+    /// The threads that are waited for.
+    pub select: Vec<usize>,
+    /// Whether those that it does not know are among them.
+    pub new: bool,
+    /// The threads that it knows.
+    pub known: Vec<usize>,
+    /// Those that go on.
+    pub release: Vec<usize>,
+}
+
+fn write(set: &Few, threads: impl Iterator<Item = usize>) {
+    let mut words = [0u64; MAX_SCRIPTED / 64];
+    threads.filter(|thread| *thread < MAX_SCRIPTED).for_each(|t| words[t / 64] |= 1 << (t % 64));
+    for (word, bits) in set.iter().zip(words) {
+        word.store(bits, Relaxed);
+    }
+}
+
+/// A process has ended, and with it all of its threads.
+fn ended(wire: &system::System, pid: i32) {
+    for thread in wire.threads.iter().filter(|thread| thread.pid.load(Relaxed) == pid as u32) {
+        thread.state.store(state::ENDED, SeqCst);
+    }
+}
+
+impl System {
+    /// Programs by their names. In each, those of the named places are marked that it has; one that none of them has is an error.
+    pub fn new(
+        runtime: PathBuf,
+        programs: &[(String, Source)],
+        named: &[Named],
+        limits: &Limits,
+        memory: bool,
+    ) -> Result<System> {
+        let shared = Mapping::for_system().map_err(|e| {
+            Error::Internal(format!("no shared memory: {e}; raise the limits that ulimit -a shows"))
+        })?;
+        let shared = Arc::new(shared);
+        let mut all = Vec::new();
+        let mut missing: Option<Vec<(usize, String)>> = None;
+        for (number, (name, source)) in programs.iter().enumerate() {
+            let (how, here, moved) = match source {
+                Source::Start(program) => {
+                    let mut limits = limits.clone();
+                    limits.in_process = false;
+                    limits.patches = Arc::new(Patches::with_some_marks(named.to_vec()));
+                    limits.part = Some(Part { shared: shared.clone(), program: number as u32, memory });
+                    let parked = Zygote::start(&runtime, program, &limits, Output::Dropped)?;
+                    let (here, moved) = (limits.patches.missing(), limits.patches.moved());
+                    (How::Starts(Box::new((program.clone(), limits, parked))), here, moved)
+                }
+                Source::Running => {
+                    let mut running = Running::find(name)?;
+                    running.join(&runtime, named, &shared, (number as u32, memory))?;
+                    let (here, moved) = (running.patches().missing(), running.patches().moved());
+                    (How::Runs(Box::new(running)), here, moved)
+                }
+            };
+            missing = Some(match missing {
+                None => here,
+                Some(mut before) => {
+                    before.retain(|(number, _)| here.iter().any(|(other, _)| other == number));
+                    before
+                }
+            });
+            let mut symbols = Symbols::new();
+            symbols.hide(&runtime);
+            symbols.set_moved(moved);
+            all.push(Known { name: name.clone(), symbols, how });
+        }
+        if let Some((_, why)) = missing.iter().flatten().next() {
+            return Err(Error::Input(why.clone()));
+        }
+        let known = vec![false; MAX_SCRIPTED];
+        let stop = limits.stop.clone();
+        Ok(System { shared, runtime, programs: all, processes: Vec::new(), known, stop })
+    }
+
+    fn wire(&self) -> &system::System {
+        self.shared.system()
+    }
+
+    /// The names of the programs, in their order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.programs.iter().map(|known| known.name.as_str())
+    }
+
+    /// Whether any of them is instrumented.
+    pub fn is_instrumented(&self) -> bool {
+        self.programs.iter().any(|known| match &known.how {
+            How::Starts(program) => program.2.is_instrumented(),
+            How::Runs(running) => running.is_instrumented(),
+        })
+    }
+
+    /// Ends what runs, and begins anew: nothing runs yet.
+    pub fn begin(&mut self) {
+        self.end();
+        let wire = self.wire();
+        for thread in &wire.threads {
+            thread.tid.store(0, Relaxed);
+            thread.state.store(state::RUNS, Relaxed);
+            thread.events.store(0, Relaxed);
+        }
+        for set in [&wire.select, &wire.known] {
+            write(set, std::iter::empty());
+        }
+        wire.kinds.store(0, Relaxed);
+        wire.script.store(std::process::id(), Relaxed);
+        wire.generation.fetch_add(1, SeqCst);
+        // Even: the script thinks.
+        let round = wire.round.load(SeqCst);
+        wire.round.store(round + round % 2, SeqCst);
+        wire.on.store(1, SeqCst);
+        self.known.fill(false);
+    }
+
+    /// Starts a program; the number of the process.
+    pub fn start(&mut self, name: &str) -> Result<usize> {
+        let Some(program) = self.programs.iter().position(|known| known.name == name) else {
+            let names: Vec<&str> = self.names().collect();
+            return Err(Error::Input(format!(
+                "the command line names no program {name}, only {}",
+                names.join(", ")
+            )));
+        };
+        let How::Starts(how) = &self.programs[program].how else {
+            return Err(Error::Input(format!(
+                "{name} runs already; name a command to start: --attach {name}='PROG'"
+            )));
+        };
+        let zygote = Zygote::start(&self.runtime, &how.0, &how.1, Output::Kept)?;
+        zygote.let_go();
+        self.processes.push(Process { program, zygote, status: None, asked: false });
+        Ok(self.processes.len() - 1)
+    }
+
+    /// The process id of a process that was started.
+    pub fn pid(&self, process: usize) -> i32 {
+        self.processes[process].zygote.pid()
+    }
+
+    /// The name of its program.
+    pub fn name(&self, process: usize) -> &str {
+        &self.programs[self.processes[process].program].name
+    }
+
+    /// What a process has written so far.
+    pub fn output(&self, process: usize) -> String {
+        let process = &self.processes[process];
+        process.zygote.output(process.status.is_some())
+    }
+
+    /// How a process has ended, if it has: its exit status, or 128 and the signal.
+    pub fn status(&mut self, process: usize) -> Option<i32> {
+        self.look_after();
+        let status = self.processes[process].status?;
+        Some(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
+    }
+
+    /// Asks a process to end; when that was.
+    pub fn ask_to_end(&mut self, process: usize) -> Instant {
+        self.processes[process].asked = true;
+        self.processes[process].zygote.ask_to_end();
+        Instant::now()
+    }
+
+    /// Whether a process that was asked to end has done so. It is ended if it does not.
+    pub fn has_stopped(&mut self, process: usize, asked: Instant) -> bool {
+        if asked.elapsed() > GRACE {
+            sys::kill(-self.pid(process), libc::SIGKILL);
+        }
+        self.status(process).is_some()
+    }
+
+    /// Notices processes that have ended, whose threads have, too.
+    fn look_after(&mut self) {
+        for process in self.processes.iter_mut().filter(|process| process.status.is_none()) {
+            process.status = process.zygote.ended();
+            if process.status.is_none() {
+                continue;
+            }
+            ended(self.shared.system(), process.zygote.pid());
+        }
+        for pid in self.programs.iter().filter_map(Known::gone) {
+            ended(self.shared.system(), pid);
+        }
+    }
+
+    /// Whether the user wants to stop.
+    fn interrupted(&self) -> bool {
+        self.stop.load(Relaxed)
+    }
+
+    /// Gives a command, and waits for what comes of it, or until `done`.
+    pub fn run(
+        &mut self,
+        command: &Command,
+        limit: Duration,
+        done: &mut dyn FnMut(&mut System) -> bool,
+    ) -> Result<Answer> {
+        let wire = self.shared.system();
+        for (out, words) in [(&wire.until, &command.until), (&wire.mentioned, &command.mentioned)] {
+            for (slot, word) in out.words.iter().zip(words) {
+                slot.store(*word, Relaxed);
+            }
+            out.length.store(words.len() as u32, Relaxed);
+        }
+        for &thread in command.known.iter().filter(|thread| **thread < MAX_SCRIPTED) {
+            self.known[thread] = true;
+        }
+        let selected = |thread: &usize| command.select.contains(thread) != command.new;
+        write(&wire.select, (0..MAX_SCRIPTED).filter(selected));
+        write(&wire.known, command.known.iter().copied());
+        wire.kinds.store(command.kinds, Relaxed);
+        let round = wire.round.load(SeqCst).wrapping_add(1);
+        let open = u64::from(round) << 32;
+        wire.claim.store(open, SeqCst);
+        wire.round.store(round, SeqCst);
+        sys::futex_wake(&wire.round);
+        self.release(&command.release);
+        let began = Instant::now();
+        loop {
+            let wire = self.shared.system();
+            let rung = wire.bell.load(SeqCst);
+            let claim = wire.claim.load(SeqCst);
+            if claim != open {
+                return Ok(Answer::Event(self.take_claim(round, claim)));
+            }
+            if began.elapsed() < AT_ONCE {
+                std::hint::spin_loop();
+                continue;
+            }
+            self.look_after();
+            let answer = if began.elapsed() > limit {
+                Some(Ok(Answer::Late))
+            } else if self.interrupted() {
+                Some(Err(Error::Interrupted))
+            } else if done(self) {
+                Some(Ok(Answer::Done))
+            } else if self.is_gone() {
+                Some(Ok(Answer::Gone))
+            } else if !command.select.is_empty()
+                && !command.new
+                && command.select.iter().all(|thread| self.has_ended(*thread))
+            {
+                Some(Ok(Answer::Ended))
+            } else {
+                None
+            };
+            let Some(answer) = answer else {
+                sys::futex_wait(&self.wire().bell, rung, LOOK);
+                continue;
+            };
+            let withdrawn = open | u64::from(WITHDRAWN);
+            match self.wire().claim.compare_exchange(open, withdrawn, SeqCst, SeqCst) {
+                Ok(_) => {
+                    self.wire().round.store(round.wrapping_add(1), SeqCst);
+                    self.hold();
+                    return answer;
+                }
+                Err(claim) => return Ok(Answer::Event(self.take_claim(round, claim))),
+            }
+        }
+    }
+
+    /// Whether nothing is left to wait for: all processes have ended, or one has crashed.
+    fn is_gone(&self) -> bool {
+        let crashed = |process: &Process| {
+            !process.asked && process.status.is_some_and(|status| status.signal().is_some())
+        };
+        let runs = |known: &Known| matches!(known.how, How::Runs(_));
+        let all = !self.processes.is_empty() && self.processes.iter().all(|p| p.status.is_some());
+        all && !self.programs.iter().any(runs)
+            || self.processes.iter().any(crashed)
+            || self.programs.iter().any(|known| known.gone().is_some())
+    }
+
+    /// The thread that has claimed a command.
+    fn take_claim(&mut self, round: u32, claim: u64) -> usize {
+        let thread = (claim as u32).saturating_sub(1) as usize % MAX_SCRIPTED;
+        // It may not have come to say so itself.
+        self.wire().round.store(round.wrapping_add(1), SeqCst);
+        self.known[thread] = true;
+        self.hold();
+        thread
+    }
+
+    /// Threads that stop, of those that the script knows, are held from now on.
+    fn hold(&self) {
+        for (thread, _) in self.wire().threads.iter().zip(&self.known).filter(|(_, known)| **known) {
+            let now = thread.state.load(SeqCst);
+            if now & ((1 << state::SHIFT) - 1) == state::STOPS {
+                // If that fails it has thought better of it.
+                let _ = thread.state.compare_exchange(now, state::HELD, SeqCst, SeqCst);
+            }
+        }
+    }
+
+    fn release(&self, threads: &[usize]) {
+        for thread in threads.iter().filter_map(|thread| self.wire().threads.get(*thread)) {
+            if thread.state.compare_exchange(state::HELD, state::RUNS, SeqCst, SeqCst).is_ok() {
+                sys::futex_wake(&thread.state);
+            }
+        }
+    }
+
+    /// The threads that are held.
+    pub fn held(&self) -> Vec<usize> {
+        let is_held = |thread: &usize| self.wire().threads[*thread].state.load(SeqCst) == state::HELD;
+        (0..MAX_SCRIPTED).filter(is_held).collect()
+    }
+
+    /// Whether a thread has ended.
+    pub fn has_ended(&self, thread: usize) -> bool {
+        self.wire().threads.get(thread).is_none_or(|thread| thread.state.load(SeqCst) == state::ENDED)
+    }
+
+    /// The event that a thread stops at.
+    pub fn at(&self, thread: usize) -> &Event {
+        &self.wire().threads[thread % MAX_SCRIPTED].at
+    }
+
+    /// The process id of a thread, and the number of its program.
+    pub fn whose(&self, thread: usize) -> (i32, usize) {
+        let thread = &self.wire().threads[thread % MAX_SCRIPTED];
+        (thread.pid.load(Relaxed) as i32, thread.program.load(Relaxed) as usize)
+    }
+
+    /// What the kernel knows of where a thread is.
+    pub fn whereabouts(&self, thread: usize) -> String {
+        let told = &self.wire().threads[thread % MAX_SCRIPTED];
+        let (pid, tid) = (told.pid.load(Relaxed), told.tid.load(Relaxed));
+        let about = |file: &str| std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/{file}"));
+        match about("wchan").as_deref().map(str::trim) {
+            Ok("" | "0") | Err(_) => "runs".to_owned(),
+            Ok(place) => format!("waits in the kernel ({place})"),
+        }
+    }
+
+    /// Events that were looked at.
+    pub fn events(&self) -> u64 {
+        self.wire().threads.iter().map(|thread| thread.events.load(Relaxed)).sum()
+    }
+
+    /// A view of a program, in a process of it if there is one.
+    pub fn view(&mut self, program: usize, pid: Option<i32>) -> io::Result<View<'_>> {
+        let known = &mut self.programs[program];
+        let live = self.processes.iter().find(|p| p.program == program && p.status.is_none());
+        let pid = pid.or(live.map(|process| process.zygote.pid())).unwrap_or(known.pid());
+        View::new(&mut known.symbols, pid)
+    }
+
+    /// How many programs there are.
+    pub fn programs(&self) -> usize {
+        self.programs.len()
+    }
+
+    /// The script is over: all threads go on, and are held no more.
+    pub fn finish(&mut self) {
+        let wire = self.shared.system();
+        wire.on.store(0, SeqCst);
+        wire.round.fetch_add(2, SeqCst);
+        sys::futex_wake(&wire.round);
+        self.hold();
+        self.release(&self.held());
+        self.look_after();
+    }
+
+    /// Whether a process has ended as it should not have. `expected` is the exit status that is right.
+    pub fn judge(&mut self, expected: i32) -> Option<Verdict> {
+        self.look_after();
+        if let Some(known) = self.programs.iter().find(|known| known.gone().is_some()) {
+            let message = format!("{} has ended while the script was at work", known.name);
+            return Some(Verdict { kind: FindingKind::Crash, key: message.clone(), message });
+        }
+        let bad = self.processes.iter().find_map(|process| {
+            let status = process.status.filter(|status| status.code() != Some(expected))?;
+            let wanted = process.asked && matches!(status.signal(), Some(libc::SIGTERM | libc::SIGKILL));
+            (!wanted).then_some((process, status))
+        });
+        let (process, status) = bad?;
+        let name = &self.programs[process.program].name;
+        let said = process.zygote.output(true);
+        let said = said.trim_end().lines().last().map_or(String::new(), |line| format!("; it said: {line}"));
+        let (kind, how) = match status.signal() {
+            Some(signal) => (FindingKind::Crash, format!("was killed by {}", signal_name(signal))),
+            None => {
+                (FindingKind::ExitStatus, format!("ended with {}, not {expected}", describe_status(status)))
+            }
+        };
+        let key = format!("{kind} {name} {how}");
+        Some(Verdict { kind, message: format!("{name} {how}{said}"), key })
+    }
+
+    /// Ends all processes that were started; those that ran already go on.
+    pub fn end(&mut self) {
+        self.finish();
+        self.processes.clear();
+    }
+}
+
+impl Drop for System {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

@@ -1,0 +1,489 @@
+//! One parked program, and the executions that are forked from it.
+//!
+//! The engine and the program take turns by words in shared memory; see `heisen_wire`. While the program runs, the
+//! engine sleeps on the bell, wakes now and then to see whether the program still moves, and asks it where it is if it
+//! does not.
+
+mod effort;
+mod scripted;
+mod start;
+mod status;
+mod system_mode;
+
+pub use crate::process::run_config::{Carrier, Limits, Output, Part};
+pub use scripted::Came;
+pub(crate) use status::describe_status;
+pub use status::signal_name;
+
+use crate::check::access_points::Points;
+use crate::check::shared_prefix::parting;
+use crate::error::{Error, Result};
+use crate::inspect::{Symbols, View};
+use crate::process::brief_result::Quiet;
+use crate::process::capture::Capture;
+use crate::process::descriptor;
+use crate::process::hooks::Around;
+use crate::process::recorded_input;
+use crate::process::slots;
+use crate::process::slots::{Detail, Event, Job, Run};
+use crate::process::spin_watch;
+use crate::process::spin_watch::Look;
+use crate::process::sys;
+use crate::process::sys::Mapping;
+use effort::{Effort, Idle};
+use heisen_trace::{CodePlace, Note, Stack};
+use heisen_wire::{MAX_SLOTS, SPINS, Wire, flag, script, spin as wire_spin, stop, turn};
+use std::process::{Child, ExitStatus};
+use std::sync::Arc;
+use std::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst};
+use std::time::{Duration, Instant};
+
+/// How often a running program is looked after.
+const LOOK: Duration = Duration::from_millis(50);
+/// How often one is glanced at, by a look at its steps.
+const GLANCE: Duration = Duration::from_millis(4);
+/// A program that has not moved for so long may wait in a loop for memory to change. If it does not, the next such
+/// look is at twice the time, and so on, also in later executions: the look is slow, and some programs compute.
+const SUSPECT: Duration = Duration::from_millis(8);
+/// The longest such time.
+const RARELY: Duration = Duration::from_secs(1);
+/// From then on it is watched step by step, however it looks at a glance.
+const THOROUGH: Duration = Duration::from_millis(100);
+/// How long the execution that runs may go on when time is over, so that what ran before it in the same process counts.
+const LAST: Duration = Duration::from_millis(200);
+/// How long a program that does not move has to say where it is.
+const ANSWER: Duration = Duration::from_millis(500);
+
+/// How long the keeper of a program has to end all of its processes.
+const KEEPER: Duration = Duration::from_secs(10);
+
+/// A paused program is shown to an observer.
+pub trait Observer {
+    /// The program has stopped; `wire.stop` says why. It goes on when this returns.
+    fn stopped(&mut self, wire: &Wire, pid: i32);
+}
+
+/// A parked program.
+#[derive(Debug)]
+pub struct Zygote {
+    child: Child,
+    mapping: Mapping,
+    limits: Limits,
+    capture: Option<Capture>,
+    around: Option<Around>,
+    spinning: bool,
+    /// For how long the program may not move before it is looked at whether it waits in a loop.
+    suspicion: Duration,
+    /// Loops that it was found to wait in.
+    known: spin_watch::Known,
+    /// Until when a script waits for an event.
+    deadline: Option<Instant>,
+    gone: bool,
+    ended: bool,
+}
+
+/// A turn of the program's that is over.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    /// How many executions there were.
+    pub(crate) ran: usize,
+    /// The one that had to be ended, as it did not move.
+    stuck: Option<usize>,
+    /// Why the execution after those was cut short.
+    pub(crate) cut: Option<Cut>,
+    /// What the command after it had to say, if that failed.
+    after: Option<String>,
+}
+
+/// An execution that was ended before its end.
+#[derive(Debug)]
+pub(crate) struct Cut {
+    /// Why.
+    pub(crate) why: Error,
+    /// Where it waited for connections, if nobody came, each with its descriptor.
+    listens: Vec<(u64, String)>,
+}
+
+impl Cut {
+    /// What it may have waited for, in words.
+    pub(crate) fn awaited(&self) -> Option<String> {
+        let one = |(fd, address): &(u64, String)| format!("descriptor {fd} listens on {address}");
+        let all: Vec<String> = self.listens.iter().map(one).collect();
+        (!all.is_empty()).then(|| format!("{}, and nobody connects", all.join(" and ")))
+    }
+}
+
+/// How a wait for the program ended.
+enum Waited {
+    /// It is our turn.
+    Parked,
+    /// It is the script's.
+    Asked,
+    /// Neither, and the script does not want to wait any longer.
+    Late,
+    /// The zygote is gone.
+    Gone(ExitStatus),
+    /// It did not move for too long.
+    Stuck,
+    /// The user wants to stop, or time is over.
+    Over(Error),
+}
+
+impl Zygote {
+    pub(crate) fn wire(&self) -> &Wire {
+        self.mapping.wire()
+    }
+
+    /// Whether the user wants to stop.
+    pub(crate) fn interrupted(&self) -> bool {
+        self.limits.stop.load(Relaxed)
+    }
+
+    /// These accesses are scheduling points from now on.
+    pub fn set_points(&mut self, points: &Arc<Points>) {
+        if !Arc::ptr_eq(points, &self.limits.points) {
+            self.limits.points = points.clone();
+            self.all_points().write(self.wire());
+        }
+    }
+
+    fn all_points(&self) -> Points {
+        let accesses = &self.limits.world.accesses;
+        let mut points = Points::resolve(&accesses.points, self.pid());
+        points.all = accesses.all;
+        points.extend(&self.limits.points);
+        points
+    }
+
+    /// The accesses that are scheduling points, as they are written down.
+    pub(crate) fn points(&self, symbols: &mut Symbols) -> Vec<CodePlace> {
+        let points = self.all_points();
+        let Ok(mut view) = View::new(symbols, self.pid()) else { return Vec::new() };
+        points.places(self.pid(), |pc| {
+            let stack = Stack(view.frame_at(pc, true));
+            stack.place().map_or(String::new(), |f| format!("{} {}", f.place(), f.function))
+        })
+    }
+
+    /// The process id of the parked program; until that has begun, of what was started.
+    pub fn pid(&self) -> i32 {
+        match self.wire().zygote.load(Relaxed) {
+            0 => self.child.id() as i32,
+            pid => pid as i32,
+        }
+    }
+
+    /// Waits until it is the engine's turn. Stops are shown to the observer on the way.
+    fn wait(&mut self, since: u32, mut observer: Option<&mut dyn Observer>) -> Waited {
+        let mut moved = Instant::now();
+        let mut steps = (0, 0);
+        let mut asked: Option<Instant> = None;
+        let mut suspect = self.suspicion;
+        let mut effort = Effort::new();
+        // Whether it was asked where it is though it goes on, as it computes and something else will end it.
+        let mut goes_on = false;
+        let events = self.wire().script.events.load(Relaxed);
+        let mut last: Option<Instant> = None;
+        loop {
+            let wire = self.mapping.wire();
+            let rung = wire.bell.load(SeqCst);
+            if let Some(why) = self.limits.over() {
+                wire.enough.store(1, SeqCst);
+                let ending = *last.get_or_insert_with(Instant::now);
+                let parked = wire.turn.load(SeqCst) == turn::ENGINE;
+                if !parked && (since == turn::BOOTING || ending.elapsed() > LAST) {
+                    return Waited::Over(why);
+                }
+            }
+            if wire.stop.state.load(SeqCst) == stop::STOPPED {
+                let stuck = wire.stop.reason.load(Relaxed) == stop::STUCK;
+                if let Some(observer) = observer.as_deref_mut() {
+                    observer.stopped(wire, wire.child.load(SeqCst) as i32);
+                }
+                if stuck && !goes_on {
+                    return Waited::Stuck;
+                }
+                asked = None;
+                wire.stop.state.store(stop::RUNNING, SeqCst);
+                sys::futex_wake(&wire.stop.state);
+                moved = Instant::now();
+                continue;
+            }
+            if wire.turn.load(SeqCst) == turn::ENGINE {
+                return Waited::Parked;
+            }
+            if wire.script.turn.load(SeqCst) == script::turn::SCRIPT {
+                return Waited::Asked;
+            }
+            if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+                return Waited::Late;
+            }
+            sys::futex_wait(&wire.bell, rung, if since == turn::BOOTING { LOOK } else { GLANCE });
+            if wire.bell.load(SeqCst) != rung {
+                continue;
+            }
+            if let Ok(Some(status)) = self.child.try_wait() {
+                return Waited::Gone(status);
+            }
+            let number = wire.slot.load(SeqCst) as usize % MAX_SLOTS;
+            let moves = wire.slots[number].report.steps.load(Relaxed);
+            let now = (number, moves.wrapping_add(wire.heartbeat.load(Relaxed)));
+            if now != steps {
+                steps = now;
+                moved = Instant::now();
+                effort.moved(wire.child.load(SeqCst) as i32);
+                wire.spin.store(wire_spin::SAME, SeqCst);
+                (asked, goes_on) = (None, false);
+                suspect = self.suspicion;
+            } else if suspect < RARELY && wire.script.events.load(Relaxed) != events {
+                // It moves in the eyes of a script; but a loop that waits may have events in it.
+                suspect = RARELY;
+            } else if since != turn::BOOTING
+                && asked.is_none()
+                && suspect < moved.elapsed()
+                && wire.spin.load(SeqCst) != wire_spin::ALONE
+            {
+                if self.yields(if suspect >= THOROUGH { Look::Thorough } else { Look::Glance }) {
+                    self.suspicion = SUSPECT;
+                    suspect = moved.elapsed() + SUSPECT;
+                } else {
+                    self.suspicion = (2 * self.suspicion).min(RARELY);
+                    suspect = (2 * suspect).max(self.suspicion);
+                }
+            } else if let Some(since) = asked {
+                if since.elapsed() > ANSWER {
+                    return Waited::Stuck;
+                }
+            } else if !goes_on && moved.elapsed() > self.limits.hang / 2 {
+                let pid = wire.child.load(SeqCst) as i32;
+                let measured = if pid == 0 { self.pid() } else { pid };
+                let Some(why) = effort.exceeds(measured, self.limits.hang) else { continue };
+                if since == turn::BOOTING || pid == 0 {
+                    return Waited::Stuck;
+                }
+                self.spinning = why == Idle::Computes;
+                if self.spinning && wire.spin.load(SeqCst) != wire_spin::ALONE && self.yields(Look::Force) {
+                    moved = Instant::now();
+                    effort.moved(pid);
+                    continue;
+                }
+                let wire = self.mapping.wire();
+                goes_on = self.spinning && self.limits.computes;
+                wire.question.store(libc::SIGSTKFLT as u32, SeqCst);
+                sys::kill(pid, libc::SIGSTKFLT);
+                asked = Some(Instant::now());
+            }
+        }
+    }
+
+    /// Where the execution that runs waits for connections, unless someone outside has taken part in it.
+    fn listens_in_vain(&self, number: usize) -> Vec<(u64, String)> {
+        let notes = self.wire().slots[number].report.notes.load(Relaxed);
+        match self.wire().child.load(SeqCst) as i32 {
+            pid if pid != 0 && notes & 1 << (Note::Outside as u8) == 0 => descriptor::listening(pid),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Whether the execution that runs waits in a loop for memory to change, and was made to yield.
+    fn yields(&mut self, look: Look) -> bool {
+        let wire = self.mapping.wire();
+        let pid = wire.child.load(SeqCst) as i32;
+        let Some(tid) = (pid != 0).then(|| running(pid)).flatten() else { return false };
+        let tell = |what| wire.spin.store(what, SeqCst);
+        wire.question.store(SPINS as u32, SeqCst);
+        let yields = spin_watch::yields(tid, look, &mut self.known, &self.limits.loops, tell);
+        if !yields {
+            wire.question.store(0, SeqCst);
+        }
+        yields
+    }
+
+    /// Runs one execution. With [`Detail::All`] and an observer, every pause is shown to it.
+    pub fn run(&mut self, job: Job<'_>, detail: Detail, observer: Option<&mut dyn Observer>) -> Result<Run> {
+        let mut runs = self.run_all(&[job], detail, observer)?;
+        runs.pop().ok_or_else(|| Error::Internal("the parked program ran nothing".into()))
+    }
+
+    /// Runs several executions in one turn, in order: at least the first, not always all of them.
+    pub fn run_all(
+        &mut self,
+        jobs: &[Job<'_>],
+        detail: Detail,
+        observer: Option<&mut dyn Observer>,
+    ) -> Result<Vec<Run>> {
+        let turn = self.take_turn(jobs, detail, observer)?;
+        if let Some(cut) = turn.cut {
+            return Err(cut.why);
+        }
+        (0..turn.ran).map(|number| self.read(&turn, number)).collect()
+    }
+
+    /// The same, but what came of them is left to be [`read`](Zygote::read).
+    pub(crate) fn take_turn(
+        &mut self,
+        jobs: &[Job<'_>],
+        detail: Detail,
+        observer: Option<&mut dyn Observer>,
+    ) -> Result<Turn> {
+        if let Some(why) = self.limits.over() {
+            return Err(why);
+        }
+        // What is done around an execution is done by us, so it is our turn after each.
+        let jobs = if self.around.is_some() { &jobs[..jobs.len().min(1)] } else { jobs };
+        if let Some(around) = &mut self.around {
+            around.before()?;
+        }
+        let wanted = self.begin(jobs, detail, 0)?;
+        let waited = self.wait(turn::ZYGOTE, observer);
+        let stuck = match waited {
+            Waited::Parked | Waited::Asked | Waited::Late => None,
+            Waited::Stuck => Some(self.wire().slot.load(SeqCst) as usize),
+            Waited::Over(why) => {
+                let number = self.wire().slot.load(SeqCst);
+                let cut = Some(Cut { why, listens: self.listens_in_vain(number as usize % MAX_SLOTS) });
+                self.kill_execution();
+                let ran = self.wire().slots_run.load(Relaxed).min(number) as usize;
+                return Ok(Turn { ran: ran.min(wanted), stuck: None, cut, after: None });
+            }
+            Waited::Gone(status) => {
+                self.gone = true;
+                let how = describe_status(status);
+                return Err(Error::Uncontrolled(format!(
+                    "the parked program is gone ({how}); does the program signal its parent or its process group?"
+                )));
+            }
+        };
+        if stuck.is_some() {
+            self.kill_execution();
+        }
+        let ran = (self.wire().slots_run.load(Relaxed) as usize).min(wanted);
+        let after = self.around.as_mut().map_or(Ok(None), Around::after)?;
+        Ok(Turn { ran, stuck, cut: None, after })
+    }
+
+    /// What came of an execution of the last turn.
+    pub(crate) fn read(&self, turn: &Turn, number: usize) -> Result<Run> {
+        let mut run = slots::read_run(self.wire(), number, turn.stuck == Some(number))?;
+        if number + 1 == turn.ran {
+            run.tail.after.clone_from(&turn.after);
+        }
+        Ok(run)
+    }
+
+    /// The same, if it ended with this exit status and there is nothing else to tell of it.
+    pub(crate) fn read_quiet(&self, turn: &Turn, number: usize, expected: i32) -> Option<Quiet> {
+        let looked_at = turn.stuck == Some(number) || turn.after.is_some();
+        Quiet::read(self.wire(), number, expected).filter(|_| !looked_at)
+    }
+
+    /// The events of the last execution, if it was the only one of its turn and they were logged.
+    pub fn events(&self) -> Vec<Event> {
+        slots::read_events(self.wire())
+    }
+
+    /// Passes the turn to the zygote, with plans that have these flags besides the usual ones; how many.
+    pub(crate) fn begin(&mut self, jobs: &[Job<'_>], detail: Detail, flags: u32) -> Result<usize> {
+        let input = self.limits.input.as_deref();
+        recorded_input::give(self.wire(), input);
+        let input = match detail {
+            _ if input.is_some() => flag::REPLAY_INPUT,
+            Detail::All => flag::RECORD_INPUT,
+            _ => 0,
+        };
+        let flags = flags | input | self.limits.carrier.flags();
+        let (together, parting) = parting(jobs);
+        let wanted = slots::write_plans(self.wire(), &jobs[..together], detail, flags, &self.limits)?;
+        let wire = self.wire();
+        wire.parting.store(parting, Relaxed);
+        wire.slots_wanted.store(wanted as u32, Relaxed);
+        wire.slots_run.store(0, Relaxed);
+        wire.slot.store(0, Relaxed);
+        wire.enough.store(0, Relaxed);
+        wire.turn.store(turn::ZYGOTE, SeqCst);
+        sys::futex_wake(&wire.turn);
+        Ok(wanted)
+    }
+
+    /// Whether the execution that was last found not to move was running, rather than blocked in the kernel.
+    pub fn was_spinning(&self) -> bool {
+        self.spinning
+    }
+
+    /// Whether the parked program has ended, though nobody here has ended it.
+    pub fn is_gone(&self) -> bool {
+        self.gone
+    }
+
+    /// Ends the execution that runs, and waits for the zygote to notice.
+    fn kill_execution(&mut self) {
+        let until = Instant::now() + Duration::from_secs(5);
+        self.wire().enough.store(1, SeqCst);
+        while self.wire().turn.load(SeqCst) != turn::ENGINE && Instant::now() < until {
+            let pid = self.wire().child.load(SeqCst) as i32;
+            if pid != 0 {
+                sys::kill(pid, libc::SIGKILL);
+            }
+            sys::futex_wait(&self.wire().bell, self.wire().bell.load(SeqCst), Duration::from_millis(5));
+        }
+        self.wire().stop.state.store(stop::RUNNING, SeqCst);
+    }
+
+    /// Ends the program and gives what it has written, if that was kept.
+    pub fn end_output(&mut self) -> String {
+        self.quit();
+        self.capture.as_ref().map(Capture::text).unwrap_or_default()
+    }
+
+    /// Ends the parked program and whatever it left behind in its session, which may outlive it.
+    fn quit(&mut self) {
+        if self.ended {
+            return;
+        }
+        self.ended = true;
+        let started = self.child.id() as i32;
+        if self.pid() != started && self.keeper_ends(started) {
+            return;
+        }
+        sys::kill(-started, libc::SIGKILL);
+        sys::kill(-self.pid(), libc::SIGKILL);
+        let running = self.wire().child.load(SeqCst) as i32;
+        if running != 0 {
+            // An execution that left the process group to be killed with its own descendants.
+            sys::kill(-running, libc::SIGKILL);
+        }
+        let _ = self.child.wait();
+    }
+}
+
+impl Zygote {
+    /// Asks the program's keeper, which was started in its place, to end all processes; whether it has done so.
+    fn keeper_ends(&mut self, keeper: i32) -> bool {
+        let until = Instant::now() + KEEPER;
+        sys::kill(keeper, libc::SIGTERM);
+        while Instant::now() < until {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return true;
+            }
+            std::thread::sleep(Duration::from_micros(100));
+        }
+        false
+    }
+}
+
+impl Drop for Zygote {
+    fn drop(&mut self) {
+        self.quit();
+    }
+}
+
+/// The thread of a process that is running on a processor rather than waiting in the kernel, if there is one.
+fn running(pid: i32) -> Option<i32> {
+    let mut tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let runs = tasks.find(|task| {
+        let stat = std::fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+        // The state follows the name, which may itself hold spaces and parentheses.
+        stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('R'))
+    });
+    runs?.file_name().to_str()?.parse().ok()
+}

@@ -1,0 +1,91 @@
+//! What a program does that has not moved for long: whether it computes, for how long by its own processor time, or blocks.
+//!
+//! The clock on the wall says nothing on a busy machine: there a program that is about to go on may not come to run for
+//! seconds.
+
+use super::running;
+use crate::process::sys;
+use std::time::{Duration, Instant};
+
+/// The processor time that a process has taken since the program last moved.
+#[derive(Debug)]
+pub(super) struct Effort {
+    pid: i32,
+    /// When the program last moved, and now.
+    before: Duration,
+    now: Duration,
+    /// When it was last seen to take processor time.
+    busy: Instant,
+}
+
+/// Why a program does not move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Idle {
+    /// It computes.
+    Computes,
+    /// It waits in the kernel.
+    Blocks,
+}
+
+impl Effort {
+    pub(super) fn new() -> Effort {
+        Effort { pid: 0, before: Duration::ZERO, now: Duration::ZERO, busy: Instant::now() }
+    }
+
+    /// The program has moved.
+    pub(super) fn moved(&mut self, pid: i32) {
+        let now = sys::processor_time(pid).unwrap_or_default();
+        *self = Effort { pid, before: now, now, busy: Instant::now() };
+    }
+
+    /// The program has not moved, and it was so for longer than `limit`: why.
+    pub(super) fn exceeds(&mut self, pid: i32, limit: Duration) -> Option<Idle> {
+        if pid != self.pid {
+            self.moved(pid);
+        }
+        let now = sys::processor_time(pid).unwrap_or(self.now);
+        if now > self.now {
+            self.now = now;
+            self.busy = Instant::now();
+        }
+        if self.now.saturating_sub(self.before) > limit {
+            return Some(Idle::Computes);
+        }
+        // One that is ready to run, and only does not come to it, is not blocked.
+        (self.busy.elapsed() > limit && running(pid).is_none()).then_some(Idle::Blocks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    /// What is said of a process in the end, and how much processor time it has taken by then.
+    fn watch(program: &str, args: &[&str], limit: Duration) -> (Idle, Duration) {
+        let mut child = Command::new(program).args(args).stdout(Stdio::null()).spawn().expect("it starts");
+        let pid = child.id() as i32;
+        let mut effort = Effort::new();
+        let found = loop {
+            if let Some(found) = effort.exceeds(pid, limit) {
+                break found;
+            }
+            std::thread::sleep(Duration::from_millis(4));
+        };
+        let time = sys::processor_time(pid).expect("it still runs");
+        child.kill().expect("it is ours");
+        child.wait().expect("it is ours");
+        (found, time)
+    }
+
+    #[test]
+    fn processor_time_counts() {
+        let limit = Duration::from_millis(200);
+        let (found, time) = watch("sh", &["-c", "while :; do :; done"], limit);
+        assert_eq!(found, Idle::Computes);
+        assert!(time > limit, "{time:?}");
+        let (found, time) = watch("sleep", &["100"], limit);
+        assert_eq!(found, Idle::Blocks);
+        assert!(time < limit, "{time:?}");
+    }
+}

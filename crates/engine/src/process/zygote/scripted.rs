@@ -1,0 +1,124 @@
+//! Executions that a script is at work on: the program and the script take turns, by a word of their own in the wire.
+
+use super::{Waited, Zygote, describe_status};
+use crate::error::{Error, Result};
+use crate::process::slots;
+use crate::process::slots::{Detail, Job, Run};
+use crate::process::sys;
+use heisen_trace::{Op, Plan, Policy, Schedule};
+use heisen_wire::script::{Script, turn as script_turn};
+use heisen_wire::{MAX_SLOTS, MAX_THREADS, flag, turn};
+use std::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst};
+use std::time::{Duration, Instant};
+
+/// For so long it is looked without asking the kernel: most answers come at once.
+const LOOK: Duration = Duration::from_micros(30);
+
+/// What a program that was let go on has come to.
+#[derive(Debug)]
+pub enum Came {
+    /// It has an answer for the script, and waits for its next command.
+    Answer,
+    /// The execution has ended.
+    End(Box<Run>),
+    /// It has come to neither in time.
+    Late,
+}
+
+impl Zygote {
+    /// What the script wants and is told.
+    pub fn script(&self) -> &Script {
+        &self.wire().script
+    }
+
+    /// Whether the program has instrumented code.
+    pub fn is_instrumented(&self) -> bool {
+        self.wire().instrumented.load(Relaxed) != 0
+    }
+
+    /// The threads, as they were when the program last stopped: number, and one of `heisen_wire::state`.
+    pub fn threads(&self) -> impl Iterator<Item = (usize, u32)> + '_ {
+        let number = self.wire().slot.load(SeqCst) as usize % MAX_SLOTS;
+        let count = self.wire().slots[number].report.threads.load(Relaxed) as usize;
+        let threads = self.wire().threads[..count.min(MAX_THREADS)].iter();
+        threads.map(|thread| thread.state.load(Relaxed)).enumerate()
+    }
+
+    /// What one of them was about to do, on what, and where.
+    pub fn thread(&self, number: usize) -> (Option<Op>, u64, u64) {
+        let thread = &self.wire().threads[number];
+        let op = Op::from_code(thread.op.load(Relaxed) as u8);
+        (op, thread.object.load(Relaxed), thread.pc.load(Relaxed))
+    }
+
+    /// A hash of all that was done so far, the same for equivalent executions.
+    pub fn graph(&self) -> u64 {
+        self.wire().slots[self.wire().slot.load(SeqCst) as usize % MAX_SLOTS].report.graph.load(Relaxed)
+    }
+
+    /// The process of the execution that runs.
+    pub fn execution(&self) -> i32 {
+        self.wire().child.load(SeqCst) as i32
+    }
+
+    /// Begins an execution, up to where it asks for the first command. It follows a schedule, if one is given, as long as no thread is
+    /// held. If `states` are asked for, [`Zygote::graph`] tells one from another.
+    pub fn begin_script(&mut self, follows: Option<&Schedule>, states: bool) -> Result<Came> {
+        let script = self.script();
+        script.turn.store(script_turn::PROGRAM, SeqCst);
+        for set in [&script.release, &script.select, &script.known, &script.held] {
+            set.iter().for_each(|word| word.store(0, Relaxed));
+        }
+        script.events.store(0, Relaxed);
+        script.promised.store(0, Relaxed);
+        let plan = Plan::new(Policy::Default);
+        let flags = flag::SCRIPT | if states { flag::STATES } else { 0 };
+        let job = follows.map_or(Job::Plan(&plan), Job::Schedule);
+        self.begin(&[job], Detail::End, flags)?;
+        self.come()
+    }
+
+    /// Lets the program go on, with the command that is in the wire.
+    /// For at most so long, if that is told.
+    pub fn go_on(&mut self, limit: Option<Duration>) -> Result<Came> {
+        let script = self.script();
+        script.turn.store(script_turn::PROGRAM, SeqCst);
+        sys::futex_wake(&script.turn);
+        let since = Instant::now();
+        let deadline = limit.map(|limit| since + limit);
+        while script.turn.load(SeqCst) == script_turn::PROGRAM && since.elapsed() < LOOK {
+            std::hint::spin_loop();
+        }
+        self.deadline = deadline;
+        let came = self.come();
+        self.deadline = None;
+        came
+    }
+
+    /// Ends the execution, wherever it is.
+    pub fn abandon(&mut self) {
+        self.kill_execution();
+        self.script().turn.store(script_turn::PROGRAM, SeqCst);
+    }
+
+    fn come(&mut self) -> Result<Came> {
+        match self.wait(turn::ZYGOTE, None) {
+            Waited::Asked => Ok(Came::Answer),
+            Waited::Late => Ok(Came::Late),
+            Waited::Parked => Ok(Came::End(Box::new(slots::read_run(self.wire(), 0, false)?))),
+            Waited::Stuck => {
+                self.kill_execution();
+                Ok(Came::End(Box::new(slots::read_run(self.wire(), 0, true)?)))
+            }
+            Waited::Over(why) => {
+                self.kill_execution();
+                Err(why)
+            }
+            Waited::Gone(status) => {
+                self.gone = true;
+                let how = describe_status(status);
+                Err(Error::Uncontrolled(format!("the parked program is gone ({how})")))
+            }
+        }
+    }
+}

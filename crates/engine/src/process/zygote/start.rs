@@ -1,0 +1,240 @@
+//! Starts a program with the runtime preloaded, waits until it is parked, and says why if it never is.
+
+use super::status::describe_status;
+use super::{Limits, Output, SUSPECT, Waited, Zygote};
+use crate::error::{Error, Result};
+use crate::process::capture::Capture;
+use crate::process::hooks::Around;
+use crate::process::seccomp;
+use crate::process::stdin;
+use crate::process::sys;
+use crate::process::sys::Mapping;
+use crate::program::Program;
+use heisen_trace::World;
+use heisen_wire::{ENV_DIR, ENV_FD, Wire, access, boot, heap, park, runner, turn, world};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst};
+
+impl Zygote {
+    /// Starts the program and waits until it is parked.
+    pub fn start(runtime: &Path, program: &Program, limits: &Limits, output: Output) -> Result<Zygote> {
+        let mut zygote = Zygote::spawn(runtime, program, limits, output)?;
+        let waited = zygote.wait(turn::BOOTING, None);
+        match waited {
+            Waited::Parked => {
+                zygote.patch(runtime)?;
+                if let Some(scope) = &limits.scope {
+                    scope.write(zygote.wire(), zygote.pid())?;
+                }
+                zygote.all_points().write(zygote.wire());
+                Ok(zygote)
+            }
+            Waited::Over(why) => Err(why),
+            Waited::Gone(_) if output == Output::Dropped => {
+                // Once more, to hear what it has to say.
+                drop(zygote);
+                Zygote::start(runtime, program, limits, Output::Kept)?;
+                Err(Error::Uncontrolled(
+                    "the program failed before it was parked once, and the second time did not; run the check again"
+                        .into(),
+                ))
+            }
+            waited => {
+                let why = match waited {
+                    Waited::Gone(status) => describe_early_end(&zygote, status),
+                    _ => {
+                        let (point, what) = match program.at_ready {
+                            true => ("heisen_ready", "its set-up only takes"),
+                            false => ("main", "its constructors only take"),
+                        };
+                        let seconds = limits.hang.as_secs_f32();
+                        format!("does not reach {point} within {seconds} s; if {what} long, raise --hang")
+                    }
+                };
+                let words = zygote.end_output();
+                let words = words.trim_end();
+                let said = if words.is_empty() { String::new() } else { format!("; it said:\n{words}") };
+                Err(Error::Uncontrolled(format!("{} {why}{said}", program.path.display())))
+            }
+        }
+    }
+
+    /// Patches the parked program, as its world asks for.
+    fn patch(&mut self, runtime: &Path) -> Result<()> {
+        let Limits { world, patches, .. } = self.limits.clone();
+        if world.patch.is_empty() && !patches.has_marks() {
+            return Ok(());
+        }
+        let prepared = patches.prepare(&world.patch, runtime, self.wire(), self.pid())?;
+        if prepared.is_empty() {
+            return Ok(());
+        }
+        self.wire().turn.store(turn::PATCH, SeqCst);
+        sys::futex_wake(&self.wire().turn);
+        match self.wait(turn::BOOTING, None) {
+            Waited::Parked => prepared.write(self.wire(), self.pid()),
+            Waited::Over(why) => Err(why),
+            Waited::Gone(status) => {
+                let how = describe_status(status);
+                Err(Error::Uncontrolled(format!("the parked program is gone ({how}) before it was patched")))
+            }
+            Waited::Stuck | Waited::Asked | Waited::Late => {
+                Err(Error::Internal("the parked program does not answer".into()))
+            }
+        }
+    }
+
+    fn spawn(runtime: &Path, program: &Program, limits: &Limits, output: Output) -> Result<Zygote> {
+        let mapping = Mapping::new().map_err(|e| {
+            Error::Internal(format!("no shared memory: {e}; raise the limits that ulimit -a shows"))
+        })?;
+        mapping.wire().park.store(if program.at_ready { park::READY } else { park::MAIN }, Relaxed);
+        let around = Around::new(limits);
+        let directory = around.as_ref().and_then(Around::directory);
+        write_world(mapping.wire(), &limits.world);
+        write_heap(mapping.wire(), &limits.world, program);
+        // Leaks are what nothing leads to, and what is saved of the program's memory would.
+        let plain = output == Output::Dropped && around.is_none() && !limits.world.leaks;
+        if plain && limits.in_process {
+            mapping.wire().reset.store(runner::ASKED, Relaxed);
+        }
+        let mut command = Command::new(&program.path);
+        command.envs(program.environment.iter().map(|(name, value)| (name, value)));
+        if let Some(directory) = &program.directory {
+            command.current_dir(directory);
+        }
+        match directory {
+            Some(directory) => command.env(ENV_DIR, directory),
+            None => command.env_remove(ENV_DIR),
+        };
+        command.args(&program.args).stdin(stdin::open(&limits.world)?);
+        let mut capture = None;
+        match output {
+            Output::Dropped => {
+                command.stdout(Stdio::null()).stderr(Stdio::null());
+            }
+            Output::Kept => capture = Some(Capture::of(&mut command)?),
+            Output::Shown => {}
+        }
+        sys::set_apart(&mut command, limits.memory);
+        if !limits.listens && limits.part.is_none() {
+            sys::set_filter(&mut command, seccomp::instructions());
+        }
+        let fd = mapping.pass_to(&mut command);
+        if limits.listens {
+            mapping.wire().world.flags.fetch_or(world::FREE | world::LISTENS, Relaxed);
+        }
+        if let Some(part) = &limits.part {
+            let world = &mapping.wire().world;
+            world.flags.fetch_or(world::FREE, Relaxed);
+            world.system.store(part.shared.pass_to(&mut command) as u32 + 1, Relaxed);
+            world.program.store(part.program | u32::from(part.memory) << 16, Relaxed);
+        }
+        command.env("LD_PRELOAD", preload(runtime)).env(ENV_FD, "");
+        let width = 2 * FRAME - environment_size(&command) % FRAME;
+        command.env(ENV_FD, format!("{fd:0width$}"));
+        let child = command
+            .spawn()
+            .map_err(|e| Error::Input(format!("{} cannot be started: {e}", program.path.display())))?;
+        Ok(Zygote {
+            child,
+            mapping,
+            limits: limits.clone(),
+            capture,
+            around,
+            spinning: false,
+            suspicion: SUSPECT,
+            known: Default::default(),
+            deadline: None,
+            gone: false,
+            ended: false,
+        })
+    }
+}
+
+/// The environment lies above the first stack: filled up to a multiple of this, the addresses of that
+/// stack are the same from whatever shell the program is started. The runtime takes the filling away.
+const FRAME: usize = 16 << 10;
+
+/// What the kernel will put of the environment on the first stack, in bytes: the strings, and a pointer each.
+fn environment_size(command: &Command) -> usize {
+    let mut environment: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => environment.insert(name.to_owned(), value.to_owned()),
+            None => environment.remove(name),
+        };
+    }
+    environment.iter().map(|(name, value)| name.len() + value.len() + 2 + size_of::<usize>()).sum()
+}
+
+fn write_world(wire: &Wire, from: &World) {
+    let mut flags = 0;
+    if from.real_time {
+        flags |= world::REAL_TIME;
+    }
+    if from.dir.is_some() {
+        flags |= world::DIR;
+    }
+    if from.stdin.is_some() {
+        flags |= world::STDIN;
+    }
+    wire.world.seed.store(from.seed, Relaxed);
+    wire.world.cpus.store(from.cpus.unwrap_or(0), Relaxed);
+    wire.world.flags.store(flags, Relaxed);
+    // Which accesses are scheduling points is told when the program is parked.
+    wire.access_flags.store(if from.accesses.check { access::CHECK } else { 0 }, Relaxed);
+}
+
+/// Leaks can only be told by the heap, so whoever asks for them asks for it.
+fn write_heap(wire: &Wire, from: &World, program: &Program) {
+    let on = from.heap.unwrap_or(program.instrumented || from.leaks);
+    let leaks = if from.leaks { heap::LEAKS } else { 0 };
+    wire.heap.flags.store(if on { heap::ON | leaks } else { 0 }, Relaxed);
+}
+
+fn preload(runtime: &Path) -> PathBuf {
+    match std::env::var_os("LD_PRELOAD").filter(|v| !v.is_empty()) {
+        None => runtime.to_owned(),
+        Some(theirs) => {
+            let mut both = runtime.as_os_str().to_owned();
+            both.push(":");
+            both.push(theirs);
+            both.into()
+        }
+    }
+}
+
+fn describe_early_end(zygote: &Zygote, status: ExitStatus) -> String {
+    let loaded = zygote.wire().zygote.load(Relaxed) != 0;
+    match zygote.wire().boot.load(Relaxed) {
+        boot::MAIN => {
+            return format!(
+                "ended ({}) without calling heisen_ready; call it after the set-up, or leave out --at-ready",
+                describe_status(status)
+            );
+        }
+        boot::THREADS => {
+            return "called heisen_ready while it had more than one thread; call it before the others are created, or \
+                    after they were joined"
+                .to_owned();
+        }
+        _ => {}
+    }
+    match (status.code(), status.signal()) {
+        (Some(127), _) if !loaded => "could not be loaded (exit status 127)".to_owned(),
+        (Some(code), _) if !loaded => {
+            format!(
+                "ended with exit status {code} without loading Heisen's runtime: does it clear LD_PRELOAD?"
+            )
+        }
+        _ => format!(
+            "ended before main ({}), in a constructor or the loader; see what it does without Heisen",
+            describe_status(status)
+        ),
+    }
+}

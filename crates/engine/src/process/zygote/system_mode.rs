@@ -1,0 +1,37 @@
+//! A program that goes on by itself when it is let, rather than being forked: see `system`.
+
+use super::Zygote;
+use crate::process::capture::Capture;
+use crate::process::sys;
+use heisen_wire::turn;
+use std::process::ExitStatus;
+use std::sync::atomic::Ordering::SeqCst;
+
+impl Zygote {
+    /// Lets a parked program go on, with threads that run free.
+    pub(crate) fn let_go(&self) {
+        self.wire().turn.store(turn::ZYGOTE, SeqCst);
+        sys::futex_wake(&self.wire().turn);
+    }
+
+    /// The descriptor of the wire.
+    pub(crate) fn descriptor(&self) -> i32 {
+        self.mapping.descriptor()
+    }
+
+    /// How the program has ended, if it has.
+    pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().ok().flatten()
+    }
+
+    /// Asks the program to end.
+    pub(crate) fn ask_to_end(&self) {
+        sys::kill(self.pid(), libc::SIGTERM);
+    }
+
+    /// What the program has written so far, if that is kept. Once it has ended that is all.
+    pub(crate) fn output(&self, ended: bool) -> String {
+        let text = if ended { Capture::text } else { Capture::text_so_far };
+        self.capture.as_ref().map(text).unwrap_or_default()
+    }
+}

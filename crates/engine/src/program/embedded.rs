@@ -1,0 +1,179 @@
+//! The runtime, embedded in this executable, as a file that the dynamic loader can preload; the stub, as a file that is
+//! linked to instrumented programs; and `heisen.h`, as a file that a compiler can include.
+//!
+//! Each is kept in a private cache directory under a name made of its hash, so that versions do not meet, and is checked
+//! byte for byte before it is used.
+
+use crate::error::{Error, Result};
+use crate::process::sys;
+use crate::program;
+use std::fs::{self, DirBuilder};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+static RUNTIME: &[u8] = include_bytes!(env!("HEISEN_RUNTIME"));
+
+static STUB: &[u8] = include_bytes!(env!("HEISEN_STUB"));
+
+/// The header for programs that know of Heisen.
+pub static HEADER: &str = include_str!("../../../../include/heisen.h");
+
+/// The runtime's file; written if it is not there yet.
+pub fn runtime() -> Result<PathBuf> {
+    let name = format!("runtime-{}.so", &program::hash(RUNTIME)[..16]);
+    unpack("the runtime", |cache| {
+        private(cache)?;
+        place(cache, &name, RUNTIME)
+    })
+}
+
+/// A directory for the linker: the stub's object file, and libraries in the place of the sanitizer's, without anything in
+/// them; written if it is not there yet.
+pub fn stub() -> Result<PathBuf> {
+    const EMPTY: &[u8] = b"!<arch>\n";
+    let name = format!("stub-{}", &program::hash(STUB)[..16]);
+    directory("the stub", &name, &[("stub.o", STUB), ("libtsan.a", EMPTY), ("libtsan.so", EMPTY)])
+}
+
+/// A directory that holds `heisen.h` and nothing else; written if it is not there yet.
+pub fn include() -> Result<PathBuf> {
+    let name = format!("include-{}", &program::hash(HEADER.as_bytes())[..16]);
+    directory("heisen.h", &name, &[("heisen.h", HEADER.as_bytes())])
+}
+
+/// This executable under another name: a link to it. The directory's name tells versions apart, so that cargo builds anew
+/// with another one.
+pub fn linker(name: &str) -> Result<PathBuf> {
+    let strange = |e: std::io::Error| Error::Internal(format!("this executable cannot be found: {e}"));
+    let this = std::env::current_exe().map_err(strange)?;
+    let meta = fs::metadata(&this).map_err(strange)?;
+    let version = format!("{} {} {}.{}", this.display(), meta.len(), meta.mtime(), meta.mtime_nsec());
+    let directory = format!("link-{}", &program::hash(version.as_bytes())[..16]);
+    unpack("a link", |cache| {
+        private(cache)?;
+        let directory = cache.join(&directory);
+        private(&directory)?;
+        let path = directory.join(name);
+        if fs::read_link(&path).is_ok_and(|there| there == this) {
+            return Ok(path);
+        }
+        let temporary = directory.join(format!("{name}-{}.tmp", std::process::id()));
+        symlink(&this, &temporary).and_then(|()| fs::rename(&temporary, &path))?;
+        Ok(path)
+    })
+}
+
+/// A directory for what is known of programs that run.
+pub fn running() -> Result<PathBuf> {
+    directory("the list of programs that run", "running", &[])
+}
+
+/// A directory in the cache, with these files.
+fn directory(what: &str, name: &str, files: &[(&str, &[u8])]) -> Result<PathBuf> {
+    unpack(what, |cache| {
+        private(cache)?;
+        let directory = cache.join(name);
+        private(&directory)?;
+        for (file, bytes) in files {
+            place(&directory, file, bytes)?;
+        }
+        Ok(directory)
+    })
+}
+
+/// Does `write` in the first cache directory where that is possible.
+fn unpack(what: &str, write: impl Fn(&Path) -> std::io::Result<PathBuf>) -> Result<PathBuf> {
+    let mut last = String::new();
+    for directory in candidates() {
+        match write(&directory) {
+            Ok(path) => return Ok(path),
+            Err(error) => last = format!("{}: {error}", directory.display()),
+        }
+    }
+    Err(Error::Internal(format!(
+        "{what} cannot be unpacked ({last}); set XDG_CACHE_HOME to a writable directory"
+    )))
+}
+
+fn candidates() -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    if let Some(cache) = std::env::var_os("XDG_CACHE_HOME").filter(|v| !v.is_empty()) {
+        all.push(Path::new(&cache).join("heisen"));
+    } else if let Some(home) = std::env::var_os("HOME").filter(|v| !v.is_empty()) {
+        all.push(Path::new(&home).join(".cache/heisen"));
+    }
+    all.push(std::env::temp_dir().join(format!("heisen-{}", sys::user())));
+    all
+}
+
+/// Makes a directory that nobody else can write to.
+fn private(directory: &Path) -> std::io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    let meta = fs::symlink_metadata(directory)?;
+    if !meta.is_dir() || meta.uid() != sys::user() || meta.mode() & 0o022 != 0 {
+        return Err(std::io::Error::other("not a private directory"));
+    }
+    Ok(())
+}
+
+/// A file with these bytes. One that is there stays, also if somebody else wrote it just now: programs that are running have
+/// it mapped, and whoever compares two of them must find the same file in both.
+fn place(directory: &Path, name: &str, bytes: &[u8]) -> std::io::Result<PathBuf> {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let path = directory.join(name);
+    let is_there = || fs::read(&path).is_ok_and(|there| there == bytes);
+    if is_there() {
+        return Ok(path);
+    }
+    // Under another name first, so that nobody ever sees half a file.
+    let mine = format!("{name}-{}-{}.tmp", std::process::id(), COUNT.fetch_add(1, Relaxed));
+    let temporary = directory.join(mine);
+    let written = fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o700)
+        .open(&temporary)
+        .and_then(|mut file| file.write_all(bytes));
+    // A link is refused where there is a file; a damaged one is replaced, and so it is where links are not known.
+    let placed = written.and_then(|()| match fs::hard_link(&temporary, &path) {
+        Err(_) if !is_there() => fs::rename(&temporary, &path),
+        _ => fs::remove_file(&temporary),
+    });
+    if placed.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    placed.map(|()| path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Barrier;
+
+    #[test]
+    fn whoever_comes_first_writes_the_file() {
+        let directory = std::env::temp_dir().join(format!("heisen-unpack-{}", std::process::id()));
+        private(&directory).unwrap();
+        let bytes = vec![7; 1 << 20];
+        for round in 0..20 {
+            let name = format!("file-{round}");
+            let barrier = Barrier::new(4);
+            let place_it = || {
+                barrier.wait();
+                fs::metadata(place(&directory, &name, &bytes).unwrap()).unwrap().ino()
+            };
+            let inodes: Vec<u64> = std::thread::scope(|scope| {
+                let all: Vec<_> = (0..4).map(|_| scope.spawn(place_it)).collect();
+                all.into_iter().map(|one| one.join().unwrap()).collect()
+            });
+            assert!(inodes.iter().all(|&inode| inode == inodes[0]), "{inodes:?}");
+        }
+        fs::write(directory.join("file-0"), "damaged").unwrap();
+        assert_eq!(fs::read(place(&directory, "file-0", &bytes).unwrap()).unwrap(), bytes);
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), 20, "something was left behind");
+        fs::remove_dir_all(&directory).unwrap();
+    }
+}

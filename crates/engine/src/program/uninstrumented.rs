@@ -1,0 +1,250 @@
+//! Which code of a program is instrumented, and which is not though other code is.
+//!
+//! Each module with a stub has a note that says where the callbacks are. Code calls them directly, so a call is an opcode and
+//! a distance: four bytes that by mere chance lead there once in a million opcodes. A source file is known by its unit of
+//! debug information: if nothing in its code is such a call, and the code does access memory, it was compiled without.
+
+use crate::check::sentences::BLIND;
+use crate::program::Program;
+use crate::program::libraries::{Elf, is_basic, libraries};
+use gimli::{DwarfSections, EndianSlice};
+use iced_x86::{Decoder, DecoderOptions, FlowControl, InstructionInfoFactory, OpAccess, Register};
+use object::read::elf::ProgramHeader;
+use object::{LittleEndian, Object, ObjectSection, SectionKind, elf};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::fs;
+use std::ops::Range;
+use std::path::Path;
+
+/// Files of one module that are named; of more, the number is told.
+const SHOWN: usize = 3;
+
+/// The standard library and what it is made of.
+const STD: &str = "Rust's own libraries";
+
+/// What the verdict says of code that is not instrumented, if other code of the program is.
+pub fn blind(program: &Program) -> Option<String> {
+    let name = program.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut modules = vec![(name, program.path.clone())];
+    modules.extend(libraries(&program.path).into_iter().filter(|(name, _)| !is_basic(name)));
+    let (mut instrumented, mut parts, mut unknown) = (false, Vec::new(), Vec::new());
+    for (name, path) in modules {
+        let Ok(bytes) = fs::read(&path) else { continue };
+        match look(&bytes) {
+            Seen::Whole => parts.push(name),
+            Seen::Files(files) => {
+                instrumented = true;
+                if !files.is_empty() {
+                    parts.push(format!("{} of {name}", enumerate(&files)));
+                }
+            }
+            Seen::Unknown => {
+                instrumented = true;
+                unknown.push(name);
+            }
+        }
+    }
+    if !unknown.is_empty() {
+        parts.push(format!("unknown files of {}, without debug information (-g)", unknown.join(" and ")));
+    }
+    (instrumented && !parts.is_empty()).then(|| BLIND.with(&[("code", &parts.join("; "))]))
+}
+
+fn enumerate(files: &BTreeSet<String>) -> String {
+    let names: Vec<&str> = files.iter().map(String::as_str).collect();
+    match &names[..] {
+        [one] => (*one).to_owned(),
+        all if all.len() <= SHOWN => {
+            format!("{} and {}", all[..all.len() - 1].join(", "), all[all.len() - 1])
+        }
+        all => {
+            let more = all.len() - (SHOWN - 1);
+            format!("{} and {more} more files", all[..SHOWN - 1].join(", "))
+        }
+    }
+}
+
+/// What is blind of a module.
+enum Seen {
+    /// All of it.
+    Whole,
+    /// These source files.
+    Files(BTreeSet<String>),
+    /// Some may be; nothing tells which.
+    Unknown,
+}
+
+fn look(bytes: &[u8]) -> Seen {
+    let Ok(elf) = Elf::parse(bytes) else { return Seen::Whole };
+    let code = Code::of(&elf, bytes);
+    let stubs = stubs(bytes);
+    let calls = code.calls(&stubs);
+    if calls.is_empty() {
+        return Seen::Whole;
+    }
+    let sections = DwarfSections::load(|id| {
+        let data = elf.section_by_name(id.name()).and_then(|section| section.uncompressed_data().ok());
+        Ok::<_, gimli::Error>(data.unwrap_or(Cow::Borrowed(&[])))
+    });
+    let Ok(sections) = sections else { return Seen::Unknown };
+    let dwarf = sections.borrow(|section| EndianSlice::new(section, gimli::LittleEndian));
+    let mut files = BTreeSet::new();
+    let (mut known, mut with_std) = (false, false);
+    let mut headers = dwarf.units();
+    while let Ok(Some(header)) = headers.next() {
+        let Ok(unit) = dwarf.unit(header) else { continue };
+        let mut ranges = Vec::new();
+        let mut all = match dwarf.unit_ranges(&unit) {
+            Ok(all) => all,
+            Err(_) => continue,
+        };
+        while let Ok(Some(range)) = all.next() {
+            // What the linker left out is at address 0 or so.
+            ranges.extend(code.within(range.begin..range.end));
+        }
+        if ranges.is_empty() {
+            continue;
+        }
+        known = true;
+        let called = |range: &Range<u64>| {
+            let first = calls.partition_point(|&at| at < range.start);
+            calls.get(first).is_some_and(|&at| at < range.end)
+        };
+        let text = |part: Option<EndianSlice<'_, _>>| {
+            part.map_or_else(String::new, |part| part.to_string_lossy().into_owned())
+        };
+        let file = || named(text(unit.name), &text(unit.comp_dir));
+        if ranges.iter().any(called) {
+            with_std |= file() == STD;
+        } else if ranges.iter().any(|range| code.accesses(range)) {
+            files.insert(file());
+        }
+    }
+    if with_std {
+        // As a whole, but for compiler_builtins, which shares nothing between threads.
+        files.remove(STD);
+    }
+    if known { Seen::Files(files) } else { Seen::Unknown }
+}
+
+/// A source file as a person names it.
+fn named(name: String, directory: &str) -> String {
+    // Those and what they are made of, as they come with the compiler.
+    if ["/rustc/", "/rust/deps/"].iter().any(|root| directory.starts_with(root) || name.starts_with(root)) {
+        return STD.to_owned();
+    }
+    // A crate is one source file to Rust, in several units.
+    let name = name.split("/@/").next().unwrap_or_default();
+    let here = std::env::current_dir().unwrap_or_default();
+    let path = Path::new(name);
+    path.strip_prefix(&here).unwrap_or(path).display().to_string()
+}
+
+/// Where a file has callbacks, before it is loaded somewhere: one range for each stub, usually one.
+pub(crate) fn stubs(bytes: &[u8]) -> Vec<Range<u64>> {
+    let Ok(elf) = Elf::parse(bytes) else { return Vec::new() };
+    let mut found = Vec::new();
+    for segment in elf.elf_program_headers() {
+        let Ok(Some(mut notes)) = segment.notes(LittleEndian, bytes) else { continue };
+        while let Ok(Some(note)) = notes.next() {
+            if note.name() != b"Heisen" {
+                continue;
+            }
+            let at = note.desc().as_ptr() as u64 - bytes.as_ptr() as u64;
+            let at =
+                segment.p_vaddr(LittleEndian).wrapping_add(at.wrapping_sub(segment.p_offset(LittleEndian)));
+            let words: Vec<i32> =
+                note.desc().as_chunks().0.iter().map(|bytes| i32::from_le_bytes(*bytes)).collect();
+            // A version, and distances from where they stand.
+            if let [_, start, end] = words[..] {
+                let place = |index: u64, distance: i32| (at + 4 * index).wrapping_add_signed(distance.into());
+                found.push(place(1, start)..place(2, end));
+            }
+        }
+    }
+    found
+}
+
+/// The code of a module.
+struct Code<'a> {
+    /// Address and content of what can run.
+    pieces: Vec<(u64, &'a [u8])>,
+    /// Variables: addresses that can be written to, without the linker's tables.
+    variables: Vec<Range<u64>>,
+}
+
+impl<'a> Code<'a> {
+    fn of(elf: &Elf<'a>, bytes: &'a [u8]) -> Code<'a> {
+        let runs = |s: &&elf::ProgramHeader64<LittleEndian>| {
+            s.p_type(LittleEndian) == elf::PT_LOAD
+                && s.p_flags(LittleEndian) & elf::PF_X != Default::default()
+        };
+        let pieces = elf.elf_program_headers().iter().filter(runs);
+        let variables = elf.sections().filter(|section| {
+            matches!(section.kind(), SectionKind::Data | SectionKind::UninitializedData)
+                && !section.name().is_ok_and(|name| name.starts_with(".got"))
+        });
+        Code {
+            pieces: pieces
+                .filter_map(|s| Some((s.p_vaddr(LittleEndian), s.data(LittleEndian, bytes).ok()?)))
+                .collect(),
+            variables: variables.map(|s| s.address()..s.address().saturating_add(s.size())).collect(),
+        }
+    }
+
+    /// The part of a range that is code.
+    fn within(&self, range: Range<u64>) -> Option<Range<u64>> {
+        let holds = |&&(start, bytes): &&(u64, &[u8])| {
+            range.start >= start && range.end <= start.saturating_add(bytes.len() as u64) && range.start != 0
+        };
+        self.pieces.iter().find(holds).filter(|_| range.start < range.end).map(|_| range)
+    }
+
+    /// Addresses of all calls and jumps into one of the ranges, in order.
+    fn calls(&self, targets: &[Range<u64>]) -> Vec<u64> {
+        let mut found = Vec::new();
+        for &(start, bytes) in if targets.is_empty() { &[] } else { &self.pieces[..] } {
+            for (at, window) in bytes.windows(5).enumerate() {
+                if window[0] & 0xfe != 0xe8 {
+                    continue;
+                }
+                let distance = i32::from_le_bytes([window[1], window[2], window[3], window[4]]);
+                let at = start + at as u64;
+                let target = (at + 5).wrapping_add_signed(distance.into());
+                if targets.iter().any(|range| range.contains(&target)) {
+                    found.push(at);
+                }
+            }
+        }
+        found
+    }
+
+    /// Whether there is code that reads or writes memory other than its own stack.
+    fn accesses(&self, range: &Range<u64>) -> bool {
+        let Some((start, bytes)) = self
+            .pieces
+            .iter()
+            .find(|(start, bytes)| (*start..*start + bytes.len() as u64).contains(&range.start))
+        else {
+            return false;
+        };
+        let bytes = &bytes[(range.start - start) as usize..(range.end - start) as usize];
+        let mut info = InstructionInfoFactory::new();
+        Decoder::with_ip(64, bytes, range.start, DecoderOptions::NONE).iter().any(|instruction| {
+            instruction.flow_control() == FlowControl::Next
+                && info.info(&instruction).used_memory().iter().any(|memory| {
+                    let real = !matches!(memory.access(), OpAccess::None | OpAccess::NoMemAccess);
+                    let own = match memory.base() {
+                        Register::RSP | Register::RBP => true,
+                        _ if matches!(memory.segment(), Register::FS | Register::GS) => true,
+                        Register::None if memory.index() == Register::None => {
+                            !self.variables.iter().any(|range| range.contains(&memory.displacement()))
+                        }
+                        _ => false,
+                    };
+                    real && !own
+                })
+        })
+    }
+}

@@ -1,0 +1,177 @@
+//! Calls that block in the kernel and that no descriptor tells of: waiting for a child, for a lock on a file, for a
+//! System V semaphore. They are run aside, on a kernel thread that does this one call and ends, while the thread that
+//! made the call is disabled and the others go on.
+//!
+//! The kernel thread has no thread-local storage of its own, so nothing but the bare system call may run on it; all
+//! signals are blocked there. When the call comes back is not up to the scheduler: the verdict says so.
+
+use crate::lifecycle::report;
+use crate::platform::sys;
+use crate::sched::{self, Woken};
+use crate::shim::signal;
+use core::arch::global_asm;
+use core::cell::Cell;
+use core::sync::atomic::{AtomicIsize, AtomicU32, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+use heisen_trace::{Note, Op};
+
+/// Calls that can be out at a time; a further one blocks all.
+const MAX: usize = 64;
+const STACK: usize = 16 << 10;
+
+const FREE: u32 = 0;
+const OUT: u32 = 1;
+const BACK: u32 = 2;
+
+/// One call that is out.
+#[repr(C)]
+struct Errand {
+    state: AtomicU32,
+    result: AtomicIsize,
+    number: Cell<usize>,
+    args: [Cell<usize>; 6],
+    /// Where its stack is mapped; kept for the next call.
+    stack: Cell<usize>,
+    /// The thread that waits for it.
+    thread: Cell<usize>,
+}
+
+struct Errands {
+    all: [Errand; MAX],
+    /// How many are out, or back and not yet noticed by the thread that waits.
+    count: Cell<usize>,
+}
+
+// SAFETY: what is not atomic is written by the program's kernel thread while no call is out in that entry, and only read
+// by the one that does the call.
+unsafe impl Sync for Errands {}
+
+static ERRANDS: Errands = Errands {
+    all: [const {
+        Errand {
+            state: AtomicU32::new(FREE),
+            result: AtomicIsize::new(0),
+            number: Cell::new(0),
+            args: [const { Cell::new(0) }; 6],
+            stack: Cell::new(0),
+            thread: Cell::new(0),
+        }
+    }; MAX],
+    count: Cell::new(0),
+};
+
+unsafe extern "C" {
+    fn heisen_clone_aside(flags: usize, stack: usize, run: usize, what: usize) -> isize;
+}
+
+global_asm!(
+    // heisen_clone_aside(flags, stack, run, what): in the new kernel thread, calls run(what) on the new stack.
+    ".globl heisen_clone_aside",
+    ".hidden heisen_clone_aside",
+    "heisen_clone_aside:",
+    "push r12",
+    "mov r12, rdx",
+    "mov r9, rcx",
+    "xor edx, edx",
+    "xor r10d, r10d",
+    "xor r8d, r8d",
+    "mov eax, 56",
+    "syscall",
+    "test rax, rax",
+    "jz 2f",
+    "pop r12",
+    "ret",
+    "2:",
+    "xor ebp, ebp",
+    "mov rdi, r9",
+    "call r12",
+    "ud2",
+);
+
+/// Calls `run` on a kernel thread of its own, which has no thread-local storage, with a stack of so many bytes at `stack`. Whether
+/// that could be done.
+fn spawn(stack: usize, size: usize, run: usize, what: usize) -> bool {
+    const CLONE_VM_FS_FILES_SIGHAND: usize = 0xf00;
+    const CLONE_THREAD: usize = 0x1_0000;
+    const CLONE_SYSVSEM: usize = 0x4_0000;
+    let flags = CLONE_VM_FS_FILES_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
+    let mask = sys::signal_mask(Some(u64::MAX));
+    // SAFETY: the stack is not in use and large enough for `run`, which never returns.
+    let started = unsafe { heisen_clone_aside(flags, stack + size - 64, run, what) };
+    sys::signal_mask(Some(mask));
+    started >= 0
+}
+
+/// Has `run`, which never returns, called on a kernel thread that stays. As it has no thread-local storage, that may make bare
+/// system calls only.
+pub fn keep(run: extern "C" fn(usize) -> !) {
+    const LARGE: usize = 64 << 10;
+    if let Some(stack) = sys::map_stack(LARGE) {
+        spawn(stack, LARGE, run as *const () as usize, 0);
+    }
+}
+
+/// On the kernel thread of its own: the call, and the end.
+extern "C" fn run(errand: &Errand) -> ! {
+    let args = core::array::from_fn(|index| errand.args[index].get());
+    errand.result.store(sys::call(errand.number.get(), args), Relaxed);
+    // From here on the entry, and with it this very stack, may be used again; ending does not touch the stack.
+    errand.state.store(BACK, Release);
+    sys::exit_thread()
+}
+
+/// Makes a system call that may block for as long as it likes; the result is as the kernel gives it.
+pub fn call(op: Op, object: usize, number: usize, args: [usize; 6], pc: usize) -> isize {
+    report::note(Note::Aside);
+    let Some(errand) = send(number, args) else { return sys::call(number, args) };
+    ERRANDS.count.set(ERRANDS.count.get() + 1);
+    sched::add_errand();
+    while sched::wait_outside(op, object, pc, u64::MAX) == Woken::Interrupted {
+        // The call cannot be called back: it goes on after the handler.
+        signal::deliver();
+    }
+    sched::remove_errand();
+    ERRANDS.count.set(ERRANDS.count.get() - 1);
+    let result = errand.result.load(Relaxed);
+    errand.state.store(FREE, Relaxed);
+    result
+}
+
+fn send(number: usize, args: [usize; 6]) -> Option<&'static Errand> {
+    let errand = ERRANDS.all.iter().find(|errand| errand.state.load(Relaxed) == FREE)?;
+    if errand.stack.get() == 0 {
+        errand.stack.set(sys::map_stack(STACK)?);
+    }
+    let stack = errand.stack.get();
+    errand.number.set(number);
+    for (slot, arg) in errand.args.iter().zip(args) {
+        slot.set(arg);
+    }
+    errand.thread.set(sched::me());
+    errand.state.store(OUT, Release);
+    let errand_at = core::ptr::from_ref(errand) as usize;
+    if !spawn(stack, STACK, run as *const () as usize, errand_at) {
+        errand.state.store(FREE, Relaxed);
+        return None;
+    }
+    Some(errand)
+}
+
+/// Whether a call is out.
+pub fn is_out() -> bool {
+    ERRANDS.count.get() != 0
+}
+
+/// Enables the threads whose calls have come back; whether there is one.
+pub fn came_back() -> bool {
+    if !is_out() {
+        return false;
+    }
+    let mut any = false;
+    for errand in &ERRANDS.all {
+        if errand.state.load(Acquire) == BACK {
+            sched::set_ready(errand.thread.get(), true);
+            any = true;
+        }
+    }
+    any
+}

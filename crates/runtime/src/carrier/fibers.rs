@@ -1,0 +1,198 @@
+//! The fibers carrier: every thread of the program has a stack and a real thread-local storage block of its own, and
+//! all run on one kernel thread. A switch is a swap of registers and of the `fs` base.
+//!
+//! What glibc expects of a thread is done here by hand: guards copied, thread id set, character tables initialised,
+//! a cancellation buffer registered (so that the real `pthread_exit` unwinds to us), destructors run at the end.
+//!
+//! Here a fiber is made; `stacks` are what it runs on, `block` is what glibc knows it by, `entry` its first frame and its
+//! end, `switch` the way from one to another.
+
+mod block;
+mod entry;
+mod stacks;
+mod switch;
+
+pub use block::{
+    find, keep_kernel_id, kernel_id, kernel_id_at, take_off_list, thread_of_handle, thread_of_tid,
+    with_kernel_id,
+};
+pub use entry::{end_if_done, heisen_main, set_main};
+pub use stacks::{Wish, add_to_pool, spare_stacks, stack_of};
+pub use switch::{divert, registers, switch};
+
+use crate::carrier::kernel_threads;
+use crate::memory::patch;
+use crate::memory::race::shadow;
+use crate::platform::glibc;
+use crate::platform::glibc::{real, tcb};
+use crate::platform::sys;
+use crate::sched::faults;
+use crate::sched::{self, S, thread};
+use block::{HANDLES, add_to_list, fs_base, is_in_list, read, remember_handle, write};
+use core::arch::asm;
+use core::cell::Cell;
+use core::ffi::{c_int, c_void};
+use entry::heisen_fiber_entry;
+use heisen_wire::{TID_BASE, saved};
+use stacks::{POOL, Stack, give_back, give_back_of, map_stack, take_from_pool};
+
+/// So many stacks of the usual size are mapped before the zygote forks.
+const READY_STACKS: usize = 4;
+
+// As for `sched::Sched`.
+#[repr(C, align(4096))]
+struct Fibers {
+    allocate_tls: Cell<usize>,
+    call_tls_dtors: Cell<usize>,
+    ctype_init: Cell<usize>,
+    single_threaded: Cell<usize>,
+    rseq_offset: Cell<Option<isize>>,
+    stack_size: Cell<usize>,
+    guard_size: Cell<usize>,
+    pooled: Cell<usize>,
+    pool: [Cell<Stack>; POOL],
+    /// Which thread has which control block: a table of thread numbers plus 1, hashed by address, with linear probing.
+    by_handle: [Cell<u16>; HANDLES],
+}
+
+// SAFETY: as for `sched::S`.
+unsafe impl Sync for Fibers {}
+
+static F: Fibers = Fibers {
+    allocate_tls: Cell::new(0),
+    call_tls_dtors: Cell::new(0),
+    ctype_init: Cell::new(0),
+    single_threaded: Cell::new(0),
+    rseq_offset: Cell::new(None),
+    stack_size: Cell::new(0),
+    guard_size: Cell::new(0),
+    pool: [const { Cell::new(Stack { base: 0, size: 0, guard: 0, fresh: false }) }; POOL],
+    pooled: Cell::new(0),
+    by_handle: [const { Cell::new(0) }; HANDLES],
+};
+
+/// What the kernel keeps up to date in the main thread's control block, if glibc has told it of that.
+pub fn rseq_area() -> Option<usize> {
+    F.rseq_offset.get().map(|offset| thread(0).fs.get().wrapping_add_signed(offset))
+}
+
+/// Finds what the carrier needs of glibc; an error names what is missing.
+pub fn init() -> Result<(), &'static [u8]> {
+    const HWCAP2_FSGSBASE: usize = 2;
+    const AT_HWCAP2: usize = 26;
+    let hwcap = real!(getauxval, fn(AT_HWCAP2 => usize) -> usize);
+    if hwcap & HWCAP2_FSGSBASE == 0 {
+        return Err(b"heisen: this kernel or processor does not allow the fsgsbase instructions\n");
+    }
+    F.allocate_tls.set(glibc::private(c"_dl_allocate_tls"));
+    F.call_tls_dtors.set(glibc::private(c"__call_tls_dtors"));
+    F.ctype_init.set(glibc::private(c"__ctype_init"));
+    F.single_threaded.set(glibc::symbol(c"__libc_single_threaded"));
+    let rseq = glibc::symbol(c"__rseq_offset");
+    if rseq != 0 {
+        // SAFETY: glibc exports this as a constant of pointer size.
+        F.rseq_offset.set(Some(unsafe { *(rseq as *const isize) }));
+    }
+    let fs = fs_base();
+    if F.allocate_tls.get() == 0 || F.call_tls_dtors.get() == 0 || F.ctype_init.get() == 0 {
+        return Err(b"heisen: this C library is not a glibc that Heisen knows (no _dl_allocate_tls)\n");
+    }
+    if read::<i32>(fs + tcb::TID) != sys::gettid() {
+        return Err(b"heisen: this glibc keeps its thread id elsewhere than expected\n");
+    }
+    if !is_in_list(fs) {
+        return Err(b"heisen: this glibc keeps its list of threads elsewhere than expected\n");
+    }
+    let (mut stack, mut guard) = (8usize << 20, 4096usize);
+    let mut attributes = [0u64; 8];
+    let at = attributes.as_mut_ptr().cast::<c_void>();
+    real!(pthread_attr_init, fn(at => *mut c_void) -> c_int);
+    real!(pthread_attr_getstacksize, fn(at => *mut c_void, &raw mut stack => *mut usize) -> c_int);
+    real!(pthread_attr_getguardsize, fn(at => *mut c_void, &raw mut guard => *mut usize) -> c_int);
+    F.stack_size.set(stack.clamp(1 << 16, 1 << 30).next_multiple_of(4096));
+    F.guard_size.set(guard.max(4096).next_multiple_of(4096));
+    // One arena for all threads: there is nothing to contend for on one kernel thread, and mapping a fresh one in
+    // each thread of each execution would cost several system calls.
+    const M_ARENA_MAX: c_int = -8;
+    real!(mallopt, fn(M_ARENA_MAX => c_int, 1 => c_int) -> c_int);
+
+    let main = thread(0);
+    main.fs.set(fs);
+    remember_handle(fs, 0);
+    main.begun.set(true);
+    write(fs + tcb::TID, TID_BASE);
+    sched::init();
+    while F.pooled.get() < READY_STACKS {
+        let Some(stack) = map_stack(F.stack_size.get(), F.guard_size.get()) else { break };
+        give_back(Stack { fresh: true, ..stack });
+    }
+    Ok(())
+}
+
+/// Makes the fiber of thread `number`, which will run `start(arg)`; an error number if there is no memory.
+pub fn create(number: usize, start: usize, arg: usize, wish: &Wish) -> Result<(), c_int> {
+    // SAFETY: glibc's `_dl_allocate_tls(NULL)` gives a fresh, initialised block or null.
+    let fs = unsafe {
+        let allocate: extern "C" fn(*mut c_void) -> *mut c_void = core::mem::transmute(F.allocate_tls.get());
+        faults::without_faults(|| patch::quietly(|| allocate(core::ptr::null_mut()))) as usize
+    };
+    if fs == 0 {
+        return Err(sys::EAGAIN);
+    }
+    let t = thread(number);
+    let Stack { base, size, guard, fresh } = match wish.stack {
+        Some((base, size)) => Stack { base, size, guard: 0, fresh: false },
+        None => take_from_pool(wish.size, wish.guard)
+            .or_else(|| map_stack(wish.size, wish.guard))
+            .ok_or(sys::EAGAIN)?,
+    };
+    if !fresh {
+        shadow::renew(base + guard, size);
+    }
+    t.stack.set(base);
+    t.stack_size.set(size);
+    t.guard_size.set(guard);
+    t.stack_foreign.set(wish.stack.is_some());
+
+    let own = fs_base();
+    write(fs + tcb::SELF, fs);
+    write(fs + tcb::HEADER_SELF, fs);
+    write(fs + tcb::STACK_GUARD, read::<usize>(own + tcb::STACK_GUARD));
+    write(fs + tcb::POINTER_GUARD, read::<usize>(own + tcb::POINTER_GUARD));
+    write(fs + tcb::TID, TID_BASE + number as i32);
+    if let Some(offset) = F.rseq_offset.get() {
+        write(fs.wrapping_add_signed(offset) + tcb::RSEQ_CPU_ID, tcb::RSEQ_FAILED);
+    }
+    set_single_threaded(false);
+    add_to_list(fs);
+    t.fs.set(fs);
+    remember_handle(fs, number);
+    t.start.set(start);
+    t.arg.set(arg);
+
+    let top = (base + guard + size) & !15;
+    let sp = top - 8 * saved::WORDS;
+    for word in 0..saved::WORDS {
+        write(sp + 8 * word, 0usize);
+    }
+    // The floating-point environment is the creator's, as POSIX says.
+    // SAFETY: stores six bytes into the word of the fresh stack that `heisen_switch` loads them from.
+    unsafe {
+        asm!("stmxcsr [{at}]", "fnstcw [{at} + 4]", at = in(reg) sp + 8 * saved::CONTROL, options(nostack));
+    }
+    write(sp + 8 * saved::RIP, heisen_fiber_entry as *const () as usize);
+    t.sp.set(sp);
+    if S.kernel.get() && !kernel_threads::launch(number) {
+        take_off_list(fs);
+        give_back_of(t);
+        return Err(sys::EAGAIN);
+    }
+    Ok(())
+}
+
+/// Tells glibc, and who else asks it, whether there is only one thread.
+pub fn set_single_threaded(single: bool) {
+    if F.single_threaded.get() != 0 {
+        write(F.single_threaded.get(), u8::from(single));
+    }
+}

@@ -1,0 +1,102 @@
+//! Stacks of threads: mapped with a guard below, kept in a pool and used again.
+
+use super::F;
+use crate::platform::sys;
+use crate::sched::Thread;
+use core::cell::Cell;
+
+/// So many stacks are kept.
+pub(super) const POOL: usize = 64;
+
+/// A stack that was mapped here: its lowest address, its size without the guard, and that of the guard below it.
+#[derive(Clone, Copy)]
+pub(super) struct Stack {
+    pub(super) base: usize,
+    pub(super) size: usize,
+    pub(super) guard: usize,
+    /// Nobody has ever used it, and it was mapped before any access was remembered.
+    pub(super) fresh: bool,
+}
+
+/// What `pthread_create` asks for.
+#[derive(Debug)]
+pub struct Wish {
+    /// Stack given by the program: lowest address and size.
+    pub stack: Option<(usize, usize)>,
+    /// Size of stack and guard.
+    pub size: usize,
+    pub guard: usize,
+}
+
+impl Wish {
+    /// A thread without attributes.
+    pub fn usual() -> Wish {
+        Wish { stack: None, size: F.stack_size.get(), guard: F.guard_size.get() }
+    }
+}
+
+pub(super) fn map_stack(size: usize, guard: usize) -> Option<Stack> {
+    // The engine limits the data of the program. Stacks shall not count: natively they hardly do, as only what is
+    // touched of one takes memory.
+    sys::raise_data_limit(size as isize);
+    let Some(base) = sys::map_stack(guard + size) else {
+        sys::raise_data_limit(-(size as isize));
+        return None;
+    };
+    sys::protect_none(base, guard);
+    crate::lifecycle::in_process::mapped_stack(size, guard);
+    Some(Stack { base, size, guard, fresh: false })
+}
+
+/// Maps so many stacks more for the pool, or fewer if there is no room.
+pub fn add_to_pool(count: usize, size: usize, guard: usize) {
+    for _ in 0..count.min(POOL - F.pooled.get()) {
+        let Some(stack) = map_stack(size, guard) else { break };
+        give_back(stack);
+    }
+}
+
+/// A stack from the pool, the latest that fits.
+pub(super) fn take_from_pool(size: usize, guard: usize) -> Option<Stack> {
+    let fits = |stack: &Cell<Stack>| (stack.get().size, stack.get().guard) == (size, guard);
+    let pooled = &F.pool[..F.pooled.get()];
+    let found = pooled.iter().rposition(fits)?;
+    let stack = pooled[found].get();
+    let last = pooled.len() - 1;
+    pooled[found].set(pooled[last].get());
+    F.pooled.set(last);
+    Some(stack)
+}
+
+/// The stacks that nobody uses: where they begin and end.
+pub fn spare_stacks() -> impl Iterator<Item = (usize, usize)> {
+    let ends = |Stack { base, size, guard, .. }: Stack| (base, base + guard + size);
+    F.pool[..F.pooled.get()].iter().map(move |stack| ends(stack.get()))
+}
+
+/// Puts a stack into the pool. If that is full another one is unmapped, or a program that makes threads one after the
+/// other would run out of memory.
+pub(super) fn give_back(stack: Stack) {
+    if F.pooled.get() < POOL {
+        F.pool[F.pooled.get()].set(stack);
+        F.pooled.set(F.pooled.get() + 1);
+    } else {
+        let other = F.pool[0].replace(stack);
+        sys::unmap(other.base, other.guard + other.size);
+        sys::raise_data_limit(-(other.size as isize));
+    }
+}
+
+/// Puts the stack of a thread that does not need it any more into the pool, if it came from there.
+pub(super) fn give_back_of(t: &Thread) {
+    if !t.stack_foreign.get() && t.stack_size.get() != 0 {
+        let (base, size, guard) = (t.stack.get(), t.stack_size.get(), t.guard_size.get());
+        give_back(Stack { base, size, guard, fresh: false });
+    }
+}
+
+/// The lowest address and the size of a thread's stack, and the size of its guard; none for the main thread.
+pub fn stack_of(t: &Thread) -> Option<(usize, usize, usize)> {
+    (t.stack_size.get() != 0)
+        .then(|| (t.stack.get() + t.guard_size.get(), t.stack_size.get(), t.guard_size.get()))
+}

@@ -1,0 +1,258 @@
+//! The kernel-threads carrier: every thread of the program is a thread of the kernel's, too, and they pass a baton, so
+//! that exactly one of them runs at any time. For debuggers, which see real threads, and for programs that ask the
+//! kernel about theirs. It is slower than `fibers`, which is the default, and otherwise makes no difference: the same
+//! scheduling points, steps, decisions and hashes, and so the same schedules.
+//!
+//! A thread is laid out by `fibers::create` as a fiber, with the same stack, thread-local storage and first frame; then
+//! `clone` gives it a kernel thread, which waits for the baton and goes on as if a fiber had been switched to. So memory
+//! looks the same on both carriers, and a fiber that was made before `main` can be given a kernel thread of its own when
+//! an execution begins. The end is the fiber's as well: destructors run while the thread has the baton; then it hands
+//! the baton on and leaves without touching its stack again, as that may be in use by the next thread already.
+//!
+//! While a thread waits for the baton it blocks signals: what is sent to the process reaches the one that runs.
+
+use crate::carrier::{debugger, fibers};
+use crate::platform::glibc::real;
+use crate::platform::sys;
+use crate::sched::{S, Thread, me, thread, threads};
+use crate::shim::signal;
+use core::arch::global_asm;
+use core::cell::Cell;
+use core::ffi::c_int;
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+
+/// Memory, file system information, files, handlers and semaphore adjustments are shared; a thread of this process,
+/// with thread-local storage of its own and its id put where glibc keeps it.
+const CLONE: usize = 0x100 | 0x200 | 0x400 | 0x800 | 0x1_0000 | 0x4_0000 | 0x8_0000 | 0x10_0000;
+
+/// All signals but the one by which glibc makes every thread change its user or group: its sender waits for all of
+/// them, and the handler, glibc's own, does just that.
+const SIGNALS: u64 = !(1 << (SIGSETXID - 1));
+const SIGSETXID: u32 = 33;
+
+/// Whether glibc knows that there are several threads.
+static TOLD: AtomicBool = AtomicBool::new(false);
+
+unsafe extern "C" {
+    fn heisen_clone(flags: usize, sp: usize, id_at: usize, number: usize, fs: usize) -> i32;
+    fn heisen_pass(save: *const Cell<usize>, from: &Thread, to: &Thread);
+    fn heisen_leave(baton: *mut u32) -> !;
+}
+
+global_asm!(
+    // heisen_clone(flags, sp, id_at, number, fs): the id of the new kernel thread, or a negative error.
+    ".globl heisen_clone",
+    ".hidden heisen_clone",
+    ".type heisen_clone, @function",
+    "heisen_clone:",
+    ".cfi_startproc",
+    "mov r9, rcx",
+    "xor r10d, r10d",
+    "mov eax, 56",
+    "syscall",
+    "test eax, eax",
+    "jz heisen_thread_entry",
+    "ret",
+    ".cfi_endproc",
+    ".size heisen_clone, . - heisen_clone",
+    // The kernel thread's first instructions, with the stack at a frame as `heisen_switch` leaves it: goes on there once
+    // it has the baton.
+    ".type heisen_thread_entry, @function",
+    "heisen_thread_entry:",
+    ".cfi_startproc",
+    ".cfi_undefined rip",
+    "xor ebp, ebp",
+    "mov rdi, r9",
+    "call {first_turn}",
+    "ldmxcsr [rsp]",
+    "fldcw [rsp + 4]",
+    "add rsp, 8",
+    "pop r15",
+    "pop r14",
+    "pop r13",
+    "pop r12",
+    "pop rbx",
+    "pop rbp",
+    "ret",
+    ".cfi_endproc",
+    ".size heisen_thread_entry, . - heisen_thread_entry",
+    // heisen_pass(save, from, to): waits with the same frame on the stack as a fiber that is switched out has, so that
+    // the engine reads it the same way.
+    ".globl heisen_pass",
+    ".hidden heisen_pass",
+    ".type heisen_pass, @function",
+    "heisen_pass:",
+    ".cfi_startproc",
+    "push rbp",
+    ".cfi_adjust_cfa_offset 8",
+    ".cfi_rel_offset rbp, 0",
+    "push rbx",
+    ".cfi_adjust_cfa_offset 8",
+    ".cfi_rel_offset rbx, 0",
+    "push r12",
+    ".cfi_adjust_cfa_offset 8",
+    ".cfi_rel_offset r12, 0",
+    "push r13",
+    ".cfi_adjust_cfa_offset 8",
+    ".cfi_rel_offset r13, 0",
+    "push r14",
+    ".cfi_adjust_cfa_offset 8",
+    ".cfi_rel_offset r14, 0",
+    "push r15",
+    ".cfi_adjust_cfa_offset 8",
+    ".cfi_rel_offset r15, 0",
+    "sub rsp, 8",
+    ".cfi_adjust_cfa_offset 8",
+    "stmxcsr [rsp]",
+    "fnstcw [rsp + 4]",
+    "mov [rdi], rsp",
+    "mov rdi, rsi",
+    "mov rsi, rdx",
+    "call {pass}",
+    // Everything that was saved has been preserved.
+    "add rsp, 56",
+    ".cfi_adjust_cfa_offset -56",
+    "ret",
+    ".cfi_endproc",
+    ".size heisen_pass, . - heisen_pass",
+    // heisen_leave(baton): hands the baton on and ends the kernel thread, without any use of the stack in between.
+    ".globl heisen_leave",
+    ".hidden heisen_leave",
+    ".type heisen_leave, @function",
+    "heisen_leave:",
+    ".cfi_startproc",
+    ".cfi_undefined rip",
+    "mov dword ptr [rdi], 1",
+    "mov esi, 129", // FUTEX_WAKE, private
+    "mov edx, 1",
+    "mov eax, 202",
+    "syscall",
+    "xor edi, edi",
+    "mov eax, 60",
+    "syscall",
+    "ud2",
+    ".cfi_endproc",
+    ".size heisen_leave, . - heisen_leave",
+    first_turn = sym first_turn,
+    pass = sym pass,
+);
+
+/// An execution begins on this carrier: the main thread has the baton, and threads that were made before `main`, as
+/// fibers, get kernel threads.
+pub fn begin() {
+    S.kernel.set(true);
+    fibers::keep_kernel_id();
+    for (number, t) in threads() {
+        if number != me() && !t.ended.get() && !launch(number) {
+            sys::write(
+                2,
+                b"heisen: no kernel thread can be started; raise the limits that ulimit -a shows\n",
+            );
+            sys::kill(sys::getpid(), sys::SIGKILL);
+        }
+    }
+}
+
+/// Starts the kernel thread of a thread that is laid out as a fiber; false if there can't be one more.
+pub fn launch(number: usize) -> bool {
+    let t = thread(number);
+    if !TOLD.swap(true, Relaxed) {
+        tell_glibc();
+    }
+    // The new kernel thread inherits this, and so gets no signal before its first turn.
+    sys::signal_mask(Some(SIGNALS));
+    // SAFETY: the stack and the control block are the thread's own, and nothing else runs on them; the kernel thread
+    // touches nothing of ours before it has the baton.
+    let id = unsafe { heisen_clone(CLONE, t.sp.get(), fibers::kernel_id_at(t), number, t.fs.get()) };
+    own_signals();
+    id > 0
+}
+
+/// Makes glibc do what it does once, at the first thread: above all, install its handler of `SIGSETXID`. The real
+/// function does that first, if it finds that it is the first, and then refuses a guard that is as large as the address
+/// space.
+fn tell_glibc() {
+    extern "C" fn nothing(_: usize) -> usize {
+        0
+    }
+    let mut attributes = [0u64; 8];
+    let at = attributes.as_mut_ptr() as usize;
+    let mut handle = 0usize;
+    let start = nothing as *const () as usize;
+    real!(pthread_attr_init, fn(at => usize) -> c_int);
+    real!(pthread_attr_setguardsize, fn(at => usize, !0xfff => usize) -> c_int);
+    fibers::set_single_threaded(true);
+    real!(pthread_create, fn(&raw mut handle => *mut usize, at => usize, start => usize, 0 => usize) -> c_int);
+    fibers::set_single_threaded(false);
+    real!(pthread_attr_destroy, fn(at => usize) -> c_int);
+}
+
+/// Switches to another thread; returns when `from` is switched to again.
+#[cold]
+#[inline(never)]
+pub fn switch(from: &Thread, to: &Thread) {
+    debugger::switching();
+    if from.ended.get() {
+        leave(from, to);
+    }
+    // SAFETY: the frame it leaves stays as it is until `pass` returns.
+    unsafe { heisen_pass(&raw const from.sp, from, to) };
+    debugger::switched();
+    take_signals(from);
+}
+
+/// The running thread was diverted while it waited for the baton.
+fn take_signals(t: &Thread) {
+    if t.diverted.replace(false) {
+        signal::deliver();
+    }
+}
+
+/// Hands the baton on and waits for it to come back.
+extern "C" fn pass(from: &Thread, to: &Thread) {
+    sys::signal_mask(Some(SIGNALS));
+    // Before the other one runs: it may hand the baton back at once.
+    from.baton.store(0, Relaxed);
+    // Releases all that this thread has done; nothing but its own word is touched from here on.
+    to.baton.store(1, Release);
+    sys::private_futex_wake(&to.baton);
+    wait(&from.baton);
+    own_signals();
+}
+
+/// The running kernel thread blocks what all threads of the program do.
+fn own_signals() {
+    sys::signal_mask(Some(signal::mask::of_kernel()));
+}
+
+/// Waits for the baton. Acquires what the thread that handed it on has done.
+fn wait(baton: &AtomicU32) {
+    while baton.load(Acquire) == 0 {
+        sys::private_futex_wait(baton, 0);
+    }
+}
+
+/// A kernel thread has been started, and its thread is to run.
+extern "C" fn first_turn(number: usize) {
+    let t = thread(number);
+    wait(&t.baton);
+    t.handler_stack.set(signal::stack::give());
+    own_signals();
+    debugger::switched();
+    take_signals(t);
+}
+
+/// The running thread has ended: hands the baton on for good.
+fn leave(from: &Thread, to: &Thread) -> ! {
+    sys::signal_mask(Some(SIGNALS));
+    // The main thread's id is the process's, which the engine looks at; and a kernel thread that has forked takes its
+    // children along when it goes.
+    if core::ptr::eq(from, thread(0)) || from.stays.get() {
+        pass(from, to);
+        unreachable!()
+    }
+    fibers::take_off_list(from.fs.get());
+    signal::stack::free(from.handler_stack.get());
+    // SAFETY: the word is a static's, and nobody else writes it while this thread has the baton.
+    unsafe { heisen_leave(to.baton.as_ptr()) }
+}

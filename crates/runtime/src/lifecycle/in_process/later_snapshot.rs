@@ -1,0 +1,279 @@
+//! The snapshot is moved ahead, from `main` to a choice of an execution.
+//!
+//! Until their first choice all executions are the same, whatever their plans: what a program does before it has a second thread is
+//! done once, and executions begin where they part. For a program whose start takes long that is most of its time, and for the
+//! smallest it is a part that counts.
+//!
+//! A search that tries the choices of a long execution one after the other does what comes before them again and again, unless
+//! those that have much in common are run together: then the engine says at which step they part, and the first of them
+//! moves the snapshot there. It can be moved on from where it is, but not back: for that there is another runner.
+//!
+//! What is told of an execution must be what it would be if it had been run from its beginning. So what was told so far
+//! is kept and told again, and the plan is taken over as at the beginning, but for the overrides that were followed. Where that does
+//! not give the same, the runner ends, and the zygote forks another one, which begins at `main`: a plan that asks for something else to
+//! be told, or that has another budget; other overrides before the choice. Policies that see every step are told what was done
+//! before the choice, which is kept for that (`policy::follow`).
+
+use super::{Control, calls, control};
+use crate::carrier::fibers;
+use crate::lifecycle::report;
+use crate::sched::{S, me, thread};
+use crate::sched::{dependence, policy, sleep_sets};
+use core::cell::Cell;
+use core::sync::atomic::Ordering::Relaxed;
+use core::sync::atomic::{AtomicBool, AtomicU32};
+use heisen_trace::hash;
+use heisen_wire::{Override, Plan, Report, WORTH, Wire, flag};
+
+/// So many executions are run from `main` first: saving the program again must be worth while. If another runner was moved ahead,
+/// it has been, and there are fewer.
+const AFTER: u32 = 64;
+const AFTER_OTHERS: u32 = 8;
+/// Most of the log that is told again, and the memory for it.
+const MAX_LOG: usize = 1 << 16;
+pub const LOG_SIZE: usize = MAX_LOG * size_of::<[u64; 2]>();
+/// So often a runner may end because of a plan that does not fit, besides once in so many executions, until none is moved ahead any
+/// more by itself.
+const MOST_MISFITS: u32 = 8;
+const OF_EACH: u32 = 200;
+
+/// Whether the execution that runs may still be moved ahead of. Lies in the program's memory, so it is put back.
+static MAY: AtomicBool = AtomicBool::new(false);
+/// The step of the choice that it is moved to; 0 for the first choice.
+static TO: AtomicU32 = AtomicU32::new(0);
+
+/// What was told and asked for until the choice.
+pub struct Ahead {
+    /// Whether executions begin there.
+    there: Cell<bool>,
+    began: Cell<bool>,
+    /// Whether the engine has said where.
+    told: Cell<bool>,
+    asked: Cell<Asked>,
+    /// The step of the choice, and how many there were.
+    choice: Cell<u32>,
+    steps: Cell<u32>,
+    /// The overrides that were followed until there: how many, and a hash of them.
+    followed: Cell<(u32, u64)>,
+    threads: Cell<u32>,
+    notes: Cell<u64>,
+    graph: Cell<u64>,
+    logged: Cell<usize>,
+    /// How many stacks the last execution mapped and this one has mapped so far, their size and that of their guard.
+    stacks: [Cell<usize>; 2],
+    stack_size: Cell<(usize, usize)>,
+}
+
+/// What plans must have in common.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Asked {
+    flags: u32,
+    horizon: u64,
+    step_limit: u32,
+    patience: u32,
+    budget: [u32; 3],
+}
+
+impl Asked {
+    fn by(plan: &Plan) -> Asked {
+        Asked {
+            // States are known until the choice, whoever asks.
+            flags: plan.flags.load(Relaxed) | flag::STATES,
+            horizon: plan.horizon.load(Relaxed),
+            step_limit: plan.step_limit.load(Relaxed),
+            patience: plan.patience.load(Relaxed),
+            budget: [&plan.spurious, &plan.faults, &plan.fault_kinds].map(|field| field.load(Relaxed)),
+        }
+    }
+}
+
+/// What was logged.
+fn log() -> &'static [Cell<[u64; 2]>; MAX_LOG] {
+    // SAFETY: as for `super::control`.
+    unsafe { &*(super::LOG as *const [Cell<[u64; 2]>; MAX_LOG]) }
+}
+
+fn overrides<'a>(wire: &'a Wire, plan: &Plan) -> &'a [Override] {
+    let (first, count) = (plan.first_override.load(Relaxed), plan.overrides.load(Relaxed));
+    &wire.overrides[first as usize..][..count as usize]
+}
+
+/// How many overrides come before a step, and a hash of them.
+fn before(overrides: &[Override], step: u32) -> (u32, u64) {
+    let before = overrides.iter().take_while(|planned| planned.step.load(Relaxed) < step);
+    before.fold((0, hash::EMPTY), |(count, hash), o| {
+        let what = u64::from(o.step.load(Relaxed)) << 32 | u64::from(o.choice.load(Relaxed));
+        let how = u64::from(o.kind.load(Relaxed)) << 8 | u64::from(o.by_name.load(Relaxed));
+        (count + 1, hash::mix(hash::mix(hash, what), how << 32 | u64::from(o.expect.load(Relaxed))))
+    })
+}
+
+/// An execution begins at `main`: it may be the one that is moved ahead of.
+pub fn begin(c: &Control, wire: &Wire) {
+    let parting = wire.parting.load(Relaxed);
+    let told = parting != 0 && c.resets.get() == 0;
+    let misfits = wire.misfits.load(Relaxed);
+    let few = misfits < MOST_MISFITS + wire.resets.load(Relaxed) / OF_EACH;
+    let by_itself = few && c.resets.get() >= if misfits == 0 { AFTER } else { AFTER_OTHERS };
+    may_move(wire, if told { parting } else { 0 }, told || by_itself);
+    c.ahead.stacks[0].set(c.ahead.stacks[1].replace(0));
+}
+
+/// The execution that begins may be moved ahead of, to this step; if it did not begin in memory that is not verified.
+fn may_move(wire: &Wire, to: u32, may: bool) {
+    let may = may && wire.unverified.load(Relaxed) == 0;
+    MAY.store(may, Relaxed);
+    TO.store(to, Relaxed);
+    if may {
+        policy::follow(true);
+        // Others may ask for states, if this one does not.
+        report::look_at_states(true);
+    }
+}
+
+/// Whether the snapshot may be moved to a choice that is yet to come.
+pub fn awaits_choice() -> bool {
+    MAY.load(Relaxed)
+}
+
+/// At this step there is a choice, which nothing has been asked about yet.
+#[inline(always)]
+pub fn at_choice(step: u32) {
+    if MAY.load(Relaxed) {
+        reach(step);
+    }
+}
+
+/// A choice of an execution. If it is the one, this returns again in each that begins here.
+#[cold]
+fn reach(step: u32) {
+    let to = TO.load(Relaxed);
+    if step < to {
+        return;
+    }
+    MAY.store(false, Relaxed);
+    policy::follow(false);
+    let (c, wire) = (control(), report::wire());
+    let plan = &wire.slots[c.slot.get()].plan;
+    let told = report::so_far();
+    let before = before(overrides(wire, plan), step);
+    let good = (to == 0 || step == to) && before.0 == report::followed() && is_little(told);
+    if !good || !super::sees() || !c.calls.can_stay() {
+        report::look_at_states(false);
+        return;
+    }
+    c.selector.store(calls::UNSEEN, Relaxed);
+    // Stacks that each execution would map, and unmap again.
+    let [last, now] = c.ahead.stacks.each_ref().map(Cell::get);
+    let (size, guard) = c.ahead.stack_size.get();
+    fibers::add_to_pool(last.saturating_sub(now), size, guard);
+    c.ahead.keep(wire, told, plan, step, before);
+    c.ahead.told.set(to != 0);
+    c.calls.stay();
+    c.fs.set(thread(me()).fs.get());
+    c.snapshot.forget();
+    // Who sleeps is known by the plan, which is another one by the time it is asked for.
+    sleep_sets::wake_all();
+    // SAFETY: as in `super::begin`.
+    if unsafe { super::save_context(&raw const c.context) } != 0 {
+        super::begins(c, wire);
+        return;
+    }
+    match c.snapshot.take(c.context.rsp.get()) {
+        Ok(()) => c.selector.store(calls::SEEN, Relaxed),
+        Err(why) => {
+            wire.misfits.store(wire.misfits.load(Relaxed) + 1, Relaxed);
+            super::leave(c, why);
+        }
+    }
+    report::resume(c.slot.get(), before.0);
+}
+
+/// Whether nothing was told that is not kept.
+fn is_little(told: &Report) -> bool {
+    let others = [&told.events, &told.end, &told.misuse, &told.panic_thread, &told.diverged, &told.text];
+    others.iter().all(|field| field.load(Relaxed) == 0)
+        && told.conflicts.load(Relaxed) == 0
+        && told.decisions.load(Relaxed) as usize <= MAX_LOG
+}
+
+impl Ahead {
+    fn keep(&self, wire: &Wire, told: &Report, plan: &Plan, step: u32, followed: (u32, u64)) {
+        self.there.set(true);
+        self.asked.set(Asked::by(plan));
+        self.choice.set(step);
+        self.steps.set(S.step.get());
+        self.followed.set(followed);
+        self.threads.set(told.threads.load(Relaxed));
+        self.notes.set(told.notes.load(Relaxed));
+        self.graph.set(told.graph.load(Relaxed));
+        let first = told.first_decision.load(Relaxed) as usize;
+        let logged = told.decisions.load(Relaxed) as usize;
+        for (entry, kept) in wire.decisions[first..].iter().zip(&log()[..logged]) {
+            kept.set(entry.each_ref().map(|word| word.load(Relaxed)));
+        }
+        self.logged.set(logged);
+    }
+
+    /// An execution maps a stack.
+    pub fn mapped_stack(&self, size: usize, guard: usize) {
+        self.stacks[1].set(self.stacks[1].get() + 1);
+        self.stack_size.set((size, guard));
+    }
+
+    /// Whether executions begin at a choice.
+    pub fn is_there(&self) -> bool {
+        self.there.get()
+    }
+
+    /// Whether the engine has said at which.
+    pub fn was_told(&self) -> bool {
+        self.told.get()
+    }
+
+    /// Whether the execution that ends began there.
+    pub fn began(&self) -> bool {
+        self.began.get()
+    }
+
+    /// How many steps the execution that ends did not do, as they were done before.
+    pub fn skipped(&self) -> u32 {
+        if self.began.get() { self.steps.get() } else { 0 }
+    }
+
+    /// Whether the execution in this slot can begin there.
+    pub fn suits(&self, wire: &Wire, number: usize) -> bool {
+        let plan = &wire.slots[number].plan;
+        let (overrides, choice) = (overrides(wire, plan), self.choice.get());
+        // Choices before that, if there were any, were made by what the plan fixes and by default.
+        let last = overrides.last().map_or(0, |planned| planned.step.load(Relaxed));
+        let sleeps = plan.sleepers.load(Relaxed) != 0;
+        let by_default = plan.policy.load(Relaxed) == heisen_wire::policy::DEFAULT && !sleeps;
+        let fixed = !self.was_told() || by_default || last >= choice;
+        let wakes = !sleeps || !self.was_told() || plan.sleep_from.load(Relaxed) >= choice;
+        Asked::by(plan) == self.asked.get()
+            && policy::has_followed(plan)
+            && fixed
+            && wakes
+            && before(overrides, choice) == self.followed.get()
+    }
+
+    /// The execution in this slot begins there: takes its plan over, and tells again what was told. It may be the one that the
+    /// others of this turn begin further ahead of.
+    pub fn resume(&self, wire: &Wire, number: usize) {
+        self.began.set(true);
+        report::resume(number, self.followed.get().0);
+        let told = &wire.slots[number].report;
+        told.steps.store(self.steps.get(), Relaxed);
+        told.threads.store(self.threads.get(), Relaxed);
+        told.notes.store(self.notes.get(), Relaxed);
+        if dependence::wanted() {
+            told.graph.store(self.graph.get(), Relaxed);
+        }
+        log()[..self.logged.get()].iter().for_each(|kept| report::log(kept.get()));
+        let parting = wire.parting.load(Relaxed);
+        let more = u64::from(parting.saturating_sub(self.choice.get()));
+        let worth = more * u64::from(wire.slots_wanted.load(Relaxed)) >= WORTH;
+        may_move(wire, parting, number == 0 && worth);
+    }
+}

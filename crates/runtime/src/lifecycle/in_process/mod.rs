@@ -1,0 +1,445 @@
+//! Executions in one process: the memory of the program is saved where an execution begins and put back where it has ended.
+//!
+//! A fork, an exit and a wait cost some hundred microseconds, a hundred times what a small execution takes. So the zygote
+//! forks a *runner*, which runs one slot after the other and takes turns with the engine by itself, while the zygote
+//! waits for its end. What an execution has changed is undone: memory by [`snapshot`], what the kernel keeps by
+//! [`calls`], which sees every system call. An execution that does something that cannot be undone goes on as if it were
+//! a fork of its own, and the runner ends with it; so does one that crashes. The zygote then forks the next runner or,
+//! if that happens again and again, an execution at a time, and says why.
+//!
+//! Memory is put back where it was ever seen to change, which is a guess, and compared as a whole after some executions and at the end of
+//! a turn. If something was missed, what came after the first of these executions does not count, and the engine has it run again; so it
+//! is if the runner ends in between, and then nothing is guessed until it has come there again.
+//!
+//! After some executions the program is saved again at its first choice, or further where the engine says so, and the others begin
+//! there; see [`ahead`].
+//!
+//! All that the runner itself keeps lies in memory of its own, at an address where nothing else is.
+
+mod bindings;
+pub mod calls;
+mod exit;
+mod handlers;
+mod later_snapshot;
+mod modules;
+mod signals;
+mod snapshot;
+
+pub use handlers::{exit_calls_functions, quick_exit_calls_functions, registered, registered_quick};
+pub use later_snapshot::{at_choice, awaits_choice};
+
+use crate::lifecycle::report;
+use crate::platform::sys;
+use crate::sched::S;
+use core::arch::{asm, naked_asm};
+use core::cell::Cell;
+use core::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
+use core::sync::atomic::{AtomicBool, AtomicU8};
+use heisen_wire::{MAX_DECISIONS, Wire, end, flag, policy, runner, turn};
+
+/// Where the runner's memory is, and how it is laid out.
+const BASE: usize = 0x0e00_0000_0000;
+const STACK: usize = BASE + 0x4_0000;
+const STACK_SIZE: usize = 0x1_0000;
+const PAGES: usize = STACK + STACK_SIZE;
+const SIZE: usize = PAGES - BASE + snapshot::SIZE;
+/// Where signals of the runner's own are handled, so that no page of the program need be writable for that.
+const HANDLERS: usize = BASE + 0xc000_0000;
+const HANDLERS_SIZE: usize = 0x2_0000;
+/// Where [`ahead`] keeps what was logged.
+const LOG: usize = BASE + 0x8000_0000;
+
+/// What is written at both ends of [`Control`]: a program that writes where it should not may hit them.
+const CANARY: u64 = 0x5afe_c0de_0b5e_55ed;
+
+/// After so many executions a guess is verified at first. After each time that it was right, twice as many may pass.
+const VERIFIED: u32 = 64;
+
+/// The first of these runs decide whether it is worth while.
+const TRIES: u32 = 4;
+
+/// What the runner keeps.
+struct Control {
+    canary: Cell<u64>,
+    /// Whether system calls are seen by [`calls`]: the kernel reads this.
+    selector: AtomicU8,
+    context: Context,
+    fs: Cell<usize>,
+    /// The slot that runs, and where its log begins.
+    slot: Cell<usize>,
+    decisions: Cell<u32>,
+    /// The version of the points of accesses that the program was saved with.
+    points: Cell<u32>,
+    resets: Cell<u32>,
+    /// After how many executions a guess is verified.
+    trusted: Cell<u32>,
+    /// Whether the execution that runs cannot be undone.
+    left: Cell<bool>,
+    bindings: bindings::Bindings,
+    handlers: handlers::Handlers,
+    calls: calls::Calls,
+    ahead: later_snapshot::Ahead,
+    snapshot: snapshot::Snapshot,
+    other_canary: Cell<u64>,
+}
+
+const _: () = assert!(size_of::<Control>() <= STACK - BASE);
+const _: () = assert!(BASE + SIZE <= LOG && LOG + later_snapshot::LOG_SIZE <= HANDLERS);
+
+// SAFETY: as for `sched::S`; there is one runner, with one kernel thread.
+unsafe impl Sync for Control {}
+
+/// Where an execution begins: the registers that a function keeps.
+#[repr(C)]
+struct Context {
+    rsp: Cell<usize>,
+    rbp: Cell<usize>,
+    rbx: Cell<usize>,
+    r12: Cell<usize>,
+    r13: Cell<usize>,
+    r14: Cell<usize>,
+    r15: Cell<usize>,
+    rip: Cell<usize>,
+    control: Cell<u64>,
+}
+
+/// Whether this is a runner. Lies in the program's memory, unlike all else: there is none of it elsewhere.
+static RUNNER: AtomicBool = AtomicBool::new(false);
+
+/// Whether every system call of this process is seen: it is a runner, in an execution that can be undone so far.
+pub fn sees() -> bool {
+    RUNNER.load(Relaxed) && !control().left.get()
+}
+
+/// A word of the runtime's has got a value that costs much to find, and is the same in all executions as long as the code at this
+/// address is.
+pub fn keep<T>(word: &T, value: usize, code: usize) {
+    assert!(size_of::<T>() == size_of::<usize>());
+    if RUNNER.load(Relaxed) && control().bindings.stays(code) {
+        control().snapshot.keep(core::ptr::from_ref(word) as usize, value);
+    }
+}
+
+/// Makes whole pages zeros if this is a runner, where that costs much less than to ask the kernel for it; whether that was done.
+pub fn drops(at: usize, size: usize) -> bool {
+    if !sees() {
+        return false;
+    }
+    let c = control();
+    // What the snapshot asks of the kernel is none of the program's calls.
+    let before = c.selector.swap(calls::UNSEEN, Relaxed);
+    let done = c.snapshot.drop_pages(at, size);
+    c.selector.store(before, Relaxed);
+    done
+}
+
+/// The program needs a stack of this size, besides those that are kept ready.
+pub fn mapped_stack(size: usize, guard: usize) {
+    if RUNNER.load(Relaxed) {
+        control().ahead.mapped_stack(size, guard);
+    }
+}
+
+fn control() -> &'static Control {
+    // SAFETY: only called in a runner, which has mapped that memory, zeroed, before; all of it is cells and atomics.
+    unsafe { &*(BASE as *const Control) }
+}
+
+/// Whether the slots of this turn can be run in a runner.
+pub fn suits(wire: &Wire) -> bool {
+    const PLAIN: u32 = flag::DECISIONS | flag::STATES | flag::TOUCHES | flag::PLACES | flag::LATE;
+    wire.reset.load(Relaxed) == runner::ASKED && wire.slots[0].plan.flags.load(Relaxed) & !PLAIN == 0
+}
+
+/// What came of a runner.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Ran {
+    /// This is the runner, where an execution begins.
+    Here,
+    /// How far it has come is in the wire.
+    Ended,
+    /// So it is, but its last executions do not count.
+    InDoubt,
+}
+
+/// In the zygote: runs the slots from `first` on in a runner, until that ends.
+pub fn run(wire: &Wire, zygote: i32, first: usize, decisions: u32) -> Ran {
+    wire.runner.store(runner::BEGINS, SeqCst);
+    let child = sys::fork();
+    if child == 0 {
+        sys::die_with_parent();
+        if sys::getppid() != zygote {
+            sys::exit_group(0);
+        }
+        wire.child.store(sys::getpid() as u32, SeqCst);
+        crate::shim::pid::init();
+        begin(wire, first, decisions);
+        return Ran::Here;
+    }
+    wire.child.store(child.max(0) as u32, SeqCst);
+    let status = if child < 0 { u32::MAX } else { crate::lifecycle::zygote::wait_for(child) };
+    wire.child.store(0, SeqCst);
+    let runs = wire.runner.swap(runner::NONE, SeqCst) == runner::RUNS;
+    let doubtful = wire.unverified.swap(0, Relaxed);
+    if doubtful != 0 {
+        // Of those that were not verified, only the first began in memory that was.
+        wire.slots_run.store(wire.slot.load(SeqCst) + 1 - doubtful, Relaxed);
+        wire.resets.store(wire.resets.load(Relaxed) + 1 - doubtful, Relaxed);
+        wire.careful.store(doubtful, Relaxed);
+        return Ran::InDoubt;
+    }
+    if runs {
+        let number = wire.slot.load(SeqCst) as usize;
+        crate::lifecycle::zygote::ended(wire, child, number, status);
+        wire.slots_run.store(number as u32 + 1, Relaxed);
+        let (runs, resets) = (wire.runners.load(Relaxed) + 1, wire.resets.load(Relaxed));
+        wire.runners.store(runs, Relaxed);
+        if runs >= TRIES && resets < runs / 2 {
+            // Hardly any execution can be undone.
+            wire.reset.store(runner::REFUSED, Relaxed);
+        }
+    } else if status != 0 {
+        // It has not come to an execution, or not from one to the next.
+        wire.reset.store(runner::REFUSED, Relaxed);
+    }
+    Ran::Ended
+}
+
+/// In a new runner: saves the program, and begins the first execution. Returns again at the beginning of each.
+fn begin(wire: &Wire, first: usize, decisions: u32) {
+    if !sys::reserve_usable(BASE, SIZE) {
+        refuse(wire, runner::NO_MEMORY);
+    }
+    for (at, size) in [(HANDLERS, HANDLERS_SIZE), (LOG, later_snapshot::LOG_SIZE)] {
+        if !sys::reserve_usable(at, size) {
+            refuse(wire, runner::NO_MEMORY);
+        }
+    }
+    let c = control();
+    c.canary.set(CANARY);
+    c.other_canary.set(CANARY);
+    RUNNER.store(true, Relaxed);
+    c.slot.set(first);
+    c.decisions.set(decisions);
+    c.points.set(wire.points_version.load(Relaxed));
+    c.fs.set(crate::sched::thread(0).fs.get());
+    c.bindings.find();
+    c.handlers.find();
+    exit::shorten();
+    if !c.calls.begin() {
+        refuse(wire, runner::NO_DISPATCH);
+    }
+    // SAFETY: saves the registers of this very frame, which is there whenever it is gone back to, as memory is what it was.
+    if unsafe { save_context(&raw const c.context) } == 0 {
+        if let Err(why) = c.snapshot.take(c.context.rsp.get()) {
+            refuse(wire, why);
+        }
+        if !c.calls.watch(&c.selector) {
+            refuse(wire, runner::NO_DISPATCH);
+        }
+    }
+    begins(c, wire);
+}
+
+/// An execution begins: the one in the next slot.
+fn begins(c: &Control, wire: &Wire) {
+    let number = c.slot.get();
+    let ahead = c.ahead.is_there();
+    if ahead && !c.ahead.suits(wire, number) {
+        misfit(c, wire);
+    }
+    let told = &wire.slots[number].report;
+    told.first_decision.store(c.decisions.get(), Relaxed);
+    // Whoever reads these waits for this process first.
+    wire.slot.store(number as u32, Release);
+    wire.runner.store(runner::RUNS, Release);
+    if ahead {
+        c.ahead.resume(wire, number);
+    } else {
+        report::begin(number);
+        later_snapshot::begin(c, wire);
+    }
+    c.selector.store(calls::SEEN, Relaxed);
+}
+
+/// The next execution cannot begin where the runner was moved ahead to: that is left to another one.
+fn misfit(c: &Control, wire: &Wire) -> ! {
+    if wire.unverified.load(Relaxed) != 0 && c.snapshot.verify() {
+        wire.unverified.store(0, Relaxed);
+    }
+    if !c.ahead.was_told() {
+        wire.misfits.store(wire.misfits.load(Relaxed) + 1, Relaxed);
+    }
+    sys::exit_group(0)
+}
+
+/// The runner cannot be.
+fn refuse(wire: &Wire, why: u32) -> ! {
+    wire.reset_reason.store(why, Relaxed);
+    sys::exit_group(1)
+}
+
+/// The program exits, and destructors of the calling thread are run: ends the execution if nothing else is left to do.
+pub fn exits(status: i32) {
+    if sees() && control().handlers.are_done() {
+        exit::exits(status);
+    }
+}
+
+/// The execution does something that cannot be undone: it goes on, with nobody looking, and the runner ends with it.
+fn leave(c: &Control, why: u32) {
+    c.left.set(true);
+    c.selector.store(calls::UNSEEN, Relaxed);
+    // Nobody makes way for the kernel any more.
+    c.snapshot.unprotect();
+    report::wire().reset_reason.store(why, Relaxed);
+}
+
+/// The execution has ended with this status: goes on with the next, on a stack of its own.
+fn finished(status: i32) -> ! {
+    // SAFETY: whatever was on the stack is not needed any more.
+    unsafe {
+        asm!(
+            "mov rsp, {stack}",
+            "xor ebp, ebp",
+            "call {next}",
+            "ud2",
+            stack = in(reg) STACK + STACK_SIZE,
+            next = sym next,
+            in("rdi") status as isize,
+            options(noreturn),
+        )
+    }
+}
+
+/// Puts everything back and begins the next execution, in this turn or another.
+extern "C" fn next(status: i32) -> ! {
+    let c = control();
+    let wire = report::wire();
+    let number = c.slot.get();
+    let slot = &wire.slots[number];
+    slot.status.store((status as u32 & 0xff) << 8, Relaxed);
+    slot.undone.store(1 + u32::from(c.ahead.began()), Relaxed);
+    slot.skipped.store(c.ahead.skipped(), Relaxed);
+    wire.slots_run.store(number as u32 + 1, Relaxed);
+    wire.resets.store(wire.resets.load(Relaxed) + 1, Relaxed);
+    wire.runner.store(runner::WAITS, Release);
+    c.decisions.set(c.decisions.get() + slot.report.decisions.load(Relaxed));
+    c.slot.set(number + 1);
+    let full = c.decisions.get() as usize > MAX_DECISIONS / 2;
+    let mut ends =
+        full || wire.enough.load(SeqCst) != 0 || c.slot.get() >= wire.slots_wanted.load(Relaxed) as usize;
+    c.resets.set(c.resets.get() + 1);
+    let whole = c.canary.get() == CANARY && c.other_canary.get() == CANARY;
+    if !whole || !c.calls.undo() {
+        give_up(wire);
+    }
+    if !put_back(c, wire, number, ends) {
+        ends = true;
+    }
+    if ends {
+        c.slot.set(0);
+        c.decisions.set(0);
+        wire.turn.store(turn::ENGINE, SeqCst);
+        report::ring();
+    }
+    if ends {
+        while wire.turn.load(SeqCst) == turn::ENGINE {
+            sys::futex_wait(&wire.turn, turn::ENGINE);
+        }
+        let other = wire.turn.load(SeqCst) != turn::ZYGOTE;
+        if other || !suits(wire) || wire.points_version.load(Relaxed) != c.points.get() {
+            // The zygote's business.
+            sys::exit_group(0);
+        }
+    }
+    // SAFETY: the thread that began the execution had this base.
+    unsafe { asm!("wrfsbase {}", in(reg) c.fs.get(), options(nostack)) };
+    // SAFETY: the stack is what it was when the context was saved.
+    unsafe { go_back(&raw const c.context) }
+}
+
+/// Puts memory back after the execution in a slot. False if that was missed before, so that the last executions do not count.
+fn put_back(c: &Control, wire: &Wire, number: usize, ends: bool) -> bool {
+    // At the first executions and then ever more rarely, all of the memory is looked at.
+    let thorough = c.resets.get().is_power_of_two();
+    if thorough {
+        c.bindings.keep(&c.snapshot);
+        c.snapshot.cool_down();
+    }
+    let careful = wire.careful.load(Relaxed);
+    wire.careful.store(careful.saturating_sub(1), Relaxed);
+    let mut unverified = wire.unverified.load(Relaxed);
+    // Care now does not help those before, so what was guessed is verified first.
+    let slot = &wire.slots[number];
+    // One that ends in the middle of something leaves things behind that others do not.
+    let exits = slot.report.end.load(Relaxed) == end::EXIT && slot.status.load(Relaxed) == 0;
+    let unusual = !exits || S.live.get() > 1;
+    // The searches that show something in the end go by the default where they fix nothing.
+    let exact = slot.plan.policy.load(Relaxed) == policy::DEFAULT;
+    if c.snapshot.put_back(unverified == 0 && (thorough || careful != 0), exact) {
+        unverified += 1;
+    }
+    let verify = ends || thorough || unusual || unverified >= c.trusted.get().max(VERIFIED);
+    let good = unverified == 0 || !verify || c.snapshot.verify();
+    if verify && unverified != 0 {
+        c.trusted.set(if good { c.trusted.get().max(2 * unverified) } else { VERIFIED });
+    }
+    wire.unverified.store(if verify { 0 } else { unverified }, Relaxed);
+    if !good {
+        // As in `run`; but this execution has ended, too.
+        wire.slots_run.store(number as u32 + 2 - unverified, Relaxed);
+        wire.resets.store(wire.resets.load(Relaxed) + 1 - unverified, Relaxed);
+        return false;
+    }
+    if !c.snapshot.has_room() || thorough && !c.snapshot.is_whole() {
+        give_up(wire);
+    }
+    true
+}
+
+/// Memory cannot be put back. What does not count the engine has run again.
+fn give_up(wire: &Wire) -> ! {
+    wire.reset_reason.store(runner::DAMAGED, Relaxed);
+    wire.reset.store(runner::REFUSED, Relaxed);
+    sys::exit_group(0)
+}
+
+/// Saves the registers of the caller; 0. Returns 1 by [`go_back`].
+#[unsafe(naked)]
+unsafe extern "C" fn save_context(at: *const Context) -> usize {
+    naked_asm!(
+        "lea rax, [rsp + 8]",
+        "mov [rdi], rax",
+        "mov [rdi + 8], rbp",
+        "mov [rdi + 16], rbx",
+        "mov [rdi + 24], r12",
+        "mov [rdi + 32], r13",
+        "mov [rdi + 40], r14",
+        "mov [rdi + 48], r15",
+        "mov rax, [rsp]",
+        "mov [rdi + 56], rax",
+        "stmxcsr [rdi + 64]",
+        "fnstcw [rdi + 68]",
+        "xor eax, eax",
+        "ret",
+    )
+}
+
+#[unsafe(naked)]
+unsafe extern "C" fn go_back(at: *const Context) -> ! {
+    naked_asm!(
+        "fninit",
+        "ldmxcsr [rdi + 64]",
+        "fldcw [rdi + 68]",
+        "mov rsp, [rdi]",
+        "mov rbp, [rdi + 8]",
+        "mov rbx, [rdi + 16]",
+        "mov r12, [rdi + 24]",
+        "mov r13, [rdi + 32]",
+        "mov r14, [rdi + 40]",
+        "mov r15, [rdi + 48]",
+        "mov eax, 1",
+        "jmp [rdi + 56]",
+    )
+}

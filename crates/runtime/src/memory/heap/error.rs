@@ -1,0 +1,86 @@
+//! What is told to the engine when something is wrong with the heap. The execution ends there: what follows is undefined.
+
+use super::blocks::{self, Block};
+use super::info;
+use crate::lifecycle::report;
+use crate::platform::sys;
+use crate::sched::S;
+use core::sync::atomic::Ordering::Relaxed;
+use heisen_wire::{NO_THREAD, end, misuse};
+
+/// A touch of so many bytes, or a call with this address, is an error because of the byte at `bad`.
+#[cold]
+pub fn fail(what: u32, address: usize, size: usize, bad: usize, block: Option<Block>, pc: usize) -> ! {
+    describe(address, size, bad, block);
+    tell(what, address, pc)
+}
+
+/// Tells of an error that was described, and ends the execution.
+pub fn tell(what: u32, address: usize, pc: usize) -> ! {
+    if !S.running.get() {
+        // Before the program is parked there is no execution to report on.
+        sys::write(2, b"heisen: a memory error (");
+        sys::write(2, name(what));
+        sys::write(2, b") before the first execution\n");
+        sys::kill(sys::getpid(), sys::SIGKILL);
+    }
+    report::memory_error(what, address, pc);
+    report::finish(end::ABORT, 0, pc)
+}
+
+fn name(what: u32) -> &'static [u8] {
+    match what {
+        misuse::USE_AFTER_FREE_READ | misuse::USE_AFTER_FREE_WRITE => b"use after free",
+        misuse::REALLOC_FREED => b"realloc of a freed block",
+        misuse::DOUBLE_FREE => b"double free",
+        misuse::INVALID_FREE => b"invalid free",
+        _ => b"heap overflow",
+    }
+}
+
+/// What was given back, or was to get another size, is not live: it was freed before, in the given sense, or is no block.
+#[cold]
+pub fn not_live(address: usize, freed: u32, pc: usize) -> ! {
+    match blocks::at(address) {
+        Some(block) if block.is_freed() => fail(freed, address, 0, address, Some(block), pc),
+        // Its record was overwritten.
+        Some(block) => fail(misuse::HEAP_TRAMPLED, address, 0, address, Some(block), pc),
+        None => fail(misuse::INVALID_FREE, address, 0, address, info::around(address), pc),
+    }
+}
+
+/// Tells the engine, for a stop, which block an address lies in: its number is 0 if it lies in none.
+pub fn tell_block(address: usize) {
+    let heap = &report::wire().heap;
+    let Some(block) = super::block_of(address) else {
+        heap.serial.store(0, Relaxed);
+        return;
+    };
+    heap.serial.store(block.serial, Relaxed);
+    heap.size.store(block.size as u64, Relaxed);
+    heap.offset.store((address - block.start) as u64, Relaxed);
+    heap.alloc_thread.store(block.thread.into(), Relaxed);
+    heap.alloc_pc.store(block.pc as u64, Relaxed);
+}
+
+/// Writes to the wire what the error is about.
+fn describe(address: usize, size: usize, bad: usize, block: Option<Block>) {
+    let heap = &report::wire().heap;
+    heap.access.store(size as u64, Relaxed);
+    let Some(block) = block else {
+        heap.serial.store(0, Relaxed);
+        return;
+    };
+    let (thread, pc) = block.allocated();
+    let (freed_by, free_pc) = block.freed();
+    let freed = block.is_freed();
+    // An overflow is told by the byte that is beyond, everything else by where the touch begins.
+    let at = if freed { address } else { bad };
+    heap.serial.store(block.serial().into(), Relaxed);
+    heap.size.store(block.size() as u64, Relaxed);
+    heap.offset.store((at as u64).wrapping_sub(block.start() as u64), Relaxed);
+    heap.alloc_thread.store(thread.into(), Relaxed);
+    heap.alloc_pc.store(pc as u64, Relaxed);
+    heap.free_thread.store(if freed { freed_by.into() } else { NO_THREAD }, Relaxed);
+    heap.free_pc.store(free_pc as u64, Relaxed);
+}

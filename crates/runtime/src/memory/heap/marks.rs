@@ -1,0 +1,168 @@
+//! The marks: one byte for each eight bytes of the heap, which says how many of these may be touched, as AddressSanitizer's
+//! shadow does (USENIX ATC'12, section 3.1). Where the heap has not come to yet all marks are 0; a touch there meets no
+//! memory.
+
+use super::{BASE, LENGTH};
+use crate::platform::sys;
+
+/// Where the marks are.
+const MARKS: usize = 0x6100_0000_0000;
+/// Bytes of the heap to a mark.
+const GRAIN: usize = 8;
+
+/// All eight may be touched; a number below eight: so many of them.
+const OPEN: u8 = 0;
+/// The first of a record's.
+const RECORD: u8 = 0xf1;
+/// A guard: the rest of a record, or of the room of a block.
+const GUARD: u8 = 0xf2;
+/// Freed.
+const FREED: u8 = 0xfd;
+
+/// Reserves the addresses: marks can be read from the beginning, and written once the heap has come there.
+pub fn reserve() -> bool {
+    sys::reserve_readable(MARKS, LENGTH / GRAIN)
+}
+
+/// The heap has come from one address to another.
+pub fn grow(from: usize, to: usize) -> bool {
+    sys::make_usable(place(from), (to - from) / GRAIN)
+}
+
+/// Where the mark of an address is.
+#[inline]
+pub fn place(address: usize) -> usize {
+    MARKS + (address - BASE) / GRAIN
+}
+
+#[inline]
+fn of(address: usize) -> u8 {
+    // SAFETY: the marks of the whole range can be read; callers pass addresses of the heap.
+    unsafe { (place(address) as *const u8).read() }
+}
+
+/// Sets so many marks. Not by `memset`, which may be intercepted.
+#[inline]
+fn set(at: usize, value: u8, count: usize) {
+    let word = u64::from_ne_bytes([value; 8]);
+    let mut at = at;
+    let mut left = count;
+    if left > 256 {
+        fill_bytes(at, value, left);
+        return;
+    }
+    // SAFETY: callers pass marks of the part that the heap has come to. The stores are volatile so that the compiler does
+    // not make a call of them.
+    unsafe {
+        while left >= 8 {
+            (at as *mut u64).write_volatile(word);
+            at += 8;
+            left -= 8;
+        }
+        while left > 0 {
+            (at as *mut u8).write_volatile(value);
+            at += 1;
+            left -= 1;
+        }
+    }
+}
+
+/// Fills memory of this heap. Not by `memset`, which may be intercepted.
+pub fn fill_bytes(at: usize, value: u8, count: usize) {
+    // SAFETY: callers pass memory that is theirs.
+    unsafe {
+        core::arch::asm!("rep stosb", in("al") value, inout("rdi") at => _, inout("rcx") count => _,
+            options(nostack, preserves_flags));
+    }
+}
+
+/// A record begins here.
+#[inline]
+pub fn record(at: usize, bytes: usize) {
+    set(place(at), GUARD, bytes / GRAIN);
+    set(place(at), RECORD, 1);
+}
+
+/// Nobody may touch these bytes.
+#[inline]
+pub fn guard(at: usize, bytes: usize) {
+    set(place(at), GUARD, bytes / GRAIN);
+}
+
+/// These bytes may be touched.
+#[inline]
+pub fn open(start: usize, bytes: usize) {
+    set(place(start), OPEN, bytes / GRAIN);
+}
+
+/// The rest of the room may not be touched.
+#[inline]
+pub fn close(start: usize, bytes: usize, room: usize) {
+    let mut at = bytes / GRAIN;
+    if !bytes.is_multiple_of(GRAIN) {
+        set(place(start) + at, (bytes % GRAIN) as u8, 1);
+        at += 1;
+    }
+    set(place(start) + at, GUARD, room / GRAIN - at);
+}
+
+/// These bytes were freed.
+#[inline]
+pub fn freed(start: usize, room: usize) {
+    set(place(start), FREED, room / GRAIN);
+}
+
+/// Whether a record begins here.
+#[inline]
+pub fn is_record(at: usize) -> bool {
+    of(at) == RECORD
+}
+
+/// Whether these bytes, of which the first is in the heap, may clearly be touched. If not, [`first_bad`] tells.
+#[inline]
+pub fn clean(address: usize, size: usize) -> bool {
+    // Between two blocks lies a record at least, so of a short piece the ends are enough.
+    of(address) == OPEN
+        && ((address % GRAIN) + size <= GRAIN
+            || size <= super::blocks::RECORD
+                && address + size <= BASE + LENGTH
+                && of(address + size - 1) == OPEN)
+}
+
+/// The first of these bytes that must not be touched.
+pub fn first_bad(address: usize, size: usize) -> Option<usize> {
+    let end = address.saturating_add(size).min(BASE + LENGTH);
+    let mut at = address;
+    while at < end {
+        let grain = at & !(GRAIN - 1);
+        let good = match of(grain) {
+            OPEN => GRAIN,
+            part if (part as usize) < GRAIN => part as usize,
+            _ => 0,
+        };
+        let bad = at.max(grain + good);
+        if good < GRAIN && bad < end && bad < grain + GRAIN {
+            return Some(bad);
+        }
+        at = grain + GRAIN;
+    }
+    None
+}
+
+/// The record at or before this address; none if there is none.
+pub fn last_record(address: usize) -> Option<usize> {
+    // Records are at every other mark.
+    let mut at = address & !(2 * GRAIN - 1);
+    while at >= BASE {
+        if is_record(at) {
+            return Some(at);
+        }
+        at -= 2 * GRAIN;
+    }
+    None
+}
+
+/// The first record between two addresses.
+pub fn next_record(from: usize, to: usize) -> Option<usize> {
+    (from..to).step_by(2 * GRAIN).find(|&at| is_record(at))
+}

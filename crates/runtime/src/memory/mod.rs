@@ -1,0 +1,15 @@
+//! Memory accesses of the program: how the runtime learns of them, and what it checks.
+//!
+//! | module | what it is |
+//! | --- | --- |
+//! | [`tsan`] | the callbacks of instrumented code |
+//! | [`patch`] | scheduling points at atomic instructions of uninstrumented code |
+//! | [`race`] | happens-before, conflicts, and which accesses are scheduling points |
+//! | [`heap`] | the checked heap |
+//! | [`word_lock`] | locks that are one word of memory, such as Rust's `Mutex` |
+
+pub mod heap;
+pub mod patch;
+pub mod race;
+pub mod tsan;
+pub mod word_lock;

@@ -1,0 +1,67 @@
+//! Memory for what the race check remembers: blocks of powers of two, from a range of addresses of its own, so that the
+//! program's own mappings lie where they lie without it. Nothing is ever given back to the kernel; an execution ends soon.
+
+use crate::platform::sys;
+use core::cell::Cell;
+
+/// Where it begins. Below the program and its libraries, above what is not randomised.
+pub const BASE: usize = 0x0f00_0000_0000;
+/// So much is mapped at a time.
+const STEP: usize = 1 << 20;
+/// The smallest block.
+const LEAST: u32 = 4;
+const CLASSES: usize = 40;
+
+struct Arena {
+    next: Cell<usize>,
+    end: Cell<usize>,
+    /// Blocks that were given back, by the logarithm of their size; each begins with the address of the next.
+    free: [Cell<usize>; CLASSES],
+}
+
+// SAFETY: as for `sched::S`.
+unsafe impl Sync for Arena {}
+
+static A: Arena = Arena { next: Cell::new(0), end: Cell::new(0), free: [const { Cell::new(0) }; CLASSES] };
+
+fn class(bytes: usize) -> u32 {
+    bytes.next_power_of_two().trailing_zeros().max(LEAST)
+}
+
+/// A block of at least so many bytes, of any content, aligned to 16.
+pub fn take(bytes: usize) -> usize {
+    let class = class(bytes);
+    let free = &A.free[class as usize];
+    let block = free.get();
+    if block != 0 {
+        // SAFETY: a free block begins with the address of the next one.
+        free.set(unsafe { *(block as *const usize) });
+        return block;
+    }
+    let size = 1 << class;
+    if A.next.get() + size > A.end.get() {
+        grow(size);
+    }
+    let block = A.next.get();
+    A.next.set(block + size);
+    block
+}
+
+/// Gives a block back.
+pub fn give(block: usize, bytes: usize) {
+    let free = &A.free[class(bytes) as usize];
+    // SAFETY: the block is as large, and nobody's any more.
+    unsafe { *(block as *mut usize) = free.get() };
+    free.set(block);
+}
+
+#[cold]
+fn grow(size: usize) {
+    let at = if A.end.get() == 0 { BASE } else { A.end.get() };
+    let length = size.next_multiple_of(STEP);
+    sys::map_at(at, length);
+    if A.end.get() == 0 {
+        A.next.set(at);
+    }
+    A.end.set(at + length);
+}

@@ -1,0 +1,84 @@
+//! Memory of stacks that is in use no more. A thread that touches what another one had there does so after the function has
+//! returned, or after the thread has ended.
+//!
+//! Only what is certain is told: the other thread is stopped in a call to the runtime from its own stack, and the memory
+//! lies below the frame that called; or it has ended, and its stack waits for the next thread. Frames that have taken the
+//! place of the one that returned hide it.
+
+use crate::carrier::fibers;
+use crate::lifecycle::report;
+use crate::sched::{Thread, thread};
+use core::ops::Range;
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use heisen_wire::{misuse, saved};
+
+/// Where the stack of the main thread ends.
+pub static MAIN_END: AtomicUsize = AtomicUsize::new(0);
+
+/// So much of the main thread's stack is looked at. The kernel maps nothing else within 128 MiB.
+const MAIN_SIZE: usize = 8 << 20;
+
+/// More frames of the runtime than this are not believed.
+const MOST_FRAMES: usize = 64;
+
+/// A word of a stack.
+fn read(at: usize) -> usize {
+    // SAFETY: callers pass words of the stack of a thread that exists.
+    unsafe { *(at as *const usize) }
+}
+
+/// The running thread touches memory that another has touched last.
+#[inline]
+pub fn check(address: usize, other: usize, pc: usize) {
+    if stack_of(other).contains(&address) && is_dead(address, other) {
+        report::misused(misuse::DEAD_STACK, address, pc);
+    }
+}
+
+/// The stack of a thread; empty if the program has brought it, who may use it as it likes.
+fn stack_of(number: usize) -> Range<usize> {
+    let t = thread(number);
+    match number {
+        0 => {
+            let end = MAIN_END.load(Relaxed);
+            end.saturating_sub(MAIN_SIZE)..end
+        }
+        _ if t.stack_foreign.get() => 0..0,
+        _ => {
+            let base = t.stack.get() + t.guard_size.get();
+            base..base + t.stack_size.get()
+        }
+    }
+}
+
+#[cold]
+fn is_dead(address: usize, other: usize) -> bool {
+    let t = thread(other);
+    if t.ended.get() {
+        return fibers::spare_stacks().any(|(from, to)| (from..to).contains(&address));
+    }
+    // In the middle of a function there may be variables below its frame.
+    t.begun.get() && !t.amid.get() && caller_frame(t, &stack_of(other)).is_some_and(|frame| address < frame)
+}
+
+/// The stack pointer of the function that called the runtime, in a thread that is switched out.
+fn caller_frame(t: &Thread, stack: &Range<usize>) -> Option<usize> {
+    if !stack.contains(&t.sp.get()) {
+        return None;
+    }
+    let mut frame = read(t.sp.get() + 8 * saved::RBP);
+    for _ in 0..MOST_FRAMES {
+        if !frame.is_multiple_of(8) || !(t.sp.get()..stack.end - 16).contains(&frame) {
+            return None;
+        }
+        if read(frame + 8) == t.pc.get() {
+            return Some(frame + 16);
+        }
+        let next = read(frame);
+        if next <= frame {
+            return None;
+        }
+        frame = next;
+    }
+    None
+}

@@ -1,0 +1,69 @@
+//! Tells the engine of conflicts, each pair of places once in an execution.
+
+use super::shadow::Access;
+use super::{is_on, mode};
+use crate::lifecycle::report;
+use core::cell::Cell;
+use core::sync::atomic::Ordering::Relaxed;
+use heisen_trace::Note;
+use heisen_wire::{MAX_CONFLICTS, stop};
+
+const SEEN: usize = 256;
+
+struct Seen([Cell<(usize, usize)>; SEEN]);
+
+// SAFETY: as for `sched::S`.
+unsafe impl Sync for Seen {}
+
+/// Pairs of places that were told already, or some of them, by their hash.
+static TOLD: Seen = Seen([const { Cell::new((0, 0)) }; SEEN]);
+
+fn is_new(first: usize, second: usize) -> bool {
+    let hash = (first.wrapping_mul(31) ^ second).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56;
+    TOLD.0[hash].replace((first, second)) != (first, second)
+}
+
+/// Two accesses conflict, and nothing orders them.
+#[cold]
+pub fn conflict(old: &Access, new: &Access, address: usize) {
+    if is_on(mode::WATCH) {
+        watched(old, new);
+    }
+    if !is_new(old.pc(), new.pc()) {
+        return;
+    }
+    let (told, count) = report::conflicts();
+    let known = told.iter().take(count).any(|conflict| {
+        conflict.first_pc.load(Relaxed) == old.pc() as u64
+            && conflict.second_pc.load(Relaxed) == new.pc() as u64
+    });
+    if known {
+        return;
+    }
+    if count == MAX_CONFLICTS {
+        report::note(Note::TooManyConflicts);
+        return;
+    }
+    let both = |first: usize, second: usize| first as u32 | (second as u32) << 16;
+    let conflict = &told[count];
+    conflict.address.store(address as u64, Relaxed);
+    conflict.first_pc.store(old.pc() as u64, Relaxed);
+    conflict.second_pc.store(new.pc() as u64, Relaxed);
+    conflict.threads.store(both(old.epoch.thread(), new.epoch.thread()), Relaxed);
+    conflict.kinds.store(old.kind() | new.kind() << 16, Relaxed);
+    let size = |access: &Access| access.bytes().count_ones() as usize;
+    conflict.sizes.store(both(size(old), size(new)), Relaxed);
+    conflict.step.store(crate::sched::S.step.get(), Relaxed);
+    report::tell_conflicts(count + 1);
+}
+
+/// In a close look: stops if that is the conflict that is looked for.
+fn watched(old: &Access, new: &Access) {
+    let wire = report::wire();
+    if old.pc() as u64 == wire.watch_pc.load(Relaxed)
+        && old.epoch.thread() as u32 == wire.watch_thread.load(Relaxed)
+        && new.pc() as u64 == wire.watch_conflicts.load(Relaxed)
+    {
+        report::stop_at(stop::CONFLICT);
+    }
+}

@@ -1,0 +1,88 @@
+//! The places in the code whose accesses are scheduling points.
+//!
+//! The zygote takes them over from the wire while it is parked, so that executions find them in memory of their own.
+
+use super::{arena, shadow};
+use crate::lifecycle::report;
+use core::cell::Cell;
+use core::sync::atomic::Ordering::Relaxed;
+
+struct Table {
+    /// A hash table of code addresses, a power of two long.
+    at: Cell<usize>,
+    mask: Cell<usize>,
+    version: Cell<u32>,
+}
+
+// SAFETY: as for `sched::S`.
+unsafe impl Sync for Table {}
+
+static P: Table = Table { at: Cell::new(0), mask: Cell::new(0), version: Cell::new(0) };
+
+fn slots() -> &'static [Cell<usize>] {
+    if P.at.get() == 0 {
+        return &[];
+    }
+    // SAFETY: so many are there; the table is replaced only in the zygote, where nobody holds it.
+    unsafe { core::slice::from_raw_parts(P.at.get() as *const Cell<usize>, P.mask.get() + 1) }
+}
+
+fn hash(pc: usize) -> usize {
+    pc.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32
+}
+
+/// Whether there are any.
+pub fn any() -> bool {
+    P.at.get() != 0
+}
+
+/// Whether an access from there is a scheduling point.
+#[inline]
+pub fn has(pc: usize) -> bool {
+    let slots = slots();
+    if slots.is_empty() {
+        return false;
+    }
+    let mut index = hash(pc) & P.mask.get();
+    loop {
+        match slots[index].get() {
+            0 => return false,
+            found if found == pc => return true,
+            _ => index = (index + 1) & P.mask.get(),
+        }
+    }
+}
+
+/// In the zygote: takes over what the engine has written.
+pub fn renew() {
+    let wire = report::wire();
+    let version = wire.points_version.load(Relaxed);
+    if P.version.replace(version) == version {
+        return;
+    }
+    if P.at.get() != 0 {
+        arena::give(P.at.get(), (P.mask.get() + 1) * 8);
+        P.at.set(0);
+    }
+    let count = wire.points_count.load(Relaxed) as usize;
+    if count != 0 {
+        let room = (count * 4).next_power_of_two();
+        P.at.set(arena::take(room * 8));
+        P.mask.set(room - 1);
+        for slot in slots() {
+            slot.set(0);
+        }
+        for pc in wire.points.iter().take(count) {
+            add(pc.load(Relaxed) as usize);
+        }
+    }
+    shadow::known().for_each(shadow::mark);
+}
+
+fn add(pc: usize) {
+    let mut index = hash(pc) & P.mask.get();
+    while slots()[index].get() != 0 {
+        index = (index + 1) & P.mask.get();
+    }
+    slots()[index].set(pc);
+}

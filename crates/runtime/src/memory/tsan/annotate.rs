@@ -1,0 +1,112 @@
+//! What instrumented code tells besides accesses: where functions begin and end, which is not asked for here, and the
+//! annotations of `sanitizer/tsan_interface.h` and of older headers, of which only those that order threads matter.
+
+use crate::sched::dependence;
+use crate::sched::{self, S};
+use heisen_trace::Op;
+
+/// A scheduling point at an annotation, which then orders.
+pub fn ordered(order: fn(usize), object: usize, pc: usize) {
+    if S.active.get() && S.running.get() {
+        sched::point(Op::Point, object, pc);
+        dependence::write(object);
+        order(object);
+    }
+}
+
+macro_rules! nothing {
+    ($name:ident) => {
+        /// Does nothing, and gives 0.
+        ///
+        /// # Safety
+        /// Called by instrumented code.
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name() -> usize {
+            core::arch::naked_asm!(".cfi_startproc", "xor eax, eax", "ret", ".cfi_endproc")
+        }
+    };
+}
+pub(super) use nothing;
+
+macro_rules! enter {
+    ($name:ident) => {
+        /// A function begins, which a script may want to know.
+        ///
+        /// # Safety
+        /// Called by instrumented code.
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name() -> usize {
+            core::arch::naked_asm!(
+                ".cfi_startproc",
+                "test byte ptr [rip + {mode}], {script}",
+                "jne 2f",
+                "xor eax, eax",
+                "ret",
+                // Where in the function.
+                "2:",
+                "mov rdi, [rsp]",
+                "jmp {calls}",
+                ".cfi_endproc",
+                mode = sym $crate::memory::race::MODE,
+                script = const $crate::memory::race::mode::SCRIPT,
+                calls = sym $crate::script::unit_mode::calls,
+            )
+        }
+    };
+}
+pub(super) use enter;
+
+macro_rules! init {
+    ($name:ident) => {
+        /// Code of the program is instrumented: its accesses are followed from now on.
+        ///
+        /// # Safety
+        /// Called by instrumented code.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name() {
+            $crate::memory::race::instrumented();
+        }
+    };
+}
+pub(super) use init;
+
+macro_rules! order {
+    ($name:ident, $what:ident) => {
+        /// Orders threads by an object: what was before a release there is before a later acquire. A scheduling point, as all that
+        /// orders threads.
+        ///
+        /// # Safety
+        /// Called by instrumented code.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(object: usize) -> i32 {
+            $crate::memory::tsan::annotate::ordered(
+                $crate::memory::race::order::$what,
+                object,
+                $crate::shim::caller!(),
+            );
+            0
+        }
+    };
+}
+pub(super) use order;
+
+macro_rules! happens {
+    ($name:ident, $what:ident) => {
+        /// Orders threads by an object: what was before a "happens before" there is before a later "happens after". A scheduling
+        /// point, as all that orders threads.
+        ///
+        /// # Safety
+        /// Called by instrumented code.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(_file: usize, _line: i32, object: usize) {
+            $crate::memory::tsan::annotate::ordered(
+                $crate::memory::race::order::$what,
+                object,
+                $crate::shim::caller!(),
+            );
+        }
+    };
+}
+pub(super) use happens;

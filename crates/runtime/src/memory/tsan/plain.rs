@@ -1,0 +1,239 @@
+//! Plain accesses of memory. One that is of no interest costs a load and a branch.
+
+use crate::lifecycle::report;
+use crate::memory::heap;
+use crate::memory::race;
+use crate::memory::race::{access, mode, points};
+use crate::sched;
+use crate::sched::{dependence, spin};
+use crate::script::unit_mode;
+use core::sync::atomic::Ordering::Relaxed;
+use heisen_trace::Op;
+use heisen_wire::stop;
+
+/// What an access is to the scheduler.
+const fn op(write: bool) -> Op {
+    if write { Op::MemWrite } else { Op::MemRead }
+}
+
+/// An access that may be of interest: a scheduling point before it, if its place is one, and the comparison with others.
+#[inline(always)]
+pub fn accessed(address: usize, size: usize, write: bool, pc: usize) {
+    if race::is_on(!(mode::CHECK | mode::HEAP)) {
+        about_to(address, size, write, pc);
+    }
+    touched(address, size, write, pc);
+}
+
+/// The first part of that: a scheduling point, if the place of the access is one.
+#[inline(never)]
+pub fn about_to(address: usize, size: usize, write: bool, pc: usize) {
+    if race::is_on(mode::SCRIPT) {
+        unit_mode::accesses(address, size, write, peek(address, size), pc);
+    }
+    if is_point(pc) {
+        point(address, size, write, pc);
+    }
+}
+
+/// Whether an access from there is a scheduling point.
+pub fn is_point(pc: usize) -> bool {
+    race::is_on(mode::ALL) || race::is_on(mode::POINTS) && points::has(pc)
+}
+
+/// The second part: nobody comes in between any more.
+#[inline(always)]
+pub fn touched(address: usize, size: usize, write: bool, pc: usize) {
+    let bits = race::MODE.load(Relaxed);
+    if bits & mode::WATCH != 0 {
+        watch(address, size, pc);
+    }
+    heap::touch(address, size, write, pc);
+    if bits & mode::CHECK != 0 {
+        if size <= 8 {
+            access::plain(address, size, write, pc);
+        } else {
+            access::range(address, size, write, pc);
+        }
+    }
+}
+
+fn point(address: usize, size: usize, write: bool, pc: usize) {
+    if write {
+        // As for atomics: where all accesses are points, most are the thread's own business.
+        if points::has(pc) {
+            spin::change(op(write), address, pc, peek(address, size));
+        } else {
+            sched::point(op(write), address, pc);
+        }
+    } else {
+        spin::look(op(write), address, pc, peek(address, size));
+    }
+    dependence::memory(address, size, write);
+}
+
+/// What a thread is about to read, as far as it fits a word.
+pub fn peek(address: usize, size: usize) -> u64 {
+    let mut value = [0u8; 8];
+    // SAFETY: the program reads so many bytes there itself; if they are not mapped it crashes here, as it would there.
+    unsafe { core::ptr::copy_nonoverlapping(address as *const u8, value.as_mut_ptr(), size.min(8)) };
+    u64::from_ne_bytes(value)
+}
+
+/// In a close look: stops at the accesses that are looked for.
+#[cold]
+pub fn watch(address: usize, size: usize, pc: usize) {
+    let wire = report::wire();
+    let byte = wire.watch.load(Relaxed) as usize;
+    if pc as u64 == wire.watch_pc.load(Relaxed)
+        && sched::me() as u32 == wire.watch_thread.load(Relaxed)
+        && (address..address + size).contains(&byte)
+    {
+        heap::tell_block(byte);
+        report::stop_at(stop::WATCHED);
+    }
+}
+
+/// The rest of an access, where something is on.
+pub extern "C" fn slow<const SIZE: usize, const WRITE: bool, const VOLATILE: bool>(address: usize) {
+    let pc = crate::shim::caller!();
+    if VOLATILE && !WRITE {
+        spin::glance(op(WRITE), address, pc, || peek(address, SIZE));
+    }
+    accessed(address, SIZE, WRITE, pc);
+}
+
+macro_rules! accesses {
+    ($name:ident, [$size:literal], [$write:literal], [$volatile:literal]) => {
+        /// A plain access: a scheduling point if it is known to conflict with one of another thread.
+        ///
+        /// # Safety
+        /// Called by instrumented code.
+        #[unsafe(no_mangle)]
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name(address: usize) {
+            core::arch::naked_asm!(
+                ".cfi_startproc",
+                "movzx eax, byte ptr [rip + {mode}]",
+                "test eax, eax",
+                "jne 2f",
+                "ret",
+                // As `race::access` does it: nothing to do if the thread has had such an access in this epoch.
+                "2:",
+                "cmp eax, {check}",
+                "jne {slow}",
+                "mov rax, rdi",
+                "shl rax, {unfolded}",
+                "mov rdx, rax",
+                "shr rdx, {unfolded} + {piece}",
+                "lea rsi, [rip + {pieces}]",
+                "cmp byte ptr [rdx + rsi], 0",
+                "je {slow}",
+                "shr rax, {unfolded} + 3",
+                "shl rax, 4",
+                "movabs rdx, {base}",
+                "mov rdx, [rax + rdx]",
+                "xor rdx, qword ptr [rip + {threads} + {now}]",
+                "mov ecx, edi",
+                "and ecx, 7",
+                "mov eax, {bytes}",
+                "shl eax, cl",
+                // What lies in the next eight bytes is none of this granule's.
+                "cmp eax, 255",
+                "ja {slow}",
+                "lea rcx, [rax + {same}]",
+                "and rdx, rcx",
+                "cmp rdx, rax",
+                "jne {slow}",
+                "ret",
+                ".cfi_endproc",
+                mode = sym $crate::memory::race::MODE,
+                check = const $crate::memory::race::mode::CHECK,
+                unfolded = const 64 - $crate::memory::race::shadow::FOLDED,
+                piece = const $crate::memory::race::shadow::PIECE,
+                pieces = sym $crate::memory::race::shadow::PIECES_MAPPED,
+                base = const $crate::memory::race::shadow::BASE + if $write { 0 } else { 8 },
+                threads = sym $crate::memory::race::order::T,
+                now = const $crate::memory::race::order::NOW,
+                bytes = const if $size < 16 && !$volatile { (1u32 << ($size % 16)) - 1 } else { 0xffff },
+                same = const $crate::memory::race::epoch::SAME as i64,
+                slow = sym plain::slow::<$size, $write, $volatile>,
+            )
+        }
+    };
+}
+pub(super) use accesses;
+
+macro_rules! both {
+    ($name:ident, $size:literal) => {
+        /// A read and then a write of the same memory, as [`__tsan_read8`] and [`__tsan_write8`].
+        ///
+        /// # Safety
+        /// Called by instrumented code.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(address: usize) {
+            let pc = $crate::shim::caller!();
+            plain::accessed(address, $size, false, pc);
+            plain::accessed(address, $size, true, pc);
+        }
+    };
+}
+pub(super) use both;
+
+macro_rules! access_pc {
+    ($name:ident, $size:literal, $write:literal) => {
+        /// A plain access at a place that is told, as [`__tsan_read8`].
+        ///
+        /// # Safety
+        /// Called by instrumented code.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(address: usize, pc: usize) {
+            plain::accessed(address, $size, $write, pc);
+        }
+    };
+}
+pub(super) use access_pc;
+
+macro_rules! range {
+    ($name:ident, $write:literal) => {
+        /// A plain access of a structure, as [`__tsan_read8`].
+        ///
+        /// # Safety
+        /// Called by instrumented code.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(address: usize, bytes: usize) {
+            plain::accessed(address, bytes, $write, $crate::shim::caller!());
+        }
+    };
+}
+pub(super) use range;
+
+macro_rules! range_pc {
+    ($name:ident, $write:literal) => {
+        /// A plain access of a structure at a place that is told, as [`__tsan_read8`].
+        ///
+        /// # Safety
+        /// Called by instrumented code.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(address: usize, bytes: usize, pc: usize) {
+            plain::accessed(address, bytes, $write, pc);
+        }
+    };
+}
+pub(super) use range_pc;
+
+macro_rules! vptr_update {
+    ($name:ident) => {
+        /// An object gets the virtual functions of its class: a write, if it has others so far.
+        ///
+        /// # Safety
+        /// Called by instrumented code.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(address: usize, value: usize) {
+            if plain::peek(address, 8) != value as u64 {
+                plain::accessed(address, 8, true, $crate::shim::caller!());
+            }
+        }
+    };
+}
+pub(super) use vptr_update;

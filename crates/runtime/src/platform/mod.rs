@@ -1,0 +1,9 @@
+//! The platform: system calls and private facts about glibc. Uses no other room.
+//!
+//! | module | what it is |
+//! | --- | --- |
+//! | [`sys`] | system calls, made directly |
+//! | [`glibc`] | glibc's own functions, and its thread control block |
+
+pub mod glibc;
+pub mod sys;

@@ -1,0 +1,64 @@
+//! Atomic sections: all that a thread does in one is a single step, with a scheduling point before it.
+//!
+//! Inside, a thread that can go on does so, and no step is counted: whatever it touches belongs to the step that began with the
+//! section. A thread that has to wait inside, or yields, leaves the section there; the rest of it is ordinary code.
+//!
+//! All sections touch one object, and the race check orders them as if they held one lock. So every order of the sections of
+//! different threads is explored, and two sections are never a data race.
+//!
+//! A point pays nothing for this: in a section the alarm of the scheduler is due at every step, and looks here.
+
+use crate::lifecycle::report;
+use crate::memory::race::order;
+use crate::memory::race::order::{key, space};
+use crate::sched::dependence;
+use crate::sched::{self, S, me, thread};
+use heisen_trace::Op;
+
+/// What all sections touch, beside the table of threads.
+fn object() -> usize {
+    const SECTIONS: usize = 2;
+    key(space::THREADS, SECTIONS)
+}
+
+/// A section begins, unless the running thread is in one.
+#[inline(always)]
+pub fn begin(pc: usize) {
+    let depth = &thread(me()).sections;
+    depth.set(depth.get().saturating_add(1));
+    if depth.get() == 1 {
+        sched::point(Op::Section, object(), pc);
+        order::acquire(object());
+        S.in_section.set(true);
+        S.stay.forget();
+        report::set_alarm();
+    }
+}
+
+/// A section ends. False if the running thread is in none.
+pub fn end() -> bool {
+    let depth = &thread(me()).sections;
+    let before = depth.get();
+    depth.set(before.saturating_sub(1));
+    if before == 1 {
+        leave();
+    }
+    before > 0
+}
+
+/// The running thread has to wait, or yields: it leaves the section. What it waits for it has found taken, in this very step.
+pub fn interrupted() {
+    let object = thread(me()).object.get();
+    if object != 0 {
+        dependence::just_wrote(object);
+    }
+    leave();
+}
+
+/// From here on steps count again.
+fn leave() {
+    if S.in_section.replace(false) {
+        order::release(object());
+        report::set_alarm();
+    }
+}

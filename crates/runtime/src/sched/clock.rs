@@ -1,0 +1,188 @@
+//! Virtual time: starts at the same moment in every execution, moves a little with every step and every look at it,
+//! and jumps to a deadline when a wait times out. So a sleep costs nothing, and what a program computes from the time
+//! is the same each time a schedule is run.
+//!
+//! With `--real-time` clocks show the real time instead, and deadlines are those of the real monotonic clock.
+
+use crate::sched::{self, S};
+use crate::sched::{dependence, recurrence};
+use core::cell::Cell;
+
+/// Nanoseconds of one step.
+const STEP: u64 = 1_000;
+/// Nanoseconds of one look at a clock, so that a loop that waits for the time to pass ends.
+const LOOK: u64 = 100;
+/// Nanoseconds of a yield.
+const YIELD: u64 = 1_000_000;
+/// The monotonic clock at the start.
+const START: u64 = 1_000_000_000_000;
+/// How far the real-time clock is ahead of the monotonic one: executions begin on 2026-01-01.
+const REALTIME: u64 = 1_767_225_600_000_000_000 - START;
+
+const CLOCK_REALTIME: i32 = 0;
+const CLOCK_MONOTONIC: i32 = 1;
+const CLOCK_REALTIME_COARSE: i32 = 5;
+const CLOCK_REALTIME_ALARM: i32 = 8;
+const CLOCK_TAI: i32 = 11;
+
+struct Clock {
+    /// What was added to the steps.
+    extra: Cell<u64>,
+    /// How far the program has set the real-time clock ahead of where it was; negative if back.
+    shift: Cell<i64>,
+    /// Whether time is real.
+    real: Cell<bool>,
+}
+
+// SAFETY: as for `sched::S`.
+unsafe impl Sync for Clock {}
+
+static C: Clock = Clock { extra: Cell::new(0), shift: Cell::new(0), real: Cell::new(false) };
+
+/// Takes over whether time is real.
+pub fn init(real: bool) {
+    C.real.set(real);
+}
+
+/// Whether time is real.
+#[inline]
+pub fn is_real() -> bool {
+    C.real.get()
+}
+
+/// `struct timespec`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Timespec {
+    pub seconds: i64,
+    pub nanoseconds: i64,
+}
+
+impl Timespec {
+    /// In nanoseconds, none if it is not a valid time.
+    pub fn nanos(&self) -> Option<u64> {
+        if !(0..1_000_000_000).contains(&self.nanoseconds) {
+            return None;
+        }
+        let seconds = self.seconds.max(0) as u64;
+        let nanos = if self.seconds < 0 { 0 } else { self.nanoseconds as u64 };
+        Some(seconds.saturating_mul(1_000_000_000).saturating_add(nanos))
+    }
+
+    /// A time of so many nanoseconds.
+    pub fn of(nanos: u64) -> Timespec {
+        Timespec { seconds: (nanos / 1_000_000_000) as i64, nanoseconds: (nanos % 1_000_000_000) as i64 }
+    }
+
+    /// As [`Timespec::nanos`], for calls that refuse what lies before the beginning of time.
+    pub fn nanos_not_negative(&self) -> Option<u64> {
+        if self.seconds < 0 { None } else { self.nanos() }
+    }
+}
+
+/// Whether the waits of the threading library take times on this clock.
+pub fn can_wait(clock: i32) -> bool {
+    matches!(clock, CLOCK_REALTIME | CLOCK_MONOTONIC)
+}
+
+/// Whether it shows the time of day, which can be set.
+fn is_wall(clock: i32) -> bool {
+    matches!(clock, CLOCK_REALTIME | CLOCK_REALTIME_COARSE | CLOCK_REALTIME_ALARM | CLOCK_TAI)
+}
+
+/// How far a virtual clock is ahead of the monotonic one; never behind it.
+fn offset(clock: i32) -> u64 {
+    if is_wall(clock) { REALTIME.wrapping_add_signed(C.shift.get()) } else { 0 }
+}
+
+/// What a clock really shows, but for what the program has set.
+fn real(clock: i32) -> Timespec {
+    let mut time = Timespec { seconds: 0, nanoseconds: 0 };
+    crate::platform::glibc::real!(clock_gettime, fn(clock => i32, &raw mut time => *mut Timespec) -> i32);
+    match time.nanos() {
+        Some(nanos) if is_wall(clock) && C.shift.get() != 0 => {
+            Timespec::of(nanos.saturating_add_signed(C.shift.get()))
+        }
+        _ => time,
+    }
+}
+
+/// What the real-time clock shows, in nanoseconds, without a look.
+pub fn wall() -> u64 {
+    if is_real() { real(CLOCK_REALTIME).nanos().unwrap_or(0) } else { now() + offset(CLOCK_REALTIME) }
+}
+
+/// Sets the real-time clock of this execution. As in Linux it cannot fall behind the monotonic one: false then.
+pub fn set_wall(nanos: u64) -> bool {
+    /// Linux leaves room for thirty years after what is set.
+    const LAST: u64 = 8_277_292_036 * 1_000_000_000;
+    if nanos < now() || nanos >= LAST {
+        return false;
+    }
+    dependence::time(true);
+    C.shift.set(C.shift.get() + (nanos as i64 - wall() as i64));
+    true
+}
+
+/// Nanoseconds on the monotonic clock.
+pub fn now() -> u64 {
+    if is_real() {
+        return real(CLOCK_MONOTONIC).nanos().unwrap_or(0);
+    }
+    START + S.step.get() as u64 * STEP + C.extra.get()
+}
+
+/// What the given clock shows; looking takes time.
+pub fn look(clock: i32) -> Timespec {
+    if is_real() {
+        return real(clock);
+    }
+    dependence::time(false);
+    recurrence::consulted();
+    C.extra.set(C.extra.get() + LOOK);
+    Timespec::of(now() + offset(clock))
+}
+
+/// How long it is until `deadline`; 0 if it has passed.
+pub fn until(deadline: u64) -> u64 {
+    deadline.saturating_sub(now())
+}
+
+/// How long ago `deadline` was; 0 if it has not come.
+pub fn since(deadline: u64) -> u64 {
+    now().saturating_sub(deadline)
+}
+
+/// The deadline of a wait that lasts `nanos`.
+pub fn deadline_in(nanos: u64) -> u64 {
+    now().saturating_add(nanos).min(u64::MAX - 1)
+}
+
+/// The deadline of a wait until `nanos` on the given clock.
+pub fn deadline_at(clock: i32, nanos: u64) -> u64 {
+    if is_real() && is_wall(clock) {
+        let left = nanos.saturating_sub(real(clock).nanos().unwrap_or(0));
+        return deadline_in(left);
+    }
+    nanos.saturating_sub(offset(clock)).min(u64::MAX - 1)
+}
+
+/// Time passes until `deadline`, if it has not come yet.
+pub fn reach(deadline: u64) {
+    if is_real() {
+        return;
+    }
+    let now = now();
+    if deadline > now && deadline != u64::MAX {
+        dependence::time(true);
+        C.extra.set(C.extra.get().saturating_add(deadline - now));
+        sched::time_passed();
+    }
+}
+
+/// A thread yields: it waits for others, which takes time. So a thread that waits in a loop for one that sleeps sees it
+/// wake up.
+pub fn yielded() {
+    C.extra.set(C.extra.get() + YIELD);
+    sched::time_passed();
+}

@@ -1,0 +1,321 @@
+//! Who is chosen: the order of the choices at a decision, the default among them, and the decision itself. And what is
+//! chosen, where it is not a thread.
+
+use crate::lifecycle::{in_process, report};
+pub use crate::sched::faults::{fault, faults_are_left};
+use crate::sched::{S, candidates, is_candidate, me, next_step, thread, threads, waiters, words};
+use crate::sched::{dependence, policy, recurrence, scope};
+use crate::script::unit_mode;
+use core::hint::unreachable_unchecked;
+use heisen_trace::decision::{Decision, DecisionKind, MAX_OPTIONS};
+use heisen_trace::{Note, Op, hash};
+
+/// The first candidate after `number` in cyclic order, `number` itself last.
+pub fn after(number: usize) -> Option<usize> {
+    search(number, |_| u64::MAX)
+}
+
+/// The first candidate after `number` in cyclic order that is also in the set that `mask` gives by words.
+fn search(number: usize, mask: impl Fn(usize) -> u64) -> Option<usize> {
+    let words = words();
+    if words == 1 {
+        // The usual case, without a loop: turned so that the thread after `number` is bit 0.
+        let set = (candidates(0) & mask(0)).rotate_right(number as u32 + 1);
+        return (set != 0).then(|| (number + 1 + set.trailing_zeros() as usize) % 64);
+    }
+    let set = |(base, set): (usize, u64)| (base, set & mask(base / 64));
+    let mut sets = from(number + 1).map(set);
+    sets.find(|(_, set)| *set != 0).map(|(base, set)| base + set.trailing_zeros() as usize)
+}
+
+/// The candidates in cyclic order from a thread on, by words: the thread that bit 0 stands for, and the set. The word that
+/// the first is in comes twice: its end first, its beginning last.
+fn from(first: usize) -> impl Iterator<Item = (usize, u64)> {
+    let words = words();
+    // One after the last thread, at most. A division would take longer than all the rest.
+    let first = if first == 64 * words { 0 } else { first };
+    let up = u64::MAX << (first % 64);
+    (0..=words).map(move |turn| {
+        let word = (first / 64 + turn) % words;
+        let part = match turn {
+            0 => up,
+            _ if turn == words => !up,
+            _ => u64::MAX,
+        };
+        (64 * word, candidates(word) & part)
+    })
+}
+
+/// What the default policy does: go on if possible; else the next enabled thread, fair by taking turns; else one that
+/// waits and has a signal to take; else the one whose time runs out first.
+fn default_choice(number: usize, able: bool) -> usize {
+    if able {
+        return number;
+    }
+    if let Some(next) = search(number, |word| !S.late.word(word)) {
+        return next;
+    }
+    let due = |t| if S.signalled.has(t) { 0 } else { thread(t).deadline.get() };
+    let by_deadline = |&t: &usize| (due(t), cyclic(number, t));
+    (0..S.count.get()).filter(|&t| is_candidate(t)).min_by_key(by_deadline).unwrap_or(number)
+}
+
+/// Distance from `from` to `to` in cyclic order.
+fn cyclic(from: usize, to: usize) -> usize {
+    let count = S.count.get();
+    (to + count - from - 1) % count
+}
+
+/// The `index`-th of the `count` threads of a set, which are among the first 64, in cyclic order from `first` on.
+#[inline]
+fn nth_of(set: u64, first: usize, count: usize, index: usize) -> usize {
+    // A random index makes for mispredicted branches, so there are none on it: `count` rarely changes.
+    let mut set = set.rotate_right(first as u32);
+    for passed in 1..count {
+        set = if passed <= index { set & set.wrapping_sub(1) } else { set };
+    }
+    (first + set.trailing_zeros() as usize) % 64
+}
+
+/// The `index`-th choice, where `first` is number 0 and the others follow it in cyclic order.
+fn nth(first: usize, options: usize, index: usize) -> usize {
+    if words() == 1 {
+        return nth_of(candidates(0), first, options, index);
+    }
+    let mut left = index;
+    for (base, mut set) in from(first) {
+        match left.checked_sub(set.count_ones() as usize) {
+            Some(more) => left = more,
+            None => {
+                for _ in 0..left {
+                    set &= set - 1;
+                }
+                return base + set.trailing_zeros() as usize;
+            }
+        }
+    }
+    // SAFETY: `index` is less than the number of candidates, so it was found.
+    unsafe { unreachable_unchecked() }
+}
+
+/// The threads that a decision is about.
+#[derive(Clone, Copy, Debug)]
+pub struct Choices {
+    /// Choice 0.
+    pub first: usize,
+    /// How many there are.
+    pub options: usize,
+}
+
+impl Choices {
+    /// The thread of a choice.
+    #[inline]
+    pub fn nth(self, index: usize) -> usize {
+        nth(self.first, self.options, index)
+    }
+
+    /// The choice that is this thread, if it is one.
+    pub fn index_of(self, thread: usize) -> Option<usize> {
+        self.iter().position(|choice| choice == thread)
+    }
+
+    /// One of the choices that are in the set that `mask` gives by words, of which there is at least one: `pick` says which,
+    /// told how many there are.
+    #[inline]
+    pub fn pick(self, mask: impl Fn(usize) -> u64, pick: impl Fn(u64) -> u64) -> usize {
+        if words() == 1 {
+            let set = candidates(0) & mask(0);
+            let count = set.count_ones();
+            return nth_of(set, self.first, count as usize, pick(count.into()) as usize);
+        }
+        let may = |&number: &usize| mask(number / 64) >> (number % 64) & 1 != 0;
+        let index = pick(self.iter().filter(may).count() as u64);
+        self.iter().filter(may).nth(index as usize).unwrap_or(self.first)
+    }
+
+    /// The thread of each choice, in order.
+    pub fn iter(self) -> impl Iterator<Item = usize> {
+        let one_word = words() == 1;
+        let mut set = if one_word { candidates(0).rotate_right(self.first as u32) } else { 0 };
+        let (mut base, mut sets) = (self.first, from(self.first));
+        (0..self.options).map(move |_| {
+            while set == 0
+                && let Some(next) = sets.next()
+            {
+                (base, set) = next;
+            }
+            let next = base + set.trailing_zeros() as usize;
+            set &= set.wrapping_sub(1);
+            if one_word { next % 64 } else { next }
+        })
+    }
+}
+
+/// The first half of a fair tail: anyone, at random. Taking turns may keep step with a loop, so that a lock is always held
+/// when the one who wants it has its turn; chance does not. Drawn from the step alone, so that it is the same in each replay.
+fn at_random(step: u32) -> Option<usize> {
+    if step >= recurrence::turns() {
+        return None;
+    }
+    let drawn = hash::scatter(u64::from(step).wrapping_mul(hash::EMPTY));
+    // Time-outs come last, but not never.
+    let hurried = drawn >> 61 == 0;
+    let may = |word: usize| candidates(word) & if hurried { u64::MAX } else { !S.late.word(word) };
+    let count: u32 = (0..words()).map(|word| may(word).count_ones()).sum();
+    if count == 0 {
+        return None;
+    }
+    let mut left = (((drawn & u64::from(u32::MAX)) * u64::from(count)) >> 32) as u32;
+    for word in 0..words() {
+        let mut set = may(word);
+        if left < set.count_ones() {
+            for _ in 0..left {
+                set &= set - 1;
+            }
+            return Some(64 * word + set.trailing_zeros() as usize);
+        }
+        left -= set.count_ones();
+    }
+    None
+}
+
+/// Who takes the step where a rule leaves no choice. Nothing is recorded, as the rule alone repeats it.
+#[cold]
+fn without_choice(number: usize, step: u32, able: bool) -> Option<usize> {
+    if step >= S.tail.get() {
+        if let Some(next) = at_random(step) {
+            return Some(next);
+        }
+        // Everyone in turn.
+        let next = search(number, |word| !S.late.word(word)).or_else(|| after(number));
+        return Some(next.unwrap_or(number));
+    }
+    (able && scope::holds(number)).then_some(number)
+}
+
+/// A decision: which thread takes the step, where there is more than one choice.
+#[inline(never)]
+pub fn decide(number: usize, step: u32, able: bool, options: usize) -> usize {
+    in_process::at_choice(step);
+    if step >= S.plain_until.get()
+        && let Some(next) = without_choice(number, step, able)
+    {
+        return next;
+    }
+    let first = default_choice(number, able);
+    let options = if options > MAX_OPTIONS {
+        report::note(Note::TooManyChoices);
+        MAX_OPTIONS
+    } else {
+        options
+    };
+    let choices = Choices { first, options };
+    let planned = report::planned(step, DecisionKind::Thread, options, |thread| choices.index_of(thread));
+    let next = match planned {
+        Some(choice) => choices.nth(choice),
+        None => policy::thread(choices, step, able),
+    };
+    if report::logs_decisions() || planned.is_some() {
+        let chosen = planned.or_else(|| choices.index_of(next)).unwrap_or(0);
+        let decision = Decision {
+            step,
+            kind: DecisionKind::Thread,
+            options: options as u16,
+            chosen: chosen as u16,
+            preemptive: able,
+            hash: S.hash.get(),
+        };
+        if dependence::wanted() && report::logs_decisions() {
+            dependence::choices(first);
+        }
+        report::decision(&decision, next as u16);
+    }
+    next
+}
+
+/// The thread that has waited longest in that queue but for `index` others.
+fn waiter(queue: usize, mask: u32, index: usize) -> usize {
+    let (mut found, mut after) = (0, 0);
+    for _ in 0..=index {
+        let waiting = threads().filter(|(_, t)| t.waits_in(queue) && t.mask.get() & mask != 0);
+        let next = waiting.filter(|(_, t)| t.ticket.get() > after).min_by_key(|(_, t)| t.ticket.get());
+        if let Some((number, t)) = next {
+            (found, after) = (number, t.ticket.get());
+        }
+    }
+    found
+}
+
+/// Chooses which of the waiters of `queue` is woken, of which there is at least one: a decision of its own if there are
+/// more.
+pub fn choose_waiter(queue: usize, mask: u32) -> usize {
+    choose_woken(waiters(queue, mask), |index| waiter(queue, mask, index))
+}
+
+/// Chooses one of so many threads, of which there is at least one, to be woken; `nth` gives them in order, the default
+/// first.
+pub fn choose_woken(count: usize, nth: impl Fn(usize) -> usize) -> usize {
+    let options = count.min(MAX_OPTIONS);
+    if options < 2 {
+        return nth(0);
+    }
+    in_process::at_choice(S.step.get() + 1);
+    report::note(Note::OtherChoice);
+    let step = next_step();
+    let find = |thread| (0..options).find(|&index| nth(index) == thread);
+    let planned = report::planned(step, DecisionKind::Waiter, options, find)
+        .or_else(|| unit_mode::promised(DecisionKind::Waiter, find));
+    let chosen = match planned {
+        Some(choice) => choice,
+        None => policy::waiter(options),
+    };
+    let decision = Decision {
+        step,
+        kind: DecisionKind::Waiter,
+        options: options as u16,
+        chosen: chosen as u16,
+        preemptive: false,
+        hash: S.hash.get(),
+    };
+    S.hash.set(hash::fold(S.hash.get(), me() as u16, Op::Wake as u8, options as u16));
+    dependence::outcome(1 + chosen as u64);
+    let woken = nth(chosen);
+    report::decision(&decision, woken as u16);
+    woken
+}
+
+/// A decision on something else than threads, with at least two choices: a step of its own, at which nobody else can
+/// run. The choice is known to schedules by a name, for which `find` gives its index and `name` the way back.
+pub fn choose_value(
+    kind: DecisionKind,
+    options: usize,
+    find: impl Fn(usize) -> Option<usize>,
+    name: impl Fn(usize) -> usize,
+) -> usize {
+    in_process::at_choice(S.step.get() + 1);
+    report::note(Note::OtherChoice);
+    let step = next_step();
+    if step >= S.tail.get() {
+        // As in `decide`: in a fair tail there is nothing but the default.
+        return 0;
+    }
+    let planned = report::planned(step, kind, options, &find).or_else(|| unit_mode::promised(kind, &find));
+    let chosen = match planned {
+        Some(choice) => choice,
+        None => policy::value(kind, options),
+    };
+    let decision = Decision {
+        step,
+        kind,
+        options: options as u16,
+        chosen: chosen as u16,
+        preemptive: false,
+        hash: S.hash.get(),
+    };
+    // Beyond the numbers of operations. The value belongs to it, as nothing else need show which one it was.
+    let mark = 0x80 | kind as u8;
+    S.hash.set(hash::fold(S.hash.get(), chosen as u16, mark, options as u16));
+    dependence::outcome(1 + chosen as u64);
+    report::decision(&decision, name(chosen) as u16);
+    chosen
+}

@@ -1,0 +1,36 @@
+//! Delay bounding, sampled: the default schedule, but for a few random delays.
+//!
+//! Emmi, Qadeer, Rakamarić: Delay-bounded scheduling, POPL'11. The scheduler is deterministic: a thread goes on while it
+//! can, then the next in cyclic order does. A delay passes over the thread whose turn it is. There the delays are
+//! enumerated; here they lie at random steps.
+
+use super::random::below;
+use crate::sched::decision::Choices;
+use core::cell::Cell;
+
+const MAX_DELAYS: usize = 64;
+
+struct Delay {
+    /// Steps of the delays that are left; 0 for those that are done.
+    at: [Cell<u32>; MAX_DELAYS],
+    count: Cell<usize>,
+}
+
+// SAFETY: as for `sched::S`.
+unsafe impl Sync for Delay {}
+
+static D: Delay = Delay { at: [const { Cell::new(0) }; MAX_DELAYS], count: Cell::new(0) };
+
+pub fn begin(delays: u32, steps: u32) {
+    let count = (delays as usize).min(MAX_DELAYS);
+    D.count.set(count);
+    for at in &D.at[..count] {
+        at.set(1 + below(u64::from(steps)) as u32);
+    }
+}
+
+pub fn choose(choices: Choices, step: u32) -> usize {
+    let due = D.at[..D.count.get()].iter().filter(|at| at.get() != 0 && at.get() <= step);
+    let delays = due.inspect(|at| at.set(0)).count();
+    delays % choices.options
+}

@@ -1,0 +1,134 @@
+//! Scope: where a thread that could go on is not preempted, so that the search spends its preemptions elsewhere (CHESS,
+//! OSDI'08, section 4.4.1).
+//!
+//! Either the program says so, in a region between `heisen_no_preempt_begin` and `heisen_no_preempt_end`; or the user,
+//! by patterns that the engine has made ranges of code addresses of. A point in scope is no decision: the thread goes on,
+//! which is the default choice anyway. Steps and hashes are the same with and without ranges, so a schedule found with
+//! them is followed without them, too. A thread that blocks or yields is switched away from as ever, and so is everyone
+//! in the fair tail.
+
+use crate::carrier::fibers;
+use crate::lifecycle::report;
+use crate::sched::{S, Thread, thread, threads};
+use core::arch::asm;
+use core::cell::Cell;
+use core::sync::atomic::Ordering::Relaxed;
+use heisen_trace::Note;
+use heisen_wire::{MAX_SCOPE, ScopeRange, scope};
+
+/// Frames that are gone through in search of the caller of a library's wrapper.
+const FRAMES: usize = 64;
+/// How far below the first frame of `main` a frame of the main thread may be: the usual limit of its stack.
+const MAIN_STACK: usize = 8 << 20;
+
+struct Scope {
+    /// The frame of the function that calls `main`.
+    main_frame: Cell<usize>,
+}
+
+// SAFETY: as for `sched::S`.
+unsafe impl Sync for Scope {}
+
+static C: Scope = Scope { main_frame: Cell::new(0) };
+
+/// `main` is about to be called.
+#[inline(always)]
+pub fn main_begins() {
+    C.main_frame.set(frame_pointer());
+}
+
+/// An execution begins.
+pub fn begin() {
+    let scoped = ranges().0 != scope::NONE || threads().any(|(_, t)| t.no_preempt.get() > 0);
+    S.plain_until.set(if scoped { 0 } else { S.tail.get() });
+}
+
+/// The running thread enters a region without preemption.
+pub fn enter(t: &Thread) {
+    t.no_preempt.set(t.no_preempt.get().saturating_add(1));
+    S.plain_until.set(0);
+    S.stay.forget();
+}
+
+/// The running thread leaves a region. False if it is in none.
+pub fn leave(t: &Thread) -> bool {
+    let depth = t.no_preempt.get();
+    t.no_preempt.set(depth.saturating_sub(1));
+    depth > 0
+}
+
+/// Whether a thread is in a region without preemption.
+pub fn in_region(number: usize) -> bool {
+    thread(number).no_preempt.get() > 0
+}
+
+/// Whether the running thread, which could go on, is not to be preempted before its operation.
+pub fn holds(number: usize) -> bool {
+    if in_region(number) {
+        return true;
+    }
+    let (default, ranges) = ranges();
+    let held = default != scope::NONE && kind_of(thread(number), default, ranges) == scope::HELD;
+    report::note(if held { Note::OutOfScope } else { Note::InScope });
+    held
+}
+
+/// What holds outside all ranges, and the ranges.
+fn ranges() -> (u32, &'static [ScopeRange]) {
+    let wire = report::wire();
+    let count = (wire.scope_ranges.load(Relaxed) as usize).min(MAX_SCOPE);
+    (wire.scope_default.load(Relaxed), &wire.scope[..count])
+}
+
+/// What holds for the code before a return address.
+fn kind_at(pc: usize, default: u32, ranges: &[ScopeRange]) -> u32 {
+    let call = pc.wrapping_sub(1) as u64;
+    let end = ranges.partition_point(|range| range.start.load(Relaxed) <= call);
+    match ranges[..end].last().filter(|range| call < range.end.load(Relaxed)) {
+        Some(range) => range.kind.load(Relaxed) as u32,
+        None => default,
+    }
+}
+
+/// What holds where the thread called its operation; for a wrapper of a language's library, where that was called. Such
+/// wrappers are compiled with the program or, in Rust's standard library, with frame pointers, so the chain of frames
+/// leads through them.
+fn kind_of(t: &Thread, default: u32, ranges: &[ScopeRange]) -> u32 {
+    let mut kind = kind_at(t.pc.get(), default, ranges);
+    if kind != scope::GLUE {
+        return kind;
+    }
+    let (bottom, top) = match fibers::stack_of(t) {
+        Some((base, size, _)) => (base, base + size),
+        None => (C.main_frame.get().saturating_sub(MAIN_STACK), C.main_frame.get() + 16),
+    };
+    let mut frame = frame_pointer();
+    let mut outside = false;
+    for _ in 0..FRAMES {
+        if frame < bottom || frame + 16 > top || !frame.is_multiple_of(8) {
+            break;
+        }
+        // SAFETY: it lies on the running thread's stack, above where that is now.
+        let [next, pc] = unsafe { *(frame as *const [usize; 2]) };
+        if outside {
+            kind = kind_at(pc, default, ranges);
+            if kind != scope::GLUE {
+                return kind;
+            }
+        }
+        outside |= pc == t.pc.get();
+        if next <= frame {
+            break;
+        }
+        frame = next;
+    }
+    default
+}
+
+#[inline(always)]
+fn frame_pointer() -> usize {
+    let frame;
+    // SAFETY: reads a register.
+    unsafe { asm!("mov {}, rbp", out(reg) frame, options(nomem, nostack, preserves_flags)) };
+    frame
+}

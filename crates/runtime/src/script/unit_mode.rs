@@ -1,0 +1,497 @@
+//! Scripts: threads are held at events that a script mentions, until it lets them go on.
+//!
+//! CONCURRIT (Elmas, Burnim, Necula, Sen, PLDI'13), section 3 and figures 4 and 5: a thread that comes to an event stops
+//! before it; `select` waits for an event of some threads, `release` lets some go on. The script is run by the engine; what
+//! it wants next is in the wire ([`heisen_wire::script`]), as a set of threads and a predicate, so that events which do
+//! not satisfy it pass without anyone being asked.
+//!
+//! Who is held is barred, and so no candidate for the next step; while a script is at work the alarm is always due, so that
+//! no other execution pays for it. As the scheduler knows what every thread waits for, it is known at once if nobody
+//! can go on, where CONCURRIT waits for a second. A thread that the script does not know, as it was never selected, passes
+//! events that are not waited for: nobody could ever release it.
+
+use crate::lifecycle::report;
+use crate::memory::race;
+use crate::memory::race::mode;
+use crate::platform::sys;
+use crate::sched::decision::Choices;
+use crate::sched::{self, Gives, S, me, thread};
+use crate::sched::{dependence, faults};
+use crate::script::system_mode;
+use core::cell::Cell;
+use core::sync::atomic::Ordering::{Relaxed, SeqCst};
+use heisen_trace::{DecisionKind, Op};
+use heisen_wire::patch::{ENTRY, LINE, RETURN};
+use heisen_wire::script::{
+    ANYONE, Event as Told, MAX_NAMED, MAX_PROMISES, MAX_SCRIPTED, Predicate, Promise, Script, Set, answer,
+    code, command, kind, turn,
+};
+
+/// Most activations of named functions that are remembered of a thread.
+const MAX_FRAMES: usize = 64;
+
+/// What is known of a thread: the functions that it is in, of those that the script names, by the number of each and the stack
+/// pointer at its entry.
+struct Frames {
+    /// Whether it has come to an event, so that what it does there is none.
+    stopped: Cell<bool>,
+    /// Where it has just come into a function.
+    entered: Cell<usize>,
+    count: Cell<usize>,
+    of: [Cell<(usize, usize)>; MAX_FRAMES],
+}
+
+struct State {
+    on: Cell<bool>,
+    /// Whether the script has promised anything, which holds after its end, too.
+    promised: Cell<bool>,
+    frames: [Frames; MAX_SCRIPTED],
+}
+
+// SAFETY: as for `sched::S`.
+unsafe impl Sync for State {}
+
+static STATE: State = State {
+    on: Cell::new(false),
+    promised: Cell::new(false),
+    frames: [const {
+        Frames {
+            stopped: Cell::new(false),
+            entered: Cell::new(0),
+            count: Cell::new(0),
+            of: [const { Cell::new((0, 0)) }; MAX_FRAMES],
+        }
+    }; MAX_SCRIPTED],
+};
+
+/// An event of the running thread.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Event {
+    pub kind: u8,
+    pub size: usize,
+    pub address: usize,
+    pub value: u64,
+    pub number: u64,
+    pub args: [u64; 2],
+    pub returned: u64,
+    pub caller: usize,
+    pub pc: usize,
+    pub op: u8,
+}
+
+fn script() -> &'static Script {
+    &report::wire().script
+}
+
+fn has(set: &Set, number: usize) -> bool {
+    set[number / 64].load(Relaxed) >> (number % 64) & 1 != 0
+}
+
+/// Whether a script is at work.
+#[inline]
+pub fn is_on() -> bool {
+    STATE.on.get()
+}
+
+/// An execution begins that a script is at work on: asks for its first command.
+pub fn begin() {
+    STATE.on.set(true);
+    ask(answer::BEGINS);
+}
+
+/// The threads that the script holds, of a word of the sets of threads.
+pub fn held(word: usize) -> u64 {
+    if is_on() { script().held[word].load(Relaxed) } else { 0 }
+}
+
+fn holds(number: usize) -> bool {
+    held(number / 64) >> (number % 64) & 1 != 0
+}
+
+/// Whether accesses of memory are events.
+pub fn sees_memory() -> bool {
+    is_on() && script().kinds.load(Relaxed) & (1 << kind::READ | 1 << kind::WRITE | 1 << kind::CALL) != 0
+}
+
+/// Hands over to the script, and takes its next command.
+fn ask(what: u32) {
+    /// So often it is looked before the kernel is asked to wait.
+    const LOOKS: u32 = 4000;
+    let script = script();
+    report::publish_threads();
+    script.answer.store(what, Relaxed);
+    script.turn.store(turn::SCRIPT, SeqCst);
+    report::ring();
+    let mut looks = 0;
+    while script.turn.load(SeqCst) == turn::SCRIPT {
+        looks += 1;
+        if looks > LOOKS {
+            sys::futex_wait(&script.turn, turn::SCRIPT);
+        }
+        core::hint::spin_loop();
+    }
+    for (word, release) in script.release.iter().enumerate() {
+        let over = script.command.load(Relaxed) == command::FINISH;
+        let held = script.held[word].load(Relaxed);
+        let released = if over { held } else { held & release.load(Relaxed) };
+        S.barred.set_word(word, S.barred.word(word) & !released);
+        script.held[word].store(held & !released, Relaxed);
+    }
+    STATE.on.set(script.command.load(Relaxed) != command::FINISH);
+    let promised = script.promised.load(Relaxed) != 0;
+    if promised != STATE.promised.replace(promised) {
+        faults::arm();
+    }
+    report::set_alarm();
+    race::look_at_script();
+}
+
+fn promises() -> &'static [Promise] {
+    if !STATE.promised.get() {
+        return &[];
+    }
+    let script = script();
+    &script.promises[..(script.promised.load(Relaxed) as usize).min(MAX_PROMISES)]
+}
+
+/// Whether the script has promised something about decisions of this kind that has not come yet.
+pub fn promises_any(kind: DecisionKind) -> bool {
+    promises().iter().any(|promise| promise.kind.load(Relaxed) == kind as u32)
+}
+
+/// What the script has promised of a decision of the running thread, as an index; `find` gives that of a choice by its name. A
+/// promise that is none of the choices is about a later decision.
+pub fn promised(kind: DecisionKind, find: impl Fn(usize) -> Option<usize>) -> Option<usize> {
+    let mut kept = None;
+    for promise in promises() {
+        let Promise { kind: of, thread, value, nth } = promise;
+        let whose = thread.load(Relaxed);
+        if of.load(Relaxed) != kind as u32 || whose != ANYONE && whose as usize != me() {
+            continue;
+        }
+        let Some(index) = find(value.load(Relaxed) as usize) else { continue };
+        match nth.load(Relaxed) {
+            0 | 1 if kept.is_none() => {
+                of.store(0, Relaxed);
+                kept = Some(index);
+            }
+            0 | 1 => {}
+            left => nth.store(left - 1, Relaxed),
+        }
+    }
+    kept
+}
+
+/// The running thread has come to an event: it goes on when the script lets it.
+pub fn happens(event: Event) {
+    if system_mode::is_on() {
+        system_mode::happens(event);
+        return;
+    }
+    let script = script();
+    let number = me();
+    if !is_on() || !S.running.get() || script.kinds.load(Relaxed) >> event.kind & 1 == 0 {
+        return;
+    }
+    script.events.store(script.events.load(Relaxed).wrapping_add(1), Relaxed);
+    let until = &script.until;
+    if has(&script.select, number) && satisfies(until, &event) {
+        hold(number, &event);
+        script.thread.store(number as u32, Relaxed);
+        ask(answer::EVENT);
+    } else if has(&script.known, number)
+        && !has(&script.select, number)
+        && satisfies(&script.mentioned, &event)
+    {
+        hold(number, &event);
+    }
+    if holds(number) {
+        let stopped = &frames(number).stopped;
+        stopped.set(true);
+        while holds(number) {
+            sched::reschedule(Gives::Blocks);
+        }
+        stopped.set(false);
+    }
+}
+
+/// Whether the running thread has come to an event, and waits to be let go on.
+pub fn is_stopped() -> bool {
+    is_on() && frames(me()).stopped.get()
+}
+
+fn frames(number: usize) -> &'static Frames {
+    // Beyond the last, several share one: the engine refuses scripts that have to do with them.
+    &STATE.frames[number % MAX_SCRIPTED]
+}
+
+/// The running thread, which cannot be held any more, has ended.
+pub fn ended() {
+    let script = script();
+    let number = me();
+    if !is_on() {
+        return;
+    }
+    frames(number).count.set(0);
+    let event = Event { kind: kind::END, ..Event::default() };
+    if !has(&script.select, number) {
+        return;
+    }
+    script.thread.store(number as u32, Relaxed);
+    if satisfies(&script.until, &event) {
+        tell_of(number, &event);
+        ask(answer::EVENT);
+    } else if sched::threads().filter(|(other, _)| has(&script.select, *other)).all(|(_, t)| t.ended.get())
+        && !waits_for_new(script)
+    {
+        ask(answer::ENDED);
+    }
+}
+
+/// Whether threads that do not exist yet are selected, too.
+fn waits_for_new(script: &Script) -> bool {
+    has(&script.select, heisen_wire::MAX_THREADS - 1)
+}
+
+/// Nobody can go on: whether the script has changed that.
+pub fn nobody() -> bool {
+    if !is_on() {
+        return false;
+    }
+    ask(answer::NOBODY);
+    true
+}
+
+/// Which of the choices takes the next step: the first of those that are waited for by name, or the default.
+pub fn choose(choices: Choices) -> usize {
+    let script = script();
+    if !is_on() || waits_for_new(script) {
+        return 0;
+    }
+    choices.iter().position(|number| has(&script.select, number)).unwrap_or(0)
+}
+
+fn hold(number: usize, event: &Event) {
+    S.barred.add(number);
+    let word = &script().held[number / 64];
+    word.store(word.load(Relaxed) | 1 << (number % 64), Relaxed);
+    tell_of(number, event);
+}
+
+fn tell_of(number: usize, event: &Event) {
+    if let Some(told) = script().at.get(number) {
+        tell(told, number, event);
+    }
+}
+
+/// Writes down what a thread is about to do.
+pub fn tell(told: &Told, number: usize, event: &Event) {
+    let Told { kind, size, address, value, number: named, args, returned, caller, pc, step, op, inside } =
+        told;
+    kind.store(event.kind.into(), Relaxed);
+    size.store(event.size as u32, Relaxed);
+    address.store(event.address as u64, Relaxed);
+    value.store(event.value, Relaxed);
+    named.store(event.number, Relaxed);
+    args[0].store(event.args[0], Relaxed);
+    args[1].store(event.args[1], Relaxed);
+    returned.store(event.returned, Relaxed);
+    caller.store(event.caller as u64, Relaxed);
+    pc.store(event.pc as u64, Relaxed);
+    step.store(S.step.get(), Relaxed);
+    op.store(event.op.into(), Relaxed);
+    for (function, times) in inside.iter().enumerate() {
+        times.store(depth(number, function) as u8, Relaxed);
+    }
+}
+
+/// How often a thread is in a function that the script names.
+fn depth(number: usize, function: usize) -> usize {
+    let frames = frames(number);
+    frames.of[..frames.count.get()].iter().filter(|frame| frame.get().0 == function).count()
+}
+
+/// The number of the running thread.
+fn current() -> usize {
+    if system_mode::is_on() { system_mode::current() } else { me() }
+}
+
+/// A thread with this number begins.
+pub fn forget_frames(number: usize) {
+    frames(number).count.set(0);
+}
+
+/// One thread is a copy of another.
+pub fn copy_frames(from: usize, to: usize) {
+    let (from, to) = (frames(from), frames(to));
+    to.count.set(from.count.get());
+    for (to, from) in to.of.iter().zip(&from.of) {
+        to.set(from.get());
+    }
+}
+
+/// Whether an event of the running thread satisfies a predicate.
+pub fn satisfies(predicate: &Predicate, event: &Event) -> bool {
+    let words = &predicate.words[..(predicate.length.load(Relaxed) as usize).min(predicate.words.len())];
+    let mut words = words.iter().map(|word| word.load(Relaxed));
+    let (mut stack, mut next) = (0u64, || words.next());
+    while let Some(word) = next() {
+        let rest = word >> 8;
+        let mut operand = || next().unwrap_or(0);
+        let truth = match word as u8 {
+            code::KINDS => rest >> event.kind & 1 != 0,
+            code::ADDRESS => {
+                let (from, to) = (operand() as usize, operand() as usize);
+                event.address < to && event.address + event.size.max(1) > from
+            }
+            code::NAMED => event.number == rest,
+            code::INSIDE => depth(current(), rest as usize & 0xff) >= (rest >> 8) as usize,
+            code::CONTROL => event.number == operand(),
+            code::ARG0 => event.args[0] == operand(),
+            code::ARG1 => event.args[1] == operand(),
+            code::VALUE => event.value == operand(),
+            code::OP => u64::from(event.op) == rest,
+            code::PROGRAM => system_mode::is_of_program(rest),
+            code::PROCESS => system_mode::is_of_process(rest),
+            code::RETURNS => event.returned == operand(),
+            code::AND | code::OR => {
+                let (last, before) = (stack & 1, stack >> 1 & 1);
+                stack >>= 2;
+                (if word as u8 == code::AND { last & before } else { last | before }) != 0
+            }
+            code::NOT => {
+                let last = stack & 1;
+                stack >>= 1;
+                last == 0
+            }
+            _ => false,
+        };
+        stack = stack << 1 | u64::from(truth);
+    }
+    stack & 1 != 0
+}
+
+/// The kind of event that an operation is, and the number that goes with it.
+#[inline]
+pub fn kind_of(op: Op, object: usize) -> (u8, u64) {
+    match op {
+        Op::Lock
+        | Op::TryLock
+        | Op::TimedLock
+        | Op::Relock
+        | Op::SemWait
+        | Op::SemTryWait
+        | Op::SemTimedWait
+        | Op::ReadLock
+        | Op::WriteLock
+        | Op::StreamLock => (kind::LOCK, 0),
+        Op::Unlock | Op::SemPost | Op::RwUnlock | Op::StreamUnlock => (kind::UNLOCK, 0),
+        Op::Point => (kind::POINT, object as u64),
+        _ => (kind::OTHER, 0),
+    }
+}
+
+/// The running thread is about to take its next step, at a scheduling point.
+pub fn stepped() {
+    if !is_on() || is_stopped() {
+        return;
+    }
+    let t = thread(me());
+    let op = t.op();
+    // Told elsewhere.
+    let told = matches!(op, Op::Start | Op::End | Op::MemRead | Op::MemWrite);
+    if told || matches!(op, Op::AtomicLoad | Op::AtomicStore | Op::AtomicRmw | Op::AtomicCas) {
+        return;
+    }
+    let (kind, number) = kind_of(op, t.object.get());
+    happens(Event {
+        kind,
+        number,
+        address: t.object.get(),
+        pc: t.pc.get(),
+        op: op as u8,
+        ..Event::default()
+    });
+}
+
+/// The running thread begins.
+pub fn starts() {
+    if is_on() {
+        let t = thread(me());
+        let args = [t.arg.get() as u64, 0];
+        happens(Event { kind: kind::START, args, address: t.start.get(), ..Event::default() });
+    }
+}
+
+/// The running thread is about to access memory.
+#[cold]
+pub fn accesses(address: usize, size: usize, write: bool, value: u64, pc: usize) {
+    let kind = if write { kind::WRITE } else { kind::READ };
+    let event = Event { kind, address, size, value, pc, ..Event::default() };
+    if system_mode::is_on() {
+        system_mode::happens(event);
+        return;
+    }
+    let t = thread(me());
+    let before = (t.op(), t.object.get(), t.pc.get());
+    t.about_to(if write { Op::MemWrite } else { Op::MemRead }, address, pc);
+    happens(event);
+    t.about_to(before.0, before.1, before.2);
+    if dependence::wanted() {
+        dependence::memory(address, size, write);
+    }
+}
+
+/// The running thread has come into a function that is instrumented; a call among its first instructions returns to `pc`.
+#[cold]
+pub extern "C" fn calls(pc: usize) {
+    if (is_on() || system_mode::is_on()) && race::is_on(mode::SCRIPT) {
+        /// So far from the beginning of a function that call is, at most.
+        const NEAR: usize = 128;
+        if pc.wrapping_sub(frames(current()).entered.take()) < NEAR {
+            return;
+        }
+        happens(Event { kind: kind::CALL, pc, ..Event::default() });
+    }
+}
+
+/// The running thread has come to a place that the script names; `sp` is its stack pointer there.
+pub fn mark(what: u32, sp: usize, registers: &[u64; 16], pc: usize) {
+    const RAX: usize = 0;
+    const RSI: usize = 6;
+    const RDI: usize = 7;
+    if !is_on() && !system_mode::is_on() {
+        return;
+    }
+    let named = (what >> 2) as usize % MAX_NAMED;
+    let frames = frames(current());
+    let number = named as u64;
+    match what & 3 {
+        ENTRY => {
+            // What lies deeper was left by a jump, or an exception.
+            while frames.count.get() > 0 && frames.of[frames.count.get() - 1].get().1 <= sp {
+                frames.count.set(frames.count.get() - 1);
+            }
+            if frames.count.get() < MAX_FRAMES {
+                frames.of[frames.count.get()].set((named, sp));
+                frames.count.set(frames.count.get() + 1);
+            }
+            let args = [registers[RDI], registers[RSI]];
+            // SAFETY: at its first instruction the stack pointer of a function is at the address that it returns to.
+            let caller = unsafe { (sp as *const usize).read() };
+            happens(Event { kind: kind::ENTER, number, args, caller, pc, ..Event::default() });
+            // The same event once more, if the function is instrumented.
+            frames.entered.set(pc);
+        }
+        RETURN => {
+            // It is as good as left, so one who waits for that does not find the thread in there.
+            let mut inside = frames.of[..frames.count.get()].iter();
+            if let Some(found) = inside.rposition(|frame| frame.get().0 == named) {
+                frames.count.set(found);
+            }
+            happens(Event { kind: kind::RETURN, number, returned: registers[RAX], pc, ..Event::default() });
+        }
+        LINE => happens(Event { kind: kind::LINE, number, pc, ..Event::default() }),
+        _ => {}
+    }
+}

@@ -1,0 +1,137 @@
+//! Directed runs: what one execution shows to be possible is led to in others.
+//!
+//! Some executions tell all that they touch; [`predict`](crate::predict) finds in them what could go wrong though it did
+//! not. Each target is tried once at once, with all that is not steered as by default, and later again and again with the
+//! rest left to chance. In between others are looked at, by chance, as they may show what the first did not.
+
+use crate::predict;
+use crate::sampling::common::{Sampler, Sampling};
+use heisen_trace::{Execution, Policy, Predicted};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeSet, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+/// Targets that are kept, to be tried again.
+const MOST_KEPT: usize = 1 << 10;
+/// Targets that are told apart: then no more are looked for.
+const MOST_SEEN: usize = 1 << 14;
+/// Steps of an execution that are too many to look at.
+const TOO_LONG: u32 = 1 << 16;
+/// Once there are targets, one in so many executions looks for others.
+const LOOKS: u64 = 4;
+
+/// Directed runs.
+pub type Directed = Sampling<Aims>;
+
+/// What makes its plans.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Aims {
+    /// Not tried yet.
+    fresh: VecDeque<Arc<Predicted>>,
+    tried: VecDeque<Arc<Predicted>>,
+    /// Since nothing was out.
+    learnt: Vec<Arc<Predicted>>,
+    /// Hashes of all of them.
+    seen: BTreeSet<u64>,
+    /// Executions that came back.
+    executions: u64,
+    /// Steps of the first.
+    steps: Option<u32>,
+}
+
+impl Directed {
+    /// The search that this seed stands for.
+    pub fn new(seed: u64) -> Directed {
+        Sampling::of(seed, Aims::default())
+    }
+}
+
+impl Aims {
+    /// Whether executions are short enough to be looked at. That is known after the first.
+    pub(crate) fn looks(&self) -> bool {
+        self.seen.len() < MOST_SEEN && self.steps.is_some_and(|steps| steps <= TOO_LONG)
+    }
+
+    /// Whether there is anything to steer to that was not tried.
+    pub(crate) fn has_untried(&self) -> bool {
+        !self.fresh.is_empty()
+    }
+
+    /// A plan that is steered, if there is anything to steer to.
+    pub(crate) fn aim(&mut self, seed: u64) -> Option<Policy> {
+        if let Some(to) = self.fresh.pop_front() {
+            if self.tried.len() == MOST_KEPT {
+                self.tried.pop_front();
+            }
+            self.tried.push_back(to.clone());
+            return Some(Policy::Directed { seed, length: 0, to });
+        }
+        let nth = (seed >> 8) % self.tried.len().max(1) as u64;
+        let to = self.tried.get(nth as usize)?.clone();
+        Some(Policy::Directed { seed, length: 1 << (seed % 6), to })
+    }
+
+    fn take(&mut self, policy: &Policy, execution: &Execution) {
+        for target in predict::targets(execution) {
+            let mut hasher = DefaultHasher::new();
+            (target.family, &target.holds).hash(&mut hasher);
+            if self.seen.len() < MOST_SEEN && self.seen.insert(hasher.finish()) {
+                let predicted = Predicted { target, execution: self.executions, policy: policy.clone() };
+                self.learnt.push(Arc::new(predicted));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+impl Aims {
+    fn something(execution: u64) -> Arc<Predicted> {
+        use heisen_trace::{Family, Target};
+        let target = Target { family: Family::Order, holds: vec![], deeds: vec![], likely: false };
+        Arc::new(Predicted { target, execution, policy: Policy::Default })
+    }
+
+    /// With one target that was tried.
+    pub(crate) fn at_something() -> Aims {
+        Aims { tried: [Aims::something(1)].into(), ..Aims::default() }
+    }
+
+    /// With so many that were not.
+    pub(crate) fn untried(many: u64) -> Aims {
+        Aims { fresh: (0..many).map(Aims::something).collect(), ..Aims::default() }
+    }
+}
+
+impl Sampler for Aims {
+    const LONGEST_BATCH: u64 = 256;
+
+    fn policy(&mut self, number: u64, seed: u64) -> Policy {
+        let aimed = !number.is_multiple_of(LOOKS) || !self.fresh.is_empty();
+        let policy = if aimed { self.aim(seed) } else { None };
+        match number {
+            // To see how long executions are, and then what the same one touches.
+            0 | 1 => Policy::Default,
+            _ => policy.unwrap_or(match seed % 2 {
+                0 => Policy::Random { seed },
+                _ => Policy::Burst { seed, length: 1 << (seed / 2 % 8) },
+            }),
+        }
+    }
+
+    fn touches(&self, _number: u64, policy: &Policy) -> bool {
+        self.looks() && !matches!(policy, Policy::Directed { .. })
+    }
+
+    fn learn(&mut self, policy: &Policy, execution: &Execution, usable: bool, _new: Option<bool>) {
+        self.executions += 1;
+        self.steps.get_or_insert(execution.steps);
+        if usable && !execution.touches.is_empty() {
+            self.take(policy, execution);
+        }
+    }
+
+    fn settle(&mut self) {
+        self.fresh.extend(self.learnt.drain(..));
+    }
+}

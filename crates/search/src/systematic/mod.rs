@@ -1,0 +1,17 @@
+//! Systematic strategies: they explore every schedule, or one execution of every class, within their bound.
+//!
+//! | module | what it is |
+//! | --- | --- |
+//! | [`icb`] | iterative context bounding: schedules in order of preemptions |
+//! | [`dfs`] | depth-first search |
+//! | [`best`] | best-first search: the most promising schedules first |
+//! | [`dpor`] | dynamic partial-order reduction, also within a preemption bound |
+//! | `branch` | from a finished execution to the plans that leave it |
+//! | `frontier` | what icb and dfs share |
+
+pub mod best;
+pub(crate) mod branch;
+pub mod dfs;
+pub mod dpor;
+pub(crate) mod frontier;
+pub mod icb;
