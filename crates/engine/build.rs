@@ -19,11 +19,11 @@ const RUNTIME: [&str; 6] = [
 ];
 
 /// How the runtime of a release is optimised.
-const RELEASE: [(&str, &str); 2] =
-    [("CARGO_PROFILE_RELEASE_LTO", "fat"), ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "1")];
+const RELEASE: &[(&str, &str)] =
+    &[("CARGO_PROFILE_RELEASE_LTO", "fat"), ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "1")];
 
 /// How the runtime of all other builds, which the tests use, is made: it checks itself, and is built fast.
-const DEBUG: [(&str, &str); 4] = [
+const DEBUG: &[(&str, &str)] = &[
     ("CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS", "true"),
     ("CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS", "true"),
     ("CARGO_PROFILE_RELEASE_LTO", "off"),
@@ -59,7 +59,7 @@ fn main() {
     }
 
     let profile = if env::var("PROFILE").is_ok_and(|profile| profile == "release") { RELEASE } else { DEBUG };
-    run(cargo("build", "heisen-runtime", &root, &target, &RUNTIME).envs(profile));
+    run(cargo("build", "heisen-runtime", &root, &target, &RUNTIME).envs(profile.iter().copied()));
     // The same in every profile: the object may need no other, and a check that fails would call `core`.
     run(cargo("rustc", "heisen-stub", &root, &out.join("stub"), &STUB)
         .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "1")

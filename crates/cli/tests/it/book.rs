@@ -1,8 +1,6 @@
 //! The book holds together: `docs/SUMMARY.md` lists every page, and every relative link leads to a file and a heading.
 
-mod common;
-
-use common::root;
+use heisen_testkit::root;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 

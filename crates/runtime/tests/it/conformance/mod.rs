@@ -66,7 +66,8 @@ fn there_are_enough_programs_and_each_file_is_tested() {
     println!("{count} programs");
     assert!(count >= 150, "only {count} programs");
     // The page names a round number, so that not every new program changes it.
-    let page = std::fs::read_to_string(heisen_testkit::root().join("docs/reference/limits.md")).expect("the page");
+    let page =
+        std::fs::read_to_string(heisen_testkit::root().join("docs/reference/limits.md")).expect("the page");
     let named = format!("more than {} small programs", (count - 1) / 10 * 10);
     assert!(page.contains(&named), "{count} programs, but limits.md does not say {named:?}");
 }
