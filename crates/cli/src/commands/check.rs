@@ -127,20 +127,20 @@ impl Prepared {
         directory: &Path,
     ) -> Result<Explored, Error> {
         let Prepared { program, mut options, mut search, mut tally, keep } = self;
-        let mut limits = options.limits(stop);
+        let mut config = options.run_config(stop);
         // From the first start of the program on: what was compiled before does not count.
         let time = options.time.map(|limit| limit.saturating_sub(tally.time));
-        limits.deadline = time.and_then(|time| Deadline::after(Instant::now(), time));
+        config.deadline = time.and_then(|time| Deadline::after(Instant::now(), time));
         let runtime = embedded::runtime()?;
-        limits.scope = options.scope.resolve(&runtime, &program, &limits)?;
+        config.scope = options.scope.resolve(&runtime, &program, &config)?;
         if let Some(revision) = options.changed_since.clone().filter(|_| tally.executions == 0) {
-            options.changed = Changed::since(&revision, &runtime, &program, &limits)?;
+            options.changed = Changed::since(&revision, &runtime, &program, &config)?;
             search = options.search(&program);
             if show_progress {
                 say(changes(&revision, &program, &options.changed));
             }
         }
-        let check = Check::new(runtime, &program, &options, limits);
+        let check = Check::new(runtime, &program, &options, config);
 
         let kept = access_point_file::path(directory, &program);
         recall_points(&check, &kept, &mut tally)?;
@@ -299,7 +299,7 @@ fn prepare(args: &CheckArgs, stop: &AtomicBool) -> Result<Prepared, Error> {
         options.strict = args.search.strict;
         options.jobs = jobs(&args.search);
         options.memory = args.search.memory.unwrap_or(options.memory);
-        // Limits that it was stopped by do not stop it again.
+        // A limit that ended the search before does not end it again.
         let time = options.time.filter(|&most| tally.time < most);
         options.time = args.search.time.map(|more| more.saturating_add(tally.time)).or(time);
         let executions = options.executions.filter(|&most| tally.executions < most);

@@ -13,7 +13,7 @@ use crate::check::saved::Keeper;
 use crate::error::{Error, Result};
 use crate::process::deadline::Deadline;
 use crate::process::slots::{Detail, Run};
-use crate::process::zygote::Limits;
+use crate::process::zygote::RunConfig;
 use heisen_search::{Halt, Room, Search, Status, Strategy, Touches};
 use heisen_trace::{Note, Plan};
 use std::sync::{Arc, PoisonError};
@@ -66,7 +66,7 @@ impl Driver<'_> {
                      room on the disk"
                 )));
             }
-            let over = self.check.limits.over();
+            let over = self.check.config.over();
             let uncounted = done.as_ref().map_or(0, |(plans, _)| plans.len());
             let mut plans = std::mem::take(&mut drawn);
             if over.is_some() {
@@ -84,7 +84,7 @@ impl Driver<'_> {
                     None if over == Some(Error::Interrupted) => return Ok(Ended::Interrupted),
                     None if over.is_some() || self.left(0) == Some(0) => return Ok(Ended::Limit),
                     // It has no plan as it was halted.
-                    None if self.check.limits.over().is_some() => continue,
+                    None if self.check.config.over().is_some() => continue,
                     None if self.search.status().trouble.is_some() => continue,
                     None => return Ok(Ended::Exhausted),
                 }
@@ -117,8 +117,8 @@ impl Driver<'_> {
     /// Tells a search that was just made or read what it may use.
     fn set_up(&mut self) {
         self.search.bound_memory(self.room.clone());
-        let limits = self.check.limits.clone();
-        self.search.heed(Halt::when(move || limits.over().is_some()));
+        let config = self.check.config.clone();
+        self.search.heed(Halt::when(move || config.over().is_some()));
     }
 
     /// Whether plans are drawn before the results of the batch before are taken. Not in short searches, in which what an
@@ -144,10 +144,10 @@ impl Driver<'_> {
         };
         let room = self.left(uncounted).map_or(batch, |left| left.min(batch as u64) as usize);
         // To make a plan may take long, too. The first is made anyway: no plan at all would be the end of the search.
-        let limits = &self.check.limits;
+        let config = &self.check.config;
         let mut first = true;
         let mut draw = || {
-            let draws = std::mem::take(&mut first) || limits.over().is_none();
+            let draws = std::mem::take(&mut first) || config.over().is_none();
             draws.then(|| self.search.next()).flatten()
         };
         let plans: Vec<Plan> = std::iter::from_fn(&mut draw).take(room).collect();
@@ -228,7 +228,7 @@ impl Driver<'_> {
         while batch.running > 0 || batch.next < batch.cut {
             let wait = self.shared.done.wait_timeout(batch, TELL);
             batch = wait.unwrap_or_else(PoisonError::into_inner).0;
-            if self.check.limits.over().is_some() {
+            if self.check.config.over().is_some() {
                 batch.cut = batch.cut.min(batch.next);
             }
             self.tell(&batch.results, status, tell);
@@ -271,7 +271,7 @@ impl Driver<'_> {
         let (mut unrun, mut outgrown) = (false, false);
         let began = Instant::now();
         for (plan, result) in plans.iter().zip(results) {
-            let over = self.check.limits.over().is_some();
+            let over = self.check.config.over().is_some();
             let late = over && began.elapsed() > LAST_RESULTS;
             // The order in which results come in decides what a systematic search does next: it shall not depend on when
             // one was interrupted.
@@ -397,10 +397,10 @@ impl Driver<'_> {
         }
     }
 
-    /// The limits of close looks at executions of this batch.
-    pub(super) fn limits(&self) -> Limits {
-        let limits = self.check.limits.clone();
-        let deadline = limits.deadline.map(Deadline::extended);
-        Limits { points: self.tally.points.clone(), deadline, ..limits }
+    /// How close-ups of executions of this batch run.
+    pub(super) fn run_config(&self) -> RunConfig {
+        let config = self.check.config.clone();
+        let deadline = config.deadline.map(Deadline::extended);
+        RunConfig { points: self.tally.points.clone(), deadline, ..config }
     }
 }

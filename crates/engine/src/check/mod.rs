@@ -48,7 +48,7 @@ use crate::inspect::Symbols;
 use crate::process::deadline::Deadline;
 use crate::process::slots::{Detail, Job, Run};
 use crate::process::sys;
-use crate::process::zygote::{Limits, Output, Zygote};
+use crate::process::zygote::{Output, RunConfig, Zygote};
 use crate::program::Program;
 use crate::program::test_program;
 use driver::Driver;
@@ -74,16 +74,16 @@ pub struct Check<'a> {
     pub program: &'a Program,
     /// What to do.
     pub options: &'a Options,
-    /// Limits of executions; its step limit and hang time are those of the options.
-    pub limits: Limits,
+    /// How executions run; its step limit and hang time are those of the options.
+    pub config: RunConfig,
     /// Where an execution was that took long to compute, and went on.
     computed: OnceLock<Stuck>,
 }
 
 impl<'a> Check<'a> {
     /// A check of a program.
-    pub fn new(runtime: PathBuf, program: &'a Program, options: &'a Options, limits: Limits) -> Check<'a> {
-        Check { runtime, program, options, limits, computed: OnceLock::new() }
+    pub fn new(runtime: PathBuf, program: &'a Program, options: &'a Options, config: RunConfig) -> Check<'a> {
+        Check { runtime, program, options, config, computed: OnceLock::new() }
     }
 }
 
@@ -154,7 +154,7 @@ impl Check<'_> {
             return Ok(());
         }
         let plan = Plan::new(Policy::Default);
-        let mut zygote = Zygote::start(&self.runtime, self.program, &self.limits, Output::Dropped)?;
+        let mut zygote = Zygote::start(&self.runtime, self.program, &self.config, Output::Dropped)?;
         for _ in 0..self.options.warm_up {
             match zygote.run(Job::Plan(&plan), Detail::End, None) {
                 Ok(run) if run.execution.end == End::Stuck => return Ok(()),
@@ -169,7 +169,7 @@ impl Check<'_> {
     /// Whether the program is a test program that says it ran no test. What cannot be run says nothing.
     fn ran_no_test(&self) -> bool {
         let plan = Plan::new(Policy::Default);
-        let look = || self.camera(&self.limits).shoot(Job::Plan(&plan));
+        let look = || self.camera(&self.config).shoot(Job::Plan(&plan));
         self.program.test_program && look().is_ok_and(|closeup| test_program::ran_none(&closeup.output))
     }
 
@@ -179,24 +179,24 @@ impl Check<'_> {
 
     /// The accesses at these places, as the program has them.
     pub fn points_at(&self, places: &[CodePlace]) -> Result<Points> {
-        let zygote = Zygote::start(&self.runtime, self.program, &self.limits, Output::Dropped)?;
+        let zygote = Zygote::start(&self.runtime, self.program, &self.config, Output::Dropped)?;
         Ok(Points::resolve(places, zygote.pid()))
     }
 
     /// The places of accesses, as they are written down.
     pub fn places_of(&self, points: &Arc<Points>) -> Result<Vec<CodePlace>> {
-        let deadline = self.limits.deadline.map(Deadline::extended);
-        let limits = Limits { points: points.clone(), deadline, ..self.limits.clone() };
+        let deadline = self.config.deadline.map(Deadline::extended);
+        let config = RunConfig { points: points.clone(), deadline, ..self.config.clone() };
         let mut symbols = Symbols::new();
-        Ok(Zygote::start(&self.runtime, self.program, &limits, Output::Dropped)?.points(&mut symbols))
+        Ok(Zygote::start(&self.runtime, self.program, &config, Output::Dropped)?.points(&mut symbols))
     }
 
     /// The camera for a close look.
-    pub fn camera<'a>(&'a self, limits: &'a Limits) -> Camera<'a> {
+    pub fn camera<'a>(&'a self, config: &'a RunConfig) -> Camera<'a> {
         Camera {
             runtime: &self.runtime,
             program: self.program,
-            limits,
+            config,
             expect_exit: self.options.expect_exit,
             output: Output::Kept,
             trace: false,
