@@ -8,7 +8,7 @@ use super::dpor_opening;
 use super::failure::Look;
 use super::plan_result::{Executed, Told};
 use super::worker::Shared;
-use super::{Check, Ended, MAX_FINDINGS, Progress, Races, Tally};
+use super::{Check, Ended, MAX_FINDINGS, Notice, Notify, Progress, Races, Tally};
 use crate::check::saved::Keeper;
 use crate::error::{Error, Result};
 use crate::process::deadline::Deadline;
@@ -26,8 +26,8 @@ const LARGEST_BATCH: usize = 4096;
 const LARGEST_SYSTEMATIC: usize = 1024;
 /// How long results that are there may be taken when time is over. Of most programs, many are taken in that time.
 const LAST_RESULTS: Duration = Duration::from_millis(500);
-/// How often progress is told.
-const TELL: Duration = Duration::from_millis(100);
+/// How often progress is reported.
+const REPORT: Duration = Duration::from_millis(100);
 
 /// A batch that was run: its plans, and what came of each, if it was run.
 type Done = (Arc<[Plan]>, Vec<Option<Executed>>);
@@ -45,13 +45,13 @@ pub(super) struct Driver<'a> {
     pub(super) began: Instant,
     /// How many batches there were.
     pub(super) batches: u32,
-    /// When progress was told last.
-    pub(super) told: Instant,
+    /// When progress was reported last.
+    pub(super) reported: Instant,
 }
 
 impl Driver<'_> {
     /// Runs batches until the search ends.
-    pub(super) fn drive(&mut self, tell: &mut dyn FnMut(&Progress<'_>)) -> Result<Ended> {
+    pub(super) fn drive(&mut self, notify: &mut Notify<'_>) -> Result<Ended> {
         self.set_up();
         // Of the batch before, if the next plans do not depend on it. So they are drawn before its results are taken, on any
         // number of workers; with more than one, these have something to do meanwhile.
@@ -105,7 +105,7 @@ impl Driver<'_> {
                 let status = self.search.status();
                 drawn = self.draw(&status, running);
             }
-            let results = self.wait(&status, tell);
+            let results = self.wait(&status, notify);
             if ahead {
                 done = Some(results);
             } else if let Some(ended) = self.take(results)? {
@@ -190,11 +190,13 @@ impl Driver<'_> {
     }
 
     /// Saves the search, if anyone wants that.
-    pub(super) fn save(&mut self) {
+    pub(super) fn save(&mut self, notify: &mut Notify<'_>) {
         if let Some(keeper) = &mut self.keeper {
             self.tally.time += self.began.elapsed();
             self.began = Instant::now();
-            keeper.try_to_save(&self.tally, &self.search);
+            if let Some(error) = keeper.try_to_save(&self.tally, &self.search) {
+                notify(Notice::NotSaved(&error));
+            }
         }
     }
 
@@ -219,37 +221,38 @@ impl Driver<'_> {
     }
 
     /// Waits for the workers to be done.
-    fn wait(&mut self, status: &Status, tell: &mut dyn FnMut(&Progress<'_>)) -> Done {
+    fn wait(&mut self, status: &Status, notify: &mut Notify<'_>) -> Done {
         if self.keeper.as_ref().is_some_and(Keeper::is_due) {
             // There is nothing else to do here while the workers run. Plans that are out are saved as not run.
-            self.save();
+            self.save(notify);
         }
         let mut batch = self.shared.lock();
         while batch.running > 0 || batch.next < batch.cut {
-            let wait = self.shared.done.wait_timeout(batch, TELL);
+            let wait = self.shared.done.wait_timeout(batch, REPORT);
             batch = wait.unwrap_or_else(PoisonError::into_inner).0;
             if self.check.config.over().is_some() {
                 batch.cut = batch.cut.min(batch.next);
             }
-            self.tell(&batch.results, status, tell);
+            self.report_progress(&batch.results, status, notify);
         }
-        self.tell(&batch.results, status, tell);
+        self.report_progress(&batch.results, status, notify);
         self.tally.lost += std::mem::take(&mut batch.lost);
         (std::mem::take(&mut batch.plans), std::mem::take(&mut batch.results))
     }
 
-    /// Tells how the search is getting on, if it is time for that: most batches are through sooner.
-    fn tell(&mut self, results: &[Option<Executed>], status: &Status, tell: &mut dyn FnMut(&Progress<'_>)) {
-        if self.told.elapsed() < TELL {
+    /// Reports progress if the last report is old enough: most batches take less time.
+    fn report_progress(&mut self, results: &[Option<Executed>], status: &Status, notify: &mut Notify<'_>) {
+        if self.reported.elapsed() < REPORT {
             return;
         }
-        self.told = Instant::now();
-        tell(&Progress {
+        self.reported = Instant::now();
+        notify(Notice::Progress(&Progress {
             executions: self.tally.executions + results.iter().flatten().count() as u64,
+            limit: self.check.options.executions,
             time: self.time(),
             status,
             findings: self.tally.findings.len() + self.tally.races.reports().len(),
-        });
+        }));
     }
 
     /// The batch that the workers have is as if it had not been.

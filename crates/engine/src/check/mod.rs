@@ -20,6 +20,7 @@ pub mod coverage;
 mod dpor_opening;
 mod driver;
 mod failure;
+mod notice;
 mod options;
 mod outcome;
 mod plan_result;
@@ -29,13 +30,15 @@ mod races;
 pub mod saved;
 pub mod scope;
 pub mod sentences;
+pub mod session;
 pub(crate) mod shared_prefix;
 mod stuck;
 mod verdict;
 mod worker;
 
+pub use notice::{Notice, Notify, Progress};
 pub use options::{Kind, Options, Races};
-pub use outcome::{Empty, Ended, Outcome, Progress, Reach, Tally};
+pub use outcome::{Empty, Ended, Outcome, Reach, Tally};
 
 use crate::check::access_points::Points;
 use crate::check::plan_spill::Disk;
@@ -88,15 +91,14 @@ impl<'a> Check<'a> {
 }
 
 impl Check<'_> {
-    /// Runs the search until it ends. `tell` is called now and then. What has no room in memory goes to files in the
-    /// directory `aside`.
+    /// Runs the search until it ends. Plans that do not fit into memory go to a spill file in `directory`.
     pub fn run(
         &self,
         search: Search,
         mut tally: Tally,
-        aside: &Path,
+        directory: &Path,
         mut keeper: Option<Keeper>,
-        tell: &mut dyn FnMut(&Progress<'_>),
+        notify: &mut Notify<'_>,
     ) -> Result<Outcome> {
         if self.opens(&tally) {
             Arc::make_mut(&mut tally.points).all = true;
@@ -118,7 +120,7 @@ impl Check<'_> {
                     Err(_) => break,
                 }
             }
-            let room = Room { bytes: self.options.memory, shelf: Arc::new(Disk::new(aside)) };
+            let room = Room { bytes: self.options.memory, shelf: Arc::new(Disk::new(directory)) };
             let began = Instant::now();
             let mut driver = Driver {
                 check: self,
@@ -129,16 +131,16 @@ impl Check<'_> {
                 keeper,
                 began,
                 batches: 0,
-                told: began,
+                reported: began,
             };
-            let ended = driver.drive(tell);
+            let ended = driver.drive(notify);
             shared.lock().closed = true;
             shared.work.notify_all();
             let error = match ended {
                 Ok(ended) => return driver.conclude(ended),
                 Err(error) => error,
             };
-            driver.save();
+            driver.save(notify);
             // What was found is not lost.
             let found = !driver.tally.findings.is_empty() || !driver.tally.races.reports().is_empty();
             if !found && driver.search.status().trouble.is_none() {
