@@ -5,16 +5,17 @@
 //! The dynamic loader allocates through these functions long before this library is initialised, and looking up the real
 //! ones may itself allocate; such calls get memory from glibc by its private names.
 
-use super::caller;
-use crate::lifecycle::report;
 use crate::memory::heap;
 use crate::memory::race;
 use crate::memory::race::shadow;
+use crate::platform::allocation::{ALLOCATION, FOLLOWED, HEAP, MAY_FAIL};
 use crate::platform::glibc;
 use crate::platform::glibc::Real;
+use crate::platform::registers::caller;
 use crate::platform::sys;
 use crate::sched::decision;
-use crate::sched::faults::{ALLOCATION, FOLLOWED, HEAP, MAY_FAIL};
+use crate::sched::events;
+use crate::sched::pause;
 use crate::sched::{me, thread};
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -56,8 +57,8 @@ fn fails(bytes: usize, pc: usize) -> bool {
     thread(me()).about_to(Op::Alloc, bytes, pc);
     let failed = decision::fault(Fault::Malloc);
     if failed {
-        report::event(Op::Alloc, bytes, pc);
-        report::failed();
+        events::event(Op::Alloc, bytes, pc);
+        events::failed();
     }
     failed
 }
@@ -71,7 +72,7 @@ fn no_memory() -> usize {
 /// Tells of a size that no block can have; a negative number has become one.
 fn asked(bytes: usize, pc: usize) -> usize {
     if bytes > isize::MAX as usize {
-        report::misused(misuse::ALLOCATION_SIZE, 0, pc);
+        pause::misused(misuse::ALLOCATION_SIZE, 0, pc);
     }
     bytes
 }
@@ -84,7 +85,7 @@ fn given(address: usize) -> usize {
 /// What `memalign` and its like return. The alignment is rounded up to a power of two, as glibc does.
 fn aligned(alignment: usize, bytes: usize, pc: usize) -> usize {
     if !alignment.is_power_of_two() {
-        report::misused(misuse::ALIGNMENT, 0, pc);
+        pause::misused(misuse::ALIGNMENT, 0, pc);
     }
     match alignment.checked_next_power_of_two() {
         Some(alignment) => given(heap::allocate(asked(bytes, pc), alignment, pc)),

@@ -2,10 +2,10 @@
 
 use super::clock::Known;
 use super::dead_stack;
-use super::epoch::Epoch;
 use super::found;
 use super::order::{self, knows, knows_at_all, settled};
 use super::shadow::{Access, Granule, Node, Place, granule};
+use crate::sched::epoch::Epoch;
 use crate::sched::me;
 use heisen_wire::kind;
 

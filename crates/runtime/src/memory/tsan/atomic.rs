@@ -241,7 +241,7 @@ macro_rules! loads {
         /// Called by instrumented code.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(at: *mut $ty, order: i32) -> $ty {
-            atomic::load(at, order, $crate::shim::caller!())
+            atomic::load(at, order, $crate::platform::registers::caller!())
         }
     };
 }
@@ -255,7 +255,7 @@ macro_rules! stores {
         /// Called by instrumented code.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(at: *mut $ty, value: $ty, order: i32) {
-            atomic::store(at, value, order, $crate::shim::caller!());
+            atomic::store(at, value, order, $crate::platform::registers::caller!());
         }
     };
 }
@@ -270,7 +270,7 @@ macro_rules! updates {
         /// Called by instrumented code.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(at: *mut $ty, $operand: $ty, order: i32) -> $ty {
-            atomic::update(at, order, $crate::shim::caller!(), |$old: $ty| $make)
+            atomic::update(at, order, $crate::platform::registers::caller!(), |$old: $ty| $make)
         }
     };
 }
@@ -291,7 +291,7 @@ macro_rules! compares {
             order: i32,
             order_if_not: i32,
         ) -> i32 {
-            let pc = $crate::shim::caller!();
+            let pc = $crate::platform::registers::caller!();
             const WEAK: bool = stringify!($name).as_bytes()[stringify!($name).len() - 1] == b'k';
             // SAFETY: instrumented code passes the address of the expected value.
             unsafe {
@@ -323,7 +323,7 @@ macro_rules! compares_val {
             order: i32,
             order_if_not: i32,
         ) -> $ty {
-            let pc = $crate::shim::caller!();
+            let pc = $crate::platform::registers::caller!();
             match atomic::compare_exchange(at, expected, new, (order, order_if_not), false, pc) {
                 Ok(old) | Err(old) => old,
             }

@@ -33,13 +33,16 @@ pub mod send;
 pub mod stack;
 pub mod wait;
 
-pub use crash::catch_crashes;
-pub use deliver::{Delivered, deliver};
-pub use outside::{arrived, collect, look_outside, wait_for_outside};
-pub use pending::thread_ended;
+pub use crate::platform::sys::bit;
+pub use crate::sched::Delivered;
+pub use deliver::deliver;
 
+use crate::memory::{patch, race};
 use crate::platform::sys;
 use crate::sched::S;
+use crate::sched::hooks::HOOKS;
+use crate::script::system_mode;
+use crate::wire_log;
 
 /// The highest number of a signal.
 pub const LAST: i32 = 64;
@@ -51,11 +54,6 @@ pub const SIGPIPE: i32 = 13;
 pub const SIGALRM: i32 = 14;
 pub const SIGSTOP: i32 = 19;
 
-/// A signal as a set.
-pub const fn bit(signal: i32) -> u64 {
-    1 << (signal - 1)
-}
-
 /// Whether a program may use this number.
 pub fn is_valid(signal: i32) -> bool {
     (1..=LAST).contains(&signal) && !INTERNAL.contains(&signal)
@@ -64,6 +62,33 @@ pub fn is_valid(signal: i32) -> bool {
 /// The program's process id, as it knows it.
 pub fn own_pid() -> i32 {
     crate::shim::pid::own()
+}
+
+/// Lets the rooms below call this one.
+pub fn plug_in() {
+    HOOKS.deliver.set(deliver);
+    HOOKS.collect_signals.set(outside::collect);
+    HOOKS.look_for_signals.set(outside::look_outside);
+    HOOKS.wait_for_signal_from_outside.set(outside::wait_for_outside);
+    HOOKS.forget_signals.set(pending::thread_ended);
+    HOOKS.kernel_mask.set(mask::of_kernel);
+    HOOKS.execution_begins.set(execution_begins);
+    HOOKS.let_traps_through.set(let_traps_through);
+}
+
+/// In a close look, crashes are caught.
+fn execution_begins() {
+    if wire_log::stops() {
+        crash::catch_crashes();
+    }
+}
+
+/// There are breakpoints of ours in the program.
+fn let_traps_through() {
+    action::install(sys::SIGTRAP);
+    if !system_mode::is_on() {
+        mask::tell_kernel();
+    }
 }
 
 /// Takes over what the process was started with.
@@ -76,8 +101,8 @@ pub fn init() {
 /// A child of `fork` runs on without the runtime: the kernel gets to know what the running thread's state is.
 pub fn let_go() {
     S.active.set(false);
-    crate::memory::race::leave();
-    crate::memory::patch::remove_traps();
+    race::leave();
+    patch::remove_traps();
     for signal in (1..=LAST).filter(|&signal| is_valid(signal)) {
         action::hand_over(signal);
     }
