@@ -13,7 +13,7 @@
 //! cases there is no scheduling point. Those that are left docs/patching.md lists.
 
 use crate::carrier::handler_stack;
-use crate::memory::race::atomic::{Does, memory_order};
+use crate::memory::race::atomic_order::{Does, memory_order};
 use crate::memory::tsan::plain;
 use crate::memory::{race, word_lock};
 use crate::platform::sys;
@@ -320,9 +320,9 @@ extern "C" fn arrived(address: usize, site: &Site, registers: &[u64; 16]) {
         plain::watch(address, site.size.into(), pc);
     }
     if matches!(site.kind, LOAD | STORE) {
-        race::atomic::done_patched(does, address, site.size.into(), pc);
+        race::atomic_order::done_patched(does, address, site.size.into(), pc);
     } else {
-        race::atomic::done(does, address, site.size.into(), memory_order::SEQ_CST, pc);
+        race::atomic_order::done(does, address, site.size.into(), memory_order::SEQ_CST, pc);
     }
 }
 

@@ -21,7 +21,7 @@
 //! use it at the same time: [`changed`] looks after those that wait.
 
 use crate::carrier::handler_stack;
-use crate::memory::race::atomic::{Does, memory_order};
+use crate::memory::race::atomic_order::{Does, memory_order};
 use crate::memory::tsan::plain;
 use crate::memory::{heap, race};
 use crate::platform::registers::caller;
@@ -64,7 +64,7 @@ pub fn take(word: usize, pc: usize) {
             tell_taker(word);
         }
         // The thread may never get there: that it looks at the word shows the conflict with whoever takes it.
-        race::atomic::done_by_lock(Does::Load, word, SIZE, memory_order::RELAXED, pc);
+        race::atomic_order::done_by_lock(Does::Load, word, SIZE, memory_order::RELAXED, pc);
         let t = thread(me());
         t.takes_word.set(true);
         loop {
@@ -155,7 +155,7 @@ pub fn done(word: usize, order: i32, pc: usize) {
     if race::is_on(race::mode::WATCH) {
         plain::watch(word, SIZE, pc);
     }
-    race::atomic::done_by_lock(Does::Update, word, SIZE, order, pc);
+    race::atomic_order::done_by_lock(Does::Update, word, SIZE, order, pc);
 }
 
 /// What a call returns that compares and exchanges: whether it failed, and the old value. Who asks only whether the

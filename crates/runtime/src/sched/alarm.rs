@@ -4,7 +4,7 @@
 //! atomic section. One comparison at each step stands for all of them.
 
 use super::plan::{diverge, due};
-use super::{S, clock, debugger, fair, pause, recurrence, script_state, signals, time_passed};
+use super::{S, arrived_signals, clock, debugger, fair, pause, recurrence, script_state, time_passed};
 use crate::wire_log;
 use core::sync::atomic::{Ordering::SeqCst, compiler_fence};
 use heisen_trace::Note;
@@ -26,7 +26,7 @@ pub fn set_alarm() {
     S.alarm.set(at);
     // A signal that comes from here on sets the alarm itself, and so does a debugger.
     compiler_fence(SeqCst);
-    if signals::arrived() || debugger::until() < at {
+    if arrived_signals::arrived() || debugger::until() < at {
         S.alarm.set(0);
     }
 }

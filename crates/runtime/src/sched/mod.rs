@@ -15,12 +15,13 @@
 //! | [`dependence`], [`sleep_sets`], [`symmetry`] | reductions: what each step touches, who need not run, who is interchangeable |
 //! | [`fair`], [`spin`], [`recurrence`] | fairness, spin loops, livelocks |
 //! | [`faults`], [`scope`], [`atomic_section`] | calls that fail, code without preemption, sections that are one step |
-//! | [`clock`], [`signals`], [`script_state`] | virtual time; what the scheduler knows of signals and of a script |
+//! | [`clock`], [`arrived_signals`], [`script_state`] | virtual time; what the scheduler knows of signals and of a script |
 //! | [`epoch`], [`access_mode`], [`object_key`] | for the race check: when a thread last synchronised, what it looks at, objects without an address |
 //! | [`hooks`] | what the rooms above plug in |
 
 pub mod access_mode;
 pub mod alarm;
+pub mod arrived_signals;
 pub mod atomic_section;
 pub mod clock;
 mod core;
@@ -43,7 +44,6 @@ mod queue;
 pub mod recurrence;
 pub mod scope;
 pub mod script_state;
-pub mod signals;
 pub mod sleep_sets;
 pub mod spin;
 pub mod symmetry;
@@ -56,13 +56,13 @@ pub use self::core::{
     has_others, hold, init, is_candidate, is_needed, me, needs, next_step, point, remove_errand, reschedule,
     taken, thread, threads, watch_steps, without_owner, words, yield_point,
 };
+pub use arrived_signals::Delivered;
 pub use deadline::{become_timer, is_near, next_deadline, set_timer, time_passed, timer_fires, timer_waits};
 pub use known_choice::KnownChoice;
 pub use queue::{
     ANY, Left, MANY, sleep_in_queue, sleep_in_queue_interruptibly, take_off, take_off_met, ticket,
     wait_in_queue, waiters,
 };
-pub use signals::Delivered;
 pub use thread::{Thread, quietly};
 pub use wait::{
     Signals, Woken, interrupt, leave_waits, release, set_ready, wait_for, wait_for_interruptibly,

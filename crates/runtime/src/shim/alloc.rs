@@ -5,6 +5,7 @@
 //! The dynamic loader allocates through these functions long before this library is initialised, and looking up the real
 //! ones may itself allocate; such calls get memory from glibc by its private names.
 
+use super::real_jump::real_jump;
 use crate::memory::heap;
 use crate::memory::race;
 use crate::memory::race::shadow;
@@ -200,26 +201,9 @@ macro_rules! thin {
     $(
         static $real: Real = Real::new(glibc::name_of!($name));
 
-        $(#[$doc])*
-        ///
-        /// # Safety
-        /// The program calls it with what the function of that name in glibc takes.
-        #[unsafe(no_mangle)]
-        #[unsafe(naked)]
-        pub unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
-            core::arch::naked_asm!(
-                ".cfi_startproc",
-                "cmp byte ptr [rip + {what}], 0",
-                "jne {slow}",
-                "mov rax, qword ptr [rip + {real}]",
-                "test rax, rax",
-                "je {slow}",
-                "jmp rax",
-                ".cfi_endproc",
-                what = sym ALLOCATION,
-                real = sym $real,
-                slow = sym $slow,
-            )
+        real_jump! {
+            $(#[$doc])*
+            fn $name($($arg: $ty),*) -> $ret, $real; ALLOCATION => slow $slow, early $slow
         }
 
         #[allow(clippy::unused_unit, reason = "what fails may return nothing")]

@@ -59,7 +59,7 @@ pub unsafe extern "C" fn syscall(
     let result = match number {
         sys::SYS_FUTEX if S.active.get() => futex(a, b, c as u32, d, e, f as u32, caller!()),
         sys::SYS_FUTEX_WAITV if S.active.get() => wait_for_any(a, b, c, d, e, caller!()),
-        _ => super::kernel::call(number, [a, b, c, d, e, f], caller!()),
+        _ => super::thread_id::call(number, [a, b, c, d, e, f], caller!()),
     };
     glibc::kernel_result(result) as c_long
 }

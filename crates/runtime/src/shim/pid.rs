@@ -157,7 +157,7 @@ pub fn forked(controlled: bool) {
     P.parent.set(P.own.get());
     P.own.set(Both { real, seen: if controlled { CHILD_BASE + number } else { real } });
     P.count.set(0);
-    super::random::forked(number as u32);
+    super::entropy::forked(number as u32);
 }
 
 /// A child was waited for: the id that the program sees. If it has ended, its id is no longer known.

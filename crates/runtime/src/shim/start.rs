@@ -24,7 +24,7 @@ use heisen_wire::{ENV_DIR, ENV_FD, MAGIC, SIZE, Wire, boot, park, world};
 static INIT: extern "C" fn() = init;
 
 extern "C" fn init() {
-    super::memory::look_up();
+    super::strings::look_up();
     let mut name = [0u8; 16];
     name[..ENV_FD.len()].copy_from_slice(ENV_FD.as_bytes());
     name[ENV_FD.len()] = b'=';
@@ -52,7 +52,7 @@ extern "C" fn init() {
     }
     plug_in();
     super::pid::init();
-    super::random::init(wire.world.seed.load(Relaxed));
+    super::entropy::init(wire.world.seed.load(Relaxed));
     super::cpu::init(wire.world.cpus.load(Relaxed));
     let flags = wire.world.flags.load(Relaxed);
     if flags & world::REAL_TIME != 0 {

@@ -11,7 +11,7 @@
 use super::signal::action::{Effect, effect};
 use super::signal::pending::{self, code};
 use super::signal::{SIGALRM, is_valid, send};
-use super::{shims, thread as threads, time};
+use super::{pthread, shims, time};
 use crate::blocking::interval_timer::{IntervalTimer, Setting, deadline_of};
 use crate::carrier::fibers;
 use crate::carrier::fibers::Wish;
@@ -205,7 +205,7 @@ extern "C" fn run(index: usize) -> usize {
 /// Starts the thread of a timer that has one; detached, with nothing blocked.
 fn start(event: &Event) {
     let mut handle = 0;
-    if threads::make(&raw mut handle, event.attributes, event.function, event.value) == 0
+    if pthread::make(&raw mut handle, event.attributes, event.function, event.value) == 0
         && let Some(number) = handles::thread_of_handle(handle)
     {
         thread(number).detached.set(true);

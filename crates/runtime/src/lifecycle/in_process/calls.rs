@@ -6,7 +6,7 @@
 //! itself. Most programs make few, as synchronisation, time and output of small programs need none. A call that only asks
 //! is made; one that can be undone is made and noted; with any other the execution is left to itself.
 
-use super::signals::{OURS, Own};
+use super::trap_handlers::{OURS, Own};
 use super::{HANDLERS, HANDLERS_SIZE, control, finished, leave, snapshot::PAGE};
 use crate::lifecycle::refused_calls;
 use crate::platform::sys;

@@ -22,8 +22,8 @@ mod exit;
 mod handlers;
 mod later_snapshot;
 mod modules;
-mod signals;
 mod snapshot;
+mod trap_handlers;
 
 pub use handlers::{exit_calls_functions, quick_exit_calls_functions, registered, registered_quick};
 

@@ -1,8 +1,8 @@
 //! Which accesses of memory conflict, and are ordered by nothing: the race check, and the source of scheduling points at
 //! accesses.
 //!
-//! Order is happens-before, by vector clocks ([`clock`], [`order`]), over all synchronisation that the shim knows and the
-//! atomic operations with their memory orders ([`atomic`]). Accesses are remembered in [`shadow`] memory and compared in
+//! Order is happens-before, by vector clocks ([`vector_clock`], [`order`]), over all synchronisation that the shim knows and the
+//! atomic operations with their memory orders ([`atomic_order`]). Accesses are remembered in [`shadow`] memory and compared in
 //! [`access`], as in FastTrack (Flanagan and Freund, PLDI'09): an epoch for the last write and one for the last read,
 //! more where that is not enough. Only one thread runs at a time, so nothing here is atomic or locked.
 //!
@@ -44,19 +44,19 @@
 //! count of appendix A: F' has no more preemptions than E'.
 //!
 //! What is called a data race is unordered by *all* atomic operations, in P or not, so two clocks are kept
-//! ([`clock::Known`]). Rule 3 takes all pairs of conflicting atomics, but of pairs with a plain access only those that race: as long
+//! ([`vector_clock::Known`]). Rule 3 takes all pairs of conflicting atomics, but of pairs with a plain access only those that race: as long
 //! as each pair of conflicting atomics is in P or ordered by P, whatever orders by reading another thread's value is ordered by
 //! P anyway, so the two orders agree. Where they do not, rule 3 has found an atomic for the next round.
 
 pub mod access;
 mod arena;
-pub mod atomic;
-pub mod clock;
+pub mod atomic_order;
 pub mod dead_stack;
 mod found;
 pub mod order;
 pub mod points;
 pub mod shadow;
+pub mod vector_clock;
 
 use crate::platform::{allocation, sys};
 use crate::sched::S;

@@ -6,8 +6,8 @@
 //! memory is used for something else. Things that have no address have one made up by
 //! [`key`](crate::sched::object_key::key).
 
-use super::clock::Known;
 use super::shadow;
+use super::vector_clock::Known;
 use crate::sched::access_mode::{is_on, mode};
 use crate::sched::epoch::Epoch;
 use crate::sched::hooks::HOOKS;

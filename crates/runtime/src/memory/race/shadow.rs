@@ -7,7 +7,7 @@
 //! from 0x7fff... downwards, an image at a fixed low address, `heap`'s own at 0x6010..., and `order::key`).
 
 use super::arena;
-use super::clock::Known;
+use super::vector_clock::Known;
 use crate::platform::sys;
 use crate::sched::epoch::{Epoch, NODE};
 use crate::sched::hooks;

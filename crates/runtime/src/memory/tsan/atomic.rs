@@ -2,8 +2,8 @@
 //! ask for; the order counts for the race check.
 
 use crate::memory::race;
-use crate::memory::race::atomic;
-use crate::memory::race::atomic::Does;
+use crate::memory::race::atomic_order;
+use crate::memory::race::atomic_order::Does;
 use crate::memory::race::mode;
 use crate::memory::tsan::plain;
 use crate::memory::{heap, word_lock};
@@ -127,7 +127,7 @@ fn after<T>(does: Does, at: *mut T, order: i32, pc: usize) {
         word_lock::has_changed(at as usize);
     }
     // gcc puts hints into the higher bits.
-    atomic::done(does, at as usize, size_of::<T>(), order & 0xff, pc);
+    atomic_order::done(does, at as usize, size_of::<T>(), order & 0xff, pc);
 }
 
 /// Whether the process is controlled, and an execution runs.
@@ -229,7 +229,7 @@ pub fn compare_exchange<T: Word>(
 pub fn thread_fence(order: i32) {
     core::sync::atomic::fence(SeqCst);
     if on() {
-        atomic::fence(order & 0xff);
+        atomic_order::fence(order & 0xff);
     }
 }
 

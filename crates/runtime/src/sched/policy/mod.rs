@@ -6,8 +6,8 @@
 mod burst;
 mod delay;
 mod directed;
+mod next_operation;
 mod pct;
-mod pending;
 mod pos;
 mod random;
 mod surw;

@@ -12,7 +12,7 @@
 //! Most interleavings have many switches, and those that a bug takes are often few. So an execution may be asked for runs: the
 //! chosen thread has not only the next event that counts but a random number of them, distributed geometrically.
 
-use super::pending::object;
+use super::next_operation::object;
 use super::random::{below, below_any};
 use crate::sched::decision::Choices;
 use crate::sched::thread_set::Bits;

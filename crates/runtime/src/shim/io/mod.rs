@@ -4,8 +4,8 @@
 //! Each call is tried without blocking; if it would block, the thread waits until the descriptor is ready and tries
 //! again. Calls on plain files are passed on as they are: they end by themselves, and no thread waits for them.
 
-pub mod descriptor;
-pub mod lock;
+pub mod file_lock;
+pub mod open_close;
 pub mod poll;
 pub mod socket;
 pub mod stream;

@@ -1,7 +1,7 @@
 //! Sockets. A connection between two threads of the program is known to have both ends inside, so that a thread that
 //! waits for it and can never be served is a deadlock, and is not waited for in real time.
 
-use super::descriptor::made;
+use super::open_close::made;
 use super::poll::deadline_in_time;
 use super::stream;
 use super::{Call, Piece, WOULD_BLOCK};

@@ -1,6 +1,6 @@
 //! `timerfd_create` and its like: timers on virtual time that are read from a descriptor.
 
-use super::descriptor::made;
+use super::open_close::made;
 use crate::blocking::descriptors::{self, Class};
 use crate::blocking::interval_timer::{Setting, deadline_of};
 use crate::blocking::timer_descriptors::{find, unused};

@@ -7,7 +7,7 @@
 
 use super::action::{self, Action, Effect, SA_NODEFER, SA_RESETHAND, SA_RESTART};
 use super::{Delivered, pending};
-use super::{bit, crash, mask, stack};
+use super::{alt_stack, bit, crash, mask};
 use crate::memory::race::order;
 use crate::platform::sys;
 use crate::platform::sys::Info;
@@ -104,7 +104,7 @@ fn call(info: &mut Info, action: Action) {
     let mut context = Context { words: [0; 121] };
     context.words[CONTEXT_MASK] = before.3;
     context.words[CONTEXT_RIP] = before.2 as u64;
-    let on = if action.flags & sys::SA_ONSTACK != 0 { stack::unused_end(t) } else { None };
+    let on = if action.flags & sys::SA_ONSTACK != 0 { alt_stack::unused_end(t) } else { None };
     events::event(Op::Handler, action.handler, before.2);
     // SAFETY: the program installed this function for this signal; the stack is its own, or this one.
     let mut run = || unsafe {

@@ -17,12 +17,13 @@
 //! | [`action`] | what the program wants done for each signal |
 //! | [`mask`] | which signals each thread blocks, and what of that the kernel has to know |
 //! | [`pending`] | signals that wait for a thread |
-//! | [`send`], [`deliver`], [`wait`] | the ways in and out |
+//! | [`send`], [`deliver`], [`sigwait`] | the ways in and out |
 //! | [`outside`] | what the kernel delivers |
 //! | [`jump`] | jumps out of handlers |
-//! | [`crash`], [`stack`] | what the engine asks, crashes in a replay; alternate stacks |
+//! | [`crash`], [`alt_stack`] | what the engine asks, crashes in a replay; alternate stacks |
 
 pub mod action;
+pub mod alt_stack;
 pub mod crash;
 pub mod deliver;
 pub mod jump;
@@ -30,8 +31,7 @@ pub mod mask;
 pub mod outside;
 pub mod pending;
 pub mod send;
-pub mod stack;
-pub mod wait;
+pub mod sigwait;
 
 pub use crate::platform::sys::bit;
 pub use crate::sched::Delivered;
@@ -107,6 +107,6 @@ pub fn let_go() {
         action::hand_over(signal);
     }
     sys::sigaction(heisen_wire::SPINS, 0);
-    stack::hand_over();
+    alt_stack::hand_over();
     sys::signal_mask(Some(mask::of_running()));
 }

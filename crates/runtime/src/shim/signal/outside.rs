@@ -9,8 +9,8 @@ use crate::memory::patch;
 use crate::platform::sys;
 use crate::platform::sys::Info;
 use crate::sched::alarm;
+use crate::sched::arrived_signals::{ARRIVED, arrived};
 use crate::sched::events;
-use crate::sched::signals::{self, ARRIVED};
 use crate::sched::{self, S, me, thread};
 use crate::shim::pid;
 use crate::wire_log;
@@ -144,7 +144,7 @@ fn awaited() -> u64 {
 /// Hands what has come to threads, also of what all of them block and one waits for; whether there was any.
 pub fn look_outside() -> bool {
     let awaited = awaited();
-    let came = signals::arrived() || awaited != 0 && sys::signals_pending() & awaited != 0;
+    let came = arrived() || awaited != 0 && sys::signals_pending() & awaited != 0;
     if came {
         take_from_kernel(awaited);
         collect();
@@ -161,15 +161,14 @@ pub fn wait_for_outside() -> bool {
         return false;
     }
     let awaited = awaited();
-    if !signals::arrived() {
+    if !arrived() {
         let mut info = Info::new(0, 0);
         // A signal between the question and the wait is missed if it is not blocked: block all that are handled, for
         // the wait lets those of its set through.
         let handled = (1..=LAST).filter(|&s| action::of(s).handler > 1 && super::is_valid(s));
         let handled = handled.fold(0, |set, s| set | bit(s)) & !mask::common();
         sys::signal_mask(Some(mask::common() | handled));
-        if !signals::arrived() && sys::take_signal(awaited | handled, &raw mut info as usize, true).is_some()
-        {
+        if !arrived() && sys::take_signal(awaited | handled, &raw mut info as usize, true).is_some() {
             hand_out(&info);
         }
         mask::restore_kernel();

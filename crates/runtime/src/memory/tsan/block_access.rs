@@ -60,9 +60,9 @@ macro_rules! copy {
         pub unsafe extern "C" fn $name(to: usize, from: usize, bytes: usize) -> usize {
             let pc = $crate::platform::registers::caller!();
             if $crate::sched::access_mode::MODE.load(core::sync::atomic::Ordering::Relaxed) != 0 {
-                memory::copies(to, from, bytes, pc);
+                block_access::copies(to, from, bytes, pc);
             }
-            memory::real_copy(to, from, bytes)
+            block_access::real_copy(to, from, bytes)
         }
     };
 }
@@ -78,9 +78,9 @@ macro_rules! set {
         pub unsafe extern "C" fn $name(to: usize, byte: i32, bytes: usize) -> usize {
             let pc = $crate::platform::registers::caller!();
             if $crate::sched::access_mode::MODE.load(core::sync::atomic::Ordering::Relaxed) != 0 {
-                memory::fills(to, bytes, pc);
+                block_access::fills(to, bytes, pc);
             }
-            memory::real_set(to, byte, bytes)
+            block_access::real_set(to, byte, bytes)
         }
     };
 }

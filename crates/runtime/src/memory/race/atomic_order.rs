@@ -9,8 +9,8 @@
 //! replaces the clock, and a read-modify-write adds to it.
 
 use super::access::passing;
-use super::clock::Known;
 use super::shadow::granule;
+use super::vector_clock::Known;
 use super::{mode, order};
 use crate::wire_log;
 use heisen_trace::Note;

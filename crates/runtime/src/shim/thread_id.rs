@@ -5,7 +5,7 @@
 use super::pid::number_of_thread;
 use super::settime::Timex;
 use super::signal::{own_pid, send};
-use super::{cpu, others, pid, process, random, settime, shims, time};
+use super::{cpu, entropy, others, pid, process, settime, shims, time};
 use crate::carrier::fibers;
 use crate::lifecycle::refused_calls;
 use crate::platform::glibc::real;
@@ -46,7 +46,7 @@ pub fn call(number: usize, args: [usize; 6], pc: usize) -> isize {
         }
     }
     match number {
-        sys::SYS_GETRANDOM => random::get(args),
+        sys::SYS_GETRANDOM => entropy::get(args),
         _ => pid::call(number, args, pc).unwrap_or_else(|| sys::call(number, args)),
     }
 }

@@ -69,7 +69,7 @@ const F_DUPFD_CLOEXEC: c_int = 1030;
 fn control(fd: c_int, command: c_int, argument: usize, pc: usize, real: impl Fn() -> c_int) -> c_int {
     match command {
         F_DUPFD | F_DUPFD_CLOEXEC => copied(fd, real()),
-        _ if super::lock::waits(command) => super::lock::lock_range(fd, command, argument, pc),
+        _ if super::file_lock::waits(command) => super::file_lock::lock_range(fd, command, argument, pc),
         _ => real(),
     }
 }
