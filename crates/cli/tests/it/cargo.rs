@@ -1,5 +1,6 @@
 //! `cargo heisen`: packages in a sandbox, with tests of all kinds, good and bad; nothing is downloaded for them.
 
+use heisen_testkit::schema::Schema;
 use heisen_testkit::{Ran, Sandbox, root, soon};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
@@ -259,6 +260,7 @@ fn all_kinds_of_tests() {
     sandbox.write("Cargo.toml", manifest("crate-a", own));
     let ran = sandbox.cargo_heisen(&["test", "--json", "-"]).expect(1);
     let results: Vec<Value> = ran.out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    results.iter().for_each(|result| Schema::read().assert_valid("#/$defs/test", result));
     let verdicts: Vec<_> = results.iter().map(|r| (r["test"].as_str(), r["verdict"].as_str())).collect();
     let expected = [
         ("tests::fails_always", "bug"),

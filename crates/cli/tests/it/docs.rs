@@ -33,13 +33,27 @@ macro_rules! pages {
 
 pages! {
     readme = "README.md",
-    cargo = "docs/cargo.md",
-    coverage = "docs/coverage.md",
-    guide = "docs/guide.md",
-    instrumentation = "docs/instrumentation.md",
-    scripts = "docs/scripts.md",
-    systems = "docs/systems.md",
-    verdicts = "docs/verdicts.md",
+    evidence_coverage = "docs/evidence/coverage.md",
+    how_it_works_samplers = "docs/how-it-works/samplers.md",
+    how_it_works_spin_loops = "docs/how-it-works/spin-loops.md",
+    how_it_works_time_and_io = "docs/how-it-works/time-and-io.md",
+    how_to_check_a_program = "docs/how-to/check-a-program.md",
+    how_to_ci = "docs/how-to/ci.md",
+    how_to_data_races = "docs/how-to/data-races.md",
+    how_to_focus = "docs/how-to/focus.md",
+    how_to_instrument = "docs/how-to/instrument.md",
+    how_to_library = "docs/how-to/library.md",
+    how_to_long_search = "docs/how-to/long-search.md",
+    how_to_regressions = "docs/how-to/regressions.md",
+    how_to_rust_crate = "docs/how-to/rust-crate.md",
+    how_to_script = "docs/how-to/script.md",
+    how_to_server = "docs/how-to/server.md",
+    how_to_system_script = "docs/how-to/system-script.md",
+    reference_options = "docs/reference/options.md",
+    reference_script_language = "docs/reference/script-language.md",
+    reference_verdicts = "docs/reference/verdicts.md",
+    tutorial_c = "docs/tutorial/c.md",
+    tutorial_rust = "docs/tutorial/rust.md",
 }
 
 /// One command of a page, and the lines of the page that show its output.
@@ -272,22 +286,25 @@ fn the_two_commands() {
 }
 
 #[test]
-fn the_exit_codes_in_the_guide_are_those_of_the_help() {
+fn the_reference_has_every_exit_code_and_every_option() {
     let help =
         Command::new(heisen_testkit::heisen_path()).args(["check", "--help"]).output().expect("heisen");
     let help = String::from_utf8_lossy(&help.stdout).into_owned();
-    let guide = std::fs::read_to_string(root().join("docs/guide.md")).expect("the guide");
+    let page =
+        |name: &str| std::fs::read_to_string(root().join("docs/reference").join(name)).expect("a page");
+    let (codes, options) = (page("exit-codes.md"), page("options.md"));
     for code in ["0", "1", "2", "3", "4", "5", "6", "130"] {
         assert!(help.lines().any(|l| l.trim_start().starts_with(&format!("{code} "))), "{code} in\n{help}");
-        assert!(guide.contains(&format!("\n| {code} | ")), "{code} in the guide");
+        assert!(codes.contains(&format!("\n| {code} | ")), "{code} in exit-codes.md");
     }
-    // Every option of `check` has its place in the guide.
+    // A row of a table begins with the option.
+    let rows: Vec<&str> =
+        options.lines().filter_map(|l| l.strip_prefix("| `")?.split(" | ").next()).collect();
     for option in help.lines().filter_map(|l| l.trim_start().strip_prefix("--").or(l.split(", --").nth(1))) {
         let name = option.split([' ', '[', ':']).next().unwrap_or_default();
-        assert!(
-            ["help"].contains(&name) || guide.contains(&format!("--{name}")),
-            "--{name} is not in the guide"
-        );
+        let long = format!("--{name}");
+        let named = |row: &&str| row.split(['`', ' ', '=', ',']).any(|word| word == long);
+        assert!(name == "help" || rows.iter().any(|row| named(row)), "{long} has no row in options.md");
     }
 }
 

@@ -1,6 +1,6 @@
 //! Every example does what its head comment says: the stated bug at exactly the stated number of preemptions, or clean
 //! and complete; and every schedule found replays often with the same outcome. `with` names options that it
-//! is checked with; without those that let waits and calls fail, a bug is not there. The tables of `docs/examples.md`
+//! is checked with; without those that let waits and calls fail, a bug is not there. The tables of `docs/evidence/examples.md`
 //! hold.
 
 use heisen_testkit::stated::{Stated, each, examples, stated};
@@ -72,9 +72,9 @@ fn rust_examples() {
     check_examples("rust");
 }
 
-/// The rows of the table in `docs/examples.md` that begins with that word, without the head.
+/// The rows of the table in `docs/evidence/examples.md` that begins with that word, without the head.
 fn table(first: &str) -> Vec<Vec<String>> {
-    let text = std::fs::read_to_string(root().join("docs/examples.md")).expect("the document");
+    let text = std::fs::read_to_string(root().join("docs/evidence/examples.md")).expect("the document");
     let cells = |line: &str| line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect();
     let mut lines = text.lines().skip_while(|line| !line.starts_with(first)).skip(2);
     lines.by_ref().take_while(|line| line.starts_with('|')).map(cells).collect()
@@ -126,7 +126,7 @@ fn bugs_per_bound() {
     }
 }
 
-/// Extracts of bugs that were published; docs/published.md has the table.
+/// Extracts of bugs that were published; docs/evidence/published.md has the table.
 #[test]
 fn published_examples() {
     check_examples("published");

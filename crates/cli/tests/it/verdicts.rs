@@ -1,5 +1,5 @@
 //! Verdicts say no more than was shown: each program here is one of which more was said once. And the screen, the JSON and
-//! `docs/verdicts.md` say it in the same words.
+//! `docs/reference/verdicts.md` say it in the same words.
 
 use heisen_engine::check::sentences::{CAVEATS, CLAIMS, LIMITS, Sentence};
 use heisen_testkit::{Sandbox, program, root};
@@ -361,7 +361,7 @@ fn shown(page: &str, heading: &str) -> Vec<String> {
 
 #[test]
 fn the_page_has_every_sentence_and_no_other() {
-    let page = std::fs::read_to_string(root().join("docs/verdicts.md")).expect("the page");
+    let page = std::fs::read_to_string(root().join("docs/reference/verdicts.md")).expect("the page");
     let texts =
         |list: &[Sentence]| list.iter().map(|sentence| sentence.0.to_owned()).collect::<BTreeSet<_>>();
     let notes = Note::ALL.iter().filter(|note| note.is_caveat()).map(|note| note.text().to_owned()).collect();

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! A program that is not installed is skipped, or with `--require` a failure. A program that is known not to run must
-//! still fail in the way that `docs/programs.md` tells.
+//! still fail in the way that `docs/evidence/programs.md` tells.
 
 mod cases;
 mod input;

@@ -1,4 +1,4 @@
-//! The table of intercepted functions, `docs/api.md`, is made from the code: a row for each function that the runtime
+//! The table of intercepted functions, `docs/reference/functions.md`, is made from the code: a row for each function that the runtime
 //! exports, with its doc comment, which says what the function means for the scheduler. An export without a row, a row
 //! without an export, a row without a program that calls it and a table that is out of date are errors.
 //!
@@ -11,17 +11,20 @@ use std::path::{Path, PathBuf};
 
 /// What stands above the table.
 const HEAD: &str = "\
-# The API table
+# Intercepted functions
 
-Every function that Heisen intercepts, and what it means for the scheduler: what a thread waits for there, whom it
-enables, what is a decision, what is returned where a call is refused. Where nothing is said of a result, it is glibc's.
+This page lists every function that Heisen intercepts, and what it means for the scheduler: what a thread waits for, which
+threads it enables, what is a decision, and what a refused call returns. Where a row says nothing about the result, the result
+is glibc's.
 
-A function *waits* by leaving its thread disabled until what it waits for has come; that is a scheduling point, too. A
-*scheduling point* is a place where another thread may go on instead. Which thread goes on is always a decision where
-more than one can; it is not repeated in the rows. *Noted* is what the verdict lists under `not controlled`. A *misuse* is
-a finding of that kind. All times are those of the virtual clock.
+- A function *waits* by disabling its thread until the awaited condition holds. That is a scheduling point, too.
+- A *scheduling point* is a moment at which another thread may run instead. Which thread runs is always a decision if more than
+  one can run; the rows do not repeat that.
+- *Noted* means that the verdict lists it under `not controlled`.
+- A *misuse* is a finding of that kind.
+- All times are those of the virtual clock.
 
-This file is made from the comments in the code: `HEISEN_BLESS=1 cargo test -p heisen-runtime --test it api` writes it.
+A test generates this page from the doc comments in the code: `HEISEN_BLESS=1 cargo test -p heisen-runtime --test it api` writes it.
 ";
 
 /// What the debugger's script reads and calls lies in this file of the runtime, under names that begin so. No program
@@ -143,6 +146,8 @@ fn render(families: &[Family]) -> String {
     for family in families {
         text += &format!("\n## {}\n\n", family.title);
         if let Some(introduction) = &family.introduction {
+            // Links to items of the code lead nowhere from here.
+            let introduction = introduction.replace("[`", "`").replace("`]", "`");
             text += &format!("{introduction}\n\n");
         }
         text += "| function | meaning |\n| --- | --- |\n";
@@ -207,13 +212,16 @@ fn every_row_has_a_meaning() {
 
 #[test]
 fn the_table_is_up_to_date() {
-    let (path, text) = (root().join("docs/api.md"), render(&families()));
+    let (path, text) = (root().join("docs/reference/functions.md"), render(&families()));
     if std::env::var_os("HEISEN_BLESS").is_some() {
         std::fs::write(&path, &text).expect("the table is written");
     }
     let there = std::fs::read_to_string(&path).unwrap_or_default();
     let differs = there.lines().zip(text.lines()).find(|(a, b)| a != b);
-    assert!(there == text, "docs/api.md is out of date, write it with HEISEN_BLESS=1; first {differs:?}");
+    assert!(
+        there == text,
+        "docs/reference/functions.md is out of date, write it with HEISEN_BLESS=1; first {differs:?}"
+    );
 }
 
 /// What programs write to have these called.

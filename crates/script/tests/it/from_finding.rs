@@ -105,7 +105,7 @@ fn findings_of_the_other_examples() {
 }
 
 #[test]
-#[ignore = "takes a quarter of an hour; see docs/scripts.md"]
+#[ignore = "takes a quarter of an hour; see docs/how-to/script.md"]
 fn a_hundred_runs() {
     let mut all = buggy(&["c", "cpp", "rust", "published"]);
     all.extend(sampled());

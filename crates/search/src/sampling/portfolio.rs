@@ -6,7 +6,7 @@
 //! evenly make it as many times slower as there are samplers.
 //!
 //! Selectively uniform random walk was the best sampler, or near the best, on most of the examples that this was measured on
-//! (docs/samplers.md), as in the paper that it comes from. So two of three of the first executions are the first ones of that search
+//! (docs/evidence/samplers.md), as in the paper that it comes from. So two of three of the first executions are the first ones of that search
 //! with this seed: the same plans in the same order, which know the same, as batches end where its own do.
 //!
 //! The others, and later all, are shared out by a bandit with the samplers and their parameters as arms. The turns of each go by

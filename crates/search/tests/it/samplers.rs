@@ -2,7 +2,7 @@
 //! portfolio finds what single ones do not; and the verdict has its numbers.
 
 use heisen_engine::process::slots::{Detail, Job};
-use heisen_engine::process::zygote::{Limits, Output, Zygote};
+use heisen_engine::process::zygote::{Output, RunConfig, Zygote};
 use heisen_engine::program::compile as engine_compile;
 use heisen_engine::program::compile::Extent;
 use heisen_engine::program::embedded;
@@ -228,7 +228,7 @@ fn surw_has_runs_of_the_length_it_is_told() {
         engine_compile::compile(&path, vec![], directory.path(), Extent::Program).expect("it compiles");
     let runtime = embedded::runtime().expect("the runtime");
     let mut zygote =
-        Zygote::start(&runtime, &program, &Limits::default(), Output::Dropped).expect("it starts");
+        Zygote::start(&runtime, &program, &RunConfig::default(), Output::Dropped).expect("it starts");
     for length in [1, 2, 4, 16] {
         let policy = |seed| Policy::Surw { seed, part: 0, length, expected: [].into() };
         let plans: Vec<Plan> = (0..4000).map(|seed| Plan::new(policy(seed << 32))).collect();

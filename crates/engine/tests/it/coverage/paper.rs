@@ -1,5 +1,5 @@
 //! Figures 1, 2 and 4 of "Iterative context bounding" (PLDI'07): in small, and in full as a command of its own, which
-//! `docs/coverage.md` names.
+//! `docs/evidence/coverage.md` names.
 
 use super::{covered, each, record};
 use heisen_testkit::{check_json, heisen, root, run, scratch};
@@ -66,7 +66,7 @@ fn draw(directory: &Path, name: &str, records: &[String]) {
 
 /// The programs, options and numbers of the table in the document.
 fn table() -> Vec<Vec<String>> {
-    let text = std::fs::read_to_string(root().join("docs/coverage.md")).expect("the document");
+    let text = std::fs::read_to_string(root().join("docs/evidence/coverage.md")).expect("the document");
     let cells = |line: &str| -> Vec<String> {
         line.trim_matches('|').split('|').map(|cell| cell.trim().trim_matches('`').to_owned()).collect()
     };

@@ -127,7 +127,7 @@ fn with_other_options() {
 
 #[test]
 fn the_example_of_the_documentation() {
-    let text = std::fs::read_to_string(root().join("docs/patching.md")).expect("docs/patching.md");
+    let text = std::fs::read_to_string(root().join("docs/how-it-works/patching.md")).expect("the page");
     let source = text.split("```c\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a program");
     let sandbox = Sandbox::new();
     let program = sandbox.compile("once.c", source, &["-O2", "-s"]);

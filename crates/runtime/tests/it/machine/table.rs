@@ -16,13 +16,13 @@ fn rendered() -> String {
 
 #[test]
 fn the_documentation_shows_the_table() {
-    let path = root().join("docs/machine.md");
-    let text = std::fs::read_to_string(&path).expect("docs/machine.md");
+    let path = root().join("docs/reference/machine.md");
+    let text = std::fs::read_to_string(&path).expect("docs/reference/machine.md");
     let is_row = |line: &&str| line.starts_with('|');
     let there: Vec<&str> = text.lines().filter(is_row).collect();
     let rendered = rendered();
     let wanted: Vec<&str> = rendered.lines().collect();
-    assert_eq!(there, wanted, "docs/machine.md is out of date; its table should be\n{rendered}");
+    assert_eq!(there, wanted, "docs/reference/machine.md is out of date; its table should be\n{rendered}");
 }
 
 #[test]
