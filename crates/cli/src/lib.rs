@@ -1,33 +1,25 @@
 //! The two commands, `heisen` and `cargo heisen`: each reads its command line, asks the engine, shows what came of it.
 #![forbid(unsafe_code)]
 
-mod args;
 mod cargo;
-mod cc;
-mod check;
-mod coverage;
-mod exit;
+mod cli;
+mod commands;
 mod gdb;
-mod json;
-mod paint;
-pub mod plot;
-mod race;
-mod replay;
-mod report;
-mod run;
-mod script;
-mod show;
-mod source;
+mod render;
 
-use args::{Args, Command};
 use clap::Parser;
+use cli::args::{Args, Command};
+use cli::exit;
+use commands::{cc, check, coverage, replay, run, script, show};
 use heisen_engine::program::rust_std;
+use render::paint;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 pub use cargo::main as cargo_heisen;
+pub use render::plot;
 
 /// The command `heisen`.
 pub fn heisen() -> ExitCode {

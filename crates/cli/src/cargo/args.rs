@@ -1,8 +1,8 @@
 //! The command line of `cargo heisen`. Cargo's options have cargo's names and are passed on; those of the search are the
 //! ones of `heisen check`. The former come last, as their heading in the help holds for all that follows.
 
-use crate::args::{Color, ReplayArgs, SearchArgs};
-use crate::exit;
+use crate::cli::args::{Color, ReplayArgs, SearchArgs};
+use crate::cli::exit;
 use clap::{Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;

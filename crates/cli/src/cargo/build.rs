@@ -6,7 +6,7 @@
 use super::args::{Cargo, Targets, WITH_STD};
 use super::workspace::{Workspace, cargo, no_cargo};
 use super::{Failure, flags};
-use crate::args::Color;
+use crate::cli::args::Color;
 use heisen_engine::Error;
 use heisen_engine::program::instrument;
 use heisen_engine::program::rust_std::Whole;

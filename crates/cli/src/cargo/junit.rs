@@ -3,8 +3,8 @@
 
 use super::line::details;
 use super::result::{Tested, Verdict};
-use crate::args::Color;
-use crate::paint::Paint;
+use crate::cli::args::Color;
+use crate::render::paint::Paint;
 use std::fmt::Write;
 use std::time::Duration;
 

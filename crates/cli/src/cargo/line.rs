@@ -2,8 +2,9 @@
 
 use super::from_here;
 use super::result::{Tested, Verdict};
-use crate::check::{Explored, name, screens};
-use crate::paint::{Paint, count, number};
+use crate::commands::check::Explored;
+use crate::render::check::{name, screens};
+use crate::render::paint::{Paint, count, number};
 use heisen_engine::check::{Empty, Kind};
 use std::fmt::Write;
 use std::path::PathBuf;

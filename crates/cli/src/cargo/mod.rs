@@ -26,7 +26,9 @@ mod selection;
 mod test;
 mod workspace;
 
-use crate::{exit, not_understood, paint};
+use crate::cli::exit;
+use crate::not_understood;
+use crate::render::paint;
 use args::{Args, Command};
 use clap::Parser;
 use heisen_engine::Error;

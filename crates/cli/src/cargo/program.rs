@@ -5,10 +5,13 @@ use super::build::{self, Executable, Mode, Order, build};
 use super::line::{COMMAND, REPLAY};
 use super::workspace::Workspace;
 use super::{Failure, from_here};
-use crate::args::Color;
-use crate::check::{self, Place, Prepared};
-use crate::paint::print;
-use crate::{exit, replay as replays, show};
+use crate::cli::args::Color;
+use crate::cli::exit;
+use crate::cli::search_options;
+use crate::commands::check;
+use crate::commands::check::{Place, Prepared};
+use crate::commands::{replay as replays, show};
+use crate::render::paint::print;
 use heisen_engine::Error;
 use heisen_engine::program::Program;
 use heisen_trace::Schedule;
@@ -41,7 +44,7 @@ pub fn run(args: RunArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
     let output = args.output;
     let directory = output.output.unwrap_or_else(|| workspace.schedules());
     check::check_places(&directory, output.json.as_deref())?;
-    let options = check::options(&args.search, stop)?;
+    let options = search_options::options(&args.search, stop)?;
     let mut targets = Targets {
         bin: args.bin.into_iter().collect(),
         example: args.example.into_iter().collect(),
@@ -67,7 +70,7 @@ pub fn run(args: RunArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
         replay: REPLAY,
         origin: &origin(Mode::Programs, &words),
     };
-    let options = check::options_for(&program, &args.search, options);
+    let options = search_options::options_for(&program, &args.search, options);
     let explored = Prepared::new(program, options).explore(stop.clone(), !output.quiet, place.directory)?;
     Ok(explored.conclude(&place, output.json.as_deref(), output.quiet, output.color)?)
 }

@@ -1,6 +1,6 @@
 //! What came of a test.
 
-use crate::check::Explored;
+use crate::commands::check::Explored;
 use heisen_engine::Error;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -44,9 +44,12 @@ impl Tested {
     /// One JSON object: that of `heisen check`, if it was explored, with the names of the test.
     pub fn json(&self) -> Value {
         let mut value = match &self.verdict {
-            Verdict::Explored(explored, schedules) => {
-                crate::json::result(&explored.program, &explored.options, &explored.outcome, schedules)
-            }
+            Verdict::Explored(explored, schedules) => crate::render::json::result(
+                &explored.program,
+                &explored.options,
+                &explored.outcome,
+                schedules,
+            ),
             Verdict::Ignored => json!({ "verdict": "ignored" }),
             Verdict::Interrupted(path) => json!({ "verdict": "interrupted", "search": path }),
             Verdict::Error(error) => json!({ "verdict": "error", "message": error.to_string() }),

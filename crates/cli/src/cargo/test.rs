@@ -6,9 +6,11 @@ use super::result::{Tested, Verdict};
 use super::selection::{self, Selection, Test, Wanted};
 use super::workspace::Workspace;
 use super::{Failure, from_here, junit, line};
-use crate::check::{self, Place, Prepared};
-use crate::exit;
-use crate::paint::{Paint, count, print, say};
+use crate::cli::exit;
+use crate::cli::search_options;
+use crate::commands::check;
+use crate::commands::check::{Place, Prepared};
+use crate::render::paint::{Paint, count, print, say};
 use heisen_engine::Error;
 use heisen_engine::check::saved::write_whole;
 use heisen_engine::check::{Ended, Options};
@@ -25,7 +27,7 @@ pub fn run(args: &TestArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
     let directory = args.output.output.clone().unwrap_or_else(|| workspace.schedules());
     check::check_places(&directory, args.output.json.as_deref())?;
     args.junit.as_deref().map_or(Ok(()), |path| check::check_file("--junit", path))?;
-    let options = check::options(&args.search, stop)?;
+    let options = search_options::options(&args.search, stop)?;
     let words = build::words(args.build.words(), &args.targets);
     let order = Order {
         mode: Mode::Tests,
@@ -125,7 +127,7 @@ impl Session<'_> {
         program.test_program = false;
         program.directory = Some(executable.directory.clone());
         program.environment = executable.environment.clone();
-        let options = check::options_for(&program, &self.args.search, self.options.clone());
+        let options = search_options::options_for(&program, &self.args.search, self.options.clone());
         let prepared = Prepared::new(program, options);
         let explored = prepared.explore(self.stop.clone(), !self.args.output.quiet, self.directory)?;
         let name = file_name(&executable.id(), &test.name);

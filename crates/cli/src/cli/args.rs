@@ -1,0 +1,588 @@
+//! The command line.
+
+mod script;
+
+pub use script::{OracleName, RunArgs, ScriptArgs};
+
+use crate::cli::exit;
+use clap::{Parser, Subcommand, ValueEnum};
+use heisen_engine::Error;
+use heisen_engine::check::Kind;
+use heisen_engine::process::zygote;
+use heisen_trace::Faults;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Finds, reproduces and explains concurrency bugs in native Linux programs, exactly as they are.
+#[derive(Debug, Parser)]
+#[command(version, after_help = exit::TABLE, max_term_width = 100)]
+pub struct Args {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Explore the schedules of a program and report the first bug
+    #[command(after_help = exit::TABLE)]
+    Check(Box<CheckArgs>),
+    /// Run one schedule again: the same outcome, or where it diverged
+    #[command(after_help = exit::TABLE)]
+    Replay(ReplayArgs),
+    /// Show a schedule as a table of switches with source lines
+    Show(ShowArgs),
+    /// Run a script along with a program: it says what is known of the schedule, and the rest is searched
+    #[command(after_help = exit::TABLE)]
+    Script(ScriptArgs),
+    /// Run a program by a name, so that scripts can attach to it: heisen script SCRIPT.rhai --attach NAME
+    Run(RunArgs),
+    /// Show what checks have covered: classes of executions by preemptions and over executions, as tables or figures
+    #[command(after_help = exit::TABLE)]
+    Coverage(CoverageArgs),
+    /// Compile and link C as cc does, instrumented: CC="heisen cc" make (HEISEN_CC names the real compiler)
+    #[command(disable_help_flag = true)]
+    Cc {
+        /// What the compiler takes
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGS")]
+        args: Vec<OsString>,
+    },
+    /// Compile and link C++ as c++ does, instrumented: CXX="heisen c++" make (HEISEN_CXX names the real compiler)
+    #[command(name = "c++", disable_help_flag = true)]
+    Cpp {
+        /// What the compiler takes
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGS")]
+        args: Vec<OsString>,
+    },
+    /// Print heisen.h, for programs that know of Heisen: heisen header > heisen.h
+    Header,
+}
+
+/// `heisen check`
+#[derive(Debug, clap::Args)]
+#[command(
+    override_usage = "heisen check [OPTIONS] -- PROG [ARGS]...\n       heisen check [OPTIONS] FILE.c|.cc|.cpp|.rs [-- ARGS...]\n       heisen check --resume FILE"
+)]
+pub struct CheckArgs {
+    #[command(flatten)]
+    pub target: TargetArgs,
+
+    /// Instrument Rust's standard library as well as FILE.rs
+    #[arg(long, requires = "source", conflicts_with = "no_instrument")]
+    pub with_std: bool,
+
+    #[command(flatten)]
+    pub search: SearchArgs,
+
+    /// Where schedules and other files go
+    #[arg(short, long, value_name = "DIR", default_value = ".heisen")]
+    pub output: PathBuf,
+
+    /// Write the result as JSON to this file, - for standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Count what the executions cover, and write that to this file, for heisen coverage
+    #[arg(long, value_name = "FILE")]
+    pub coverage: Option<PathBuf>,
+
+    /// Save the search to this file every few seconds while it runs, and at its end, so that it can be continued
+    #[arg(long, value_name = "FILE")]
+    pub save: Option<PathBuf>,
+
+    /// Continue a search that was saved or interrupted, with the options it was started with
+    #[arg(long, value_name = "FILE", conflicts_with_all = [
+        "source", "no_instrument", "with_std", "command", "strategy", "bound", "changed_since", "reduce", "depth", "burst", "delays", "steps", "hang", "seed", "keep_going", "expect_exit",
+        "carrier", "fork", "symmetry", "spurious", "faults", "no_preempt", "focus", "at_ready", "cpus", "real_time", "timeouts", "before",
+        "after", "dir", "stdin", "heap", "leaks", "patch", "warm_up", "races", "accesses",
+        "suppressions"
+    ])]
+    pub resume: Option<PathBuf>,
+
+    /// Show, too, what was predicted and did no harm: locks in both orders, updates that may be lost
+    #[arg(long)]
+    pub hints: bool,
+
+    /// Print nothing but errors
+    #[arg(short, long)]
+    pub quiet: bool,
+
+    /// Colours
+    #[arg(long, value_enum, default_value = "auto")]
+    pub color: Color,
+}
+
+/// What is run: what the commands that take a program have in common.
+#[derive(Debug, clap::Args)]
+pub struct TargetArgs {
+    /// A source file, compiled and instrumented first, with cc, c++ or rustc (CC, CXX and RUSTC are honoured), -g and -pthread
+    #[arg(value_name = "FILE")]
+    pub source: Option<PathBuf>,
+
+    /// The program and its arguments; with FILE, the arguments only
+    #[arg(last = true, value_name = "PROG ARGS")]
+    pub command: Vec<OsString>,
+
+    /// Compile FILE as it is, without calls at memory accesses
+    #[arg(long, requires = "source")]
+    pub no_instrument: bool,
+}
+
+/// How to search, and what surrounds the executions: what every command that explores has in common.
+#[derive(Debug, clap::Args)]
+pub struct SearchArgs {
+    /// How to search [default: icb, or portfolio if neither --bound nor --reduce but --time is there, or best with
+    /// --changed-since]
+    #[arg(long, value_enum)]
+    pub strategy: Option<Strategy>,
+
+    /// icb: stop after this many preemptions [default: 2]; best and dpor: leave out what takes more [default: none]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(0..))]
+    pub bound: Option<u32>,
+
+    /// best: begin where the program's code has changed since this revision of git; uncommitted changes count, too
+    #[arg(long, value_name = "REV", allow_hyphen_values = true)]
+    pub changed_since: Option<String>,
+
+    /// icb and dfs: explore one of several executions that differ only in the order of independent steps [default: on for icb if
+    /// all of the program is instrumented]
+    #[arg(long, value_enum, value_name = "SWITCH", num_args = 0..=1, require_equals = true, default_missing_value = "on")]
+    pub reduce: Option<Switch>,
+
+    /// pct and fair-pct: look for bugs of this depth (ordering constraints) [default: 3]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(1..=32))]
+    pub depth: Option<u32>,
+
+    /// burst: let a thread go on for this many decisions, on average [default: 1, 2, 4 to 256 in turn]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub burst: Option<u32>,
+
+    /// delay: pass over a thread whose turn it is this many times [default: 3]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub delays: Option<u32>,
+
+    /// Stop after this many executions [default for strategies that sample, without --time: 10000]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u64).range(1..))]
+    pub executions: Option<u64>,
+
+    /// Stop after this time, such as 500ms, 30s, 5m, 1h; compiling does not count, and to confirm a failure may take as long
+    /// again (2 to 10 s)
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = duration)]
+    pub time: Option<Duration>,
+
+    /// Scheduling points of one execution; one with more is not explored further
+    #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(10..=0x7fff_ffff))]
+    pub steps: u32,
+
+    /// The longest time without a scheduling point: a loop that takes longer is made to yield to other threads; if there is none, the
+    /// check gives up, or goes on until --time if the program computes
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "10s", value_parser = duration)]
+    pub hang: Duration,
+
+    /// Seed of strategies that sample, and of what the program takes for random; the same seed gives the same search
+    #[arg(long, value_name = "S", allow_hyphen_values = true, default_value_t = 0)]
+    pub seed: u64,
+
+    /// Of threads made alike, one after the other, start only the first: fewer executions, for programs that treat such
+    /// threads alike
+    #[arg(long)]
+    pub symmetry: bool,
+
+    /// Let up to this many waits of a run end though nobody woke the thread
+    #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..))]
+    pub spurious: u32,
+
+    /// Let up to this many calls of a run fail, of all kinds or of those named, such as 2:malloc,trylock
+    #[arg(long, value_name = "N[:KINDS]", allow_hyphen_values = true, default_value = "0", value_parser = faults)]
+    pub faults: Faults,
+
+    /// Data races of an instrumented program: report them, too, stop at the first, only count them, or do not even look for
+    /// them [default: report for Rust, else count]
+    #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "report", value_enum)]
+    pub races: Option<Races>,
+
+    /// Do not report the races that this file names, in the format of ThreadSanitizer's suppressions
+    #[arg(long, value_name = "FILE", requires = "races")]
+    pub suppressions: Option<PathBuf>,
+
+    /// Which plain accesses of memory of an instrumented program are scheduling points: those that conflict, or all
+    #[arg(long, value_name = "WHICH", value_enum, default_value = "conflicting")]
+    pub accesses: Accesses,
+
+    /// Collect all findings, each once, instead of stopping at the first
+    #[arg(long)]
+    pub keep_going: bool,
+
+    /// End with exit status 6 if nothing was found but something limits the verdict: whatever is listed as not controlled, data
+    /// races that are not reported, a search that did not come to its end
+    #[arg(long)]
+    pub strict: bool,
+
+    /// The exit status of the program that is right
+    #[arg(long, value_name = "CODE", allow_hyphen_values = true, default_value_t = 0, value_parser = clap::value_parser!(i32).range(0..=255))]
+    pub expect_exit: i32,
+
+    /// Do not preempt where the caller matches: a module, source file or function; * and ? are wildcards (repeatable)
+    #[arg(long, value_name = "PATTERN")]
+    pub no_preempt: Vec<String>,
+
+    /// Preempt only where the caller matches: a module, source file or function; * and ? are wildcards (repeatable)
+    #[arg(long, value_name = "PATTERN")]
+    pub focus: Vec<String>,
+
+    /// Make atomic instructions of these modules scheduling points: file names with commas between, * and ? are wildcards;
+    /// default is the program and its own libraries, instrumented those of them that are, instructions as default with Rust's
+    /// mutexes as the instructions that they are made of, none nothing. Unless told, default; or instrumented, if it is told
+    /// where to preempt
+    #[arg(long, value_name = "MODULES")]
+    pub patch: Option<String>,
+
+    /// Begin executions where the program calls heisen_ready (see heisen.h) instead of at main
+    #[arg(long)]
+    pub at_ready: bool,
+
+    /// Executions at a time [default: one for each core]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub jobs: Option<u16>,
+
+    /// Memory for what the search keeps, such as 64K, 512M, 2G: plans that have no room wait on disk [default: 1G]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, value_parser = size)]
+    pub memory: Option<usize>,
+
+    /// What carries the threads: fibers is fast, kernel gives each a kernel thread; the result is the same
+    #[arg(long, value_enum, default_value = "fibers")]
+    pub carrier: Carrier,
+
+    /// Run each execution in a process of its own, rather than in one that is put back after each; the result is the same
+    #[arg(long)]
+    pub fork: bool,
+
+    /// How many processors the program sees [default: those it may really use]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub cpus: Option<u32>,
+
+    /// Let time be real rather than virtual: sleeps and time-outs take as long as they say
+    #[arg(long)]
+    pub real_time: bool,
+
+    /// A wait may time out though other threads could go on if its time ends within this much of now
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "1s", value_parser = duration)]
+    pub timeouts: Duration,
+
+    /// Run this shell command before each execution; if it fails, the check ends
+    #[arg(long, value_name = "CMD")]
+    pub before: Option<String>,
+
+    /// Run this shell command after each execution; if it fails, so has the execution
+    #[arg(long, value_name = "CMD")]
+    pub after: Option<String>,
+
+    /// Run each execution in an empty directory of its own below DIR, named by HEISEN_DIR and removed afterwards
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+
+    /// Give each execution the content of this file as its standard input, - for that of heisen itself [default: empty]
+    #[arg(long, value_name = "FILE")]
+    pub stdin: Option<PathBuf>,
+
+    /// Take the program's memory from a heap that finds use after free, double and invalid frees and overflows [default:
+    /// on for instrumented programs]
+    #[arg(long, value_name = "WHEN", value_enum)]
+    pub heap: Option<Switch>,
+
+    /// Report memory that nothing leads to any more when the program ends; turns --heap on
+    #[arg(long)]
+    pub leaks: bool,
+
+    /// Run this many executions first that do not count
+    #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
+    pub warm_up: u64,
+}
+
+/// `heisen replay`
+#[derive(Debug, clap::Args)]
+pub struct ReplayArgs {
+    /// The schedule file
+    pub schedule: PathBuf,
+
+    /// List every step: thread, operation, object, source line
+    #[arg(long)]
+    pub trace: bool,
+
+    /// What carries the threads: fibers, or kernel threads
+    #[arg(long, value_enum, default_value = "fibers")]
+    pub carrier: Carrier,
+
+    /// Open gdb on it, stopped at the failing event; `help heisen` there lists the commands
+    #[arg(long, conflicts_with_all = ["trace", "quiet", "hang", "carrier"])]
+    pub gdb: bool,
+
+    /// With --gdb: arguments for gdb, such as -batch -ex 'heisen threads'
+    #[arg(last = true, requires = "gdb", value_name = "GDB ARGS")]
+    pub gdb_args: Vec<OsString>,
+
+    /// Give up on a program that computes or blocks this long without a scheduling point
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "10s", value_parser = duration)]
+    pub hang: Duration,
+
+    /// Print nothing but errors, and drop the program's output
+    #[arg(short, long)]
+    pub quiet: bool,
+
+    /// Colours
+    #[arg(long, value_enum, default_value = "auto")]
+    pub color: Color,
+}
+
+/// `heisen show`
+#[derive(Debug, clap::Args)]
+pub struct ShowArgs {
+    /// The schedule file
+    pub schedule: PathBuf,
+
+    /// Colours
+    #[arg(long, value_enum, default_value = "auto")]
+    pub color: Color,
+}
+
+/// `heisen coverage`
+#[derive(Debug, clap::Args)]
+pub struct CoverageArgs {
+    /// Files that heisen check --coverage has written; each is a line in the figures
+    #[arg(required = true, value_name = "RUN")]
+    pub runs: Vec<PathBuf>,
+
+    /// Draw figures into this file, as SVG or HTML by its ending, instead of printing tables
+    #[arg(short, long, value_name = "FILE.svg|FILE.html")]
+    pub output: Option<PathBuf>,
+
+    /// Colours
+    #[arg(long, value_enum, default_value = "auto")]
+    pub color: Color,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Races {
+    /// Report them, and go on
+    Report,
+    /// The first is a finding, and ends the search
+    Stop,
+    /// Only count them: what they lead to is reported
+    Count,
+    /// Do not look for them; every atomic access is a scheduling point then, and no plain one
+    Off,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Accesses {
+    /// Those that were seen to conflict with another thread's, with nothing to order the two
+    Conflicting,
+    /// All: slow, but nothing is left to chance
+    All,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Carrier {
+    Fibers,
+    Kernel,
+}
+
+impl From<Carrier> for zygote::Carrier {
+    fn from(carrier: Carrier) -> zygote::Carrier {
+        match carrier {
+            Carrier::Fibers => zygote::Carrier::Fibers,
+            Carrier::Kernel => zygote::Carrier::Kernel,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Strategy {
+    /// All schedules in order of preemptions
+    Icb,
+    /// All schedules, depth-first
+    Dfs,
+    /// All schedules, the most promising first: changed code, what is new, what is rare
+    Best,
+    /// One schedule of each class of equivalent ones: all that differ in more than the order of independent steps
+    Dpor,
+    /// Each choice with the same chance
+    Random,
+    /// As random, but a thread goes on for a while
+    Burst,
+    /// By random priorities that change a few times
+    Pct,
+    /// As pct, and at random when an execution gets long
+    FairPct,
+    /// By a random priority for each event
+    Pos,
+    /// Each interleaving with the same chance
+    Surw,
+    /// The default schedule with a few random delays
+    Delay,
+    /// Schedules that showed something new, changed
+    Guided,
+    /// Steered to deadlocks, lost wake-ups and torn steps that other executions show to be possible
+    Directed,
+    /// All that sample, more of what shows more that is new
+    Portfolio,
+}
+
+impl SearchArgs {
+    /// The strategy that is asked for. Who says how long it may take wants the most of that time; who names a bound, or
+    /// wants it to reduce, or to begin with changed code, means the strategy that does so.
+    pub fn kind(&self) -> Kind {
+        match self.strategy {
+            Some(Strategy::Dpor) if self.bound.is_some() => Kind::Bpor,
+            Some(strategy) => strategy.into(),
+            None if self.changed_since.is_some() => Kind::Best,
+            None if self.time.is_some() && self.bound.is_none() && self.reduce != Some(Switch::On) => {
+                Kind::Portfolio
+            }
+            None => Kind::Icb,
+        }
+    }
+
+    /// Refuses options that the strategy has no use for: who gives one expects it to do something.
+    pub fn fit_together(&self) -> Result<(), Error> {
+        let kind = self.kind();
+        let (icb, dfs, best) = (kind == Kind::Icb, kind == Kind::Dfs, kind == Kind::Best);
+        for (given, option, fits, strategies) in [
+            (self.bound.is_some(), "--bound", icb || best || kind == Kind::Bpor, "icb, best and dpor"),
+            (self.changed_since.is_some(), "--changed-since", best, "best"),
+            (self.reduce.is_some(), "--reduce", icb || dfs, "icb and dfs"),
+            (self.depth.is_some(), "--depth", matches!(kind, Kind::Pct | Kind::FairPct), "pct and fair-pct"),
+            (self.burst.is_some(), "--burst", kind == Kind::Burst, "burst"),
+            (self.delays.is_some(), "--delays", kind == Kind::Delay, "delay"),
+        ] {
+            if given && !fits {
+                let named = crate::render::check::name(kind);
+                return Err(Error::Input(format!(
+                    "{option} is for --strategy {strategies}, and this check is by {named}; leave out one of the two"
+                )));
+            }
+        }
+        if self.leaks && self.heap == Some(Switch::Off) {
+            return Err(Error::Input("--leaks needs the heap; leave out --heap off".into()));
+        }
+        Ok(())
+    }
+}
+
+impl From<Strategy> for Kind {
+    fn from(strategy: Strategy) -> Kind {
+        match strategy {
+            Strategy::Icb => Kind::Icb,
+            Strategy::Dfs => Kind::Dfs,
+            Strategy::Best => Kind::Best,
+            Strategy::Dpor => Kind::Dpor,
+            Strategy::Random => Kind::Random,
+            Strategy::Burst => Kind::Burst,
+            Strategy::Pct => Kind::Pct,
+            Strategy::FairPct => Kind::FairPct,
+            Strategy::Pos => Kind::Pos,
+            Strategy::Surw => Kind::Surw,
+            Strategy::Delay => Kind::Delay,
+            Strategy::Guided => Kind::Guided,
+            Strategy::Directed => Kind::Directed,
+            Strategy::Portfolio => Kind::Portfolio,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Switch {
+    On,
+    Off,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+impl Color {
+    /// As other commands take it, too.
+    pub fn word(self) -> &'static str {
+        match self {
+            Color::Auto => "auto",
+            Color::Always => "always",
+            Color::Never => "never",
+        }
+    }
+}
+
+/// A number of faults, perhaps with their kinds.
+fn faults(text: &str) -> Result<Faults, String> {
+    text.parse()
+}
+
+/// A time such as `30s`; a bare number is seconds.
+fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.find(|c: char| c != '.' && !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let number: f64 = number.parse().map_err(|_| "not a time such as 30s or 5m".to_owned())?;
+    let factor = match unit {
+        "ms" => 0.001,
+        "" | "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(format!("unknown unit {unit:?}; use ms, s, m or h")),
+    };
+    let time = Duration::try_from_secs_f64(number * factor).map_err(|_| "too long".to_owned())?;
+    if time.is_zero() { Err("it must be more than 0".to_owned()) } else { Ok(time) }
+}
+
+/// The least memory that a search can do with.
+const LEAST: usize = 64 << 10;
+
+/// A size such as `512M`; a bare number is bytes.
+fn size(text: &str) -> Result<usize, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let number: usize = number.parse().map_err(|_| "not a size such as 512M or 2G".to_owned())?;
+    let factor = match unit {
+        "" => 1,
+        "K" => 1 << 10,
+        "M" => 1 << 20,
+        "G" => 1 << 30,
+        _ => return Err(format!("unknown unit {unit:?}; use K, M or G")),
+    };
+    let size = number.checked_mul(factor).ok_or("too large")?;
+    if size < LEAST { Err("64K is the least".to_owned()) } else { Ok(size) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn sizes() {
+        assert_eq!(size("64K"), Ok(65_536));
+        assert_eq!(size("100000"), Ok(100_000));
+        assert_eq!(size("3M"), Ok(3 << 20));
+        assert_eq!(size("2G"), Ok(2 << 30));
+        for bad in ["", "M", "0", "63K", "1.5M", "-1M", "1T", "1 M", "99999999999G", "99999999999999999999"] {
+            assert!(size(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn durations() {
+        assert_eq!(duration("30s"), Ok(Duration::from_secs(30)));
+        assert_eq!(duration("1.5m"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("250ms"), Ok(Duration::from_millis(250)));
+        assert_eq!(duration("7"), Ok(Duration::from_secs(7)));
+        for bad in ["", "s", "0", "0.0ms", "3 s", "-1s", "1d", "1e400s", "99999999999999999999999999h"] {
+            assert!(duration(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! What the command line asks of a search, as the engine takes it.
+
+use crate::cli::args;
+use crate::cli::args::SearchArgs;
+use heisen_engine::check::changed::Changed;
+use heisen_engine::check::scope::Patterns;
+use heisen_engine::check::{Kind, Options, Races};
+use heisen_engine::explain::suppress::Suppressions;
+use heisen_engine::process::stdin;
+use heisen_engine::program::Program;
+use heisen_engine::{Error, patch};
+use heisen_trace::{Accesses, Stdin, World};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc;
+use std::time::Duration;
+
+/// Executions of a sampling search without any other limit.
+const SAMPLES: u64 = 10_000;
+/// Preemptions of icb, unless told otherwise.
+const BOUND: u32 = 2;
+/// Depth of the bugs that pct looks for, unless told otherwise.
+const DEPTH: u32 = 3;
+/// Delays of an execution of delay, unless told otherwise.
+const DELAYS: u32 = 3;
+/// Memory of the search, unless told otherwise.
+const MEMORY: usize = 1 << 30;
+
+pub fn jobs(args: &SearchArgs) -> usize {
+    args.jobs.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from)
+}
+
+/// What the engine is to do.
+pub fn options(args: &SearchArgs, stop: &AtomicBool) -> Result<Options, Error> {
+    args.fit_together()?;
+    let strategy = args.kind();
+    if matches!(strategy, Kind::Dpor | Kind::Bpor) {
+        fits_dpor(args)?;
+    }
+    let unlimited = strategy.samples() && args.time.is_none();
+    Ok(Options {
+        strategy,
+        bound: args.bound.unwrap_or(if strategy == Kind::Best { u32::MAX } else { BOUND }),
+        changed_since: args.changed_since.clone(),
+        changed: Changed::default(),
+        depth: args.depth.unwrap_or(DEPTH),
+        burst: args.burst,
+        delays: args.delays.unwrap_or(DELAYS),
+        seed: args.seed,
+        executions: args.executions.or_else(|| unlimited.then_some(SAMPLES)),
+        time: args.time,
+        steps: args.steps,
+        hang: args.hang,
+        keep_going: args.keep_going,
+        expect_exit: args.expect_exit,
+        scope: Patterns { no_preempt: args.no_preempt.clone(), focus: args.focus.clone() },
+        jobs: jobs(args),
+        memory: args.memory.unwrap_or(MEMORY),
+        carrier: args.carrier.into(),
+        in_process: !args.fork,
+        reduce: args.reduce.map(|reduce| reduce == args::Switch::On),
+        symmetry: args.symmetry,
+        spurious: args.spurious,
+        faults: args.faults,
+        world: world(args, stop)?,
+        warm_up: args.warm_up,
+        races: match args.races {
+            None | Some(args::Races::Count) => Races::Quiet,
+            Some(args::Races::Report) => Races::Report,
+            Some(args::Races::Stop) => Races::Stop,
+            Some(args::Races::Off) => Races::Off,
+        },
+        suppressions: args.suppressions.as_deref().map(Suppressions::read).transpose()?.unwrap_or_default(),
+        hints: false,
+        strict: args.strict,
+    })
+}
+
+/// The options for this program. Unless the command line says otherwise, data races of a Rust program are reported: they are undefined
+/// behaviour, and safe code has none.
+pub fn options_for(program: &Program, args: &SearchArgs, options: Options) -> Options {
+    match args.races {
+        None if program.rust && program.instrumented => Options { races: Races::Report, ..options },
+        _ => options,
+    }
+}
+
+/// Refuses what dynamic partial order reduction cannot go with: it stands on every point being a choice, and on executions of the
+/// same steps being the same.
+fn fits_dpor(args: &SearchArgs) -> Result<(), Error> {
+    let refused = [
+        (!args.no_preempt.is_empty(), "--no-preempt", "it needs all choices; --strategy icb does not"),
+        (!args.focus.is_empty(), "--focus", "it needs all choices; --strategy icb does not"),
+        (args.real_time, "--real-time", "real time is not the same twice"),
+    ];
+    match refused.iter().find(|(given, ..)| *given) {
+        Some((_, option, why)) => {
+            Err(Error::Input(format!("--strategy dpor does not go with {option}: {why}")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// What surrounds the executions.
+fn world(args: &SearchArgs, stop: &AtomicBool) -> Result<World, Error> {
+    let absolute = |dir: &PathBuf| {
+        std::path::absolute(dir).map_err(|e| Error::Input(format!("--dir {}: {e}", dir.display())))
+    };
+    let dir = args.dir.as_ref().map(absolute).transpose()?;
+    // What called an atomic instruction in a library of a language can be found out only where there are frame pointers.
+    let scoped = !args.focus.is_empty() || !args.no_preempt.is_empty();
+    let patched = match &args.patch {
+        Some(modules) => modules,
+        None if scoped => patch::INSTRUMENTED,
+        None => patch::DEFAULT,
+    };
+    Ok(World {
+        seed: args.seed,
+        cpus: args.cpus,
+        real_time: args.real_time,
+        timeouts: args.timeouts,
+        before: args.before.clone(),
+        after: args.after.clone(),
+        dir: dir.map(|dir| dir.into_os_string().into_vec()),
+        stdin: args.stdin.as_deref().map(|path| read_stdin(path, stop)).transpose()?,
+        heap: args.heap.map(|heap| heap == args::Switch::On),
+        leaks: args.leaks,
+        accesses: Accesses {
+            check: args.races != Some(args::Races::Off),
+            all: args.accesses == args::Accesses::All,
+            points: Vec::new(),
+        },
+        patch: patch::parse(patched).map_err(|why| Error::Input(format!("--patch {patched:?}: {why}")))?,
+    })
+}
+
+/// Reads what is to be the standard input, which may have to be waited for; aside, so that Ctrl-C ends that.
+fn read_stdin(path: &Path, stop: &AtomicBool) -> Result<Stdin, Error> {
+    let (send, receive) = mpsc::channel();
+    let path = path.to_owned();
+    std::thread::spawn(move || send.send(stdin::read(&path)));
+    loop {
+        match receive.recv_timeout(Duration::from_millis(50)) {
+            Ok(read) => return read,
+            Err(mpsc::RecvTimeoutError::Timeout) if !stop.load(Relaxed) => {}
+            Err(_) => return Err(Error::Interrupted),
+        }
+    }
+}

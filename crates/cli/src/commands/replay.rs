@@ -1,0 +1,214 @@
+//! `heisen replay`.
+
+use crate::cli::args::ReplayArgs;
+use crate::cli::exit;
+use crate::commands::show;
+use crate::gdb;
+use crate::render::finding::{Screen, operation, value};
+use crate::render::paint::{Paint, print, say};
+use heisen_engine::Error;
+use heisen_engine::explain::close_up::{Camera, Closeup};
+use heisen_engine::explain::divergence;
+use heisen_engine::process::slots::Job;
+use heisen_engine::process::zygote::{Limits, Output};
+use heisen_engine::process::{recorded_input, stdin};
+use heisen_engine::program::Program;
+use heisen_engine::program::compile;
+use heisen_engine::program::compile::Extent;
+use heisen_engine::program::embedded;
+use heisen_trace::{End, FindingKind, Schedule};
+use std::ffi::{OsStr, OsString};
+use std::fmt::Write;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+pub fn run(args: &ReplayArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
+    let schedule = show::read(&args.schedule)?;
+    let program = find_program(&schedule)?;
+    replay(args, schedule, program, stop)
+}
+
+/// Runs the schedule with this program.
+pub fn replay(
+    args: &ReplayArgs,
+    mut schedule: Schedule,
+    mut program: Program,
+    stop: Arc<AtomicBool>,
+) -> Result<u8, Error> {
+    stdin::fetch(&mut schedule.world, &args.schedule)?;
+    program.at_ready = schedule.at_ready;
+    let changed = program.hash != schedule.binary;
+    if changed {
+        say(format_args!(
+            "warning: {} has changed since the schedule was made; it may not fit any more",
+            program.path.display()
+        ));
+    }
+    let carrier = args.carrier.into();
+    let limits = Limits { carrier, ..limits(&schedule, &args.schedule, args.hang, stop)? };
+    let runtime = embedded::runtime()?;
+    if args.gdb {
+        return gdb::run(args, &schedule, &program, &limits, &runtime);
+    }
+    let camera = Camera {
+        runtime: &runtime,
+        program: &program,
+        limits: &limits,
+        expect_exit: schedule.expect_exit,
+        // Kept rather than passed on: the report quotes it, and it comes before the report.
+        output: Output::Kept,
+        trace: args.trace,
+    };
+    let mut closeup = camera.shoot(Job::Schedule(&schedule))?;
+    if !args.quiet {
+        print(&closeup.output, true);
+        if args.trace {
+            print(&trace_text(&closeup), false);
+        }
+    }
+    if let Some(divergence) = &closeup.run.execution.diverged {
+        let expected = schedule.entries.iter().find(|e| e.step == divergence.step).map_or(
+            "what was recorded".to_owned(),
+            |e| {
+                let then = if e.kind.is_value() { value(e.kind, e.options) } else { e.to.to_string() };
+                format!("{} about to {} at {}, then {then}", e.from, operation(e.op, &e.object), e.place)
+            },
+        );
+        let at = if closeup.diverged.is_empty() { String::new() } else { format!(": {}", closeup.diverged) };
+        let notes = closeup.run.execution.notes.iter().copied();
+        let why = divergence::causes(notes).map_or(String::new(), |why| format!("; {why}"));
+        say(format_args!(
+            "diverged at step {}: expected {expected}; found {}{at}{why}; check the program anew for a schedule that fits",
+            divergence.step, divergence.found
+        ));
+        return Ok(exit::DIVERGED);
+    }
+    if closeup.run.execution.end == End::Stuck {
+        let place =
+            closeup.stack.place().map_or(String::new(), |f| format!(" in {} at {}", f.function, f.place()));
+        return Err(Error::Uncontrolled(format!(
+            "the program ran for {} s without reaching a scheduling point{place}; if it only takes long, raise --hang",
+            args.hang.as_secs_f32()
+        )));
+    }
+    // A race is looked for only where one is expected: the execution may end as well as any other.
+    if schedule.outcome.as_ref().is_some_and(|(kind, _)| *kind == FindingKind::DataRace) {
+        let same = |closeup: &Closeup| closeup.signature() == schedule.signature;
+        if let Some(race) = camera.race(Job::Schedule(&schedule), &|_| true, &same)? {
+            closeup = race;
+        }
+    }
+    conclude(args, &schedule, &camera, closeup, changed)
+}
+
+fn conclude(
+    args: &ReplayArgs,
+    schedule: &Schedule,
+    camera: &Camera<'_>,
+    closeup: Closeup,
+    changed: bool,
+) -> Result<u8, Error> {
+    let paint = Paint::new(args.color);
+    let expected = schedule.outcome.as_ref().map(|(kind, _)| *kind);
+    let same = closeup.verdict.as_ref().map(|v| v.kind) == expected
+        && (changed || schedule.signature.is_empty() || closeup.signature() == schedule.signature);
+    let told = schedule.outcome.as_ref().map_or("a clean end".to_owned(), |(k, m)| format!("{k}: {m}"));
+    if closeup.too_long {
+        let steps = closeup.run.execution.steps;
+        say(format_args!(
+            "another outcome: expected {told}; the program did not end within {steps} steps, and was not seen to come back to \
+             the same state: it may only take long"
+        ));
+        return Ok(exit::DIVERGED);
+    }
+    match closeup.verdict.clone() {
+        Some(verdict) => {
+            if let (Some(mut finding), false) = (closeup.into_finding(camera, 0), args.quiet) {
+                // Already printed above.
+                finding.output.clear();
+                print(&Screen { paint, replay: "", time: None }.render(&finding), false);
+            }
+            if same {
+                return Ok(exit::FOUND);
+            }
+            // Of the same kind, it differs from what was recorded in its place.
+            let elsewhere = if Some(verdict.kind) == expected { ", but at another place" } else { "" };
+            say(format_args!(
+                "another outcome: expected {told}; found {}: {}{elsewhere}",
+                verdict.kind, verdict.message
+            ));
+            Ok(exit::DIVERGED)
+        }
+        None if same || changed => {
+            if !args.quiet {
+                let words =
+                    if same { "ended well, as recorded" } else { "the recorded failure did not happen" };
+                print(&format!("{} {words}\n", paint.good("ok:")), false);
+            }
+            Ok(exit::CLEAN)
+        }
+        None => {
+            say(format_args!("another outcome: expected {told}; the program ended well"));
+            Ok(exit::DIVERGED)
+        }
+    }
+}
+
+/// The program of a schedule; compiled again if Heisen compiled it and it is gone.
+/// What held for the executions of the check that found a schedule, which is in this file.
+pub fn limits(
+    schedule: &Schedule,
+    path: &Path,
+    hang: Duration,
+    stop: Arc<AtomicBool>,
+) -> Result<Limits, Error> {
+    Ok(Limits {
+        steps: schedule.steps_limit.max(10),
+        hang,
+        stop,
+        symmetry: schedule.symmetry,
+        spurious: schedule.spurious,
+        faults: schedule.faults,
+        world: schedule.world.clone(),
+        input: recorded_input::fetch(schedule, path)?,
+        ..Limits::default()
+    })
+}
+
+/// The program of a schedule.
+pub fn find_program(schedule: &Schedule) -> Result<Program, Error> {
+    let args: Vec<OsString> = schedule.args.iter().map(|a| OsString::from_vec(a.clone())).collect();
+    let path = Path::new(OsStr::from_bytes(&schedule.program));
+    // Below DIR/build/HASH, as `compile` puts it.
+    match (&schedule.source, path.ancestors().nth(3)) {
+        (Some(source), Some(directory)) if !path.exists() => {
+            let source = PathBuf::from(OsString::from_vec(source.clone()));
+            let extent = match (schedule.instrumented, schedule.with_std) {
+                (_, true) => Extent::WithStd,
+                (true, false) => Extent::Program,
+                (false, false) => Extent::AsItIs,
+            };
+            compile::compile(&source, args, directory, extent)
+        }
+        _ => Program::find(path.as_os_str(), args),
+    }
+}
+
+fn trace_text(closeup: &Closeup) -> String {
+    let mut out = String::new();
+    for line in &closeup.trace {
+        let failed = if line.event.ok { "" } else { " (not done)" };
+        let op = operation(line.event.op, &line.object);
+        let _ = writeln!(
+            out,
+            "{:>7}  {:<4} {op}{failed}  {}",
+            line.event.step,
+            line.event.thread.to_string(),
+            line.place
+        );
+    }
+    out
+}

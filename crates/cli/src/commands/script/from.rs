@@ -1,0 +1,149 @@
+//! `heisen script --from`: a script from a finding.
+
+use crate::cli::args::ScriptArgs;
+use crate::cli::exit;
+use crate::commands::check::check_file;
+use crate::commands::{replay, show};
+use crate::render::paint::{count, print};
+use heisen_engine::Error;
+use heisen_engine::check::saved::write_whole;
+use heisen_engine::explain::close_up::Camera;
+use heisen_engine::process::slots::Job;
+use heisen_engine::process::stdin;
+use heisen_engine::process::zygote::{Limits, Output};
+use heisen_engine::program::Program;
+use heisen_engine::program::embedded;
+use heisen_script::generate::{Draft, Naming};
+use heisen_script::oracle::Order;
+use heisen_script::record::Recording;
+use heisen_script::script::Script;
+use heisen_script::source::Source;
+use heisen_script::test::{Target, Test};
+use heisen_trace::{Accesses, FindingKind, World};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// So often a script that was made must fail, in a row.
+const RUNS: usize = 100;
+/// A script that is no longer than this, with its comment, is short enough.
+const SHORT: usize = 10;
+/// Of so many decisions that could fail after the last event before, each is tried.
+const DECISIONS: usize = 8;
+
+/// What scripts are tried with.
+struct Subject<'a> {
+    runtime: &'a Path,
+    program: &'a Program,
+    expected: i32,
+}
+
+impl Subject<'_> {
+    fn test<'s>(&'s self, source: &'s Source, limits: Limits) -> Test<'s> {
+        Test {
+            script: Script::Text(source),
+            runtime: self.runtime,
+            target: Target::Unit(self.program),
+            limits,
+            expected: self.expected,
+            order: Order::Depth,
+            choices: Some(Vec::new()),
+            reduce: false,
+            executions: None,
+            time: None,
+        }
+    }
+}
+
+/// Writes a script that leads to the bug of a schedule.
+pub fn run(args: &ScriptArgs, path: &Path, stop: Arc<AtomicBool>) -> Result<u8, Error> {
+    if let Some(file) = &args.output {
+        check_file("-o", file)?;
+    }
+    let mut schedule = show::read(path)?;
+    let mut program = replay::find_program(&schedule)?;
+    stdin::fetch(&mut schedule.world, path)?;
+    program.at_ready = schedule.at_ready;
+    let limits = replay::limits(&schedule, path, args.hang, stop)?;
+    let runtime = embedded::runtime()?;
+    let camera = Camera {
+        runtime: &runtime,
+        program: &program,
+        limits: &limits,
+        expect_exit: schedule.expect_exit,
+        // A panic says there what it is about.
+        output: Output::Kept,
+        trace: false,
+    };
+    if schedule.outcome.as_ref().is_some_and(|(kind, _)| *kind == FindingKind::DataRace) {
+        return Err(Error::Input(format!(
+            "{} is about a data race, which is no failure that an execution under a script could show",
+            path.display()
+        )));
+    }
+    let closeup = camera.shoot(Job::Schedule(&schedule))?;
+    let Some(verdict) = closeup.verdict.filter(|_| closeup.run.execution.diverged.is_none()) else {
+        return Err(Error::Input(format!(
+            "{} does not lead to a bug any more; heisen replay tells where it diverges",
+            path.display()
+        )));
+    };
+    let subject = Subject { runtime: &runtime, program: &program, expected: schedule.expect_exit };
+    let none = || {
+        Error::Uncontrolled(format!(
+            "no script leads to the bug of {}: it depends on more than the order of events that a script can name",
+            path.display()
+        ))
+    };
+    let (recording, plain) =
+        subject.test(&Source::new(""), limits.clone()).record(&schedule)?.ok_or_else(none)?;
+    // As `heisen script` runs it, without what the schedule knows of the program.
+    let accesses = Accesses { check: false, ..Accesses::default() };
+    let limits = Limits {
+        world: World { accesses, ..limits.world.clone() },
+        symmetry: false,
+        spurious: 0,
+        faults: Limits::default().faults,
+        ..limits
+    };
+    let mut fails =
+        |text: &str, times: usize| subject.test(&Source::new(text), limits.clone()).fails(times, &plain);
+    let text = make(&recording, &mut fails)?.ok_or_else(none)?;
+    let text = format!("// {}: {}\n{text}", verdict.kind, verdict.message.lines().next().unwrap_or_default());
+    match &args.output {
+        None => print(&text, false),
+        Some(file) => {
+            write_whole(file, text.as_bytes())
+                .map_err(|e| Error::Input(format!("{} cannot be written: {e}", file.display())))?;
+            if !args.quiet {
+                let lines = count(text.lines().count() as u64, "line");
+                print(&format!("{}: {lines}; fails in {RUNS} runs of {RUNS}\n", file.display()), false);
+            }
+        }
+    }
+    Ok(exit::CLEAN)
+}
+
+/// The first script that is short, or else the shortest, of those that the ways to name threads lead to.
+fn make(
+    recording: &Recording,
+    fails: &mut dyn FnMut(&str, usize) -> Result<bool, Error>,
+) -> Result<Option<String>, Error> {
+    let others = recording.events.iter().map(|event| event.thread).max().unwrap_or(0);
+    let decisions = if recording.has_values() { DECISIONS } else { 1 };
+    let mut best: Option<String> = None;
+    for naming in [Naming::Stops, Naming::Starts(others), Naming::Main] {
+        for nth in 1..=decisions {
+            let draft = Draft::strengthen(recording, naming, nth).weaken(&mut |text| fails(text, 1))?;
+            let Some(text) = draft.map(|draft| draft.text()) else { continue };
+            let lines = text.lines().count();
+            if best.as_ref().is_none_or(|best| lines < best.lines().count()) && fails(&text, RUNS)? {
+                if lines < SHORT {
+                    return Ok(Some(text));
+                }
+                best = Some(text);
+            }
+        }
+    }
+    Ok(best)
+}

@@ -1,0 +1,240 @@
+//! What a check tells people: the line of progress while it runs, and its result in words.
+
+use super::claim::{claim, probability};
+use crate::render::finding::Screen;
+use crate::render::paint::quoted;
+use crate::render::paint::{Paint, count, number};
+use heisen_engine::check::{Kind, Options, Outcome, Progress, Races};
+use heisen_search::{Remaining, Unseen};
+use heisen_trace::Family;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+pub fn progress_line(options: &Options, progress: &Progress<'_>) -> String {
+    let seconds = progress.time.as_secs_f64();
+    let rate = (progress.executions as f64 / seconds.max(0.001)) as u64;
+    let mut line = String::new();
+    if let Some(bound) = progress.status.bound {
+        let _ = write!(line, "bound {bound} · ");
+    }
+    let _ = write!(line, "{} · {}/s · {seconds:.1} s", count(progress.executions, "execution"), number(rate));
+    let status = progress.status;
+    match options.executions {
+        Some(limit) => {
+            let left = limit.saturating_sub(progress.executions) as f64 / (rate.max(1) as f64);
+            let _ = write!(line, " · of {}, about {left:.0} s left", number(limit));
+        }
+        None if status.queued + status.deferred > 0 => {
+            let _ = match &status.remaining {
+                Some(left) => write!(line, " · {}", remaining(left, status.deferred > 0)),
+                None => write!(line, " · {} queued", number(status.queued as u64)),
+            };
+            if status.deferred > 0 {
+                let _ = write!(line, ", {} for the next bound", number(status.deferred as u64));
+            }
+        }
+        None => {}
+    }
+    if progress.findings > 0 {
+        let _ = write!(line, " · {}", count(progress.findings as u64, "finding"));
+    }
+    line
+}
+
+/// About how much is left, and what that is worth.
+fn remaining(left: &Remaining, of_bound: bool) -> String {
+    let of_bound = if of_bound { " of this bound" } else { "" };
+    // Rounded up, so that it does not sound better than it is.
+    let factor = (left.factor * 10.0).ceil() / 10.0;
+    format!("about {} left{of_bound}, within a factor of {factor:.1} of late", number(left.executions))
+}
+
+/// The screens of all findings, with the commands that replay those which were written, and the summary.
+pub fn report(
+    paint: Paint,
+    options: &Options,
+    outcome: &Outcome,
+    schedules: &[PathBuf],
+    replay: &str,
+) -> String {
+    screens(paint, outcome, schedules, replay) + summary(paint, options, outcome).as_str()
+}
+
+/// The screens of all findings.
+pub fn screens(paint: Paint, outcome: &Outcome, schedules: &[PathBuf], replay: &str) -> String {
+    let mut text = String::new();
+    for (index, finding) in outcome.findings().enumerate() {
+        let replay = schedules.get(index).map(|path| format!("{replay} {}", quoted(path)));
+        let replay = replay.as_deref().unwrap_or_default();
+        let screen = Screen { paint, replay, time: Some(outcome.tally.time) };
+        text.push_str(&screen.render(finding));
+        text.push('\n');
+    }
+    text
+}
+
+/// What the whole check has shown, and what it could not.
+fn summary(paint: Paint, options: &Options, outcome: &Outcome) -> String {
+    let tally = &outcome.tally;
+    let mut out = String::new();
+    let findings = outcome.findings().count();
+    if findings == 0 {
+        let head = match outcome.empty {
+            Some(_) => String::new(),
+            None if outcome.complete() => paint.good("ok: "),
+            None => paint.strong("nothing found: "),
+        };
+        let _ = writeln!(out, "{head}{}", claim(options, outcome));
+    } else if findings > 1 || options.keep_going {
+        let _ = writeln!(out, "{} in all", count(findings as u64, "distinct finding"));
+    }
+    let _ = writeln!(
+        out,
+        "{}, {}, {:.2} s",
+        count(tally.executions, "execution"),
+        count(tally.steps, "scheduling point"),
+        tally.time.as_secs_f64()
+    );
+    if let Some(why) = tally.why_forked().filter(|_| findings == 0 && tally.mostly_forked()) {
+        let _ = writeln!(out, "each execution had a process of its own, which takes longer: {why}");
+    }
+    if outcome.status.unnoted > 0 {
+        let _ = writeln!(
+            out,
+            "the memory for states was full, so --reduce has left out less: {} had no room (--memory)",
+            count(outcome.status.unnoted, "state")
+        );
+    }
+    if let Some(estimate) = &outcome.status.unseen
+        && findings == 0
+    {
+        let _ = writeln!(out, "{}", unseen(estimate));
+    }
+    out.push_str(&about_races(options, outcome));
+    out.push_str(&about_hints(options, outcome));
+    if !outcome.not_controlled.is_empty() {
+        let _ = writeln!(out, "{}", paint.faint("not controlled:"));
+    }
+    for line in &outcome.not_controlled {
+        let _ = writeln!(out, "{}", paint.faint(format!("  {line}")));
+    }
+    out
+}
+
+/// What is to be said of races and accesses besides the findings.
+fn about_races(options: &Options, outcome: &Outcome) -> String {
+    let races = &outcome.tally.races;
+    let mut out = String::new();
+    if races.suppressed() > 0 {
+        let _ = writeln!(out, "{} suppressed", count(races.suppressed() as u64, "race"));
+    }
+    // Where nothing was found, the headline says so.
+    if options.races == Races::Quiet && races.any() && outcome.findings().next().is_some() {
+        let what = match races.unlisted() {
+            0 => "data races".to_owned(),
+            some => count(some as u64, "data race"),
+        };
+        let _ = writeln!(out, "{what} (--races lists them)");
+    }
+    if outcome.accesses_explored && outcome.empty.is_none() {
+        let _ = match outcome.tally.points.len() {
+            0 => writeln!(out, "no accesses of memory conflict"),
+            points => {
+                let points = count(points as u64, "place");
+                writeln!(out, "all accesses that conflict are scheduling points, at {points} in the code")
+            }
+        };
+    }
+    out
+}
+
+/// What was predicted and no execution came to.
+fn about_hints(options: &Options, outcome: &Outcome) -> String {
+    let hints = &outcome.hints;
+    if !options.hints && !hints.is_empty() {
+        return format!(
+            "{} (--hints shows what was predicted and did no harm)\n",
+            count(hints.len() as u64, "hint")
+        );
+    }
+    let mut out = String::new();
+    for hint in hints {
+        let what = match hint.family {
+            Family::LockOrder => "no execution came to it",
+            _ => "nothing went wrong when it happened",
+        };
+        let (family, from) = (hint.family.name(), number(hint.execution));
+        let _ = writeln!(out, "hint: {family}, predicted from execution {from}; {what}");
+        for step in &hint.steps {
+            let _ = writeln!(out, "  {step}");
+        }
+    }
+    out
+}
+
+/// A strategy as it is named on the command line.
+pub fn name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Icb => "icb",
+        Kind::Dfs => "dfs",
+        Kind::Best => "best",
+        Kind::Dpor | Kind::Bpor => "dpor",
+        Kind::Random => "random",
+        Kind::Burst => "burst",
+        Kind::Pct => "pct",
+        Kind::FairPct => "fair-pct",
+        Kind::Pos => "pos",
+        Kind::Surw => "surw",
+        Kind::Delay => "delay",
+        Kind::Guided => "guided",
+        Kind::Directed => "directed",
+        Kind::Portfolio => "portfolio",
+    }
+}
+
+/// What the executions of a search by chance say of the next.
+fn unseen(unseen: &Unseen) -> String {
+    let next = match unseen.once {
+        0 => format!("less than 1 in {}", number(unseen.executions)),
+        _ => format!("about {}", probability(unseen.chance)),
+    };
+    format!(
+        "{} told apart in {}; the chance that the next shows another is {next}",
+        count(unseen.kinds, "behaviour"),
+        count(unseen.executions, "execution"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::args;
+    use crate::cli::search_options::options;
+    use heisen_search::Status;
+    use std::sync::atomic::AtomicBool;
+    use std::time::Duration;
+
+    fn line(status: &Status) -> String {
+        let args = <args::Args as clap::Parser>::parse_from(["heisen", "check", "--", "prog"]);
+        let args::Command::Check(args) = args.command else { panic!("another command") };
+        let options = options(&args.search, &AtomicBool::new(false)).expect("options");
+        let time = Duration::from_secs(2);
+        progress_line(&options, &Progress { executions: 3000, time, status, findings: 0 })
+    }
+
+    #[test]
+    fn the_line_says_what_is_left_only_if_that_is_known() {
+        let mut status = Status { bound: Some(1), queued: 40, ..Status::default() };
+        assert_eq!(line(&status), "bound 1 · 3 000 executions · 1 500/s · 2.0 s · 40 queued");
+        status.deferred = 7;
+        status.remaining = Some(Remaining { executions: 12_345, factor: 1.31 });
+        assert_eq!(
+            line(&status),
+            "bound 1 · 3 000 executions · 1 500/s · 2.0 s · about 12 345 left of this bound, within a factor of 1.4 of \
+             late, 7 for the next bound"
+        );
+        (status.bound, status.deferred) = (None, 0);
+        let end = " · about 12 345 left, within a factor of 1.4 of late";
+        assert!(line(&status).ends_with(end), "{}", line(&status));
+    }
+}

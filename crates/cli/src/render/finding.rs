@@ -1,0 +1,320 @@
+//! The one screen for a finding: what broke and where, the switches that matter, who holds what, how to see it again.
+
+use crate::render::paint::{Paint, count, number};
+use crate::render::source::Sources;
+use heisen_trace::cycle::{Cycle, Order};
+use heisen_trace::finding::{Block, Switch, SwitchKind, ThreadEnd};
+use heisen_trace::{Finding, FindingKind, Op, Stack, ThreadId};
+use std::fmt::Write;
+use std::time::Duration;
+
+/// Switches shown at most; the rest is in the schedule file.
+const MAX_SWITCHES: usize = 6;
+/// Steps of a cycle shown at most.
+const MAX_CYCLE: usize = 8;
+/// Lines of the program's own output shown at most.
+const MAX_OUTPUT: usize = 4;
+/// Characters of such a line shown at most: of its end, which is what was written last.
+const MAX_LINE: usize = 200;
+
+/// What a finding is shown with.
+#[derive(Clone, Copy, Debug)]
+pub struct Screen<'a> {
+    pub paint: Paint,
+    /// The schedule file and the command that replays it.
+    pub replay: &'a str,
+    /// How long the search took.
+    pub time: Option<Duration>,
+}
+
+impl Screen<'_> {
+    /// The screen as text.
+    pub fn render(&self, finding: &Finding) -> String {
+        let mut out = String::new();
+        let mut sources = Sources::default();
+        // Writing to a String cannot fail.
+        let _ = self.write(&mut out, finding, &mut sources);
+        out
+    }
+
+    fn write(&self, out: &mut String, finding: &Finding, sources: &mut Sources) -> std::fmt::Result {
+        let paint = self.paint;
+        writeln!(out, "{} {}", paint.bad(headline(finding.kind)), paint.strong(&finding.message))?;
+        if let Some(words) = by_default(finding) {
+            writeln!(out, "{words}")?;
+        }
+        if finding.kind == FindingKind::Deadlock {
+            self.deadlock(out, finding, sources)?;
+        } else if let Some(race) = &finding.race {
+            self.race(out, finding, race, sources)?;
+        } else {
+            self.place(out, finding, sources)?;
+        }
+        if let Some(block) = &finding.block {
+            self.block(out, finding, block, sources)?;
+        }
+        if let Some(cycle) = &finding.cycle {
+            self.cycle(out, finding, cycle, sources)?;
+        }
+        self.switches(out, finding, sources)?;
+        if let Some(predicted) = &finding.predicted {
+            let (family, from) = (predicted.family.name(), number(predicted.execution));
+            writeln!(out, "\n  predicted from execution {from} by a {family}:")?;
+            for step in &predicted.steps {
+                writeln!(out, "    {step}")?;
+            }
+        }
+        let said: Vec<&str> = finding.output.lines().filter(|l| !l.trim().is_empty()).collect();
+        // What Rust says of a panic is in the message already, and often followed by a long backtrace.
+        if !said.is_empty() && finding.kind != FindingKind::Panic {
+            writeln!(out, "\n  the program wrote:")?;
+            for line in &said[said.len().saturating_sub(MAX_OUTPUT)..] {
+                writeln!(out, "    {}", paint.faint(end_of(line)))?;
+            }
+        }
+        let mut found = match finding.executions_to_find {
+            0 => String::new(),
+            n => format!("found in execution {}", number(n)),
+        };
+        if let Some(race) = finding.race.as_ref().filter(|race| race.executions > 1) {
+            let _ = write!(found, " and {} more", number(race.executions - 1));
+        }
+        match self.time {
+            Some(time) if !found.is_empty() => {
+                writeln!(out, "\n  {found}, after {:.2} s", time.as_secs_f64())?
+            }
+            _ if !found.is_empty() => writeln!(out, "\n  {found}")?,
+            _ => {}
+        }
+        if !self.replay.is_empty() {
+            writeln!(out, "  replay it: {}", paint.strong(self.replay))?;
+        }
+        Ok(())
+    }
+
+    /// The failing thread and line.
+    fn place(&self, out: &mut String, finding: &Finding, sources: &mut Sources) -> std::fmt::Result {
+        let Some(thread) = finding.thread else { return Ok(()) };
+        let who = self.who(finding, thread);
+        match finding.stack.place() {
+            None => writeln!(out, "\n  in {who}"),
+            Some(frame) => {
+                writeln!(out, "\n  in {who}, {} at {}", frame.function, frame.place())?;
+                self.line(out, &finding.stack, sources)?;
+                self.callers(out, &finding.stack)
+            }
+        }
+    }
+
+    /// The callers of the failing place, in one line.
+    fn callers(&self, out: &mut String, stack: &Stack) -> std::fmt::Result {
+        let own: Vec<String> =
+            stack.0.iter().filter(|f| f.own).skip(1).take(3).map(|f| f.function.clone()).collect();
+        if own.is_empty() {
+            return Ok(());
+        }
+        writeln!(out, "    {}", self.paint.faint(format!("called from {}", own.join(" ← "))))
+    }
+
+    pub fn line(&self, out: &mut String, stack: &Stack, sources: &mut Sources) -> std::fmt::Result {
+        let Some((line, text)) = stack.place().and_then(|f| sources.of(f)) else { return Ok(()) };
+        writeln!(out, "    {} {text}", self.paint.faint(format!("{line} |")))
+    }
+
+    /// Who waits for what, and who holds it.
+    fn deadlock(&self, out: &mut String, finding: &Finding, sources: &mut Sources) -> std::fmt::Result {
+        for t in &finding.threads {
+            let place = t.stack.place().map_or(String::new(), |f| format!("  at {}", f.place()));
+            writeln!(out, "\n  {} {}{place}", self.who(finding, t.thread), waits(t))?;
+            self.line(out, &t.stack, sources)?;
+            for held in &t.holds {
+                writeln!(out, "    holds {} since {}", held.object, held.place)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the block of a memory error came from, and where it went.
+    fn block(
+        &self,
+        out: &mut String,
+        finding: &Finding,
+        block: &Block,
+        sources: &mut Sources,
+    ) -> std::fmt::Result {
+        let events = [("allocated", Some(&block.allocated)), ("freed", block.freed.as_ref())];
+        for (what, event) in events.into_iter().filter_map(|(what, event)| Some((what, event?))) {
+            let who = self.who(finding, event.thread);
+            let place =
+                event.stack.place().map_or(String::new(), |f| format!(", {} at {}", f.function, f.place()));
+            let which = match finding.kind {
+                FindingKind::Leak => "the first of them",
+                _ => "the block",
+            };
+            writeln!(out, "\n  {which} was {what} by {who}{place}")?;
+            self.line(out, &event.stack, sources)?;
+            self.callers(out, &event.stack)?;
+        }
+        Ok(())
+    }
+
+    /// What is repeated, where the program does not end.
+    fn cycle(
+        &self,
+        out: &mut String,
+        finding: &Finding,
+        cycle: &Cycle,
+        sources: &mut Sources,
+    ) -> std::fmt::Result {
+        let steps = count(cycle.length.into(), "step");
+        match cycle.order {
+            Order::Exact => writeln!(out, "\n  it repeats, {steps}:")?,
+            Order::EachThread => writeln!(out, "\n  each thread repeats its own, {steps}:")?,
+            Order::Frequent => writeln!(
+                out,
+                "\n  no cycle was found; the last {} were mostly:",
+                count(cycle.of.into(), "step")
+            )?,
+        }
+        for step in cycle.steps.iter().take(MAX_CYCLE) {
+            let who = self.who(finding, step.thread);
+            let op = operation(step.op, &step.object);
+            let fails = if step.ok { "" } else { ", which fails" };
+            let place = step.stack.place().map_or(String::new(), |f| format!("  at {}", f.place()));
+            let times = match cycle.order {
+                Order::Frequent => format!(", {} times", number(step.times.into())),
+                _ => String::new(),
+            };
+            writeln!(out, "  {who} {op}{fails}{times}{place}")?;
+            self.line(out, &step.stack, sources)?;
+        }
+        if cycle.length as usize > MAX_CYCLE {
+            writeln!(out, "  … and {} more (the JSON has them)", cycle.length as usize - MAX_CYCLE)?;
+        }
+        Ok(())
+    }
+
+    /// `T1 (deposit)`.
+    pub fn who(&self, finding: &Finding, thread: ThreadId) -> String {
+        let line = finding.schedule.threads.iter().find(|t| t.thread == thread);
+        match line.filter(|l| !l.start.is_empty()) {
+            Some(line) => self.paint.thread(format!("{thread} ({})", line.start)),
+            None => self.paint.thread(thread),
+        }
+    }
+
+    /// The preemptions and what was chosen besides threads; if there are no preemptions, all that is not the default.
+    fn switches(&self, out: &mut String, finding: &Finding, sources: &mut Sources) -> std::fmt::Result {
+        let preemptions = finding.preemptions;
+        let matters = |s: &&Switch| preemptions == 0 || s.kind == SwitchKind::Preempt || s.kind.is_value();
+        let shown: Vec<&Switch> = finding.switches.iter().filter(matters).collect();
+        let values = finding.switches.iter().filter(|s| s.kind.is_value()).count() as u64;
+        let schedule = &finding.schedule;
+        if shown.is_empty() {
+            return match by_default(finding) {
+                Some(_) => Ok(()),
+                None => writeln!(out, "\n  it happens under the default schedule, without any preemption"),
+            };
+        }
+        let mut what = match preemptions {
+            0 if values == shown.len() as u64 => "no preemption".to_owned(),
+            0 => "no preemption, only the order".to_owned(),
+            some => count(some.into(), "preemption"),
+        };
+        if values > 0 {
+            let comma = if what.contains(',') { "," } else { "" };
+            let _ = write!(what, "{comma} and {}", count(values, "other choice"));
+        }
+        writeln!(out, "\n  the schedule, {what} in {}:", count(schedule.threads.len() as u64, "thread"))?;
+        for (i, switch) in shown.iter().take(MAX_SWITCHES).enumerate() {
+            let from = self.who(finding, switch.from);
+            let to = self.who(finding, switch.to);
+            let op = operation(switch.op, &switch.object);
+            let place = switch.stack.place().map_or(String::new(), |f| format!("  at {}", f.place()));
+            let text = match switch.kind {
+                SwitchKind::Preempt => format!("{from} is preempted before {op}, {to} runs{place}"),
+                SwitchKind::Free if switch.from == switch.to => {
+                    format!("{from} goes on from {op} before the others{place}")
+                }
+                SwitchKind::Free => format!("{from} stops at {op}, {to} runs next{place}"),
+                SwitchKind::Wake => format!("{from} does {op} and wakes {to}{place}"),
+                kind @ SwitchKind::Choose(_) => {
+                    format!("{from}: {}{place}", value(kind, switch.options))
+                }
+                kind => format!("{from} at {op}: {}{place}", value(kind, 2)),
+            };
+            writeln!(out, "  {}. {text}", i + 1)?;
+            self.line(out, &switch.stack, sources)?;
+        }
+        if shown.len() > MAX_SWITCHES {
+            writeln!(out, "  … and {} more (heisen show lists all)", shown.len() - MAX_SWITCHES)?;
+        }
+        Ok(())
+    }
+}
+
+/// What is said first of a failure that needs no schedule of its own. Races and errors in the use of memory need not show natively.
+fn by_default(finding: &Finding) -> Option<&'static str> {
+    let fails = matches!(
+        finding.kind,
+        FindingKind::Assertion
+            | FindingKind::Crash
+            | FindingKind::Deadlock
+            | FindingKind::ExitStatus
+            | FindingKind::Panic
+    );
+    (fails && finding.switches.is_empty())
+        .then_some("it fails under the default schedule, so most likely also without Heisen")
+}
+
+/// The end of a line that is too long for a screen.
+fn end_of(line: &str) -> String {
+    match line.char_indices().rev().nth(MAX_LINE - 1) {
+        Some((at, _)) if at > 0 => format!("…{}", &line[at..]),
+        _ => line.to_owned(),
+    }
+}
+
+fn headline(kind: FindingKind) -> &'static str {
+    match kind {
+        FindingKind::Assertion => "bug:",
+        FindingKind::Crash => "crash:",
+        FindingKind::Deadlock => "deadlock:",
+        FindingKind::Livelock => "livelock:",
+        FindingKind::GoodSamaritan => "good Samaritan:",
+        FindingKind::ExitStatus => "exit status:",
+        FindingKind::Panic => "panic:",
+        FindingKind::Misuse => "misuse:",
+        FindingKind::DataRace => "data race:",
+        FindingKind::UseAfterFree => "use after free:",
+        FindingKind::DoubleFree => "double free:",
+        FindingKind::InvalidFree => "invalid free:",
+        FindingKind::HeapOverflow => "heap overflow:",
+        FindingKind::Leak => "leak:",
+    }
+}
+
+/// An operation with its object, as a call.
+pub fn operation(op: Op, object: &str) -> String {
+    if object.is_empty() { op.name().to_owned() } else { format!("{}({object})", op.name()) }
+}
+
+/// What a thread met where not a thread was chosen, out of so many choices.
+pub fn value(kind: SwitchKind, options: u16) -> String {
+    match kind {
+        SwitchKind::Choose(value) => format!("heisen_choose({options}) returns {value}"),
+        SwitchKind::Spurious => "it may wake up though nobody wakes it".to_owned(),
+        SwitchKind::Fault(fault) => fault.text().to_owned(),
+        SwitchKind::Preempt | SwitchKind::Free | SwitchKind::Wake => String::new(),
+    }
+}
+
+fn waits(t: &ThreadEnd) -> String {
+    let op = operation(t.op, &t.object);
+    match t.holder {
+        Some(holder) if t.holder_ended => format!("waits: {op}, held by {holder}, which has ended"),
+        Some(holder) => format!("waits: {op}, held by {holder}"),
+        None if t.blocked => format!("waits: {op}"),
+        None => format!("is about to {op}"),
+    }
+}

@@ -1,0 +1,141 @@
+//! The result as JSON. This is a contract with scripts: fields are added, never changed or taken away.
+//! `docs/reference/json.schema.json` describes it; a test validates results against it.
+
+use crate::render::finding::value;
+use crate::render::race;
+use heisen_engine::Error;
+use heisen_engine::check::saved;
+use heisen_engine::check::{Options, Outcome};
+use heisen_engine::program::Program;
+use heisen_trace::Finding;
+use heisen_trace::cycle::{Cycle, Repeated};
+use heisen_trace::finding::{Block, BlockEvent};
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+
+/// The result of a check; `schedules` are the files of its findings, in their order.
+pub fn result(program: &Program, options: &Options, outcome: &Outcome, schedules: &[PathBuf]) -> Value {
+    let tally = &outcome.tally;
+    let verdict = outcome.verdict();
+    let claim = (verdict != "bug").then(|| crate::render::claim::claim(options, outcome));
+    let races: Vec<Value> =
+        outcome.findings().zip(schedules).filter_map(|(finding, path)| race::json(finding, path)).collect();
+    let findings: Vec<Value> = outcome
+        .findings()
+        .zip(schedules)
+        .map(|(finding, schedule)| {
+            json!({
+                "kind": finding.kind,
+                "message": finding.message,
+                "preemptions": finding.preemptions,
+                "executions_to_find": finding.executions_to_find,
+                "schedule": schedule.display().to_string(),
+                "signature": finding.signature,
+                "thread": finding.thread.map(|t| t.to_string()),
+                "place": finding.stack.place().map(|f| f.place()),
+                "choices": choices(finding),
+                "cycle": finding.cycle.as_ref().map(cycle),
+                "block": finding.block.as_ref().map(block),
+                "predicted": finding.predicted,
+                "default_schedule": finding.switches.is_empty(),
+            })
+        })
+        .collect();
+    json!({
+        "heisen": env!("CARGO_PKG_VERSION"),
+        "program": program.path.display().to_string(),
+        "strategy": options.strategy,
+        "seed": options.seed,
+        "symmetry": options.symmetry,
+        "spurious": options.spurious,
+        "faults": options.faults.to_string(),
+        "verdict": verdict,
+        "claim": claim,
+        "complete": outcome.complete(),
+        "preemption_bound": outcome.preemption_bound(),
+        "executions": tally.executions,
+        "steps": tally.steps,
+        "seconds": tally.time.as_secs_f64(),
+        "guarantee": outcome.status.guarantee,
+        "unseen": outcome.status.unseen,
+        "remaining": outcome.status.remaining.filter(|_| !outcome.status.exhausted),
+        "unnoted": outcome.status.unnoted,
+        "lost": tally.lost,
+        "cut": tally.cut,
+        "unexamined": tally.unexamined,
+        "idle": tally.idle,
+        "diverged": outcome.status.diverged,
+        "diverged_at": tally.diverged_at.as_ref().filter(|at| !at.is_empty()),
+        "findings": findings,
+        "races": races,
+        "races_suppressed": tally.races.suppressed(),
+        "races_unlisted": tally.races.unlisted(),
+        "hints": outcome.hints,
+        "access_points": tally.points.len(),
+        "restarts": tally.restarts,
+        "undone": tally.undone,
+        "ahead": tally.ahead,
+        "skipped": tally.skipped,
+        "forked": tally.why_forked(),
+        "classes": (!tally.classes.is_empty()).then_some(tally.classes.len()),
+        "blocked": outcome.in_vain(),
+        "sound": outcome.sound(),
+        "scope": options.scope,
+        "patch": options.world.patch,
+        "not_controlled": outcome.not_controlled,
+    })
+}
+
+/// What was chosen besides threads, each with its step, thread, place and words.
+fn choices(finding: &Finding) -> Vec<Value> {
+    let values = finding.switches.iter().filter(|s| s.kind.is_value());
+    values
+        .map(|s| {
+            json!({
+                "step": s.step,
+                "thread": s.from.to_string(),
+                "kind": s.kind.name(),
+                "what": value(s.kind, s.options),
+                "place": s.stack.place().map(|f| f.place()),
+            })
+        })
+        .collect()
+}
+
+/// What an execution that did not end repeats.
+fn cycle(cycle: &Cycle) -> Value {
+    let step = |s: &Repeated| {
+        json!({
+            "thread": s.thread.to_string(),
+            "op": s.op.name(),
+            "object": s.object,
+            "ok": s.ok,
+            "times": s.times,
+            "place": s.stack.place().map(|f| f.place()),
+        })
+    };
+    let steps: Vec<Value> = cycle.steps.iter().map(step).collect();
+    json!({ "order": cycle.order, "length": cycle.length, "of": cycle.of, "steps": steps })
+}
+
+/// The block of a memory error.
+fn block(block: &Block) -> Value {
+    let event = |e: &BlockEvent| json!({ "thread": e.thread.to_string(), "place": e.stack.place().map(|f| f.place()) });
+    json!({
+        "size": block.size,
+        "number": block.number,
+        "offset": block.offset,
+        "allocated": event(&block.allocated),
+        "freed": block.freed.as_ref().map(event),
+    })
+}
+
+/// Writes it to a file, or to standard output for `-`.
+pub fn write(value: &Value, path: &Path) -> Result<(), Error> {
+    let text = format!("{value:#}\n");
+    if path == Path::new("-") {
+        crate::render::paint::print(&text, false);
+        return Ok(());
+    }
+    saved::write_whole(path, text.as_bytes())
+}

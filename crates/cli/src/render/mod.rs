@@ -1,0 +1,23 @@
+//! What people and scripts read: every sentence, table, figure and JSON field. Runs nothing.
+//!
+//! | module | what it is |
+//! | --- | --- |
+//! | [`check`], [`claim`] | progress and result of a check; what a check without a finding claims |
+//! | [`finding`], [`race`] | one finding, one data race |
+//! | [`script`] | the result of a script |
+//! | [`coverage`], [`coverage_figure`], [`coverage_table`], [`plot`] | coverage as SVG and as tables |
+//! | [`json`] | results as JSON |
+//! | [`paint`], [`source`] | colours; lines of source text |
+
+pub mod check;
+pub mod claim;
+pub mod coverage;
+pub mod coverage_figure;
+pub mod coverage_table;
+pub mod finding;
+pub mod json;
+pub mod paint;
+pub mod plot;
+pub mod race;
+pub mod script;
+pub mod source;
