@@ -13,6 +13,7 @@ use crate::lifecycle::report;
 use crate::memory::race;
 use crate::memory::race::order;
 use crate::memory::race::order::space;
+use crate::platform::baton::Guarded;
 use crate::platform::sys;
 use crate::sched::clock;
 use crate::sched::thread_set::Bits;
@@ -95,10 +96,7 @@ struct Io {
     all: [Cell<PollFd>; AT_ONCE],
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Io {}
-
-static IO: Io = Io {
+static IO: Guarded<Io> = Guarded::new(Io {
     class: [const { Cell::new(0) }; KNOWN],
     sockets: [const { Cell::new(0) }; KNOWN / 64],
     waiting: Bits::new(),
@@ -110,7 +108,7 @@ static IO: Io = Io {
     input_streams: Cell::new(false),
     patience: Cell::new(u64::MAX),
     all: [const { Cell::new(PollFd { fd: -1, events: 0, revents: 0 }) }; AT_ONCE],
-};
+});
 
 /// An execution begins: what the program was started with is not a way to talk, and silence from outside ends it after
 /// so many milliseconds.

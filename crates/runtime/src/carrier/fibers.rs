@@ -23,6 +23,7 @@ pub use switch::{divert, registers, switch};
 use crate::carrier::kernel_threads;
 use crate::memory::patch;
 use crate::memory::race::shadow;
+use crate::platform::baton::Guarded;
 use crate::platform::glibc;
 use crate::platform::glibc::{real, tcb};
 use crate::platform::sys;
@@ -55,10 +56,7 @@ struct Fibers {
     by_handle: [Cell<u16>; HANDLES],
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Fibers {}
-
-static F: Fibers = Fibers {
+static F: Guarded<Fibers> = Guarded::new(Fibers {
     allocate_tls: Cell::new(0),
     call_tls_dtors: Cell::new(0),
     ctype_init: Cell::new(0),
@@ -69,7 +67,7 @@ static F: Fibers = Fibers {
     pool: [const { Cell::new(Stack { base: 0, size: 0, guard: 0, fresh: false }) }; POOL],
     pooled: Cell::new(0),
     by_handle: [const { Cell::new(0) }; HANDLES],
-};
+});
 
 /// What the kernel keeps up to date in the main thread's control block, if glibc has told it of that.
 pub fn rseq_area() -> Option<usize> {

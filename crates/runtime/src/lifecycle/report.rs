@@ -5,6 +5,7 @@ mod plan;
 
 pub use plan::planned;
 
+use crate::platform::baton::Guarded;
 use plan::{diverge, due, take_choices};
 
 use crate::carrier::{debugger, fibers, kernel_threads};
@@ -15,7 +16,9 @@ use crate::sched::{dependence, fair, faults, recurrence, scope, symmetry};
 use crate::script::unit_mode;
 use crate::shim;
 use core::cell::Cell;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::SeqCst, compiler_fence};
+use core::sync::atomic::{
+    AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst, compiler_fence,
+};
 use heisen_trace::decision::Decision;
 use heisen_trace::{Note, Op};
 use heisen_wire::{
@@ -24,8 +27,6 @@ use heisen_wire::{
 };
 
 struct Report {
-    /// Address of the mapping; 0 while there is none.
-    wire: Cell<usize>,
     flags: Cell<u32>,
     /// The execution that runs.
     slot: Cell<usize>,
@@ -39,14 +40,13 @@ struct Report {
     begun: Cell<u64>,
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Report {}
+/// Address of the mapping; 0 while there is none. Threads that run in parallel use it, too.
+static WIRE: AtomicUsize = AtomicUsize::new(0);
 
 /// Steps before there is anyone to tell them to.
 static UNTOLD: AtomicU32 = AtomicU32::new(0);
 
-static R: Report = Report {
-    wire: Cell::new(0),
+static R: Guarded<Report> = Guarded::new(Report {
     flags: Cell::new(0),
     slot: Cell::new(0),
     steps: Cell::new(&UNTOLD),
@@ -54,11 +54,11 @@ static R: Report = Report {
     overrides: Cell::new(0),
     started: Cell::new(0),
     begun: Cell::new(0),
-};
+});
 
 /// Attaches the mapping.
 pub fn attach(at: usize) {
-    R.wire.set(at);
+    WIRE.store(at, Relaxed);
     set_slot(0);
     R.started.set(now(CLOCK_REALTIME_COARSE));
 }
@@ -78,7 +78,7 @@ fn now(clock: i32) -> u64 {
 pub fn wire() -> &'static Wire {
     // SAFETY: `attach` was given a mapping of this layout, which stays for the life of the process; all its fields
     // are atomics.
-    unsafe { &*(R.wire.get() as *const Wire) }
+    unsafe { &*(WIRE.load(Relaxed) as *const Wire) }
 }
 
 /// The execution that runs.

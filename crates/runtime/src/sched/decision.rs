@@ -6,7 +6,6 @@ pub use crate::sched::faults::{fault, faults_are_left};
 use crate::sched::{S, candidates, is_candidate, me, next_step, thread, threads, waiters, words};
 use crate::sched::{dependence, policy, recurrence, scope};
 use crate::script::unit_mode;
-use core::hint::unreachable_unchecked;
 use heisen_trace::decision::{Decision, DecisionKind, MAX_OPTIONS};
 use heisen_trace::{Note, Op, hash};
 
@@ -94,8 +93,7 @@ fn nth(first: usize, options: usize, index: usize) -> usize {
             }
         }
     }
-    // SAFETY: `index` is less than the number of candidates, so it was found.
-    unsafe { unreachable_unchecked() }
+    unreachable!()
 }
 
 /// The threads that a decision is about.

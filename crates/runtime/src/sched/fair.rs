@@ -8,6 +8,7 @@
 //! the first yield of all does not matter, as every thread's sets start anew with its own first yield.)
 
 use crate::lifecycle::report;
+use crate::platform::baton::Guarded;
 use crate::sched::dependence;
 use crate::sched::thread_set::{Bits, WORDS};
 use crate::sched::{S, Thread, thread, threads, words};
@@ -28,15 +29,12 @@ struct Fair {
     above: [[Cell<u64>; WORDS]; MAX_THREADS],
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Fair {}
-
-static F: Fair = Fair {
+static F: Guarded<Fair> = Guarded::new(Fair {
     lowered: Bits::new(),
     any: Cell::new(false),
     in_use: Cell::new(false),
     above: [const { [const { Cell::new(0) }; WORDS] }; MAX_THREADS],
-};
+});
 
 /// Whether [`enabled`] and [`disabled`] have to be told.
 #[inline]

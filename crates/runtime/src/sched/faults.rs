@@ -2,6 +2,7 @@
 //! the execution, so that it does not drown the choices of threads: where the budget is used up there is no decision.
 
 use crate::memory::race::order::{key, space};
+use crate::platform::baton::Guarded;
 use crate::sched::{S, me, thread};
 use crate::sched::{decision, dependence};
 use crate::script::unit_mode;
@@ -19,11 +20,12 @@ struct Budget {
     kinds: Cell<u32>,
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Budget {}
-
-static B: Budget =
-    Budget { spurious: Cell::new(0), faults: Cell::new(0), shared: Cell::new(false), kinds: Cell::new(0) };
+static B: Guarded<Budget> = Guarded::new(Budget {
+    spurious: Cell::new(0),
+    faults: Cell::new(0),
+    shared: Cell::new(false),
+    kinds: Cell::new(0),
+});
 
 /// To others, what is left of the faults and of the spurious wake-ups is something that is read, and written if one is used up.
 fn touch(budget: usize, used: bool) {

@@ -10,8 +10,8 @@
 //! in [`Thread`], and the ways to wait are in files of their own: for an object or a signal (`wait`), in a queue (`queue`),
 //! until a deadline (`deadline`).
 //!
-//! Everything is a [`Cell`] in one static: there is one kernel thread, or one at a time that runs, and a switch happens
-//! only in [`reschedule`], when nothing is borrowed.
+//! Everything is a [`Cell`] in one static, which only the kernel thread that holds the baton touches (see [`Guarded`]). A
+//! switch happens only in [`reschedule`], when nothing is borrowed.
 
 pub mod atomic_section;
 pub mod clock;
@@ -47,10 +47,12 @@ pub use wait::{
 use crate::carrier::{fibers, xsave};
 use crate::lifecycle::report;
 use crate::memory::race::order;
+use crate::platform::baton::{Flag, Guarded};
 use crate::sched::thread_set::Bits;
 use crate::script::unit_mode;
 use crate::shim::signal;
 use core::cell::Cell;
+use core::ops::Deref;
 pub use deadline::is_near;
 use deadline::{let_time_pass, not_far};
 use heisen_trace::{Op, hash};
@@ -67,7 +69,24 @@ const NEEDED: usize = 64;
 #[repr(C, align(4096))]
 pub struct Sched {
     /// Whether this process is controlled; false before start-up, without an engine, and in a forked child.
-    pub active: Cell<bool>,
+    pub active: Flag,
+    state: Guarded<State>,
+}
+
+impl Deref for Sched {
+    type Target = State;
+
+    #[inline(always)]
+    #[track_caller]
+    fn deref(&self) -> &State {
+        &self.state
+    }
+}
+
+/// What only a controlled process has. Its fields are those of [`Sched`], by its `Deref`.
+#[derive(Debug)]
+#[repr(C)]
+pub struct State {
     /// Whether an execution runs; false from start-up to the zygote point.
     pub running: Cell<bool>,
     /// Whether threads are kernel threads rather than fibers; see `kernel`.
@@ -125,39 +144,37 @@ pub struct Sched {
     threads: [Thread; MAX_THREADS],
 }
 
-// SAFETY: the process has one kernel thread, or several of which only the one that has the baton touches this (see
-// `kernel`, which also gives the ordering); signal handlers that touch the state end the process.
-unsafe impl Sync for Sched {}
-
 /// The one scheduler. All zeros, so that it takes no space in the library; [`init`] sets the rest.
 pub static S: Sched = Sched {
-    active: Cell::new(false),
-    running: Cell::new(false),
-    kernel: Cell::new(false),
-    current: Cell::new(0),
-    count: Cell::new(0),
-    live: Cell::new(0),
-    step: Cell::new(0),
-    alarm: Cell::new(0),
-    tail: Cell::new(0),
-    plain_until: Cell::new(0),
-    limit: Cell::new(0),
-    hash: Cell::new(0),
-    in_section: Cell::new(false),
-    stay: Stay::new(),
-    enabled: Bits::new(),
-    late: Bits::new(),
-    timed: Bits::new(),
-    far: Bits::new(),
-    fars: Cell::new(0),
-    horizon: Cell::new(0),
-    signalled: Bits::new(),
-    barred: Bits::new(),
-    needed: [const { Cell::new(0) }; NEEDED],
-    needs: [const { Cell::new(0) }; MAX_THREADS],
-    look_again: Cell::new(0),
-    tickets: Cell::new(0),
-    threads: [const { Thread::new() }; MAX_THREADS],
+    active: Flag::new(false),
+    state: Guarded::new(State {
+        running: Cell::new(false),
+        kernel: Cell::new(false),
+        current: Cell::new(0),
+        count: Cell::new(0),
+        live: Cell::new(0),
+        step: Cell::new(0),
+        alarm: Cell::new(0),
+        tail: Cell::new(0),
+        plain_until: Cell::new(0),
+        limit: Cell::new(0),
+        hash: Cell::new(0),
+        in_section: Cell::new(false),
+        stay: Stay::new(),
+        enabled: Bits::new(),
+        late: Bits::new(),
+        timed: Bits::new(),
+        far: Bits::new(),
+        fars: Cell::new(0),
+        horizon: Cell::new(0),
+        signalled: Bits::new(),
+        barred: Bits::new(),
+        needed: [const { Cell::new(0) }; NEEDED],
+        needs: [const { Cell::new(0) }; MAX_THREADS],
+        look_again: Cell::new(0),
+        tickets: Cell::new(0),
+        threads: [const { Thread::new() }; MAX_THREADS],
+    }),
 };
 
 /// The main thread exists, and no limit is near.

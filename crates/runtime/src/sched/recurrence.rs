@@ -17,6 +17,7 @@
 
 use crate::carrier::fibers;
 use crate::lifecycle::report;
+use crate::platform::baton::Guarded;
 use crate::sched;
 use crate::sched::clock;
 use crate::sched::{S, me, needs, thread, threads};
@@ -49,16 +50,13 @@ struct Recurrence {
     consulted: Cell<u32>,
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Recurrence {}
-
-static R: Recurrence = Recurrence {
+static R: Guarded<Recurrence> = Guarded::new(Recurrence {
     anchors: [const {
         Anchor { step: Cell::new(0), positions: Cell::new(0), consulted: Cell::new(0), tries: Cell::new(0) }
     }; ANCHORS],
     kept: Cell::new(0),
     consulted: Cell::new(0),
-};
+});
 
 /// Whether the engine wants to compare states.
 pub fn wanted() -> bool {

@@ -9,6 +9,7 @@
 
 use crate::carrier::fibers;
 use crate::lifecycle::report;
+use crate::platform::baton::Guarded;
 use crate::sched::{S, Thread, thread, threads};
 use core::arch::asm;
 use core::cell::Cell;
@@ -26,10 +27,7 @@ struct Scope {
     main_frame: Cell<usize>,
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Scope {}
-
-static C: Scope = Scope { main_frame: Cell::new(0) };
+static C: Guarded<Scope> = Guarded::new(Scope { main_frame: Cell::new(0) });
 
 /// `main` is about to be called.
 #[inline(always)]

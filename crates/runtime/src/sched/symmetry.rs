@@ -12,6 +12,7 @@
 
 use crate::carrier::fibers;
 use crate::lifecycle::report;
+use crate::platform::baton::Guarded;
 use crate::sched;
 use crate::sched::dependence;
 use crate::sched::{S, me, thread, threads};
@@ -40,10 +41,7 @@ struct Alike {
     threads: [About; MAX_THREADS],
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Alike {}
-
-static A: Alike = Alike {
+static A: Guarded<Alike> = Guarded::new(Alike {
     wanted: Cell::new(false),
     held: Cell::new(0),
     threads: [const {
@@ -55,7 +53,7 @@ static A: Alike = Alike {
             joins: Cell::new(0),
         }
     }; MAX_THREADS],
-};
+});
 
 /// The start of a thread and its first operation.
 const ENOUGH: u8 = 2;

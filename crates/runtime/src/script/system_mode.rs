@@ -12,6 +12,7 @@ use crate::blocking::kernel_calls;
 use crate::lifecycle::{report, zygote};
 use crate::memory::race;
 use crate::memory::race::mode;
+use crate::platform::baton;
 use crate::platform::glibc::real;
 use crate::platform::sys;
 use crate::script::unit_mode;
@@ -97,6 +98,7 @@ pub fn init(wire: &Wire) {
         0 => {}
         fd => join(wire, fd as i32 - 1),
     }
+    baton::abolish();
 }
 
 /// Listens for scripts that come and go.

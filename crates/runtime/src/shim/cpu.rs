@@ -6,6 +6,7 @@
 
 use super::shims;
 use crate::lifecycle::report;
+use crate::platform::baton::Guarded;
 use crate::platform::glibc::real;
 use crate::platform::sys;
 use crate::sched::{S, me};
@@ -27,14 +28,11 @@ struct Cpus {
     confined: [Cell<u64>; MAX_THREADS],
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Cpus {}
-
-static C: Cpus = Cpus {
+static C: Guarded<Cpus> = Guarded::new(Cpus {
     asked: Cell::new(0),
     real: [const { Cell::new(0) }; WORDS],
     confined: [const { Cell::new(0) }; MAX_THREADS],
-};
+});
 
 /// Takes over how many were asked for.
 pub fn init(asked: u32) {

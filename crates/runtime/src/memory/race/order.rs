@@ -8,6 +8,7 @@
 use super::clock::Known;
 use super::epoch::Epoch;
 use super::{is_on, mode, shadow};
+use crate::platform::baton::Guarded;
 use crate::sched::{me, threads};
 use core::cell::Cell;
 use heisen_trace::touch::NOWHERE;
@@ -29,10 +30,7 @@ pub struct Threads {
     fence_acquire: [Known; MAX_THREADS],
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Threads {}
-
-pub static T: Threads = Threads {
+pub static T: Guarded<Threads> = Guarded::new(Threads {
     clocks: [const { Known::new() }; MAX_THREADS],
     epochs: [const { Cell::new(Epoch::NONE) }; MAX_THREADS],
     fence_release: [const { Known::new() }; MAX_THREADS],
@@ -40,7 +38,7 @@ pub static T: Threads = Threads {
     now: Cell::new(Epoch::NONE),
     changes: Cell::new(1),
     settled: Cell::new((0, 0, 0)),
-};
+});
 
 /// The epoch of the running thread, without any bytes.
 #[inline(always)]
@@ -200,7 +198,7 @@ pub fn fence_acquire() -> &'static Known {
 pub fn key(space: usize, number: usize) -> usize {
     /// Within `NOWHERE_END`: there are fewer than eight.
     const SPACE: usize = 1 << 24;
-    NOWHERE as usize + space * SPACE + (number * 8) % SPACE
+    NOWHERE as usize + space * SPACE + number.wrapping_mul(8) % SPACE
 }
 
 /// Spaces of [`key`].

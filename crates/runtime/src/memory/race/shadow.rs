@@ -10,6 +10,7 @@ use super::arena;
 use super::clock::Known;
 use super::epoch::{Epoch, NODE};
 use crate::lifecycle::{in_process, report};
+use crate::platform::baton::Guarded;
 use crate::platform::sys;
 use core::cell::Cell;
 use core::sync::atomic::Ordering::Relaxed;
@@ -253,11 +254,8 @@ fn zeroed<T>() -> &'static T {
 
 pub struct Pieces([Cell<bool>; PIECES]);
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Pieces {}
-
 /// Which pieces are mapped.
-pub static PIECES_MAPPED: Pieces = Pieces([const { Cell::new(false) }; PIECES]);
+pub static PIECES_MAPPED: Guarded<Pieces> = Guarded::new(Pieces([const { Cell::new(false) }; PIECES]));
 
 /// The granule of an address.
 #[inline(always)]

@@ -6,6 +6,7 @@ use super::descriptor::made;
 use crate::blocking::descriptors;
 use crate::blocking::descriptors::Class;
 use crate::lifecycle::report;
+use crate::platform::baton::Guarded;
 use crate::platform::glibc;
 use crate::platform::glibc::real;
 use crate::platform::sys;
@@ -47,15 +48,12 @@ struct Timers {
     next: Cell<u64>,
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Timers {}
-
-static TIMERS: Timers = Timers {
+static TIMERS: Guarded<Timers> = Guarded::new(Timers {
     all: [const {
         Timer { fd: Cell::new(0), clock: Cell::new(0), due: Cell::new(u64::MAX), interval: Cell::new(0) }
     }; MAX],
     next: Cell::new(u64::MAX),
-};
+});
 
 fn find(fd: c_int) -> Option<&'static Timer> {
     TIMERS.all.iter().find(|timer| timer.fd.get() == fd + 1)

@@ -7,6 +7,7 @@ use super::pending::{Info, code};
 use super::{LAST, SIGPIPE, bit, mask, send};
 use crate::lifecycle::report;
 use crate::memory::patch;
+use crate::platform::baton::Guarded;
 use crate::platform::sys;
 use crate::sched::{self, S, me, thread};
 use crate::shim::pid;
@@ -21,10 +22,8 @@ static ARRIVED: AtomicU64 = AtomicU64::new(0);
 /// What was told of the last of each kind, and how often any was: a reader that was interrupted reads again.
 struct Told(UnsafeCell<[Info; 65]>);
 
-// SAFETY: written by the handler only, which nothing interrupts; readers check that it did not run meanwhile.
-unsafe impl Sync for Told {}
-
-static TOLD: Told = Told(UnsafeCell::new([Info::new(0, 0); 65]));
+/// Written by the handler only, which nothing interrupts; readers check that it did not run meanwhile.
+static TOLD: Guarded<Told> = Guarded::new(Told(UnsafeCell::new([Info::new(0, 0); 65])));
 static TIMES: AtomicU64 = AtomicU64::new(0);
 
 /// Whether signals have come that no thread has been given yet. What blocks in the kernel returns EINTR by them.
