@@ -19,11 +19,11 @@ const RUNTIME: [&str; 6] = [
 ];
 
 /// How the runtime of a release is optimised.
-const RELEASE: [(&str, &str); 2] =
-    [("CARGO_PROFILE_RELEASE_LTO", "fat"), ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "1")];
+const RELEASE: &[(&str, &str)] =
+    &[("CARGO_PROFILE_RELEASE_LTO", "fat"), ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "1")];
 
 /// How the runtime of all other builds, which the tests use, is made: it checks itself, and is built fast.
-const DEBUG: [(&str, &str); 4] = [
+const DEBUG: &[(&str, &str)] = &[
     ("CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS", "true"),
     ("CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS", "true"),
     ("CARGO_PROFILE_RELEASE_LTO", "off"),
@@ -36,8 +36,12 @@ const STUB: [&str; 1] = ["-Cpanic=abort"];
 fn main() {
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("set by cargo")).join("../..");
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("set by cargo"));
-    for part in ["crates/runtime", "crates/stub", "crates/abi", "crates/wire", "crates/trace", "Cargo.lock"] {
-        println!("cargo::rerun-if-changed={}", root.join(part).display());
+    println!("cargo::rerun-if-changed={}", root.join("Cargo.lock").display());
+    for part in ["runtime", "stub", "abi", "wire", "trace"] {
+        // Not all of the folder: a change of a test changes nothing here.
+        for input in ["src", "Cargo.toml"] {
+            println!("cargo::rerun-if-changed={}", root.join("crates").join(part).join(input).display());
+        }
     }
     if env::var("TARGET").is_ok_and(|target| target != "x86_64-unknown-linux-gnu") {
         panic!("Heisen's runtime exists for x86_64-unknown-linux-gnu only");
@@ -55,7 +59,7 @@ fn main() {
     }
 
     let profile = if env::var("PROFILE").is_ok_and(|profile| profile == "release") { RELEASE } else { DEBUG };
-    run(cargo("build", "heisen-runtime", &root, &target, &RUNTIME).envs(profile));
+    run(cargo("build", "heisen-runtime", &root, &target, &RUNTIME).envs(profile.iter().copied()));
     // The same in every profile: the object may need no other, and a check that fails would call `core`.
     run(cargo("rustc", "heisen-stub", &root, &out.join("stub"), &STUB)
         .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "1")

@@ -111,17 +111,17 @@ notes! {
     /// `kill` and its like, at a process that does not belong to the program.
     OtherProcess = 63, "a call that changes a process of others (kill, sigqueue, setpriority, prlimit and the like): refused with EPERM";
     /// `reboot` and its like.
-    Reboot = 62, "reboot or kexec: refused with EPERM, see docs/machine.md";
+    Reboot = 62, "reboot or kexec: refused with EPERM, see docs/reference/machine.md";
     /// `sethostname`, `setdomainname`.
-    HostName = 61, "sethostname or setdomainname: refused with EPERM, see docs/machine.md";
+    HostName = 61, "sethostname or setdomainname: refused with EPERM, see docs/reference/machine.md";
     /// `mount` and its like.
-    Mount = 60, "mount, umount or pivot_root: refused with EPERM, see docs/machine.md";
+    Mount = 60, "mount, umount or pivot_root: refused with EPERM, see docs/reference/machine.md";
     /// Swap space, quotas, accounting.
-    Accounting = 59, "swapon, swapoff, quotactl or acct: refused with EPERM, see docs/machine.md";
+    Accounting = 59, "swapon, swapoff, quotactl or acct: refused with EPERM, see docs/reference/machine.md";
     /// Kernel modules and the like.
-    KernelCode = 58, "init_module, delete_module or bpf: refused with EPERM, see docs/machine.md";
+    KernelCode = 58, "init_module, delete_module or bpf: refused with EPERM, see docs/reference/machine.md";
     /// Ports, the kernel's log, terminals.
-    Devices = 57, "iopl, ioperm, syslog(2), vhangup or an ioctl that takes over a terminal: refused with EPERM, see docs/machine.md";
+    Devices = 57, "iopl, ioperm, syslog(2), vhangup or an ioctl that takes over a terminal: refused with EPERM, see docs/reference/machine.md";
     /// `adjtimex`, for more than the time.
     ClockRate = 56, "adjtimex: the rate of the virtual clock cannot be changed, refused with EPERM";
     /// A file whose name has the process id in it.

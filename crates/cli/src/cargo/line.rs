@@ -2,9 +2,9 @@
 
 use super::from_here;
 use super::result::{Tested, Verdict};
-use crate::commands::check::Explored;
 use crate::render::check::{name, screens};
 use crate::render::paint::{Paint, count, number};
+use heisen_engine::check::session::Finished;
 use heisen_engine::check::{Empty, Kind};
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -42,8 +42,8 @@ pub fn line(paint: Paint, tested: &Tested) -> String {
 }
 
 /// How far a search that found nothing has come.
-fn extent(explored: &Explored) -> String {
-    let Explored { options, outcome, .. } = explored;
+fn extent(explored: &Finished) -> String {
+    let Finished { options, outcome, .. } = explored;
     match outcome.empty {
         Some(Empty::OneThread) => return "nothing to explore: one thread".to_owned(),
         Some(Empty::NoTest) => return "nothing to explore: no test".to_owned(),
@@ -68,7 +68,7 @@ fn extent(explored: &Explored) -> String {
     }
 }
 
-fn cost(explored: &Explored) -> String {
+fn cost(explored: &Finished) -> String {
     let tally = &explored.outcome.tally;
     format!("{}, {:.2} s", count(tally.executions, "execution"), tally.time.as_secs_f64())
 }
@@ -118,7 +118,7 @@ pub fn summary(paint: Paint, all: &[Tested], filtered: usize, left: usize, time:
 
 /// What was not controlled in any test, each once.
 fn not_controlled(paint: Paint, all: &[Tested]) -> String {
-    let explored: Vec<&Explored> = all
+    let explored: Vec<&Finished> = all
         .iter()
         .filter_map(|tested| match &tested.verdict {
             Verdict::Explored(explored, _) => Some(&**explored),

@@ -10,7 +10,7 @@ use heisen_trace::Family;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-pub fn progress_line(options: &Options, progress: &Progress<'_>) -> String {
+pub fn progress_line(progress: &Progress<'_>) -> String {
     let seconds = progress.time.as_secs_f64();
     let rate = (progress.executions as f64 / seconds.max(0.001)) as u64;
     let mut line = String::new();
@@ -19,7 +19,7 @@ pub fn progress_line(options: &Options, progress: &Progress<'_>) -> String {
     }
     let _ = write!(line, "{} · {}/s · {seconds:.1} s", count(progress.executions, "execution"), number(rate));
     let status = progress.status;
-    match options.executions {
+    match progress.limit {
         Some(limit) => {
             let left = limit.saturating_sub(progress.executions) as f64 / (rate.max(1) as f64);
             let _ = write!(line, " · of {}, about {left:.0} s left", number(limit));
@@ -208,18 +208,12 @@ fn unseen(unseen: &Unseen) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::args;
-    use crate::cli::search_options::options;
     use heisen_search::Status;
-    use std::sync::atomic::AtomicBool;
     use std::time::Duration;
 
     fn line(status: &Status) -> String {
-        let args = <args::Args as clap::Parser>::parse_from(["heisen", "check", "--", "prog"]);
-        let args::Command::Check(args) = args.command else { panic!("another command") };
-        let options = options(&args.search, &AtomicBool::new(false)).expect("options");
         let time = Duration::from_secs(2);
-        progress_line(&options, &Progress { executions: 3000, time, status, findings: 0 })
+        progress_line(&Progress { executions: 3000, limit: None, time, status, findings: 0 })
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What a check that found nothing claims, in one sentence: on the screen, in the JSON and in `docs/verdicts.md` alike.
+//! What a check that found nothing claims, in one sentence: on the screen, in the JSON and in `docs/reference/verdicts.md` alike.
 
 use crate::render::check::name;
 use crate::render::paint::{count, number};

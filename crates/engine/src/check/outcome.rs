@@ -1,5 +1,4 @@
-//! What a check has done and found: the tally that grows with each execution, how it is getting on, and the outcome of the
-//! whole.
+//! What a check has done and found: the tally that grows with each execution, and the outcome.
 
 use super::predicted::Tried;
 use crate::check::access_points::Points;
@@ -279,17 +278,4 @@ impl Outcome {
     pub fn preemption_bound(&self) -> Option<u32> {
         self.status.explored_bound.filter(|_| !self.status.has_gaps() && self.tally.all_judged())
     }
-}
-
-/// How a search is getting on.
-#[derive(Debug)]
-pub struct Progress<'a> {
-    /// Executions so far.
-    pub executions: u64,
-    /// Time so far.
-    pub time: Duration,
-    /// Where the search stood at the last batch.
-    pub status: &'a Status,
-    /// Findings so far.
-    pub findings: usize,
 }

@@ -1,6 +1,6 @@
 //! The sentences of a verdict: what a check claims, what limits that claim, and what was not explored.
 //!
-//! The screen and the JSON are made of these and of [`heisen_trace::Note`] alone. `docs/verdicts.md` shows every one of them, and a
+//! The screen and the JSON are made of these and of [`heisen_trace::Note`] alone. `docs/reference/verdicts.md` shows every one of them, and a
 //! test holds it against these tables.
 
 use std::fmt::Display;

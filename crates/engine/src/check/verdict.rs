@@ -69,7 +69,7 @@ impl Driver<'_> {
     /// Which accesses of memory the schedules that were explored have in any order.
     fn reach(&self, blind: bool) -> Reach {
         let accesses = &self.check.options.world.accesses;
-        match self.check.limits.patches.sentence() {
+        match self.check.config.patches.sentence() {
             _ if self.tally.instrumented && !accesses.check && !accesses.all => Reach::Atomics,
             _ if self.tally.instrumented && blind => Reach::Partly,
             _ if self.tally.instrumented => Reach::All,
@@ -146,7 +146,7 @@ impl Driver<'_> {
             let silence = match tally.idle {
                 0 => String::new(),
                 _ => {
-                    let seconds = (self.check.limits.hang / 4).as_secs_f32();
+                    let seconds = (self.check.config.hang / 4).as_secs_f32();
                     format!(", and nobody came for {seconds} s (a quarter of --hang)")
                 }
             };

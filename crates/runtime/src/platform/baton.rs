@@ -4,6 +4,7 @@
 //! them holds the baton, and handing it on orders memory (see `carrier::kernel_threads`). So the runtime's own data is
 //! [`Guarded`]: cells without locks. In system mode threads run in parallel, and none of them may touch such data.
 
+use core::cell::Cell;
 use core::ops::Deref;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
@@ -56,6 +57,30 @@ impl Flag {
     #[inline(always)]
     pub fn set(&self, value: bool) {
         self.0.store(value, Relaxed);
+    }
+}
+
+/// A function that another room plugs in before there is a second kernel thread; every thread may read it from then on.
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct Hook<F: Copy>(Cell<F>);
+
+// SAFETY: nobody reads while it is written, as there is one kernel thread then.
+unsafe impl<F: Copy> Sync for Hook<F> {}
+
+impl<F: Copy> Hook<F> {
+    pub const fn new(function: F) -> Hook<F> {
+        Hook(Cell::new(function))
+    }
+
+    #[inline(always)]
+    pub fn get(&self) -> F {
+        self.0.get()
+    }
+
+    pub fn set(&self, function: F) {
+        debug_assert!(HOLDER.load(Relaxed) == NOT_CHECKED, "plugged in too late");
+        self.0.set(function);
     }
 }
 
