@@ -1,6 +1,7 @@
 //! What a check has done and found: the tally that grows with each execution, how it is getting on, and the outcome of the
 //! whole.
 
+use super::caveat::Caveat;
 use super::predicted::Tried;
 use crate::check::access_points::Points;
 use crate::check::coverage::Coverage;
@@ -202,8 +203,8 @@ pub struct Outcome {
     pub tally: Tally,
     /// Where the search stands.
     pub status: Status,
-    /// What was not controlled, in sentences.
-    pub not_controlled: Vec<String>,
+    /// What was not explored or not controlled.
+    pub caveats: Vec<Caveat>,
     /// What was predicted, and no execution came to.
     pub hints: Vec<Prediction>,
     /// Whether preemptions were searched at some places only.
@@ -243,7 +244,7 @@ impl Outcome {
 
     /// Whether anything limits what the verdict claims, besides the bound or the number of executions that was asked for.
     pub fn has_caveats(&self) -> bool {
-        self.verdict() == "incomplete" || !self.not_controlled.is_empty() || self.tally.races.unreported()
+        self.verdict() == "incomplete" || !self.caveats.is_empty() || self.tally.races.unreported()
     }
 
     /// Whether the claim holds for every execution that the program can have within the bound: the search came to its end, and
