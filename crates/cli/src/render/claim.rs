@@ -1,7 +1,11 @@
+<<<<<<< HEAD
 //! What a check that found nothing claims, in one sentence, on the screen and in the JSON.
 //!
 //! A claim names every bound and every caveat: each caveat either has words of its own in the claim, such as "of calls", or makes it
 //! refer to the list below.
+=======
+//! What a check that found nothing claims, in one sentence: on the screen, in the JSON and in `docs/reference/verdicts.md` alike.
+>>>>>>> origin/main
 
 use crate::render::check::name;
 use crate::render::paint::{count, number};

@@ -1,4 +1,5 @@
 //! The result as JSON. This is a contract with scripts: fields are added, never changed or taken away.
+//! `docs/reference/json.schema.json` describes it; a test validates results against it.
 
 use crate::render::finding::value;
 use crate::render::race;
