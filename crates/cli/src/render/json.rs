@@ -82,7 +82,7 @@ pub fn result(program: &Program, options: &Options, outcome: &Outcome, schedules
         "sound": outcome.sound(),
         "scope": options.scope,
         "patch": options.world.patch,
-        "not_controlled": outcome.not_controlled,
+        "not_controlled": crate::render::caveat::sentences(outcome),
     })
 }
 

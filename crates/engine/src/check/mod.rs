@@ -15,6 +15,7 @@
 
 pub mod access_point_file;
 pub mod access_points;
+mod caveat;
 pub mod changed;
 pub mod coverage;
 mod dpor_opening;
@@ -29,13 +30,13 @@ mod predicted;
 mod races;
 pub mod saved;
 pub mod scope;
-pub mod sentences;
 pub mod session;
 pub(crate) mod shared_prefix;
 mod stuck;
 mod verdict;
 mod worker;
 
+pub use caveat::{Caveat, Differs};
 pub use notice::{Notice, Notify, Progress};
 pub use options::{Kind, Options, Races};
 pub use outcome::{Empty, Ended, Outcome, Reach, Tally};

@@ -2,9 +2,8 @@
 //! looked at closely, and reported unless it is suppressed.
 
 use super::driver::Driver;
-use super::{Ended, MAX_FINDINGS, MAX_UNCONFIRMED, Races};
+use super::{Caveat, Ended, MAX_FINDINGS, MAX_UNCONFIRMED, Races};
 use crate::check::access_points::Conflict;
-use crate::check::sentences::{ATOMICS_ONLY, CALLS_ONLY, MORE_RACES, STOPPED_EARLY};
 use crate::error::Result;
 use crate::explain::close_up::Closeup;
 use crate::explain::race_close_up::Scene;
@@ -156,26 +155,26 @@ impl Driver<'_> {
     }
 
     /// What is to be said of accesses of memory.
-    pub(super) fn about_accesses(&self, ended: Ended) -> Option<String> {
+    pub(super) fn about_accesses(&self, ended: Ended) -> Option<Caveat> {
         let accesses = &self.check.options.world.accesses;
         if !self.tally.instrumented {
-            return Some(self.check.config.patches.sentence().unwrap_or_else(|| CALLS_ONLY.plain()));
+            let patched = self.check.config.patches.patched();
+            return Some(if patched.is_empty() { Caveat::CallsOnly } else { Caveat::PatchedOnly(patched) });
         }
         if accesses.all || self.tally.points.all {
             return None;
         }
         if !accesses.check {
-            return Some(ATOMICS_ONLY.plain());
+            return Some(Caveat::AtomicsOnly);
         }
         // A search that ends with a finding has done what it was asked for.
         let cut = matches!(ended, Ended::Limit | Ended::Interrupted | Ended::Failed);
-        (cut && !self.search.samples()).then(|| STOPPED_EARLY.plain())
+        (cut && !self.search.samples()).then_some(Caveat::StoppedEarly)
     }
 
     /// What is to be said of races that were not listed, though that was asked for.
-    pub(super) fn about_races(&self) -> Option<String> {
-        let unlisted = self.tally.races.unlisted();
-        (self.races_asked_for() && unlisted > 0)
-            .then(|| MORE_RACES.with(&[("listed", &MAX_FINDINGS), ("more", &unlisted)]))
+    pub(super) fn about_races(&self) -> Option<Caveat> {
+        let more = self.tally.races.unlisted();
+        (self.races_asked_for() && more > 0).then_some(Caveat::MoreRaces { listed: MAX_FINDINGS, more })
     }
 }

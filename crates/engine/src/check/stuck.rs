@@ -3,7 +3,7 @@
 
 use super::Check;
 use super::driver::Driver;
-use crate::check::sentences::COMPUTED;
+use crate::check::Caveat;
 use crate::error::Error;
 use crate::explain::close_up::registers;
 use crate::inspect::{Symbols, View};
@@ -55,10 +55,9 @@ impl Observer for StuckWatcher<'_> {
 
 impl Driver<'_> {
     /// Where an execution computed for long, if one did and went on.
-    pub(super) fn about_computing(&self) -> Option<String> {
+    pub(super) fn about_computing(&self) -> Option<Caveat> {
         let computed = self.check.computed.get()?;
-        let seconds = self.check.config.hang.as_secs_f32();
-        Some(COMPUTED.with(&[("seconds", &seconds), ("place", &computed.place())]))
+        Some(Caveat::Computed { hang: self.check.config.hang, place: computed.place() })
     }
 
     pub(super) fn describe_stuck(&self, stuck: &Stuck) -> Error {

@@ -290,7 +290,7 @@ fn a_second_call_is_noted() {
     ] {
         let json = sandbox.clean(&[options, &["--", "./main", how]].concat());
         assert_eq!(
-            json["not_controlled"].to_string().contains("heisen_ready: did nothing"),
+            json["not_controlled"].to_string().contains("heisen_ready: ignored"),
             noted,
             "{json:#}"
         );

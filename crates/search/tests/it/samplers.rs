@@ -406,7 +406,7 @@ fn the_screen_has_the_numbers_too() {
     assert!(out.contains(words), "{out}");
     let out = shown(&["--strategy", "portfolio", "--executions", "300"]);
     assert!(out.contains("no bug in 300 executions of portfolio (seed 0); with 3 threads"), "{out}");
-    assert!(out.contains("by pct finds a bug of depth 2 with probability at least"), "{out}");
+    assert!(out.contains("by pct find a bug of depth 2 with probability at least"), "{out}");
 }
 
 #[test]

@@ -1,6 +1,11 @@
 //! The table of decisions is the same in the documentation and in the code.
 
+<<<<<<< HEAD:crates/cli/tests/machine/table.rs
+use crate::common::root;
+use heisen_cli::note;
+=======
 use heisen_testkit::root;
+>>>>>>> origin/main:crates/runtime/tests/it/machine/table.rs
 use heisen_trace::machine::{Control, TABLE};
 use std::collections::BTreeSet;
 
@@ -33,9 +38,10 @@ fn no_call_has_two_rows_and_every_refusal_a_sentence_with_its_name() {
             assert!(numbers.insert(number), "{name} has two rows");
         }
         if let Control::Refused(note) = row.control {
-            assert!(note.text().contains("refused with EPERM"), "{note:?}");
+            let sentence = note::sentence(note).expect("a sentence");
+            assert!(sentence.contains("refused with EPERM"), "{note:?}");
             let (first, _) = row.calls[0];
-            assert!(note.text().contains(first), "{note:?} does not name {first}");
+            assert!(sentence.contains(first), "{note:?} does not name {first}");
         }
     }
 }
