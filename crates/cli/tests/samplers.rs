@@ -4,8 +4,9 @@
 mod common;
 
 use common::{check_json, compile, heisen, processes_of, root, run, scratch, soon};
+use heisen_engine::process::run_config::{Output, RunConfig};
 use heisen_engine::process::slots::{Detail, Job};
-use heisen_engine::process::zygote::{Output, RunConfig, Zygote};
+use heisen_engine::process::zygote::Zygote;
 use heisen_engine::program::compile as engine_compile;
 use heisen_engine::program::compile::Extent;
 use heisen_engine::program::embedded;

@@ -8,7 +8,7 @@ use crate::cli::exit;
 use clap::{Parser, Subcommand, ValueEnum};
 use heisen_engine::Error;
 use heisen_engine::check::Kind;
-use heisen_engine::process::zygote;
+use heisen_engine::process::run_config;
 use heisen_trace::Faults;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -387,11 +387,11 @@ pub enum Carrier {
     Kernel,
 }
 
-impl From<Carrier> for zygote::Carrier {
-    fn from(carrier: Carrier) -> zygote::Carrier {
+impl From<Carrier> for run_config::Carrier {
+    fn from(carrier: Carrier) -> run_config::Carrier {
         match carrier {
-            Carrier::Fibers => zygote::Carrier::Fibers,
-            Carrier::Kernel => zygote::Carrier::Kernel,
+            Carrier::Fibers => run_config::Carrier::Fibers,
+            Carrier::Kernel => run_config::Carrier::Kernel,
         }
     }
 }

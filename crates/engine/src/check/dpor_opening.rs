@@ -16,7 +16,7 @@
 
 use super::driver::Driver;
 use super::{Check, Kind, Tally};
-use crate::check::access_points::Points;
+use crate::process::access_points::Points;
 use crate::process::slots::Run;
 use heisen_search::Strategy;
 use heisen_trace::{Note, Op, Touch, TouchKind};

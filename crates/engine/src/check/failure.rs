@@ -6,11 +6,11 @@ use super::driver::Driver;
 use crate::error::Result;
 use crate::explain::close_up::Camera;
 use crate::explain::divergence;
-use crate::explain::divergence::{Parting, Place};
+use crate::explain::divergence::Parting;
 use crate::explain::judge::Verdict;
 use crate::process::recorded_input;
-use crate::process::slots::Job;
-use crate::process::zygote::RunConfig;
+use crate::process::run_config::RunConfig;
+use crate::process::slots::{Job, Operation};
 use heisen_trace::{Finding, FindingKind, Note, Plan, Policy};
 use std::sync::Arc;
 
@@ -149,7 +149,7 @@ impl Driver<'_> {
     }
 
     /// Finds out, the first time, where the executions of a plan go different ways. What can't be found out is left open.
-    pub(super) fn locate(&mut self, plan: &Plan, noticed: Option<Place>) {
+    pub(super) fn locate(&mut self, plan: &Plan, noticed: Option<Operation>) {
         if self.tally.diverged_at.is_some() {
             return;
         }

@@ -14,7 +14,6 @@
 //! | `outcome`, `conclude` | what was done; the verdict of the whole |
 
 pub mod access_point_file;
-pub mod access_points;
 pub mod changed;
 pub mod coverage;
 mod dpor_opening;
@@ -31,7 +30,6 @@ pub mod saved;
 pub mod scope;
 pub mod sentences;
 pub mod session;
-pub(crate) mod shared_prefix;
 mod stuck;
 mod verdict;
 mod worker;
@@ -40,7 +38,6 @@ pub use notice::{Notice, Notify, Progress};
 pub use options::{Kind, Options, Races};
 pub use outcome::{Empty, Ended, Outcome, Reach, Tally};
 
-use crate::check::access_points::Points;
 use crate::check::plan_spill::Disk;
 use crate::check::saved::Keeper;
 use crate::error::Result;
@@ -48,10 +45,12 @@ use crate::explain::close_up::Camera;
 use crate::explain::judge;
 use crate::explain::judge::Verdict;
 use crate::inspect::Symbols;
+use crate::platform::sys;
+use crate::process::access_points::Points;
 use crate::process::deadline::Deadline;
+use crate::process::run_config::{Output, RunConfig};
 use crate::process::slots::{Detail, Job, Run};
-use crate::process::sys;
-use crate::process::zygote::{Output, RunConfig, Zygote};
+use crate::process::zygote::Zygote;
 use crate::program::Program;
 use crate::program::test_program;
 use driver::Driver;

@@ -5,7 +5,7 @@
 use crate::check::changed::Changed;
 use crate::check::scope::Patterns;
 use crate::explain::suppress::Suppressions;
-use crate::process::zygote::{Carrier, RunConfig};
+use crate::process::run_config::{Carrier, RunConfig};
 use crate::program::Program;
 use crate::program::uninstrumented;
 use heisen_search::{

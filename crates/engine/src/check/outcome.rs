@@ -1,10 +1,10 @@
 //! What a check has done and found: the tally that grows with each execution, and the outcome.
 
 use super::predicted::Tried;
-use crate::check::access_points::Points;
 use crate::check::coverage::Coverage;
 use crate::error::Error;
 use crate::explain::race_log::Raced;
+use crate::process::access_points::Points;
 use heisen_search::{Search, Status};
 use heisen_trace::{Finding, Note, Prediction};
 use heisen_wire::runner;

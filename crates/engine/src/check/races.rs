@@ -3,14 +3,14 @@
 
 use super::driver::Driver;
 use super::{Ended, MAX_FINDINGS, MAX_UNCONFIRMED, Races};
-use crate::check::access_points::Conflict;
-use crate::check::sentences::{ATOMICS_ONLY, CALLS_ONLY, MORE_RACES, STOPPED_EARLY};
+use crate::check::sentences::{ATOMICS_ONLY, CALLS_ONLY, MORE_RACES, PATCHED_ONLY, STOPPED_EARLY};
 use crate::error::Result;
 use crate::explain::close_up::Closeup;
 use crate::explain::race_close_up::Scene;
 use crate::explain::race_log::Fate;
+use crate::process::access_points::Conflict;
+use crate::process::run_config::RunConfig;
 use crate::process::slots::{Job, Run};
-use crate::process::zygote::RunConfig;
 use heisen_trace::{Note, Plan};
 use std::collections::BTreeSet;
 
@@ -159,7 +159,10 @@ impl Driver<'_> {
     pub(super) fn about_accesses(&self, ended: Ended) -> Option<String> {
         let accesses = &self.check.options.world.accesses;
         if !self.tally.instrumented {
-            return Some(self.check.config.patches.sentence().unwrap_or_else(|| CALLS_ONLY.plain()));
+            return Some(match self.check.config.patches.summary() {
+                Some(patched) => PATCHED_ONLY.with(&[("patched", &patched)]),
+                None => CALLS_ONLY.plain(),
+            });
         }
         if accesses.all || self.tally.points.all {
             return None;

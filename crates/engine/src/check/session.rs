@@ -7,9 +7,10 @@ use crate::check::access_point_file;
 use crate::check::changed::Changed;
 use crate::check::coverage::{Coverage, Record};
 use crate::check::notice::{Notice, Notify};
-use crate::check::saved::{Keeper, Saved, beside, write_whole};
+use crate::check::saved::{Keeper, Saved};
 use crate::check::{Check, Ended, Options, Outcome, Tally};
 use crate::error::{Error, Result};
+use crate::platform::atomic_file::{self, directory_of};
 use crate::process::deadline::Deadline;
 use crate::process::stdin;
 use crate::program::{Program, embedded};
@@ -186,8 +187,8 @@ impl Finished {
     pub fn save(&self, directory: &Path) -> Result<PathBuf> {
         let Finished { program, options, outcome, save_file } = self;
         let path = save_file.clone().unwrap_or_else(|| directory.join("search.json"));
-        create_directory(&beside(&path))?;
-        let world = stdin::keep(&options.world, program, &beside(&path))?;
+        create_directory(&directory_of(&path))?;
+        let world = stdin::keep(&options.world, program, &directory_of(&path))?;
         let options = Options { world, ..options.clone() };
         let regularly = save_file.is_some();
         Saved::new(program, regularly, &options, &outcome.tally, &outcome.search).write(&path)?;
@@ -205,10 +206,10 @@ impl Finished {
         for finding in self.outcome.findings() {
             let path = directory.join(format!("{name}-{}.schedule", &finding.signature[..8]));
             if let (Some(input), Some((name, _))) = (&finding.input, &finding.schedule.input) {
-                write_whole(&directory.join(name), input)?;
+                atomic_file::write(&directory.join(name), input)?;
             }
             let text = finding.schedule.to_text() + comment;
-            write_whole(&path, text.as_bytes())?;
+            atomic_file::write(&path, text.as_bytes())?;
             paths.push(path);
         }
         Ok(paths)

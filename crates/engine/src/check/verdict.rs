@@ -3,8 +3,8 @@
 use super::driver::Driver;
 use super::{Empty, Ended, Kind, Outcome, Races, Reach};
 use crate::check::sentences::{
-    AWAITED, BEFORE_READY, CUT, DIVERGED, DPOR_CUT, DPOR_UNFIT, LOST, NO_RACES, NO_TIME, NO_TIME_TO_CONFIRM,
-    NOT_CONFIRMED, OUT_OF_TIME, TOO_LONG, UNCONFIRMED,
+    AWAITED, BEFORE_READY, BLIND, CUT, DIVERGED, DPOR_CUT, DPOR_UNFIT, LOST, NO_RACES, NO_TIME,
+    NO_TIME_TO_CONFIRM, NOT_CONFIRMED, OUT_OF_TIME, TOO_LONG, UNCONFIRMED,
 };
 use crate::error::Result;
 use crate::explain::divergence;
@@ -30,7 +30,7 @@ impl Driver<'_> {
         if !alone {
             not_controlled.extend(self.about_accesses(ended));
             not_controlled.extend(self.about_races());
-            not_controlled.extend(blind);
+            not_controlled.extend(blind.map(|code| BLIND.with(&[("code", &code)])));
             not_controlled.extend(self.check.options.scope.sentence());
         }
         if out_of_time && self.search.samples() {
@@ -69,7 +69,7 @@ impl Driver<'_> {
     /// Which accesses of memory the schedules that were explored have in any order.
     fn reach(&self, blind: bool) -> Reach {
         let accesses = &self.check.options.world.accesses;
-        match self.check.config.patches.sentence() {
+        match self.check.config.patches.summary() {
             _ if self.tally.instrumented && !accesses.check && !accesses.all => Reach::Atomics,
             _ if self.tally.instrumented && blind => Reach::Partly,
             _ if self.tally.instrumented => Reach::All,

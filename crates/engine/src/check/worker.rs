@@ -6,10 +6,11 @@
 use super::Check;
 use super::plan_result::{Executed, Told};
 use super::stuck::{Stuck, StuckWatcher};
-use crate::check::access_points::Points;
 use crate::error::Result;
+use crate::process::access_points::Points;
+use crate::process::run_config::{Output, RunConfig};
 use crate::process::slots::{Detail, Job, Run};
-use crate::process::zygote::{Output, RunConfig, Zygote};
+use crate::process::zygote::Zygote;
 use heisen_trace::{End, Plan};
 use heisen_wire::MAX_SLOTS;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

@@ -4,33 +4,15 @@
 
 use crate::error::Result;
 use crate::inspect::{Symbols, View};
-use crate::process::slots::{Detail, Event, Job, Run};
-use crate::process::zygote::{Output, RunConfig, Zygote};
+use crate::process::run_config::{Output, RunConfig};
+use crate::process::slots::{Detail, Event, Job, Operation, Run};
+use crate::process::zygote::Zygote;
 use crate::program::Program;
 use heisen_trace::{Note, Op, Plan, Stack, ThreadId};
 use std::path::Path;
 
 /// How often the plan is run, to see a difference.
 const RUNS: usize = 4;
-
-/// One operation of a thread, before it is given names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// The thread.
-    pub thread: ThreadId,
-    /// What it was about to do.
-    pub op: Op,
-    /// On what.
-    pub object: u64,
-    /// Called from where.
-    pub pc: u64,
-}
-
-impl From<&Event> for Place {
-    fn from(event: &Event) -> Place {
-        Place { thread: event.thread, op: event.op, object: event.object, pc: event.pc }
-    }
-}
 
 /// What is known of a divergence.
 #[derive(Clone, Debug, Default)]
@@ -48,7 +30,7 @@ pub fn part(
     program: &Program,
     config: &RunConfig,
     plan: &Plan,
-    noticed: Option<Place>,
+    noticed: Option<Operation>,
 ) -> Result<Parting> {
     let mut zygote = Zygote::start(runtime, program, config, Output::Dropped)?;
     let mut logs: Vec<Vec<Event>> = Vec::new();
@@ -69,19 +51,19 @@ pub fn part(
 }
 
 /// The first event in which any of the logs differs from the first of them.
-fn first_difference(logs: &[Vec<Event>]) -> Option<Place> {
+fn first_difference(logs: &[Vec<Event>]) -> Option<Operation> {
     let (first, others) = logs.split_first()?;
-    let same = |a: &Event, b: &Event| Place::from(a) == Place::from(b) && a.ok == b.ok;
+    let same = |a: &Event, b: &Event| Operation::from(a) == Operation::from(b) && a.ok == b.ok;
     let differs = |other: &Vec<Event>| {
         let common = first.iter().zip(other).take_while(|(a, b)| same(a, b)).count();
         let event = other.get(common).or(first.get(common))?;
-        Some((common, Place::from(event)))
+        Some((common, Operation::from(event)))
     };
     others.iter().filter_map(differs).min_by_key(|(at, _)| *at).map(|(_, place)| place)
 }
 
 /// An operation with its object, code place and thread.
-pub(crate) fn describe(view: &mut View<'_>, place: Place) -> String {
+pub(crate) fn describe(view: &mut View<'_>, place: Operation) -> String {
     let object = match place.op {
         Op::Create | Op::Join => None,
         _ if place.object == 0 => None,

@@ -1,6 +1,6 @@
 //! The way from a variable to an address inside of it, through its type: `.slots[3].lock`.
 
-use super::scope::qualified;
+use super::qualified_name::qualified;
 use super::variables::{Place, Slice, UnitInfo};
 use gimli::{AttributeValue, DebuggingInformationEntry, DwAt, Dwarf, Unit};
 use std::cell::{Cell, RefCell};

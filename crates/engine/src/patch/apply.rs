@@ -5,12 +5,10 @@ use super::find::{self, Found, JUMP, Piece, Text, Want};
 use super::locks::{self, Roles};
 use super::marks::{self, Marks, Named};
 use super::std_functions::{self, Treatment};
-use super::{modules, room, trampoline};
-use crate::check::scope::layout;
-use crate::check::sentences::PATCHED_ONLY;
+use super::{modules, near_memory, trampoline};
 use crate::error::{Error, Result};
-use crate::inspect::maps;
 use crate::inspect::maps::Mapping;
+use crate::inspect::maps::{self, code_layout};
 use crate::inspect::{Loaded, Moved, MovedPiece, Symbols, View, memory};
 use heisen_wire::patch::{ALLOCATION, LOCK_CALLS, Site};
 use heisen_wire::{MAX_AREAS, MAX_TRAPS, Wire};
@@ -115,7 +113,7 @@ impl Patches {
                 made.insert(Arc::new(first)).clone()
             }
         };
-        let layout = layout(pid);
+        let layout = code_layout(pid);
         if layout.is_empty() {
             return Err(Error::Uncontrolled(
                 "the parked program is gone before it was patched; does something kill it?".into(),
@@ -138,7 +136,7 @@ impl Patches {
     }
 
     /// What was patched, in words; none if nothing was asked for.
-    pub(crate) fn sentence(&self) -> Option<String> {
+    pub(crate) fn summary(&self) -> Option<String> {
         let made = self.made.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
         if made.told.iter().all(|told| told.sites == 0) {
             return None;
@@ -152,7 +150,7 @@ impl Patches {
             format!("{} in {}{odd}", told.sites, told.name)
         });
         let told: Vec<String> = told.collect();
-        Some(PATCHED_ONLY.with(&[("patched", &told.join("; "))]))
+        Some(told.join("; "))
     }
 }
 
@@ -237,7 +235,7 @@ fn make(patterns: &[String], patches: &Patches, runtime: &Path, wire: &Wire, pid
     };
     let entry = wire.patch_entry.load(Relaxed);
     let lock = wire.patch_lock.each_ref().map(|function| function.load(Relaxed));
-    let mut made = Made { layout: layout(pid), entry, lock, missing, ..Made::default() };
+    let mut made = Made { layout: code_layout(pid), entry, lock, missing, ..Made::default() };
     let mut moved = Vec::new();
     let mut marked = 0;
     let as_instructions = *live || patterns.iter().any(|pattern| pattern == modules::INSTRUCTIONS);
@@ -362,7 +360,7 @@ impl Made {
         let sites = HEADER + found.sites * size_of::<Site>();
         let most = sites + (instructions + found.pieces.len()) * trampoline::MOST_BYTES;
         let taken = &self.areas;
-        let at = room::near(mappings, taken, first, last, most as u64).ok_or_else(|| {
+        let at = near_memory::near(mappings, taken, first, last, most as u64).ok_or_else(|| {
             Error::Uncontrolled(format!(
                 "there is no room for {most} bytes of code near to {}, so --patch cannot be used for it",
                 module.path.display()

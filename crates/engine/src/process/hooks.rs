@@ -1,9 +1,9 @@
 //! What is done around each execution: a scratch directory of its own, and the user's commands before and after it.
 
 use crate::error::{Error, Result};
+use crate::platform::sys;
 use crate::process::capture::Capture;
-use crate::process::sys;
-use crate::process::zygote::RunConfig;
+use crate::process::run_config::RunConfig;
 use heisen_wire::ENV_DIR;
 use std::ffi::OsStr;
 use std::fs;

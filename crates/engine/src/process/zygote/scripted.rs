@@ -2,9 +2,9 @@
 
 use super::{Waited, Zygote, describe_status};
 use crate::error::{Error, Result};
+use crate::platform::sys;
 use crate::process::slots;
 use crate::process::slots::{Detail, Job, Run};
-use crate::process::sys;
 use heisen_trace::{Op, Plan, Policy, Schedule};
 use heisen_wire::script::{Script, turn as script_turn};
 use heisen_wire::{MAX_SLOTS, MAX_THREADS, flag, turn};

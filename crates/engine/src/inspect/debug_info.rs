@@ -1,7 +1,7 @@
 //! Debug information of a file: source lines and inlined functions. The variables are in [`super::variables`].
 
 use super::elf::{Elf, Source, section};
-use super::scope::qualified;
+use super::qualified_name::qualified;
 use super::symbols::is_mangled;
 use super::variables::{Slice, Variables};
 use addr2line::{Context, Frame, LookupContinuation, LookupResult, SplitDwarfLoad};
