@@ -172,6 +172,11 @@ impl Options {
         }
     }
 
+    /// Whether data races are reported.
+    pub fn reports_races(&self) -> bool {
+        matches!(self.races, Races::Report | Races::Stop)
+    }
+
     /// Whether states that were explored already lead to nothing. Unless told, that is so where it can be relied on: all of the program is
     /// instrumented, so nothing that makes a difference goes unseen, and executions do not differ by anything else.
     pub fn reduces(&self, program: &Program) -> bool {

@@ -1,6 +1,7 @@
 //! A search as a file: one that was interrupted, or one that runs and may be killed at any time.
 
-use crate::check::{Options, Tally};
+use crate::check::options::Options;
+use crate::check::outcome::Tally;
 use crate::error::{Error, Result};
 use crate::platform::atomic_file::{directory_of, remove_unfinished, write_with};
 use crate::process::stdin;
@@ -181,7 +182,7 @@ fn is_as_summed(mut file: impl Read, length: u64) -> io::Result<bool> {
 
 /// Saves a search while it runs, so that little is lost if it is killed.
 #[derive(Debug)]
-pub struct Keeper {
+pub struct Autosave {
     path: PathBuf,
     program: Program,
     options: Options,
@@ -192,15 +193,15 @@ pub struct Keeper {
     failed: bool,
 }
 
-impl Keeper {
-    /// One that saves a search to this file.
-    pub fn new(path: &Path, program: &Program, options: &Options) -> Result<Keeper> {
+impl Autosave {
+    /// Saves a search of `program` to this file.
+    pub fn new(path: &Path, program: &Program, options: &Options) -> Result<Autosave> {
         remove_unfinished(path);
         let world = stdin::keep(&options.world, program, &directory_of(path))?;
         let options = Options { world, ..options.clone() };
         let (path, program) = (path.to_owned(), program.clone());
         let (saved, took) = (Instant::now(), Duration::ZERO);
-        Ok(Keeper { path, program, options, saved, took, failed: false })
+        Ok(Autosave { path, program, options, saved, took, failed: false })
     }
 
     /// Whether the search is to be saved again.

@@ -1,10 +1,15 @@
 //! The outcome of a check: what was explored, and in sentences what was not, so that nothing is claimed that was not shown.
 
-use super::driver::Driver;
-use super::{Empty, Ended, Kind, Outcome, Races, Reach};
+use super::confirm::MAX_FINDINGS;
+use super::hang;
+use super::options::Kind;
+use super::outcome::{Empty, Ended, Outcome, Reach};
+use super::predictions;
+use super::state::State;
 use crate::check::sentences::{
-    AWAITED, BEFORE_READY, BLIND, CUT, DIVERGED, DPOR_CUT, DPOR_UNFIT, LOST, NO_RACES, NO_TIME,
-    NO_TIME_TO_CONFIRM, NOT_CONFIRMED, OUT_OF_TIME, TOO_LONG, UNCONFIRMED,
+    ATOMICS_ONLY, AWAITED, BEFORE_READY, BLIND, CALLS_ONLY, CUT, DIVERGED, DPOR_CUT, DPOR_UNFIT, LOST,
+    MORE_RACES, NO_RACES, NO_TIME, NO_TIME_TO_CONFIRM, NOT_CONFIRMED, OUT_OF_TIME, PATCHED_ONLY,
+    STOPPED_EARLY, TOO_LONG, UNCONFIRMED,
 };
 use crate::error::Result;
 use crate::explain::divergence;
@@ -16,22 +21,22 @@ use heisen_trace::Note;
 const OF_THREADS: u64 =
     Note::WeakOrders.bit() | Note::FarTimeout.bit() | Note::TimerFd.bit() | Note::Watchdog.bit();
 
-impl Driver<'_> {
+impl State<'_> {
     /// The outcome of a search that has ended.
     pub(super) fn conclude(mut self, ended: Ended) -> Result<Outcome> {
         let status = self.search.status();
         let alone = self.tally.is_alone() && self.tally.all_judged();
-        let blind = if alone { None } else { uninstrumented::blind(self.check.program) };
+        let blind = if alone { None } else { uninstrumented::blind(self.case.program) };
         let all_followed = !status.has_gaps() && self.tally.all_judged();
         let accesses_explored = self.is_sound(ended) && all_followed && blind.is_none();
         let reach = self.reach(blind.is_some());
-        let out_of_time = ended == Ended::Limit && self.left(0) != Some(0);
+        let out_of_time = ended == Ended::Limit && self.executions_left(0) != Some(0);
         let mut not_controlled: Vec<String> = Vec::new();
         if !alone {
             not_controlled.extend(self.about_accesses(ended));
             not_controlled.extend(self.about_races());
             not_controlled.extend(blind.map(|code| BLIND.with(&[("code", &code)])));
-            not_controlled.extend(self.check.options.scope.sentence());
+            not_controlled.extend(self.case.options.scope.sentence());
         }
         if out_of_time && self.search.samples() {
             not_controlled.push(OUT_OF_TIME.with(&[("executions", &executions(self.tally.executions))]));
@@ -40,16 +45,20 @@ impl Driver<'_> {
         not_controlled.extend(self.about_executions(&status));
         not_controlled.extend(self.left_open(ended));
         let regions = self.tally.notes & Note::NoPreempt.bit() != 0;
-        let patterns = !self.check.options.scope.is_empty();
+        let patterns = !self.case.options.scope.is_empty();
         let empty = match self.tally.notes & (Note::InScope.bit() | Note::OutOfScope.bit()) {
-            _ if alone && ended == Ended::Exhausted && self.check.ran_no_test() => Some(Empty::NoTest),
+            _ if alone && ended == Ended::Exhausted && self.case.ran_no_test() => Some(Empty::NoTest),
             _ if alone => Some(Empty::OneThread),
             only if patterns && only == Note::OutOfScope.bit() => Some(Empty::NoPointInScope),
             _ => None,
         };
-        let hints = if ended == Ended::Interrupted { Vec::new() } else { self.hints()? };
+        let hints = if ended == Ended::Interrupted {
+            Vec::new()
+        } else {
+            predictions::hints(self.case, &self.tally)?
+        };
         self.tally.time = self.time();
-        let Driver { tally, search, .. } = self;
+        let State { tally, search, .. } = self;
         Ok(Outcome {
             ended,
             tally,
@@ -68,8 +77,8 @@ impl Driver<'_> {
 
     /// Which accesses of memory the schedules that were explored have in any order.
     fn reach(&self, blind: bool) -> Reach {
-        let accesses = &self.check.options.world.accesses;
-        match self.check.config.patches.summary() {
+        let accesses = &self.case.options.world.accesses;
+        match self.case.config.patches.summary() {
             _ if self.tally.instrumented && !accesses.check && !accesses.all => Reach::Atomics,
             _ if self.tally.instrumented && blind => Reach::Partly,
             _ if self.tally.instrumented => Reach::All,
@@ -78,15 +87,53 @@ impl Driver<'_> {
         }
     }
 
+    /// Whether every access that conflicts in any execution within the bound is a scheduling point, so that the bound was
+    /// explored soundly (ICB, PLDI'07, theorem 2).
+    fn is_sound(&self, ended: Ended) -> bool {
+        let accesses = &self.case.options.world.accesses;
+        let partly = [Note::TooManyConflicts, Note::TooManyPoints, Note::TooManyAccesses];
+        self.tally.instrumented
+            && (accesses.check || accesses.all)
+            && ended == Ended::Exhausted
+            && !self.search.samples()
+            && partly.iter().all(|&note| !self.tally.has_note(note))
+    }
+
+    /// What is to be said of accesses of memory.
+    fn about_accesses(&self, ended: Ended) -> Option<String> {
+        let accesses = &self.case.options.world.accesses;
+        if !self.tally.instrumented {
+            return Some(match self.case.config.patches.summary() {
+                Some(patched) => PATCHED_ONLY.with(&[("patched", &patched)]),
+                None => CALLS_ONLY.plain(),
+            });
+        }
+        if accesses.all || self.tally.points.all {
+            return None;
+        }
+        if !accesses.check {
+            return Some(ATOMICS_ONLY.plain());
+        }
+        // A search that ends with a finding has done what it was asked for.
+        let cut = matches!(ended, Ended::Limit | Ended::Interrupted | Ended::Failed);
+        (cut && !self.search.samples()).then(|| STOPPED_EARLY.plain())
+    }
+
+    /// What is to be said of races that were not listed, though that was asked for.
+    fn about_races(&self) -> Option<String> {
+        let unlisted = self.tally.races.unlisted();
+        (self.case.options.reports_races() && unlisted > 0)
+            .then(|| MORE_RACES.with(&[("listed", &MAX_FINDINGS), ("more", &unlisted)]))
+    }
+
     /// What is to be said of what executions did.
     fn about_executions(&self, status: &Status) -> Vec<String> {
         let mut said = Vec::new();
-        let options = self.check.options;
-        let asked = matches!(options.races, Races::Report | Races::Stop);
-        if asked && !self.tally.instrumented && !self.tally.is_alone() {
+        let options = self.case.options;
+        if options.reports_races() && !self.tally.instrumented && !self.tally.is_alone() {
             said.push(NO_RACES.plain());
         }
-        if self.check.program.at_ready {
+        if self.case.program.at_ready {
             said.push(BEFORE_READY.plain());
         }
         // One after the other, executions share nothing that bears their process id.
@@ -113,7 +160,7 @@ impl Driver<'_> {
                 ]));
             }
         }
-        said.extend(self.about_computing());
+        said.extend(self.case.computed.get().map(|hang| hang::computed_caveat(hang, self.case.config.hang)));
         if self.tally.too_long > 0 {
             let words: [(&str, &dyn std::fmt::Display); 2] =
                 [("executions", &executions(self.tally.too_long)), ("steps", &options.steps)];
@@ -146,7 +193,7 @@ impl Driver<'_> {
             let silence = match tally.idle {
                 0 => String::new(),
                 _ => {
-                    let seconds = (self.check.config.hang / 4).as_secs_f32();
+                    let seconds = (self.case.config.hang / 4).as_secs_f32();
                     format!(", and nobody came for {seconds} s (a quarter of --hang)")
                 }
             };

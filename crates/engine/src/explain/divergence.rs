@@ -14,9 +14,9 @@ use std::path::Path;
 /// How often the plan is run, to see a difference.
 const RUNS: usize = 4;
 
-/// What is known of a divergence.
+/// The first difference between executions of one plan.
 #[derive(Clone, Debug, Default)]
-pub struct Parting {
+pub struct Difference {
     /// The first operation that differs, such as `lock(q) (queue.c:31, T2)`.
     pub at: String,
     /// What the executions did that is not controlled.
@@ -25,13 +25,13 @@ pub struct Parting {
 
 /// Runs the plan again and again to see where its executions differ; if they do not any more, `noticed` is named, which
 /// is where the search found that it had diverged.
-pub fn part(
+pub fn locate(
     runtime: &Path,
     program: &Program,
     config: &RunConfig,
     plan: &Plan,
     noticed: Option<Operation>,
-) -> Result<Parting> {
+) -> Result<Difference> {
     let mut zygote = Zygote::start(runtime, program, config, Output::Dropped)?;
     let mut logs: Vec<Vec<Event>> = Vec::new();
     let mut notes: Vec<Note> = Vec::new();
@@ -47,7 +47,7 @@ pub fn part(
     let at = first_difference(&logs).or(noticed).map_or(String::new(), |place| {
         View::new(&mut symbols, zygote.pid()).map_or(String::new(), |mut view| describe(&mut view, place))
     });
-    Ok(Parting { at, notes })
+    Ok(Difference { at, notes })
 }
 
 /// The first event in which any of the logs differs from the first of them.

@@ -1,8 +1,8 @@
 //! The judge: whether the end of an execution is a bug, and in which words.
 
+use crate::process::exit_status::{describe_status, signal_name};
 use crate::process::slots::Run;
 use crate::process::system::{BadEnd, System};
-use crate::process::zygote::{describe_status, signal_name};
 use heisen_trace::{End, FindingKind};
 use heisen_wire::{end, misuse};
 use std::os::unix::process::ExitStatusExt;

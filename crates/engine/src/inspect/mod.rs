@@ -5,6 +5,7 @@
 //! `module+0xoffset`.
 
 mod debug_info;
+mod dwarf_unit;
 mod elf;
 mod frame;
 pub(crate) mod maps;

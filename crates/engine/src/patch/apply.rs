@@ -1,7 +1,8 @@
 //! Patches the parked program. What is to be written is worked out once for a check, as the code is at the same addresses
 //! in every process of the program; then each parked program gets it, through its memory file, which may write to code.
 
-use super::find::{self, Found, JUMP, Piece, Text, Want};
+use super::code::Text;
+use super::find::{self, Found, JUMP, Piece, Want};
 use super::locks::{self, Roles};
 use super::marks::{self, Marks, Named};
 use super::std_functions::{self, Treatment};

@@ -4,6 +4,7 @@
 //! | module | what it is |
 //! | --- | --- |
 //! | `modules` | which programs and libraries |
+//! | `code` | machine code, and which instructions are atomic |
 //! | [`find`] | the instructions, and what has to be moved so that a jump fits |
 //! | [`locks`] | those that lock and unlock a mutex of Rust's |
 //! | [`trampoline`] | where they are moved to |
@@ -16,6 +17,7 @@
 //! own it leaves to compilers that instrument them.
 
 mod apply;
+mod code;
 mod find;
 mod locks;
 mod marks;

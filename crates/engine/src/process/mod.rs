@@ -10,6 +10,7 @@
 //! | `shared_prefix` | how many plans run together, and the prefix that they share |
 //! | [`access_points`] | accesses that are scheduling points, and conflicts |
 //! | `scope_ranges` | the code in which threads may be preempted |
+//! | [`exit_status`] | how a process ended, in words |
 //! | `hooks` | the user's commands and directories before and after each execution |
 //! | `capture`, [`stdin`], [`recorded_input`] | what a program writes, reads, and has read from outside |
 //! | `spin_watch` | loops that wait for memory to change |
@@ -22,6 +23,7 @@ pub(crate) mod brief_result;
 pub(crate) mod capture;
 pub mod deadline;
 pub(crate) mod descriptor;
+pub mod exit_status;
 pub(crate) mod hooks;
 pub mod recorded_input;
 pub mod run_config;

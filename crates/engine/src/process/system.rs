@@ -15,7 +15,7 @@ use crate::patch::{Named, Patches};
 use crate::platform::sys;
 use crate::platform::sys::Mapping;
 use crate::process::run_config::{Output, Part, RunConfig};
-use crate::process::zygote::{Zygote, describe_status, signal_name};
+use crate::process::zygote::Zygote;
 use crate::program::Program;
 use heisen_trace::FindingKind;
 use heisen_wire::script::{Event, MAX_SCRIPTED};

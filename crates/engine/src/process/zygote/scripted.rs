@@ -1,8 +1,9 @@
 //! Executions that a script is at work on: the program and the script take turns, by a word of their own in the wire.
 
-use super::{Waited, Zygote, describe_status};
+use super::{Waited, Zygote};
 use crate::error::{Error, Result};
 use crate::platform::sys;
+use crate::process::exit_status::describe_status;
 use crate::process::slots;
 use crate::process::slots::{Detail, Job, Run};
 use heisen_trace::{Op, Plan, Policy, Schedule};

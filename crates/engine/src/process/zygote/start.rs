@@ -1,12 +1,12 @@
 //! Starts a program with the runtime preloaded, waits until it is parked, and says why if it never is.
 
-use super::status::describe_status;
 use super::{Output, RunConfig, SUSPECT, Waited, Zygote};
 use crate::error::{Error, Result};
 use crate::platform::seccomp;
 use crate::platform::sys;
 use crate::platform::sys::Mapping;
 use crate::process::capture::Capture;
+use crate::process::exit_status::describe_status;
 use crate::process::hooks::Around;
 use crate::process::stdin;
 use crate::program::Program;
