@@ -2,6 +2,7 @@
 
 use super::from_here;
 use super::result::{Tested, Verdict};
+use crate::render::caveat;
 use crate::render::check::{name, screens};
 use crate::render::paint::{Paint, count, number};
 use heisen_engine::check::session::Finished;
@@ -125,9 +126,9 @@ fn not_controlled(paint: Paint, all: &[Tested]) -> String {
             _ => None,
         })
         .collect();
-    let mut sentences: Vec<(&str, usize)> = Vec::new();
-    for sentence in explored.iter().flat_map(|explored| &explored.outcome.not_controlled) {
-        match sentences.iter_mut().find(|(known, _)| known == sentence) {
+    let mut sentences: Vec<(String, usize)> = Vec::new();
+    for sentence in explored.iter().flat_map(|explored| caveat::sentences(&explored.outcome)) {
+        match sentences.iter_mut().find(|(known, _)| *known == sentence) {
             Some((_, times)) => *times += 1,
             None => sentences.push((sentence, 1)),
         }

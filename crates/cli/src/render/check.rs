@@ -1,6 +1,7 @@
 //! What a check tells people: the line of progress while it runs, and its result in words.
 
-use super::claim::{claim, probability};
+use super::caveat;
+use super::claim::{claim, data_races, probability};
 use crate::render::finding::Screen;
 use crate::render::paint::quoted;
 use crate::render::paint::{Paint, count, number};
@@ -112,10 +113,10 @@ fn summary(paint: Paint, options: &Options, outcome: &Outcome) -> String {
     }
     out.push_str(&about_races(options, outcome));
     out.push_str(&about_hints(options, outcome));
-    if !outcome.not_controlled.is_empty() {
+    if !outcome.caveats.is_empty() {
         let _ = writeln!(out, "{}", paint.faint("not controlled:"));
     }
-    for line in &outcome.not_controlled {
+    for line in caveat::sentences(outcome) {
         let _ = writeln!(out, "{}", paint.faint(format!("  {line}")));
     }
     out
@@ -130,11 +131,7 @@ fn about_races(options: &Options, outcome: &Outcome) -> String {
     }
     // Where nothing was found, the headline says so.
     if options.races == Races::Quiet && races.any() && outcome.findings().next().is_some() {
-        let what = match races.unlisted() {
-            0 => "data races".to_owned(),
-            some => count(some as u64, "data race"),
-        };
-        let _ = writeln!(out, "{what} (--races lists them)");
+        let _ = writeln!(out, "{} (--races lists them)", data_races(outcome));
     }
     if outcome.accesses_explored && outcome.empty.is_none() {
         let _ = match outcome.tally.points.len() {

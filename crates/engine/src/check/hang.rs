@@ -1,6 +1,5 @@
 //! An execution that hangs: it reaches no scheduling point within `--hang`, so nothing else can run. It ends the check.
 
-use crate::check::sentences::COMPUTED;
 use crate::error::Error;
 use crate::inspect::{Symbols, View};
 use crate::patch::Patches;
@@ -23,7 +22,7 @@ pub(super) struct Hang {
 
 impl Hang {
     /// The function, and the line of the program's own that led there.
-    fn place(&self) -> String {
+    pub(super) fn place(&self) -> String {
         let top = self.stack.0.first().map_or("an unknown place", |f| &f.function);
         let own = self.stack.place().map_or(String::new(), |f| format!(" ({} {})", f.place(), f.function));
         format!("{top}{own}")
@@ -52,11 +51,6 @@ impl Observer for HangWatcher<'_> {
             self.seen = Some(Hang { stack: view.stack(registers(wire)), spins: false, waits });
         }
     }
-}
-
-/// The caveat about an execution that computed for long and went on.
-pub(super) fn computed_caveat(hang: &Hang, limit: Duration) -> String {
-    COMPUTED.with(&[("seconds", &limit.as_secs_f32()), ("place", &hang.place())])
 }
 
 /// Why the check ends at an execution that hangs. `limit` is `--hang`.

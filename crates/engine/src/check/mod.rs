@@ -10,13 +10,14 @@
 //! | `batch`, `worker`, `plan_result` | the batch loop; the threads that run plans; one result on its way |
 //! | `results`, `confirm`, `races` | the result taker; the confirmer of failures, and of data races |
 //! | `predictions`, `hang`, `dpor_opening` | predictions in words; executions that hang; how dpor begins |
-//! | `verdict`, [`sentences`] | the claim and its caveats |
+//! | `verdict`, `caveat` | what was explored; what was not |
 //! | [`saved`], [`coverage`], `access_point_file`, `plan_spill` | files: the search, its coverage, access points, waiting plans |
 //! | [`scope`], [`changed`] | code that the user names; code that has changed |
 
 mod access_point_file;
 mod batch;
 mod case;
+mod caveat;
 pub mod changed;
 mod confirm;
 pub mod coverage;
@@ -32,12 +33,12 @@ mod races;
 mod results;
 pub mod saved;
 pub mod scope;
-pub mod sentences;
 pub mod session;
 mod state;
 mod verdict;
 mod worker;
 
+pub use caveat::{Caveat, Differs};
 pub use notice::{Notice, Notify, Progress};
 pub use options::{Kind, Options, Races};
 pub use outcome::{Empty, Ended, Outcome, Reach, Tally};

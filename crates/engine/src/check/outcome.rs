@@ -1,5 +1,6 @@
 //! What a check has done and found: the tally that grows with each execution, and the outcome.
 
+use super::caveat::Caveat;
 use crate::check::coverage::Coverage;
 use crate::error::Error;
 use crate::explain::race_log::Raced;
@@ -217,8 +218,8 @@ pub struct Outcome {
     pub tally: Tally,
     /// Where the search stands.
     pub status: Status,
-    /// What was not controlled, in sentences.
-    pub not_controlled: Vec<String>,
+    /// What was not explored or not controlled.
+    pub caveats: Vec<Caveat>,
     /// What was predicted, and no execution came to.
     pub hints: Vec<Prediction>,
     /// Whether preemptions were searched at some places only.
@@ -258,7 +259,7 @@ impl Outcome {
 
     /// Whether anything limits what the verdict claims, besides the bound or the number of executions that was asked for.
     pub fn has_caveats(&self) -> bool {
-        self.verdict() == "incomplete" || !self.not_controlled.is_empty() || self.tally.races.unreported()
+        self.verdict() == "incomplete" || !self.caveats.is_empty() || self.tally.races.unreported()
     }
 
     /// Whether the claim holds for every execution that the program can have within the bound: the search came to its end, and

@@ -4,7 +4,6 @@
 //! A pattern is matched against what is known of the code that calls an intercepted function: its module, its source
 //! file, its function. That is worked out once, on the parked program: the runtime only looks an address up.
 
-use crate::check::sentences::OUT_OF_SCOPE;
 use crate::error::{Error, Result};
 use crate::inspect::maps::code_layout;
 use crate::inspect::{Piece, Symbols, View};
@@ -35,18 +34,6 @@ impl Patterns {
     /// Whether nothing was said.
     pub fn is_empty(&self) -> bool {
         self.no_preempt.is_empty() && self.focus.is_empty()
-    }
-
-    /// What a verdict says of it.
-    pub fn sentence(&self) -> Option<String> {
-        let mut parts = Vec::new();
-        if !self.focus.is_empty() {
-            parts.push(format!("outside {}", self.focus.join(", ")));
-        }
-        if !self.no_preempt.is_empty() {
-            parts.push(format!("in {}", self.no_preempt.join(", ")));
-        }
-        (!parts.is_empty()).then(|| OUT_OF_SCOPE.with(&[("where", &parts.join(" and "))]))
     }
 
     /// Finds the code of the parked program that the patterns mean; none if there are no patterns.
