@@ -7,18 +7,15 @@
 //! and then, and, when no thread can take a step, waited for in a `poll` that does. Virtual time does not pass the outside
 //! world by unseen: before it jumps, the outside gets a moment of real time.
 
-use crate::blocking::kernel_calls;
-use crate::lifecycle::input_log;
-use crate::lifecycle::report;
-use crate::memory::race;
+use crate::blocking::{input_log, kernel_calls, timer_descriptors};
 use crate::memory::race::order;
-use crate::memory::race::order::space;
 use crate::platform::sys;
-use crate::sched::clock;
+use crate::sched::access_mode::{is_on, mode};
+use crate::sched::object_key::{key, space};
 use crate::sched::thread_set::Bits;
 use crate::sched::{self, S, Woken, thread, threads, words};
-use crate::shim::io::timerfd;
-use crate::shim::signal;
+use crate::sched::{clock, hooks, recurrence};
+use crate::wire_log;
 use core::cell::Cell;
 use core::sync::atomic::Ordering::SeqCst;
 use heisen_trace::{Note, Op};
@@ -111,6 +108,11 @@ static IO: Io = Io {
     patience: Cell::new(u64::MAX),
     all: [const { Cell::new(PollFd { fd: -1, events: 0, revents: 0 }) }; AT_ONCE],
 };
+
+/// Lets the scheduler call this room.
+pub fn plug_in() {
+    hooks::HOOKS.errands.set(errands);
+}
 
 /// An execution begins: what the program was started with is not a way to talk, and silence from outside ends it after
 /// so many milliseconds.
@@ -210,21 +212,21 @@ pub const NOBODY: i32 = -1;
 /// that the kernel alone can match, there is one for all.
 fn channel(fd: i32) -> usize {
     match sys::pipe_number(fd) {
-        Some(number) => order::key(space::FILE, number as usize),
-        None => order::key(space::KERNEL, 0),
+        Some(number) => key(space::FILE, number as usize),
+        None => key(space::KERNEL, 0),
     }
 }
 
 /// The running thread says something through a descriptor.
 pub fn says(fd: i32) {
-    if race::is_on(race::mode::CHECK) {
+    if is_on(mode::CHECK) {
         order::release(channel(fd));
     }
 }
 
 /// It hears what was said.
 pub fn hears(fd: i32) {
-    if race::is_on(race::mode::CHECK) {
+    if is_on(mode::CHECK) {
         order::acquire(channel(fd));
     }
 }
@@ -289,8 +291,8 @@ fn look() {
 /// Before a choice is made: `able` says whether the running thread can go on in any case. Called at each scheduling
 /// point while a thread waits for a descriptor or a timer is armed.
 #[cold]
-pub fn errands(able: bool) {
-    let mut fired = timerfd::fire_due(clock::now());
+fn errands(able: bool) {
+    let mut fired = timer_descriptors::fire_due(clock::now());
     let outside_is_due = S.step.get().is_multiple_of(LOOK_EVERY) && IO.count.get() != 0;
     kernel_calls::came_back();
     if IO.count.get() != 0 && (fired || IO.stale.get() || outside_is_due) {
@@ -302,9 +304,9 @@ pub fn errands(able: bool) {
     let mut waited = 0;
     while !anyone_is_ready() {
         let next = sched::next_deadline();
-        if let Some(due) = timerfd::next().filter(|&due| due <= next) {
+        if let Some(due) = timer_descriptors::next().filter(|&due| due <= next) {
             clock::reach(due);
-            fired = timerfd::fire_due(due);
+            fired = timer_descriptors::fire_due(due);
             debug_assert!(fired);
             look();
             continue;
@@ -316,7 +318,7 @@ pub fn errands(able: bool) {
         let most = if kernel_calls::is_out() { LONGEST_MOMENT / 10 } else { LONGEST_MOMENT };
         let left = if clock::is_real() { clock::until(next) / 1_000 } else { u64::MAX };
         let moment = IO.moment.get().min(most).min(left);
-        if wait_for_outside(moment) || signal::look_outside() {
+        if wait_for_outside(moment) || hooks::look_for_signals() {
             IO.moment.set(FIRST_MOMENT);
             look();
             continue;
@@ -324,7 +326,7 @@ pub fn errands(able: bool) {
         IO.moment.set((moment * 2).min(LONGEST_MOMENT));
         waited += moment;
         if clock::is_real() {
-            report::heartbeat();
+            wire_log::heartbeat();
             sched::time_passed();
             if may_jump {
                 continue;
@@ -333,9 +335,9 @@ pub fn errands(able: bool) {
             return;
         }
         if waited / 1000 > IO.patience.get() && !kernel_calls::is_out() {
-            report::note(Note::OutsideSilent);
+            wire_log::note(Note::OutsideSilent);
             // The others of this turn would be waited for as long.
-            report::wire().enough.store(1, SeqCst);
+            wire_log::wire().enough.store(1, SeqCst);
             return;
         }
     }
@@ -361,7 +363,8 @@ fn wait_for_outside(micros: u64) -> bool {
     let wait = || wait_for_descriptors(micros) as isize;
     let ready = input_log::through(input_log::Kind::Wait, 0, input_log::Out::default(), wait) > 0;
     if ready {
-        report::note(Note::Outside);
+        wire_log::note(Note::Outside);
+        recurrence::consulted();
     }
     kernel_calls::came_back() || ready
 }

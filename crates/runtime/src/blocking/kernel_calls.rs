@@ -5,10 +5,9 @@
 //! The kernel thread has no thread-local storage of its own, so nothing but the bare system call may run on it; all
 //! signals are blocked there. When the call comes back is not up to the scheduler: the verdict says so.
 
-use crate::lifecycle::report;
 use crate::platform::sys;
-use crate::sched::{self, Woken};
-use crate::shim::signal;
+use crate::sched::{self, Woken, hooks, recurrence};
+use crate::wire_log;
 use core::arch::global_asm;
 use core::cell::Cell;
 use core::sync::atomic::{AtomicIsize, AtomicU32, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
@@ -121,13 +120,14 @@ extern "C" fn run(errand: &Errand) -> ! {
 
 /// Makes a system call that may block for as long as it likes; the result is as the kernel gives it.
 pub fn call(op: Op, object: usize, number: usize, args: [usize; 6], pc: usize) -> isize {
-    report::note(Note::Aside);
+    wire_log::note(Note::Aside);
+    recurrence::consulted();
     let Some(errand) = send(number, args) else { return sys::call(number, args) };
     ERRANDS.count.set(ERRANDS.count.get() + 1);
     sched::add_errand();
     while sched::wait_outside(op, object, pc, u64::MAX) == Woken::Interrupted {
         // The call cannot be called back: it goes on after the handler.
-        signal::deliver();
+        hooks::deliver();
     }
     sched::remove_errand();
     ERRANDS.count.set(ERRANDS.count.get() - 1);

@@ -11,11 +11,10 @@
 //!
 //! While a thread waits for the baton it blocks signals: what is sent to the process reaches the one that runs.
 
-use crate::carrier::{debugger, fibers};
+use crate::carrier::{fibers, handler_stack};
 use crate::platform::glibc::real;
 use crate::platform::sys;
-use crate::sched::{S, Thread, me, thread, threads};
-use crate::shim::signal;
+use crate::sched::{S, Thread, debugger, hooks, me, thread, threads};
 use core::arch::global_asm;
 use core::cell::Cell;
 use core::ffi::c_int;
@@ -204,7 +203,7 @@ pub fn switch(from: &Thread, to: &Thread) {
 /// The running thread was diverted while it waited for the baton.
 fn take_signals(t: &Thread) {
     if t.diverted.replace(false) {
-        signal::deliver();
+        hooks::deliver();
     }
 }
 
@@ -222,7 +221,7 @@ extern "C" fn pass(from: &Thread, to: &Thread) {
 
 /// The running kernel thread blocks what all threads of the program do.
 fn own_signals() {
-    sys::signal_mask(Some(signal::mask::of_kernel()));
+    sys::signal_mask(Some(hooks::kernel_mask()));
 }
 
 /// Waits for the baton. Acquires what the thread that handed it on has done.
@@ -236,7 +235,7 @@ fn wait(baton: &AtomicU32) {
 extern "C" fn first_turn(number: usize) {
     let t = thread(number);
     wait(&t.baton);
-    t.handler_stack.set(signal::stack::give());
+    t.handler_stack.set(handler_stack::give());
     own_signals();
     debugger::switched();
     take_signals(t);
@@ -252,7 +251,7 @@ fn leave(from: &Thread, to: &Thread) -> ! {
         unreachable!()
     }
     fibers::take_off_list(from.fs.get());
-    signal::stack::free(from.handler_stack.get());
+    handler_stack::free(from.handler_stack.get());
     // SAFETY: the word is a static's, and nobody else writes it while this thread has the baton.
     unsafe { heisen_leave(to.baton.as_ptr()) }
 }

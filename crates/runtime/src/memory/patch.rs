@@ -7,22 +7,24 @@
 //! touch, only where there is a switch to one (see `extended`).
 //!
 //! A thread must not be switched out while it holds a lock that the scheduler does not know of. Only code of the program
-//! and its own libraries is patched, but that may be called back: by the runtime ([`quietly`]); as a handler of a fault, on
+//! and its own libraries is patched, but that may be called back: by the runtime ([`quietly`](sched::quietly)); as a handler of a fault, on
 //! a stack that all threads share; and by the C library, which may hold a lock of its own then. That is above all an
 //! allocator that the program brings along, and which the C library therefore calls by way of [`quiet`]. In all these
 //! cases there is no scheduling point. Those that are left docs/how-it-works/patching.md lists.
 
-use crate::carrier::xsave;
-use crate::lifecycle::report;
-use crate::memory::race::atomic::{Does, memory_order};
+use crate::carrier::handler_stack;
+use crate::memory::race::atomic_order::{Does, memory_order};
 use crate::memory::tsan::plain;
 use crate::memory::{race, word_lock};
 use crate::platform::sys;
+use crate::platform::sys::bit;
+use crate::platform::xsave;
 use crate::sched::dependence;
+use crate::sched::hooks;
 use crate::sched::spin;
 use crate::sched::{self, S, me, thread};
 use crate::script::{system_mode, unit_mode};
-use crate::shim::signal::{self, action, bit, mask};
+use crate::wire_log;
 use core::arch::global_asm;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use heisen_trace::Op;
@@ -173,10 +175,7 @@ pub fn prepare(wire: &Wire) {
     wire.patch_areas.store(mapped.count() as u32, Relaxed);
     if !traps(wire).is_empty() {
         HAS_TRAPS.store(true, Relaxed);
-        action::install(sys::SIGTRAP);
-        if !system_mode::is_on() {
-            mask::tell_kernel();
-        }
+        hooks::let_traps_through();
     }
 }
 
@@ -206,7 +205,7 @@ pub fn leads_on(context: *mut usize) -> bool {
     // SAFETY: the kernel passes a whole `ucontext_t`.
     let rip = unsafe { &mut *context.add(RIP) };
     let at = (*rip as u64).wrapping_sub(1);
-    let traps = traps(report::wire());
+    let traps = traps(wire_log::wire());
     match traps.binary_search_by_key(&at, |trap| trap.at.load(Relaxed)) {
         Ok(found) => {
             *rip = traps[found].trampoline.load(Relaxed) as usize;
@@ -223,7 +222,7 @@ pub fn remove_traps() {
         return;
     }
     let mut all = true;
-    for trap in traps(report::wire()) {
+    for trap in traps(wire_log::wire()) {
         let at = trap.at.load(Relaxed) as usize;
         let page = at & !(PAGE - 1);
         if !sys::let_write_code(page, PAGE, true) {
@@ -237,26 +236,16 @@ pub fn remove_traps() {
     HAS_TRAPS.store(!all, Relaxed);
 }
 
-/// Does something for the runtime itself that may call code of the program's, such as an allocator that it brings along:
-/// nothing in there is a scheduling point.
-pub fn quietly<T>(work: impl FnOnce() -> T) -> T {
-    let t = thread(me());
-    t.quiet.set(t.quiet.get() + 1);
-    let done = work();
-    t.quiet.set(t.quiet.get() - 1);
-    done
-}
-
 /// The allocation functions that the program brings along, for the C library.
 mod quiet {
-    use super::quietly;
-    use crate::lifecycle::report;
+    use crate::sched::quietly;
+    use crate::wire_log;
     use core::ffi::c_int;
     use core::sync::atomic::Ordering::Relaxed;
 
     /// The program's own function of that number.
     fn own(number: usize) -> usize {
-        report::wire().patch_own[number].load(Relaxed) as usize
+        wire_log::wire().patch_own[number].load(Relaxed) as usize
     }
 
     /// In the order of `heisen_wire::patch::ALLOCATION`.
@@ -294,7 +283,7 @@ extern "C" fn arrived(address: usize, site: &Site, registers: &[u64; 16]) {
         }
         return;
     }
-    if !S.active.get() || !S.running.get() || signal::stack::is_on_given() {
+    if !S.active.get() || !S.running.get() || handler_stack::is_on_given() {
         return;
     }
     let t = thread(me());
@@ -331,9 +320,9 @@ extern "C" fn arrived(address: usize, site: &Site, registers: &[u64; 16]) {
         plain::watch(address, site.size.into(), pc);
     }
     if matches!(site.kind, LOAD | STORE) {
-        race::atomic::done_patched(does, address, site.size.into(), pc);
+        race::atomic_order::done_patched(does, address, site.size.into(), pc);
     } else {
-        race::atomic::done(does, address, site.size.into(), memory_order::SEQ_CST, pc);
+        race::atomic_order::done(does, address, site.size.into(), memory_order::SEQ_CST, pc);
     }
 }
 

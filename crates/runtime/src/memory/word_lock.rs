@@ -20,14 +20,16 @@
 //! The word itself is as the program expects it. Instructions that are not recognised, as those of `try_lock`, may
 //! use it at the same time: [`changed`] looks after those that wait.
 
-use crate::lifecycle::report;
-use crate::memory::race::atomic::{Does, memory_order};
+use crate::carrier::handler_stack;
+use crate::memory::race::atomic_order::{Does, memory_order};
 use crate::memory::tsan::plain;
 use crate::memory::{heap, race};
+use crate::platform::registers::caller;
+use crate::sched::events;
 use crate::sched::spin;
 use crate::sched::{self, S, me, thread, without_owner};
 use crate::script::system_mode;
-use crate::shim::{caller, signal};
+use crate::wire_log;
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use heisen_trace::Op;
@@ -62,7 +64,7 @@ pub fn take(word: usize, pc: usize) {
             tell_taker(word);
         }
         // The thread may never get there: that it looks at the word shows the conflict with whoever takes it.
-        race::atomic::done_by_lock(Does::Load, word, SIZE, memory_order::RELAXED, pc);
+        race::atomic_order::done_by_lock(Does::Load, word, SIZE, memory_order::RELAXED, pc);
         let t = thread(me());
         t.takes_word.set(true);
         loop {
@@ -73,7 +75,7 @@ pub fn take(word: usize, pc: usize) {
             }
         }
         t.takes_word.set(false);
-    } else if report::logs_events() {
+    } else if wire_log::logs_events() {
         remember(word, pc);
     }
     sched::taken(without_owner(word));
@@ -109,10 +111,10 @@ fn remember(word: usize, pc: usize) {
 #[cold]
 fn tell_taker(word: usize) {
     if let Some(taker) = TAKERS.0.iter().find(|taker| taker.word.get() == word)
-        && report::logs_events()
+        && wire_log::logs_events()
     {
         taker.word.set(0);
-        report::mention(taker.thread.get() as u16, Op::Lock, word, taker.pc.get());
+        events::mention(taker.thread.get() as u16, Op::Lock, word, taker.pc.get());
     }
 }
 
@@ -124,7 +126,7 @@ pub fn give_up(word: usize, pc: usize) {
         sched::point(Op::Unlock, word, pc);
         t.takes_word.set(false);
     }
-    if report::logs_events()
+    if wire_log::logs_events()
         && let Some(taker) = TAKERS.0.iter().find(|taker| taker.word.get() == word)
     {
         taker.word.set(0);
@@ -153,7 +155,7 @@ pub fn done(word: usize, order: i32, pc: usize) {
     if race::is_on(race::mode::WATCH) {
         plain::watch(word, SIZE, pc);
     }
-    race::atomic::done_by_lock(Does::Update, word, SIZE, order, pc);
+    race::atomic_order::done_by_lock(Does::Update, word, SIZE, order, pc);
 }
 
 /// What a call returns that compares and exchanges: whether it failed, and the old value. Who asks only whether the
@@ -175,7 +177,7 @@ fn is_controlled() -> bool {
         && S.running.get()
         && !system_mode::is_on()
         && thread(me()).quiet.get() == 0
-        && !signal::stack::is_on_given()
+        && !handler_stack::is_on_given()
 }
 
 extern "C" fn lock(word: usize) -> Exchanged {

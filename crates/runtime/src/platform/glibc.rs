@@ -1,10 +1,10 @@
 //! What is taken from glibc: functions reached through `dlsym`, so that they are the real ones and not our own, and
 //! the few private facts about its thread control block.
 
-use crate::lifecycle::in_process;
-use crate::sched::faults;
+use super::allocation::without_faults;
+use super::{constant, sys};
 use core::ffi::{CStr, c_char, c_int, c_void};
-use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::{AtomicIsize, AtomicUsize, Ordering::Relaxed};
 
 #[link(name = "c")]
 unsafe extern "C" {
@@ -77,9 +77,9 @@ impl Real {
     #[cold]
     fn find(&self) -> usize {
         // SAFETY: the name is a C string; RTLD_NEXT skips this library.
-        let at = faults::without_faults(|| unsafe { dlsym(RTLD_NEXT, self.name.as_ptr()) }) as usize;
+        let at = without_faults(|| unsafe { dlsym(RTLD_NEXT, self.name.as_ptr()) }) as usize;
         self.address.store(at, Relaxed);
-        in_process::keep(&self.address, at, at);
+        constant::keep(&self.address, at, at);
         at
     }
 }
@@ -150,7 +150,7 @@ pub fn loaded(library: &CStr, name: &CStr) -> usize {
     const RTLD_LAZY: c_int = 1;
     // SAFETY: both are C strings; the handle is that of a library that stays.
     unsafe {
-        let handle = faults::without_faults(|| dlopen(library.as_ptr(), RTLD_LAZY));
+        let handle = without_faults(|| dlopen(library.as_ptr(), RTLD_LAZY));
         if handle.is_null() { 0 } else { dlsym(handle, name.as_ptr()) as usize }
     }
 }
@@ -250,6 +250,32 @@ fn remove_env(slot: usize) {
             at += 1;
         }
     }
+}
+
+/// Where the restartable-sequence area lies from the control block on; 0 if glibc has none.
+static RSEQ_OFFSET: AtomicIsize = AtomicIsize::new(0);
+
+/// Looks up where the restartable-sequence area is.
+pub fn find_rseq() {
+    let rseq = symbol(c"__rseq_offset");
+    if rseq != 0 {
+        // SAFETY: glibc exports this as a constant of pointer size.
+        RSEQ_OFFSET.store(unsafe { *(rseq as *const isize) }, Relaxed);
+    }
+}
+
+/// The restartable-sequence area of the thread with this control block, if glibc has one.
+pub fn rseq_area(fs: usize) -> Option<usize> {
+    match RSEQ_OFFSET.load(Relaxed) {
+        0 => None,
+        offset => Some(fs.wrapping_add_signed(offset)),
+    }
+}
+
+/// The id of the kernel thread that a thread runs on, by its control block: the one that runs, unless each has its own.
+pub fn kernel_id(fs: usize, own: bool) -> i32 {
+    // SAFETY: callers pass the control block of a thread.
+    if own { unsafe { *((fs + tcb::TID) as *const i32) } } else { sys::gettid() }
 }
 
 /// The thread control block, as glibc's x86-64 ABI lays it out. `LIST` and `TID` are private but have not moved since

@@ -2,13 +2,13 @@
 //! those of processes, time and futexes.
 
 mod files;
-mod memory;
 mod numbers;
+mod pages;
 mod signals;
 
 pub use files::*;
-pub use memory::*;
 pub use numbers::*;
+pub use pages::*;
 pub use signals::*;
 
 use core::arch::asm;

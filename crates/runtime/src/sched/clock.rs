@@ -148,11 +148,6 @@ pub fn until(deadline: u64) -> u64 {
     deadline.saturating_sub(now())
 }
 
-/// How long ago `deadline` was; 0 if it has not come.
-pub fn since(deadline: u64) -> u64 {
-    now().saturating_sub(deadline)
-}
-
 /// The deadline of a wait that lasts `nanos`.
 pub fn deadline_in(nanos: u64) -> u64 {
     now().saturating_add(nanos).min(u64::MAX - 1)

@@ -17,10 +17,10 @@
 
 pub mod arrivals;
 
-use crate::lifecycle::report;
-use crate::memory::race::order::{key, space};
+use crate::sched::object_key::{key, space};
 use crate::sched::{S, me, threads, words};
 use crate::sched::{fair, policy, sleep_sets};
+use crate::wire_log;
 use core::cell::Cell;
 use heisen_trace::{Op, Touch, TouchKind};
 use heisen_wire::{MAX_THREADS, flag};
@@ -130,7 +130,7 @@ fn event(what: u64, before: u64) -> u64 {
     let hash = mix(mix(last.get() ^ me() as u64, what), before);
     last.set(hash);
     T.total.set(T.total.get().wrapping_add(hash));
-    report::tell_graph(T.total.get());
+    wire_log::set_graph(T.total.get());
     hash
 }
 
@@ -164,7 +164,7 @@ fn touch(name: u64, write: bool, op: u8) {
 }
 
 fn log(kind: TouchKind, thread: usize, op: u8, word: u64) {
-    report::log(Touch { step: S.step.get(), thread: thread as u16, kind, op, word }.pack());
+    wire_log::log(Touch { step: S.step.get(), thread: thread as u16, kind, op, word }.pack());
 }
 
 /// What is touched next is so by this operation.
@@ -311,7 +311,7 @@ pub fn memory(address: usize, size: usize, write: bool) {
     }
 }
 
-/// The running thread does what is reported as an event: see [`report::event`].
+/// The running thread does what is reported as an event: see [`event`](crate::sched::events::event).
 #[cold]
 pub fn reported(op: Op, object: usize, pc: usize) {
     let touch = |name: u64, write: bool, op_seen: u8| {
@@ -466,7 +466,7 @@ pub fn offered(hash: u64, pc: usize) {
         T.threads[number].set(last);
         T.total.set(T.total.get().wrapping_add(last));
     }
-    report::tell_graph(T.total.get());
+    wire_log::set_graph(T.total.get());
 }
 
 /// The hash of all that was done so far. Who has to give way to whom is a part of the state, too.

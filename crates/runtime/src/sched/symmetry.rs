@@ -10,11 +10,10 @@
 //! before it joins the others, has chosen between them. That, and other uses of their handles and numbers, is noted where the
 //! runtime sees it. It does not see `pthread_self`, nor what is made of the address of a variable on a thread's stack.
 
-use crate::carrier::fibers;
-use crate::lifecycle::report;
 use crate::sched;
-use crate::sched::dependence;
 use crate::sched::{S, me, thread, threads};
+use crate::sched::{dependence, handles};
+use crate::wire_log;
 use core::cell::Cell;
 use heisen_trace::{Note, Op};
 use heisen_wire::{MAX_THREADS, flag};
@@ -106,7 +105,7 @@ pub fn stepped() {
         let left =
             |(other, t): (usize, &sched::Thread)| A.threads[other].kind.get() == kind && !t.joined.get();
         if threads().any(left) {
-            report::note(Note::ToldApart);
+            wire_log::note(Note::ToldApart);
         }
     }
     about.steps.set(ENOUGH.min(about.steps.get() + 1));
@@ -117,7 +116,7 @@ pub fn stepped() {
 
 /// The first of the threads that are alike to the one with this handle; 0 if there are none.
 fn kind_of(handle: usize) -> u16 {
-    fibers::find(handle).map_or(0, |number| A.threads[number].kind.get())
+    handles::find(handle).map_or(0, |number| A.threads[number].kind.get())
 }
 
 /// Lets the thread go on that is held because of this one.
@@ -152,6 +151,6 @@ pub fn joins(number: usize) {
 /// Somebody asks which thread this is, or means this one and no other.
 pub fn named(number: usize) {
     if wanted() && A.threads[number].kind.get() != 0 {
-        report::note(Note::ToldApart);
+        wire_log::note(Note::ToldApart);
     }
 }

@@ -3,8 +3,9 @@
 //! It is a plain table that several parts of the runtime write to, each its own fields, so that there is one place where
 //! all that is known of a thread is found, and what every scheduling point touches lies together.
 
+use super::epoch::Epoch;
 use super::queue::MANY;
-use crate::sched::policy;
+use super::{me, policy, thread};
 use core::cell::Cell;
 use core::sync::atomic::AtomicU32;
 use heisen_trace::Op;
@@ -32,6 +33,8 @@ pub struct Thread {
     pub deadline: Cell<u64>,
     /// For `fair`: when it was last switched to.
     pub scheduled_at: Cell<u32>,
+    /// For the race check: its epoch, without any bytes.
+    pub epoch: Cell<Epoch>,
 
     /// Start function, argument and, once ended, result.
     pub start: Cell<usize>,
@@ -170,6 +173,7 @@ impl Thread {
             name: [const { Cell::new(0) }; 16],
             enabled_since: Cell::new(0),
             scheduled_at: Cell::new(0),
+            epoch: Cell::new(Epoch::NONE),
             yielded_at: Cell::new(0),
             disabled_at: Cell::new(0),
             disabled_by: Cell::new(0),
@@ -210,4 +214,20 @@ impl Thread {
         self.object.set(object);
         self.pc.set(pc);
     }
+
+    /// The lowest address and the size of its stack, and the size of its guard; none for the main thread.
+    pub fn stack_bounds(&self) -> Option<(usize, usize, usize)> {
+        (self.stack_size.get() != 0)
+            .then(|| (self.stack.get() + self.guard_size.get(), self.stack_size.get(), self.guard_size.get()))
+    }
+}
+
+/// Does something for the runtime itself that may call code of the program's, such as an allocator that it brings along:
+/// nothing in there is a scheduling point.
+pub fn quietly<T>(work: impl FnOnce() -> T) -> T {
+    let t = thread(me());
+    t.quiet.set(t.quiet.get() + 1);
+    let done = work();
+    t.quiet.set(t.quiet.get() - 1);
+    done
 }

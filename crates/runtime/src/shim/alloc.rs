@@ -5,16 +5,18 @@
 //! The dynamic loader allocates through these functions long before this library is initialised, and looking up the real
 //! ones may itself allocate; such calls get memory from glibc by its private names.
 
-use super::caller;
-use crate::lifecycle::report;
+use super::real_jump::real_jump;
 use crate::memory::heap;
 use crate::memory::race;
 use crate::memory::race::shadow;
+use crate::platform::allocation::{ALLOCATION, FOLLOWED, HEAP, MAY_FAIL};
 use crate::platform::glibc;
 use crate::platform::glibc::Real;
+use crate::platform::registers::caller;
 use crate::platform::sys;
 use crate::sched::decision;
-use crate::sched::faults::{ALLOCATION, FOLLOWED, HEAP, MAY_FAIL};
+use crate::sched::events;
+use crate::sched::pause;
 use crate::sched::{me, thread};
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -56,8 +58,8 @@ fn fails(bytes: usize, pc: usize) -> bool {
     thread(me()).about_to(Op::Alloc, bytes, pc);
     let failed = decision::fault(Fault::Malloc);
     if failed {
-        report::event(Op::Alloc, bytes, pc);
-        report::failed();
+        events::event(Op::Alloc, bytes, pc);
+        events::failed();
     }
     failed
 }
@@ -71,7 +73,7 @@ fn no_memory() -> usize {
 /// Tells of a size that no block can have; a negative number has become one.
 fn asked(bytes: usize, pc: usize) -> usize {
     if bytes > isize::MAX as usize {
-        report::misused(misuse::ALLOCATION_SIZE, 0, pc);
+        pause::misused(misuse::ALLOCATION_SIZE, 0, pc);
     }
     bytes
 }
@@ -84,7 +86,7 @@ fn given(address: usize) -> usize {
 /// What `memalign` and its like return. The alignment is rounded up to a power of two, as glibc does.
 fn aligned(alignment: usize, bytes: usize, pc: usize) -> usize {
     if !alignment.is_power_of_two() {
-        report::misused(misuse::ALIGNMENT, 0, pc);
+        pause::misused(misuse::ALIGNMENT, 0, pc);
     }
     match alignment.checked_next_power_of_two() {
         Some(alignment) => given(heap::allocate(asked(bytes, pc), alignment, pc)),
@@ -199,26 +201,9 @@ macro_rules! thin {
     $(
         static $real: Real = Real::new(glibc::name_of!($name));
 
-        $(#[$doc])*
-        ///
-        /// # Safety
-        /// The program calls it with what the function of that name in glibc takes.
-        #[unsafe(no_mangle)]
-        #[unsafe(naked)]
-        pub unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
-            core::arch::naked_asm!(
-                ".cfi_startproc",
-                "cmp byte ptr [rip + {what}], 0",
-                "jne {slow}",
-                "mov rax, qword ptr [rip + {real}]",
-                "test rax, rax",
-                "je {slow}",
-                "jmp rax",
-                ".cfi_endproc",
-                what = sym ALLOCATION,
-                real = sym $real,
-                slow = sym $slow,
-            )
+        real_jump! {
+            $(#[$doc])*
+            fn $name($($arg: $ty),*) -> $ret, $real; ALLOCATION => slow $slow, early $slow
         }
 
         #[allow(clippy::unused_unit, reason = "what fails may return nothing")]

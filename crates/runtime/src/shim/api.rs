@@ -1,12 +1,14 @@
 //! What a program that knows of Heisen calls: the functions of `heisen.h`. Without the runtime the header finds none of
 //! them and does nothing.
 
-use super::caller;
 use super::process::assertion_failed;
-use crate::lifecycle::{report, zygote};
+use crate::lifecycle::zygote;
+use crate::platform::registers::caller;
+use crate::sched::pause;
 use crate::sched::{self, S, me, thread};
 use crate::sched::{atomic_section, dependence, scope};
 use crate::script::{system_mode, unit_mode};
+use crate::wire_log;
 use core::ffi::{c_char, c_int, c_ulong};
 use heisen_trace::{Note, Op};
 use heisen_wire::misuse;
@@ -77,7 +79,7 @@ pub extern "C" fn heisen_test_end() {
 pub extern "C" fn heisen_no_preempt_begin() {
     if S.active.get() {
         scope::enter(thread(me()));
-        report::note(Note::NoPreempt);
+        wire_log::note(Note::NoPreempt);
     }
 }
 
@@ -86,7 +88,7 @@ pub extern "C" fn heisen_no_preempt_begin() {
 pub extern "C" fn heisen_no_preempt_end() {
     let pc = caller!();
     if S.active.get() && !scope::leave(thread(me())) {
-        report::misused(misuse::NO_PREEMPT_END, 0, pc);
+        pause::misused(misuse::NO_PREEMPT_END, 0, pc);
     }
 }
 
@@ -104,7 +106,7 @@ pub extern "C" fn heisen_atomic_begin() {
 pub extern "C" fn heisen_atomic_end() {
     let pc = caller!();
     if S.active.get() && !atomic_section::end() {
-        report::misused(misuse::ATOMIC_END, 0, pc);
+        pause::misused(misuse::ATOMIC_END, 0, pc);
     }
 }
 
@@ -121,7 +123,7 @@ pub extern "C" fn __VERIFIER_atomic_begin() {
 pub extern "C" fn __VERIFIER_atomic_end() {
     let pc = caller!();
     if S.active.get() && !atomic_section::end() {
-        report::misused(misuse::ATOMIC_END, 0, pc);
+        pause::misused(misuse::ATOMIC_END, 0, pc);
     }
 }
 

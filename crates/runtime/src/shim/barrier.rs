@@ -5,13 +5,14 @@
 //! for the result. As in glibc, the last to arrive is the serial one. POSIX leaves open which it is.
 
 use super::{destroyed, ignored, shims};
-use crate::lifecycle::report;
 use crate::memory::race::order;
 use crate::memory::tsan::code;
 use crate::platform::glibc::real;
 use crate::sched::dependence;
 use crate::sched::dependence::arrivals;
+use crate::sched::pause;
 use crate::sched::{self, Gives, me, thread};
+use crate::wire_log;
 use core::ffi::c_int;
 use heisen_trace::{Note, Op};
 use heisen_wire::misuse;
@@ -54,9 +55,9 @@ shims! {
             real!(pthread_barrier_init, fn(barrier => usize, attributes => usize, count => u32) -> c_int);
         if result == 0 {
             if sched::awaited(barrier) {
-                report::misused(misuse::INIT_WAITED, barrier, pc);
+                pause::misused(misuse::INIT_WAITED, barrier, pc);
             } else if twice {
-                report::misused(misuse::INIT_TWICE, barrier, pc);
+                pause::misused(misuse::INIT_TWICE, barrier, pc);
             }
             set(barrier, STATE, IN_USE);
         }
@@ -68,13 +69,13 @@ shims! {
     /// a misuse.
     fn pthread_barrier_wait(barrier: usize) -> c_int = pc {
         if read(barrier, SHARED) != 0 {
-            report::note(Note::ProcessShared);
+            wire_log::note(Note::ProcessShared);
         }
         sched::point(Op::Barrier, barrier, pc);
         destroyed::check(barrier, MARK, pc);
         // None is made for no thread.
         if read(barrier, COUNT) == 0 {
-            report::misused(misuse::NOT_INITIALISED, barrier, pc);
+            pause::misused(misuse::NOT_INITIALISED, barrier, pc);
         }
         let round = arrivals::arrives(barrier, pc, || !ignored::is_ignored(pc));
         order::release(barrier);
@@ -104,7 +105,7 @@ shims! {
         dependence::destroys(barrier);
         arrivals::forget(barrier);
         if sched::awaited(barrier) {
-            report::misused(misuse::DESTROY_WAITED, barrier, pc);
+            pause::misused(misuse::DESTROY_WAITED, barrier, pc);
         } else {
             destroyed::destroy(barrier, MARK, pc);
         }

@@ -6,14 +6,15 @@
 //! cancellation would have to strike between any two instructions, and is refused.
 
 use super::shims;
-use crate::carrier::fibers;
-use crate::lifecycle::report;
 use crate::memory::race::order;
-use crate::memory::race::order::space;
 use crate::platform::glibc::real;
 use crate::platform::sys;
 use crate::sched::dependence;
+use crate::sched::handles;
+use crate::sched::object_key::key;
+use crate::sched::object_key::space;
 use crate::sched::{self, me, thread};
+use crate::wire_log;
 use core::ffi::c_int;
 use heisen_trace::{Note, Op};
 
@@ -36,7 +37,7 @@ const PTHREAD_CANCEL_ASYNCHRONOUS: c_int = 1;
 /// Whether the running thread is to end here.
 #[inline]
 pub fn due() -> bool {
-    dependence::read(order::key(space::CANCEL, me()));
+    dependence::read(key(space::CANCEL, me()));
     thread(me()).cancel.get() & (DISABLED | PENDING | EXITING) == PENDING
 }
 
@@ -56,7 +57,7 @@ pub fn wait<R>(wait: impl FnOnce() -> R) -> R {
     flags.set(flags.get() & !WOKEN | WAITING);
     let result = wait();
     // A request would have ended the wait, if it had come before this.
-    dependence::read(order::key(space::CANCEL, me()));
+    dependence::read(key(space::CANCEL, me()));
     flags.set(flags.get() & !WAITING);
     result
 }
@@ -86,7 +87,7 @@ pub fn exiting() {
 #[cold]
 #[inline(never)]
 pub fn act() -> ! {
-    order::acquire(order::key(space::CANCEL, me()));
+    order::acquire(key(space::CANCEL, me()));
     exiting();
     thread(me()).result.set(CANCELED);
     real!(pthread_exit, fn(CANCELED => usize) -> ());
@@ -110,7 +111,7 @@ fn wake(number: usize) {
 shims! {
     /// Asks a thread to end; enables it if it waits at a cancellation point. A scheduling point.
     fn pthread_cancel(handle: usize) -> c_int = pc {
-        let Some(number) = fibers::thread_of_handle(handle) else { return sys::ESRCH };
+        let Some(number) = handles::thread_of_handle(handle) else { return sys::ESRCH };
         sched::point(Op::Cancel, handle, pc);
         let t = thread(number);
         let flags = t.cancel.get();
@@ -118,8 +119,8 @@ shims! {
             return 0;
         }
         t.cancel.set(flags | PENDING);
-        dependence::write(order::key(space::CANCEL, number));
-        order::release(order::key(space::CANCEL, number));
+        dependence::write(key(space::CANCEL, number));
+        order::release(key(space::CANCEL, number));
         if flags & (DISABLED | WAITING) == WAITING {
             wake(number);
         }
@@ -146,7 +147,7 @@ shims! {
     /// Refuses asynchronous cancellation with `ENOTSUP`; no scheduling point.
     fn pthread_setcanceltype(kind: c_int, old: *mut c_int) -> c_int = pc {
         if kind == PTHREAD_CANCEL_ASYNCHRONOUS {
-            report::note(Note::AsyncCancel);
+            wire_log::note(Note::AsyncCancel);
             return sys::EOPNOTSUPP;
         }
         real!(pthread_setcanceltype, fn(kind => c_int, old => *mut c_int) -> c_int)

@@ -1,10 +1,11 @@
 //! What a program that knows of Heisen may ask it to choose. The program refers to the function weakly, so that it runs
 //! without Heisen, too.
 
-use super::caller;
-use crate::lifecycle::report;
+use crate::platform::registers::caller;
 use crate::sched::decision;
+use crate::sched::events;
 use crate::sched::{S, me, thread};
+use crate::wire_log;
 use core::ffi::c_int;
 use heisen_trace::decision::MAX_OPTIONS;
 use heisen_trace::{DecisionKind, Note, Op};
@@ -20,7 +21,7 @@ pub extern "C" fn heisen_choose(options: c_int) -> c_int {
     }
     let mut options = options as usize;
     if options > MAX_OPTIONS {
-        report::note(Note::TooManyChoices);
+        wire_log::note(Note::TooManyChoices);
         options = MAX_OPTIONS;
     }
     // What the choice is about is the choice itself; see `Op::Choose` in the engine's `confirm`.
@@ -28,6 +29,6 @@ pub extern "C" fn heisen_choose(options: c_int) -> c_int {
     thread(me()).about_to(Op::Choose, object(0), pc);
     let find = |value: usize| (value < options).then_some(value);
     let value = decision::choose_value(DecisionKind::Choose, options, find, |value| value);
-    report::event(Op::Choose, object(value), pc);
+    events::event(Op::Choose, object(value), pc);
     value as c_int
 }

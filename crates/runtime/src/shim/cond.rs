@@ -4,13 +4,15 @@
 
 use super::mutex::Mutex;
 use super::{cancel, destroyed, shims};
-use crate::lifecycle::report;
 use crate::platform::sys;
 use crate::sched::clock;
 use crate::sched::clock::Timespec;
 use crate::sched::decision;
 use crate::sched::dependence;
+use crate::sched::events;
+use crate::sched::pause;
 use crate::sched::{self, Left};
+use crate::wire_log;
 use core::ffi::c_int;
 use heisen_trace::{Note, Op};
 use heisen_wire::misuse;
@@ -30,7 +32,7 @@ fn flags(cond: usize) -> u32 {
 
 pub fn wait(cond: usize, mutex: usize, op: Op, pc: usize, deadline: u64) -> c_int {
     if flags(cond) & SHARED != 0 {
-        report::note(Note::ProcessShared);
+        wire_log::note(Note::ProcessShared);
     }
     let m = Mutex::at(mutex);
     sched::point(op, cond, pc);
@@ -42,17 +44,17 @@ pub fn wait(cond: usize, mutex: usize, op: Op, pc: usize, deadline: u64) -> c_in
     }
     sched::thread(sched::me()).relock.set(mutex);
     m.unlock(pc);
-    report::event(Op::Unlock, mutex, pc);
+    events::event(Op::Unlock, mutex, pc);
     let left = cancel::wait(|| sched::sleep_in_queue(op, cond, sched::ANY, pc, deadline));
     sched::thread(sched::me()).relock.set(0);
     match left {
-        Left::TimedOut => report::timed_out(op, cond, pc),
-        Left::Spuriously => report::event(Op::Spurious, cond, pc),
+        Left::TimedOut => events::timed_out(op, cond, pc),
+        Left::Spuriously => events::event(Op::Spurious, cond, pc),
         _ => {}
     }
     let locked = m.relock(pc, left == Left::Woken);
     if left == Left::Woken {
-        report::event(Op::Relock, mutex, pc);
+        events::event(Op::Relock, mutex, pc);
     }
     if cancel::woken() {
         cancel::act();
@@ -101,7 +103,7 @@ pub fn broadcast(cond: usize, pc: usize) {
 pub fn destroy(cond: usize, pc: usize) {
     dependence::destroys(cond);
     if sched::awaited(cond) {
-        report::misused(misuse::DESTROY_WAITED, cond, pc);
+        pause::misused(misuse::DESTROY_WAITED, cond, pc);
         return;
     }
     destroyed::destroy(cond, MARK, pc);

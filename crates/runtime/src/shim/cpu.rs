@@ -5,10 +5,11 @@
 //! Files that tell of processors (/proc/cpuinfo, /sys/devices/system/cpu, cgroup limits) are not touched.
 
 use super::shims;
-use crate::lifecycle::report;
 use crate::platform::glibc::real;
 use crate::platform::sys;
+use crate::sched::recurrence;
 use crate::sched::{S, me};
+use crate::wire_log;
 use core::cell::Cell;
 use core::ffi::{c_int, c_long};
 use heisen_trace::Note;
@@ -148,19 +149,22 @@ shims! {
 
     /// Gives processor time, which is real and differs from run to run; noted. Not a scheduling point.
     fn clock() -> c_long = pc {
-        report::note(Note::CpuClock);
+        wire_log::note(Note::CpuClock);
+        recurrence::consulted();
         real!(clock, fn() -> c_long)
     }
 
     /// As `clock`.
     fn times(out: usize) -> c_long = pc {
-        report::note(Note::CpuClock);
+        wire_log::note(Note::CpuClock);
+        recurrence::consulted();
         real!(times, fn(out => usize) -> c_long)
     }
 
     /// As `clock`.
     fn getrusage(who: c_int, out: usize) -> c_int = pc {
-        report::note(Note::CpuClock);
+        wire_log::note(Note::CpuClock);
+        recurrence::consulted();
         real!(getrusage, fn(who => c_int, out => usize) -> c_int)
     }
 

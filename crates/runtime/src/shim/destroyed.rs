@@ -1,7 +1,7 @@
 //! The mark of a synchronisation object that was destroyed: in a word of it that is 0 while it is in use, as every
 //! initialisation sets it and nothing of the runtime does. Mutexes need none: glibc marks them itself.
 
-use crate::lifecycle::report;
+use crate::sched::pause;
 use core::cell::Cell;
 use heisen_wire::misuse;
 
@@ -24,6 +24,6 @@ pub fn destroy(object: usize, place: usize, pc: usize) {
 pub fn check(object: usize, place: usize, pc: usize) {
     if word(object, place).get() == MARK {
         word(object, place).set(0);
-        report::misused(misuse::USE_DESTROYED, object, pc);
+        pause::misused(misuse::USE_DESTROYED, object, pc);
     }
 }

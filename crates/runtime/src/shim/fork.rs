@@ -3,6 +3,7 @@
 
 use super::{process, shims};
 use crate::platform::glibc::real;
+use crate::platform::registers::caller;
 use crate::sched::{self, S};
 use crate::script::system_mode;
 use core::ffi::c_int;
@@ -65,7 +66,7 @@ pub unsafe extern "C" fn __register_atfork(
     library: usize,
 ) -> c_int {
     register_own();
-    wait_for_others(super::caller!());
+    wait_for_others(caller!());
     real!(__register_atfork, fn(prepare => usize, parent => usize, child => usize, library => usize) -> c_int)
 }
 

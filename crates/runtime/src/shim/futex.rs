@@ -2,14 +2,15 @@
 //! its queue; the word belongs to the program. Which waiters a wake wakes is a decision when there are more than asked
 //! for.
 
-use crate::lifecycle::report;
 use crate::memory::race::order;
+use crate::platform::registers::caller;
 use crate::platform::{glibc, sys};
 use crate::sched::clock;
 use crate::sched::clock::Timespec;
 use crate::sched::decision;
+use crate::sched::events;
 use crate::sched::{self, ANY, Left, MANY, S, Woken};
-use crate::shim::caller;
+use crate::wire_log;
 use core::cell::Cell;
 use core::ffi::c_long;
 use heisen_trace::{Note, Op};
@@ -58,7 +59,7 @@ pub unsafe extern "C" fn syscall(
     let result = match number {
         sys::SYS_FUTEX if S.active.get() => futex(a, b, c as u32, d, e, f as u32, caller!()),
         sys::SYS_FUTEX_WAITV if S.active.get() => wait_for_any(a, b, c, d, e, caller!()),
-        _ => super::kernel::call(number, [a, b, c, d, e, f], caller!()),
+        _ => super::thread_id::call(number, [a, b, c, d, e, f], caller!()),
     };
     glibc::kernel_result(result) as c_long
 }
@@ -95,7 +96,7 @@ fn futex(
 }
 
 fn refuse(note: Note) -> isize {
-    report::note(note);
+    wire_log::note(note);
     -(sys::ENOSYS as isize)
 }
 
@@ -142,7 +143,7 @@ fn wait(word: usize, value: u32, mask: u32, deadline: Option<u64>, pc: usize) ->
         // Code that is not instrumented acquires, as a rule, what it waited for, and nobody sees it do so.
         order::acquire(word);
         if read(word) != value {
-            report::failed();
+            events::failed();
             return -(sys::EAGAIN as isize);
         }
         match sched::sleep_in_queue_interruptibly(Op::FutexWait, word, mask, pc, deadline) {
@@ -151,11 +152,11 @@ fn wait(word: usize, value: u32, mask: u32, deadline: Option<u64>, pc: usize) ->
                 return 0;
             }
             Left::Spuriously => {
-                report::event(Op::Spurious, word, pc);
+                events::event(Op::Spurious, word, pc);
                 return 0;
             }
             Left::TimedOut => {
-                report::timed_out(Op::FutexWait, word, pc);
+                events::timed_out(Op::FutexWait, word, pc);
                 return -(sys::ETIMEDOUT as isize);
             }
             // The kernel starts over only a wait without a limit.
@@ -228,7 +229,7 @@ fn requeue(
     }
     sched::point(Op::FutexRequeue, word, pc);
     if expect.is_some_and(|value| read(word) != value) {
-        report::failed();
+        events::failed();
         return -(sys::EAGAIN as isize);
     }
     let woken = wake(word, wake_limit as usize, ANY);
@@ -318,7 +319,7 @@ fn wait_for_any(list: usize, count: usize, flags: usize, timeout: usize, clock: 
     }
     sched::point(Op::FutexWait, words[0].get(), pc);
     if list.iter().any(|one| read(one.word as usize) != one.value as u32) {
-        report::failed();
+        events::failed();
         return -(sys::EAGAIN as isize);
     }
     let t = sched::thread(sched::me());
@@ -326,7 +327,7 @@ fn wait_for_any(list: usize, count: usize, flags: usize, timeout: usize, clock: 
     t.many_count.set(count);
     match sched::wait_in_queue(Op::FutexWait, MANY, ANY, pc, deadline) {
         Woken::TimedOut => {
-            report::timed_out(Op::FutexWait, words[0].get(), pc);
+            events::timed_out(Op::FutexWait, words[0].get(), pc);
             -(sys::ETIMEDOUT as isize)
         }
         _ => t.many_count.get() as isize,

@@ -14,44 +14,35 @@ pub mod choice;
 pub mod cond;
 pub mod cpu;
 mod destroyed;
+pub mod entropy;
 pub mod fork;
 pub mod futex;
 pub mod ignored;
 pub mod io;
-pub mod kernel;
 pub mod key;
 pub mod loader;
 pub mod machine;
 pub mod mapping;
-pub mod memory;
 pub mod mutex;
 pub mod once;
 pub mod others;
 pub mod pid;
 pub mod process;
-pub mod random;
+pub mod pthread;
+pub mod real_jump;
 pub mod rwlock;
 pub mod sem;
 pub mod settime;
 pub mod signal;
-pub mod spin;
+pub mod spin_lock;
+pub mod start;
 pub mod stdio;
-pub mod thread;
+pub mod strings;
+pub mod thread_entry;
+pub mod thread_id;
 pub mod time;
 pub mod timer;
 pub mod unwind;
-
-/// The return address of the intercepted function: where the program called it. Only valid directly in the body of
-/// an exported function, and only with frame pointers, which the engine's build script asks for.
-macro_rules! caller {
-    () => {{
-        let pc: usize;
-        // SAFETY: with frame pointers, the return address lies just above the saved rbp.
-        unsafe { core::arch::asm!("mov {}, [rbp + 8]", out(reg) pc, options(nostack, readonly, preserves_flags)) };
-        pc
-    }};
-}
-pub(crate) use caller;
 
 /// Exports functions that take the place of glibc's: outside a controlled process, or where the condition that may stand
 /// before them does not hold, they call the real one.
@@ -65,11 +56,11 @@ macro_rules! shims {
         pub unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
             if !$when {
                 if let Some(op) = const { $crate::script::system_mode::op_of(stringify!($name)) } && $crate::script::system_mode::is_on() {
-                    $crate::script::system_mode::calls(op, $crate::shim::first!($($arg)*), $crate::shim::caller!());
+                    $crate::script::system_mode::calls(op, $crate::shim::first!($($arg)*), $crate::platform::registers::caller!());
                 }
                 return $crate::platform::glibc::real!($name, fn($($arg => $ty),*) -> $ret);
             }
-            let $pc = $crate::shim::caller!();
+            let $pc = $crate::platform::registers::caller!();
             let _ = $pc;
             $body
         }

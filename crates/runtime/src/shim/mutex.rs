@@ -6,14 +6,16 @@
 
 use super::shims;
 use crate::carrier::fibers::thread_of_tid;
-use crate::lifecycle::report;
 use crate::memory::race::order;
 use crate::platform::glibc::real;
 use crate::platform::sys;
 use crate::sched::clock;
 use crate::sched::clock::Timespec;
+use crate::sched::events;
+use crate::sched::pause;
 use crate::sched::{self, Woken, me};
 use crate::sched::{decision, dependence, spin};
+use crate::wire_log;
 use core::cell::Cell;
 use core::ffi::c_int;
 use heisen_trace::{Fault, Note, Op};
@@ -112,7 +114,7 @@ impl Mutex {
     #[cold]
     fn acquire_robust(&self) -> c_int {
         if self.owner.get() == NOT_RECOVERABLE {
-            report::failed();
+            events::failed();
             return sys::ENOTRECOVERABLE;
         }
         self.acquire();
@@ -198,7 +200,7 @@ impl Mutex {
         }
         for (bits, note) in [(PRIORITY, Note::PriorityMutex), (SHARED, Note::ProcessShared)] {
             if self.kind.get() & bits != 0 {
-                report::note(note);
+                wire_log::note(note);
             }
         }
         true
@@ -208,7 +210,7 @@ impl Mutex {
     fn destroyed(&self, pc: usize) -> bool {
         let destroyed = self.kind.get() == DESTROYED;
         if destroyed {
-            report::misused(misuse::USE_DESTROYED, self.address(), pc);
+            pause::misused(misuse::USE_DESTROYED, self.address(), pc);
         }
         destroyed
     }
@@ -241,7 +243,7 @@ impl Mutex {
                 sched::thread(me()).about_to(op, self.address(), pc);
                 sched::cannot(self.address());
                 dependence::cut_short(self.address());
-                report::deadlock();
+                pause::deadlock();
             }
             let t = sched::thread(holder);
             let waits = matches!(t.op(), Op::Lock | Op::Relock) && t.deadline.get() == u64::MAX;
@@ -270,7 +272,7 @@ impl Mutex {
                 return sys::EPERM;
             }
             let what = if self.free() { misuse::UNLOCK_FREE } else { misuse::UNLOCK_NOT_OWNER };
-            report::misused(what, self.address(), pc);
+            pause::misused(what, self.address(), pc);
             if self.free() {
                 return 0;
             }
@@ -297,7 +299,7 @@ impl Mutex {
             RECURSIVE | ERROR_CHECKING => sys::EPERM,
             _ if self.robust() => sys::EPERM,
             _ => {
-                report::misused(misuse::WAIT_UNLOCKED, self.address(), pc);
+                pause::misused(misuse::WAIT_UNLOCKED, self.address(), pc);
                 0
             }
         }
@@ -392,11 +394,11 @@ pub fn destroy(mutex: usize, pc: usize) -> c_int {
     let m = Mutex::at(mutex);
     m.destroyed(pc);
     if !m.free() {
-        report::misused(misuse::DESTROY_HELD, mutex, pc);
+        pause::misused(misuse::DESTROY_HELD, mutex, pc);
         return sys::EBUSY;
     }
     if sched::awaited(mutex) || super::cond::comes_back_to(mutex) {
-        report::misused(misuse::DESTROY_WAITED, mutex, pc);
+        pause::misused(misuse::DESTROY_WAITED, mutex, pc);
         return sys::EBUSY;
     }
     real!(pthread_mutex_destroy, fn(mutex => usize) -> c_int)
@@ -429,7 +431,7 @@ shims! {
     /// No scheduling point. To initialise a mutex that a thread waits for is a misuse.
     fn pthread_mutex_init(mutex: usize, attributes: usize) -> c_int = pc {
         if sched::awaited(mutex) {
-            report::misused(misuse::INIT_WAITED, mutex, pc);
+            pause::misused(misuse::INIT_WAITED, mutex, pc);
         }
         let result = real!(pthread_mutex_init, fn(mutex => usize, attributes => usize) -> c_int);
         if result == 0 && Mutex::at(mutex).robust() {

@@ -8,9 +8,9 @@
 
 use super::{Arguments, detours};
 use crate::memory::race;
-use crate::memory::race::atomic;
-use crate::memory::race::atomic::Does;
-use crate::memory::race::atomic::memory_order::SEQ_CST;
+use crate::memory::race::atomic_order;
+use crate::memory::race::atomic_order::Does;
+use crate::memory::race::atomic_order::memory_order::SEQ_CST;
 use crate::memory::race::order;
 use crate::platform::glibc::Real;
 use crate::sched::dependence;
@@ -57,7 +57,7 @@ const GUARD_BYTES: usize = 1;
 
 extern "C" fn before_guard_acquire(guard: usize, _: usize, pc: usize) -> usize {
     if S.active.get() && S.running.get() {
-        atomic::done(Does::Load, guard, GUARD_BYTES, SEQ_CST, pc);
+        atomic_order::done(Does::Load, guard, GUARD_BYTES, SEQ_CST, pc);
     }
     REAL_GUARD_ACQUIRE.address()
 }
@@ -68,7 +68,7 @@ extern "C" fn before_guard_release(guard: usize, _: usize, pc: usize) -> usize {
             sched::point(Op::AtomicStore, guard, pc);
             dependence::memory(guard, GUARD_BYTES, true);
         }
-        atomic::done(Does::Store, guard, GUARD_BYTES, SEQ_CST, pc);
+        atomic_order::done(Does::Store, guard, GUARD_BYTES, SEQ_CST, pc);
     }
     REAL_GUARD.address()
 }

@@ -4,16 +4,17 @@
 //! All processes of an execution descend from the parked program, which adopts those whose parents are gone, and runs one execution
 //! at a time. Ids are the kernel's here.
 
-use super::{machine, pid};
-use crate::lifecycle::report;
+use super::pid;
+use crate::lifecycle::refused_calls;
 use crate::platform::{glibc, sys};
+use crate::wire_log;
 use core::ffi::c_int;
 use core::sync::atomic::Ordering::Relaxed;
 use heisen_trace::Note;
 
 /// The process that executions are forked from.
 fn parked() -> i32 {
-    report::wire().zygote.load(Relaxed) as i32
+    wire_log::wire().zygote.load(Relaxed) as i32
 }
 
 /// Whether a process is the program or descends from it.
@@ -34,7 +35,7 @@ fn is_own(mut id: i32) -> bool {
 }
 
 fn refused() -> Option<c_int> {
-    machine::noted(Note::OtherProcess);
+    refused_calls::noted(Note::OtherProcess);
     Some(sys::EPERM)
 }
 

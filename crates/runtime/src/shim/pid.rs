@@ -9,11 +9,12 @@
 use super::{cancel, others, shims};
 use crate::blocking::kernel_calls;
 use crate::carrier::fibers;
-use crate::lifecycle::report;
 use crate::platform::glibc;
+use crate::platform::glibc::kernel_id;
 use crate::platform::glibc::real;
 use crate::platform::sys;
 use crate::sched::{self, S, thread};
+use crate::wire_log;
 use core::cell::Cell;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use heisen_trace::{Note, Op};
@@ -97,7 +98,7 @@ pub fn to_real(id: i32) -> i32 {
     } else if S.active.get() && (TID_BASE..TID_BASE + MAX_THREADS as i32).contains(&id) {
         // Fibers are one kernel thread.
         match fibers::thread_of_tid(id) {
-            Some(number) if number != 0 && S.kernel.get() => fibers::kernel_id(thread(number)),
+            Some(number) if number != 0 && S.kernel.get() => kernel_id(thread(number).fs.get(), true),
             Some(_) => own.real,
             None => id,
         }
@@ -156,7 +157,7 @@ pub fn forked(controlled: bool) {
     P.parent.set(P.own.get());
     P.own.set(Both { real, seen: if controlled { CHILD_BASE + number } else { real } });
     P.count.set(0);
-    super::random::forked(number as u32);
+    super::entropy::forked(number as u32);
 }
 
 /// A child was waited for: the id that the program sees. If it has ended, its id is no longer known.
@@ -328,7 +329,7 @@ pub fn names_file(path: *const c_char) {
     // SAFETY: the program passes a C string.
     let path = unsafe { CStr::from_ptr(path) }.to_bytes();
     if S.active.get() && path.windows(id.len()).any(|part| part == id) {
-        report::note(Note::FileOfPid);
+        wire_log::note(Note::FileOfPid);
     }
 }
 

@@ -1,15 +1,18 @@
 //! The ends of a process, and the ways to start another.
 
 use super::signal::{self, mask};
-use super::{caller, detours, pid, shims};
-use crate::carrier::fibers;
-use crate::lifecycle::{in_process, report};
+use super::{detours, pid, shims, thread_entry};
+use crate::lifecycle::in_process;
 use crate::memory::heap;
 use crate::platform::glibc;
 use crate::platform::glibc::{Real, real};
+use crate::platform::registers::caller;
 use crate::platform::sys;
 use crate::sched::dependence;
+use crate::sched::events;
+use crate::sched::pause;
 use crate::sched::{self, Gives, S, me, thread};
+use crate::wire_log;
 use core::ffi::{CStr, c_char, c_int};
 use heisen_trace::{Note, Op};
 use heisen_wire::end;
@@ -26,7 +29,7 @@ fn before_end(op: Op, object: usize, pc: usize) {
         thread(me()).about_to(op, 0, pc);
         sched::reschedule(Gives::Able);
     }
-    report::event(op, object, pc);
+    events::event(op, object, pc);
 }
 
 /// The process is about to exit with this status: its handlers still run, and threads may, too.
@@ -34,7 +37,7 @@ pub fn exiting(status: c_int, pc: usize) {
     if is_execution() {
         before_end(Op::Exit, 0, pc);
         heap::look_for_leaks(pc);
-        report::ending(end::EXIT, status, pc);
+        pause::ending(end::EXIT, status, pc);
     }
 }
 
@@ -69,7 +72,7 @@ extern "C" fn after_quick_handlers() {
 /// `exit`, called by the runtime.
 pub fn exit_with(status: c_int, pc: usize) -> ! {
     exiting(status, pc);
-    fibers::end_if_done(status);
+    thread_entry::end_if_done(status);
     real!(exit, fn(status => c_int) -> ());
     unreachable!()
 }
@@ -167,7 +170,7 @@ pub unsafe extern "C" fn abort() -> ! {
     let pc = caller!();
     if S.active.get() && S.running.get() {
         before_end(Op::Abort, 0, pc);
-        report::ending(end::ABORT, 0, pc);
+        pause::ending(end::ABORT, 0, pc);
     }
     real!(abort, fn() -> ());
     unreachable!()
@@ -197,9 +200,9 @@ pub fn assertion_failed(texts: [*const c_char; 3], line: u32, pc: usize) -> ! {
                 // SAFETY: the compiler passes C strings, or null for the function.
                 bytes = unsafe { CStr::from_ptr(string) }.to_bytes();
             }
-            report::text(bytes);
+            wire_log::text(bytes);
         }
-        report::ending(end::ASSERT, line as c_int, pc);
+        pause::ending(end::ASSERT, line as c_int, pc);
     }
     let [expression, file, function] = texts;
     real!(__assert_fail, fn(
@@ -326,7 +329,7 @@ macro_rules! noted {
 /// Notes that the program starts something; in a group of its own if that has to be found and ended later.
 pub fn note(note: Note, group: bool) {
     if S.active.get() {
-        report::note(note);
+        wire_log::note(note);
         crate::blocking::descriptors::share();
         if group {
             sys::setpgid_self();

@@ -8,13 +8,14 @@
 //! because others read counts as one: its order with theirs makes a difference.
 
 use super::{destroyed, shims};
-use crate::lifecycle::report;
 use crate::memory::race::order;
 use crate::platform::sys;
 use crate::sched::clock;
 use crate::sched::clock::Timespec;
+use crate::sched::pause;
 use crate::sched::{self, Woken, me};
 use crate::sched::{decision, dependence, spin};
+use crate::wire_log;
 use core::cell::Cell;
 use core::ffi::c_int;
 use heisen_trace::{Fault, Note, Op};
@@ -46,7 +47,7 @@ fn at(address: usize) -> &'static RwLock {
     // SAFETY: the program passes a read-write lock; if it is not mapped, the program crashes here as it would in glibc.
     let lock: &RwLock = unsafe { &*(address as *const RwLock) };
     if lock.shared.get() != 0 {
-        report::note(Note::ProcessShared);
+        wire_log::note(Note::ProcessShared);
     }
     lock
 }
@@ -204,11 +205,11 @@ impl RwLock {
             self.release_read();
         } else if self.written() {
             if !self.mine_to_write() {
-                report::misused(misuse::UNLOCK_NOT_OWNER, self.read_key(), pc);
+                pause::misused(misuse::UNLOCK_NOT_OWNER, self.read_key(), pc);
             }
             self.release_write();
         } else {
-            report::misused(misuse::UNLOCK_FREE, self.read_key(), pc);
+            pause::misused(misuse::UNLOCK_FREE, self.read_key(), pc);
         }
     }
 }
@@ -305,9 +306,9 @@ shims! {
         dependence::destroys(lock);
         let l = at(lock);
         if !l.can_write() {
-            report::misused(misuse::DESTROY_HELD, lock, pc);
+            pause::misused(misuse::DESTROY_HELD, lock, pc);
         } else if sched::awaited(l.read_key()) || sched::awaited(l.write_key()) {
-            report::misused(misuse::DESTROY_WAITED, lock, pc);
+            pause::misused(misuse::DESTROY_WAITED, lock, pc);
         } else {
             destroyed::destroy(lock, MARK, pc);
         }

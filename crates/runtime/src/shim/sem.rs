@@ -1,13 +1,14 @@
 //! POSIX semaphores. The value is kept where glibc keeps it, in the low half of the first word.
 
 use super::{cancel, destroyed, shims};
-use crate::lifecycle::report;
 use crate::memory::race::order;
 use crate::platform::{glibc, sys};
 use crate::sched::clock;
 use crate::sched::clock::Timespec;
+use crate::sched::pause;
 use crate::sched::{self, Signals, Woken};
 use crate::sched::{decision, dependence, spin};
+use crate::wire_log;
 use core::cell::Cell;
 use core::ffi::c_int;
 use heisen_trace::{Fault, Note, Op};
@@ -28,7 +29,7 @@ fn at(address: usize) -> &'static Semaphore {
     // SAFETY: the program passes a semaphore.
     let semaphore: &Semaphore = unsafe { &*(address as *const Semaphore) };
     if semaphore.private.get() != 0 {
-        report::note(Note::ProcessShared);
+        wire_log::note(Note::ProcessShared);
     }
     semaphore
 }
@@ -123,7 +124,7 @@ shims! {
     fn sem_destroy(semaphore: usize) -> c_int = pc {
         dependence::destroys(semaphore);
         if sched::awaited(semaphore) {
-            report::misused(misuse::DESTROY_WAITED, semaphore, pc);
+            pause::misused(misuse::DESTROY_WAITED, semaphore, pc);
         } else {
             destroyed::destroy(semaphore, MARK, pc);
         }

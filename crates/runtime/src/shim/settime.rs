@@ -2,11 +2,11 @@
 //! deadlines.
 
 use super::{pid, shims, time};
-use crate::lifecycle::report;
 use crate::platform::{glibc, sys};
 use crate::sched::S;
 use crate::sched::clock;
 use crate::sched::clock::Timespec;
+use crate::wire_log;
 use core::ffi::c_int;
 use heisen_trace::Note;
 
@@ -120,7 +120,7 @@ pub fn adjust(timex: *mut Timex) -> isize {
         }
         _ => {
             if S.active.get() {
-                report::note(Note::ClockRate);
+                wire_log::note(Note::ClockRate);
             }
             sys::EPERM
         }

@@ -1,14 +1,17 @@
 //! Time: yielding, sleeping and looking at the clock. A sleep is a wait for nothing with a deadline: by default the
 //! others go first, and when all wait, time jumps to the earliest deadline.
 
-use super::{caller, cancel, shims};
-use crate::lifecycle::report;
+use super::{cancel, shims};
 use crate::platform::glibc::real;
+use crate::platform::registers::caller;
 use crate::platform::{glibc, sys};
 use crate::sched::clock;
 use crate::sched::clock::Timespec;
+use crate::sched::events;
+use crate::sched::recurrence;
 use crate::sched::{self, S, Woken};
 use crate::shim::signal::{self, Delivered};
+use crate::wire_log;
 use core::ffi::c_int;
 use heisen_trace::{Note, Op};
 
@@ -40,9 +43,9 @@ fn sleep_until(deadline: u64, pc: usize) -> c_int {
             break woken;
         }
     };
-    report::event(Op::Sleep, 0, pc);
+    events::event(Op::Sleep, 0, pc);
     if woken == Woken::Interrupted {
-        report::failed();
+        events::failed();
         return sys::EINTR;
     }
     0
@@ -156,7 +159,8 @@ shims! {
         if !modelled(clock) {
             let result = glibc::real!(clock_gettime, fn(clock => c_int, out => *mut Timespec) -> c_int);
             if result == 0 {
-                report::note(Note::CpuClock);
+                wire_log::note(Note::CpuClock);
+                recurrence::consulted();
             }
             return result;
         }

@@ -9,18 +9,22 @@
 //! its time tells nothing of the program, so it fires only if nothing else can run and no other deadline is earlier.
 
 use super::signal::action::{Effect, effect};
-use super::signal::pending::{self, Info, code};
+use super::signal::pending::{self, code};
 use super::signal::{SIGALRM, is_valid, send};
-use super::{shims, thread as threads, time};
+use super::{pthread, shims, time};
+use crate::blocking::interval_timer::{IntervalTimer, Setting, deadline_of};
 use crate::carrier::fibers;
 use crate::carrier::fibers::Wish;
-use crate::lifecycle::report;
 use crate::platform::glibc;
 use crate::platform::glibc::real;
 use crate::platform::sys;
+use crate::platform::sys::Info;
 use crate::sched::clock;
 use crate::sched::clock::Timespec;
+use crate::sched::events;
+use crate::sched::handles;
 use crate::sched::{self, S, me, thread};
+use crate::wire_log;
 use core::cell::Cell;
 use core::ffi::c_int;
 use heisen_trace::{Note, Op};
@@ -56,23 +60,14 @@ pub struct Event {
     attributes: usize,
 }
 
-/// `struct itimerspec`, and `struct itimerval` with microseconds.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct Setting {
-    interval: Timespec,
-    value: Timespec,
-}
-
 struct Timer {
     used: Cell<bool>,
     clock: Cell<c_int>,
     event: Cell<Event>,
     /// Its thread of the scheduler; 0 if none was made yet.
     task: Cell<usize>,
-    /// When it fires, `u64::MAX` if never, and how often from then on, 0 if not again.
-    deadline: Cell<u64>,
-    interval: Cell<u64>,
+    /// When it fires.
+    time: IntervalTimer,
     /// Firings since its signal became pending, and what that was for the one delivered last.
     overrun: Cell<u64>,
     told: Cell<u64>,
@@ -92,8 +87,7 @@ static TIMERS: Timers = Timers(
             clock: Cell::new(0),
             event: Cell::new(NO_EVENT),
             task: Cell::new(0),
-            deadline: Cell::new(0),
-            interval: Cell::new(0),
+            time: IntervalTimer::new(),
             overrun: Cell::new(0),
             told: Cell::new(0),
         }
@@ -116,7 +110,7 @@ impl Timer {
     }
 
     fn armed(&self) -> bool {
-        self.used.get() && self.deadline.get() != u64::MAX
+        self.used.get() && self.time.is_armed()
     }
 
     /// Makes its task, if there is none from an earlier timer; false if there is no room.
@@ -138,42 +132,21 @@ impl Timer {
     }
 
     fn set(&self, deadline: u64, interval: u64, pc: usize) {
-        let armed = self.armed();
-        self.deadline.set(deadline);
-        self.interval.set(interval);
+        self.time.set(deadline, interval);
         self.overrun.set(0);
         crate::memory::race::order::teach(self.task.get());
         sched::set_timer(self.task.get(), 0, pc, deadline);
         S.barred.remove(self.task.get());
-        match (armed, self.armed()) {
-            (false, true) => sched::add_errand(),
-            (true, false) => sched::remove_errand(),
-            _ => {}
-        }
-    }
-
-    /// What is left of its time, and its interval.
-    fn left(&self) -> (u64, u64) {
-        if !self.armed() {
-            return (0, if self.used.get() { self.interval.get() } else { 0 });
-        }
-        // It has not fired yet, so there is something left.
-        (clock::until(self.deadline.get()).max(1), self.interval.get())
     }
 
     /// Its time has come; it fires and is set again.
     fn fire(&self) {
         let t = thread(me());
-        report::event(Op::Timer, 0, t.pc.get());
-        let (deadline, interval) = (self.deadline.get(), self.interval.get());
-        // Time may have jumped over some of its moments.
-        let missed = clock::since(deadline).checked_div(interval).unwrap_or(0);
-        let next = match interval {
-            0 => u64::MAX,
-            _ => deadline.saturating_add((missed + 1).saturating_mul(interval)).min(u64::MAX - 1),
-        };
+        events::event(Op::Timer, 0, t.pc.get());
+        let (deadline, interval) = (self.time.deadline(), self.time.interval());
+        let (missed, next) = self.time.expire(clock::now());
         self.notify(missed);
-        if self.armed() && self.deadline.get() == deadline {
+        if self.armed() && self.time.deadline() == deadline {
             let overrun = self.overrun.get();
             self.set(next, interval, t.pc.get());
             self.overrun.set(overrun);
@@ -232,8 +205,8 @@ extern "C" fn run(index: usize) -> usize {
 /// Starts the thread of a timer that has one; detached, with nothing blocked.
 fn start(event: &Event) {
     let mut handle = 0;
-    if threads::make(&raw mut handle, event.attributes, event.function, event.value) == 0
-        && let Some(number) = fibers::thread_of_handle(handle)
+    if pthread::make(&raw mut handle, event.attributes, event.function, event.value) == 0
+        && let Some(number) = handles::thread_of_handle(handle)
     {
         thread(number).detached.set(true);
     }
@@ -264,13 +237,13 @@ pub fn recheck() {
             let waits = S.late.has(number) && !S.signalled.has(number);
             let watches = thread(number).timer.get();
             S.enabled.has(number)
-                && (!waits || !watches && thread(number).deadline.get() < timer.deadline.get())
+                && (!waits || !watches && thread(number).deadline.get() < timer.time.deadline())
         };
         if (0..S.count.get()).any(|number| number != task && earlier(number)) {
             S.barred.add(task);
             // One that is far away guards against a program that hangs.
-            if !clock::is_real() && sched::is_near(timer.deadline.get()) {
-                report::note(Note::Watchdog);
+            if !clock::is_real() && sched::is_near(timer.time.deadline()) {
+                wire_log::note(Note::Watchdog);
             }
         } else {
             S.barred.remove(task);
@@ -282,7 +255,7 @@ pub fn recheck() {
 fn set_real(value: u64, interval: u64, pc: usize) -> Option<(u64, u64)> {
     let timer = &TIMERS.0[REAL];
     sched::point(Op::Timer, 0, pc);
-    let before = timer.left();
+    let before = timer.time.left();
     if !timer.used.get() {
         if value == 0 {
             return Some(before);
@@ -290,7 +263,6 @@ fn set_real(value: u64, interval: u64, pc: usize) -> Option<(u64, u64)> {
         if !timer.prepare() {
             return None;
         }
-        timer.deadline.set(u64::MAX);
         timer.used.set(true);
         timer.event.set(Event { signal: SIGALRM, notify: SIGEV_SIGNAL, ..NO_EVENT });
     }
@@ -311,10 +283,6 @@ fn to_timeval(nanos: u64) -> Timespec {
         seconds: (nanos / SECOND) as i64,
         nanoseconds: (nanos % SECOND).div_ceil(1_000).min(999_999) as i64,
     }
-}
-
-fn to_setting((left, interval): (u64, u64)) -> Setting {
-    Setting { interval: Timespec::of(interval), value: Timespec::of(left) }
 }
 
 shims! {
@@ -339,7 +307,7 @@ shims! {
     /// As `alarm`; the timers of processor time are the kernel's.
     fn setitimer(which: c_int, new: *const Setting, old: *mut Setting) -> c_int = pc {
         if which != ITIMER_REAL {
-            report::note(Note::CpuTimer);
+            wire_log::note(Note::CpuTimer);
             return real!(setitimer, fn(which => c_int, new => *const Setting, old => *mut Setting) -> c_int);
         }
         // SAFETY: the program passes one, or null, which Linux takes for a time of nothing.
@@ -359,7 +327,7 @@ shims! {
         if which != ITIMER_REAL {
             return real!(getitimer, fn(which => c_int, out => *mut Setting) -> c_int);
         }
-        let (left, interval) = TIMERS.0[REAL].left();
+        let (left, interval) = TIMERS.0[REAL].time.left();
         // SAFETY: the program passes room for one.
         unsafe { *out = Setting { interval: to_timeval(interval), value: to_timeval(left) } };
         0
@@ -372,12 +340,12 @@ shims! {
             if clock > MAX_CLOCK {
                 return glibc::result(sys::EINVAL);
             }
-            report::note(Note::CpuTimer);
+            wire_log::note(Note::CpuTimer);
             return glibc::result(ENOTSUP);
         }
         let free = TIMERS.0[..ROOM].iter().position(|timer| !timer.used.get());
         let Some(index) = free.filter(|&index| TIMERS.0[index].prepare()) else {
-            report::note(Note::TooManyTimers);
+            wire_log::note(Note::TooManyTimers);
             return glibc::result(sys::EAGAIN);
         };
         // SAFETY: the program passes one, or null for the usual.
@@ -397,8 +365,6 @@ shims! {
         let timer = &TIMERS.0[index];
         timer.clock.set(clock);
         timer.event.set(event);
-        timer.deadline.set(u64::MAX);
-        timer.interval.set(0);
         timer.told.set(0);
         timer.used.set(true);
         // SAFETY: the program passes room for the id.
@@ -410,19 +376,15 @@ shims! {
     fn timer_settime(id: usize, flags: c_int, new: *const Setting, old: *mut Setting) -> c_int = pc {
         let Some(timer) = Timer::of(id) else { return glibc::result(sys::EINVAL) };
         // SAFETY: the program passes one, or null.
-        let times = unsafe { new.as_ref() }
-            .and_then(|new| new.value.nanos_not_negative().zip(new.interval.nanos_not_negative()));
-        let Some((value, interval)) = times else { return glibc::result(sys::EINVAL) };
+        let Some((value, interval)) = unsafe { new.as_ref() }.and_then(Setting::nanos) else {
+            return glibc::result(sys::EINVAL);
+        };
         sched::point(Op::Timer, 0, pc);
         if !old.is_null() {
             // SAFETY: the program passes room for one, or null.
-            unsafe { *old = to_setting(timer.left()) };
+            unsafe { *old = Setting::of(timer.time.left()) };
         }
-        let deadline = match value {
-            0 => u64::MAX,
-            _ if flags & TIMER_ABSTIME != 0 => clock::deadline_at(timer.clock.get(), value),
-            _ => clock::deadline_in(value),
-        };
+        let deadline = deadline_of(timer.clock.get(), value, flags & TIMER_ABSTIME != 0);
         timer.set(deadline, interval, pc);
         0
     }
@@ -431,7 +393,7 @@ shims! {
     fn timer_gettime(id: usize, out: *mut Setting) -> c_int = pc {
         let Some(timer) = Timer::of(id) else { return glibc::result(sys::EINVAL) };
         // SAFETY: the program passes room for one.
-        unsafe { *out = to_setting(timer.left()) };
+        unsafe { *out = Setting::of(timer.time.left()) };
         0
     }
 

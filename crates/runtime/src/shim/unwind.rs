@@ -1,10 +1,10 @@
 //! Panics and exceptions: noticed as they start, on the way to the unwinder.
 
 use super::detours;
-use crate::lifecycle::report;
 use crate::platform::glibc;
 use crate::platform::glibc::Real;
 use crate::sched::S;
+use crate::sched::pause;
 
 static REAL: Real = Real::new(c"_Unwind_RaiseException");
 
@@ -19,7 +19,7 @@ detours! {
 extern "C" fn before(exception: *const u64) -> usize {
     if S.active.get() && S.running.get() {
         // SAFETY: the unwinder's interface: the class is the first word.
-        report::thrown(unsafe { *exception } == RUST);
+        pause::thrown(unsafe { *exception } == RUST);
     }
     match REAL.address() {
         // The unwinder was loaded privately, by a plug-in written in C++ for instance.

@@ -2,9 +2,10 @@
 
 use super::blocks::{self, Block};
 use super::info;
-use crate::lifecycle::report;
 use crate::platform::sys;
 use crate::sched::S;
+use crate::sched::pause;
+use crate::wire_log;
 use core::sync::atomic::Ordering::Relaxed;
 use heisen_wire::{NO_THREAD, end, misuse};
 
@@ -24,8 +25,8 @@ pub fn tell(what: u32, address: usize, pc: usize) -> ! {
         sys::write(2, b") before the first execution\n");
         sys::kill(sys::getpid(), sys::SIGKILL);
     }
-    report::memory_error(what, address, pc);
-    report::finish(end::ABORT, 0, pc)
+    pause::memory_error(what, address, pc);
+    pause::finish(end::ABORT, 0, pc)
 }
 
 fn name(what: u32) -> &'static [u8] {
@@ -51,7 +52,7 @@ pub fn not_live(address: usize, freed: u32, pc: usize) -> ! {
 
 /// Tells the engine, for a stop, which block an address lies in: its number is 0 if it lies in none.
 pub fn tell_block(address: usize) {
-    let heap = &report::wire().heap;
+    let heap = &wire_log::wire().heap;
     let Some(block) = super::block_of(address) else {
         heap.serial.store(0, Relaxed);
         return;
@@ -65,7 +66,7 @@ pub fn tell_block(address: usize) {
 
 /// Writes to the wire what the error is about.
 fn describe(address: usize, size: usize, bad: usize, block: Option<Block>) {
-    let heap = &report::wire().heap;
+    let heap = &wire_log::wire().heap;
     heap.access.store(size as u64, Relaxed);
     let Some(block) = block else {
         heap.serial.store(0, Relaxed);

@@ -7,10 +7,11 @@
 use super::blocks::{self, Block, state};
 use super::{BASE, H, contains, error, marks, quarantine, serves};
 use crate::carrier::fibers;
-use crate::lifecycle::report;
 use crate::memory::race;
+use crate::platform::registers;
 use crate::platform::sys;
 use crate::sched::{S, Thread, me, thread, threads};
+use crate::wire_log;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use heisen_wire::{NO_THREAD, misuse};
 
@@ -35,7 +36,7 @@ pub fn look_for_leaks(pc: usize) {
     let Some(at) = sys::map_stack(bytes) else { return };
     let mut pending = Pending { at, count: 0 };
     let registers = [const { AtomicU64::new(0) }; 8];
-    fibers::registers(&registers);
+    registers::capture(&registers);
     // What is in the variables of a thread that has ended, which lie below its control block, leads nowhere.
     for (_, t) in threads().filter(|(_, t)| t.ended.get()) {
         if let Some(block) = lies_in(t.fs.get()) {
@@ -68,7 +69,7 @@ pub fn look_for_leaks(pc: usize) {
         }
     }
     let Some(first) = first else { return };
-    let heap = &report::wire().heap;
+    let heap = &wire_log::wire().heap;
     let (thread, from) = first.allocated();
     heap.leaked_blocks.store(count, Relaxed);
     heap.leaked_bytes.store(bytes, Relaxed);

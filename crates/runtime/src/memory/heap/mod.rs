@@ -24,12 +24,13 @@ mod leak;
 mod marks;
 mod quarantine;
 
-use crate::lifecycle::report;
 use crate::memory::race;
 use crate::memory::race::shadow;
 use crate::platform::sys;
 use crate::sched::dependence;
+use crate::sched::pause;
 use crate::sched::{S, me};
+use crate::wire_log;
 use blocks::{Block, state};
 use core::cell::Cell;
 pub use error::tell_block;
@@ -72,7 +73,7 @@ static H: Heap = Heap {
 
 /// Sets it up, if the engine asks for it. Whether it is used from now on.
 pub fn init() -> bool {
-    let flags = report::wire().heap.flags.load(core::sync::atomic::Ordering::Relaxed);
+    let flags = wire_log::wire().heap.flags.load(core::sync::atomic::Ordering::Relaxed);
     if flags & heisen_wire::heap::ON == 0 {
         return false;
     }
@@ -84,12 +85,12 @@ pub fn init() -> bool {
 
 /// An execution begins.
 pub fn begin() {
-    let wire = &report::wire().heap;
+    let wire = &wire_log::wire().heap;
     let wanted = wire.flags.load(core::sync::atomic::Ordering::Relaxed) & heisen_wire::heap::ON != 0;
     if wanted && !H.on.get() {
-        report::note(Note::NoHeap);
+        wire_log::note(Note::NoHeap);
     }
-    let number = |field: &core::sync::atomic::AtomicU64| match report::stops() {
+    let number = |field: &core::sync::atomic::AtomicU64| match wire_log::stops() {
         true => field.load(core::sync::atomic::Ordering::Relaxed) as u32,
         false => 0,
     };
@@ -161,7 +162,7 @@ fn born(block: Block, bytes: usize, fresh: bool, pc: usize) -> usize {
     H.serial.set(serial);
     block.begin(bytes, fresh, serial, me() as u16, pc);
     if serial == H.stop_at_alloc.get() {
-        report::stop_at(stop::ALLOCATED);
+        pause::stop_at(stop::ALLOCATED);
     }
     block.start()
 }
@@ -174,7 +175,7 @@ const MOST_WRITTEN: usize = 4096;
 pub fn free(address: usize, pc: usize) {
     let Some(block) = live(address, misuse::DOUBLE_FREE, pc) else { return };
     if block.serial() == H.stop_at_free.get() {
-        report::stop_at(stop::FREED);
+        pause::stop_at(stop::FREED);
     }
     // For the race check the end of a block is a write of it, so that an access that nothing orders with it becomes a
     // scheduling point. Of a large one, only the beginning.

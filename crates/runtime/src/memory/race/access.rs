@@ -1,11 +1,11 @@
 //! The comparison of an access with those before it. The idea of epochs is FastTrack's (PLDI'09).
 
-use super::clock::Known;
 use super::dead_stack;
-use super::epoch::Epoch;
 use super::found;
 use super::order::{self, knows, knows_at_all, settled};
 use super::shadow::{Access, Granule, Node, Place, granule};
+use super::vector_clock::Known;
+use crate::sched::epoch::Epoch;
 use crate::sched::me;
 use heisen_wire::kind;
 

@@ -6,7 +6,7 @@
 //! place of the one that returned hide it.
 
 use crate::carrier::fibers;
-use crate::lifecycle::report;
+use crate::sched::pause;
 use crate::sched::{Thread, thread};
 use core::ops::Range;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -31,7 +31,7 @@ fn read(at: usize) -> usize {
 #[inline]
 pub fn check(address: usize, other: usize, pc: usize) {
     if stack_of(other).contains(&address) && is_dead(address, other) {
-        report::misused(misuse::DEAD_STACK, address, pc);
+        pause::misused(misuse::DEAD_STACK, address, pc);
     }
 }
 

@@ -2,7 +2,8 @@
 
 use super::shadow::Access;
 use super::{is_on, mode};
-use crate::lifecycle::report;
+use crate::sched::pause;
+use crate::wire_log;
 use core::cell::Cell;
 use core::sync::atomic::Ordering::Relaxed;
 use heisen_trace::Note;
@@ -32,7 +33,7 @@ pub fn conflict(old: &Access, new: &Access, address: usize) {
     if !is_new(old.pc(), new.pc()) {
         return;
     }
-    let (told, count) = report::conflicts();
+    let (told, count) = wire_log::conflicts();
     let known = told.iter().take(count).any(|conflict| {
         conflict.first_pc.load(Relaxed) == old.pc() as u64
             && conflict.second_pc.load(Relaxed) == new.pc() as u64
@@ -41,7 +42,7 @@ pub fn conflict(old: &Access, new: &Access, address: usize) {
         return;
     }
     if count == MAX_CONFLICTS {
-        report::note(Note::TooManyConflicts);
+        wire_log::note(Note::TooManyConflicts);
         return;
     }
     let both = |first: usize, second: usize| first as u32 | (second as u32) << 16;
@@ -54,16 +55,16 @@ pub fn conflict(old: &Access, new: &Access, address: usize) {
     let size = |access: &Access| access.bytes().count_ones() as usize;
     conflict.sizes.store(both(size(old), size(new)), Relaxed);
     conflict.step.store(crate::sched::S.step.get(), Relaxed);
-    report::tell_conflicts(count + 1);
+    wire_log::set_conflicts(count + 1);
 }
 
 /// In a close look: stops if that is the conflict that is looked for.
 fn watched(old: &Access, new: &Access) {
-    let wire = report::wire();
+    let wire = wire_log::wire();
     if old.pc() as u64 == wire.watch_pc.load(Relaxed)
         && old.epoch.thread() as u32 == wire.watch_thread.load(Relaxed)
         && new.pc() as u64 == wire.watch_conflicts.load(Relaxed)
     {
-        report::stop_at(stop::CONFLICT);
+        pause::stop_at(stop::CONFLICT);
     }
 }

@@ -1,8 +1,8 @@
 //! Which accesses of memory conflict, and are ordered by nothing: the race check, and the source of scheduling points at
 //! accesses.
 //!
-//! Order is happens-before, by vector clocks ([`clock`], [`order`]), over all synchronisation that the shim knows and the
-//! atomic operations with their memory orders ([`atomic`]). Accesses are remembered in [`shadow`] memory and compared in
+//! Order is happens-before, by vector clocks ([`vector_clock`], [`order`]), over all synchronisation that the shim knows and the
+//! atomic operations with their memory orders ([`atomic_order`]). Accesses are remembered in [`shadow`] memory and compared in
 //! [`access`], as in FastTrack (Flanagan and Freund, PLDI'09): an epoch for the last write and one for the last read,
 //! more where that is not enough. Only one thread runs at a time, so nothing here is atomic or locked.
 //!
@@ -44,62 +44,36 @@
 //! count of appendix A: F' has no more preemptions than E'.
 //!
 //! What is called a data race is unordered by *all* atomic operations, in P or not, so two clocks are kept
-//! ([`clock::Known`]). Rule 3 takes all pairs of conflicting atomics, but of pairs with a plain access only those that race: as long
+//! ([`vector_clock::Known`]). Rule 3 takes all pairs of conflicting atomics, but of pairs with a plain access only those that race: as long
 //! as each pair of conflicting atomics is in P or ordered by P, whatever orders by reading another thread's value is ordered by
 //! P anyway, so the two orders agree. Where they do not, rule 3 has found an atomic for the next round.
 
 pub mod access;
 mod arena;
-pub mod atomic;
-pub mod clock;
+pub mod atomic_order;
 pub mod dead_stack;
-pub mod epoch;
 mod found;
 pub mod order;
 pub mod points;
 pub mod shadow;
+pub mod vector_clock;
 
-use crate::lifecycle::report;
-use crate::memory::heap;
-use crate::platform::sys;
+use crate::platform::{allocation, sys};
 use crate::sched::S;
-use crate::script::{system_mode, unit_mode};
-use core::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
+pub use crate::sched::access_mode::{MODE, is_on, mode};
+use crate::script::system_mode;
+use crate::wire_log;
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use heisen_wire::access as flags;
-
-/// What is done at a plain access; 0 if nothing, which is all that an uninteresting one looks at.
-pub static MODE: AtomicU8 = AtomicU8::new(0);
 
 /// Whether all atomic operations are scheduling points: the check is off, so nobody knows which matter.
 static ALL_ATOMICS: AtomicBool = AtomicBool::new(false);
 
-/// Bits of [`MODE`].
-pub mod mode {
-    /// Order is kept and accesses are compared.
-    pub const CHECK: u8 = 1;
-    /// Accesses at some places are scheduling points.
-    pub const POINTS: u8 = 2;
-    /// All accesses are.
-    pub const ALL: u8 = 4;
-    /// The engine watches for some accesses, in a close look.
-    pub const WATCH: u8 = 8;
-    /// A script wants to know of accesses, or of functions that are entered.
-    pub const SCRIPT: u8 = 16;
-    /// The heap looks at accesses, though they are not compared: under a script.
-    pub const HEAP: u8 = 32;
-}
-
-/// Whether any of the bits is set.
-#[inline(always)]
-pub fn is_on(bits: u8) -> bool {
-    MODE.load(Relaxed) & bits != 0
-}
-
 /// The program has instrumented code: perhaps only now, if it is in a library that was just loaded.
 pub fn instrumented() {
     if system_mode::is_on() {
-        report::wire().instrumented.store(1, Relaxed);
-    } else if S.active.get() && report::wire().instrumented.swap(1, Relaxed) == 0 && S.running.get() {
+        wire_log::wire().instrumented.store(1, Relaxed);
+    } else if S.active.get() && wire_log::wire().instrumented.swap(1, Relaxed) == 0 && S.running.get() {
         begin();
     }
 }
@@ -108,7 +82,7 @@ pub fn instrumented() {
 pub fn prepare() {
     /// What is larger is not touched everywhere.
     const LARGE: usize = 64 << 20;
-    let wire = report::wire();
+    let wire = wire_log::wire();
     if wire.instrumented.load(Relaxed) == 0 || wire.access_flags.load(Relaxed) & flags::CHECK == 0 {
         return;
     }
@@ -122,7 +96,7 @@ pub fn prepare() {
 
 /// An execution begins. One of a program without instrumented code pays nothing.
 pub fn begin() {
-    let wire = report::wire();
+    let wire = wire_log::wire();
     if wire.instrumented.load(Relaxed) == 0 {
         return;
     }
@@ -131,7 +105,7 @@ pub fn begin() {
     if asked & flags::CHECK != 0 {
         bits |= mode::CHECK;
         order::begin();
-        crate::sched::faults::follow();
+        allocation::follow();
     }
     ALL_ATOMICS.store(bits == 0, Relaxed);
     if asked & flags::ALL != 0 {
@@ -140,24 +114,10 @@ pub fn begin() {
     if points::any() {
         bits |= mode::POINTS;
     }
-    if report::stops() && wire.watch.load(Relaxed) != 0 {
+    if wire_log::stops() && wire.watch.load(Relaxed) != 0 {
         bits |= mode::WATCH;
     }
     MODE.store(bits, Relaxed);
-}
-
-/// A script has another wish.
-pub fn look_at_script() {
-    if report::wire().instrumented.load(Relaxed) != 0 {
-        let mut bits = MODE.load(Relaxed) & !(mode::SCRIPT | mode::HEAP);
-        if unit_mode::sees_memory() {
-            bits |= mode::SCRIPT;
-        }
-        if heap::serves() {
-            bits |= mode::HEAP;
-        }
-        MODE.store(bits, Relaxed);
-    }
 }
 
 /// Whether an atomic operation from there is a scheduling point.
@@ -168,7 +128,7 @@ pub fn is_atomic_point(pc: usize) -> bool {
 /// Whether an atomic instruction of patched code is a scheduling point. Where nothing is instrumented it always is: that it
 /// conflicts may show only by loads and stores, which nobody sees.
 pub fn is_patched_point(pc: usize) -> bool {
-    report::wire().instrumented.load(Relaxed) == 0 || is_atomic_point(pc)
+    wire_log::wire().instrumented.load(Relaxed) == 0 || is_atomic_point(pc)
 }
 
 /// The process is not controlled any more.

@@ -3,27 +3,26 @@
 //!
 //! The shim calls [`release`] where a thread lets others pass, and [`acquire`] where it passes itself, both with the address of
 //! the object. What is left there is kept with the memory of the object (see `shadow`), so that it is forgotten when the
-//! memory is used for something else. Things that have no address have one made up by [`key`].
+//! memory is used for something else. Things that have no address have one made up by
+//! [`key`](crate::sched::object_key::key).
 
-use super::clock::Known;
-use super::epoch::Epoch;
-use super::{is_on, mode, shadow};
-use crate::sched::{me, threads};
+use super::shadow;
+use super::vector_clock::Known;
+use crate::sched::access_mode::{is_on, mode};
+use crate::sched::epoch::Epoch;
+use crate::sched::hooks::HOOKS;
+use crate::sched::{S, me, thread as record, threads};
 use core::cell::Cell;
-use heisen_trace::touch::NOWHERE;
 use heisen_wire::MAX_THREADS;
 
 // As for `sched::Sched`.
 #[repr(C, align(4096))]
 pub struct Threads {
-    /// The epoch of the running thread.
-    now: Cell<Epoch>,
     /// Counts what changes any clock.
     changes: Cell<u64>,
     /// For [`settled`]: the thread that was asked for last, at which change, and the answer.
     settled: Cell<(u32, u64, u32)>,
     clocks: [Known; MAX_THREADS],
-    epochs: [Cell<Epoch>; MAX_THREADS],
     /// For fences: what was known at the last release fence, what acquire fences will learn.
     fence_release: [Known; MAX_THREADS],
     fence_acquire: [Known; MAX_THREADS],
@@ -34,27 +33,23 @@ unsafe impl Sync for Threads {}
 
 pub static T: Threads = Threads {
     clocks: [const { Known::new() }; MAX_THREADS],
-    epochs: [const { Cell::new(Epoch::NONE) }; MAX_THREADS],
     fence_release: [const { Known::new() }; MAX_THREADS],
     fence_acquire: [const { Known::new() }; MAX_THREADS],
-    now: Cell::new(Epoch::NONE),
     changes: Cell::new(1),
     settled: Cell::new((0, 0, 0)),
 };
 
+/// Lets the scheduler call this module.
+pub fn plug_in() {
+    HOOKS.created.set(created);
+    HOOKS.acquire.set(acquire);
+    HOOKS.release.set(release);
+}
+
 /// The epoch of the running thread, without any bytes.
 #[inline(always)]
 pub fn now() -> Epoch {
-    T.now.get()
-}
-
-/// Where that is kept, for code in assembly.
-pub const NOW: usize = core::mem::offset_of!(Threads, now);
-
-/// Another thread runs.
-#[inline(always)]
-pub fn switched(to: usize) {
-    T.now.set(T.epochs[to].get());
+    S.now.get()
 }
 
 /// Whether scheduling points order what happened at an epoch before what the thread does now.
@@ -91,8 +86,8 @@ pub fn settled(epoch: Epoch) -> bool {
 fn advance(thread: usize) {
     let clock = T.clocks[thread].points.of(thread) + 1;
     T.clocks[thread].set(thread, clock);
-    T.epochs[thread].set(Epoch::new(clock, thread));
-    switched(me());
+    record(thread).epoch.set(Epoch::new(clock, thread));
+    S.now.set(record(me()).epoch.get());
     changed();
 }
 
@@ -194,31 +189,4 @@ pub fn fence_release() -> &'static Known {
 /// What its next acquire fence will learn.
 pub fn fence_acquire() -> &'static Known {
     &T.fence_acquire[me()]
-}
-
-/// An address for something that has none: a descriptor, say.
-pub fn key(space: usize, number: usize) -> usize {
-    /// Within `NOWHERE_END`: there are fewer than eight.
-    const SPACE: usize = 1 << 24;
-    NOWHERE as usize + space * SPACE + (number * 8) % SPACE
-}
-
-/// Spaces of [`key`].
-pub mod space {
-    /// Arrivals at barriers, by a hash.
-    pub const ARRIVALS: usize = 0;
-    /// Pipes and the like, by their file's number.
-    pub const FILE: usize = 1;
-    /// All other descriptors, and what else the kernel keeps.
-    pub const KERNEL: usize = 2;
-    /// Signals, by their number.
-    pub const SIGNAL: usize = 3;
-    /// Cancellation, by the thread.
-    pub const CANCEL: usize = 4;
-    /// The table of threads.
-    pub const THREADS: usize = 5;
-    /// The time.
-    pub const TIME: usize = 6;
-    /// Faults and spurious wake-ups that are left.
-    pub const BUDGET: usize = 7;
 }

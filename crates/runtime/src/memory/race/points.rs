@@ -3,7 +3,7 @@
 //! The zygote takes them over from the wire while it is parked, so that executions find them in memory of their own.
 
 use super::{arena, shadow};
-use crate::lifecycle::report;
+use crate::wire_log;
 use core::cell::Cell;
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -55,7 +55,7 @@ pub fn has(pc: usize) -> bool {
 
 /// In the zygote: takes over what the engine has written.
 pub fn renew() {
-    let wire = report::wire();
+    let wire = wire_log::wire();
     let version = wire.points_version.load(Relaxed);
     if P.version.replace(version) == version {
         return;

@@ -7,10 +7,11 @@
 //! from 0x7fff... downwards, an image at a fixed low address, `heap`'s own at 0x6010..., and `order::key`).
 
 use super::arena;
-use super::clock::Known;
-use super::epoch::{Epoch, NODE};
-use crate::lifecycle::{in_process, report};
+use super::vector_clock::Known;
 use crate::platform::sys;
+use crate::sched::epoch::{Epoch, NODE};
+use crate::sched::hooks;
+use crate::wire_log;
 use core::cell::Cell;
 use core::sync::atomic::Ordering::Relaxed;
 use heisen_trace::Note;
@@ -171,7 +172,7 @@ impl Node {
         if count == room && room < MOST {
             self.grow();
         } else if count == room {
-            report::note(Note::TooManyAccesses);
+            wire_log::note(Note::TooManyAccesses);
             self.remove(0);
         }
         let count = self.count.get();
@@ -386,7 +387,7 @@ pub fn mark(address: usize) {
 
 /// The places that are known to be raced for.
 pub fn known() -> impl Iterator<Item = usize> {
-    let wire = report::wire();
+    let wire = wire_log::wire();
     let count = wire.racy_count.load(Relaxed) as usize;
     wire.racy.iter().take(count).map(|address| address.load(Relaxed) as usize)
 }
@@ -434,10 +435,15 @@ fn drop_pages(start: usize, end: usize) {
     let (first, last) = (start.next_multiple_of(PAGE), end & !(PAGE - 1));
     forget_each(start, first);
     let (at, size) = (BASE + (first & FOLD) * RATIO, (last - first) * RATIO);
-    if !in_process::drops(at, size) {
+    if !hooks::zero_pages(at, size) {
         sys::drop_pages(at, size);
     }
     forget_each(last, end);
+}
+
+/// Lets the scheduler call this module.
+pub fn plug_in() {
+    hooks::HOOKS.renew_memory.set(renew);
 }
 
 /// As [`born`], if anything is remembered at all.

@@ -49,8 +49,8 @@ macro_rules! enter {
                 "mov rdi, [rsp]",
                 "jmp {calls}",
                 ".cfi_endproc",
-                mode = sym $crate::memory::race::MODE,
-                script = const $crate::memory::race::mode::SCRIPT,
+                mode = sym $crate::sched::access_mode::MODE,
+                script = const $crate::sched::access_mode::mode::SCRIPT,
                 calls = sym $crate::script::unit_mode::calls,
             )
         }
@@ -84,7 +84,7 @@ macro_rules! order {
             $crate::memory::tsan::annotate::ordered(
                 $crate::memory::race::order::$what,
                 object,
-                $crate::shim::caller!(),
+                $crate::platform::registers::caller!(),
             );
             0
         }
@@ -104,7 +104,7 @@ macro_rules! happens {
             $crate::memory::tsan::annotate::ordered(
                 $crate::memory::race::order::$what,
                 object,
-                $crate::shim::caller!(),
+                $crate::platform::registers::caller!(),
             );
         }
     };

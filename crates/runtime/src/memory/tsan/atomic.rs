@@ -2,8 +2,8 @@
 //! ask for; the order counts for the race check.
 
 use crate::memory::race;
-use crate::memory::race::atomic;
-use crate::memory::race::atomic::Does;
+use crate::memory::race::atomic_order;
+use crate::memory::race::atomic_order::Does;
 use crate::memory::race::mode;
 use crate::memory::tsan::plain;
 use crate::memory::{heap, word_lock};
@@ -127,7 +127,7 @@ fn after<T>(does: Does, at: *mut T, order: i32, pc: usize) {
         word_lock::has_changed(at as usize);
     }
     // gcc puts hints into the higher bits.
-    atomic::done(does, at as usize, size_of::<T>(), order & 0xff, pc);
+    atomic_order::done(does, at as usize, size_of::<T>(), order & 0xff, pc);
 }
 
 /// Whether the process is controlled, and an execution runs.
@@ -229,7 +229,7 @@ pub fn compare_exchange<T: Word>(
 pub fn thread_fence(order: i32) {
     core::sync::atomic::fence(SeqCst);
     if on() {
-        atomic::fence(order & 0xff);
+        atomic_order::fence(order & 0xff);
     }
 }
 
@@ -241,7 +241,7 @@ macro_rules! loads {
         /// Called by instrumented code.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(at: *mut $ty, order: i32) -> $ty {
-            atomic::load(at, order, $crate::shim::caller!())
+            atomic::load(at, order, $crate::platform::registers::caller!())
         }
     };
 }
@@ -255,7 +255,7 @@ macro_rules! stores {
         /// Called by instrumented code.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(at: *mut $ty, value: $ty, order: i32) {
-            atomic::store(at, value, order, $crate::shim::caller!());
+            atomic::store(at, value, order, $crate::platform::registers::caller!());
         }
     };
 }
@@ -270,7 +270,7 @@ macro_rules! updates {
         /// Called by instrumented code.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(at: *mut $ty, $operand: $ty, order: i32) -> $ty {
-            atomic::update(at, order, $crate::shim::caller!(), |$old: $ty| $make)
+            atomic::update(at, order, $crate::platform::registers::caller!(), |$old: $ty| $make)
         }
     };
 }
@@ -291,7 +291,7 @@ macro_rules! compares {
             order: i32,
             order_if_not: i32,
         ) -> i32 {
-            let pc = $crate::shim::caller!();
+            let pc = $crate::platform::registers::caller!();
             const WEAK: bool = stringify!($name).as_bytes()[stringify!($name).len() - 1] == b'k';
             // SAFETY: instrumented code passes the address of the expected value.
             unsafe {
@@ -323,7 +323,7 @@ macro_rules! compares_val {
             order: i32,
             order_if_not: i32,
         ) -> $ty {
-            let pc = $crate::shim::caller!();
+            let pc = $crate::platform::registers::caller!();
             match atomic::compare_exchange(at, expected, new, (order, order_if_not), false, pc) {
                 Ok(old) | Err(old) => old,
             }

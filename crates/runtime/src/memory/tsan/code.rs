@@ -5,7 +5,7 @@
 //! compiled so. The module's note says where these are (see `heisen-stub`), its unwinding information where
 //! functions begin and end. Both are read where the program is loaded, by glibc's `_dl_find_object`, which takes no lock.
 
-use crate::lifecycle::in_process;
+use crate::platform::constant;
 use crate::platform::glibc::Real;
 use core::cell::Cell;
 
@@ -44,7 +44,7 @@ pub fn is_instrumented(pc: usize) -> bool {
     let answer = look(pc - 1).unwrap_or(false);
     K.looking.set(false);
     known.set(pc << 1 | usize::from(answer));
-    in_process::keep(known, known.get(), pc);
+    constant::keep(known, known.get(), pc);
     answer
 }
 

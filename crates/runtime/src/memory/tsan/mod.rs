@@ -6,11 +6,11 @@
 
 mod annotate;
 mod atomic;
+mod block_access;
 pub mod code;
-mod memory;
 pub mod plain;
 
-pub use memory::{Part, copies, fills, touch};
+pub use block_access::{Part, copies, fills, touch};
 
 use heisen_abi::{COUNT, Table, VERSION};
 
@@ -71,13 +71,13 @@ macro_rules! one {
         plain::accesses!($name, [8], [false], [false]);
     };
     (memcpy() $name:ident) => {
-        memory::copy!($name);
+        block_access::copy!($name);
     };
     (memmove() $name:ident) => {
-        memory::copy!($name);
+        block_access::copy!($name);
     };
     (memset() $name:ident) => {
-        memory::set!($name);
+        block_access::set!($name);
     };
     (load($ty:ident) $name:ident) => {
         atomic::loads!($name, $ty);
@@ -152,7 +152,7 @@ macro_rules! one {
 
 /// The exported functions, apart so that their names do not meet others.
 pub mod exports {
-    use super::{annotate, atomic, memory, plain};
+    use super::{annotate, atomic, block_access, plain};
     heisen_abi::callbacks!(export);
 }
 

@@ -1,12 +1,13 @@
 //! Plain accesses of memory. One that is of no interest costs a load and a branch.
 
-use crate::lifecycle::report;
 use crate::memory::heap;
 use crate::memory::race;
 use crate::memory::race::{access, mode, points};
 use crate::sched;
+use crate::sched::pause;
 use crate::sched::{dependence, spin};
 use crate::script::unit_mode;
+use crate::wire_log;
 use core::sync::atomic::Ordering::Relaxed;
 use heisen_trace::Op;
 use heisen_wire::stop;
@@ -83,20 +84,20 @@ pub fn peek(address: usize, size: usize) -> u64 {
 /// In a close look: stops at the accesses that are looked for.
 #[cold]
 pub fn watch(address: usize, size: usize, pc: usize) {
-    let wire = report::wire();
+    let wire = wire_log::wire();
     let byte = wire.watch.load(Relaxed) as usize;
     if pc as u64 == wire.watch_pc.load(Relaxed)
         && sched::me() as u32 == wire.watch_thread.load(Relaxed)
         && (address..address + size).contains(&byte)
     {
         heap::tell_block(byte);
-        report::stop_at(stop::WATCHED);
+        pause::stop_at(stop::WATCHED);
     }
 }
 
 /// The rest of an access, where something is on.
 pub extern "C" fn slow<const SIZE: usize, const WRITE: bool, const VOLATILE: bool>(address: usize) {
-    let pc = crate::shim::caller!();
+    let pc = crate::platform::registers::caller!();
     if VOLATILE && !WRITE {
         spin::glance(op(WRITE), address, pc, || peek(address, SIZE));
     }
@@ -133,7 +134,7 @@ macro_rules! accesses {
                 "shl rax, 4",
                 "movabs rdx, {base}",
                 "mov rdx, [rax + rdx]",
-                "xor rdx, qword ptr [rip + {threads} + {now}]",
+                "xor rdx, qword ptr [rip + {sched} + {now}]",
                 "mov ecx, edi",
                 "and ecx, 7",
                 "mov eax, {bytes}",
@@ -147,16 +148,16 @@ macro_rules! accesses {
                 "jne {slow}",
                 "ret",
                 ".cfi_endproc",
-                mode = sym $crate::memory::race::MODE,
-                check = const $crate::memory::race::mode::CHECK,
+                mode = sym $crate::sched::access_mode::MODE,
+                check = const $crate::sched::access_mode::mode::CHECK,
                 unfolded = const 64 - $crate::memory::race::shadow::FOLDED,
                 piece = const $crate::memory::race::shadow::PIECE,
                 pieces = sym $crate::memory::race::shadow::PIECES_MAPPED,
                 base = const $crate::memory::race::shadow::BASE + if $write { 0 } else { 8 },
-                threads = sym $crate::memory::race::order::T,
-                now = const $crate::memory::race::order::NOW,
+                sched = sym $crate::sched::S,
+                now = const core::mem::offset_of!($crate::sched::Sched, now),
                 bytes = const if $size < 16 && !$volatile { (1u32 << ($size % 16)) - 1 } else { 0xffff },
-                same = const $crate::memory::race::epoch::SAME as i64,
+                same = const $crate::sched::epoch::SAME as i64,
                 slow = sym plain::slow::<$size, $write, $volatile>,
             )
         }
@@ -172,7 +173,7 @@ macro_rules! both {
         /// Called by instrumented code.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(address: usize) {
-            let pc = $crate::shim::caller!();
+            let pc = $crate::platform::registers::caller!();
             plain::accessed(address, $size, false, pc);
             plain::accessed(address, $size, true, pc);
         }
@@ -202,7 +203,7 @@ macro_rules! range {
         /// Called by instrumented code.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(address: usize, bytes: usize) {
-            plain::accessed(address, bytes, $write, $crate::shim::caller!());
+            plain::accessed(address, bytes, $write, $crate::platform::registers::caller!());
         }
     };
 }
@@ -231,7 +232,7 @@ macro_rules! vptr_update {
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(address: usize, value: usize) {
             if plain::peek(address, 8) != value as u64 {
-                plain::accessed(address, 8, true, $crate::shim::caller!());
+                plain::accessed(address, 8, true, $crate::platform::registers::caller!());
             }
         }
     };

@@ -7,6 +7,14 @@ use super::numbers::{
     SYS_WRITE,
 };
 
+/// `struct iovec`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Piece {
+    pub base: usize,
+    pub length: usize,
+}
+
 pub fn write(fd: i32, bytes: &[u8]) {
     call(SYS_WRITE, [fd as usize, bytes.as_ptr() as usize, bytes.len(), 0, 0, 0]);
 }

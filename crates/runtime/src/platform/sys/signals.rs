@@ -6,6 +6,37 @@ use super::numbers::{
     SYS_SIGALTSTACK,
 };
 
+/// `siginfo_t`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Info {
+    pub signal: i32,
+    pub error: i32,
+    pub code: i32,
+    pub pad: i32,
+    /// By way of sending: process and user id, or timer and overruns; then the value.
+    pub who: [i32; 2],
+    pub value: usize,
+    pub rest: [u64; 12],
+}
+
+impl Info {
+    /// A signal that says nothing.
+    pub const fn new(signal: i32, code: i32) -> Info {
+        Info { signal, error: 0, code, pad: 0, who: [0; 2], value: 0, rest: [0; 12] }
+    }
+
+    /// Whether it was sent by a process, rather than raised by the kernel at what the program did.
+    pub fn is_sent(&self) -> bool {
+        self.code <= 0
+    }
+}
+
+/// A signal as a set.
+pub const fn bit(signal: i32) -> u64 {
+    1 << (signal - 1)
+}
+
 /// `stack_t`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]

@@ -6,8 +6,8 @@
 //! decides who meets whom. `search::relation` tells what follows from that.
 
 use super::{mix, place, touch, wanted};
-use crate::memory::race::order::{key, space};
 use crate::sched::me;
+use crate::sched::object_key::{key, space};
 use core::cell::Cell;
 use heisen_trace::Op;
 

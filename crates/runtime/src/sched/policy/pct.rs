@@ -63,7 +63,7 @@ pub fn created(t: &Thread) {
 
 fn set_priority(t: &Thread, priority: u64) {
     t.mark.priority.set(priority);
-    S.stay.forget();
+    S.known.forget();
 }
 
 pub fn choose(choices: Choices, step: u32) -> usize {
@@ -102,7 +102,7 @@ fn highest(choices: Choices) -> usize {
         return choices.iter().max_by_key(|&number| priority(number)).unwrap_or(choices.first);
     }
     let set = candidates(0);
-    let (mut top, mut known) = S.stay.known();
+    let (mut top, mut known) = S.known.known();
     if set & known & 1 << top == 0 {
         (top, known) = (choices.first, 0);
     }
@@ -114,6 +114,6 @@ fn highest(choices: Choices) -> usize {
             top = other;
         }
     }
-    S.stay.say(top, known | set, PCT.next_change.get().min(PCT.until.get()));
+    S.known.say(top, known | set, PCT.next_change.get().min(PCT.until.get()));
     top
 }

@@ -4,8 +4,8 @@
 //! Each call is tried without blocking; if it would block, the thread waits until the descriptor is ready and tries
 //! again. Calls on plain files are passed on as they are: they end by themselves, and no thread waits for them.
 
-pub mod descriptor;
-pub mod lock;
+pub mod file_lock;
+pub mod open_close;
 pub mod poll;
 pub mod socket;
 pub mod stream;
@@ -14,23 +14,16 @@ pub mod timerfd;
 
 use crate::blocking::descriptors;
 use crate::blocking::descriptors::PollFd;
-use crate::lifecycle::report;
 use crate::platform::sys;
+pub use crate::platform::sys::Piece;
 use crate::sched::Woken;
 use crate::sched::clock;
+use crate::sched::events;
 use crate::sched::{decision, spin};
 use crate::shim::cancel;
 use crate::shim::signal::{self, Delivered};
 use core::ffi::c_int;
 use heisen_trace::{Fault, Op};
-
-/// `struct iovec`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct Piece {
-    pub base: usize,
-    pub length: usize,
-}
 
 /// A call that would block.
 pub const WOULD_BLOCK: isize = -(sys::EAGAIN as isize);
@@ -58,7 +51,7 @@ impl Call {
         cancel::point();
         spin::attempt(self.op, self.fd as usize, self.pc);
         if let Some(error) = self.fault() {
-            report::failed();
+            events::failed();
             return error;
         }
         let length = self.shortened();
@@ -73,7 +66,7 @@ impl Call {
                     descriptors::hears(self.fd);
                 }
                 if got < 0 {
-                    report::failed();
+                    events::failed();
                 }
                 return got;
             }
@@ -85,7 +78,7 @@ impl Call {
                 Woken::Ready => {}
                 Woken::Interrupted if self.goes_on() => {}
                 woken => {
-                    report::failed();
+                    events::failed();
                     return if woken == Woken::TimedOut { got } else { -(sys::EINTR as isize) };
                 }
             }

@@ -3,15 +3,15 @@
 use super::Piece;
 use crate::blocking::descriptors;
 use crate::blocking::descriptors::{POLLIN, POLLOUT, PollFd};
-use crate::lifecycle::input_log;
-use crate::lifecycle::input_log::{Kind, Out};
-use crate::lifecycle::report;
+use crate::blocking::input_log;
+use crate::blocking::input_log::{Kind, Out};
 use crate::platform::glibc;
 use crate::platform::glibc::real;
 use crate::platform::sys;
 use crate::sched::Woken;
 use crate::sched::clock;
 use crate::sched::clock::Timespec;
+use crate::sched::events;
 use crate::sched::spin;
 use crate::shim::signal::{self, Delivered, mask};
 use crate::shim::{cancel, shims};
@@ -88,7 +88,7 @@ fn until_ready(fds: &[PollFd], wish: Wish, pc: usize, ask: impl Fn() -> isize) -
 }
 
 fn interrupted() -> c_int {
-    report::failed();
+    events::failed();
     glibc::result(sys::EINTR)
 }
 

@@ -1,20 +1,20 @@
 //! Sockets. A connection between two threads of the program is known to have both ends inside, so that a thread that
 //! waits for it and can never be served is a deadlock, and is not waited for in real time.
 
-use super::descriptor::made;
+use super::open_close::made;
 use super::poll::deadline_in_time;
 use super::stream;
 use super::{Call, Piece, WOULD_BLOCK};
 use crate::blocking::descriptors;
 use crate::blocking::descriptors::{Class, POLLIN, POLLOUT, PollFd};
-use crate::lifecycle::input_log;
-use crate::lifecycle::input_log::{Kind, Out};
-use crate::lifecycle::report;
+use crate::blocking::input_log;
+use crate::blocking::input_log::{Kind, Out};
 use crate::platform::glibc;
 use crate::platform::glibc::real;
 use crate::platform::sys;
 use crate::sched::clock;
 use crate::sched::clock::Timespec;
+use crate::sched::events;
 use crate::sched::{self, Woken};
 use crate::shim::shims;
 use core::cell::Cell;
@@ -168,7 +168,7 @@ fn connect_to(fd: c_int, to: usize, length: u32, pc: usize) -> c_int {
 /// A connection was made, or is under way, or an error.
 fn connected(fd: c_int, got: isize) {
     if got < 0 {
-        report::failed();
+        events::failed();
     }
     CONNECTED.add(address(fd, sys::SYS_GETSOCKNAME).1);
     classify(fd, &LISTENS);

@@ -3,8 +3,8 @@
 use super::{Call, Piece, WOULD_BLOCK, pieces, total};
 use crate::blocking::descriptors;
 use crate::blocking::descriptors::{POLLIN, POLLOUT, PollFd};
-use crate::lifecycle::input_log;
-use crate::lifecycle::input_log::{Kind, Out};
+use crate::blocking::input_log;
+use crate::blocking::input_log::{Kind, Out};
 use crate::platform::glibc;
 use crate::platform::sys;
 use crate::shim::shims;

@@ -6,28 +6,19 @@
 //! `errno` is left as it is: a handler that changes it and does not put it back changes it for the thread, as natively.
 
 use super::action::{self, Action, Effect, SA_NODEFER, SA_RESETHAND, SA_RESTART};
-use super::pending::{self, Info};
-use super::{bit, crash, mask, stack};
-use crate::carrier::xsave;
-use crate::lifecycle::report;
+use super::{Delivered, pending};
+use super::{alt_stack, bit, crash, mask};
 use crate::memory::race::order;
-use crate::memory::race::order::space;
 use crate::platform::sys;
+use crate::platform::sys::Info;
+use crate::platform::xsave;
+use crate::sched::events;
+use crate::sched::object_key::key;
+use crate::sched::object_key::space;
 use crate::sched::{S, me, thread};
 use core::arch::global_asm;
 use core::ffi::c_int;
 use heisen_trace::Op;
-
-/// What was done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Delivered {
-    /// No handler has run.
-    Nothing,
-    /// The first handler that was due lets calls go on.
-    Restart,
-    /// The first handler that was due interrupts calls.
-    Interrupt,
-}
 
 /// `ucontext_t`: nothing is told of registers, but the mask is there, and what a handler makes of it counts.
 #[repr(C, align(16))]
@@ -82,7 +73,7 @@ pub fn deliver_but(set: u64) -> Delivered {
     S.signalled.remove(number);
     let mut first = Delivered::Nothing;
     while let Some(mut info) = pending::take(number, !t.blocked.get() & !set) {
-        order::acquire(order::key(space::SIGNAL, info.signal as usize));
+        order::acquire(key(space::SIGNAL, info.signal as usize));
         match action::effect(info.signal) {
             Effect::Ignore | Effect::Stop => {}
             Effect::Terminate => die(info.signal),
@@ -113,8 +104,8 @@ fn call(info: &mut Info, action: Action) {
     let mut context = Context { words: [0; 121] };
     context.words[CONTEXT_MASK] = before.3;
     context.words[CONTEXT_RIP] = before.2 as u64;
-    let on = if action.flags & sys::SA_ONSTACK != 0 { stack::unused_end(t) } else { None };
-    report::event(Op::Handler, action.handler, before.2);
+    let on = if action.flags & sys::SA_ONSTACK != 0 { alt_stack::unused_end(t) } else { None };
+    events::event(Op::Handler, action.handler, before.2);
     // SAFETY: the program installed this function for this signal; the stack is its own, or this one.
     let mut run = || unsafe {
         heisen_call_on(on.unwrap_or(0), action.handler, signal, info, &raw mut context);

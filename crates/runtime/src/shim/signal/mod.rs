@@ -17,12 +17,13 @@
 //! | [`action`] | what the program wants done for each signal |
 //! | [`mask`] | which signals each thread blocks, and what of that the kernel has to know |
 //! | [`pending`] | signals that wait for a thread |
-//! | [`send`], [`deliver`], [`wait`] | the ways in and out |
+//! | [`send`], [`deliver`], [`sigwait`] | the ways in and out |
 //! | [`outside`] | what the kernel delivers |
 //! | [`jump`] | jumps out of handlers |
-//! | [`crash`], [`stack`] | what the engine asks, crashes in a replay; alternate stacks |
+//! | [`crash`], [`alt_stack`] | what the engine asks, crashes in a replay; alternate stacks |
 
 pub mod action;
+pub mod alt_stack;
 pub mod crash;
 pub mod deliver;
 pub mod jump;
@@ -30,16 +31,18 @@ pub mod mask;
 pub mod outside;
 pub mod pending;
 pub mod send;
-pub mod stack;
-pub mod wait;
+pub mod sigwait;
 
-pub use crash::catch_crashes;
-pub use deliver::{Delivered, deliver};
-pub use outside::{arrived, collect, look_outside, wait_for_outside};
-pub use pending::thread_ended;
+pub use crate::platform::sys::bit;
+pub use crate::sched::Delivered;
+pub use deliver::deliver;
 
+use crate::memory::{patch, race};
 use crate::platform::sys;
 use crate::sched::S;
+use crate::sched::hooks::HOOKS;
+use crate::script::system_mode;
+use crate::wire_log;
 
 /// The highest number of a signal.
 pub const LAST: i32 = 64;
@@ -51,11 +54,6 @@ pub const SIGPIPE: i32 = 13;
 pub const SIGALRM: i32 = 14;
 pub const SIGSTOP: i32 = 19;
 
-/// A signal as a set.
-pub const fn bit(signal: i32) -> u64 {
-    1 << (signal - 1)
-}
-
 /// Whether a program may use this number.
 pub fn is_valid(signal: i32) -> bool {
     (1..=LAST).contains(&signal) && !INTERNAL.contains(&signal)
@@ -64,6 +62,33 @@ pub fn is_valid(signal: i32) -> bool {
 /// The program's process id, as it knows it.
 pub fn own_pid() -> i32 {
     crate::shim::pid::own()
+}
+
+/// Lets the rooms below call this one.
+pub fn plug_in() {
+    HOOKS.deliver.set(deliver);
+    HOOKS.collect_signals.set(outside::collect);
+    HOOKS.look_for_signals.set(outside::look_outside);
+    HOOKS.wait_for_signal_from_outside.set(outside::wait_for_outside);
+    HOOKS.forget_signals.set(pending::thread_ended);
+    HOOKS.kernel_mask.set(mask::of_kernel);
+    HOOKS.execution_begins.set(execution_begins);
+    HOOKS.let_traps_through.set(let_traps_through);
+}
+
+/// In a close look, crashes are caught.
+fn execution_begins() {
+    if wire_log::stops() {
+        crash::catch_crashes();
+    }
+}
+
+/// There are breakpoints of ours in the program.
+fn let_traps_through() {
+    action::install(sys::SIGTRAP);
+    if !system_mode::is_on() {
+        mask::tell_kernel();
+    }
 }
 
 /// Takes over what the process was started with.
@@ -76,12 +101,12 @@ pub fn init() {
 /// A child of `fork` runs on without the runtime: the kernel gets to know what the running thread's state is.
 pub fn let_go() {
     S.active.set(false);
-    crate::memory::race::leave();
-    crate::memory::patch::remove_traps();
+    race::leave();
+    patch::remove_traps();
     for signal in (1..=LAST).filter(|&signal| is_valid(signal)) {
         action::hand_over(signal);
     }
     sys::sigaction(heisen_wire::SPINS, 0);
-    stack::hand_over();
+    alt_stack::hand_over();
     sys::signal_mask(Some(mask::of_running()));
 }

@@ -3,20 +3,21 @@
 
 use super::action::{self, Action, Effect, SA_RESETHAND};
 use super::deliver::blocked_in;
-use super::pending::{Info, code};
+use super::pending::code;
 use super::{LAST, SIGPIPE, bit, mask, send};
-use crate::lifecycle::report;
 use crate::memory::patch;
 use crate::platform::sys;
+use crate::platform::sys::Info;
+use crate::sched::alarm;
+use crate::sched::arrived_signals::{ARRIVED, arrived};
+use crate::sched::events;
 use crate::sched::{self, S, me, thread};
 use crate::shim::pid;
+use crate::wire_log;
 use core::cell::UnsafeCell;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU64, Ordering::SeqCst, compiler_fence};
 use heisen_trace::{Note, Op};
-
-/// Signals that have come.
-static ARRIVED: AtomicU64 = AtomicU64::new(0);
 
 /// What was told of the last of each kind, and how often any was: a reader that was interrupted reads again.
 struct Told(UnsafeCell<[Info; 65]>);
@@ -26,11 +27,6 @@ unsafe impl Sync for Told {}
 
 static TOLD: Told = Told(UnsafeCell::new([Info::new(0, 0); 65]));
 static TIMES: AtomicU64 = AtomicU64::new(0);
-
-/// Whether signals have come that no thread has been given yet. What blocks in the kernel returns EINTR by them.
-pub fn arrived() -> bool {
-    ARRIVED.load(SeqCst) != 0
-}
 
 /// The kernel's handler of what the program handles.
 pub extern "C" fn on_outside(signal: c_int, info: *const Info, _context: *const usize) {
@@ -63,7 +59,7 @@ pub extern "C" fn on_raised(signal: c_int, info: *mut Info, context: *mut usize)
     if action.flags & SA_RESETHAND != 0 {
         action::set(signal, Action { handler: 0, flags: 0, mask: 0 });
     }
-    report::event(Op::Handler, action.handler, t.pc.get());
+    events::event(Op::Handler, action.handler, t.pc.get());
     // SAFETY: the program installed this function for this signal; what it gets is what the kernel made for it.
     unsafe {
         let handler: extern "C" fn(c_int, *mut Info, *mut usize) = core::mem::transmute(action.handler);
@@ -118,7 +114,7 @@ fn hand_out(info: &Info) {
     // A write to a closed pipe is told to the thread that wrote.
     let target = (info.signal == SIGPIPE && !thread(me()).timer.get() && !thread(me()).ended.get()).then(me);
     if info.signal != SIGPIPE {
-        report::note(Note::OutsideSignal);
+        wire_log::note(Note::OutsideSignal);
     }
     send::post_choosing(target, &info, 0, send::first_taker);
 }
@@ -152,7 +148,7 @@ pub fn look_outside() -> bool {
     if came {
         take_from_kernel(awaited);
         collect();
-        report::set_alarm();
+        alarm::set_alarm();
     }
     came
 }
@@ -161,7 +157,7 @@ pub fn look_outside() -> bool {
 /// waits until one comes. False if there is nothing to wait for.
 pub fn wait_for_outside() -> bool {
     let waits = sched::threads().any(|(_, t)| waits_for_one(t));
-    if !S.running.get() || !report::started_others() || !waits {
+    if !S.running.get() || !wire_log::started_others() || !waits {
         return false;
     }
     let awaited = awaited();
@@ -178,6 +174,6 @@ pub fn wait_for_outside() -> bool {
         mask::restore_kernel();
     }
     collect();
-    report::set_alarm();
+    alarm::set_alarm();
     true
 }

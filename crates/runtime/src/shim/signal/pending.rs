@@ -2,6 +2,7 @@
 
 use super::{FIRST_QUEUED, bit, own_pid, send};
 use crate::platform::sys;
+use crate::platform::sys::Info;
 use crate::sched::{NONE, thread};
 use crate::shim::timer;
 use core::cell::{Cell, UnsafeCell};
@@ -17,35 +18,9 @@ pub mod code {
     pub const KERNEL: i32 = 0x80;
 }
 
-/// `siginfo_t`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct Info {
-    pub signal: i32,
-    pub error: i32,
-    pub code: i32,
-    pub pad: i32,
-    /// By way of sending: process and user id, or timer and overruns; then the value.
-    pub who: [i32; 2],
-    pub value: usize,
-    pub rest: [u64; 12],
-}
-
-impl Info {
-    /// A signal that says nothing.
-    pub const fn new(signal: i32, code: i32) -> Info {
-        Info { signal, error: 0, code, pad: 0, who: [0; 2], value: 0, rest: [0; 12] }
-    }
-
-    /// Whether it was sent by a process, rather than raised by the kernel at what the program did.
-    pub fn is_sent(&self) -> bool {
-        self.code <= 0
-    }
-
-    /// A signal that the program sends.
-    pub fn sent(signal: i32, code: i32, value: usize) -> Info {
-        Info { who: [own_pid(), sys::getuid() as i32], value, ..Info::new(signal, code) }
-    }
+/// A signal that the program sends.
+pub fn sent(signal: i32, code: i32, value: usize) -> Info {
+    Info { who: [own_pid(), sys::getuid() as i32], value, ..Info::new(signal, code) }
 }
 
 /// A pending signal.

@@ -2,18 +2,22 @@
 
 use super::action::{self, Effect};
 use super::deliver::die;
-use super::pending::{self, Info, code};
-use super::{LAST, bit, deliver, is_valid, look_outside, own_pid};
+use super::outside::look_outside;
+use super::pending::{self, code, sent};
+use super::{LAST, bit, deliver, is_valid, own_pid};
 use crate::carrier::fibers;
-use crate::lifecycle::report;
 use crate::memory::race::order;
-use crate::memory::race::order::space;
 use crate::platform::glibc;
 use crate::platform::glibc::real;
 use crate::platform::sys;
+use crate::platform::sys::Info;
 use crate::sched::decision;
+use crate::sched::handles;
+use crate::sched::object_key::key;
+use crate::sched::object_key::space;
 use crate::sched::{self, S, me, thread};
 use crate::shim::{others, pid, shims};
+use crate::wire_log;
 use core::ffi::c_int;
 use heisen_trace::{Note, Op};
 
@@ -59,12 +63,12 @@ pub fn post_choosing(
     let signal = info.signal;
     let effect = action::effect(signal);
     // Whoever handles it knows what was done before it was sent.
-    order::release(order::key(space::SIGNAL, signal as usize));
+    order::release(key(space::SIGNAL, signal as usize));
     if signal == sys::SIGKILL {
         die(signal);
     }
     if let Effect::Stop = effect {
-        report::note(Note::StopSignal);
+        wire_log::note(Note::StopSignal);
         return 0;
     }
     let likely = thread(target.unwrap_or(0));
@@ -86,7 +90,7 @@ pub fn post_choosing(
         die(signal);
     }
     if !pending::add(target, taker, timer, info) {
-        report::note(Note::TooManySignals);
+        wire_log::note(Note::TooManySignals);
         return sys::EAGAIN;
     }
     if let Some(taker) = taker {
@@ -108,12 +112,12 @@ fn send(target: Option<usize>, info: &Info, pc: usize) -> c_int {
 
 /// To a thread by its handle, as the functions with `pthread` in their name do.
 fn send_to_handle(handle: usize, signal: c_int, code: i32, value: usize, pc: usize) -> c_int {
-    let Some(number) = fibers::thread_of_handle(handle) else { return sys::ESRCH };
+    let Some(number) = handles::thread_of_handle(handle) else { return sys::ESRCH };
     match signal {
         0 => 0,
         _ if !is_valid(signal) => sys::EINVAL,
         _ if thread(number).ended.get() => 0,
-        _ => send(Some(number), &Info::sent(signal, code, value), pc),
+        _ => send(Some(number), &sent(signal, code, value), pc),
     }
 }
 
@@ -130,7 +134,7 @@ pub fn send_to_id(id: c_int, signal: c_int, pc: usize) -> Option<c_int> {
         ..0 => sys::EINVAL,
         _ if signal > LAST => sys::EINVAL,
         _ if thread(number).ended.get() => sys::ESRCH,
-        _ => send(Some(number), &Info::sent(signal, code::TKILL, 0), pc),
+        _ => send(Some(number), &sent(signal, code::TKILL, 0), pc),
     })
 }
 
@@ -143,7 +147,7 @@ pub fn send_to_process(process: c_int, signal: c_int, code: i32, value: usize, p
         0 => 0,
         ..0 => sys::EINVAL,
         _ if signal > LAST => sys::EINVAL,
-        _ => send(None, &Info::sent(signal, code, value), pc),
+        _ => send(None, &sent(signal, code, value), pc),
     })
 }
 
@@ -156,7 +160,7 @@ pub fn send_to_any(process: c_int, signal: c_int, pc: usize) -> c_int {
         Ok(target) => target,
         Err(error) => return error,
     };
-    if S.active.get() && others::is_own_group(target) && !report::started_others() {
+    if S.active.get() && others::is_own_group(target) && !wire_log::started_others() {
         // There is nobody else in it.
         return send_to_process(own_pid(), signal, code::USER, 0, pc).unwrap_or(0);
     }

@@ -1,18 +1,52 @@
-//! What the plan wants at decisions: its overrides, in order, and how it is noticed that the execution does not follow them.
+//! The plan of the execution that runs: its overrides, in order, and how the runtime notices that the execution does not
+//! follow them.
 
-use super::{R, lists, put, set_alarm, slot, wire};
-use crate::sched::{S, me, thread};
-use crate::sched::{policy, sleep_sets};
+use super::alarm::set_alarm;
+use super::pause::put;
+use super::{S, me, policy, sleep_sets, thread};
+use crate::wire_log;
+use crate::wire_log::{lists, slot, wire};
+use core::cell::Cell;
 use core::sync::atomic::Ordering::Relaxed;
 use heisen_trace::decision::DecisionKind;
-use heisen_wire::{MAX_COUNTED, MAX_HOLDS, NO_THREAD, diverged, named};
+use heisen_wire::{MAX_COUNTED, MAX_HOLDS, NO_THREAD, diverged, flag, named};
+
+struct Position {
+    /// The next override of the plan, and the end of them.
+    next: Cell<u32>,
+    overrides: Cell<u32>,
+}
+
+// SAFETY: as for `sched::S`.
+unsafe impl Sync for Position {}
+
+static AT: Position = Position { next: Cell::new(0), overrides: Cell::new(0) };
+
+/// How many overrides of the plan were followed so far, or given up.
+pub fn followed() -> u32 {
+    AT.next.get() - slot().plan.first_override.load(Relaxed)
+}
+
+/// So many overrides were followed before the execution begins: another one has done that part.
+pub fn begin_after(followed: u32) {
+    AT.next.set(AT.next.get() + followed);
+    slot().report.followed.store(followed, Relaxed);
+}
+
+/// Whether decisions are logged, the one that was just looked up in the plan and those after it.
+#[inline]
+pub fn logs_decisions() -> bool {
+    let flags = wire_log::flags();
+    flags & (flag::DECISIONS | flag::STOPS) != 0
+        && (flags & flag::LATE == 0 || AT.next.get() == AT.overrides.get())
+}
 
 /// Takes over what the plan says of choices.
-pub(super) fn take_choices() {
+pub fn take_choices() {
     let plan = &slot().plan;
-    R.next.set(plan.first_override.load(Relaxed));
-    R.overrides.set(R.next.get() + plan.overrides.load(Relaxed));
-    sleep_sets::begin(&wire().overrides[R.overrides.get() as usize..], plan);
+    AT.next.set(plan.first_override.load(Relaxed));
+    AT.overrides.set(AT.next.get() + plan.overrides.load(Relaxed));
+    sleep_sets::begin(&wire().overrides[AT.overrides.get() as usize..], plan);
     let expected = (plan.expected.load(Relaxed) as usize).min(MAX_COUNTED);
     let holds = (plan.holds.load(Relaxed) as usize).min(MAX_HOLDS);
     policy::begin(plan, &lists().expected[..expected], &lists().holds[..holds]);
@@ -20,7 +54,7 @@ pub(super) fn take_choices() {
 
 /// The step of the next override that must be followed. At a step, wishes are given up that another override takes over from.
 pub(super) fn due(step: Option<u32>) -> Option<u32> {
-    let overrides = &wire().overrides[R.next.get() as usize..R.overrides.get() as usize];
+    let overrides = &wire().overrides[AT.next.get() as usize..AT.overrides.get() as usize];
     let is_wish = |o: &heisen_wire::Override| o.by_name.load(Relaxed) == named::WISH;
     if let Some(step) = step {
         let over = |pair: &&[heisen_wire::Override]| is_wish(&pair[0]) && pair[1].step.load(Relaxed) < step;
@@ -32,7 +66,7 @@ pub(super) fn due(step: Option<u32>) -> Option<u32> {
 /// So many overrides more have been followed, or given up.
 fn follow(count: usize) {
     if count > 0 {
-        R.next.set(R.next.get() + count as u32);
+        AT.next.set(AT.next.get() + count as u32);
         let report = &slot().report;
         report.followed.store(report.followed.load(Relaxed) + count as u32, Relaxed);
     }
@@ -40,7 +74,7 @@ fn follow(count: usize) {
 
 /// The wish of the plan for the thread decision of this step, as an index, if it can be granted; none if there is no wish.
 fn wished(step: u32, kind: DecisionKind, find: impl Fn(usize) -> Option<usize>) -> Option<Option<usize>> {
-    let overrides = &wire().overrides[R.next.get() as usize..R.overrides.get() as usize];
+    let overrides = &wire().overrides[AT.next.get() as usize..AT.overrides.get() as usize];
     let at = |o: &heisen_wire::Override| o.step.load(Relaxed);
     let is_wish = |o: &heisen_wire::Override| o.by_name.load(Relaxed) == named::WISH;
     // The last one that is due; all that come before it are over.
@@ -61,7 +95,7 @@ pub fn planned(
     options: usize,
     find: impl Fn(usize) -> Option<usize>,
 ) -> Option<usize> {
-    if R.next.get() == R.overrides.get() {
+    if AT.next.get() == AT.overrides.get() {
         return None;
     }
     if let Some(index) = wished(step, kind, &find) {
@@ -77,7 +111,7 @@ fn planned_override(
     options: usize,
     find: impl Fn(usize) -> Option<usize>,
 ) -> Option<usize> {
-    let planned = &wire().overrides[R.next.get() as usize];
+    let planned = &wire().overrides[AT.next.get() as usize];
     if planned.step.load(Relaxed) != step || planned.by_name.load(Relaxed) == named::WISH {
         return None;
     }
@@ -86,7 +120,7 @@ fn planned_override(
     let (expect_options, expect_from) = (expect & 0xffff, expect >> 16);
     let expect_op = planned.op.load(Relaxed);
     let choice = planned.choice.load(Relaxed) as usize;
-    let last = R.next.get() + 1 == R.overrides.get();
+    let last = AT.next.get() + 1 == AT.overrides.get();
     let expect_hash = slot().plan.expect.load(Relaxed);
     let index = if planned.by_name.load(Relaxed) == named::NAME { find(choice) } else { Some(choice) };
     let why = if planned.kind.load(Relaxed) != kind as u8 {
@@ -120,6 +154,6 @@ pub(super) fn diverge(why: u32, step: u32, options: usize) {
     report.diverged_options.store(options as u32, Relaxed);
     put(&report.diverged_object, thread(me()).object.get());
     put(&report.diverged_pc, thread(me()).pc.get());
-    R.next.set(R.overrides.get());
+    AT.next.set(AT.overrides.get());
     set_alarm();
 }

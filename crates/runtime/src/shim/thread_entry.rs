@@ -1,13 +1,12 @@
 //! The first frame of each thread, and its last steps: where the program's function is called from, and where it goes when
 //! that returns or calls `pthread_exit`. The main thread's is what glibc calls in place of `main`.
 
-use super::F;
-use super::stacks::give_back_of;
-use crate::lifecycle::{in_process, report};
+use crate::carrier::fibers;
+use crate::lifecycle::in_process;
 use crate::sched::dependence;
+use crate::sched::events;
 use crate::sched::{self, S, me, thread};
 use crate::script::unit_mode;
-use crate::shim;
 use core::arch::global_asm;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -17,7 +16,7 @@ const UNWIND_BUFFER: usize = 112;
 
 unsafe extern "C" {
     /// Where a fresh fiber begins.
-    pub(super) fn heisen_fiber_entry();
+    pub fn heisen_fiber_entry();
     /// What glibc calls in place of the program's `main`.
     pub fn heisen_main(argc: c_int, argv: usize, envp: usize) -> c_int;
     fn __pthread_register_cancel(buffer: *mut c_void);
@@ -53,7 +52,7 @@ global_asm!(
     ".cfi_endproc",
     ".size heisen_fiber_entry, . - heisen_fiber_entry",
     buffer = const UNWIND_BUFFER,
-    setjmp = sym shim::signal::jump::__sigsetjmp,
+    setjmp = sym super::signal::jump::__sigsetjmp,
     register = sym __pthread_register_cancel,
     begin = sym fiber_begin,
     returned = sym fiber_returned,
@@ -68,18 +67,14 @@ struct Call {
 }
 
 extern "C" fn fiber_begin() -> Call {
-    // SAFETY: glibc's own start-up of a thread calls this first, too.
-    unsafe {
-        let init: extern "C" fn() = core::mem::transmute(F.ctype_init.get());
-        init();
-    }
+    fibers::init_ctype();
     let t = thread(me());
     t.begun.set(true);
     if !t.timer.get() {
-        report::event(heisen_trace::Op::Start, 0, t.start.get());
+        events::event(heisen_trace::Op::Start, 0, t.start.get());
     }
     if S.signalled.has(me()) {
-        shim::signal::deliver();
+        super::signal::deliver();
     }
     if !t.timer.get() {
         unit_mode::starts();
@@ -89,7 +84,7 @@ extern "C" fn fiber_begin() -> Call {
 
 extern "C" fn fiber_returned(result: usize) -> ! {
     thread(me()).result.set(result);
-    shim::cancel::exiting();
+    super::cancel::exiting();
     finish_thread()
 }
 
@@ -101,40 +96,32 @@ extern "C" fn fiber_exited() -> ! {
 
 /// As the C library does first when a program exits; ends the execution if nothing is left for it to do.
 pub fn end_if_done(status: c_int) {
-    if S.active.get() && S.running.get() && shim::pid::is_own() {
-        call_tls_destructors();
+    if S.active.get() && S.running.get() && super::pid::is_own() {
+        fibers::call_tls_destructors();
         let ran = thread(me()).has_destructors.take();
         if ran && sched::has_others() && !in_process::exit_calls_functions() {
-            shim::process::exited();
+            super::process::exited();
         }
         in_process::exits(status);
     }
 }
 
-fn call_tls_destructors() {
-    // SAFETY: glibc calls this at the end of a thread, before the destructors of keys, and at the exit of the program.
-    unsafe {
-        let call: extern "C" fn() = core::mem::transmute(F.call_tls_dtors.get());
-        call();
-    }
-}
-
 /// The running thread's function is done: destructors, then the end of the thread, or of the process with its last.
 fn finish_thread() -> ! {
-    call_tls_destructors();
-    shim::key::run_destructors();
-    shim::mutex::abandon();
+    fibers::call_tls_destructors();
+    super::key::run_destructors();
+    super::mutex::abandon();
     if S.live.get() == 1 {
         // As natively: the process ends with its last thread, with status 0. This is the end of a thread like any other: it cuts
         // nobody off.
         dependence::ended(thread(me()).fs.get());
-        shim::process::exit_with(0, 0);
+        super::process::exit_with(0, 0);
     }
     let t = thread(me());
     if !t.stays.get() {
         // Safe to hand on already: only another thread can take it, and this one never runs again after the switch, or
-        // does not touch it (see `kernel`).
-        give_back_of(t);
+        // does not touch it (see `carrier::kernel_threads`).
+        fibers::give_back_of(t);
     }
     sched::end()
 }
@@ -181,8 +168,8 @@ global_asm!(
     ".cfi_endproc",
     ".size heisen_main, . - heisen_main",
     buffer = const UNWIND_BUFFER,
-    arrived = sym crate::lifecycle::zygote::arrived,
-    setjmp = sym shim::signal::jump::__sigsetjmp,
+    arrived = sym super::start::arrived,
+    setjmp = sym super::signal::jump::__sigsetjmp,
     register = sym __pthread_register_cancel,
     main = sym MAIN,
     returned = sym main_returned,
@@ -190,7 +177,7 @@ global_asm!(
 );
 
 extern "C" fn main_returned(status: c_int) -> c_int {
-    shim::process::exiting(status, 0);
+    super::process::exiting(status, 0);
     end_if_done(status);
     status
 }

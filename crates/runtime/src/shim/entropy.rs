@@ -9,7 +9,9 @@ use super::{pid, shims};
 use crate::platform::glibc;
 use crate::platform::glibc::real;
 use crate::platform::sys;
+use crate::sched::S;
 use crate::sched::recurrence;
+use crate::wire_log;
 use core::cell::Cell;
 use core::ffi::{c_char, c_int, c_void};
 use heisen_trace::hash;
@@ -127,6 +129,13 @@ fn reads_device(path: *const c_char, flags: c_int) -> bool {
     flags & O_ACCMODE != O_WRONLY && is_device(path)
 }
 
+/// The program has opened a file, perhaps in a child that is not controlled.
+fn opened(fd: c_int) {
+    if S.active.get() {
+        wire_log::opened(fd);
+    }
+}
+
 /// Opens by `real`, except that a random device is replaced.
 fn open_by(path: *const c_char, flags: c_int, real: impl FnOnce() -> c_int) -> c_int {
     if reads_device(path, flags) {
@@ -138,7 +147,7 @@ fn open_by(path: *const c_char, flags: c_int, real: impl FnOnce() -> c_int) -> c
         if flags & O_CREAT != 0 {
             pid::names_file(path);
         }
-        crate::lifecycle::report::opened(fd);
+        opened(fd);
     }
     fd
 }
@@ -156,7 +165,7 @@ fn open_stream(path: *const c_char, mode: *const c_char, real: impl FnOnce() -> 
         if unsafe { *mode } as u8 != b'r' {
             pid::names_file(path);
         }
-        crate::lifecycle::report::opened(real!(fileno, fn(stream => usize) -> c_int));
+        opened(real!(fileno, fn(stream => usize) -> c_int));
     }
     stream
 }

@@ -1,13 +1,14 @@
 //! Waiting for signals.
 
 use super::deliver::deliver_but;
-use super::pending::{self, Info};
+use super::pending;
 use super::{Delivered, bit, deliver, is_valid, mask, outside};
-use crate::lifecycle::report;
 use crate::platform::glibc;
 use crate::platform::sys;
+use crate::platform::sys::Info;
 use crate::sched::clock;
 use crate::sched::clock::Timespec;
+use crate::sched::events;
 use crate::sched::{self, Woken, me, thread};
 use crate::shim::{cancel, shims};
 use core::ffi::c_int;
@@ -35,7 +36,7 @@ fn wait_for(set: u64, deadline: u64, pc: usize) -> Result<Info, c_int> {
             return Ok(info);
         }
         if clock::until(deadline) == 0 {
-            report::failed();
+            events::failed();
             return Err(sys::EAGAIN);
         }
         t.awaits.set(set);
@@ -43,7 +44,7 @@ fn wait_for(set: u64, deadline: u64, pc: usize) -> Result<Info, c_int> {
         t.awaits.set(0);
         cancel::point();
         if woken == Woken::TimedOut {
-            report::timed_out(Op::SigWait, 0, pc);
+            events::timed_out(Op::SigWait, 0, pc);
             return Err(sys::EAGAIN);
         }
         // What is waited for is not handled.

@@ -4,6 +4,7 @@
 //! Each function is a test and a jump to the C library's. They are called from the first moment on, by resolvers of other
 //! libraries that run before this one is relocated: until it is initialised there are simple forms, which need nothing.
 
+use super::real_jump::real_jump;
 use crate::memory::race::MODE;
 use crate::memory::tsan;
 use crate::memory::tsan::{Part, touch};
@@ -167,37 +168,9 @@ macro_rules! functions {
     $(
         static $real: Real = Real::new(glibc::name_of!($as));
 
-        $(#[$doc])*
-        ///
-        /// # Safety
-        /// The program calls it with what the function of that name in glibc takes.
-        #[unsafe(no_mangle)]
-        #[unsafe(naked)]
-        pub unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
-            core::arch::naked_asm!(
-                ".cfi_startproc",
-                "cmp byte ptr [rip + {mode}], 0",
-                "jne 3f",
-                "2:",
-                "mov rax, qword ptr [rip + {real}]",
-                "test rax, rax",
-                "je {early}",
-                "jmp rax",
-                "3:",
-                "push rcx", "push rdx", "push rsi", "push rdi", "sub rsp, 8",
-                ".cfi_adjust_cfa_offset 40",
-                "lea rdi, [rsp + 8]",
-                "mov rsi, [rsp + 40]",
-                "call {before}",
-                "add rsp, 8", "pop rdi", "pop rsi", "pop rdx", "pop rcx",
-                ".cfi_adjust_cfa_offset -40",
-                "jmp 2b",
-                ".cfi_endproc",
-                mode = sym MODE,
-                real = sym $real,
-                early = sym $early,
-                before = sym $before,
-            )
+        real_jump! {
+            $(#[$doc])*
+            fn $name($($arg: $ty),*) -> $ret, $real; MODE => before $before, early $early
         }
 
         /// Looks at what the call accesses. It has its arguments in these registers.

@@ -9,9 +9,10 @@
 
 use crate::blocking::descriptors;
 use crate::blocking::descriptors::Class;
-use crate::lifecycle::report;
 use crate::platform::sys;
-use crate::shim::io::Piece;
+use crate::platform::sys::Piece;
+use crate::sched::pause;
+use crate::wire_log;
 use core::cell::Cell;
 use core::sync::atomic::Ordering::Relaxed;
 use heisen_wire::{MAX_INPUT, flag, input};
@@ -84,7 +85,7 @@ pub fn cannot(fd: i32) {
 }
 
 fn set_state(bits: u32) {
-    let state = &report::wire().input_state;
+    let state = &wire_log::wire().input_state;
     state.store(state.load(Relaxed) | bits, Relaxed);
 }
 
@@ -166,14 +167,14 @@ pub fn through(kind: Kind, number: i32, out: Out<'_>, real: impl FnOnce() -> isi
                     put(unsafe { core::slice::from_raw_parts(base as *const u8, length) });
                 }
             });
-            report::wire().input_length.store(LOG.at.get() as u32, Relaxed);
+            wire_log::wire().input_length.store(LOG.at.get() as u32, Relaxed);
             result
         }
         Mode::Replay => {
-            let logged = report::wire().input_length.load(Relaxed) as usize;
+            let logged = wire_log::wire().input_length.load(Relaxed) as usize;
             let (mut head, at) = ([0; HEAD], LOG.at.get());
             if at + HEAD > logged.min(MAX_INPUT) {
-                report::other_input();
+                pause::other_input();
             }
             take(&mut head);
             let word = |from: usize| {
@@ -184,7 +185,7 @@ pub fn through(kind: Kind, number: i32, out: Out<'_>, real: impl FnOnce() -> isi
             out.pieces(result, |_, more| length += more);
             let fits = head[0] == kind as u8 && word(1) as i32 == number && word(13) as usize == length;
             if !fits || at + HEAD + length > logged.min(MAX_INPUT) {
-                report::other_input();
+                pause::other_input();
             }
             out.pieces(result, |base, length| {
                 if length > 0 {
@@ -205,7 +206,7 @@ fn give_up() {
 
 fn put(bytes: &[u8]) {
     let at = LOG.at.get();
-    for (slot, &byte) in report::wire().input[at..].iter().zip(bytes) {
+    for (slot, &byte) in wire_log::wire().input[at..].iter().zip(bytes) {
         slot.store(byte, Relaxed);
     }
     LOG.at.set(at + bytes.len());
@@ -213,7 +214,7 @@ fn put(bytes: &[u8]) {
 
 fn take(bytes: &mut [u8]) {
     let at = LOG.at.get();
-    for (byte, slot) in bytes.iter_mut().zip(&report::wire().input[at..]) {
+    for (byte, slot) in bytes.iter_mut().zip(&wire_log::wire().input[at..]) {
         *byte = slot.load(Relaxed);
     }
     LOG.at.set(at + bytes.len());
@@ -231,7 +232,7 @@ pub fn stand_in(listener: i32, wanted: i32, flags: i32) {
     const SO_DOMAIN: i32 = 39;
     let made = sys::call(sys::SYS_SOCKET, [option(SO_DOMAIN), option(SO_TYPE) | flags as usize, 0, 0, 0, 0]);
     if made < 0 {
-        report::other_input();
+        pause::other_input();
     }
     if made != wanted as isize {
         const CLOSE_ON_EXEC: i32 = 0o2_000_000;

@@ -58,11 +58,11 @@ macro_rules! copy {
         /// Called by instrumented code, with what `memmove` takes.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(to: usize, from: usize, bytes: usize) -> usize {
-            let pc = $crate::shim::caller!();
-            if $crate::memory::race::MODE.load(core::sync::atomic::Ordering::Relaxed) != 0 {
-                memory::copies(to, from, bytes, pc);
+            let pc = $crate::platform::registers::caller!();
+            if $crate::sched::access_mode::MODE.load(core::sync::atomic::Ordering::Relaxed) != 0 {
+                block_access::copies(to, from, bytes, pc);
             }
-            memory::real_copy(to, from, bytes)
+            block_access::real_copy(to, from, bytes)
         }
     };
 }
@@ -76,11 +76,11 @@ macro_rules! set {
         /// Called by instrumented code, with what `memset` takes.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(to: usize, byte: i32, bytes: usize) -> usize {
-            let pc = $crate::shim::caller!();
-            if $crate::memory::race::MODE.load(core::sync::atomic::Ordering::Relaxed) != 0 {
-                memory::fills(to, bytes, pc);
+            let pc = $crate::platform::registers::caller!();
+            if $crate::sched::access_mode::MODE.load(core::sync::atomic::Ordering::Relaxed) != 0 {
+                block_access::fills(to, bytes, pc);
             }
-            memory::real_set(to, byte, bytes)
+            block_access::real_set(to, byte, bytes)
         }
     };
 }

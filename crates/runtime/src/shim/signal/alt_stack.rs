@@ -2,55 +2,19 @@
 //! per thread, and handlers that are called at scheduling points run there. Handlers that the kernel calls, those of
 //! faults, run on a stack of the runtime's.
 
+use crate::carrier::handler_stack::stack_pointer;
 use crate::platform::glibc;
 use crate::platform::sys;
 use crate::platform::sys::SignalStack;
 use crate::sched::{self, Thread};
 use crate::shim::shims;
 use core::ffi::c_int;
-use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 const SS_ONSTACK: i32 = 1;
 const SS_DISABLE: i32 = 2;
 const SS_AUTODISARM: i32 = i32::MIN;
 const MIN_STACK: usize = 2048;
 const ENOMEM: i32 = 12;
-
-/// Of the runtime's own stacks.
-const SIZE: usize = 256 << 10;
-
-/// Gives the calling kernel thread a stack for handlers; its address, 0 if there is no memory.
-pub fn give() -> usize {
-    let Some(base) = sys::map_stack(SIZE) else { return 0 };
-    sys::sigaltstack(&SignalStack { base, flags: 0, size: SIZE });
-    base
-}
-
-/// As [`give`], for the kernel thread that the process was started with.
-pub fn give_first() {
-    FIRST.store(give(), Relaxed);
-}
-
-static FIRST: AtomicUsize = AtomicUsize::new(0);
-
-/// Whether the running thread is in a handler that the kernel has called on such a stack.
-pub fn is_on_given() -> bool {
-    let here = stack_pointer();
-    let own = sched::thread(sched::me()).handler_stack.get();
-    here.wrapping_sub(FIRST.load(Relaxed)) < SIZE || own != 0 && here.wrapping_sub(own) < SIZE
-}
-
-/// Frees such a stack, before the kernel thread ends and with all signals blocked.
-pub fn free(base: usize) {
-    if base != 0 {
-        sys::unmap(base, SIZE);
-    }
-}
-
-fn stack_pointer() -> usize {
-    let here = 0u8;
-    &raw const here as usize
-}
 
 /// Whether the running thread is on its alternate stack.
 fn is_on(t: &Thread) -> bool {

@@ -6,10 +6,10 @@
 //! would write back all registers, which gdb 13 cannot do on processors with AMX. Nothing is compared by the debugger
 //! itself, so going to a far step takes no longer than running there.
 
-use crate::lifecycle::report;
 use crate::platform::glibc::tcb;
 use crate::platform::sys;
 use crate::sched::{S, Thread, me, thread};
+use crate::wire_log;
 use core::mem::offset_of;
 use core::ptr::from_ref;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -81,7 +81,7 @@ impl Map {
     }
 
     fn fill(&self) {
-        let told = report::so_far();
+        let told = wire_log::so_far();
         let entries = [
             (&self.step, address(&S.step)),
             (&self.current, address(&S.current)),
@@ -174,7 +174,7 @@ pub fn decided(decision: &Decision, to: u16) {
 
 /// The running thread hands the baton on; who runs next is set already.
 pub fn switching() {
-    if report::debugged() {
+    if wire_log::debugged() {
         let d = &heisen_gdb;
         d.from.store(d.to.load(Relaxed), Relaxed);
         d.to.store(me() as u32, Relaxed);
@@ -183,7 +183,7 @@ pub fn switching() {
 
 /// The running thread has just got the baton.
 pub fn switched() {
-    if report::debugged() {
+    if wire_log::debugged() {
         let preempted = heisen_gdb.preempted.swap(0, Relaxed) != 0;
         reached(want::SWITCH | if preempted { want::PREEMPTION } else { 0 });
     }

@@ -9,10 +9,10 @@
 //! replaces the clock, and a read-modify-write adds to it.
 
 use super::access::passing;
-use super::clock::Known;
 use super::shadow::granule;
+use super::vector_clock::Known;
 use super::{mode, order};
-use crate::lifecycle::report;
+use crate::wire_log;
 use heisen_trace::Note;
 use heisen_wire::kind;
 
@@ -65,7 +65,7 @@ pub fn done_patched(does: Does, address: usize, size: usize, pc: usize) {
 /// As [`done`], with more bits of its kind.
 fn done_as(bits: u32, does: Does, address: usize, size: usize, order: i32, pc: usize) {
     if order < SEQ_CST {
-        report::note(Note::WeakOrders);
+        wire_log::note(Note::WeakOrders);
     }
     order_by(bits, does, address, size, order, pc);
 }
@@ -116,7 +116,7 @@ fn synchronise(left: &Known, does: Does, order: i32, is_point: bool) {
 /// A fence.
 pub fn fence(order: i32) {
     if order < SEQ_CST {
-        report::note(Note::WeakOrders);
+        wire_log::note(Note::WeakOrders);
     }
     if !super::is_on(mode::CHECK) {
         return;

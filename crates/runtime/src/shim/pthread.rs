@@ -3,15 +3,17 @@
 use super::{cancel, detours, shims};
 use crate::carrier::fibers;
 use crate::carrier::fibers::Wish;
-use crate::lifecycle::report;
 use crate::memory::race::order;
 use crate::platform::glibc::{Real, real};
 use crate::platform::sys;
 use crate::sched::clock;
 use crate::sched::clock::Timespec;
+use crate::sched::handles;
+use crate::sched::pause;
 use crate::sched::{self, S, Thread, Woken, me, thread};
 use crate::sched::{dependence, spin, symmetry};
 use crate::script::system_mode;
+use crate::wire_log;
 use core::ffi::{c_char, c_int};
 use heisen_trace::{Note, Op};
 use heisen_wire::{MAX_THREADS, misuse};
@@ -58,14 +60,14 @@ pub fn create(out: *mut usize, attributes: usize, start: usize, arg: usize, pc: 
 pub fn make(out: *mut usize, attributes: usize, start: usize, arg: usize) -> c_int {
     let number = S.count.get();
     if number == MAX_THREADS {
-        report::note(Note::TooManyThreads);
+        wire_log::note(Note::TooManyThreads);
         return sys::EAGAIN;
     }
     let (wish, detached) = read_attributes(attributes);
     if let Err(error) = fibers::create(number, start, arg, &wish) {
         // Natively there might have been room: stacks count against the limit that keeps a program from taking all
         // memory.
-        report::note(Note::TooManyThreads);
+        wire_log::note(Note::TooManyThreads);
         return error;
     }
     let t = thread(number);
@@ -88,14 +90,14 @@ fn copy_name(from: &Thread, to: &Thread) {
 
 /// Waits for the end of a thread, unless that has come or the deadline passes.
 pub fn join(handle: usize, result: *mut usize, deadline: u64, pc: usize) -> c_int {
-    let Some(number) = fibers::find(handle) else { return sys::ESRCH };
+    let Some(number) = handles::find(handle) else { return sys::ESRCH };
     let t = thread(number);
     symmetry::joins(number);
     if number == me() {
         return sys::EDEADLK;
     }
     if t.joined.get() || t.detached.get() {
-        report::misused(misuse::DOUBLE_JOIN, handle, pc);
+        pause::misused(misuse::DOUBLE_JOIN, handle, pc);
         return sys::EINVAL;
     }
     dependence::write(handle + JOINED);
@@ -122,11 +124,11 @@ pub fn join(handle: usize, result: *mut usize, deadline: u64, pc: usize) -> c_in
 }
 
 pub fn detach(handle: usize, pc: usize) -> c_int {
-    let Some(number) = fibers::thread_of_handle(handle) else { return sys::ESRCH };
+    let Some(number) = handles::thread_of_handle(handle) else { return sys::ESRCH };
     let t = thread(number);
     dependence::write(handle + JOINED);
     if t.detached.get() || t.joined.get() {
-        report::misused(misuse::DOUBLE_DETACH, handle, pc);
+        pause::misused(misuse::DOUBLE_DETACH, handle, pc);
         return sys::EINVAL;
     }
     t.detached.set(true);
@@ -198,7 +200,7 @@ shims! {
 
     /// A scheduling point, never a wait: `EBUSY` if the thread has not ended.
     fn pthread_tryjoin_np(handle: usize, result: *mut usize) -> c_int = pc {
-        let Some(number) = fibers::thread_of_handle(handle) else { return sys::ESRCH };
+        let Some(number) = handles::thread_of_handle(handle) else { return sys::ESRCH };
         spin::attempt(Op::Join, handle, pc);
         dependence::tried(Op::Join, handle, pc, thread(number).ended.get());
         if !thread(number).ended.get() {
@@ -215,8 +217,8 @@ shims! {
 
     /// No scheduling point. Describes the stack that the thread really runs on.
     fn pthread_getattr_np(handle: usize, attributes: usize) -> c_int = pc {
-        let found = fibers::thread_of_handle(handle);
-        let stack = found.and_then(|number| fibers::stack_of(thread(number)));
+        let found = handles::thread_of_handle(handle);
+        let stack = found.and_then(|number| thread(number).stack_bounds());
         let (Some(number), Some((base, size, guard))) = (found, stack) else {
             return fibers::with_kernel_id(thread(0).fs.get(), || {
                 real!(pthread_getattr_np, fn(handle => usize, attributes => usize) -> c_int)
@@ -232,7 +234,7 @@ shims! {
     /// No scheduling point. The name is kept by the runtime, and shown in reports; more than 15 characters give
     /// `ERANGE`.
     fn pthread_setname_np(handle: usize, name: *const c_char) -> c_int = pc {
-        let Some(number) = fibers::thread_of_handle(handle) else { return sys::ESRCH };
+        let Some(number) = handles::thread_of_handle(handle) else { return sys::ESRCH };
         // SAFETY: the program passes a C string.
         let bytes = unsafe { core::ffi::CStr::from_ptr(name) }.to_bytes_with_nul();
         if bytes.len() > 16 {
@@ -246,7 +248,7 @@ shims! {
 
     /// No scheduling point. Room for less than 16 characters gives `ERANGE`.
     fn pthread_getname_np(handle: usize, out: *mut u8, size: usize) -> c_int = pc {
-        let Some(number) = fibers::thread_of_handle(handle) else { return sys::ESRCH };
+        let Some(number) = handles::thread_of_handle(handle) else { return sys::ESRCH };
         let t = thread(number);
         if t.name[0].get() == 0 {
             let main = thread(0).fs.get();

@@ -5,13 +5,15 @@
 use super::pid::number_of_thread;
 use super::settime::Timex;
 use super::signal::{own_pid, send};
-use super::{cpu, machine, others, pid, process, random, settime, shims, time};
+use super::{cpu, entropy, others, pid, process, settime, shims, time};
 use crate::carrier::fibers;
+use crate::lifecycle::refused_calls;
 use crate::platform::glibc::real;
 use crate::platform::sys;
 use crate::sched::S;
 use crate::sched::clock;
 use crate::sched::clock::Timespec;
+use crate::sched::handles;
 use core::ffi::c_int;
 
 /// A system call as the program makes it: with ids as the kernel knows them, virtual time, seeded random bytes, and processors as
@@ -44,7 +46,7 @@ pub fn call(number: usize, args: [usize; 6], pc: usize) -> isize {
         }
     }
     match number {
-        sys::SYS_GETRANDOM => random::get(args),
+        sys::SYS_GETRANDOM => entropy::get(args),
         _ => pid::call(number, args, pc).unwrap_or_else(|| sys::call(number, args)),
     }
 }
@@ -69,7 +71,7 @@ fn change(number: usize, args: [usize; 6], pc: usize) -> Option<isize> {
         sys::SYS_ADJTIMEX => return Some(settime::adjust(a as *mut Timex)),
         sys::SYS_CLOCK_ADJTIME => return Some(settime::adjust_clock(a as c_int, b as *mut Timex)),
         sys::SYS_PIDFD_SEND_SIGNAL => others::refuse_call(number, args)?,
-        _ => machine::refuse(number, args)?,
+        _ => refused_calls::refuse(number, args)?,
     };
     Some(-(error as isize))
 }
@@ -95,7 +97,7 @@ fn of_time(number: usize, [a, b, c, d, ..]: [usize; 6], pc: usize) -> Option<isi
 
 /// Calls `ask` for a thread with the kernel thread's id in its control block.
 fn for_thread(handle: usize, ask: impl FnOnce() -> c_int) -> c_int {
-    if fibers::thread_of_handle(handle).is_none() {
+    if handles::thread_of_handle(handle).is_none() {
         return sys::ESRCH;
     }
     fibers::with_kernel_id(handle, ask)
@@ -105,7 +107,7 @@ shims! {
     /// Gives the processors that the thread may use, as `--cpus` asks for; not a scheduling point.
     fn pthread_getaffinity_np(handle: usize, size: usize, set: usize) -> c_int = pc {
         if let Some(error) =
-            fibers::thread_of_handle(handle).and_then(|number| cpu::get_affinity_set(number, size, set))
+            handles::thread_of_handle(handle).and_then(|number| cpu::get_affinity_set(number, size, set))
         {
             return error;
         }
@@ -117,7 +119,7 @@ shims! {
     /// Sets the processors that the thread may use: of those of `--cpus`, if it is given. Not a scheduling point.
     fn pthread_setaffinity_np(handle: usize, size: usize, set: usize) -> c_int = pc {
         if let Some(result) =
-            fibers::thread_of_handle(handle).and_then(|number| cpu::set_affinity(number, size, set))
+            handles::thread_of_handle(handle).and_then(|number| cpu::set_affinity(number, size, set))
         {
             return -result as c_int;
         }

@@ -3,18 +3,17 @@
 //! By priorities (PCT) a thread goes on until its priority falls or one with a higher priority can run, whatever happens
 //! besides. So a policy may say that a thread goes on up to some step, as long as nobody can run but those it was compared
 //! with. What else could have a say in a choice is looked at when that is said, and whoever changes it later takes it back:
-//! the calls of [`Stay::forget`].
+//! the calls of [`KnownChoice::forget`].
 
-use super::{S, candidates};
-use crate::lifecycle::{in_process, report};
-use crate::sched::{dependence, fair};
+use super::{S, candidates, decision, dependence, fair, plan};
+use crate::wire_log;
 use core::cell::Cell;
 use heisen_trace::hash;
 
 /// Who goes on.
 #[derive(Debug)]
 #[repr(C)]
-pub struct Stay {
+pub struct KnownChoice {
     /// Before this step; 0 if no choice is known.
     until: Cell<u32>,
     thread: Cell<u16>,
@@ -22,9 +21,9 @@ pub struct Stay {
     over: Cell<u64>,
 }
 
-impl Stay {
-    pub(super) const fn new() -> Stay {
-        Stay { until: Cell::new(0), thread: Cell::new(0), over: Cell::new(0) }
+impl KnownChoice {
+    pub(super) const fn new() -> KnownChoice {
+        KnownChoice { until: Cell::new(0), thread: Cell::new(0), over: Cell::new(0) }
     }
 
     /// No choice is known any more.
@@ -46,8 +45,8 @@ impl Stay {
         let alone = S.look_again.get() == 0
             && !(dependence::wanted()
                 || fair::any_lowered()
-                || report::logs_decisions()
-                || in_process::awaits_choice());
+                || plan::logs_decisions()
+                || decision::awaits_choice());
         self.until.set(if alone { until.min(S.plain_until.get()) } else { 0 });
         self.thread.set(thread as u16);
         self.over.set(over);
@@ -63,7 +62,7 @@ impl Stay {
             return false;
         }
         S.step.set(step);
-        report::steps(step);
+        wire_log::steps(step);
         S.hash.set(hash::fold(S.hash.get(), number as u16, op, set.count_ones() as u16));
         true
     }

@@ -2,12 +2,13 @@
 
 use crate::blocking::descriptors;
 use crate::blocking::descriptors::Class;
-use crate::lifecycle::report;
+use crate::blocking::timer_descriptors;
 use crate::platform::glibc;
 use crate::platform::glibc::real;
 use crate::platform::sys;
 use crate::sched;
 use crate::shim::shims;
+use crate::wire_log;
 use core::ffi::c_int;
 use heisen_trace::{Note, Op};
 
@@ -42,7 +43,7 @@ fn copied(old: c_int, new: c_int) -> c_int {
 /// A way to talk is about to be closed: those at the other end will see that.
 fn closes(fd: c_int, pc: usize) {
     sched::point(Op::Close, fd as usize, pc);
-    super::timerfd::closed(fd, fd);
+    timer_descriptors::closed(fd, fd);
     descriptors::touched();
 }
 
@@ -57,7 +58,7 @@ fn replaces(old: c_int, new: c_int, pc: usize) {
 fn closes_range(first: u32, last: u32, pc: usize) {
     sched::point(Op::Close, first as usize, pc);
     let number = |fd| c_int::try_from(fd).unwrap_or(c_int::MAX);
-    super::timerfd::closed(number(first), number(last));
+    timer_descriptors::closed(number(first), number(last));
     descriptors::forget(first, last);
     descriptors::touched();
 }
@@ -68,7 +69,7 @@ const F_DUPFD_CLOEXEC: c_int = 1030;
 fn control(fd: c_int, command: c_int, argument: usize, pc: usize, real: impl Fn() -> c_int) -> c_int {
     match command {
         F_DUPFD | F_DUPFD_CLOEXEC => copied(fd, real()),
-        _ if super::lock::waits(command) => super::lock::lock_range(fd, command, argument, pc),
+        _ if super::file_lock::waits(command) => super::file_lock::lock_range(fd, command, argument, pc),
         _ => real(),
     }
 }
@@ -147,7 +148,7 @@ shims! {
     /// Tells of signals from other processes that all threads block; those that the program sends itself do not arrive
     /// there, which the verdict says.
     fn signalfd(fd: c_int, set: usize, flags: c_int) -> c_int = pc {
-        report::note(Note::SignalFd);
+        wire_log::note(Note::SignalFd);
         made(real!(signalfd, fn(fd => c_int, set => usize, flags => c_int) -> c_int), Class::Outside)
     }
 

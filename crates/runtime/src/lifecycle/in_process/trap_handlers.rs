@@ -8,7 +8,7 @@ use super::snapshot::PAGE;
 use super::{control, leave};
 use crate::memory::patch;
 use crate::platform::sys;
-use crate::shim::signal::pending::Info;
+use crate::platform::sys::Info;
 use core::cell::Cell;
 use core::ffi::c_int;
 use core::sync::atomic::Ordering::Relaxed;
