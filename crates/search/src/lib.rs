@@ -20,6 +20,7 @@ mod search;
 mod status;
 mod store;
 pub mod systematic;
+mod table;
 
 pub use analysis::behaviours::Unseen;
 pub use analysis::estimate::Remaining;
@@ -34,7 +35,6 @@ pub use sampling::portfolio::Portfolio;
 pub use sampling::pos::Pos;
 pub use sampling::random::Random;
 pub use sampling::surw::Surw;
-pub use search::Search;
 pub use status::{Guarantee, Status};
 pub use store::spill::{Room, Shelf};
 pub use systematic::best::Best;
@@ -43,6 +43,7 @@ pub use systematic::dpor::Dpor;
 pub use systematic::dpor::bounded::Bpor;
 pub use systematic::dpor::in_order::{Again, MOST_EVENTS};
 pub use systematic::icb::Icb;
+pub use table::{Class, Entry, Parameter, Parameters, Search, StrategyKind, TABLE};
 
 use heisen_trace::{Execution, Plan};
 

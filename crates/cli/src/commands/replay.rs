@@ -9,8 +9,8 @@ use crate::render::finding::{Screen, operation, value};
 use crate::render::paint::{Paint, print, say};
 use heisen_engine::Error;
 use heisen_engine::explain::close_up::{Camera, Closeup};
+use heisen_engine::process::run_config::{Output, RunConfig};
 use heisen_engine::process::slots::Job;
-use heisen_engine::process::zygote::{Output, RunConfig};
 use heisen_engine::process::{recorded_input, stdin};
 use heisen_engine::program::Program;
 use heisen_engine::program::compile;
@@ -78,7 +78,8 @@ pub fn replay(
             },
         );
         let at = if closeup.diverged.is_empty() { String::new() } else { format!(": {}", closeup.diverged) };
-        let why = caveat::causes(&closeup.run.execution.notes).map_or(String::new(), |why| format!("; {why}"));
+        let why =
+            caveat::causes(&closeup.run.execution.notes).map_or(String::new(), |why| format!("; {why}"));
         say(format_args!(
             "diverged at step {}: expected {expected}; found {}{at}{why}; check the program anew for a schedule that fits",
             divergence.step, divergence.found

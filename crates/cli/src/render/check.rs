@@ -5,7 +5,7 @@ use super::claim::{claim, data_races, probability};
 use crate::render::finding::Screen;
 use crate::render::paint::quoted;
 use crate::render::paint::{Paint, count, number};
-use heisen_engine::check::{Kind, Options, Outcome, Progress, Races};
+use heisen_engine::check::{Options, Outcome, Progress, Races};
 use heisen_search::{Remaining, Unseen};
 use heisen_trace::Family;
 use std::fmt::Write as _;
@@ -167,26 +167,6 @@ fn about_hints(options: &Options, outcome: &Outcome) -> String {
         }
     }
     out
-}
-
-/// A strategy as it is named on the command line.
-pub fn name(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Icb => "icb",
-        Kind::Dfs => "dfs",
-        Kind::Best => "best",
-        Kind::Dpor | Kind::Bpor => "dpor",
-        Kind::Random => "random",
-        Kind::Burst => "burst",
-        Kind::Pct => "pct",
-        Kind::FairPct => "fair-pct",
-        Kind::Pos => "pos",
-        Kind::Surw => "surw",
-        Kind::Delay => "delay",
-        Kind::Guided => "guided",
-        Kind::Directed => "directed",
-        Kind::Portfolio => "portfolio",
-    }
 }
 
 /// What the executions of a search by chance say of the next.

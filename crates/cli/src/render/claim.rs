@@ -1,13 +1,8 @@
-<<<<<<< HEAD
 //! What a check that found nothing claims, in one sentence, on the screen and in the JSON.
 //!
 //! A claim names every bound and every caveat: each caveat either has words of its own in the claim, such as "of calls", or makes it
 //! refer to the list below.
-=======
-//! What a check that found nothing claims, in one sentence: on the screen, in the JSON and in `docs/reference/verdicts.md` alike.
->>>>>>> origin/main
 
-use crate::render::check::name;
 use crate::render::paint::{count, number};
 use crate::render::sentences::*;
 use heisen_engine::check::{Caveat, Empty, Kind, Options, Outcome, Reach};
@@ -98,7 +93,7 @@ fn claimed(options: &Options, outcome: &Outcome) -> String {
             ("all", &all),
             ("executions", &executions),
             ("random", &count(outcome.tally.executions, "random execution")),
-            ("strategy", &name(options.strategy)),
+            ("strategy", &options.strategy.name()),
             ("seed", &options.seed),
             ("more", &bound.map_or(0, |bound| bound + 1)),
         ];
