@@ -167,7 +167,7 @@ pub unsafe extern "C" fn stime(seconds: *const i64) -> c_int {
 shims! {
     if pid::known();
 
-    /// No scheduling point. Sets the virtual real-time clock of this execution, whoever runs it; other clocks give `EINVAL` or
+    /// Not a scheduling point. Sets the virtual real-time clock of this execution, whoever runs it; other clocks give `EINVAL` or
     /// `EPERM`. In a forked child, which has no virtual clock, `EPERM`.
     fn clock_settime(clock: c_int, time: *const Timespec) -> c_int = pc { glibc::result(set_clock(clock, time)) }
 

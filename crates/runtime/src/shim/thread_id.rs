@@ -104,7 +104,7 @@ fn for_thread(handle: usize, ask: impl FnOnce() -> c_int) -> c_int {
 }
 
 shims! {
-    /// Gives the processors that the thread may use, as `--cpus` asks for; not a scheduling point.
+    /// Gives the processors that the thread may use, as `--cpus` asks for. Not a scheduling point.
     fn pthread_getaffinity_np(handle: usize, size: usize, set: usize) -> c_int = pc {
         if let Some(error) =
             handles::thread_of_handle(handle).and_then(|number| cpu::get_affinity_set(number, size, set))
@@ -128,14 +128,14 @@ shims! {
         })
     }
 
-    /// No scheduling point. The one kernel thread that runs all threads answers; `ESRCH` for what is no thread.
+    /// Not a scheduling point. The one kernel thread that runs all threads answers; `ESRCH` for what is no thread.
     fn pthread_getschedparam(handle: usize, policy: usize, parameters: usize) -> c_int = pc {
         for_thread(handle, || {
             real!(pthread_getschedparam, fn(handle => usize, policy => usize, parameters => usize) -> c_int)
         })
     }
 
-    /// No scheduling point. Set for the one kernel thread that runs all threads, without influence on schedules;
+    /// Not a scheduling point. Set for the one kernel thread that runs all threads, without influence on schedules;
     /// `ESRCH` for what is no thread.
     fn pthread_setschedparam(handle: usize, policy: c_int, parameters: usize) -> c_int = pc {
         for_thread(handle, || {
@@ -143,13 +143,13 @@ shims! {
         })
     }
 
-    /// No scheduling point. Set for the one kernel thread that runs all threads, without influence on schedules;
+    /// Not a scheduling point. Set for the one kernel thread that runs all threads, without influence on schedules;
     /// `ESRCH` for what is no thread.
     fn pthread_setschedprio(handle: usize, priority: c_int) -> c_int = pc {
         for_thread(handle, || real!(pthread_setschedprio, fn(handle => usize, priority => c_int) -> c_int))
     }
 
-    /// No scheduling point. The clock is that of the one kernel thread that runs all threads; `ESRCH` for what is
+    /// Not a scheduling point. The clock is that of the one kernel thread that runs all threads; `ESRCH` for what is
     /// no thread.
     fn pthread_getcpuclockid(handle: usize, clock: usize) -> c_int = pc {
         for_thread(handle, || real!(pthread_getcpuclockid, fn(handle => usize, clock => usize) -> c_int))

@@ -153,7 +153,7 @@ shims! {
         sleep_on(clock, flags, time, remaining, pc)
     }
 
-    /// No scheduling point. Reads the virtual clock, which moves a little with each look and each step; clocks of
+    /// Not a scheduling point. Reads the virtual clock, which moves a little with each look and each step; clocks of
     /// processor time are real.
     fn clock_gettime(clock: c_int, out: *mut Timespec) -> c_int = pc {
         if !modelled(clock) {
@@ -169,10 +169,10 @@ shims! {
         0
     }
 
-    /// No scheduling point. Reads the virtual clock.
+    /// Not a scheduling point. Reads the virtual clock.
     fn gettimeofday(out: *mut Timespec, zone: *mut [i32; 2]) -> c_int = pc { time_of_day(out, zone) }
 
-    /// No scheduling point. Reads the virtual clock.
+    /// Not a scheduling point. Reads the virtual clock.
     fn timespec_get(out: *mut Timespec, base: c_int) -> c_int = pc {
         if base != TIME_UTC {
             return glibc::real!(timespec_get, fn(out => *mut Timespec, base => c_int) -> c_int);
@@ -182,6 +182,6 @@ shims! {
         base
     }
 
-    /// No scheduling point. Reads the virtual clock.
+    /// Not a scheduling point. Reads the virtual clock.
     fn time(out: *mut i64) -> i64 = pc { seconds(out) }
 }

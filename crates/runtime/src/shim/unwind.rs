@@ -12,7 +12,7 @@ static REAL: Real = Real::new(c"_Unwind_RaiseException");
 const RUST: u64 = u64::from_ne_bytes(*b"MOZ\0RUST");
 
 detours! {
-    /// No scheduling point. Notes that a panic or an exception starts, for reports.
+    /// Not a scheduling point. Notes that a panic or an exception starts, for reports.
     fn _Unwind_RaiseException = before;
 }
 

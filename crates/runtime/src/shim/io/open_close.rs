@@ -99,7 +99,7 @@ shims! {
         real!(closefrom, fn(first => c_int) -> ())
     }
 
-    /// No scheduling point. The copy is waited for as the original is.
+    /// Not a scheduling point. The copy is waited for as the original is.
     fn dup(old: c_int) -> c_int = pc { copied(old, real!(dup, fn(old => c_int) -> c_int)) }
 
     /// The copy is waited for as the original is. What it replaces is closed as by `close`.
@@ -128,7 +128,7 @@ shims! {
         })
     }
 
-    /// No scheduling point. Both ends are known to be in the program, so a wait that nobody there can end is a deadlock.
+    /// Not a scheduling point. Both ends are known to be in the program, so a wait that nobody there can end is a deadlock.
     fn pipe(pair: *mut [c_int; 2]) -> c_int = pc {
         made_pair(pair, real!(pipe, fn(pair => *mut [c_int; 2]) -> c_int))
     }
@@ -152,7 +152,7 @@ shims! {
         made(real!(signalfd, fn(fd => c_int, set => usize, flags => c_int) -> c_int), Class::Outside)
     }
 
-    /// No scheduling point. Makes a counter that threads wait for with `read`, `poll` and `epoll`.
+    /// Not a scheduling point. Makes a counter that threads wait for with `read`, `poll` and `epoll`.
     fn eventfd(value: u32, flags: c_int) -> c_int = pc {
         made(real!(eventfd, fn(value => u32, flags => c_int) -> c_int), Class::Inside)
     }
@@ -165,7 +165,7 @@ shims! {
         whole(super::stream::write_at(fd, &raw const value as usize, 8, pc))
     }
 
-    /// No scheduling point. What is added to it later is waited for with `epoll_wait`.
+    /// Not a scheduling point. What is added to it later is waited for with `epoll_wait`.
     fn epoll_create(size: c_int) -> c_int = pc {
         made(real!(epoll_create, fn(size => c_int) -> c_int), Class::Epoll)
     }

@@ -258,7 +258,7 @@ fn message_pieces(message: usize) -> (usize, usize) {
 }
 
 shims! {
-    /// No scheduling point. Until its peer is known to be in the program, someone outside may end a wait for it.
+    /// Not a scheduling point. Until its peer is known to be in the program, someone outside may end a wait for it.
     fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int = pc {
         let fd = real!(socket, fn(domain => c_int, kind => c_int, protocol => c_int) -> c_int);
         made(fd, Class::Outside);
@@ -266,7 +266,7 @@ shims! {
         fd
     }
 
-    /// No scheduling point. Connections to its port are from now on known to be between threads of the program.
+    /// Not a scheduling point. Connections to its port are from now on known to be between threads of the program.
     fn listen(fd: c_int, backlog: c_int) -> c_int = pc {
         let result = ask(fd, &[], sys::SYS_LISTEN, [fd as usize, backlog as usize, 0, 0, 0]);
         if result == 0 {
@@ -394,28 +394,28 @@ shims! {
         ask(fd, &[], sys::SYS_SHUTDOWN, [fd as usize, how as usize, 0, 0, 0])
     }
 
-    /// No scheduling point. In a replay of recorded input, nothing is bound.
+    /// Not a scheduling point. In a replay of recorded input, nothing is bound.
     fn bind(fd: c_int, address: usize, length: u32) -> c_int = pc {
         ask(fd, &[], sys::SYS_BIND, [fd as usize, address, length as usize, 0, 0])
     }
 
-    /// No scheduling point; recorded with input from outside.
+    /// Not a scheduling point; recorded with input from outside.
     fn getsockname(fd: c_int, address: usize, length: usize) -> c_int = pc {
         ask(fd, &name_pieces(address, length), sys::SYS_GETSOCKNAME, [fd as usize, address, length, 0, 0])
     }
 
-    /// No scheduling point; recorded with input from outside.
+    /// Not a scheduling point; recorded with input from outside.
     fn getpeername(fd: c_int, address: usize, length: usize) -> c_int = pc {
         ask(fd, &name_pieces(address, length), sys::SYS_GETPEERNAME, [fd as usize, address, length, 0, 0])
     }
 
-    /// No scheduling point; recorded with input from outside.
+    /// Not a scheduling point; recorded with input from outside.
     fn getsockopt(fd: c_int, level: c_int, option: c_int, value: usize, length: usize) -> c_int = pc {
         let args = [fd as usize, level as usize, option as usize, value, length];
         ask(fd, &name_pieces(value, length), sys::SYS_GETSOCKOPT, args)
     }
 
-    /// No scheduling point; recorded with input from outside.
+    /// Not a scheduling point; recorded with input from outside.
     fn setsockopt(fd: c_int, level: c_int, option: c_int, value: usize, length: u32) -> c_int = pc {
         let args = [fd as usize, level as usize, option as usize, value, length as usize];
         if input_log::replays() && descriptors::is_socket(fd) {

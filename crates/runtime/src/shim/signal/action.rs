@@ -208,7 +208,7 @@ shims! {
         if change(number, IGNORE, 0) == ERROR { -1 } else { 0 }
     }
 
-    /// Sets what is done for a signal and unblocks it, or, for SIG_HOLD, blocks it. No scheduling point.
+    /// Sets what is done for a signal and unblocks it, or, for SIG_HOLD, blocks it. Not a scheduling point.
     fn sigset(number: c_int, handler: usize) -> usize = pc {
         if !is_valid(number) {
             glibc::set_errno(sys::EINVAL);
@@ -226,7 +226,7 @@ shims! {
         if blocked & bit(number) != 0 { HOLD } else { old }
     }
 
-    /// Sets whether a handler interrupts calls that wait or lets them go on; no scheduling point.
+    /// Sets whether a handler interrupts calls that wait or lets them go on. Not a scheduling point.
     fn siginterrupt(number: c_int, interrupts: c_int) -> c_int = pc {
         if !is_valid(number) || INTERNAL.contains(&number) {
             return glibc::result(sys::EINVAL);

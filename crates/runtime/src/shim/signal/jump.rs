@@ -18,7 +18,7 @@ pub struct Buffer {
     mask: u64,
 }
 
-/// Saves registers as glibc's does and, if asked to, what the thread blocks; no scheduling point.
+/// Saves registers as glibc's does and, if asked to, what the thread blocks. Not a scheduling point.
 ///
 /// # Safety
 /// As glibc's.

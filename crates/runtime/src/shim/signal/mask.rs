@@ -231,6 +231,6 @@ shims! {
         old
     }
 
-    /// Tells what the calling thread blocks; no scheduling point.
+    /// Tells what the calling thread blocks. Not a scheduling point.
     fn siggetmask() -> c_int = pc { of_running() as c_int }
 }
