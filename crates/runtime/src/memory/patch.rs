@@ -4,7 +4,7 @@
 //!
 //! Unlike an intercepted call, such an instruction lies in the middle of a function: every register is in use, the flags
 //! and the red zone below the stack pointer, too. What Rust code may touch is put aside here; what another thread may
-//! touch, only where there is a switch to one (see `extended`).
+//! touch, only where there is a switch to one (see `platform::xsave`).
 //!
 //! A thread must not be switched out while it holds a lock that the scheduler does not know of. Only code of the program
 //! and its own libraries is patched, but that may be called back: by the runtime ([`quietly`](sched::quietly)); as a handler of a fault, on

@@ -4,7 +4,7 @@
 //! As in glibc, readers pass waiting writers unless the lock was made with `PREFER_WRITER_NONRECURSIVE`; then a reader
 //! waits while others read and a writer waits, and a thread that reads twice may deadlock.
 //!
-//! To read counts as no change of the lock (see `touch`), so that readers are independent. Therefore an attempt that fails
+//! To read counts as no change of the lock (see `sched::dependence`), so that readers are independent. Therefore an attempt that fails
 //! because others read counts as one: its order with theirs makes a difference.
 
 use super::{destroyed, shims};
