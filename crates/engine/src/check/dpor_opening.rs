@@ -8,7 +8,7 @@
 //! The opening is over, and the search starts over with the places that were seen to conflict, as all others begin, when
 //!
 //! - one execution has taken many steps, or all have and most of them for nothing: they cost time;
-//! - a loop waits for memory: by what it reads it is seen to wait (`runtime::spin`), and all that it reads would count;
+//! - a loop waits for memory: by what it reads it is seen to wait (`runtime::sched::spin`), and all that it reads would count;
 //! - an order is about to be reversed that is none of two accesses that conflict: of two bytes of one word, by which touches tell
 //!   memory apart, or of an access and the end of the process. There would be more classes than need be;
 //! - executions do not follow their plans: which block of memory a thread gets depends on who was first to ask for one, and nobody

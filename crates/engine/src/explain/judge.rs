@@ -55,7 +55,7 @@ pub fn judge(run: &Run, expected: i32) -> Option<Verdict> {
             FindingKind::Livelock,
             "every thread that can run waits in a loop for memory that nobody changes".into(),
         ),
-        // The runtime tells of a thread that never gave way while others ran, see `runtime::fair`.
+        // The runtime tells of a thread that never gave way while others ran, see `runtime::sched::fair`.
         End::StepLimit if tail.code > 0 => verdict(
             FindingKind::GoodSamaritan,
             format!(

@@ -1,7 +1,7 @@
 //! Whole systems: programs whose threads run free, in parallel and in several processes, but where a script holds them.
 //! CONCURRIT (PLDI'13), section 4.
 //!
-//! All processes share the memory of `heisen_wire::system` with the script, which is run here; `runtime::free` is the
+//! All processes share the memory of `heisen_wire::system` with the script, which is run here; `runtime::script::system_mode` is the
 //! other side. As nobody knows whether a thread that does not come to an event ever will, whoever waits for one does so
 //! for a limited time.
 

@@ -1,7 +1,7 @@
 //! Programs that run already, under `heisen run`, and to which scripts attach by name.
 //!
 //! `heisen run` writes down where its wire is, in a private directory; whoever may open that can talk to the program, in
-//! which a kernel thread listens (`runtime::free`).
+//! which a kernel thread listens (`runtime::script::system_mode`).
 
 use crate::error::{Error, Result};
 use crate::patch::{Named, Patches, Prepared};
