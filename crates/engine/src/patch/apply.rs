@@ -1,8 +1,8 @@
 //! Patches the parked program. What is to be written is worked out once for a check, as the code is at the same addresses
 //! in every process of the program; then each parked program gets it, through its memory file, which may write to code.
 
-use super::code::Text;
 use super::code::Atomic;
+use super::code::Text;
 use super::find::{self, Found, JUMP, Piece, Want};
 use super::locks::{self, Roles};
 use super::marks::{self, Marks, Named};
