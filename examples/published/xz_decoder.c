@@ -7,7 +7,7 @@
  * then copies the next piece to freed memory or, if the pointer has been cleared by then, to an offset of null.
  *
  * The extract has one such thread with its buffer, and both mutexes and conditions of stream_decoder_mt.c. What is decoded
- * is a row of bytes that must not be 0. The real library is checked, too: see docs/published.md.
+ * is a row of bytes that must not be 0. The real library is checked, too: see docs/evidence/published.md.
  *
  * One preemption is enough: between two pieces the main thread has looked for an error for the last time, and then the
  * other thread finds one. None is not: the main thread copies all pieces before it waits.

@@ -1,6 +1,6 @@
 //! What a check costs by size: time and memory against threads, steps of an execution, and executions.
 //!
-//! `cargo bench --bench sizes [-- threads|steps|executions]` prints tables in Markdown and draws `docs/sizes-*.svg`. Time is
+//! `cargo bench --bench sizes [-- threads|steps|executions]` prints tables in Markdown and draws `docs/evidence/sizes-*.svg`. Time is
 //! that of the processors, engine and program together, and the best of three checks, as others may use the machine, too. Memory
 //! is the most that the engine, and any process of the program, ever had resident. Where cost is linear, the time of a
 //! step, or of an execution, is a flat line.
@@ -242,7 +242,7 @@ fn main() {
     for measure in measures() {
         if wanted.is_empty() || wanted.iter().any(|word| word == measure.name) {
             let svg = measured(directory.path(), &measure);
-            let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+            let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/evidence");
             std::fs::write(docs.join(format!("sizes-{}.svg", measure.name)), svg).expect("it is written");
         }
     }

@@ -1,6 +1,6 @@
 //! Scripts in Rust: what is known of a schedule is said, next to the test, and the rest is searched.
 //!
-//! It is the language of `heisen script` (`docs/scripts.md` in Heisen's repository) with the same names and the same engine behind it.
+//! It is the language of `heisen script` (`docs/reference/script-language.md` in Heisen's repository) with the same names and the same engine behind it.
 //! The test is the program, the script is another function:
 //!
 //! ```

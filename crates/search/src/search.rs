@@ -97,8 +97,8 @@ impl Search {
     /// Of a search that was just read back: what was done before it was saved, and will be done again.
     pub fn take_again(&mut self) -> Again {
         match self {
-            Search::Dpor(dpor) => dpor.turns().take_again(),
-            Search::Bpor(bpor) => bpor.turns().take_again(),
+            Search::Dpor(dpor) => dpor.turns_mut().take_again(),
+            Search::Bpor(bpor) => bpor.turns_mut().take_again(),
             _ => Again::default(),
         }
     }

@@ -2,9 +2,10 @@
 
 use super::from_here;
 use super::result::{Tested, Verdict};
-use crate::commands::check::Explored;
+use crate::render::caveat;
 use crate::render::check::{name, screens};
 use crate::render::paint::{Paint, count, number};
+use heisen_engine::check::session::Finished;
 use heisen_engine::check::{Empty, Kind};
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -42,8 +43,8 @@ pub fn line(paint: Paint, tested: &Tested) -> String {
 }
 
 /// How far a search that found nothing has come.
-fn extent(explored: &Explored) -> String {
-    let Explored { options, outcome, .. } = explored;
+fn extent(explored: &Finished) -> String {
+    let Finished { options, outcome, .. } = explored;
     match outcome.empty {
         Some(Empty::OneThread) => return "nothing to explore: one thread".to_owned(),
         Some(Empty::NoTest) => return "nothing to explore: no test".to_owned(),
@@ -68,7 +69,7 @@ fn extent(explored: &Explored) -> String {
     }
 }
 
-fn cost(explored: &Explored) -> String {
+fn cost(explored: &Finished) -> String {
     let tally = &explored.outcome.tally;
     format!("{}, {:.2} s", count(tally.executions, "execution"), tally.time.as_secs_f64())
 }
@@ -118,16 +119,16 @@ pub fn summary(paint: Paint, all: &[Tested], filtered: usize, left: usize, time:
 
 /// What was not controlled in any test, each once.
 fn not_controlled(paint: Paint, all: &[Tested]) -> String {
-    let explored: Vec<&Explored> = all
+    let explored: Vec<&Finished> = all
         .iter()
         .filter_map(|tested| match &tested.verdict {
             Verdict::Explored(explored, _) => Some(&**explored),
             _ => None,
         })
         .collect();
-    let mut sentences: Vec<(&str, usize)> = Vec::new();
-    for sentence in explored.iter().flat_map(|explored| &explored.outcome.not_controlled) {
-        match sentences.iter_mut().find(|(known, _)| known == sentence) {
+    let mut sentences: Vec<(String, usize)> = Vec::new();
+    for sentence in explored.iter().flat_map(|explored| caveat::sentences(&explored.outcome)) {
+        match sentences.iter_mut().find(|(known, _)| *known == sentence) {
             Some((_, times)) => *times += 1,
             None => sentences.push((sentence, 1)),
         }

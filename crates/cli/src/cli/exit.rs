@@ -1,4 +1,4 @@
-//! Exit codes. They are documented in `--help` and in the guide, and never change their meaning.
+//! Exit codes. They are documented in `--help` and in `docs/reference/exit-codes.md`, and never change their meaning.
 
 use heisen_engine::Error;
 

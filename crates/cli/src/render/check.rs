@@ -1,6 +1,7 @@
 //! What a check tells people: the line of progress while it runs, and its result in words.
 
-use super::claim::{claim, probability};
+use super::caveat;
+use super::claim::{claim, data_races, probability};
 use crate::render::finding::Screen;
 use crate::render::paint::quoted;
 use crate::render::paint::{Paint, count, number};
@@ -10,7 +11,7 @@ use heisen_trace::Family;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-pub fn progress_line(options: &Options, progress: &Progress<'_>) -> String {
+pub fn progress_line(progress: &Progress<'_>) -> String {
     let seconds = progress.time.as_secs_f64();
     let rate = (progress.executions as f64 / seconds.max(0.001)) as u64;
     let mut line = String::new();
@@ -19,7 +20,7 @@ pub fn progress_line(options: &Options, progress: &Progress<'_>) -> String {
     }
     let _ = write!(line, "{} · {}/s · {seconds:.1} s", count(progress.executions, "execution"), number(rate));
     let status = progress.status;
-    match options.executions {
+    match progress.limit {
         Some(limit) => {
             let left = limit.saturating_sub(progress.executions) as f64 / (rate.max(1) as f64);
             let _ = write!(line, " · of {}, about {left:.0} s left", number(limit));
@@ -112,10 +113,10 @@ fn summary(paint: Paint, options: &Options, outcome: &Outcome) -> String {
     }
     out.push_str(&about_races(options, outcome));
     out.push_str(&about_hints(options, outcome));
-    if !outcome.not_controlled.is_empty() {
+    if !outcome.caveats.is_empty() {
         let _ = writeln!(out, "{}", paint.faint("not controlled:"));
     }
-    for line in &outcome.not_controlled {
+    for line in caveat::sentences(outcome) {
         let _ = writeln!(out, "{}", paint.faint(format!("  {line}")));
     }
     out
@@ -130,11 +131,7 @@ fn about_races(options: &Options, outcome: &Outcome) -> String {
     }
     // Where nothing was found, the headline says so.
     if options.races == Races::Quiet && races.any() && outcome.findings().next().is_some() {
-        let what = match races.unlisted() {
-            0 => "data races".to_owned(),
-            some => count(some as u64, "data race"),
-        };
-        let _ = writeln!(out, "{what} (--races lists them)");
+        let _ = writeln!(out, "{} (--races lists them)", data_races(outcome));
     }
     if outcome.accesses_explored && outcome.empty.is_none() {
         let _ = match outcome.tally.points.len() {
@@ -208,18 +205,12 @@ fn unseen(unseen: &Unseen) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::args;
-    use crate::cli::search_options::options;
     use heisen_search::Status;
-    use std::sync::atomic::AtomicBool;
     use std::time::Duration;
 
     fn line(status: &Status) -> String {
-        let args = <args::Args as clap::Parser>::parse_from(["heisen", "check", "--", "prog"]);
-        let args::Command::Check(args) = args.command else { panic!("another command") };
-        let options = options(&args.search, &AtomicBool::new(false)).expect("options");
         let time = Duration::from_secs(2);
-        progress_line(&options, &Progress { executions: 3000, time, status, findings: 0 })
+        progress_line(&Progress { executions: 3000, limit: None, time, status, findings: 0 })
     }
 
     #[test]

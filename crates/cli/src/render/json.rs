@@ -1,4 +1,5 @@
 //! The result as JSON. This is a contract with scripts: fields are added, never changed or taken away.
+//! `docs/reference/json.schema.json` describes it; a test validates results against it.
 
 use crate::render::finding::value;
 use crate::render::race;
@@ -81,7 +82,7 @@ pub fn result(program: &Program, options: &Options, outcome: &Outcome, schedules
         "sound": outcome.sound(),
         "scope": options.scope,
         "patch": options.world.patch,
-        "not_controlled": outcome.not_controlled,
+        "not_controlled": crate::render::caveat::sentences(outcome),
     })
 }
 

@@ -8,16 +8,13 @@
 //! cargo test -p heisen-cli --test crates -- --ignored [CRATE...]
 //! ```
 //!
-//! `HEISEN_BLESS=1` writes the tables of `docs/crates.md` anew, if all crates are run; else they must say what was seen,
+//! `HEISEN_BLESS=1` writes the tables of `docs/evidence/crates.md` anew, if all crates are run; else they must say what was seen,
 //! but for the time that it took.
-
-#[path = "../common/mod.rs"]
-mod common;
 
 mod cases;
 
 use cases::{BUGS, Bug, SMOKE, Smoke};
-use common::{Ran, root, run, scratch};
+use heisen_testkit::{Ran, root, run, scratch};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -172,7 +169,7 @@ fn explore_into(
 /// `cargo heisen` in a package, killed if it takes far too long.
 fn cargo_heisen(package: &str, args: &[&str]) -> Ran {
     let mut command = Command::new("timeout");
-    command.args(["-s", "KILL", "600", env!("CARGO_BIN_EXE_cargo-heisen"), "heisen"]).args(args);
+    command.args(["-s", "KILL", "600", heisen_testkit::cargo_heisen_path(), "heisen"]).args(args);
     command.current_dir(directory(package));
     for variable in ["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_BUILD_RUSTFLAGS", "CARGO_TARGET_DIR"] {
         command.env_remove(variable);
@@ -208,8 +205,8 @@ fn line(row: &Row) -> String {
 
 /// Holds the tables of the document against what was seen, or writes them.
 fn document<R: Iterator<Item = Row> + Clone>(tables: &[(&str, R)]) {
-    let path = root().join("docs/crates.md");
-    let old = std::fs::read_to_string(&path).expect("docs/crates.md");
+    let path = root().join("docs/evidence/crates.md");
+    let old = std::fs::read_to_string(&path).expect("docs/evidence/crates.md");
     let mut new = old.clone();
     for (name, rows) in tables {
         let (begin, end) = (format!("<!-- {name} -->\n"), format!("<!-- end of {name} -->"));
@@ -220,9 +217,9 @@ fn document<R: Iterator<Item = Row> + Clone>(tables: &[(&str, R)]) {
         new.replace_range(from..to, &(head + &body));
     }
     if std::env::var_os("HEISEN_BLESS").is_some() {
-        std::fs::write(&path, new).expect("docs/crates.md is written");
+        std::fs::write(&path, new).expect("docs/evidence/crates.md is written");
     } else if untimed(&old) != untimed(&new) {
-        println!("docs/crates.md says something else; HEISEN_BLESS=1 writes its tables anew");
+        println!("docs/evidence/crates.md says something else; HEISEN_BLESS=1 writes its tables anew");
         std::process::exit(1);
     }
 }

@@ -10,18 +10,15 @@
 //! ```
 //!
 //! A program that is not installed is skipped, or with `--require` a failure. A program that is known not to run must
-//! still fail in the way that `docs/programs.md` tells.
-
-#[path = "../common/mod.rs"]
-mod common;
+//! still fail in the way that `docs/evidence/programs.md` tells.
 
 mod cases;
 mod input;
 mod server;
 
 use cases::{CASES, Case, Kind};
-use common::traces::{Traces, Ways, tell_all, traces};
-use common::{all_processes, root, run, scratch, soon, zombies_of};
+use heisen_testkit::traces::{Traces, Ways, tell_all, traces};
+use heisen_testkit::{all_processes, root, run, scratch, soon, zombies_of};
 use serde_json::Value;
 use server::Place;
 use std::path::{Path, PathBuf};
@@ -176,7 +173,7 @@ impl<'a> Trial<'a> {
         let mut command = self.command(&["env"]);
         command.arg(format!("LD_PRELOAD={}", library.display()));
         command.arg(format!("PROGRAM_OUTPUT={}", file.display()));
-        command.arg(env!("CARGO_BIN_EXE_heisen")).args(["check", "--quiet", "--json", "verdict.json"]);
+        command.arg(heisen_testkit::heisen_path()).args(["check", "--quiet", "--json", "verdict.json"]);
         command.args(["--strategy", "random", "--seed", "1", "--jobs", "1"]);
         command.args(["--executions", &EXECUTIONS.to_string(), "--expect-exit", &status.to_string()]);
         self.append_program(command.arg("--"));
@@ -251,7 +248,7 @@ impl<'a> Trial<'a> {
         // Not where the program runs, which may look around there.
         let beside = scratch();
         let told = |how: &[&str]| -> (Traces, Ways) {
-            let mut command = self.command(&[env!("CARGO_BIN_EXE_heisen"), "check", "--quiet"]);
+            let mut command = self.command(&[heisen_testkit::heisen_path(), "check", "--quiet"]);
             command.args(["--strategy", "random", "--seed", "1", "--jobs", "1", "--executions", FEW]);
             command.args(["--expect-exit", &status.to_string()]).args(tell_all(beside.path())).args(how);
             self.append_program(command.arg("--"));

@@ -1,7 +1,7 @@
 //! A client for servers: it opens some connections at once, says something on each, reads every reply to its end, and
 //! ends the server. Beside a check it does so again and again, once for each execution.
 
-use crate::common::{all_processes, soon};
+use heisen_testkit::{all_processes, soon};
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;

@@ -6,7 +6,7 @@
 
 use crate::error::{Error, Result};
 use crate::inspect::{Piece, Symbols, View};
-use crate::process::zygote::{Limits, Output, Zygote};
+use crate::process::zygote::{Output, RunConfig, Zygote};
 use crate::program::Program;
 use heisen_trace::Frame;
 use serde::{Deserialize, Serialize};
@@ -31,8 +31,8 @@ type Lines = Vec<RangeInclusive<u32>>;
 
 impl Changed {
     /// Finds the code of the parked program that has changed since a revision; none if that is no part of it.
-    pub fn since(revision: &str, runtime: &Path, program: &Program, limits: &Limits) -> Result<Changed> {
-        let zygote = Zygote::start(runtime, program, limits, Output::Dropped)?;
+    pub fn since(revision: &str, runtime: &Path, program: &Program, config: &RunConfig) -> Result<Changed> {
+        let zygote = Zygote::start(runtime, program, config, Output::Dropped)?;
         let mut symbols = Symbols::new();
         symbols.hide(runtime);
         symbols.full_paths();

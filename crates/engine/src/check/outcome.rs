@@ -1,6 +1,6 @@
-//! What a check has done and found: the tally that grows with each execution, how it is getting on, and the outcome of the
-//! whole.
+//! What a check has done and found: the tally that grows with each execution, and the outcome.
 
+use super::caveat::Caveat;
 use super::predicted::Tried;
 use crate::check::access_points::Points;
 use crate::check::coverage::Coverage;
@@ -202,8 +202,8 @@ pub struct Outcome {
     pub tally: Tally,
     /// Where the search stands.
     pub status: Status,
-    /// What was not controlled, in sentences.
-    pub not_controlled: Vec<String>,
+    /// What was not explored or not controlled.
+    pub caveats: Vec<Caveat>,
     /// What was predicted, and no execution came to.
     pub hints: Vec<Prediction>,
     /// Whether preemptions were searched at some places only.
@@ -243,7 +243,7 @@ impl Outcome {
 
     /// Whether anything limits what the verdict claims, besides the bound or the number of executions that was asked for.
     pub fn has_caveats(&self) -> bool {
-        self.verdict() == "incomplete" || !self.not_controlled.is_empty() || self.tally.races.unreported()
+        self.verdict() == "incomplete" || !self.caveats.is_empty() || self.tally.races.unreported()
     }
 
     /// Whether the claim holds for every execution that the program can have within the bound: the search came to its end, and
@@ -279,17 +279,4 @@ impl Outcome {
     pub fn preemption_bound(&self) -> Option<u32> {
         self.status.explored_bound.filter(|_| !self.status.has_gaps() && self.tally.all_judged())
     }
-}
-
-/// How a search is getting on.
-#[derive(Debug)]
-pub struct Progress<'a> {
-    /// Executions so far.
-    pub executions: u64,
-    /// Time so far.
-    pub time: Duration,
-    /// Where the search stood at the last batch.
-    pub status: &'a Status,
-    /// Findings so far.
-    pub findings: usize,
 }

@@ -2,15 +2,14 @@
 //! looked at closely, and reported unless it is suppressed.
 
 use super::driver::Driver;
-use super::{Ended, MAX_FINDINGS, MAX_UNCONFIRMED, Races};
+use super::{Caveat, Ended, MAX_FINDINGS, MAX_UNCONFIRMED, Races};
 use crate::check::access_points::Conflict;
-use crate::check::sentences::{ATOMICS_ONLY, CALLS_ONLY, MORE_RACES, STOPPED_EARLY};
 use crate::error::Result;
 use crate::explain::close_up::Closeup;
 use crate::explain::race_close_up::Scene;
 use crate::explain::race_log::Fate;
 use crate::process::slots::{Job, Run};
-use crate::process::zygote::Limits;
+use crate::process::zygote::RunConfig;
 use heisen_trace::{Note, Plan};
 use std::collections::BTreeSet;
 
@@ -68,14 +67,14 @@ impl Driver<'_> {
         if self.tally.unconfirmed >= MAX_UNCONFIRMED {
             return Ok(());
         }
-        let limits = self.limits();
-        let scene = self.check.camera(&limits).scene(Job::Plan(plan))?;
+        let config = self.run_config();
+        let scene = self.check.camera(&config).scene(Job::Plan(plan))?;
         for race in &scene.races {
             let full = self.tally.races.reports().len() >= MAX_FINDINGS;
             let fate = match self.tally.races.fate(race) {
                 Some(fate) if fate != Fate::Told => Some(fate),
                 _ if full => Some(Fate::Unlisted),
-                _ => self.look_at_race(plan, &limits, &scene, race)?,
+                _ => self.look_at_race(plan, &config, &scene, race)?,
             };
             // What did not come up again may do so in another execution.
             let Some(fate) = fate else { continue };
@@ -105,11 +104,11 @@ impl Driver<'_> {
     fn look_at_race(
         &mut self,
         plan: &Plan,
-        limits: &Limits,
+        config: &RunConfig,
         scene: &Scene,
         race: &Conflict,
     ) -> Result<Option<Fate>> {
-        let camera = self.check.camera(limits);
+        let camera = self.check.camera(config);
         let closeup = camera.race_in(scene, Job::Plan(plan), race)?;
         let seen = closeup.as_ref().and_then(|closeup| closeup.race.clone());
         let (Some(closeup), Some(seen)) = (closeup, seen) else { return Ok(self.unconfirmed(plan)) };
@@ -156,26 +155,26 @@ impl Driver<'_> {
     }
 
     /// What is to be said of accesses of memory.
-    pub(super) fn about_accesses(&self, ended: Ended) -> Option<String> {
+    pub(super) fn about_accesses(&self, ended: Ended) -> Option<Caveat> {
         let accesses = &self.check.options.world.accesses;
         if !self.tally.instrumented {
-            return Some(self.check.limits.patches.sentence().unwrap_or_else(|| CALLS_ONLY.plain()));
+            let patched = self.check.config.patches.patched();
+            return Some(if patched.is_empty() { Caveat::CallsOnly } else { Caveat::PatchedOnly(patched) });
         }
         if accesses.all || self.tally.points.all {
             return None;
         }
         if !accesses.check {
-            return Some(ATOMICS_ONLY.plain());
+            return Some(Caveat::AtomicsOnly);
         }
         // A search that ends with a finding has done what it was asked for.
         let cut = matches!(ended, Ended::Limit | Ended::Interrupted | Ended::Failed);
-        (cut && !self.search.samples()).then(|| STOPPED_EARLY.plain())
+        (cut && !self.search.samples()).then_some(Caveat::StoppedEarly)
     }
 
     /// What is to be said of races that were not listed, though that was asked for.
-    pub(super) fn about_races(&self) -> Option<String> {
-        let unlisted = self.tally.races.unlisted();
-        (self.races_asked_for() && unlisted > 0)
-            .then(|| MORE_RACES.with(&[("listed", &MAX_FINDINGS), ("more", &unlisted)]))
+    pub(super) fn about_races(&self) -> Option<Caveat> {
+        let more = self.tally.races.unlisted();
+        (self.races_asked_for() && more > 0).then_some(Caveat::MoreRaces { listed: MAX_FINDINGS, more })
     }
 }

@@ -4,10 +4,9 @@
 //! A pattern is matched against what is known of the code that calls an intercepted function: its module, its source
 //! file, its function. That is worked out once, on the parked program: the runtime only looks an address up.
 
-use crate::check::sentences::OUT_OF_SCOPE;
 use crate::error::{Error, Result};
 use crate::inspect::{Piece, Symbols, View};
-use crate::process::zygote::{Limits, Output, Zygote};
+use crate::process::zygote::{Output, RunConfig, Zygote};
 use crate::program::Program;
 use heisen_wire::{MAX_SCOPE, Wire, scope};
 use serde::{Deserialize, Serialize};
@@ -51,24 +50,17 @@ impl Patterns {
         self.no_preempt.is_empty() && self.focus.is_empty()
     }
 
-    /// What a verdict says of it.
-    pub fn sentence(&self) -> Option<String> {
-        let mut parts = Vec::new();
-        if !self.focus.is_empty() {
-            parts.push(format!("outside {}", self.focus.join(", ")));
-        }
-        if !self.no_preempt.is_empty() {
-            parts.push(format!("in {}", self.no_preempt.join(", ")));
-        }
-        (!parts.is_empty()).then(|| OUT_OF_SCOPE.with(&[("where", &parts.join(" and "))]))
-    }
-
     /// Finds the code of the parked program that the patterns mean; none if there are no patterns.
-    pub fn resolve(&self, runtime: &Path, program: &Program, limits: &Limits) -> Result<Option<Arc<Scope>>> {
+    pub fn resolve(
+        &self,
+        runtime: &Path,
+        program: &Program,
+        config: &RunConfig,
+    ) -> Result<Option<Arc<Scope>>> {
         if self.is_empty() {
             return Ok(None);
         }
-        let zygote = Zygote::start(runtime, program, limits, Output::Dropped)?;
+        let zygote = Zygote::start(runtime, program, config, Output::Dropped)?;
         let mut symbols = Symbols::new();
         symbols.hide(runtime);
         // What a pattern means does not depend on where the check is started.

@@ -3,7 +3,7 @@
 
 use super::Check;
 use super::driver::Driver;
-use crate::check::sentences::COMPUTED;
+use crate::check::Caveat;
 use crate::error::Error;
 use crate::explain::close_up::registers;
 use crate::inspect::{Symbols, View};
@@ -40,7 +40,7 @@ impl Observer for StuckWatcher<'_> {
     fn stopped(&mut self, wire: &Wire, pid: i32) {
         let mut symbols = Symbols::new();
         symbols.hide(&self.check.runtime);
-        symbols.set_moved(self.check.limits.patches.moved());
+        symbols.set_moved(self.check.config.patches.moved());
         if let Ok(mut view) = View::new(&mut symbols, pid) {
             let op = Op::from_code(wire.stop.op.load(Relaxed) as u8);
             let blocked = wire
@@ -55,14 +55,13 @@ impl Observer for StuckWatcher<'_> {
 
 impl Driver<'_> {
     /// Where an execution computed for long, if one did and went on.
-    pub(super) fn about_computing(&self) -> Option<String> {
+    pub(super) fn about_computing(&self) -> Option<Caveat> {
         let computed = self.check.computed.get()?;
-        let seconds = self.check.limits.hang.as_secs_f32();
-        Some(COMPUTED.with(&[("seconds", &seconds), ("place", &computed.place())]))
+        Some(Caveat::Computed { hang: self.check.config.hang, place: computed.place() })
     }
 
     pub(super) fn describe_stuck(&self, stuck: &Stuck) -> Error {
-        let seconds = self.check.limits.hang.as_secs_f32();
+        let seconds = self.check.config.hang.as_secs_f32();
         let place = stuck.place();
         if let Some(op) = stuck.waits {
             let what = if op == Op::WaitChild { "a child process to end" } else { "a lock on a file" };

@@ -5,7 +5,7 @@
 use crate::error::Result;
 use crate::inspect::{Symbols, View};
 use crate::process::slots::{Detail, Event, Job, Run};
-use crate::process::zygote::{Limits, Output, Zygote};
+use crate::process::zygote::{Output, RunConfig, Zygote};
 use crate::program::Program;
 use heisen_trace::{Note, Op, Plan, Stack, ThreadId};
 use std::path::Path;
@@ -46,11 +46,11 @@ pub struct Parting {
 pub fn part(
     runtime: &Path,
     program: &Program,
-    limits: &Limits,
+    config: &RunConfig,
     plan: &Plan,
     noticed: Option<Place>,
 ) -> Result<Parting> {
-    let mut zygote = Zygote::start(runtime, program, limits, Output::Dropped)?;
+    let mut zygote = Zygote::start(runtime, program, config, Output::Dropped)?;
     let mut logs: Vec<Vec<Event>> = Vec::new();
     let mut notes: Vec<Note> = Vec::new();
     for _ in 0..RUNS {
@@ -95,38 +95,6 @@ pub(crate) fn describe(view: &mut View<'_>, place: Place) -> String {
     }
 }
 
-/// The words of a verdict on executions that went other ways than planned. What differs from run to run is named, as far
-/// as it is known.
-pub(crate) fn explain(at: &str, notes: impl Iterator<Item = Note>) -> String {
-    let place = if at.is_empty() { String::new() } else { format!(", first at {at}") };
-    let why = causes(notes).unwrap_or_else(|| {
-        "something that Heisen does not control differs between runs, and it cannot see what: an instruction such as \
-         rdtsc or rdrand, a system call that is made directly, something outside the program"
-            .to_owned()
-    });
-    format!("{place}; {why}")
-}
-
-/// What the program does by which its runs may differ, in a sentence; none if nothing is known.
-pub fn causes(notes: impl Iterator<Item = Note>) -> Option<String> {
-    let mut causes: Vec<&str> = notes.filter_map(cause).collect();
-    causes.dedup();
-    (!causes.is_empty())
-        .then(|| format!("the program {}, which Heisen does not control", causes.join(" and ")))
-}
-
-/// What the program does by which its runs may differ.
-fn cause(note: Note) -> Option<&'static str> {
-    match note {
-        Note::CpuClock => Some("reads the processor-time clock"),
-        Note::RealTime => Some("runs in real time"),
-        Note::ChangedFile => Some("reads a file that was written while the check ran"),
-        Note::Outside => Some("gets input from outside"),
-        Note::Fork | Note::Spawn => Some("starts other processes"),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -155,14 +123,5 @@ mod tests {
         // One that ends early differs where the other goes on.
         assert_eq!(at(&[a.clone(), a[..2].to_vec()]), Some((1, Op::Unlock)));
         assert_eq!(at(&[]), None);
-    }
-
-    #[test]
-    fn the_culprit_is_named() {
-        let words = explain("lock(q) (queue.c:31, T2)", [Note::LogFull, Note::CpuClock].into_iter());
-        let expected = ", first at lock(q) (queue.c:31, T2); the program reads the processor-time clock, which Heisen \
-                        does not control";
-        assert_eq!(words, expected);
-        assert!(explain("", [].into_iter()).contains("rdtsc"));
     }
 }

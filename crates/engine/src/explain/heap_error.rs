@@ -142,7 +142,7 @@ impl Observer for Biographer<'_> {
 /// Runs the job once more and puts the stacks of the block's allocation and end in place of the single frames. What does
 /// not come up again, such as an allocation before `main`, stays as it is.
 pub fn complete(camera: &Camera<'_>, job: Job<'_>, symbols: &mut Symbols, block: &mut Block) -> Result<()> {
-    let mut zygote = Zygote::start(camera.runtime, camera.program, camera.limits, Output::Dropped)?;
+    let mut zygote = Zygote::start(camera.runtime, camera.program, camera.config, Output::Dropped)?;
     let heap = &zygote.wire().heap;
     heap.stop_at_alloc.store(block.number, Relaxed);
     heap.stop_at_free.store(block.number, Relaxed);

@@ -7,7 +7,6 @@ use super::marks::{self, Marks, Named};
 use super::std_functions::{self, Treatment};
 use super::{modules, room, trampoline};
 use crate::check::scope::layout;
-use crate::check::sentences::PATCHED_ONLY;
 use crate::error::{Error, Result};
 use crate::inspect::maps;
 use crate::inspect::maps::Mapping;
@@ -56,17 +55,20 @@ struct Made {
     /// The allocation functions of the program; 0 for those that it does not bring.
     own: [u64; ALLOCATION.len()],
     moved: Arc<Moved>,
-    told: Vec<Told>,
+    patched: Vec<PatchedModule>,
     /// Places that a script names and that are not there: their numbers, and why.
     missing: Vec<(usize, String)>,
 }
 
-/// What was done with one module.
-#[derive(Debug)]
-struct Told {
-    name: String,
-    sites: usize,
-    odd: usize,
+/// What was patched in one module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PatchedModule {
+    /// The module.
+    pub name: String,
+    /// How many instructions and calls are scheduling points.
+    pub sites: usize,
+    /// Functions that were left out, as their code is not understood.
+    pub odd: usize,
 }
 
 impl Patches {
@@ -137,22 +139,11 @@ impl Patches {
         self.made.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|made| made.moved.clone())
     }
 
-    /// What was patched, in words; none if nothing was asked for.
-    pub(crate) fn sentence(&self) -> Option<String> {
-        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
-        if made.told.iter().all(|told| told.sites == 0) {
-            return None;
-        }
-        let told = made.told.iter().map(|told| {
-            let odd = match told.odd {
-                0 => String::new(),
-                1 => ", and 1 function that Heisen does not understand".to_owned(),
-                odd => format!(", and {odd} functions that Heisen does not understand"),
-            };
-            format!("{} in {}{odd}", told.sites, told.name)
-        });
-        let told: Vec<String> = told.collect();
-        Some(PATCHED_ONLY.with(&[("patched", &told.join("; "))]))
+    /// The modules that were patched; empty if no instruction was.
+    pub(crate) fn patched(&self) -> Vec<PatchedModule> {
+        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let modules = made.as_ref().map_or(&[][..], |made| &made.patched);
+        if modules.iter().all(|module| module.sites == 0) { Vec::new() } else { modules.to_vec() }
     }
 }
 
@@ -354,7 +345,7 @@ impl Made {
         moved: &mut Vec<MovedPiece>,
     ) -> Result<()> {
         let name = module.path.file_name().unwrap_or(module.path.as_os_str()).to_string_lossy().into_owned();
-        self.told.push(Told { name, sites: found.sites + found.calls.len(), odd: found.odd });
+        self.patched.push(PatchedModule { name, sites: found.sites + found.calls.len(), odd: found.odd });
         let starts = found.pieces.iter().map(Piece::start).chain(found.calls.iter().map(|call| call.at));
         let ends = found.pieces.iter().map(Piece::end).chain(found.calls.iter().map(|call| call.at));
         let (Some(first), Some(last)) = (starts.min(), ends.max()) else { return Ok(()) };

@@ -1,5 +1,5 @@
 //! Atomic instructions of code that is not instrumented become scheduling points: `lock`-prefixed ones, and `xchg` with
-//! memory. The program is patched while it is parked, so every execution is; see docs/patching.md.
+//! memory. The program is patched while it is parked, so every execution is; see docs/how-it-works/patching.md.
 //!
 //! | module | what it is |
 //! | --- | --- |
@@ -24,7 +24,7 @@ mod room;
 mod std_functions;
 mod trampoline;
 
-pub use apply::Patches;
+pub use apply::{PatchedModule, Patches};
 pub(crate) use apply::Prepared;
 pub use marks::Named;
 pub use modules::{DEFAULT, INSTRUMENTED, NONE, parse};

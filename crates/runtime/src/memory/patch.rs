@@ -10,7 +10,7 @@
 //! and its own libraries is patched, but that may be called back: by the runtime ([`quietly`](sched::quietly)); as a handler of a fault, on
 //! a stack that all threads share; and by the C library, which may hold a lock of its own then. That is above all an
 //! allocator that the program brings along, and which the C library therefore calls by way of [`quiet`]. In all these
-//! cases there is no scheduling point. Those that are left docs/patching.md lists.
+//! cases there is no scheduling point. Those that are left docs/how-it-works/patching.md lists.
 
 use crate::carrier::handler_stack;
 use crate::memory::race::atomic_order::{Does, memory_order};

@@ -2,22 +2,17 @@
 //!
 //! A runner restores memory after each execution. Whoever takes snapshots plugs in here, and leaves these words as they are.
 
-use core::cell::Cell;
+use super::baton::Hook;
 
-struct Hook(Cell<fn(at: usize, value: usize, code: usize)>);
-
-// SAFETY: written once, before there is a second thread; only read from then on.
-unsafe impl Sync for Hook {}
-
-static KEEP: Hook = Hook(Cell::new(|_, _, _| ()));
+static KEEP: Hook<fn(at: usize, value: usize, code: usize)> = Hook::new(|_, _, _| ());
 
 /// From now on, `keep` gets to know of such words: their address, their value, and the code that the value depends on.
 pub fn plug_in(keep: fn(at: usize, value: usize, code: usize)) {
-    KEEP.0.set(keep);
+    KEEP.set(keep);
 }
 
 /// A word has got such a value. It stays right as long as the code at that address does.
 pub fn keep<T>(word: &T, value: usize, code: usize) {
     assert!(size_of::<T>() == size_of::<usize>());
-    KEEP.0.get()(core::ptr::from_ref(word) as usize, value, code);
+    KEEP.get()(core::ptr::from_ref(word) as usize, value, code);
 }

@@ -6,6 +6,7 @@
 //! `std::random_device`, its function is.
 
 use super::{pid, shims};
+use crate::platform::baton::Guarded;
 use crate::platform::glibc;
 use crate::platform::glibc::real;
 use crate::platform::sys;
@@ -21,10 +22,7 @@ struct Random {
     state: Cell<u64>,
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Random {}
-
-static R: Random = Random { seeded: Cell::new(false), state: Cell::new(0) };
+static R: Guarded<Random> = Guarded::new(Random { seeded: Cell::new(false), state: Cell::new(0) });
 
 /// How much can be read from one opening of /dev/urandom or /dev/random.
 const DEVICE_SIZE: usize = 1 << 20;

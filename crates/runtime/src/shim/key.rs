@@ -2,6 +2,7 @@
 //! the destructors are remembered here, as glibc's own clean-up at the end of a thread cannot be reached.
 
 use super::shims;
+use crate::platform::baton::Guarded;
 use crate::platform::glibc::real;
 use core::cell::Cell;
 use core::ffi::c_int;
@@ -13,10 +14,7 @@ const ROUNDS: usize = 4;
 
 struct Keys([Cell<usize>; MAX_KEYS]);
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Keys {}
-
-static DESTRUCTORS: Keys = Keys([const { Cell::new(0) }; MAX_KEYS]);
+static DESTRUCTORS: Guarded<Keys> = Guarded::new(Keys([const { Cell::new(0) }; MAX_KEYS]));
 
 /// Keys from here on have never had a destructor: most programs have none at all, and threads end often.
 static MADE: AtomicUsize = AtomicUsize::new(0);

@@ -12,6 +12,7 @@ use crate::memory::race::atomic_order;
 use crate::memory::race::atomic_order::Does;
 use crate::memory::race::atomic_order::memory_order::SEQ_CST;
 use crate::memory::race::order;
+use crate::platform::baton::Guarded;
 use crate::platform::glibc::Real;
 use crate::sched::dependence;
 use crate::sched::{self, S};
@@ -111,10 +112,7 @@ struct Called {
 
 struct Calls(Cell<Called>);
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Calls {}
-
-static CALLED: Calls = Calls(Cell::new(Called { initialiser: 0, control: 0 }));
+static CALLED: Guarded<Calls> = Guarded::new(Calls(Cell::new(Called { initialiser: 0, control: 0 })));
 
 extern "C" fn called() -> Called {
     CALLED.0.get()
@@ -157,10 +155,7 @@ global_asm!(
 /// Initialisers that run, by their control words: where every touch counts, it must be seen in which step they end.
 struct Running([Cell<usize>; 8]);
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Running {}
-
-static RUNNING: Running = Running([const { Cell::new(0) }; 8]);
+static RUNNING: Guarded<Running> = Guarded::new(Running([const { Cell::new(0) }; 8]));
 
 fn begins(control: usize) {
     if dependence::wanted()

@@ -165,7 +165,7 @@ mod tests {
         for index in 0..count {
             // Half of the executions do what none else does, half come in pairs.
             let kind = if index % 2 == 0 { index } else { index / 4 * 4 + 1 };
-            behaviours.take(&execution(Some(crate::sampling::seeds::nth(1, kind)), 10));
+            behaviours.take(&execution(Some(crate::analysis::seeds::nth(1, kind)), 10));
         }
         let unseen = behaviours.unseen().unwrap();
         assert!(behaviours.kinds.len() <= MOST_KEPT && unseen.executions == count);

@@ -400,7 +400,7 @@ pub(crate) fn in_order(first: u16, set: &[(usize, u64)]) -> Vec<u16> {
 
 /// Mixes a word, so that sums of results tell sets apart.
 pub(crate) const fn mix(word: u64) -> u64 {
-    crate::sampling::seeds::nth(word, 0)
+    crate::analysis::seeds::nth(word, 0)
 }
 
 /// Vector clocks: how many events of each thread happen before an event, itself included.

@@ -1,6 +1,6 @@
 //! Small made-up programs, for tests: run under a schedule, steered as the runtime does it, or under all schedules.
 
-use crate::sampling::seeds;
+use crate::analysis::seeds;
 use heisen_trace::{Deed, End, Execution, Hold, Op, Touch, TouchKind};
 use std::collections::{BTreeSet, HashMap};
 

@@ -6,7 +6,7 @@
 //! batches get longer. A sampler that learns nothing has no batches, but for the first execution. Never ends.
 
 use crate::analysis::behaviours::Behaviours;
-use crate::sampling::seeds;
+use crate::analysis::seeds;
 use crate::store::ledger::Ledger;
 use crate::{Guarantee, Status, Strategy};
 use heisen_trace::{Execution, Plan, Policy};

@@ -16,8 +16,8 @@
 
 use crate::analysis::pairs::{Pair, pairs};
 use crate::analysis::relation::mix;
+use crate::analysis::seeds;
 use crate::sampling::common::{Sampler, Sampling};
-use crate::sampling::seeds;
 use crate::store::hb_cache::Edges;
 use heisen_trace::{Execution, Note, Override, Plan, Policy, TouchKind};
 use serde::{Deserialize, Serialize};

@@ -9,7 +9,7 @@
 //! | [`guided`] | mutates schedules that showed something new |
 //! | [`directed`] | steers executions to predicted failures |
 //! | [`portfolio`] | mixes all samplers and favours those that keep finding new behaviour |
-//! | [`common`], `seeds`, `thread_tree` | what samplers share |
+//! | [`common`], `thread_tree` | what samplers share |
 
 pub mod burst;
 pub mod common;
@@ -21,6 +21,5 @@ pub mod pct;
 pub mod portfolio;
 pub mod pos;
 pub mod random;
-pub(crate) mod seeds;
 pub mod surw;
 pub(crate) mod thread_tree;

@@ -6,7 +6,7 @@
 //! evenly make it as many times slower as there are samplers.
 //!
 //! Selectively uniform random walk was the best sampler, or near the best, on most of the examples that this was measured on
-//! (docs/samplers.md), as in the paper that it comes from. So two of three of the first executions are the first ones of that search
+//! (docs/evidence/samplers.md), as in the paper that it comes from. So two of three of the first executions are the first ones of that search
 //! with this seed: the same plans in the same order, which know the same, as batches end where its own do.
 //!
 //! The others, and later all, are shared out by a bandit with the samplers and their parameters as arms. The turns of each go by
@@ -29,6 +29,7 @@
 //! executions by pct of that depth earn.
 
 use crate::Guarantee;
+use crate::analysis::seeds;
 use crate::sampling::burst::Bursts;
 use crate::sampling::common::{Sampler, Sampling};
 use crate::sampling::delay::Delays;
@@ -37,7 +38,6 @@ use crate::sampling::fair_pct::FairPriorities;
 use crate::sampling::pct::Priorities;
 use crate::sampling::pos::Events;
 use crate::sampling::random::Walk;
-use crate::sampling::seeds;
 use crate::sampling::surw::Uniform;
 use heisen_trace::{Execution, Policy};
 use serde::{Deserialize, Serialize};

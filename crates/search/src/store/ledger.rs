@@ -3,8 +3,8 @@
 //! A plan leaves the ledger only when its execution is given back, so a search that is saved while plans are out
 //! loses none: read back, they are as if they had been given back unrun.
 
+use crate::analysis::branch_points;
 use crate::status::Status;
-use crate::systematic::branch;
 use heisen_trace::{End, Execution, Note, Plan, Policy};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -123,7 +123,7 @@ impl Ledger {
         self.remove(plan);
         self.tally.executions += 1;
         let predicted = plan.policy == Policy::Default;
-        if execution.diverged.is_some() || predicted && !branch::follows(plan, execution) {
+        if execution.diverged.is_some() || predicted && !branch_points::follows(plan, execution) {
             self.tally.diverged += 1;
             return false;
         }

@@ -9,8 +9,8 @@
 //! Where memory is bounded, a pool puts those in the middle on a [`Shelf`](crate::Shelf), in parcels, and takes them back in
 //! order: whether it is used as a stack or as a queue, what comes next is in memory or in the next parcel.
 
+use crate::analysis::branch_points::Point;
 use crate::store::spill::{Room, Shelved};
-use crate::systematic::branch::Point;
 use heisen_trace::{Override, Plan, Policy};
 use serde::ser::SerializeSeq;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

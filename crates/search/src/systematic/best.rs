@@ -12,11 +12,11 @@
 //! Guarantees: each schedule is explored exactly once, within the bound if there is one. Says nothing of a bound before it is
 //! through.
 
+use crate::analysis::branch_points;
 use crate::analysis::relation::{in_order, mix};
 use crate::store::hb_cache::Edges;
 use crate::store::ledger::Ledger;
 use crate::store::pool::Pool;
-use crate::systematic::branch;
 use crate::systematic::branch::Leaving;
 use crate::{Room, Status, Strategy, Touches};
 use heisen_trace::{Execution, Plan, Policy, TouchKind};
@@ -167,7 +167,7 @@ impl Strategy for Best {
         let whereabouts = Whereabouts::new(execution);
         let all_used = self.max_bound.is_some_and(|max| plan.preemptions >= max);
         let mut ranks = HashMap::new();
-        for point in branch::points(plan, execution) {
+        for point in branch_points::points(plan, execution) {
             if all_used && point.preemptive {
                 self.beyond += u64::from(point.options) - 1;
             } else {

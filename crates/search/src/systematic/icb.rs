@@ -12,13 +12,10 @@
 //! ([`Icb::cached`]) not every schedule is explored, but every state that can be reached is, within each bound.
 
 use crate::analysis::estimate::Explored;
-use crate::store::hb_cache::Edges;
-use crate::store::ledger::Ledger;
 use crate::store::pool::{Pool, Waiting};
-use crate::systematic::branch;
-use crate::systematic::branch::Leaving;
+use crate::systematic::frontier::Frontier;
 use crate::{Room, Status, Strategy, Touches};
-use heisen_trace::{Execution, Plan, Policy};
+use heisen_trace::{Execution, Plan};
 use serde::{Deserialize, Serialize};
 
 /// Iterative context bounding.
@@ -34,43 +31,30 @@ pub struct Icb {
     next_work: Pool,
     /// Plans beyond the last bound. They are only counted: there would be more of them than of all others.
     beyond: u64,
-    #[serde(default)]
-    cache: Option<Edges>,
-    #[serde(default)]
-    dropped: u64,
-    /// What was explored within this bound: the plans that the one before has left are the roots, what they and those that
-    /// follow from them lead to without a further preemption is the tree.
-    explored: Explored,
-    ledger: Ledger,
+    /// Its estimate is of this bound: the roots are the plans that the bound before has left, and the tree is what follows
+    /// from them without a further preemption.
+    #[serde(flatten)]
+    frontier: Frontier,
 }
 
 impl Icb {
     /// A search that starts with the default schedule and ends with those of `max_bound` preemptions, or when there
     /// are no more.
     pub fn new(max_bound: Option<u32>) -> Icb {
-        Icb {
-            bound: 0,
-            max_bound,
-            stack: Pool::default(),
-            work: Pool::default(),
-            next_work: Pool::default(),
-            beyond: 0,
-            cache: None,
-            dropped: 0,
-            explored: Explored::nothing_of(1),
-            ledger: Ledger::default(),
-        }
+        let (stack, work, next_work) = Default::default();
+        Icb { bound: 0, max_bound, stack, work, next_work, beyond: 0, frontier: Frontier::new() }
     }
 
-    /// The same, but for plans that lead to what equivalent ones lead to: see the `cache` of states.
-    pub fn cached(self) -> Icb {
-        Icb { cache: Some(Edges::default()), ..self }
+    /// Drops plans that lead to a state already explored, by the happens-before cache.
+    pub fn cached(mut self) -> Icb {
+        self.frontier.use_cache();
+        self
     }
 
     /// Whether no plan is left within the bound.
     fn bound_is_explored(&self) -> bool {
-        let started = self.ledger.handed() > 0;
-        started && self.stack.is_empty() && self.work.is_empty() && self.ledger.is_settled()
+        let nothing_waits = self.stack.is_empty() && self.work.is_empty();
+        self.frontier.is_started() && nothing_waits && self.frontier.ledger.is_settled()
     }
 }
 
@@ -82,38 +66,29 @@ impl Default for Icb {
 
 impl Strategy for Icb {
     fn next(&mut self) -> Option<Plan> {
-        if let Some(plan) = self.ledger.again() {
+        if let Some(plan) = self.frontier.again_or_first() {
             return Some(plan);
-        }
-        if self.ledger.handed() == 0 {
-            return Some(self.ledger.hand_out_of(Plan::new(Policy::Default), 1.0));
         }
         let waiting = loop {
             if self.bound_is_explored() && !self.next_work.is_empty() {
                 std::mem::swap(&mut self.work, &mut self.next_work);
                 self.bound += 1;
-                self.explored = Explored::nothing_of(self.work.len());
+                self.frontier.explored = Explored::nothing_of(self.work.len());
             }
-            let Icb { stack, work, cache, dropped, explored, .. } = self;
+            let Icb { stack, work, frontier, .. } = self;
             let root = |waiting: Waiting| Waiting { weight: 1.0, ..waiting };
-            let next = || stack.newest().or_else(|| work.oldest().map(root));
-            let waiting = branch::untaken(next, cache.as_mut(), dropped, explored);
-            // All that were left of the bound may have been dropped.
+            let waiting = frontier.unexplored(|| stack.newest().or_else(|| work.oldest().map(root)));
+            // The cache may have dropped every plan that was left of the bound.
             if waiting.is_some() || !self.bound_is_explored() || self.next_work.is_empty() {
                 break waiting?;
             }
         };
-        Some(self.ledger.hand_out_of(waiting.plan, waiting.weight))
+        Some(self.frontier.hand_out(waiting))
     }
 
     fn done(&mut self, plan: &Plan, execution: &Execution) {
-        let weight = self.ledger.weight(plan);
-        if !self.ledger.done(plan, execution) {
-            self.explored.executed(weight);
-            return;
-        }
-        let leaving = Leaving::new(plan, execution, self.cache.as_mut());
-        self.explored.executed(leaving.left_of(weight, |point| !point.preemptive));
+        let Some((leaving, weight)) = self.frontier.take_back(plan, execution) else { return };
+        self.frontier.explored.executed(leaving.left_of(weight, |point| !point.preemptive));
         if let Some(spread) = leaving.spread(plan, weight, |point| !point.preemptive) {
             self.stack.add(spread);
         }
@@ -127,7 +102,7 @@ impl Strategy for Icb {
     }
 
     fn give_back_unrun(&mut self, plan: &Plan) {
-        self.ledger.give_back(plan);
+        self.frontier.ledger.give_back(plan);
     }
 
     fn needs_decisions(&self) -> bool {
@@ -135,29 +110,19 @@ impl Strategy for Icb {
     }
 
     fn needs_touches(&self) -> Touches {
-        if self.cache.is_some() { Touches::States } else { Touches::None }
+        self.frontier.needs_touches()
     }
 
     fn bound_memory(&mut self, room: Room) {
-        let parts = if self.cache.is_some() { 2 } else { 1 };
-        self.cache.iter_mut().for_each(|cache| cache.set_room(room.bytes / parts));
-        for pool in [&mut self.stack, &mut self.work, &mut self.next_work] {
-            pool.set_room(room.part(3 * parts));
-        }
+        self.frontier.bound_memory(room, [&mut self.stack, &mut self.work, &mut self.next_work]);
     }
 
     fn status(&self) -> Status {
-        let mut status = self.ledger.status();
-        status.dropped = self.dropped;
-        status.unnoted = self.cache.as_ref().map_or(0, Edges::unnoted);
-        status.remaining = self.explored.remaining();
-        let pools = [&self.stack, &self.work, &self.next_work];
-        status.trouble = pools.iter().find_map(|pool| pool.trouble()).map(str::to_owned);
-        let started = self.ledger.handed() > 0;
+        let mut status = self.frontier.status([&self.stack, &self.work, &self.next_work]);
         let explored = self.bound_is_explored();
         status.bound = Some(self.bound);
         status.explored_bound = if explored { Some(self.bound) } else { self.bound.checked_sub(1) };
-        status.queued += self.stack.len() + self.work.len() + usize::from(!started);
+        status.queued += self.stack.len() + self.work.len();
         status.deferred = self.next_work.len();
         status.beyond = self.beyond;
         status.exhausted = explored && self.next_work.is_empty();

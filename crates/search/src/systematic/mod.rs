@@ -6,10 +6,12 @@
 //! | [`dfs`] | depth-first search |
 //! | [`best`] | best-first search: the most promising schedules first |
 //! | [`dpor`] | dynamic partial-order reduction, also within a preemption bound |
-//! | `branch` | where a finished execution can be left: the plans that follow from it |
+//! | `branch` | from a finished execution to the plans that leave it |
+//! | `frontier` | what icb and dfs share |
 
 pub mod best;
 pub(crate) mod branch;
 pub mod dfs;
 pub mod dpor;
+pub(crate) mod frontier;
 pub mod icb;

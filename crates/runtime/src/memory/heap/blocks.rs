@@ -6,6 +6,7 @@
 //! nobody may touch: the guard.
 
 use super::{ALIGN, BASE, LENGTH, marks};
+use crate::platform::baton::Guarded;
 use crate::platform::sys;
 use core::cell::Cell;
 
@@ -70,11 +71,11 @@ struct Blocks {
     lists: [Cell<usize>; CLASSES],
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Blocks {}
-
-static B: Blocks =
-    Blocks { frontier: Cell::new(BASE), usable: Cell::new(BASE), lists: [const { Cell::new(0) }; CLASSES] };
+static B: Guarded<Blocks> = Guarded::new(Blocks {
+    frontier: Cell::new(BASE),
+    usable: Cell::new(BASE),
+    lists: [const { Cell::new(0) }; CLASSES],
+});
 
 /// Reserves the addresses, and makes the first part usable. Whether that was possible.
 pub fn reserve() -> bool {

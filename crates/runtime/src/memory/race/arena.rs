@@ -1,6 +1,7 @@
 //! Memory for what the race check remembers: blocks of powers of two, from a range of addresses of its own, so that the
 //! program's own mappings lie where they lie without it. Nothing is ever given back to the kernel; an execution ends soon.
 
+use crate::platform::baton::Guarded;
 use crate::platform::sys;
 use core::cell::Cell;
 
@@ -19,10 +20,8 @@ struct Arena {
     free: [Cell<usize>; CLASSES],
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Arena {}
-
-static A: Arena = Arena { next: Cell::new(0), end: Cell::new(0), free: [const { Cell::new(0) }; CLASSES] };
+static A: Guarded<Arena> =
+    Guarded::new(Arena { next: Cell::new(0), end: Cell::new(0), free: [const { Cell::new(0) }; CLASSES] });
 
 fn class(bytes: usize) -> u32 {
     bytes.next_power_of_two().trailing_zeros().max(LEAST)

@@ -2,6 +2,7 @@
 //! kernel, whose mask is not that of the thread. The buffer is laid out as glibc's, so either's jump understands it.
 
 use super::mask;
+use crate::platform::baton::Guarded;
 use crate::platform::glibc::real;
 use crate::platform::sys;
 use crate::sched::S;
@@ -65,10 +66,8 @@ extern "C" fn save_mask(buffer: *mut Buffer, wanted: c_int) -> c_int {
 
 struct Copy(UnsafeCell<Buffer>);
 
-// SAFETY: as for `sched::S`; used only from where it is written to the jump.
-unsafe impl Sync for Copy {}
-
-static COPY: Copy = Copy(UnsafeCell::new(Buffer { registers: [0; 8], mask_saved: 0, mask: 0 }));
+static COPY: Guarded<Copy> =
+    Guarded::new(Copy(UnsafeCell::new(Buffer { registers: [0; 8], mask_saved: 0, mask: 0 })));
 
 /// The buffer to jump to: with a mask that was saved, which is set here, a copy without.
 fn prepare(buffer: *const Buffer) -> *const Buffer {

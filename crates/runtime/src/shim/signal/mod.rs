@@ -101,6 +101,7 @@ pub fn init() {
 /// A child of `fork` runs on without the runtime: the kernel gets to know what the running thread's state is.
 pub fn let_go() {
     S.active.set(false);
+    crate::platform::baton::let_go();
     race::leave();
     patch::remove_traps();
     for signal in (1..=LAST).filter(|&signal| is_valid(signal)) {

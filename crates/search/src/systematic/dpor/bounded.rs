@@ -16,14 +16,13 @@
 //! *Other choices* than of threads are part of an event, and all of them are explored. *Several at a time* are as in `dpor`;
 //! what is to be explored never changes by what is found before it, so all of it may be handed out early.
 
+use crate::Status;
 use crate::analysis::relation::{Event, Events};
 use crate::systematic::dpor::blocks::Blocks;
-use crate::systematic::dpor::in_order;
 use crate::systematic::dpor::in_order::{InTurn, Pick, Turns};
 use crate::systematic::dpor::path_plan;
 use crate::systematic::dpor::path_plan::Todo;
-use crate::{Halt, Status, Strategy, Touches};
-use heisen_trace::{Execution, Plan};
+use heisen_trace::Plan;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
@@ -112,7 +111,11 @@ impl Bpor {
 impl InTurn for Bpor {
     type Way = Way;
 
-    fn turns(&mut self) -> &mut Turns<Way> {
+    fn turns(&self) -> &Turns<Way> {
+        &self.turns
+    }
+
+    fn turns_mut(&mut self) -> &mut Turns<Way> {
         &mut self.turns
     }
 
@@ -184,48 +187,21 @@ impl InTurn for Bpor {
             self.path.pop();
         }
     }
-}
 
-impl Strategy for Bpor {
-    fn next(&mut self) -> Option<Plan> {
-        in_order::next(self)
-    }
-
-    fn done(&mut self, plan: &Plan, execution: &Execution) {
-        assert!(self.turns.ledger.is_out(plan), "a plan was given back that is not out");
-        if !self.turns.is_stale(plan, execution) {
-            in_order::done(self, plan, execution);
-        }
-    }
-
-    fn give_back_unrun(&mut self, plan: &Plan) {
-        self.turns.ledger.give_back(plan);
-    }
-
-    fn heed(&mut self, halt: Halt) {
-        self.turns.halt = halt;
-    }
-
-    fn needs_decisions(&self) -> bool {
-        true
-    }
-
-    fn needs_touches(&self) -> Touches {
-        Touches::All
-    }
-
-    fn status(&self) -> Status {
+    fn left(&self) -> usize {
         let left = |node: &Node| {
             let outcomes = node.outcomes.iter().filter(|todo| !todo.out).count();
             outcomes + node.left.iter().filter(|(_, out)| !out).count()
         };
-        let mut status = self.turns.status(self.path.iter().map(left).sum());
+        self.path.iter().map(left).sum()
+    }
+
+    fn describe(&self, status: &mut Status) {
         status.classes = Some(self.classes.len() as u64);
         status.blocked = status.executions.saturating_sub(self.classes.len() as u64);
         status.beyond = self.beyond;
         status.bound = Some(self.bound);
         status.explored_bound = status.exhausted.then_some(self.bound);
         status.whole = status.exhausted && self.beyond == 0 && !status.has_gaps();
-        status
     }
 }

@@ -1,10 +1,10 @@
 //! Searches that take in one execution after the other, in an order of their own, though several are run at a time: plans that
 //! are sure to be needed are handed out early, and their executions kept until it is their turn.
 
-use crate::Status;
 use crate::analysis::relation::Events;
 use crate::halt::Halt;
 use crate::store::ledger::Ledger;
+use crate::{Status, Strategy, Touches};
 use heisen_trace::{Execution, Note, Plan, Policy};
 use serde::{Deserialize, Serialize};
 
@@ -128,7 +128,9 @@ pub(crate) trait InTurn {
     /// How it leaves the path.
     type Way: Default;
 
-    fn turns(&mut self) -> &mut Turns<Self::Way>;
+    fn turns(&self) -> &Turns<Self::Way>;
+
+    fn turns_mut(&mut self) -> &mut Turns<Self::Way>;
 
     /// A plan that is needed whatever comes of those before it, if there is one.
     fn early_plan(&mut self) -> Option<Plan>;
@@ -144,12 +146,59 @@ pub(crate) trait InTurn {
 
     /// Finds what is to be explored next, the deepest first, and leaves states behind from which nothing is.
     fn advance(&mut self) -> Option<Pick<Self::Way>>;
+
+    /// How many ways are left besides the plans that are out and the next one.
+    fn left(&self) -> usize;
+
+    /// Completes the status with what only this search knows.
+    fn describe(&self, status: &mut Status);
+
+    /// An execution came back whose plan was out when the search started over.
+    fn discarded(&mut self) {}
+}
+
+impl<S: InTurn> Strategy for S {
+    fn next(&mut self) -> Option<Plan> {
+        next(self)
+    }
+
+    fn done(&mut self, plan: &Plan, execution: &Execution) {
+        assert!(self.turns().ledger.is_out(plan), "a plan was given back that is not out");
+        if self.turns_mut().is_stale(plan, execution) {
+            self.discarded();
+        } else {
+            self.turns_mut().keep(plan, execution);
+            take_turns(self);
+        }
+    }
+
+    fn give_back_unrun(&mut self, plan: &Plan) {
+        self.turns_mut().ledger.give_back(plan);
+    }
+
+    fn heed(&mut self, halt: Halt) {
+        self.turns_mut().halt = halt;
+    }
+
+    fn needs_decisions(&self) -> bool {
+        true
+    }
+
+    fn needs_touches(&self) -> Touches {
+        Touches::All
+    }
+
+    fn status(&self) -> Status {
+        let mut status = self.turns().status(self.left());
+        self.describe(&mut status);
+        status
+    }
 }
 
 /// The next plan, if there is one yet.
-pub(crate) fn next<S: InTurn>(search: &mut S) -> Option<Plan> {
+fn next<S: InTurn>(search: &mut S) -> Option<Plan> {
     take_turns(search);
-    let turns = search.turns();
+    let turns = search.turns_mut();
     // Executions that come before their turn are lost when the search is saved, so that whose turn it is goes first.
     if let Some(pick) = &turns.pick {
         turns.ledger.prefer(&pick.plan);
@@ -167,28 +216,22 @@ pub(crate) fn next<S: InTurn>(search: &mut S) -> Option<Plan> {
         }
         _ => search.early_plan()?,
     };
-    Some(search.turns().ledger.hand_out(plan))
-}
-
-/// Takes an execution, and all whose turn it is now.
-pub(crate) fn done<S: InTurn>(search: &mut S, plan: &Plan, execution: &Execution) {
-    search.turns().keep(plan, execution);
-    take_turns(search);
+    Some(search.turns_mut().ledger.hand_out(plan))
 }
 
 /// Takes in executions as long as the one is there whose turn it is. To take in one may take long, so the search may be halted
 /// before each.
 fn take_turns<S: InTurn>(search: &mut S) {
-    while !search.turns().halt.is_asked()
-        && let Some(pick) = search.turns().pick.take()
+    while !search.turns_mut().halt.is_asked()
+        && let Some(pick) = search.turns_mut().pick.take()
     {
-        let turns = search.turns();
+        let turns = search.turns_mut();
         let Some(execution) = turns.take(&pick.plan) else {
             turns.pick = Some(pick);
             return;
         };
         let next = feed(search, pick, &execution);
-        search.turns().pick = next;
+        search.turns_mut().pick = next;
     }
 }
 
@@ -198,30 +241,30 @@ pub const MOST_EVENTS: usize = 1 << 13;
 
 /// Takes in the execution of what was picked; what is to be explored next, if anything.
 fn feed<S: InTurn>(search: &mut S, pick: Pick<S::Way>, execution: &Execution) -> Option<Pick<S::Way>> {
-    if !search.turns().ledger.done(&pick.plan, execution) {
+    if !search.turns_mut().ledger.done(&pick.plan, execution) {
         return search.advance();
     }
     let mut events = Events::read(execution);
     if let Some(events) = &mut events {
-        if events.is_crowded() && !search.turns().crowded {
-            search.turns().crowded = true;
+        if events.is_crowded() && !search.turns_mut().crowded {
+            search.turns_mut().crowded = true;
             search.start_over();
             return Some(Pick::first());
         }
-        if search.turns().crowded {
+        if search.turns_mut().crowded {
             events.order_arrivals();
         }
     }
     let Some(mut events) = events.filter(|events| search.is_as_planned(&pick, events)) else {
-        search.turns().ledger.diverged();
+        search.turns_mut().ledger.diverged();
         return search.advance();
     };
     if !events.told || execution.notes.iter().any(|n| matches!(n, Note::GaveWay | Note::NoPreempt)) {
-        search.turns().ledger.clipped();
+        search.turns_mut().ledger.clipped();
     }
     if events.events.len() > MOST_EVENTS {
         events.cut(MOST_EVENTS);
-        search.turns().ledger.cut();
+        search.turns_mut().ledger.cut();
     }
     search.take_in(pick, events)
 }

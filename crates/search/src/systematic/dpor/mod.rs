@@ -41,15 +41,15 @@ mod reversal;
 mod sequence;
 mod wakeup_tree;
 
+use crate::Status;
 use crate::analysis::relation::{Clocks, Event, Events, Footprint, Outcome};
 use crate::systematic::dpor::in_order::{InTurn, Pick, Turns};
 use crate::systematic::dpor::path_plan::Todo;
 use crate::systematic::dpor::reversal::Races;
 use crate::systematic::dpor::sequence::Sequence;
 use crate::systematic::dpor::wakeup_tree::{Branch, Step};
-use crate::{Halt, Status, Strategy, Touches};
 use heisen_trace::plan::Touches as Asleep;
-use heisen_trace::{Execution, Override, Plan, Sleep, Sleeper};
+use heisen_trace::{Override, Plan, Sleep, Sleeper};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -290,7 +290,11 @@ fn asleep(from: u32, sleep: &[Footprint]) -> Sleep {
 impl InTurn for Dpor {
     type Way = Way;
 
-    fn turns(&mut self) -> &mut Turns<Way> {
+    fn turns(&self) -> &Turns<Way> {
+        &self.turns
+    }
+
+    fn turns_mut(&mut self) -> &mut Turns<Way> {
         &mut self.turns
     }
 
@@ -439,48 +443,24 @@ impl InTurn for Dpor {
             self.path.pop();
         }
     }
-}
 
-impl Strategy for Dpor {
-    fn next(&mut self) -> Option<Plan> {
-        in_order::next(self)
-    }
-
-    fn done(&mut self, plan: &Plan, execution: &Execution) {
-        assert!(self.turns.ledger.is_out(plan), "a plan was given back that is not out");
-        if self.turns.is_stale(plan, execution) {
-            self.blocked += 1;
-        } else {
-            in_order::done(self, plan, execution);
-        }
-    }
-
-    fn give_back_unrun(&mut self, plan: &Plan) {
-        self.turns.ledger.give_back(plan);
-    }
-
-    fn heed(&mut self, halt: Halt) {
-        self.turns.halt = halt;
-    }
-
-    fn needs_decisions(&self) -> bool {
-        true
-    }
-
-    fn needs_touches(&self) -> Touches {
-        Touches::All
-    }
-
-    fn status(&self) -> Status {
+    fn left(&self) -> usize {
         let left = |node: &Node| {
             let outcomes = node.outcomes.iter().filter(|t| !t.out).count();
             let branches = node.branches.iter().map(|b| b.leaves() - usize::from(b.out));
             outcomes + branches.sum::<usize>()
         };
-        let mut status = self.turns.status(self.path.iter().map(left).sum());
+        self.path.iter().map(left).sum()
+    }
+
+    fn describe(&self, status: &mut Status) {
         status.classes = Some(self.classes);
         status.blocked = self.blocked;
         status.whole = status.exhausted && !status.has_gaps();
-        status
+    }
+
+    /// It would be of a class that the search explores again.
+    fn discarded(&mut self) {
+        self.blocked += 1;
     }
 }

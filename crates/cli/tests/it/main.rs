@@ -1,0 +1,11 @@
+//! Tests of the commands `heisen` and `cargo heisen`: their options, output and documents.
+
+mod bad_input;
+mod book;
+mod build;
+mod cargo;
+mod docs;
+mod examples;
+mod gdb;
+mod json;
+mod verdicts;

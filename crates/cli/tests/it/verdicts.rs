@@ -1,0 +1,384 @@
+//! Verdicts say no more than was shown: each program here is one of which more was said once. And the screen, the JSON and
+//! `docs/reference/verdicts.md` say it in the same words.
+
+use heisen_engine::check::sentences::{CAVEATS, CLAIMS, LIMITS, Sentence};
+use heisen_testkit::{Sandbox, program, root};
+use heisen_trace::Note;
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// Store buffering: both threads may read 0, but in no sequentially consistent execution. What fails then is seen by main only.
+fn store_buffering(kind: &str, [store, load]: [&str; 2]) -> String {
+    let write = |place: &str| store.replace("AT", place);
+    let read = |place: &str| load.replace("AT", place);
+    program(
+        &format!("static {kind} x, y; static int r, s;"),
+        &[&format!("{} r = {};", write("x"), read("y")), &format!("{} s = {};", write("y"), read("x"))],
+    )
+}
+
+const RELAXED: [&str; 2] = [
+    "atomic_store_explicit(&AT, 1, memory_order_relaxed);",
+    "atomic_load_explicit(&AT, memory_order_relaxed)",
+];
+const PLAIN: [&str; 2] = ["AT = 1;", "AT"];
+
+const LOCKED: &str = "pthread_mutex_lock(&m); sum++; pthread_mutex_unlock(&m);";
+const MUTEX: &str = "static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; static int sum;";
+
+/// Checks a file: the exit code, the first line of the screen, and the JSON, which must say the same, in sentences of the tables.
+#[track_caller]
+fn verdict(sandbox: &Sandbox, args: &[&str]) -> (i32, String, Value) {
+    let ran = sandbox.heisen(&[&["check", "--json", "result.json"], args].concat());
+    let text =
+        std::fs::read_to_string(sandbox.path("result.json")).unwrap_or_else(|e| panic!("{e}: {}", ran.err));
+    let json: Value = serde_json::from_str(&text).expect("JSON");
+    let headline = ran.out.lines().next().unwrap_or_default().to_owned();
+    let listed: Vec<&str> = ran
+        .out
+        .lines()
+        .skip_while(|line| *line != "not controlled:")
+        .skip(1)
+        .map(|line| line.trim_start())
+        .collect();
+    let sentences: Vec<&str> =
+        json["not_controlled"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
+    assert_eq!(listed, sentences, "{}", ran.out);
+    for sentence in sentences {
+        let noted = Note::ALL.iter().any(|note| note.is_caveat() && note.text() == sentence);
+        assert!(noted || CAVEATS.iter().any(|caveat| caveat.fits(sentence)), "in no table: {sentence}");
+    }
+    if let Some(claim) = json["claim"].as_str() {
+        let bare = headline.trim_start_matches("ok: ").trim_start_matches("nothing found: ");
+        assert_eq!(bare, claim, "the screen and the JSON differ");
+        // What may follow each claim.
+        let claim = claim.split("; with at most 1 ").next().unwrap_or(claim);
+        let claim = claim
+            .strip_suffix(" (--races lists them)")
+            .and_then(|c| c.rsplit_once("; "))
+            .map_or(claim, |c| c.0);
+        assert!(CLAIMS.iter().any(|sentence| sentence.fits(claim)), "in no table: {claim}");
+    }
+    (ran.code, headline, json)
+}
+
+/// The claim of a check that finds nothing, and with which exit code `--strict` ends.
+#[track_caller]
+fn claims(sandbox: &Sandbox, args: &[&str], starts: &str, strict: i32) -> (String, Value) {
+    let (code, headline, json) = verdict(sandbox, args);
+    assert_eq!(code, 0, "{json:#}");
+    assert!(headline.starts_with(starts), "{headline:?} does not start with {starts:?}");
+    assert_eq!(verdict(sandbox, &[&["--strict"], args].concat()).0, strict, "{json:#}");
+    // What is called sound has no caveat.
+    assert!(json["sound"] == false || strict == 0, "{json:#}");
+    (headline, json)
+}
+
+#[test]
+fn schedules_are_sequentially_consistent() {
+    let sandbox = Sandbox::new();
+    sandbox.write("relaxed.c", store_buffering("atomic_int", RELAXED));
+    let all = "ok: no bug in any sequentially consistent schedule; all ";
+    let (_, json) = claims(&sandbox, &["--strategy", "dfs", "relaxed.c"], all, 6);
+    assert_eq!((&json["verdict"], &json["sound"]), (&"clean".into(), &false.into()), "{json:#}");
+    let (_, json) = claims(
+        &sandbox,
+        &["--bound", "0", "relaxed.c"],
+        "ok: no bug in any sequentially consistent schedule with at most 0 preemptions; all ",
+        6,
+    );
+    assert!(
+        json["claim"].as_str().unwrap().ends_with("needs at least 1, or what is listed below"),
+        "{json:#}"
+    );
+    claims(
+        &sandbox,
+        &["--strategy", "dpor", "relaxed.c"],
+        "ok: no bug in any sequentially consistent schedule; every ",
+        6,
+    );
+    // Plain accesses that race: the number of races is in the headline.
+    sandbox.write("volatile.c", store_buffering("volatile int", PLAIN));
+    let (headline, json) = claims(&sandbox, &["--strategy", "dfs", "volatile.c"], all, 6);
+    assert!(headline.ends_with(" explored; 2 data races (--races lists them)"), "{headline}");
+    assert_eq!(json["races_unlisted"], 2, "{json:#}");
+    // Not looked at by themselves.
+    let atomics = "ok: no bug in any schedule of calls and atomic accesses; all ";
+    claims(&sandbox, &["--strategy", "dfs", "--races=off", "volatile.c"], atomics, 6);
+    // What is protected by a lock has no other executions (SC-DRF).
+    sandbox.write("locked.c", program(MUTEX, &[LOCKED, LOCKED]));
+    let (_, json) =
+        claims(&sandbox, &["--strategy", "dfs", "locked.c"], "ok: no bug in any schedule; all ", 0);
+    assert_eq!(json["sound"], true, "{json:#}");
+}
+
+#[test]
+fn uninstrumented_programs_have_schedules_of_calls() {
+    let sandbox = Sandbox::new();
+    sandbox.compile("plain.c", &store_buffering("volatile int", PLAIN), &["-O1"]);
+    let (_, json) = claims(
+        &sandbox,
+        &["--strategy", "dfs", "--", "./plain"],
+        "ok: no bug in any schedule of calls; all ",
+        6,
+    );
+    assert_eq!(json["sound"], false, "{json:#}");
+    sandbox.compile("relaxed.c", &store_buffering("atomic_int", RELAXED), &["-O1"]);
+    claims(
+        &sandbox,
+        &["--strategy", "dfs", "--", "./relaxed"],
+        "ok: no bug in any schedule of calls; all ",
+        6,
+    );
+    let add = ["atomic_fetch_add(&AT, 1);", "AT"];
+    sandbox.compile("patched.c", &store_buffering("atomic_int", add), &["-O1"]);
+    let (_, json) = claims(
+        &sandbox,
+        &["--strategy", "dfs", "--", "./patched"],
+        "ok: no bug in any schedule of calls and patched atomics; all ",
+        6,
+    );
+    assert_eq!(json["sound"], false, "{json:#}");
+    claims(
+        &sandbox,
+        &["--strategy", "dpor", "--", "./plain"],
+        "ok: no bug in any schedule of calls if locks protect what threads share; every ",
+        6,
+    );
+}
+
+#[test]
+fn races_that_cannot_be_looked_for() {
+    let sandbox = Sandbox::new();
+    sandbox.compile("plain.c", &store_buffering("volatile int", PLAIN), &[]);
+    let (_, json) = claims(
+        &sandbox,
+        &["--strategy", "dfs", "--races", "--", "./plain"],
+        "ok: no bug in any schedule of calls; all ",
+        6,
+    );
+    assert!(json["not_controlled"].to_string().contains("data races: none was looked for"), "{json:#}");
+}
+
+/// Waits for an hour at most; the other thread always comes in time, unless time passes faster than it runs.
+fn far(wait: &str) -> String {
+    program(
+        "#include <stdlib.h>\n#include <time.h>\n#include <unistd.h>\nstatic sem_t sem;",
+        &[
+            &format!("struct timespec at; clock_gettime(CLOCK_REALTIME, &at); at.tv_sec += 3600; {wait}"),
+            "sem_post(&sem);",
+        ],
+    )
+}
+
+#[test]
+fn far_time_outs_are_not_explored() {
+    let sandbox = Sandbox::new();
+    sandbox.write("far.c", far("if (sem_timedwait(&sem, &at)) abort();"));
+    let all = "ok: no bug in any schedule without time-outs beyond 1 s; all ";
+    let (_, json) = claims(&sandbox, &["--strategy", "dfs", "far.c"], all, 6);
+    assert!(json["not_controlled"].to_string().contains("--timeouts 2h"), "{json:#}");
+    let (code, _, json) = verdict(&sandbox, &["--timeouts", "2h", "far.c"]);
+    assert_eq!((code, &json["findings"][0]["kind"]), (1, &"crash".into()), "{json:#}");
+    claims(
+        &sandbox,
+        &["--timeouts", "1500ms", "far.c"],
+        "ok: no bug in any schedule without time-outs beyond 1500 ms; all ",
+        6,
+    );
+    // One that may come in any case is no caveat.
+    sandbox.write("near.c", far("sem_timedwait(&sem, &at);").replace("3600", "0"));
+    claims(&sandbox, &["--strategy", "dfs", "near.c"], "ok: no bug in any schedule; all ", 0);
+    // That a watchdog fires far too early is no concern of anybody.
+    sandbox.write("watched.c", far("alarm(3600); sem_wait(&sem);"));
+    claims(&sandbox, &["--strategy", "dfs", "watched.c"], "ok: no bug in any schedule; all ", 0);
+    // Nobody else can go on while both sleep, but then one sleeps and the other runs.
+    sandbox.write("sleepers.c", program("#include <unistd.h>", &["sleep(3600);", "sleep(7200);"]));
+    claims(&sandbox, &["--strategy", "dfs", "sleepers.c"], all, 6);
+    sandbox.write("alone.c", "#include <unistd.h>\nint main(void) { sleep(3600); return 0; }\n");
+    claims(&sandbox, &["alone.c"], "nothing to explore: only one thread ran", 0);
+}
+
+/// Timers of which it is not explored that they fire while a thread can go on.
+#[test]
+fn timers_that_fire_early() {
+    let sandbox = Sandbox::new();
+    let early = "ok: no bug in any schedule without timers that fire early; all ";
+    let declarations = format!(
+        "#include <poll.h>\n#include <stdlib.h>\n#include <sys/timerfd.h>\n#include <unistd.h>\n{MUTEX}"
+    );
+    // Natively, either descriptor may be the first that is ready.
+    let polls = "int ends[2]; if (pipe(ends)) abort(); \
+                 struct itimerspec soon = { .it_value.tv_nsec = 100000 }; \
+                 int timer = timerfd_create(CLOCK_MONOTONIC, 0); timerfd_settime(timer, 0, &soon, 0); \
+                 if (write(ends[1], \"x\", 1) != 1) abort(); \
+                 struct pollfd both[2] = { { ends[0], POLLIN, 0 }, { timer, POLLIN, 0 } }; \
+                 if (poll(both, 2, -1) == 2) abort();";
+    sandbox.write("timerfd.c", program(&declarations, &[polls, LOCKED]));
+    let (_, json) = claims(&sandbox, &["--strategy", "dfs", "timerfd.c"], early, 6);
+    assert!(json["not_controlled"].to_string().contains("timerfd: "), "{json:#}");
+    // Natively, the signal may come first.
+    sandbox.write(
+        "soon.c",
+        program(&declarations, &[&format!("ualarm(50, 0); {LOCKED} ualarm(0, 0);"), LOCKED]),
+    );
+    let (_, json) = claims(&sandbox, &["--strategy", "dfs", "soon.c"], early, 6);
+    assert!(json["not_controlled"].to_string().contains("watchdog"), "{json:#}");
+}
+
+#[test]
+fn one_thread_has_nothing_to_explore() {
+    let sandbox = Sandbox::new();
+    sandbox.write("alone.c", "#include <stdatomic.h>\natomic_int x;\nint main(void) { return atomic_load_explicit(&x, memory_order_relaxed); }\n");
+    for options in [
+        &["--strategy", "random"][..],
+        &["--strategy", "portfolio"],
+        &["--time", "30s"],
+        &[],
+        &["--strategy", "dpor"],
+    ] {
+        for args in [&["alone.c"][..], &["--no-instrument", "alone.c"]] {
+            let (headline, json) = claims(&sandbox, &[options, args].concat(), "nothing to explore: ", 0);
+            assert_eq!(headline, "nothing to explore: only one thread ran");
+            let told = (&json["executions"], &json["verdict"], &json["complete"], &json["not_controlled"]);
+            assert_eq!(told, (&1.into(), &"clean".into(), &true.into(), &Value::Array(vec![])), "{json:#}");
+        }
+    }
+    // Unless there is something else to choose.
+    sandbox.write("chooses.c", "#include <heisen.h>\nint main(void) { heisen_choose(3); return 0; }\n");
+    let (_, json) = claims(&sandbox, &["chooses.c"], "ok: no bug in any schedule; all 3 ", 0);
+    assert_eq!(json["executions"], 3, "{json:#}");
+    let random = ["--strategy", "random", "--executions", "20", "chooses.c"];
+    assert_eq!(claims(&sandbox, &random, "nothing found: no bug in 20 random", 0).1["executions"], 20);
+}
+
+/// A program in which no execution ever comes to what is tested has shown nothing.
+#[test]
+fn programs_that_run_no_test() {
+    let sandbox = Sandbox::new();
+    let text = "#[test]\nfn adds() { assert_eq!(1 + 1, 2) }\n";
+    sandbox.compile("tests.rs", text, &["--test"]);
+    let none = "nothing to explore: the program ran no test; name one, or leave out what filters them";
+    let (headline, json) = claims(&sandbox, &["--", "./tests", "subtracts"], none, 6);
+    assert_eq!((headline.as_str(), &json["verdict"]), (none, &"incomplete".into()), "{json:#}");
+    let (_, _, json) = verdict(&sandbox, &["--executions", "1", "--", "./tests", "adds"]);
+    assert_ne!(json["claim"], none);
+    let google = |count: u32| {
+        format!(
+            "#include <stdio.h>\nint main(void) {{ puts(\"[==========] Running {count} tests from 1 test suite.\"); }}\n"
+        )
+    };
+    sandbox.write("google.c", google(0));
+    claims(&sandbox, &["google.c"], none, 6);
+    sandbox.write("google.c", google(2));
+    claims(&sandbox, &["google.c"], "nothing to explore: only one thread ran", 0);
+}
+
+#[test]
+fn a_failure_of_the_default_schedule_is_told_first() {
+    let sandbox = Sandbox::new();
+    let text = program("#include <assert.h>", &["assert(0);", ""]);
+    sandbox.write("always.c", text);
+    for strategy in ["icb", "random", "portfolio", "dpor"] {
+        let ran =
+            sandbox.heisen(&["check", "--strategy", strategy, "--json", "result.json", "always.c"]).expect(1);
+        let second = ran.out.lines().nth(1);
+        assert_eq!(
+            second,
+            Some("it fails under the default schedule, so most likely also without Heisen"),
+            "{}",
+            ran.out
+        );
+        let text = std::fs::read_to_string(sandbox.path("result.json")).expect("the result");
+        let json: Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(json["findings"][0]["default_schedule"], true, "{json:#}");
+    }
+    // One that takes a schedule of its own.
+    let racy = program(
+        "#include <assert.h>\nstatic atomic_int flag;",
+        &["atomic_store(&flag, 1); atomic_store(&flag, 0);", "assert(!atomic_load(&flag));"],
+    );
+    sandbox.write("racy.c", racy);
+    let ran = sandbox.heisen(&["check", "racy.c"]).expect(1);
+    assert!(!ran.out.contains("default schedule"), "{}", ran.out);
+}
+
+#[test]
+fn a_scope_that_leaves_nothing() {
+    let sandbox = Sandbox::new();
+    let text = program(&format!("{MUTEX}\nint unrelated(void) {{ return sum; }}"), &[LOCKED, LOCKED]);
+    sandbox.compile("scoped.c", &text, &[]);
+    let (headline, json) = claims(&sandbox, &["--focus", "unrelated", "--", "./scoped"], "no bug in ", 6);
+    assert!(
+        headline.contains("but no thread was ever preempted: no scheduling point is in the scope"),
+        "{headline}"
+    );
+    assert_eq!(json["verdict"], "incomplete", "{json:#}");
+    let within = "ok: no bug in any schedule of calls within the scope; all ";
+    claims(&sandbox, &["--focus", "t0", "--bound", "9", "--", "./scoped"], within, 6);
+}
+
+#[test]
+fn samplers_that_time_ends_are_incomplete() {
+    let sandbox = Sandbox::new();
+    sandbox.write("locked.c", program(MUTEX, &[LOCKED, LOCKED]));
+    let args = ["--strategy", "random", "--time", "300ms", "--executions", "100000000", "locked.c"];
+    let (_, json) = claims(&sandbox, &args, "nothing found: no bug in ", 6);
+    assert_eq!(json["verdict"], "incomplete", "{json:#}");
+    assert!(json["not_controlled"].to_string().contains("--time ended the search after"), "{json:#}");
+    let args = ["--strategy", "random", "--time", "100s", "--executions", "10", "locked.c"];
+    assert_eq!(claims(&sandbox, &args, "nothing found: no bug in 10 random", 0).1["verdict"], "clean");
+}
+
+/// Two threads of a Rust program that add to the same counter, with nothing to order them.
+const RUST_RACE: &str = "static mut SUM: u32 = 0;\nfn add() { unsafe { SUM += 1 } }\nfn main() {\n    \
+    let other = std::thread::spawn(add);\n    add();\n    other.join().unwrap();\n}\n";
+
+#[test]
+fn races_of_rust_programs_are_findings() {
+    let sandbox = Sandbox::new();
+    sandbox.write("race.rs", RUST_RACE);
+    let (code, headline, json) = verdict(&sandbox, &["race.rs"]);
+    assert_eq!((code, &json["findings"][0]["kind"]), (1, &"data-race".into()), "{json:#}");
+    assert!(headline.starts_with("data race: "), "{headline}");
+    let (headline, json) = claims(
+        &sandbox,
+        &["--races=count", "race.rs"],
+        "ok: no bug in any sequentially consistent schedule of calls",
+        6,
+    );
+    assert!(headline.contains(" data races (--races lists them)"), "{headline}");
+    assert_eq!(json["findings"], Value::Array(vec![]), "{json:#}");
+}
+
+/// The sentences that a page shows in the first column of the tables below a heading.
+fn shown(page: &str, heading: &str) -> Vec<String> {
+    let section = page.split("\n## ").find(|section| section.starts_with(heading));
+    let section = section.unwrap_or_else(|| panic!("there is no section {heading}"));
+    let first = |line: &str| Some(line.strip_prefix("| `")?.split_once("` |")?.0.to_owned());
+    section.lines().filter_map(first).collect()
+}
+
+#[test]
+fn the_page_has_every_sentence_and_no_other() {
+    let page = std::fs::read_to_string(root().join("docs/reference/verdicts.md")).expect("the page");
+    let texts =
+        |list: &[Sentence]| list.iter().map(|sentence| sentence.0.to_owned()).collect::<BTreeSet<_>>();
+    let notes = Note::ALL.iter().filter(|note| note.is_caveat()).map(|note| note.text().to_owned()).collect();
+    for (heading, expected) in [
+        ("The claims\n", texts(CLAIMS)),
+        ("What limits a claim\n", texts(LIMITS)),
+        ("Caveats\n", texts(CAVEATS)),
+        ("Notes of executions\n", notes),
+    ] {
+        let shown = shown(&page, heading);
+        let set: BTreeSet<String> = shown.iter().cloned().collect();
+        assert_eq!(set.len(), shown.len(), "{heading} shows a sentence twice");
+        let missing: Vec<_> = expected.difference(&set).collect();
+        let unknown: Vec<_> = set.difference(&expected).collect();
+        assert!(
+            missing.is_empty() && unknown.is_empty(),
+            "{heading}: missing {missing:#?}, unknown {unknown:#?}"
+        );
+    }
+}

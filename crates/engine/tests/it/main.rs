@@ -1,0 +1,14 @@
+//! Tests of the engine: how programs are started, watched, judged and replayed, whatever they do.
+
+mod accesses;
+mod bad_programs;
+mod bad_schedules;
+mod coverage;
+mod limits;
+mod long;
+mod memory;
+mod patch;
+mod predicted;
+mod races;
+mod same;
+mod scope;

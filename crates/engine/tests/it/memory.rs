@@ -1,0 +1,528 @@
+//! Memory errors of instrumented programs: each kind is found, with the block named and at the stated number of preemptions;
+//! clean twins are clean; and the heap that finds them keeps the rules of the malloc family.
+
+use heisen_engine::program::instrument;
+use heisen_testkit::{Sandbox, compile, run};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/memory").join(name)
+}
+
+fn text(name: &str) -> String {
+    std::fs::read_to_string(source(name)).expect("the source")
+}
+
+/// Builds a program of `tests/memory` with instrumentation, under the given name.
+fn build(here: &Sandbox, name: &str, file: &str, flags: &[&str]) -> String {
+    let program = here.path(name);
+    if file.ends_with(".rs") {
+        let rust = instrument::rust_flags().expect("flags");
+        let flags: Vec<&str> = rust.iter().map(String::as_str).chain(flags.iter().copied()).collect();
+        compile(&here.path(""), &format!("{name}.rs"), &text(file), &flags);
+        return program.to_str().expect("a plain path").to_owned();
+    }
+    let compiler = if file.ends_with(".c") { "cc" } else { "c++" };
+    let mut command = here.command(&[compiler, "-g", "-pthread"]);
+    run(command.args(flags).arg(source(file)).arg("-o").arg(&program)).expect(0);
+    program.to_str().expect("a plain path").to_owned()
+}
+
+/// Checks a program and its fixed twin: the bug is found with so many preemptions, at these lines of its source.
+fn bug_and_twin(file: &str, kind: &str, preemptions: u32, options: &[&str], lines: [Option<u32>; 3]) {
+    let here = Sandbox::new();
+    let program = build(&here, "bug", file, &[]);
+    let finding = here.finds(kind, &[options, &["--", &program]].concat());
+    assert_eq!(finding["preemptions"], preemptions, "{finding:#}");
+    let place = |value: &Value, line: Option<u32>| match line {
+        None => assert!(value.is_null(), "{finding:#}"),
+        Some(line) => {
+            let end = format!("{file}:{line}");
+            let end = end.replace("scope.rs", "bug.rs");
+            assert!(value.as_str().is_some_and(|place| place.ends_with(&end)), "{line}: {finding:#}");
+        }
+    };
+    place(&finding["place"], lines[0]);
+    place(&finding["block"]["allocated"]["place"], lines[1]);
+    place(&finding["block"]["freed"]["place"], lines[2]);
+    let fixed = build(&here, "fixed", file, if file.ends_with(".rs") { &[] } else { &["-DFIXED"] });
+    here.clean(&[options, &["--", &fixed, "fixed"]].concat());
+}
+
+/// The line of a source that holds these words.
+fn line(file: &str, words: &str) -> Option<u32> {
+    let text = text(file);
+    let found = text.lines().position(|line| line.contains(words)).expect("the words");
+    Some(found as u32 + 1)
+}
+
+#[test]
+fn use_after_free_between_critical_sections() {
+    let file = "lookup.c";
+    let at = ["long value = found->value", "= malloc(", "free(old)"].map(|words| line(file, words));
+    bug_and_twin(file, "use-after-free", 1, &[], at);
+}
+
+/// Only the free conflicts with the read: it becomes a scheduling point by that.
+#[test]
+fn use_after_free_of_what_was_published() {
+    let file = "publish.c";
+    let at = ["long value = *p", "= malloc(", "free(old)"].map(|words| line(file, words));
+    bug_and_twin(file, "use-after-free", 1, &[], at);
+}
+
+#[test]
+fn double_free() {
+    let file = "close.c";
+    let freed = text(file).lines().position(|line| line.trim() == "free(buffer);").expect("the line");
+    let freed = Some(freed as u32 + 1);
+    bug_and_twin(file, "double-free", 1, &[], [freed, line(file, "= malloc("), freed]);
+}
+
+#[test]
+fn overflow_by_one() {
+    let file = "append.c";
+    let at = [line(file, "list[used++]"), line(file, "= malloc("), None];
+    bug_and_twin(file, "heap-overflow", 1, &[], at);
+}
+
+#[test]
+fn leak_of_what_was_made_twice() {
+    let file = "lazy.c";
+    bug_and_twin(file, "leak", 1, &["--leaks"], [line(file, "= malloc("), None, None]);
+}
+
+/// Through `new` and `delete`, with the source lines of the program rather than of the library.
+#[test]
+fn use_after_free_in_cpp() {
+    let here = Sandbox::new();
+    let program = build(&here, "bug", "owner.cpp", &["-std=c++17"]);
+    let ran = here.heisen(&["check", "--bound", "2", "--json", "-", "--", &program]).expect(1);
+    let finding = ran.json()["findings"][0].clone();
+    let kind = finding["kind"].as_str().expect("a kind");
+    assert!(["use-after-free", "double-free"].contains(&kind), "{finding:#}");
+    assert_eq!(finding["preemptions"], 1, "{finding:#}");
+    let place = |what: &str| finding["block"][what]["place"].as_str().unwrap_or_default().to_owned();
+    assert!(
+        place("allocated").ends_with(&format!("owner.cpp:{}", line("owner.cpp", "new Shared").unwrap_or(0))),
+        "{finding:#}"
+    );
+    assert!(place("freed").contains("owner.cpp:"), "{finding:#}");
+    let fixed = build(&here, "fixed", "owner.cpp", &["-std=c++17", "-DFIXED"]);
+    here.clean(&["--bound", "2", "--", &fixed]);
+}
+
+#[test]
+fn use_after_free_in_rust() {
+    let file = "scope.rs";
+    let at = ["(*job.0)[2] += 1", "Box::into_raw", "Box::from_raw"].map(|words| line(file, words));
+    // The thread is let run, stopped before it is done, and then the creator goes on.
+    // That the two race is a finding of its own, which others are about.
+    bug_and_twin(file, "use-after-free", 2, &["--races=count"], at);
+}
+
+/// Every error that needs no schedule, with the words it is told in.
+#[test]
+fn each_error_in_words() {
+    let here = Sandbox::new();
+    let program = build(&here, "errors", "errors.c", &["-w"]);
+    for (name, kind, words) in [
+        (
+            "read-after-free",
+            "use-after-free",
+            "T0 reads 1 byte 3 bytes into a block of 20 bytes that it has freed already",
+        ),
+        (
+            "write-after-free",
+            "use-after-free",
+            "T0 writes 8 bytes 8 bytes into a block of 20 bytes that it has freed already",
+        ),
+        ("double-free", "double-free", "T0 frees a block of 20 bytes that it has freed already"),
+        ("double-free-later", "double-free", "T0 frees a block of 20 bytes that it has freed already"),
+        (
+            "free-inside",
+            "invalid-free",
+            "T0 frees an address 16 bytes into a block of 20 bytes, which is not its start",
+        ),
+        (
+            "free-odd",
+            "invalid-free",
+            "T0 frees an address 3 bytes into a block of 20 bytes, which is not its start",
+        ),
+        ("free-stack", "invalid-free", "which was never allocated"),
+        ("free-stack-16", "invalid-free", "which was never allocated"),
+        ("free-global", "invalid-free", "which was never allocated"),
+        ("free-code", "invalid-free", "which was never allocated"),
+        ("free-small-number", "invalid-free", "T0 frees 0x1230, which was never allocated"),
+        ("free-mapping", "invalid-free", "which was never allocated"),
+        ("free-nowhere", "invalid-free", "T0 frees 0x601f00000010, which was never allocated"),
+        ("overflow-read", "heap-overflow", "T0 reads 1 byte, and so just behind a block of 20 bytes"),
+        ("overflow-write", "heap-overflow", "T0 writes 1 byte, and so just behind a block of 20 bytes"),
+        ("overflow-far", "heap-overflow", "T0 writes 1 byte, and so 51 bytes behind a block of 20 bytes"),
+        ("overflow-half", "heap-overflow", "T0 writes 8 bytes, and so just behind a block of 20 bytes"),
+        ("underflow", "heap-overflow", "T0 writes 1 byte, and so 1 byte before a block of 20 bytes"),
+        ("empty", "heap-overflow", "T0 writes 1 byte, and so just behind a block of 0 bytes"),
+        ("large", "heap-overflow", "T0 writes 1 byte, and so just behind a block of 1048576 bytes"),
+        (
+            "large-after-free",
+            "use-after-free",
+            "T0 writes 1 byte 5000 bytes into a block of 1048576 bytes that it has freed already",
+        ),
+        ("aligned", "heap-overflow", "T0 writes 1 byte, and so just behind a block of 100 bytes"),
+        (
+            "aligned-after-free",
+            "use-after-free",
+            "T0 writes 1 byte 99 bytes into a block of 100 bytes that it has freed already",
+        ),
+        ("shrunk", "heap-overflow", "T0 writes 1 byte, and so just behind a block of 10 bytes"),
+        (
+            "stale",
+            "use-after-free",
+            "T0 writes 1 byte at the start of a block of 20 bytes that it has freed already",
+        ),
+        (
+            "realloc-freed",
+            "use-after-free",
+            "T0 calls realloc with a block of 20 bytes that it has freed already",
+        ),
+        (
+            "realloc-inside",
+            "invalid-free",
+            "T0 frees an address 4 bytes into a block of 20 bytes, which is not its start",
+        ),
+        (
+            "size-freed",
+            "use-after-free",
+            "T0 asks for the size of a block of 20 bytes that it has freed already",
+        ),
+        ("memset-overflow", "heap-overflow", "T0 writes 21 bytes, and so just behind a block of 20 bytes"),
+        (
+            "memset-large",
+            "heap-overflow",
+            "T0 writes 300001 bytes, and so just behind a block of 300000 bytes",
+        ),
+        ("memcpy-overflow", "heap-overflow", "T0 reads 11 bytes, and so just behind a block of 20 bytes"),
+        (
+            "memcpy-after-free",
+            "use-after-free",
+            "T0 reads 20 bytes at the start of a block of 20 bytes that it has freed already",
+        ),
+        (
+            "memcpy-to-freed",
+            "use-after-free",
+            "T0 writes 5 bytes at the start of a block of 20 bytes that it has freed already",
+        ),
+        (
+            "memmove-after-free",
+            "use-after-free",
+            "T0 reads 20 bytes at the start of a block of 20 bytes that it has freed already",
+        ),
+        (
+            "memcmp-after-free",
+            "use-after-free",
+            "T0 reads 1 byte at the start of a block of 20 bytes that it has freed already",
+        ),
+        (
+            "strlen-after-free",
+            "use-after-free",
+            "T0 reads 1 byte at the start of a block of 20 bytes that it has freed already",
+        ),
+        (
+            "strlen-large",
+            "use-after-free",
+            "T0 reads 1 byte at the start of a block of 300000 bytes that it has freed already",
+        ),
+        ("strcpy-overflow", "heap-overflow", "T0 writes 21 bytes, and so just behind a block of 20 bytes"),
+        ("strncpy-overflow", "heap-overflow", "T0 writes 21 bytes, and so just behind a block of 20 bytes"),
+        ("strcat-overflow", "heap-overflow", "T0 writes 11 bytes, and so just behind a block of 20 bytes"),
+        (
+            "strdup-after-free",
+            "use-after-free",
+            "T0 reads 1 byte at the start of a block of 20 bytes that it has freed already",
+        ),
+        (
+            "trampled",
+            "heap-overflow",
+            "T0 frees a block of 20 bytes, and memory just behind it had been overwritten",
+        ),
+        (
+            "trampled-record",
+            "heap-overflow",
+            "T0 frees a block of 32 bytes, and memory just behind it had been overwritten",
+        ),
+    ] {
+        let ran = here.heisen(&["check", "--json", "-", "--", &program, name]).expect(1);
+        let finding = &ran.json()["findings"][0];
+        assert_eq!(finding["kind"], kind, "{name}: {finding:#}");
+        let message = finding["message"].as_str().expect("a message");
+        assert!(message.ends_with(words), "{name}: {message}");
+        let stated = format!("errors.c:{}", line("errors.c", &format!("\"{name}\"")).unwrap_or(0));
+        if name != "double-free-later" {
+            assert!(finding["place"].as_str().is_some_and(|at| at.ends_with(&stated)), "{name}: {finding:#}");
+        }
+        let schedule = finding["schedule"].as_str().expect("a schedule");
+        let again = here.heisen(&["replay", schedule]).expect(1);
+        assert!(again.out.contains(message), "{message}: {}", again.out);
+        // It needs nobody to listen. (The same bug, and so the same schedule file, with one argument more:
+        // addresses on the first stack are others.)
+        let closed = here.heisen(&["check", "--json", "-", "--", &program, name, "closed"]).expect(1);
+        assert_eq!(closed.json()["findings"][0]["kind"], kind, "{name}");
+    }
+    // Neither of these is an error.
+    for name in ["none", "leak", "leak-list", "reachable"] {
+        here.clean(&["--", &program, name]);
+    }
+}
+
+#[test]
+fn leaks_at_the_end() {
+    let here = Sandbox::new();
+    let program = build(&here, "errors", "errors.c", &["-w"]);
+    for (name, words, at) in [
+        ("leak", "1 block is left at the end that nothing leads to, 20 bytes in all", "p = malloc(20)"),
+        (
+            "leak-list",
+            "10 blocks are left at the end that nothing leads to, 80 bytes in all",
+            "**node = malloc",
+        ),
+    ] {
+        let finding = here.finds("leak", &["--leaks", "--", &program, name]);
+        assert_eq!(finding["message"], words);
+        let stated = format!("errors.c:{}", line("errors.c", at).unwrap_or(0));
+        assert!(finding["place"].as_str().is_some_and(|at| at.ends_with(&stated)), "{finding:#}");
+        here.run(here.shell("rm -r .heisen").arg("")).expect(0);
+    }
+    for name in ["none", "reachable"] {
+        here.clean(&["--leaks", "--", &program, name]);
+    }
+    here.heisen(&["check", "--leaks", "--heap", "off", "--", &program, "leak"]).fails(2, &["--heap off"]);
+}
+
+/// The rules of glibc, call by call, and random calls with all content checked: the same lines natively and here, on both
+/// carriers, in a program that is instrumented and in one that is not.
+#[test]
+fn the_malloc_family_keeps_its_rules() {
+    let here = Sandbox::new();
+    for file in ["rules.c", "stress.c"] {
+        let plain = here.compile(&format!("plain-{file}"), &text(file), &["-w"]);
+        let plain = plain.to_str().expect("a plain path").to_owned();
+        let instrumented = build(&here, &format!("instrumented-{}", &file[..4]), file, &["-w"]);
+        let native = run(&mut Command::new(&plain)).expect(0).out;
+        assert!(!native.contains("NO"), "{native}");
+        assert_eq!(run(&mut Command::new(&instrumented)).expect(0).out, native);
+        for (program, options) in [
+            (&plain, &["--heap", "on"][..]),
+            (&plain, &["--heap", "off"]),
+            (&plain, &["--heap", "on", "--carrier", "kernel"]),
+            (&instrumented, &[]),
+        ] {
+            let out = here.path("out.txt");
+            let out = out.to_str().expect("a plain path");
+            let args =
+                [&["check", "-q", "--hang", "60s", "--executions", "1"], options, &["--", program, out]]
+                    .concat();
+            // The rules also say what comes of sizes and alignments that no block can have.
+            let misused = file == "rules.c" && options != ["--heap", "off"];
+            here.heisen(&args).expect(i32::from(misused));
+            assert_eq!(std::fs::read_to_string(out).expect("the output"), native, "{file} {options:?}");
+        }
+    }
+}
+
+/// The one misuse that a check finds, with nothing left of it.
+#[track_caller]
+fn misuse(here: &Sandbox, args: &[&str], words: &str) -> Value {
+    let finding = here.finds("misuse", args);
+    let message = finding["message"].as_str().expect("a message");
+    assert!(message.contains(words), "{args:?}: {message}");
+    here.run(here.shell("rm -r .heisen").arg("")).expect(0);
+    finding
+}
+
+/// Sizes beyond `PTRDIFF_MAX` and alignments that are no power of two are told, and fail as they do natively; functions whose
+/// purpose is to refuse such arguments may be called with them.
+#[test]
+fn sizes_that_no_block_can_have() {
+    let here = Sandbox::new();
+    let program = build(&here, "sizes", "sizes.c", &["-w"]);
+    for name in ["malloc", "new-size", "aligned-size"] {
+        misuse(&here, &["--", &program, name], "more memory was asked for than PTRDIFF_MAX bytes");
+    }
+    misuse(&here, &["--", &program, "alignment"], "with an alignment that is not a power of two");
+    for name in ["calloc", "reallocarray", "posix_memalign", "large"] {
+        here.clean(&["--", &program, name]);
+    }
+}
+
+/// What lies on a stack may be used by others as long as its function has not returned.
+#[test]
+fn variables_of_functions_that_have_returned() {
+    let here = Sandbox::new();
+    let program = build(&here, "stacks", "stacks.c", &["-O1", "-w"]);
+    for (name, carrier, place) in [
+        ("of-main", "fibers", "sum += *shared"),
+        ("of-main", "kernel", "sum += *shared"),
+        ("write", "fibers", "*shared = 1"),
+        ("of-a-thread", "fibers", "sum += *shared"),
+    ] {
+        let words = "stack was used after its function had returned";
+        let finding = misuse(&here, &["--carrier", carrier, "--", &program, name], words);
+        let stated = format!("stacks.c:{}", line("stacks.c", place).unwrap_or(0));
+        assert!(finding["place"].as_str().is_some_and(|at| at.ends_with(&stated)), "{name}: {finding:#}");
+    }
+    for name in ["in-time", "thread-in-time", "own-memory"] {
+        here.clean(&["--bound", "2", "--", &program, name]);
+    }
+}
+
+/// Addresses are the same in each execution and in each check, and what is freed is not used again at once.
+/// Neither another environment nor another number of open files moves the first stack.
+#[test]
+fn the_first_stack_stays_where_it_is() {
+    let here = Sandbox::new();
+    let program = build(&here, "errors", "errors.c", &["-w"]);
+    let found = here.heisen(&["check", "--json", "-", "--", &program, "free-stack"]).expect(1).json();
+    let message = found["findings"][0]["message"].as_str().expect("a message").to_owned();
+    let schedule = found["findings"][0]["schedule"].as_str().expect("a schedule");
+    for (open, length) in [(false, 1), (false, 17), (true, 3000), (true, 0)] {
+        let files = if open { "exec 3</dev/null 4<&3 5<&3 6<&3 7<&3 8<&3 9<&3; " } else { "" };
+        let script = format!("{files}exec \"$HEISEN\" replay \"$SCHEDULE\"");
+        let mut command = here.shell(&script);
+        command.env("HEISEN", heisen_testkit::heisen_path()).env("SCHEDULE", schedule);
+        let again = here.run(command.env("LONG", "x".repeat(length))).expect(1);
+        assert!(again.out.contains(&message), "{message}: {}", again.out);
+    }
+}
+
+#[test]
+fn addresses_are_the_same_each_time() {
+    let here = Sandbox::new();
+    let text = "#include <pthread.h>\n#include <stdio.h>\n#include <stdlib.h>\n\
+        static void *work(void *file) { for (int i = 1; i < 40; i++) { void *p = malloc(i * 7); void *q = malloc(i);\n\
+        fprintf(file, \"%p %p\\n\", p, q); free(p); } return 0; }\n\
+        int main(int argc, char **argv) { FILE *file = fopen(argv[1], \"w\"); pthread_t t;\n\
+        pthread_create(&t, 0, work, file); work(file); pthread_join(t, 0); fclose(file); return 0; }\n";
+    let program = here.compile("addresses.c", text, &[]);
+    let program = program.to_str().expect("a plain path");
+    let mut all = Vec::new();
+    for carrier in ["fibers", "fibers", "kernel"] {
+        let args = [
+            "check",
+            "-q",
+            "--heap",
+            "on",
+            "--carrier",
+            carrier,
+            "--executions",
+            "1",
+            "--",
+            program,
+            "a.txt",
+        ];
+        here.heisen(&args).expect(0);
+        all.push(std::fs::read_to_string(here.path("a.txt")).expect("the addresses"));
+    }
+    assert_eq!(all[0], all[1]);
+    assert_eq!(all[0], all[2]);
+    let mut addresses: Vec<&str> = all[0].split_whitespace().collect();
+    assert_eq!(addresses.len(), 2 * 2 * 39);
+    assert!(addresses.iter().all(|address| address.starts_with("0x601")), "{addresses:?}");
+    addresses.sort_unstable();
+    addresses.dedup();
+    assert_eq!(addresses.len(), 2 * 2 * 39);
+}
+
+/// A child goes on by itself, with threads that really run at the same time, and with blocks of before.
+#[test]
+fn a_forked_child_allocates_by_itself() {
+    let here = Sandbox::new();
+    let text = "#include <pthread.h>\n#include <stdlib.h>\n#include <string.h>\n#include <sys/wait.h>\n#include <unistd.h>\n\
+        static char *old[200];\n\
+        static void *work(void *n) { for (int i = 0; i < 20000; i++) { char *p = malloc(i % 999); memset(p, 1, i % 999);\n\
+        p = realloc(p, i % 1777 + 1); free(p); } int k = (int)(long)n; for (int i = k; i < 200; i += 4) {\n\
+        old[i] = realloc(old[i], 300); if (strcmp(old[i], \"before\")) _exit(9); free(old[i]); } return 0; }\n\
+        int main(void) { for (int i = 0; i < 200; i++) strcpy(old[i] = malloc(50), \"before\");\n\
+        pid_t child = fork(); if (!child) { pthread_t t[4]; for (long i = 0; i < 4; i++) pthread_create(&t[i], 0, work, (void *)i);\n\
+        for (int i = 0; i < 4; i++) pthread_join(t[i], 0); _exit(7); }\n\
+        int status; waitpid(child, &status, 0); for (int i = 0; i < 200; i++) free(old[i]);\n\
+        return !(WIFEXITED(status) && WEXITSTATUS(status) == 7); }\n";
+    let program = here.compile("forks.c", text, &[]);
+    here.clean(&["--heap", "on", "--", program.to_str().expect("a plain path")]);
+}
+
+/// What glibc, or the kernel, gives a thread may have been another's before: that is no race between the two.
+#[test]
+fn memory_that_is_used_again_is_new() {
+    let here = Sandbox::new();
+    let program = build(&here, "reuse", "reuse.c", &["-w"]);
+    for way in [
+        "malloc",
+        "calloc",
+        "realloc",
+        "reallocarray",
+        "aligned_alloc",
+        "posix_memalign",
+        "mmap",
+        "mmap64",
+        "mremap",
+    ] {
+        for heap in ["on", "off"] {
+            here.clean(&["--races", "--heap", heap, "--", &program, way]);
+        }
+    }
+    // It is used again.
+    for way in ["malloc", "calloc", "realloc", "reallocarray", "mmap", "mmap64", "mremap"] {
+        here.heisen(&["check", "--heap", "off", "--executions", "1", "--", &program, way, "same"]).expect(0);
+    }
+    // And a race in large memory is found as before, also when it is known from another check.
+    let program = build(&here, "race", "reuse.c", &["-w", "-DRACE"]);
+    for _ in 0..2 {
+        let args = ["check", "--races", "--heap", "off", "--json", "-", "--", &program, "mmap"];
+        assert_eq!(here.heisen(&args).expect(1).json()["races"].as_array().map(Vec::len), Some(2));
+    }
+}
+
+/// Programs that bring an allocator of their own run as before.
+#[test]
+fn allocators_of_the_program() {
+    let here = Sandbox::new();
+    let own = "#include <stddef.h>\n#include <stdio.h>\n#include <string.h>\n\
+        static char memory[1 << 20]; static size_t used; static int calls;\n\
+        void *malloc(size_t n) { calls++; size_t at = used + 16; memcpy(memory + used + 8, &n, 8); used = at + (n + 15) / 16 * 16; return memory + at; }\n\
+        void free(void *p) { calls++; }\n\
+        void *calloc(size_t a, size_t b) { return memset(malloc(a * b), 0, a * b); }\n\
+        void *realloc(void *p, size_t n) { void *q = malloc(n); if (p) { size_t old; memcpy(&old, (char *)p - 8, 8); memcpy(q, p, old < n ? old : n); } return q; }\n\
+        int main(void) { char *p = malloc(10); strcpy(p, \"own\"); p = strdup(p); free(p); return !(calls >= 3 && p > memory && p < memory + sizeof memory); }\n";
+    let program = here.compile("own.c", own, &["-w"]);
+    here.clean(&["--heap", "on", "--", program.to_str().expect("a plain path")]);
+    let rust = "use std::alloc::{GlobalAlloc, Layout, System};\n\
+        struct Counting; static CALLS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);\n\
+        // SAFETY: all is passed on to the allocator of the system.\n\
+        unsafe impl GlobalAlloc for Counting {\n\
+        unsafe fn alloc(&self, l: Layout) -> *mut u8 { CALLS.fetch_add(1, std::sync::atomic::Ordering::Relaxed); System.alloc(l) }\n\
+        unsafe fn dealloc(&self, p: *mut u8, l: Layout) { System.dealloc(p, l) } }\n\
+        #[global_allocator] static A: Counting = Counting;\n\
+        fn main() { let v = std::thread::spawn(|| vec![1u8; 100_000]).join().unwrap(); assert_eq!(v.len(), 100_000);\n\
+        assert!(CALLS.load(std::sync::atomic::Ordering::Relaxed) > 0); }\n";
+    let program = here.compile("counting.rs", rust, &["-Awarnings"]);
+    for heap in ["on", "off"] {
+        here.clean(&["--heap", heap, "--", program.to_str().expect("a plain path")]);
+    }
+}
+
+/// A failure of `malloc` on purpose, and a want of memory that is real, reach the program of this heap, too.
+#[test]
+fn no_memory() {
+    let here = Sandbox::new();
+    let text = "#include <errno.h>\n#include <stdlib.h>\n\
+        int main(int argc, char **argv) { char *p = malloc(100); if (!p) return errno == ENOMEM ? 3 : 4; free(p);\n\
+        for (long n = 0; argc > 1; n++) if (!malloc(1 << 26)) return errno == ENOMEM && n > 1 ? 5 : 6; return 0; }\n";
+    let program = here.compile("full.c", text, &[]);
+    let program = program.to_str().expect("a plain path");
+    let finding = here.finds("exit-status", &["--heap", "on", "--faults", "1:malloc", "--", program]);
+    assert_eq!(finding["message"], "the program ended with exit status 3, not 0");
+    here.run(here.shell("rm -r .heisen").arg("")).expect(0);
+    here.clean(&["--heap", "on", "--expect-exit", "5", "--", program, "all"]);
+}

@@ -1,0 +1,42 @@
+//! The same search, twice, and with one worker or two: the same findings, classes and counts.
+
+use heisen_testkit::{Sandbox, root, timeless};
+use serde_json::Value;
+
+/// Examples whose bugs are of different kinds, and some without.
+const EXAMPLES: [&str; 5] =
+    ["account.c", "lock_order.c", "lost_wakeup.c", "bounded_buffer_fixed.c", "trylock.c"];
+
+const SEARCHES: [&[&str]; 7] = [
+    &["--bound", "2"],
+    &["--bound", "2", "--reduce"],
+    &["--strategy", "dfs"],
+    &["--strategy", "dfs", "--reduce"],
+    &["--strategy", "random"],
+    &["--strategy", "pct"],
+    &["--strategy", "portfolio"],
+];
+
+#[test]
+fn twice_and_with_one_worker_or_two() {
+    let sandbox = Sandbox::new();
+    for example in EXAMPLES {
+        let text = std::fs::read_to_string(root().join("examples/c").join(example)).expect("an example");
+        let program = sandbox.compile(example, &text, &[]);
+        let program = program.to_str().expect("a path");
+        let mut classes = 0;
+        for search in SEARCHES {
+            let check = |jobs: &str| -> Value {
+                let options = ["check", "--keep-going", "--executions", "400", "--jobs", jobs, "--json", "-"];
+                let ran = sandbox.heisen(&[&options, search, &["--", program]].concat());
+                assert!(ran.code == 0 || ran.code == 1, "{example} {search:?}: {}", ran.err);
+                timeless(ran.json())
+            };
+            let first = check("1");
+            assert_eq!(check("1"), first, "{example} {search:?}: another time");
+            assert_eq!(check("2"), first, "{example} {search:?}: with two workers");
+            classes += first["classes"].as_u64().unwrap_or(0);
+        }
+        assert!(classes > 0, "{example}: no search has told any classes apart");
+    }
+}

@@ -1,0 +1,4 @@
+//! Tests of the crate `heisen`: `#[heisen::test]` in crates outside of this workspace.
+
+mod rust_scripts;
+mod rust_tests;

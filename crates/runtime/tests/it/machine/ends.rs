@@ -1,0 +1,58 @@
+//! No process of a check outlives it, whatever the check is killed by.
+
+use heisen_testkit::{Sandbox, processes_of, run, soon};
+use std::path::Path;
+use std::process::{Child, Stdio};
+
+/// Starts a daemon: a grandchild in a session of its own that ignores what it can. Then computes forever, so that the check is in
+/// the middle of an execution when it is ended.
+const DAEMON: &str = "#include <signal.h>\n#include <stdlib.h>\n#include <sys/prctl.h>\n#include <sys/wait.h>\n#include <unistd.h>\n\
+    static void lasts(void) { for (int s = 1; s < 32; s++) signal(s, SIG_IGN); prctl(PR_SET_PDEATHSIG, 0); for (;;) pause(); }\n\
+    int main(int argc, char **argv) {\n\
+        if (argc > 2) lasts();\n\
+        pid_t child = fork();\n\
+        if (child == 0) {\n\
+            setsid();\n\
+            if (fork() == 0) { setsid(); lasts(); }\n\
+            if (fork() == 0) { execl(\"/proc/self/exe\", argv[0], \"x\", \"executed\", (char *)0); _exit(9); }\n\
+            _exit(0);\n\
+        }\n\
+        int status;\n\
+        waitpid(child, &status, 0);\n\
+        if (argc > 1) return 0;\n\
+        for (volatile unsigned n = 0;; n++) ;\n\
+    }\n";
+
+/// The program, its daemons, and the check of it, running.
+fn begun(sandbox: &Sandbox, program: &Path) -> Child {
+    let mut command = sandbox.plain_command(&["check", "--jobs", "2", "--hang", "1000s", "--", "./daemon"]);
+    let check = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("heisen starts");
+    // The keeper, the parked program, the execution and two that are left behind.
+    assert!(soon(|| processes_of(program).len() >= 5), "{:?}", processes_of(program));
+    check
+}
+
+fn send(signal: &str, check: &Child) {
+    run(std::process::Command::new("kill").args(["-s", signal, &check.id().to_string()])).expect(0);
+}
+
+#[test]
+fn a_check_that_is_killed_leaves_no_process() {
+    let sandbox = Sandbox::new();
+    let program = sandbox.compile("daemon.c", DAEMON, &[]);
+    for signal in ["KILL", "HUP", "QUIT", "TERM", "INT"] {
+        let mut check = begun(&sandbox, &program);
+        send(signal, &check);
+        let gone = soon(|| processes_of(&program).is_empty());
+        assert!(gone, "{signal}: {:?}", processes_of(&program));
+        check.wait().expect("it was started");
+    }
+}
+
+#[test]
+fn a_check_that_ends_leaves_no_process() {
+    let sandbox = Sandbox::new();
+    let program = sandbox.compile("daemon.c", DAEMON, &[]);
+    run(&mut sandbox.command(&["check", "--quiet", "--executions", "5", "--", "./daemon", "ends"])).expect(0);
+    assert_eq!(processes_of(&program), Vec::<i32>::new());
+}

@@ -1,0 +1,47 @@
+//! The table of decisions is the same in the documentation and in the code.
+
+<<<<<<< HEAD:crates/cli/tests/machine/table.rs
+use crate::common::root;
+use heisen_cli::note;
+=======
+use heisen_testkit::root;
+>>>>>>> origin/main:crates/runtime/tests/it/machine/table.rs
+use heisen_trace::machine::{Control, TABLE};
+use std::collections::BTreeSet;
+
+/// The table as the documentation shows it.
+fn rendered() -> String {
+    let mut text = String::from("| calls | control | meaning |\n| --- | --- | --- |\n");
+    for row in TABLE {
+        let names: Vec<String> = row.calls.iter().map(|call| format!("`{}`", call.0)).collect();
+        text += &format!("| {} | {} | {} |\n", names.join(", "), row.control.word(), row.meaning);
+    }
+    text
+}
+
+#[test]
+fn the_documentation_shows_the_table() {
+    let path = root().join("docs/reference/machine.md");
+    let text = std::fs::read_to_string(&path).expect("docs/reference/machine.md");
+    let is_row = |line: &&str| line.starts_with('|');
+    let there: Vec<&str> = text.lines().filter(is_row).collect();
+    let rendered = rendered();
+    let wanted: Vec<&str> = rendered.lines().collect();
+    assert_eq!(there, wanted, "docs/reference/machine.md is out of date; its table should be\n{rendered}");
+}
+
+#[test]
+fn no_call_has_two_rows_and_every_refusal_a_sentence_with_its_name() {
+    let mut numbers = BTreeSet::new();
+    for row in TABLE {
+        for (name, number) in row.calls {
+            assert!(numbers.insert(number), "{name} has two rows");
+        }
+        if let Control::Refused(note) = row.control {
+            let sentence = note::sentence(note).expect("a sentence");
+            assert!(sentence.contains("refused with EPERM"), "{note:?}");
+            let (first, _) = row.calls[0];
+            assert!(sentence.contains(first), "{note:?} does not name {first}");
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Tests of the runtime: programs behave under its scheduler as they do natively, in every schedule.
+
+mod api;
+mod attempts;
+mod carriers;
+mod complete;
+mod conformance;
+mod controlled;
+mod exits;
+mod header;
+mod machine;
+mod outside;
+mod primitives;
+mod rust_locks;
+mod sections;
+mod signals;
+mod stdin;
+mod strings;
+mod suite;
+mod undone;
+mod unjoined;

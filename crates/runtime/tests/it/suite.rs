@@ -1,0 +1,213 @@
+//! A program of several cases, compiled, and what is asked of each case.
+
+use heisen_testkit::{Ran, compile, compile_once, heisen, run, scratch, usual_or_nightly};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Executions under random schedules, and the most executions with at most one preemption.
+fn executions() -> (u64, u64) {
+    usual_or_nightly((20, 30), (50, 60))
+}
+
+/// Seconds after which a run is ended from outside: nothing here takes long unless it hangs.
+const LIMIT: &str = "60";
+
+/// What is said of a program with one thread.
+const ONE_THREAD: &str = "nothing to explore: only one thread ran";
+
+/// What was not controlled, besides what is said of every program that is not instrumented and has threads, and of far time-outs, which
+/// `tests/verdicts.rs` is about.
+pub fn besides_usual(json: &Value) -> Vec<&str> {
+    let notes = json["not_controlled"].as_array().expect("sentences");
+    let usual = |note: &&str| note.starts_with("memory accesses: ") || note.starts_with("time-outs: ");
+    notes.iter().filter_map(Value::as_str).filter(|note| !usual(note)).collect()
+}
+
+/// A compiled program in a directory of its own.
+pub struct Suite {
+    pub directory: tempfile::TempDir,
+    program: PathBuf,
+    variables: Vec<(&'static str, PathBuf)>,
+    /// Sentences about what was not controlled that are as they should be.
+    notes: Vec<&'static str>,
+}
+
+/// Where programs may be.
+const PLACES: [&str; 2] = ["tests/it/primitives/programs", "tests/it/signals/programs"];
+
+/// Where most programs are, and what they include.
+pub fn programs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(PLACES[0])
+}
+
+/// The file of this name.
+fn file(name: &str) -> PathBuf {
+    let mut files = PLACES.iter().map(|place| Path::new(env!("CARGO_MANIFEST_DIR")).join(place).join(name));
+    files.find(|file| file.exists()).expect("the program's text")
+}
+
+/// The text of a file, and all flags that it is compiled with.
+fn text_and_flags(file: &Path, name: &str, flags: &[&str]) -> (String, Vec<String>) {
+    let text = std::fs::read_to_string(file).expect("the program's text");
+    let include = (!name.ends_with(".rs")).then(|| format!("-I{}", programs().display()));
+    (text, include.into_iter().chain(flags.iter().map(|flag| (*flag).to_owned())).collect())
+}
+
+impl Suite {
+    /// Compiles a file of `programs/`, with extra flags; once for all tests.
+    pub fn new(name: &str, flags: &[&str]) -> Suite {
+        Suite::from_text_of(&file(name), name, flags)
+    }
+
+    /// Compiles it in a directory that may hold libraries for it.
+    pub fn in_directory(directory: tempfile::TempDir, name: &str, flags: &[&str]) -> Suite {
+        let (text, flags) = text_and_flags(&file(name), name, flags);
+        let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+        let program = compile(directory.path(), name, &text, &flags);
+        Suite { directory, program, variables: Vec::new(), notes: Vec::new() }
+    }
+
+    /// Compiles any file, under a name of its own; once for all tests.
+    pub fn from_text_of(file: &Path, name: &str, flags: &[&str]) -> Suite {
+        let (text, flags) = text_and_flags(file, name, flags);
+        let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+        let program = compile_once(name, &text, &flags);
+        Suite { directory: scratch(), program, variables: Vec::new(), notes: Vec::new() }
+    }
+
+    /// Sets an environment variable of the program.
+    pub fn with(mut self, name: &'static str, value: PathBuf) -> Suite {
+        self.variables.push((name, value));
+        self
+    }
+
+    /// Expects a sentence that begins so among what was not controlled.
+    pub fn with_note(mut self, note: &'static str) -> Suite {
+        self.notes.push(note);
+        self
+    }
+
+    /// The names of all cases.
+    pub fn cases(&self) -> Vec<String> {
+        let ran = run(&mut Command::new(&self.program)).expect(0);
+        ran.out.lines().map(str::to_owned).collect()
+    }
+
+    /// Runs one case as it is.
+    pub fn native(&self, case: &str) -> Ran {
+        let mut command = Command::new("timeout");
+        command.arg(LIMIT).arg(&self.program).arg(case).current_dir(self.directory.path());
+        for (name, value) in &self.variables {
+            command.env(name, value);
+        }
+        run(&mut command)
+    }
+
+    /// A command of Heisen's, ended from outside if it hangs.
+    fn command(&self) -> Command {
+        let inner = heisen(self.directory.path());
+        let mut command = Command::new("timeout");
+        command.arg(LIMIT).arg(inner.get_program()).current_dir(self.directory.path());
+        command.env_remove("RUST_BACKTRACE").env_remove("LD_PRELOAD");
+        for (name, value) in &self.variables {
+            command.env(name, value);
+        }
+        command
+    }
+
+    /// Checks one case.
+    #[track_caller]
+    pub fn check(&self, case: &str, options: &[&str]) -> Value {
+        let mut command = self.command();
+        command.args(["check", "--quiet", "--json", "-"]).args(options);
+        if !options.contains(&"--hang") {
+            command.args(["--hang", "5s"]);
+        }
+        let ran = run(command.arg("--").arg(&self.program).arg(case));
+        assert!(ran.code == 0 || ran.code == 1, "{case} {options:?}: {}\n{}", ran.code, ran.err);
+        ran.json()
+    }
+
+    /// Every case in which nothing goes wrong, natively or under Heisen; there are so many of them.
+    #[track_caller]
+    pub fn conform(&self, count: usize) {
+        self.conform_but(count, &[]);
+    }
+
+    /// All cases but those.
+    #[track_caller]
+    pub fn conform_but(&self, count: usize, others: &[&str]) {
+        let cases = self.cases();
+        assert!(others.iter().all(|other| cases.iter().any(|case| case == other)), "{others:?} of {cases:?}");
+        assert_eq!(cases.len() - others.len(), count, "{cases:?}");
+        for case in cases.iter().filter(|case| !others.contains(&case.as_str())) {
+            self.ends_with(case, 0);
+        }
+    }
+
+    /// The case ends with this status natively and in every schedule, and nothing else is to be said of it.
+    #[track_caller]
+    pub fn ends_with(&self, case: &str, status: i32) {
+        let native = self.native(case);
+        assert_eq!(native.code, status, "{case} natively:\n{}", native.err);
+        self.ends_with_under_heisen(case, status);
+    }
+
+    /// As [`Suite::ends_with`], for what would take too long natively.
+    #[track_caller]
+    pub fn ends_with_under_heisen(&self, case: &str, status: i32) {
+        let status = status.to_string();
+        let (random, preempted) = executions();
+        let (randomly, most) = (random.to_string(), preempted.to_string());
+        let json = self.check(
+            case,
+            &["--strategy", "random", "--seed", "1", "--executions", &randomly, "--expect-exit", &status],
+        );
+        self.expect_nothing(case, &json);
+        // Of a program with one thread, one execution shows all.
+        let executions = if json["claim"] == ONE_THREAD { 1 } else { random };
+        assert_eq!((&json["verdict"], &json["executions"]), (&"clean".into(), &executions.into()), "{case}");
+        let json = self.check(
+            case,
+            &["--strategy", "icb", "--bound", "1", "--executions", &most, "--expect-exit", &status],
+        );
+        self.expect_nothing(case, &json);
+        let through = json["executions"].as_u64().is_some_and(|executions| executions < preempted);
+        if through {
+            assert_eq!(json["verdict"], "clean", "{case}: {json:#}");
+        }
+    }
+
+    #[track_caller]
+    fn expect_nothing(&self, case: &str, json: &Value) {
+        assert_eq!(json["findings"], Value::Array(vec![]), "{case}: {json:#}");
+        let said = besides_usual(json);
+        let as_expected = said.len() == self.notes.len()
+            && said.iter().zip(&self.notes).all(|(said, expected)| said.starts_with(expected));
+        assert!(as_expected, "{case}: {json:#}");
+    }
+
+    /// The case is clean and has so many executions at bound 0, 1 and 2 and with dfs.
+    #[track_caller]
+    pub fn counts(&self, case: &str, counts: [u64; 4]) {
+        let bounds = [&["--bound", "0"], &["--bound", "1"], &["--bound", "2"], &["--strategy", "dfs"]];
+        for (options, count) in bounds.into_iter().zip(counts) {
+            let json = self.check(case, options);
+            let got = (&json["executions"], &json["complete"], &json["verdict"]);
+            assert_eq!(got, (&count.into(), &true.into(), &"clean".into()), "{case} {options:?}: {json:#}");
+        }
+    }
+
+    /// The case fails under schedules of at most one preemption: with this kind of finding, whose message contains
+    /// these words; and its schedule leads there again.
+    #[track_caller]
+    pub fn fails(&self, case: &str, kind: &str, words: &str) {
+        let json = self.check(case, &["--bound", "1"]);
+        let finding = &json["findings"][0];
+        assert_eq!(finding["kind"], kind, "{case}: {json:#}");
+        assert!(finding["message"].as_str().is_some_and(|m| m.contains(words)), "{case}: {json:#}");
+        let schedule = finding["schedule"].as_str().expect("a schedule");
+        run(self.command().args(["replay", "--quiet", schedule])).expect(1);
+    }
+}

@@ -1,0 +1,241 @@
+//! Best-first search: it explores as much as dfs and icb do, and with `--changed-since` what has changed comes first.
+
+use heisen_testkit::{Sandbox, check_json, compile, program, root, scratch, timeless};
+use serde_json::Value;
+use std::path::Path;
+
+const MUTEXES: &str =
+    "static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER, n = PTHREAD_MUTEX_INITIALIZER; static int x;";
+const M: &str = "pthread_mutex_lock(&m); x++; pthread_mutex_unlock(&m);";
+const N: &str = "pthread_mutex_lock(&n); pthread_mutex_unlock(&n);";
+
+/// How many executions a check takes that explores everything.
+#[track_caller]
+fn explored(directory: &Path, options: &[&str]) -> u64 {
+    let json = check_json(directory, &[options, &["--", "./p"]].concat());
+    assert_eq!(
+        (&json["verdict"], &json["complete"]),
+        (&"clean".into(), &true.into()),
+        "{options:?} {json:#}"
+    );
+    json["executions"].as_u64().expect("a number")
+}
+
+#[test]
+fn it_explores_exactly_as_much_as_dfs_and_icb() {
+    let directory = scratch();
+    let twice = M.repeat(2);
+    for bodies in [&[&twice[..], &twice][..], &[M, N, M], &[N, &twice], &[M, M, "sched_yield();"]] {
+        compile(directory.path(), "p.c", &program(MUTEXES, bodies), &[]);
+        let dfs = explored(directory.path(), &["--strategy", "dfs"]);
+        assert!(dfs > 10, "{dfs} executions show nothing");
+        assert_eq!(explored(directory.path(), &["--strategy", "best"]), dfs);
+        assert_eq!(explored(directory.path(), &["--strategy", "best", "--memory", "64K"]), dfs);
+        assert_eq!(explored(directory.path(), &["--strategy", "best", "--jobs", "2"]), dfs);
+        for bound in ["0", "1", "2", "3"] {
+            let icb = explored(directory.path(), &["--strategy", "icb", "--bound", bound]);
+            assert_eq!(explored(directory.path(), &["--strategy", "best", "--bound", bound]), icb, "{bound}");
+        }
+    }
+}
+
+#[test]
+fn it_says_what_it_has_shown() {
+    let sandbox = Sandbox::new();
+    sandbox.compile("p.c", &program(MUTEXES, &[&M.repeat(2), &M.repeat(2)]), &[]);
+    let says = |options: &[&str], words: &str| {
+        let ran = sandbox.heisen(&[&["check", "--strategy", "best"], options, &["--", "./p"]].concat());
+        assert!(ran.out.contains(words), "{}", ran.out);
+    };
+    says(&[], "ok: no bug in any schedule of calls; all ");
+    says(&["--bound", "1"], "ok: no bug in any schedule of calls with at most 1 preemption; all ");
+    says(&["--executions", "3"], "nothing found: no bug in 3 executions, not all schedules explored");
+    says(&["--bound", "1", "--executions", "3"], "no bug in 3 executions, not all schedules explored");
+    let ran = sandbox.heisen(&["check", "--strategy", "best", "--reduce", "--", "./p"]);
+    ran.fails(2, &["--reduce is for --strategy icb and dfs, and this check is by best"]);
+}
+
+/// Two threads take turns at a lot that is all right, and then each pays something in, of which one may be lost.
+const BANK: &str = r#"#include <assert.h>
+#include <pthread.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER, log_lock = PTHREAD_MUTEX_INITIALIZER;
+static int balance, logged;
+static void log_it(void) {
+    for (int i = 0; i < 10; i++) {
+        pthread_mutex_lock(&log_lock);
+        logged++;
+        pthread_mutex_unlock(&log_lock);
+    }
+}
+static void pay(void) {
+    pthread_mutex_lock(&lock);
+    int before = balance;
+    pthread_mutex_unlock(&lock); // new
+    pthread_mutex_lock(&lock); // new
+    balance = before + 1;
+    pthread_mutex_unlock(&lock);
+}
+static void *work(void *arg) {
+    log_it();
+    pay();
+    log_it();
+    return arg;
+}
+int main(void) {
+    pthread_t threads[2];
+    for (int i = 0; i < 2; i++) pthread_create(&threads[i], 0, work, 0);
+    for (int i = 0; i < 2; i++) pthread_join(threads[i], 0);
+    assert(balance == 2);
+    return 0;
+}
+"#;
+
+/// The same before someone changed it.
+fn bank_before() -> String {
+    BANK.lines().filter(|line| !line.ends_with("// new")).map(|line| format!("{line}\n")).collect()
+}
+
+/// A directory with a repository of git, in which a program was changed.
+fn repository() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("src/bank.c", bank_before());
+    sandbox.write("README", "A bank.\n");
+    git(&sandbox, "init -q . && git add . && $git commit -qm first");
+    sandbox.write("src/bank.c", BANK);
+    build(&sandbox, "");
+    sandbox
+}
+
+fn git(sandbox: &Sandbox, what: &str) {
+    let script = format!("git='git -c user.name=me -c user.email=me@here'; git {what}");
+    let ran = heisen_testkit::run(&mut sandbox.shell(&script));
+    assert_eq!(ran.code, 0, "{what}: {}", ran.err);
+}
+
+fn build(sandbox: &Sandbox, flags: &str) {
+    let ran = heisen_testkit::run(&mut sandbox.shell(&format!("cc -g -pthread src/bank.c -o bank {flags}")));
+    assert_eq!(ran.code, 0, "{}", ran.err);
+}
+
+/// The execution that found the bug, and the notes.
+#[track_caller]
+fn found(sandbox: &Sandbox, options: &[&str]) -> (u64, Vec<String>) {
+    let ran = sandbox.heisen(&[&["check", "--json", "-"], options, &["--", "./bank"]].concat()).expect(1);
+    let json = ran.json();
+    let notes = ran.messages().into_iter().map(str::to_owned).collect();
+    (json["findings"][0]["executions_to_find"].as_u64().expect("a number"), notes)
+}
+
+#[test]
+fn a_regression_is_found_sooner_where_the_code_has_changed() {
+    let sandbox = repository();
+    let note = |since: &str| vec![format!("heisen: note: changed since {since}, and tried first: pay")];
+    let (first, notes) = found(&sandbox, &["--changed-since", "HEAD"]);
+    assert_eq!(notes, note("HEAD"));
+    let (plain, notes) = found(&sandbox, &["--strategy", "best"]);
+    assert_eq!(notes, Vec::<String>::new());
+    let (icb, _) = found(&sandbox, &["--strategy", "icb"]);
+    assert!(2 * first < plain && 2 * first < icb, "{first}, not by changes {plain}, icb {icb}");
+    // The same with the strategy named, a bound, other workers; and when it was committed.
+    for options in [&["--strategy", "best"][..], &["--bound", "1"], &["--jobs", "1"], &["--jobs", "2"]] {
+        assert_eq!(
+            found(&sandbox, &[options, &["--changed-since", "HEAD"]].concat()).0,
+            first,
+            "{options:?}"
+        );
+    }
+    git(&sandbox, "add src && $git commit -qm second");
+    assert_eq!(found(&sandbox, &["--changed-since", "HEAD~1"]), (first, note("HEAD~1")));
+    assert_eq!(found(&sandbox, &["--changed-since", "HEAD"]).0, plain);
+}
+
+#[test]
+fn what_counts_as_changed() {
+    let sandbox = repository();
+    let changed = |since: &str| found(&sandbox, &["--changed-since", since]).1;
+    let bank = sandbox.path("bank");
+    let none =
+        [format!("heisen: note: no code of {} has changed since HEAD, so none comes first", bank.display())];
+    git(&sandbox, "add src && $git commit -qm second");
+    assert_eq!(changed("HEAD"), none);
+    // Other files, and what is no part of a function.
+    sandbox.write("README", "Two banks.\n");
+    sandbox.write("src/bank.c", BANK.replace("static int balance", "static int  balance"));
+    assert_eq!(changed("HEAD"), none);
+    // A line that is gone.
+    sandbox.write("src/bank.c", BANK.replace("    log_it();\n    return", "    return"));
+    build(&sandbox, "");
+    assert_eq!(changed("HEAD"), ["heisen: note: changed since HEAD, and tried first: work"]);
+    // A file that git does not know.
+    git(&sandbox, "rm -q --cached src/bank.c && $git commit -qm third");
+    let all = ["heisen: note: changed since HEAD, and tried first: log_it, main, pay, work"];
+    assert_eq!(changed("HEAD"), all);
+}
+
+#[test]
+fn what_it_cannot_do() {
+    let sandbox = repository();
+    let check = |since: &str, options: &[&str]| {
+        sandbox.heisen(&[&["check", "--changed-since", since], options, &["--", "./bank"]].concat())
+    };
+    check("nowhere", &[])
+        .fails(2, &["--changed-since nowhere: the git repository ", " knows no such revision"]);
+    check("", &[]).fails(2, &["knows no such revision"]);
+    check("--all", &[]).fails(2, &["--changed-since --all: that is no revision"]);
+    // A file is none, either.
+    check("HEAD:README", &[]).fails(2, &["knows no such revision"]);
+    for (options, by) in [(&["--strategy", "icb"][..], "icb"), (&["--strategy", "guided"], "guided")] {
+        let words =
+            format!("--changed-since is for --strategy best, and this check is by {by}; leave out one");
+        check("HEAD", options).fails(2, &[&words]);
+    }
+    check("HEAD", &["--resume", "search.json"]).fails(2, &["--changed-since", "--resume"]);
+    check("HEAD", &["--depth", "3"]).fails(2, &["--depth is for --strategy pct and fair-pct"]);
+    build(&sandbox, "-g0");
+    check("HEAD", &[]).fails(2, &["/bank has no debug information", "build it with -g"]);
+    build(&sandbox, "");
+    std::fs::rename(sandbox.path("src"), sandbox.path("gone")).expect("it is renamed");
+    check("HEAD", &[]).fails(2, &["none of the sources of ", "/bank is there", "src/bank.c"]);
+    std::fs::rename(sandbox.path("gone"), sandbox.path("src")).expect("it is renamed");
+    std::fs::rename(sandbox.path(".git"), sandbox.path("not_git")).expect("it is renamed");
+    check("HEAD", &[]).fails(2, &["src/bank.c is in no git repository: not a git repository"]);
+    std::fs::rename(sandbox.path("not_git"), sandbox.path(".git")).expect("it is renamed");
+    let mut plain = sandbox.plain_command(&["check", "--changed-since", "HEAD", "--", "./bank"]);
+    sandbox
+        .run(plain.env("PATH", sandbox.path("src")))
+        .fails(2, &["git cannot be started", "is it installed?"]);
+    // In a hook, git tells its children where its own things are.
+    let mut command = sandbox.command(&["check", "--changed-since", "HEAD", "--", "./bank"]);
+    let ran = sandbox.run(command.env("GIT_DIR", "/nowhere").env("GIT_WORK_TREE", "/")).expect(1);
+    assert!(ran.err.contains("tried first: pay"), "{}", ran.err);
+}
+
+#[test]
+fn a_search_that_is_resumed_still_begins_with_what_has_changed() {
+    let sandbox = repository();
+    let options = ["check", "--keep-going", "--changed-since", "HEAD", "--json", "result"];
+    let result = || -> Value {
+        let text = std::fs::read_to_string(sandbox.path("result")).expect("a result");
+        timeless(serde_json::from_str(&text).expect("JSON"))
+    };
+    sandbox.heisen(&[&options[..], &["--executions", "700", "--", "./bank"]].concat()).expect(1);
+    let whole = result();
+    sandbox.heisen(&[&options[..], &["--executions", "65", "--save", "saved", "--", "./bank"]].concat());
+    // That is where a batch ends. What has changed is known from then, whatever has become of it.
+    git(&sandbox, "add src && $git commit -qm second");
+    let ran =
+        sandbox.heisen(&["check", "--resume", "saved", "--executions", "635", "--json", "result"]).expect(1);
+    assert_eq!((ran.messages(), result()), (vec![], whole));
+}
+
+#[test]
+fn an_example_by_its_source() {
+    // The compiler is told of the file as it was named, and the build lies elsewhere.
+    let sandbox = Sandbox::new();
+    let text = std::fs::read_to_string(root().join("examples/c/account.c")).expect("an example");
+    sandbox.write("account.c", text.replace("deposit(", "pay_in("));
+    git(&sandbox, "init -q . && git add . && $git commit -qm first");
+    sandbox.write("account.c", text);
+    let ran = sandbox.heisen(&["check", "--changed-since", "HEAD", "account.c"]).expect(1);
+    assert!(ran.err.contains("tried first: deposit"), "{}", ran.err);
+}

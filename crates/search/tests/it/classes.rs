@@ -1,0 +1,180 @@
+//! Classes of equivalent executions, by counting: small programs whose numbers of classes are known.
+
+use heisen_testkit::{check_json, program, scratch};
+use serde_json::Value;
+
+/// Checks a C program that is made of declarations and the bodies of its threads, depth-first, one execution of each class
+/// or a few; the result of a complete search.
+fn check(declarations: &str, bodies: &[&str], args: &[&str]) -> Value {
+    let directory = scratch();
+    std::fs::write(directory.path().join("p.c"), program(declarations, bodies))
+        .expect("the program is written");
+    let json = check_json(directory.path(), &[args, &["--reduce", "p.c"]].concat());
+    assert_eq!(
+        (&json["verdict"], &json["complete"]),
+        (&"clean".into(), &true.into()),
+        "{bodies:?}: {json:#}"
+    );
+    json
+}
+
+/// The classes that a search without bounds sees.
+fn classes(declarations: &str, bodies: &[&str]) -> u64 {
+    check(declarations, bodies, &["--strategy", "dfs"])["classes"].as_u64().expect("a number")
+}
+
+const MUTEXES: &str =
+    "static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER, n = PTHREAD_MUTEX_INITIALIZER; static int a, b;";
+const LOCK_M: &str = "pthread_mutex_lock(&m); a++; pthread_mutex_unlock(&m);";
+const LOCK_N: &str = "pthread_mutex_lock(&n); b++; pthread_mutex_unlock(&n);";
+
+#[test]
+fn critical_sections() {
+    // The orders in which k sections of one mutex can follow each other: C(6, 3), and 4! / (2! 2!).
+    assert_eq!(classes(MUTEXES, &[&LOCK_M.repeat(3), &LOCK_M.repeat(3)]), 20);
+    assert_eq!(classes(MUTEXES, &[&LOCK_M.repeat(2), &LOCK_M.repeat(2)]), 6);
+    // 3 threads with a section each: 3!.
+    assert_eq!(classes(MUTEXES, &[LOCK_M, LOCK_M, LOCK_M]), 6);
+    // Different mutexes have nothing to do with each other.
+    assert_eq!(classes(MUTEXES, &[LOCK_M, LOCK_N]), 1);
+    assert_eq!(classes(MUTEXES, &[&LOCK_M.repeat(3), &LOCK_N.repeat(3)]), 1);
+    // Both: two orders at each mutex. Taken in opposite orders, one of the four would be a cycle.
+    let (both, other) = (format!("{LOCK_M}{LOCK_N}"), format!("{LOCK_N}{LOCK_M}"));
+    assert_eq!(classes(MUTEXES, &[&both, &both]), 4);
+    assert_eq!(classes(MUTEXES, &[&both, &other]), 3);
+}
+
+#[test]
+fn atomics() {
+    let x = "static atomic_int x, y;";
+    let twice = "for (int i = 0; i < 2; i++) { int v = x; x = v + 1; }";
+    let thrice = "for (int i = 0; i < 3; i++) { int v = x; x = v + 1; }";
+    // As two other checkers count them.
+    assert_eq!(classes(x, &[twice, twice]), 34);
+    assert_eq!(classes(x, &[thrice, thrice]), 328);
+    // Two stores: which is last. A store and a load: which is first. Two loads: no difference.
+    assert_eq!(classes(x, &["x = 1;", "x = 2;"]), 2);
+    assert_eq!(classes(x, &["x = 1;", "int v = x; (void)v;"]), 2);
+    assert_eq!(classes(x, &["int v = x; (void)v;", "int v = x; (void)v;"]), 1);
+    assert_eq!(classes(x, &["x = 1;", "y = 1;"]), 1);
+    // Updates are one step each: C(4, 2).
+    assert_eq!(classes(x, &["x++; x++;", "x++; x++;"]), 6);
+    // Store buffering: of the orders of two pairs that conflict, all but the one that is a cycle: 2 * 2 - 1.
+    assert_eq!(classes(x, &["x = 1; int v = y; (void)v;", "y = 1; int v = x; (void)v;"]), 3);
+}
+
+#[test]
+fn readers_are_independent() {
+    let lock = "static pthread_rwlock_t l = PTHREAD_RWLOCK_INITIALIZER;";
+    let read = "pthread_rwlock_rdlock(&l); pthread_rwlock_unlock(&l);";
+    let write = "pthread_rwlock_wrlock(&l); pthread_rwlock_unlock(&l);";
+    assert_eq!(classes(lock, &[write, write]), 2);
+    assert_eq!(classes(lock, &[read, write]), 2);
+}
+
+#[test]
+fn bounds_leave_out_what_they_leave_out_without() {
+    // Two threads with three sections each: within bound 0 one is through before the other begins, and so on.
+    let sections = LOCK_M.repeat(3);
+    let within = |bound: &str| {
+        let plain = ["--strategy", "icb", "--bound", bound];
+        let json = check(MUTEXES, &[&sections, &sections], &plain);
+        (json["classes"].as_u64().unwrap(), json["preemption_bound"].as_u64().unwrap())
+    };
+    // With p preemptions there are at most p + 2 runs of a thread's sections: sequences of 3 a and 3 b with that many
+    // runs are 2, 2 + 4, 2 + 4 + 8, and all 20 have at most 6.
+    assert_eq!(within("0"), (2, 0));
+    assert_eq!(within("1"), (6, 1));
+    assert_eq!(within("2"), (14, 2));
+    assert_eq!(within("4"), (20, 4));
+}
+
+/// Memory that is freed before it is used: nothing else in the two threads depends on the order.
+#[test]
+fn memory_that_is_freed() {
+    let directory = scratch();
+    let declarations = format!(
+        "#include <stdlib.h>\n{MUTEXES} static char *p, got; __attribute__((constructor)) static void make(void) {{ p = malloc(8); *p = 1; }}"
+    );
+    let bodies = [format!("{LOCK_M} got = *p;"), format!("{LOCK_N} free(p);")];
+    let bodies = [bodies[0].as_str(), bodies[1].as_str()];
+    std::fs::write(directory.path().join("p.c"), program(&declarations, &bodies))
+        .expect("the program is written");
+    let ways: [&[&str]; 5] =
+        [&[], &["--reduce=off"], &["--reduce"], &["--strategy", "dfs", "--reduce"], &["--strategy", "dpor"]];
+    for args in ways {
+        let json = check_json(directory.path(), &[args, &["p.c"]].concat());
+        assert_eq!(json["findings"][0]["kind"], "use-after-free", "{args:?}: {json:#}");
+    }
+}
+
+/// icb leaves out what it knows by itself, if it sees every access.
+#[test]
+fn by_itself() {
+    let directory = scratch();
+    let body = LOCK_M.repeat(3);
+    std::fs::write(directory.path().join("p.c"), program(MUTEXES, &[&body, &body]))
+        .expect("the program is written");
+    let executions = |args: &[&str]| {
+        let json = check_json(directory.path(), &[args, &["--bound", "9", "p.c"]].concat());
+        assert_eq!(
+            (&json["verdict"], &json["complete"]),
+            (&"clean".into(), &true.into()),
+            "{args:?}: {json:#}"
+        );
+        json["executions"].as_u64().expect("a number")
+    };
+    let (all, some) = (executions(&["--reduce=off"]), executions(&["--reduce"]));
+    assert!(some < all, "{some} of {all}");
+    assert_eq!(executions(&[]), some);
+    // Not so if accesses go unseen.
+    assert_eq!(executions(&["--no-instrument"]), all);
+    assert_eq!(executions(&["--races=off"]), all);
+    assert_eq!(executions(&["--no-instrument", "--reduce"]), some);
+}
+
+/// Two threads that each count up under a lock, as far as `most`, and may tell the state; what is needed to see all.
+fn counters(most: usize, state: &str) -> Value {
+    let declarations = format!(
+        "#include <heisen.h>\nstatic pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; static unsigned long done[2];\n\
+         static void count(int i) {{\n\
+             for (int k = 0; k < {most}; k++) {{ pthread_mutex_lock(&m); done[i]++; {state} pthread_mutex_unlock(&m); }}\n\
+         }}\n"
+    );
+    check(&declarations, &["count(0);", "count(1);"], &["--strategy", "dfs", "--no-instrument"])
+}
+
+#[test]
+fn a_program_that_tells_its_state() {
+    let all = "heisen_state(done[0] << 8 | done[1]);";
+    let (mut before, mut growth) = (0, vec![]);
+    for (most, orders) in [(2, 6), (3, 20), (4, 70), (5, 252), (6, 924)] {
+        assert_eq!(counters(most, "")["classes"], orders);
+        // The ends differ in who was last, and in whether the other had ended by then.
+        let told = counters(most, all);
+        assert_eq!(told["classes"], 3, "{told:#}");
+        let executions = told["executions"].as_i64().expect("a number");
+        growth.push(executions - before);
+        before = executions;
+    }
+    // There are as many states as there are pairs of counts: the executions are a square function of how far they count.
+    assert!(growth[1..].windows(2).all(|two| two[1] - two[0] == 4), "{growth:?}");
+}
+
+#[test]
+fn a_bug_that_depends_on_the_state_told_is_found() {
+    let declarations = "#include <heisen.h>\n#include <assert.h>\n\
+        static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; static unsigned long a, b;\n\
+        static void lock(void) { pthread_mutex_lock(&m); }\n\
+        static void unlock(void) { heisen_state(a << 8 | b); pthread_mutex_unlock(&m); }\n";
+    let first = "for (int i = 0; i < 4; i++) { lock(); a++; unlock(); }";
+    let second = "for (int i = 0; i < 4; i++) { lock(); b++; assert(a != 3 || b != 2); unlock(); }";
+    for strategy in [&["--strategy", "dfs"][..], &["--strategy", "icb", "--bound", "4"]] {
+        let directory = scratch();
+        std::fs::write(directory.path().join("p.c"), program(declarations, &[first, second]))
+            .expect("written");
+        let json =
+            check_json(directory.path(), &[strategy, &["--no-instrument", "--reduce", "p.c"]].concat());
+        assert_eq!(json["verdict"], "bug", "{json:#}");
+    }
+}

@@ -1,0 +1,421 @@
+//! Dynamic partial order reduction of real programs: as many executions as there are classes, where these are known; the same
+//! classes and bugs that all schedules show, where they are counted by going through all; what it refuses, and what it says
+//! of programs that it does not fit.
+
+use heisen_testkit::{check_json, heisen, program, root, run, scratch};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// Checks a C program that is made of declarations and the bodies of its threads; a search to its end.
+fn check(declarations: &str, bodies: &[&str], args: &[&str]) -> Value {
+    let directory = scratch();
+    std::fs::write(directory.path().join("p.c"), program(declarations, bodies)).expect("it is written");
+    let json = check_json(directory.path(), &[args, &["--keep-going", "p.c"]].concat());
+    assert_eq!(json["complete"], true, "{args:?} {bodies:?}: {json:#}");
+    json
+}
+
+fn number(json: &Value, name: &str) -> u64 {
+    json[name].as_u64().unwrap_or_else(|| panic!("{name}: {json:#}"))
+}
+
+/// The signatures of what was found.
+fn findings(json: &Value) -> BTreeSet<&str> {
+    let all = json["findings"].as_array().expect("a list");
+    all.iter().map(|f| f["signature"].as_str().expect("a text")).collect()
+}
+
+const DPOR: &[&str] = &["--strategy", "dpor"];
+
+/// Whether there are so many classes, and no execution more, with one worker and with two.
+#[track_caller]
+fn classes(declarations: &str, bodies: &[&str], expected: u64) {
+    for jobs in ["1", "2"] {
+        let json = check(declarations, bodies, &[DPOR, &["--jobs", jobs]].concat());
+        let found = ["classes", "executions", "blocked", "restarts"].map(|name| number(&json, name));
+        assert_eq!(found, [expected, expected, 0, 0], "{bodies:?}");
+        assert_eq!(json["verdict"], "clean");
+    }
+}
+
+/// Whether classes and bugs are those that all schedules show; of the executions, at most so many are in vain.
+#[track_caller]
+fn as_all_schedules(declarations: &str, bodies: &[&str], in_vain: u64) -> u64 {
+    let all = check(declarations, bodies, &["--strategy", "dfs"]);
+    let counted = check(declarations, bodies, &["--strategy", "dfs", "--reduce"]);
+    let reduced = check(declarations, bodies, DPOR);
+    assert_eq!(number(&reduced, "classes"), number(&counted, "classes"), "{bodies:?}");
+    assert_eq!(findings(&reduced), findings(&all), "{bodies:?}");
+    let (classes, blocked) = (number(&reduced, "classes"), number(&reduced, "blocked"));
+    assert!(blocked <= in_vain, "{blocked} in vain: {bodies:?}");
+    let executions = number(&reduced, "executions");
+    assert!(executions == classes + blocked || number(&reduced, "restarts") > 0, "{bodies:?}: {reduced:#}");
+    assert!(executions < number(&all, "executions"));
+    findings(&all).len() as u64
+}
+
+const MUTEXES: &str =
+    "static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER, n = PTHREAD_MUTEX_INITIALIZER; static int a, b;";
+const LOCK_M: &str = "pthread_mutex_lock(&m); a++; pthread_mutex_unlock(&m);";
+const LOCK_N: &str = "pthread_mutex_lock(&n); b++; pthread_mutex_unlock(&n);";
+const ATOMICS: &str = "static atomic_int x, y;";
+
+#[test]
+fn critical_sections() {
+    // The orders in which sections of one mutex can follow each other: C(6, 3), 3!, 5! / (2! 2!).
+    classes(MUTEXES, &[&LOCK_M.repeat(3), &LOCK_M.repeat(3)], 20);
+    classes(MUTEXES, &[LOCK_M, LOCK_M, LOCK_M], 6);
+    classes(MUTEXES, &[&LOCK_M.repeat(2), &LOCK_M.repeat(2), LOCK_M], 30);
+    // Different mutexes have nothing to do with each other; of two orders at each of two, one may be a cycle.
+    classes(MUTEXES, &[&LOCK_M.repeat(3), &LOCK_N.repeat(3)], 1);
+    let (both, other) = (format!("{LOCK_M}{LOCK_N}"), format!("{LOCK_N}{LOCK_M}"));
+    classes(MUTEXES, &[&both, &both], 4);
+    classes(MUTEXES, &[&both, &other], 3);
+}
+
+#[test]
+fn atomics() {
+    // As two other checkers count them.
+    let twice = "for (int i = 0; i < 2; i++) { int v = x; x = v + 1; }";
+    let thrice = "for (int i = 0; i < 3; i++) { int v = x; x = v + 1; }";
+    classes(ATOMICS, &[twice, twice], 34);
+    classes(ATOMICS, &[thrice, thrice], 328);
+    // Two writes and 3 places to read, store buffering without the cycle, updates: C(4, 2).
+    classes(ATOMICS, &["x = 1;", "x = 2;", "int v = x; (void)v;"], 6);
+    classes(ATOMICS, &["x = 1; int v = y; (void)v;", "y = 1; int v = x; (void)v;"], 3);
+    classes(ATOMICS, &["x++; x++;", "x++; x++;"], 6);
+}
+
+/// The small programs that executions are measured by.
+#[test]
+fn small_programs() {
+    for (name, expected) in [
+        ("mutex_counter", 20),
+        ("racy_counter", 4),
+        ("ping_pong", 8),
+        // 78 if compare-exchanges that fail were writes.
+        ("treiber", 46),
+        ("philosophers", 6),
+        ("stealing", 12),
+    ] {
+        let directory = scratch();
+        let file = root().join(format!("crates/cli/benches/small/{name}.c")).display().to_string();
+        // The second check begins with what the first has kept.
+        for again in [false, true] {
+            let json = check_json(directory.path(), &[DPOR, &[&file]].concat());
+            let found = ["classes", "executions", "restarts"].map(|name| number(&json, name));
+            assert_eq!(found, [expected, expected, 0], "{name}, again: {again}");
+        }
+    }
+}
+
+/// Where every access as a scheduling point would make more of a program than there is: the search starts over without.
+#[test]
+fn the_opening_ends() {
+    let count = |declarations: &str, bodies: &[&str], args: &[&str]| {
+        let json = check(declarations, bodies, &[DPOR, args].concat());
+        ["classes", "restarts"].map(|name| number(&json, name))
+    };
+    // Two bytes of one word, each of a thread's own.
+    let bytes = "static char b[4] __attribute__((aligned(4)));";
+    assert_eq!(count(bytes, &["b[0] = 1;", "b[1] = 1;"], &[]), [1, 1]);
+    assert_eq!(count(bytes, &["b[0] = 1;", "b[1] = 1;"], &["--accesses", "all"]), [2, 0]);
+    // More steps than one execution may have, none of which conflicts, and one that does.
+    let many = format!("{ATOMICS} static volatile int own;");
+    let long = "for (int i = 0; i < 2000; i++) own = i; x++;";
+    assert_eq!(count(&many, &[long, "x++;"], &[]), [2, 1]);
+    // A loop that waits: fairness is not for partial orders, so that is never complete.
+    let directory = scratch();
+    let waits = program(ATOMICS, &["x = 1;", "for (int i = 0; i < 9 && !x; i++) ;"]);
+    std::fs::write(directory.path().join("p.c"), waits).expect("it is written");
+    let json = check_json(directory.path(), &[DPOR, &["p.c"]].concat());
+    assert_eq!(["classes", "restarts"].map(|name| number(&json, name)), [5, 1], "{json:#}");
+}
+
+/// Executions that end only because there is a limit are long, and what is reversed in them is found all the same.
+#[test]
+fn loops_without_end() {
+    let directory = scratch();
+    let file = root().join("examples/c/samaritan.c").display().to_string();
+    let json = check_json(
+        directory.path(),
+        &[DPOR, &["--keep-going", "--steps", "200000", "--executions", "60", &file]].concat(),
+    );
+    let kinds: BTreeSet<&str> =
+        json["findings"].as_array().expect("a list").iter().filter_map(|f| f["kind"].as_str()).collect();
+    assert_eq!(kinds, BTreeSet::from(["good-samaritan"]), "{json:#}");
+    assert_eq!(json["verdict"], "bug");
+}
+
+/// A finding that is made while every access is a scheduling point says so in its schedule, and replays.
+#[test]
+fn a_finding_of_the_opening_replays() {
+    let directory = scratch();
+    let file = root().join("examples/c/trylock.c").display().to_string();
+    let json = check_json(directory.path(), &[DPOR, &[&file]].concat());
+    assert_eq!((&json["restarts"], &json["findings"][0]["kind"]), (&0.into(), &"assertion".into()));
+    let schedule = json["findings"][0]["schedule"].as_str().expect("a path");
+    let text = std::fs::read_to_string(directory.path().join(schedule)).expect("a schedule");
+    assert!(text.contains("\naccesses all\n"), "{text}");
+    let out = run(heisen(directory.path()).args(["replay", schedule])).expect(1).out;
+    assert!(out.contains("assertion `total == 7` failed"), "{out}");
+    run(heisen(directory.path()).args(["script", "--from", schedule])).expect(0);
+}
+
+#[test]
+fn condition_variables() {
+    let shared = format!("{MUTEXES} static pthread_cond_t c = PTHREAD_COND_INITIALIZER; static int ready;");
+    let wait = "pthread_mutex_lock(&m); while (!ready) pthread_cond_wait(&c, &m); ready--; pthread_mutex_unlock(&m);";
+    let wake = |how: &str, count: u32| {
+        format!("pthread_mutex_lock(&m); ready = {count}; pthread_cond_{how}(&c); pthread_mutex_unlock(&m);")
+    };
+    assert_eq!(as_all_schedules(&shared, &[wait, &wake("signal", 1)], 0), 0);
+    assert_eq!(as_all_schedules(&shared, &[wait, wait, &wake("broadcast", 2)], 0), 0);
+    // Which of two is woken is a choice, too, and one wake-up is too few.
+    assert!(as_all_schedules(&shared, &[wait, wait, &wake("signal", 2)], 9) > 0);
+    // A signal that comes too early is lost.
+    let once = "pthread_mutex_lock(&m); if (!ready) pthread_cond_wait(&c, &m); pthread_mutex_unlock(&m);";
+    assert!(as_all_schedules(&shared, &[once, "ready = 1; pthread_cond_signal(&c);"], 0) > 0);
+    // A wait that may run out of time, now or when nobody else can go on.
+    for until in ["{0, 0}", "{2000000000, 0}"] {
+        let until = format!("{shared} static struct timespec until = {until};");
+        let wait = "pthread_mutex_lock(&m); if (!ready) pthread_cond_timedwait(&c, &m, &until); pthread_mutex_unlock(&m);";
+        assert_eq!(as_all_schedules(&until, &[wait, &wake("signal", 1)], 0), 0);
+    }
+}
+
+#[test]
+fn semaphores() {
+    let s = "static sem_t s;";
+    // A post may be one too many to know what a wait needs: some executions are in vain.
+    assert_eq!(as_all_schedules(s, &["sem_post(&s); sem_post(&s);", "sem_wait(&s);", "sem_wait(&s);"], 3), 0);
+    assert!(as_all_schedules(s, &["sem_post(&s);", "sem_wait(&s);", "sem_wait(&s);"], 3) > 0);
+    let try_first = "if (sem_trywait(&s)) sem_wait(&s);";
+    assert_eq!(as_all_schedules(s, &["sem_post(&s); sem_post(&s);", try_first], 3), 0);
+}
+
+#[test]
+fn other_objects() {
+    let attempt = "if (!pthread_mutex_trylock(&m)) { a++; pthread_mutex_unlock(&m); }";
+    assert_eq!(as_all_schedules(MUTEXES, &[attempt, attempt, LOCK_M], 3), 0);
+    let lock = "static pthread_rwlock_t l = PTHREAD_RWLOCK_INITIALIZER;";
+    let read = "pthread_rwlock_rdlock(&l); pthread_rwlock_unlock(&l);";
+    let write = "pthread_rwlock_wrlock(&l); pthread_rwlock_unlock(&l);";
+    assert_eq!(as_all_schedules(lock, &[read, read, write], 3), 0);
+    let try_read = "if (!pthread_rwlock_tryrdlock(&l)) pthread_rwlock_unlock(&l);";
+    let try_write = "if (!pthread_rwlock_trywrlock(&l)) pthread_rwlock_unlock(&l);";
+    assert_eq!(as_all_schedules(lock, &[try_read, try_write], 3), 0);
+    let once =
+        "static pthread_once_t o = PTHREAD_ONCE_INIT; static atomic_int x; static void f(void) { x++; x++; }";
+    assert_eq!(as_all_schedules(once, &["pthread_once(&o, f); x++;", "pthread_once(&o, f); x++;"], 3), 0);
+    let barrier = "static pthread_barrier_t b; static atomic_int x;
+        __attribute__((constructor)) static void init(void) { pthread_barrier_init(&b, 0, 2); }";
+    let meet = "x++; pthread_barrier_wait(&b); x++;";
+    assert_eq!(as_all_schedules(barrier, &[meet, meet], 3), 0);
+    // Whether the other has come to the mutex when it is destroyed.
+    let destroy = format!("{LOCK_M} pthread_mutex_destroy(&m);");
+    assert!(as_all_schedules(MUTEXES, &[LOCK_M, &destroy], 3) > 0);
+}
+
+#[test]
+fn threads_and_ends() {
+    let inner = format!("{ATOMICS} static void *inner(void *u) {{ x++; return u; }}");
+    let start = "pthread_t u; pthread_create(&u, 0, inner, 0); x++; pthread_join(u, 0);";
+    assert_eq!(as_all_schedules(&inner, &[start, "x++;"], 0), 0);
+    let ends = format!("#include <stdlib.h>\n#include <assert.h>\n{ATOMICS}");
+    assert_eq!(as_all_schedules(&ends, &["x = 1; exit(0);", "y = 1; x = 2; y = 3;"], 0), 0);
+    assert!(as_all_schedules(&ends, &["x++; x++;", "assert(x != 1);", "y = 1; x--;"], 3) > 0);
+    let chooses = format!("#include <heisen.h>\n{ATOMICS}");
+    let choose = "if (heisen_choose(2)) x = 1; else y = 1;";
+    assert_eq!(as_all_schedules(&chooses, &[choose, "x = 2; y = 2;"], 3), 0);
+}
+
+/// Whether, with no preemption and with at most two, classes and bugs are those that all schedules show, in fewer executions; how
+/// many these are.
+#[track_caller]
+fn within_bounds(declarations: &str, bodies: &[&str]) -> [u64; 2] {
+    let each = |bound: &str| {
+        let at = ["--bound", bound];
+        let all = check(declarations, bodies, &[&["--strategy", "icb", "--reduce=off"][..], &at].concat());
+        let counted = check(declarations, bodies, &[&["--strategy", "icb", "--reduce"][..], &at].concat());
+        let reduced = check(declarations, bodies, &[DPOR, &at].concat());
+        assert_eq!(number(&reduced, "classes"), number(&counted, "classes"), "{bound} of {bodies:?}");
+        assert_eq!(findings(&reduced), findings(&all), "{bound} of {bodies:?}");
+        let fewer = number(&reduced, "executions") <= number(&all, "executions");
+        assert!(fewer || number(&reduced, "restarts") > 0, "{bound} of {bodies:?}");
+        for finding in reduced["findings"].as_array().expect("a list") {
+            assert!(number(finding, "preemptions").to_string().as_str() <= bound, "{finding:#}");
+        }
+        let two = check(declarations, bodies, &[DPOR, &at, &["--jobs", "2"]].concat());
+        assert_eq!(number(&two, "executions"), number(&reduced, "executions"));
+        number(&reduced, "executions")
+    };
+    ["0", "2"].map(each)
+}
+
+#[test]
+fn bounds() {
+    // One class, but in which order main sees its threads end is tried.
+    assert_eq!(within_bounds(MUTEXES, &[&LOCK_M.repeat(3), &LOCK_N.repeat(3)]), [2, 8]);
+    let (both, other) = (format!("{LOCK_M}{LOCK_N}"), format!("{LOCK_N}{LOCK_M}"));
+    within_bounds(MUTEXES, &[&both, &other]);
+    within_bounds(ATOMICS, &["int v = x; x = v + 1;", "int v = x; x = v + 1;", "x++;"]);
+    within_bounds("static sem_t s;", &["sem_post(&s); sem_post(&s);", "sem_wait(&s);", "sem_wait(&s);"]);
+    let shared = format!("{MUTEXES} static pthread_cond_t c = PTHREAD_COND_INITIALIZER; static int ready;");
+    let wait = "pthread_mutex_lock(&m); while (!ready) pthread_cond_wait(&c, &m); ready--; pthread_mutex_unlock(&m);";
+    let wake =
+        "pthread_mutex_lock(&m); ready = 2; pthread_cond_signal(&c); pthread_mutex_unlock(&m);".to_owned();
+    within_bounds(&shared, &[wait, wait, &wake]);
+    let nested = |a, b| {
+        format!(
+            "pthread_mutex_lock(&{a}); pthread_mutex_lock(&{b}); pthread_mutex_unlock(&{b}); pthread_mutex_unlock(&{a});"
+        )
+    };
+    within_bounds(MUTEXES, &[&nested("m", "n"), &nested("n", "m")]);
+    let ends = format!("#include <stdlib.h>\n#include <assert.h>\n{ATOMICS}");
+    within_bounds(&ends, &["x = 1; exit(0);", "y = 1; x = 2; y = 3;"]);
+    within_bounds(&ends, &["x++; x++;", "assert(x != 1);", "y = 1; x--;"]);
+}
+
+#[test]
+fn what_it_says_of_bounds() {
+    let directory = scratch();
+    let text = program(MUTEXES, &[&LOCK_M.repeat(3), &LOCK_M.repeat(3)]);
+    std::fs::write(directory.path().join("p.c"), text).expect("it is written");
+    let says = |bound: &str| {
+        let args = ["check", "--strategy", "dpor", "--bound", bound, "p.c"];
+        run(heisen(directory.path()).args(args)).expect(0).out
+    };
+    let out = says("0");
+    assert!(
+        out.contains(
+            "ok: no bug in any schedule with at most 0 preemptions; every happens-before class explored: 2 classes, "
+        ),
+        "{out}"
+    );
+    assert!(out.contains("; a remaining bug needs at least 1\n"), "{out}");
+    // With so many that no way is left out, that is all there is.
+    let out = says("9");
+    assert!(
+        out.contains("ok: no bug in any schedule; every happens-before class explored: 20 classes, "),
+        "{out}"
+    );
+}
+
+#[test]
+fn philosophers() {
+    let forks = "static pthread_mutex_t f[3] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};";
+    let eat = |a: usize| {
+        let b = (a + 1) % 3;
+        format!(
+            "pthread_mutex_lock(&f[{a}]); pthread_mutex_lock(&f[{b}]); pthread_mutex_unlock(&f[{b}]); pthread_mutex_unlock(&f[{a}]);"
+        )
+    };
+    let bodies = [0, 1, 2].map(eat);
+    let json = check(forks, &bodies.each_ref().map(String::as_str), DPOR);
+    // Of 2^3 orders at the forks, one would have all wait for the second before anyone has the first.
+    assert_eq!((number(&json, "classes"), findings(&json).len()), (7, 1), "{json:#}");
+    assert_eq!(json["findings"][0]["kind"], "deadlock");
+}
+
+/// The bugs of the examples are found, and what is clean is shown to be, as the head comments have it.
+#[test]
+fn examples() {
+    let directory = scratch();
+    for (name, kind) in [
+        ("account", "assertion"),
+        ("bluetooth", "assertion"),
+        ("bounded_buffer", "assertion"),
+        ("figure2", "assertion"),
+        ("lock_order", "deadlock"),
+        ("lost_wakeup", "deadlock"),
+        ("once", "deadlock"),
+        ("pipes", "deadlock"),
+        ("pool", "exit-status"),
+        ("treiber", "assertion"),
+        ("trylock", "assertion"),
+    ] {
+        let path = |end: &str| root().join(format!("examples/c/{name}{end}.c")).display().to_string();
+        let json = check_json(directory.path(), &[DPOR, &[&path("")]].concat());
+        assert_eq!(json["findings"][0]["kind"], kind, "{name}: {json:#}");
+        let json = check_json(directory.path(), &[DPOR, &[&path("_fixed")]].concat());
+        assert_eq!(
+            (&json["verdict"], &json["complete"]),
+            (&"clean".into(), &true.into()),
+            "{name}: {json:#}"
+        );
+    }
+}
+
+#[test]
+fn budgets_are_shared() {
+    // Of two waits one may end without a signal; of two attempts one may fail.
+    let shared = format!("{MUTEXES} static pthread_cond_t c = PTHREAD_COND_INITIALIZER; static int ready;");
+    let wait = "pthread_mutex_lock(&m); while (!ready) pthread_cond_wait(&c, &m); pthread_mutex_unlock(&m);";
+    let wake = "pthread_mutex_lock(&m); ready = 1; pthread_cond_broadcast(&c); pthread_mutex_unlock(&m);";
+    let attempt = "if (!pthread_mutex_trylock(&m)) { a++; pthread_mutex_unlock(&m); }";
+    let other = attempt.replace("&m", "&n").replace("a++", "b++");
+    for (declarations, bodies, option) in
+        [(&*shared, &[wait, wake][..], "--spurious"), (MUTEXES, &[attempt, &other][..], "--faults")]
+    {
+        let counted = check(declarations, bodies, &["--strategy", "dfs", "--reduce", option, "1"]);
+        let reduced = check(declarations, bodies, &[DPOR, &[option, "1"]].concat());
+        assert_eq!(number(&reduced, "classes"), number(&counted, "classes"), "{bodies:?}");
+    }
+}
+
+#[test]
+fn what_it_says() {
+    let directory = scratch();
+    let text = program(MUTEXES, &[&LOCK_M.repeat(3), &LOCK_M.repeat(3)]);
+    std::fs::write(directory.path().join("p.c"), text).expect("it is written");
+    let ran = run(heisen(directory.path()).args(["check", "--strategy", "dpor", "p.c"])).expect(0);
+    let expected =
+        "ok: no bug in any schedule; every happens-before class explored: 20 classes, 20 executions";
+    assert!(ran.out.lines().any(|line| line == expected), "{}", ran.out);
+}
+
+#[test]
+fn what_it_does_not_go_with() {
+    let directory = scratch();
+    std::fs::write(directory.path().join("p.c"), "int main(void) { return 0; }").expect("it is written");
+    for (options, words) in [
+        (&["--reduce"][..], "--reduce is for --strategy icb and dfs, and this check is by dpor"),
+        (&["--no-preempt", "f"], "--strategy dpor does not go with --no-preempt"),
+        (&["--focus", "f"], "--strategy dpor does not go with --focus"),
+        (&["--real-time"], "--strategy dpor does not go with --real-time"),
+        (&["--bound", "1", "--real-time"], "--strategy dpor does not go with --real-time"),
+        (&["--bound", "1", "--reduce"], "--reduce is for --strategy icb and dfs, and this check is by dpor"),
+        (&["--bound", "-1"], "invalid value '-1' for '--bound <N>'"),
+    ] {
+        let ran =
+            run(heisen(directory.path()).args(["check", "--strategy", "dpor"]).args(options).arg("p.c"));
+        ran.fails(2, &[words]);
+    }
+}
+
+#[test]
+fn programs_that_it_does_not_fit() {
+    let directory = scratch();
+    let check = |declarations: &str, bodies: &[&str]| {
+        std::fs::write(directory.path().join("p.c"), program(declarations, bodies)).expect("it is written");
+        let json = check_json(directory.path(), &[DPOR, &["--executions", "2000", "p.c"]].concat());
+        assert_eq!((&json["verdict"], &json["complete"]), (&"incomplete".into(), &false.into()), "{json:#}");
+        json["not_controlled"].to_string()
+    };
+    // What is locked differs from run to run.
+    let either = "for (int i = 0; i < 4; i++) {
+        pthread_mutex_t *p = __builtin_ia32_rdtsc() >> 4 & 1 ? &m : &n;
+        pthread_mutex_lock(p); pthread_mutex_unlock(p);
+    }";
+    let said = check(MUTEXES, &[either, either]);
+    assert!(said.contains("dpor does not fit this program") && said.contains("--strategy icb"), "{said}");
+    // Who yields gives way.
+    let yields = "while (!x) sched_yield();";
+    let said = check(&format!("#include <sched.h>\n{ATOMICS}"), &[yields, "y = 1; y = 2; x = 1;"]);
+    assert!(said.contains("fairness"), "{said}");
+    // Regions without preemption hide choices.
+    let region = "heisen_no_preempt_begin(); x = 1; x = 2; heisen_no_preempt_end();";
+    let said = check(&format!("#include <heisen.h>\n{ATOMICS}"), &[region, "x = 3;"]);
+    assert!(said.contains("heisen_no_preempt_begin"), "{said}");
+}

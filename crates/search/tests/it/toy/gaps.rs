@@ -1,0 +1,98 @@
+//! Executions that nothing may be built on, and what the search then still claims.
+
+use crate::toy::program::independent;
+use crate::toy::runner::run;
+use heisen_search::{Best, Dfs, Icb, Search, Strategy};
+use heisen_trace::{Divergence, End, Execution, Note, Plan};
+
+/// Runs to the end on two threads of two steps (six schedules), with `spoil` applied to each execution.
+fn explore(mut search: Search, spoil: impl Fn(&Plan, &mut Execution)) -> Search {
+    let program = independent(2, 2);
+    while let Some(plan) = search.next() {
+        let mut execution = run(&program, &plan).execution;
+        spoil(&plan, &mut execution);
+        search.done(&plan, &execution);
+    }
+    search
+}
+
+fn searches() -> [Search; 3] {
+    [Dfs::new().into(), Icb::new(None).into(), Best::new(None, vec![]).into()]
+}
+
+/// The one whose only override is that the second thread starts; two schedules follow from it.
+fn second_starts(plan: &Plan) -> bool {
+    plan.overrides.len() == 1 && plan.overrides[0].step == 1
+}
+
+#[test]
+fn nothing_is_branched_from_a_divergence() {
+    for search in searches() {
+        let search = explore(search, |plan, execution| {
+            if second_starts(plan) {
+                execution.diverged = Some(Divergence { step: 0, found: "lock".into() });
+            }
+        });
+        let status = search.status();
+        assert_eq!((status.executions, status.diverged), (4, 1));
+        assert!(status.exhausted && !status.whole && status.has_gaps());
+    }
+}
+
+#[test]
+fn nothing_is_branched_from_decisions_that_contradict_the_plan() {
+    for search in searches() {
+        let search = explore(search, |plan, execution| {
+            if second_starts(plan) {
+                execution.decisions[0].chosen = 0;
+            }
+        });
+        assert_eq!((search.status().executions, search.status().diverged), (4, 1));
+    }
+}
+
+#[test]
+fn nothing_is_branched_from_one_that_got_stuck() {
+    for search in searches() {
+        let search = explore(search, |plan, execution| {
+            if second_starts(plan) {
+                execution.end = End::Stuck;
+            }
+        });
+        let status = search.status();
+        assert_eq!((status.executions, status.stuck), (4, 1));
+        assert!(status.exhausted && !status.whole);
+    }
+}
+
+#[test]
+fn fair_tails_are_left_alone_and_counted() {
+    for search in searches() {
+        // Only the first decision is recorded, as the others lie in a fair tail.
+        let search = explore(search, |_, execution| {
+            execution.decisions.truncate(1);
+            execution.notes = vec![Note::FairTail];
+        });
+        let status = search.status();
+        assert_eq!((status.executions, status.clipped), (2, 2));
+        assert!(status.exhausted && !status.whole);
+    }
+}
+
+#[test]
+fn choices_that_were_not_recorded_are_counted() {
+    for search in searches() {
+        let search = explore(search, |_, execution| execution.notes = vec![Note::LogFull]);
+        let status = search.status();
+        assert_eq!((status.executions, status.clipped), (6, 6));
+        assert!(status.exhausted && !status.whole);
+    }
+}
+
+#[test]
+fn other_notes_are_not_the_search_s() {
+    for search in searches() {
+        let search = explore(search, |_, execution| execution.notes = vec![Note::Fork]);
+        assert!(search.needs_decisions() && search.status().whole);
+    }
+}

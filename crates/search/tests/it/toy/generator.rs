@@ -1,0 +1,116 @@
+//! Random small programs, each made of a seed.
+
+use crate::toy::oracle::{Whole, schedules};
+use crate::toy::program::Do::{self, *};
+use crate::toy::program::{OBJECTS, Program};
+
+/// Numbers that a seed stands for (SplitMix64).
+pub struct Numbers(pub u64);
+
+impl Numbers {
+    /// The next one below `n`.
+    pub fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % n as u64) as usize
+    }
+}
+
+/// What programs are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taste {
+    /// Variables, locks, condition variables, threads that are started and joined, choices that touch nothing, ends of the process.
+    Exact,
+    /// Also semaphores, of which a posted one may have been above 0 before, choices that touch different things, and failures
+    /// that another thread may be about to prevent: where one cannot know, an execution may be in vain.
+    Any,
+    /// As `Exact`, with a third of what may fail: attempts to take locks and semaphores, compare-exchanges. Some programs meet at
+    /// a barrier, by as many threads as it is made for.
+    Attempts,
+    /// The same, and more threads may come to the barrier than it is made for, or ask who was the last.
+    Crowds,
+}
+
+/// The program of a seed, and all its schedules, at most `most`.
+pub fn program(seed: u64, taste: Taste, most: usize) -> (Program, Vec<Whole>) {
+    let mut numbers = Numbers(seed.wrapping_mul(0x2545_f491_4f6c_dd1d));
+    loop {
+        let program = draw(&mut numbers, taste);
+        if let Some(all) = schedules(&program, most) {
+            return (program, all);
+        }
+    }
+}
+
+fn draw(numbers: &mut Numbers, taste: Taste) -> Program {
+    // Some programs do little but wait for each other.
+    let waits = numbers.below(4) == 0;
+    let threads = 2 + numbers.below(3);
+    let length = 1 + numbers.below(6);
+    let objects = 1 + numbers.below(OBJECTS);
+    let attempts = matches!(taste, Taste::Attempts | Taste::Crowds);
+    // For how many threads the barrier is made, and how often they meet.
+    let meets = if attempts { (1 + numbers.below(threads), numbers.below(3)) } else { (0, 0) };
+    let mut program = Vec::new();
+    for thread in 0..threads {
+        let mut list: Vec<Do> = Vec::new();
+        let mut held: Vec<usize> = Vec::new();
+        for _ in 0..1 + numbers.below(length) {
+            let object = numbers.below(objects);
+            let kinds = if taste == Taste::Any { 23 } else { 18 };
+            let kind = match numbers.below(kinds + 9 * usize::from(attempts)) {
+                1..9 if waits => 9 + numbers.below(6),
+                kind => kind,
+            };
+            let next = match kind {
+                18..21 if attempts => Cas(object, numbers.below(3) as u64, 1 + numbers.below(2) as u64),
+                21..23 if attempts => Attempt(object),
+                23..25 if attempts => TryWait(object),
+                25.. if attempts => Post(object),
+                0 => Step,
+                1..4 => Load(object),
+                4..6 => Store(object),
+                6 => Add(object),
+                7 => Put(object, numbers.below(3) as u64),
+                8 if taste == Taste::Any => Fail(object, 1 + numbers.below(2) as u64),
+                8 => Put(object, 1),
+                9 | 10 if !held.contains(&object) => {
+                    held.push(object);
+                    Lock(object)
+                }
+                9..12 => held.pop().map_or(Step, Unlock),
+                12 if held.contains(&object) => CondWait(numbers.below(objects), object),
+                12 | 13 => Signal(object),
+                14 => Broadcast(object),
+                15 if numbers.below(3) == 0 => Exit,
+                15 => Choose(2),
+                // A thread is started by at most one, and joined at any place.
+                16 if thread == 0 => Spawn(1 + numbers.below(threads - 1)),
+                16 | 17 => match numbers.below(threads) {
+                    other if other != thread => Join(other),
+                    _ => Step,
+                },
+                18 | 19 => Post(object),
+                20 => Wait(object),
+                21 => Try(object),
+                _ => Doze,
+            };
+            list.push(next);
+        }
+        // Most locks are given up again.
+        if numbers.below(4) > 0 {
+            list.extend(held.into_iter().rev().map(Unlock));
+        }
+        if thread < meets.0 || taste == Taste::Crowds {
+            for _ in 0..meets.1 {
+                let at = numbers.below(list.len() + 1);
+                let uses = taste == Taste::Crowds && numbers.below(4) == 0;
+                list.insert(at, if uses { Serial(0, meets.0) } else { Meet(0, meets.0) });
+            }
+        }
+        program.push(list);
+    }
+    program
+}

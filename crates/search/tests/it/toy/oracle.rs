@@ -1,0 +1,56 @@
+//! All schedules of a toy program, by recursion over its states. Knows threads and outcomes, but neither plans nor
+//! decisions nor an order of choices.
+
+use crate::toy::program::{Last, Past, Program, State, Taken};
+
+/// One schedule.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Whole {
+    pub schedule: Vec<Taken>,
+    pub preemptions: u32,
+    pub deadlock: bool,
+    /// The number of its class.
+    pub class: u64,
+    /// What is left of the program.
+    pub last: Last,
+}
+
+/// All schedules, in no particular order, or none if there are more than `most`.
+pub fn schedules(program: &Program, most: usize) -> Option<Vec<Whole>> {
+    let mut found = Vec::new();
+    explore(&State::new(program), &Past::default(), program.len(), &mut Vec::new(), 0, most, &mut found)
+        .then_some(found)
+}
+
+fn explore(
+    state: &State,
+    past: &Past,
+    threads: usize,
+    schedule: &mut Vec<Taken>,
+    preemptions: u32,
+    most: usize,
+    found: &mut Vec<Whole>,
+) -> bool {
+    let mut ended = true;
+    for thread in (0..threads).filter(|&t| state.is_enabled(t)) {
+        ended = false;
+        let preempts = state.running.is_some_and(|r| r != thread && state.is_enabled(r));
+        for outcome in 0..state.outcomes(thread) {
+            let mut after = state.clone();
+            after.take((thread, outcome));
+            let mut then = past.clone();
+            then.push(state.foot((thread, outcome)), outcome);
+            schedule.push((thread, outcome));
+            if !explore(&after, &then, threads, schedule, preemptions + u32::from(preempts), most, found) {
+                return false;
+            }
+            schedule.pop();
+        }
+    }
+    if ended {
+        let (schedule, deadlock) = (schedule.clone(), !state.all_ended());
+        let (class, last) = (past.class(), state.clone().into_last());
+        found.push(Whole { schedule, preemptions, deadlock, class, last });
+    }
+    found.len() <= most
+}

@@ -1,0 +1,69 @@
+//! The examples, and what each states of itself in its head comment.
+
+use super::root;
+use std::path::{Path, PathBuf};
+
+/// What an example's head comment states.
+#[derive(Debug, PartialEq)]
+pub enum Stated {
+    /// Every schedule is fine.
+    Clean,
+    /// It has a bug.
+    Bug {
+        /// The kind of the finding.
+        kind: String,
+        /// The fewest preemptions that show it.
+        preemptions: u64,
+    },
+}
+
+/// What it states, and the options it is to be checked with.
+pub fn stated(path: &Path) -> (Stated, Vec<String>) {
+    let text = std::fs::read_to_string(path).expect("the example is readable");
+    let line = text
+        .lines()
+        .filter_map(|l| l.trim_start_matches([' ', '*', '/']).strip_prefix("heisen: "))
+        .next()
+        .unwrap_or_else(|| panic!("{} states nothing", path.display()));
+    let (line, options) = line.split_once(" with ").unwrap_or((line, ""));
+    let options = options.split_whitespace().map(str::to_owned).collect();
+    let mut words = line.split_whitespace();
+    let stated = match words.next() {
+        Some("clean") => Stated::Clean,
+        Some(bug) => {
+            let kind = bug.strip_prefix("bug=").expect("bug=KIND").to_owned();
+            let preemptions =
+                words.next().and_then(|w| w.strip_prefix("preemptions=")).expect("preemptions=N");
+            Stated::Bug { kind, preemptions: preemptions.parse().expect("a number") }
+        }
+        None => panic!("{} states nothing", path.display()),
+    };
+    (stated, options)
+}
+
+/// The examples in a directory, in order.
+pub fn examples(language: &str) -> Vec<PathBuf> {
+    let mut all: Vec<PathBuf> = std::fs::read_dir(root().join("examples").join(language))
+        .expect("the examples")
+        .map(|e| e.expect("an entry").path())
+        .filter(|path| path.extension().is_none_or(|e| e != "h"))
+        .collect();
+    all.sort();
+    assert!(all.len() >= 2);
+    all
+}
+
+/// Does something with each, several at a time: most of the time goes by in executions, one after the other.
+pub fn each<T: Sync>(all: &[T], work: impl Fn(&T) + Sync) {
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                while let Some(one) = all.get(next.fetch_add(1, std::sync::atomic::Ordering::Relaxed)) {
+                    work(one);
+                }
+            });
+        }
+    });
+}
