@@ -1,8 +1,8 @@
 //! What is decided for each system call that changes the machine, or processes that are not the program's own.
 //!
 //! This is the one table of it. Every way to the kernel asks it: functions of the C library and `syscall` (`runtime::shim`), system
-//! call instructions in a runner (`runtime::reset`), and for all other processes of a check the filter that the engine has the
-//! kernel install (`engine::filter`). `docs/reference/machine.md` shows it; a test compares the two.
+//! call instructions in a runner (`runtime::lifecycle::in_process`), and for all other processes of a check the filter that
+//! the engine has the kernel install (`engine::filter`). `docs/reference/machine.md` shows it; a test compares the two.
 
 use crate::Note;
 
