@@ -12,7 +12,7 @@ use heisen_engine::explain::judge::{Verdict, judge};
 use heisen_engine::inspect::Symbols;
 use heisen_engine::patch::{Named, Patches};
 use heisen_engine::process::system::{Source, System};
-use heisen_engine::process::zygote::{Limits, Output, Zygote};
+use heisen_engine::process::zygote::{Output, RunConfig, Zygote};
 use heisen_engine::program::Program;
 use heisen_trace::FindingKind;
 use rhai::{AST, Engine, EvalAltResult};
@@ -52,7 +52,7 @@ pub struct Test<'a> {
     /// What is run.
     pub target: Target<'a>,
     /// What holds for its executions.
-    pub limits: Limits,
+    pub config: RunConfig,
     /// The exit status that is right.
     pub expected: i32,
     /// In which order choices are explored.
@@ -143,7 +143,9 @@ impl Test<'_> {
                 One::Names(more) => {
                     named.extend(more);
                     if named.len() > first + MOST_NAMES {
-                        return Err(Error::Input("the script names ever more functions and lines".into()));
+                        return Err(Error::Input(
+                            "the script names more functions and lines each time it runs".into(),
+                        ));
                     }
                     let oracle = state.borrow().run.oracle.clone();
                     drop((engine, ast, state));
@@ -239,24 +241,24 @@ impl Test<'_> {
 
     /// What the script is run with, in which these places are marked.
     pub(crate) fn subject(&self, named: &[Named], oracle: Oracle, output: Output) -> Result<Run> {
-        let mut limits = self.limits.clone();
-        limits.in_process = false;
+        let mut config = self.config.clone();
+        config.in_process = false;
         let with_line = |error| match error {
             Error::Input(text) => Error::Input(self.with_line(&text, named)),
             error => error,
         };
         let subject = match self.target {
             Target::Unit(program) => {
-                limits.patches = Arc::new(Patches::with_marks(named.to_vec()));
-                let zygote = Zygote::start(self.runtime, program, &limits, output).map_err(with_line)?;
+                config.patches = Arc::new(Patches::with_marks(named.to_vec()));
+                let zygote = Zygote::start(self.runtime, program, &config, output).map_err(with_line)?;
                 let mut symbols = Symbols::new();
                 symbols.hide(self.runtime);
-                symbols.set_moved(limits.patches.moved());
+                symbols.set_moved(config.patches.moved());
                 Subject::Unit(Box::new(zygote), Box::new(symbols))
             }
             Target::System { programs, .. } => {
                 let (runtime, memory) = (self.runtime.to_owned(), self.script.mentions_memory());
-                let system = System::new(runtime, programs, named, &limits, memory);
+                let system = System::new(runtime, programs, named, &config, memory);
                 Subject::System(Box::new(system.map_err(with_line)?))
             }
         };
@@ -294,15 +296,15 @@ impl Test<'_> {
         if let (Target::System { started: true, .. }, Subject::System(system)) =
             (self.target, &mut run.subject)
         {
-            let until = Instant::now() + self.limits.hang;
+            let until = Instant::now() + self.config.hang;
             while system.status(FIRST).is_none() {
-                if self.limits.stop.load(Relaxed) {
+                if self.config.stop.load(Relaxed) {
                     return Err(Stop::Engine(Error::Interrupted));
                 }
                 if Instant::now() > until {
                     return Err(Stop::Infeasible(format!(
                         "the program did not end within {:?} after the script; if it never does, call end_run() last",
-                        self.limits.hang
+                        self.config.hang
                     )));
                 }
                 std::thread::sleep(Duration::from_millis(1));

@@ -10,7 +10,7 @@ use crate::render::paint::{Paint, print, say};
 use heisen_engine::Error;
 use heisen_engine::explain::close_up::{Camera, Closeup};
 use heisen_engine::process::slots::Job;
-use heisen_engine::process::zygote::{Limits, Output};
+use heisen_engine::process::zygote::{Output, RunConfig};
 use heisen_engine::process::{recorded_input, stdin};
 use heisen_engine::program::Program;
 use heisen_engine::program::compile;
@@ -43,20 +43,20 @@ pub fn replay(
     let changed = program.hash != schedule.binary;
     if changed {
         say(format_args!(
-            "warning: {} has changed since the schedule was made; it may not fit any more",
+            "warning: {} has changed since the schedule was made; the schedule may no longer fit",
             program.path.display()
         ));
     }
     let carrier = args.carrier.into();
-    let limits = Limits { carrier, ..limits(&schedule, &args.schedule, args.hang, stop)? };
+    let config = RunConfig { carrier, ..run_config(&schedule, &args.schedule, args.hang, stop)? };
     let runtime = embedded::runtime()?;
     if args.gdb {
-        return gdb::run(args, &schedule, &program, &limits, &runtime);
+        return gdb::run(args, &schedule, &program, &config, &runtime);
     }
     let camera = Camera {
         runtime: &runtime,
         program: &program,
-        limits: &limits,
+        config: &config,
         expect_exit: schedule.expect_exit,
         // Kept rather than passed on: the report quotes it, and it comes before the report.
         output: Output::Kept,
@@ -78,9 +78,10 @@ pub fn replay(
             },
         );
         let at = if closeup.diverged.is_empty() { String::new() } else { format!(": {}", closeup.diverged) };
-        let why = caveat::causes(&closeup.run.execution.notes).map_or(String::new(), |why| format!("; {why}"));
+        let why =
+            caveat::causes(&closeup.run.execution.notes).map_or(String::new(), |why| format!("; {why}"));
         say(format_args!(
-            "diverged at step {}: expected {expected}; found {}{at}{why}; check the program anew for a schedule that fits",
+            "diverged at step {}: expected {expected}; found {}{at}{why}; check the program again to get a schedule that fits",
             divergence.step, divergence.found
         ));
         return Ok(exit::DIVERGED);
@@ -158,13 +159,13 @@ fn conclude(
 
 /// The program of a schedule; compiled again if Heisen compiled it and it is gone.
 /// What held for the executions of the check that found a schedule, which is in this file.
-pub fn limits(
+pub fn run_config(
     schedule: &Schedule,
     path: &Path,
     hang: Duration,
     stop: Arc<AtomicBool>,
-) -> Result<Limits, Error> {
-    Ok(Limits {
+) -> Result<RunConfig, Error> {
+    Ok(RunConfig {
         steps: schedule.steps_limit.max(10),
         hang,
         stop,
@@ -173,7 +174,7 @@ pub fn limits(
         faults: schedule.faults,
         world: schedule.world.clone(),
         input: recorded_input::fetch(schedule, path)?,
-        ..Limits::default()
+        ..RunConfig::default()
     })
 }
 

@@ -8,6 +8,7 @@
 //! | [`script`] | the result of a script |
 //! | [`coverage`], [`coverage_figure`], [`coverage_table`], [`plot`] | coverage as SVG and as tables |
 //! | [`json`] | results as JSON |
+//! | [`notice`] | progress and notes while a check runs |
 //! | [`paint`], [`source`] | colours; lines of source text |
 
 pub mod caveat;
@@ -19,6 +20,7 @@ pub mod coverage_table;
 pub mod finding;
 pub mod json;
 pub mod note;
+pub mod notice;
 pub mod paint;
 pub mod plot;
 pub mod race;

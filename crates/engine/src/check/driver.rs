@@ -8,12 +8,12 @@ use super::dpor_opening;
 use super::failure::Look;
 use super::plan_result::{Executed, Told};
 use super::worker::Shared;
-use super::{Check, Ended, MAX_FINDINGS, Progress, Races, Tally};
+use super::{Check, Ended, MAX_FINDINGS, Notice, Notify, Progress, Races, Tally};
 use crate::check::saved::Keeper;
 use crate::error::{Error, Result};
 use crate::process::deadline::Deadline;
 use crate::process::slots::{Detail, Run};
-use crate::process::zygote::Limits;
+use crate::process::zygote::RunConfig;
 use heisen_search::{Halt, Room, Search, Status, Strategy, Touches};
 use heisen_trace::{Note, Plan};
 use std::sync::{Arc, PoisonError};
@@ -26,8 +26,8 @@ const LARGEST_BATCH: usize = 4096;
 const LARGEST_SYSTEMATIC: usize = 1024;
 /// How long results that are there may be taken when time is over. Of most programs, many are taken in that time.
 const LAST_RESULTS: Duration = Duration::from_millis(500);
-/// How often progress is told.
-const TELL: Duration = Duration::from_millis(100);
+/// How often progress is reported.
+const REPORT: Duration = Duration::from_millis(100);
 
 /// A batch that was run: its plans, and what came of each, if it was run.
 type Done = (Arc<[Plan]>, Vec<Option<Executed>>);
@@ -45,13 +45,13 @@ pub(super) struct Driver<'a> {
     pub(super) began: Instant,
     /// How many batches there were.
     pub(super) batches: u32,
-    /// When progress was told last.
-    pub(super) told: Instant,
+    /// When progress was reported last.
+    pub(super) reported: Instant,
 }
 
 impl Driver<'_> {
     /// Runs batches until the search ends.
-    pub(super) fn drive(&mut self, tell: &mut dyn FnMut(&Progress<'_>)) -> Result<Ended> {
+    pub(super) fn drive(&mut self, notify: &mut Notify<'_>) -> Result<Ended> {
         self.set_up();
         // Of the batch before, if the next plans do not depend on it. So they are drawn before its results are taken, on any
         // number of workers; with more than one, these have something to do meanwhile.
@@ -66,7 +66,7 @@ impl Driver<'_> {
                      room on the disk"
                 )));
             }
-            let over = self.check.limits.over();
+            let over = self.check.config.over();
             let uncounted = done.as_ref().map_or(0, |(plans, _)| plans.len());
             let mut plans = std::mem::take(&mut drawn);
             if over.is_some() {
@@ -84,7 +84,7 @@ impl Driver<'_> {
                     None if over == Some(Error::Interrupted) => return Ok(Ended::Interrupted),
                     None if over.is_some() || self.left(0) == Some(0) => return Ok(Ended::Limit),
                     // It has no plan as it was halted.
-                    None if self.check.limits.over().is_some() => continue,
+                    None if self.check.config.over().is_some() => continue,
                     None if self.search.status().trouble.is_some() => continue,
                     None => return Ok(Ended::Exhausted),
                 }
@@ -105,7 +105,7 @@ impl Driver<'_> {
                 let status = self.search.status();
                 drawn = self.draw(&status, running);
             }
-            let results = self.wait(&status, tell);
+            let results = self.wait(&status, notify);
             if ahead {
                 done = Some(results);
             } else if let Some(ended) = self.take(results)? {
@@ -117,8 +117,8 @@ impl Driver<'_> {
     /// Tells a search that was just made or read what it may use.
     fn set_up(&mut self) {
         self.search.bound_memory(self.room.clone());
-        let limits = self.check.limits.clone();
-        self.search.heed(Halt::when(move || limits.over().is_some()));
+        let config = self.check.config.clone();
+        self.search.heed(Halt::when(move || config.over().is_some()));
     }
 
     /// Whether plans are drawn before the results of the batch before are taken. Not in short searches, in which what an
@@ -144,10 +144,10 @@ impl Driver<'_> {
         };
         let room = self.left(uncounted).map_or(batch, |left| left.min(batch as u64) as usize);
         // To make a plan may take long, too. The first is made anyway: no plan at all would be the end of the search.
-        let limits = &self.check.limits;
+        let config = &self.check.config;
         let mut first = true;
         let mut draw = || {
-            let draws = std::mem::take(&mut first) || limits.over().is_none();
+            let draws = std::mem::take(&mut first) || config.over().is_none();
             draws.then(|| self.search.next()).flatten()
         };
         let plans: Vec<Plan> = std::iter::from_fn(&mut draw).take(room).collect();
@@ -190,11 +190,13 @@ impl Driver<'_> {
     }
 
     /// Saves the search, if anyone wants that.
-    pub(super) fn save(&mut self) {
+    pub(super) fn save(&mut self, notify: &mut Notify<'_>) {
         if let Some(keeper) = &mut self.keeper {
             self.tally.time += self.began.elapsed();
             self.began = Instant::now();
-            keeper.try_to_save(&self.tally, &self.search);
+            if let Some(error) = keeper.try_to_save(&self.tally, &self.search) {
+                notify(Notice::NotSaved(&error));
+            }
         }
     }
 
@@ -219,37 +221,38 @@ impl Driver<'_> {
     }
 
     /// Waits for the workers to be done.
-    fn wait(&mut self, status: &Status, tell: &mut dyn FnMut(&Progress<'_>)) -> Done {
+    fn wait(&mut self, status: &Status, notify: &mut Notify<'_>) -> Done {
         if self.keeper.as_ref().is_some_and(Keeper::is_due) {
             // There is nothing else to do here while the workers run. Plans that are out are saved as not run.
-            self.save();
+            self.save(notify);
         }
         let mut batch = self.shared.lock();
         while batch.running > 0 || batch.next < batch.cut {
-            let wait = self.shared.done.wait_timeout(batch, TELL);
+            let wait = self.shared.done.wait_timeout(batch, REPORT);
             batch = wait.unwrap_or_else(PoisonError::into_inner).0;
-            if self.check.limits.over().is_some() {
+            if self.check.config.over().is_some() {
                 batch.cut = batch.cut.min(batch.next);
             }
-            self.tell(&batch.results, status, tell);
+            self.report_progress(&batch.results, status, notify);
         }
-        self.tell(&batch.results, status, tell);
+        self.report_progress(&batch.results, status, notify);
         self.tally.lost += std::mem::take(&mut batch.lost);
         (std::mem::take(&mut batch.plans), std::mem::take(&mut batch.results))
     }
 
-    /// Tells how the search is getting on, if it is time for that: most batches are through sooner.
-    fn tell(&mut self, results: &[Option<Executed>], status: &Status, tell: &mut dyn FnMut(&Progress<'_>)) {
-        if self.told.elapsed() < TELL {
+    /// Reports progress if the last report is old enough: most batches take less time.
+    fn report_progress(&mut self, results: &[Option<Executed>], status: &Status, notify: &mut Notify<'_>) {
+        if self.reported.elapsed() < REPORT {
             return;
         }
-        self.told = Instant::now();
-        tell(&Progress {
+        self.reported = Instant::now();
+        notify(Notice::Progress(&Progress {
             executions: self.tally.executions + results.iter().flatten().count() as u64,
+            limit: self.check.options.executions,
             time: self.time(),
             status,
             findings: self.tally.findings.len() + self.tally.races.reports().len(),
-        });
+        }));
     }
 
     /// The batch that the workers have is as if it had not been.
@@ -271,7 +274,7 @@ impl Driver<'_> {
         let (mut unrun, mut outgrown) = (false, false);
         let began = Instant::now();
         for (plan, result) in plans.iter().zip(results) {
-            let over = self.check.limits.over().is_some();
+            let over = self.check.config.over().is_some();
             let late = over && began.elapsed() > LAST_RESULTS;
             // The order in which results come in decides what a systematic search does next: it shall not depend on when
             // one was interrupted.
@@ -397,10 +400,10 @@ impl Driver<'_> {
         }
     }
 
-    /// The limits of close looks at executions of this batch.
-    pub(super) fn limits(&self) -> Limits {
-        let limits = self.check.limits.clone();
-        let deadline = limits.deadline.map(Deadline::extended);
-        Limits { points: self.tally.points.clone(), deadline, ..limits }
+    /// How close-ups of executions of this batch run.
+    pub(super) fn run_config(&self) -> RunConfig {
+        let config = self.check.config.clone();
+        let deadline = config.deadline.map(Deadline::extended);
+        RunConfig { points: self.tally.points.clone(), deadline, ..config }
     }
 }

@@ -10,7 +10,7 @@ use crate::explain::divergence::{Parting, Place};
 use crate::explain::judge::Verdict;
 use crate::process::recorded_input;
 use crate::process::slots::Job;
-use crate::process::zygote::Limits;
+use crate::process::zygote::RunConfig;
 use heisen_trace::{Finding, FindingKind, Note, Plan, Policy};
 use std::sync::Arc;
 
@@ -67,8 +67,8 @@ impl Driver<'_> {
             self.tally.too_long += 1;
             return Ok(Look::TooLong);
         }
-        let limits = self.limits();
-        let camera = self.check.camera(&limits);
+        let config = self.run_config();
+        let camera = self.check.camera(&config);
         let default = Plan::new(Policy::Default);
         let plan = if self.fails_by_default(&camera, &default, &verdict)? { &default } else { plan };
         let mut closeup = camera.shoot(Job::Plan(plan))?;
@@ -135,8 +135,8 @@ impl Driver<'_> {
 
     /// Whether the schedule of a finding leads there with what was recorded, and nobody outside.
     fn leads_there_with(&self, input: &Arc<[u8]>, finding: &Finding) -> Result<bool> {
-        let limits = Limits { input: Some(input.clone()), ..self.limits() };
-        let again = self.check.camera(&limits).shoot(Job::Schedule(&finding.schedule))?;
+        let config = RunConfig { input: Some(input.clone()), ..self.run_config() };
+        let again = self.check.camera(&config).shoot(Job::Schedule(&finding.schedule))?;
         Ok(again.run.execution.diverged.is_none() && again.signature() == finding.signature)
     }
 
@@ -154,7 +154,7 @@ impl Driver<'_> {
             return;
         }
         let check = self.check;
-        let parting = divergence::part(&check.runtime, check.program, &self.limits(), plan, noticed);
+        let parting = divergence::part(&check.runtime, check.program, &self.run_config(), plan, noticed);
         let Parting { at, notes } = parting.unwrap_or_default();
         self.tally.diverged_at = Some(at);
         for note in notes {

@@ -21,6 +21,7 @@ pub mod coverage;
 mod dpor_opening;
 mod driver;
 mod failure;
+mod notice;
 mod options;
 mod outcome;
 mod plan_result;
@@ -29,14 +30,16 @@ mod predicted;
 mod races;
 pub mod saved;
 pub mod scope;
+pub mod session;
 pub(crate) mod shared_prefix;
 mod stuck;
 mod verdict;
 mod worker;
 
 pub use caveat::{Caveat, Differs};
+pub use notice::{Notice, Notify, Progress};
 pub use options::{Kind, Options, Races};
-pub use outcome::{Empty, Ended, Outcome, Progress, Reach, Tally};
+pub use outcome::{Empty, Ended, Outcome, Reach, Tally};
 
 use crate::check::access_points::Points;
 use crate::check::plan_spill::Disk;
@@ -49,7 +52,7 @@ use crate::inspect::Symbols;
 use crate::process::deadline::Deadline;
 use crate::process::slots::{Detail, Job, Run};
 use crate::process::sys;
-use crate::process::zygote::{Limits, Output, Zygote};
+use crate::process::zygote::{Output, RunConfig, Zygote};
 use crate::program::Program;
 use crate::program::test_program;
 use driver::Driver;
@@ -75,29 +78,28 @@ pub struct Check<'a> {
     pub program: &'a Program,
     /// What to do.
     pub options: &'a Options,
-    /// Limits of executions; its step limit and hang time are those of the options.
-    pub limits: Limits,
+    /// How executions run; its step limit and hang time are those of the options.
+    pub config: RunConfig,
     /// Where an execution was that took long to compute, and went on.
     computed: OnceLock<Stuck>,
 }
 
 impl<'a> Check<'a> {
     /// A check of a program.
-    pub fn new(runtime: PathBuf, program: &'a Program, options: &'a Options, limits: Limits) -> Check<'a> {
-        Check { runtime, program, options, limits, computed: OnceLock::new() }
+    pub fn new(runtime: PathBuf, program: &'a Program, options: &'a Options, config: RunConfig) -> Check<'a> {
+        Check { runtime, program, options, config, computed: OnceLock::new() }
     }
 }
 
 impl Check<'_> {
-    /// Runs the search until it ends. `tell` is called now and then. What has no room in memory goes to files in the
-    /// directory `aside`.
+    /// Runs the search until it ends. Plans that do not fit into memory go to a spill file in `directory`.
     pub fn run(
         &self,
         search: Search,
         mut tally: Tally,
-        aside: &Path,
+        directory: &Path,
         mut keeper: Option<Keeper>,
-        tell: &mut dyn FnMut(&Progress<'_>),
+        notify: &mut Notify<'_>,
     ) -> Result<Outcome> {
         if self.opens(&tally) {
             Arc::make_mut(&mut tally.points).all = true;
@@ -119,7 +121,7 @@ impl Check<'_> {
                     Err(_) => break,
                 }
             }
-            let room = Room { bytes: self.options.memory, shelf: Arc::new(Disk::new(aside)) };
+            let room = Room { bytes: self.options.memory, shelf: Arc::new(Disk::new(directory)) };
             let began = Instant::now();
             let mut driver = Driver {
                 check: self,
@@ -130,16 +132,16 @@ impl Check<'_> {
                 keeper,
                 began,
                 batches: 0,
-                told: began,
+                reported: began,
             };
-            let ended = driver.drive(tell);
+            let ended = driver.drive(notify);
             shared.lock().closed = true;
             shared.work.notify_all();
             let error = match ended {
                 Ok(ended) => return driver.conclude(ended),
                 Err(error) => error,
             };
-            driver.save();
+            driver.save(notify);
             // What was found is not lost.
             let found = !driver.tally.findings.is_empty() || !driver.tally.races.reports().is_empty();
             if !found && driver.search.status().trouble.is_none() {
@@ -155,7 +157,7 @@ impl Check<'_> {
             return Ok(());
         }
         let plan = Plan::new(Policy::Default);
-        let mut zygote = Zygote::start(&self.runtime, self.program, &self.limits, Output::Dropped)?;
+        let mut zygote = Zygote::start(&self.runtime, self.program, &self.config, Output::Dropped)?;
         for _ in 0..self.options.warm_up {
             match zygote.run(Job::Plan(&plan), Detail::End, None) {
                 Ok(run) if run.execution.end == End::Stuck => return Ok(()),
@@ -170,7 +172,7 @@ impl Check<'_> {
     /// Whether the program is a test program that says it ran no test. What cannot be run says nothing.
     fn ran_no_test(&self) -> bool {
         let plan = Plan::new(Policy::Default);
-        let look = || self.camera(&self.limits).shoot(Job::Plan(&plan));
+        let look = || self.camera(&self.config).shoot(Job::Plan(&plan));
         self.program.test_program && look().is_ok_and(|closeup| test_program::ran_none(&closeup.output))
     }
 
@@ -180,24 +182,24 @@ impl Check<'_> {
 
     /// The accesses at these places, as the program has them.
     pub fn points_at(&self, places: &[CodePlace]) -> Result<Points> {
-        let zygote = Zygote::start(&self.runtime, self.program, &self.limits, Output::Dropped)?;
+        let zygote = Zygote::start(&self.runtime, self.program, &self.config, Output::Dropped)?;
         Ok(Points::resolve(places, zygote.pid()))
     }
 
     /// The places of accesses, as they are written down.
     pub fn places_of(&self, points: &Arc<Points>) -> Result<Vec<CodePlace>> {
-        let deadline = self.limits.deadline.map(Deadline::extended);
-        let limits = Limits { points: points.clone(), deadline, ..self.limits.clone() };
+        let deadline = self.config.deadline.map(Deadline::extended);
+        let config = RunConfig { points: points.clone(), deadline, ..self.config.clone() };
         let mut symbols = Symbols::new();
-        Ok(Zygote::start(&self.runtime, self.program, &limits, Output::Dropped)?.points(&mut symbols))
+        Ok(Zygote::start(&self.runtime, self.program, &config, Output::Dropped)?.points(&mut symbols))
     }
 
     /// The camera for a close look.
-    pub fn camera<'a>(&'a self, limits: &'a Limits) -> Camera<'a> {
+    pub fn camera<'a>(&'a self, config: &'a RunConfig) -> Camera<'a> {
         Camera {
             runtime: &self.runtime,
             program: self.program,
-            limits,
+            config,
             expect_exit: self.options.expect_exit,
             output: Output::Kept,
             trace: false,

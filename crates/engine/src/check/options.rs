@@ -5,7 +5,7 @@
 use crate::check::changed::Changed;
 use crate::check::scope::Patterns;
 use crate::explain::suppress::Suppressions;
-use crate::process::zygote::{Carrier, Limits};
+use crate::process::zygote::{Carrier, RunConfig};
 use crate::program::Program;
 use crate::program::uninstrumented;
 use heisen_search::{
@@ -155,9 +155,9 @@ pub enum Races {
 }
 
 impl Options {
-    /// The limits of each execution.
-    pub fn limits(&self, stop: Arc<AtomicBool>) -> Limits {
-        Limits {
+    /// How each execution runs.
+    pub fn run_config(&self, stop: Arc<AtomicBool>) -> RunConfig {
+        RunConfig {
             steps: self.steps,
             hang: self.hang,
             computes: self.time.is_some(),
@@ -168,7 +168,7 @@ impl Options {
             faults: self.faults,
             world: self.world.clone(),
             stop,
-            ..Limits::default()
+            ..RunConfig::default()
         }
     }
 

@@ -1,5 +1,4 @@
-//! What a check has done and found: the tally that grows with each execution, how it is getting on, and the outcome of the
-//! whole.
+//! What a check has done and found: the tally that grows with each execution, and the outcome.
 
 use super::caveat::Caveat;
 use super::predicted::Tried;
@@ -129,12 +128,12 @@ impl Tally {
     pub fn why_forked(&self) -> Option<String> {
         Some(match self.forked {
             0 => return None,
-            runner::NO_MEMORY => "there is no room for a copy of the program's memory".into(),
-            runner::NO_DISPATCH => "the kernel does not hand system calls over (Linux 5.11)".into(),
+            runner::NO_MEMORY => "there is no memory for a snapshot of the program".into(),
+            runner::NO_DISPATCH => "the kernel has no system call dispatch (Linux 5.11 has)".into(),
             runner::TOO_LARGE => "the program has too much memory, or memory of an unusual kind".into(),
             runner::CRASH => "an execution crashed".into(),
-            runner::DAMAGED => "memory could not be put back as it was".into(),
-            runner::FILES => "the program has opened more files than can be closed again".into(),
+            runner::DAMAGED => "the snapshot could not be restored".into(),
+            runner::FILES => "the program has opened more files than a snapshot can restore".into(),
             runner::SIGNAL => "a signal came from outside the program".into(),
             code => {
                 let number = code - runner::CALL;
@@ -280,17 +279,4 @@ impl Outcome {
     pub fn preemption_bound(&self) -> Option<u32> {
         self.status.explored_bound.filter(|_| !self.status.has_gaps() && self.tally.all_judged())
     }
-}
-
-/// How a search is getting on.
-#[derive(Debug)]
-pub struct Progress<'a> {
-    /// Executions so far.
-    pub executions: u64,
-    /// Time so far.
-    pub time: Duration,
-    /// Where the search stood at the last batch.
-    pub status: &'a Status,
-    /// Findings so far.
-    pub findings: usize,
 }

@@ -84,8 +84,8 @@ impl Driver<'_> {
 
     /// Runs an execution of the search again, with every event.
     fn look_back(&self, policy: &Policy) -> Result<Closeup> {
-        let limits = self.limits();
-        let mut camera = self.check.camera(&limits);
+        let config = self.run_config();
+        let mut camera = self.check.camera(&config);
         camera.trace = true;
         camera.shoot(Job::Plan(&Plan::new(policy.clone())))
     }

@@ -9,7 +9,7 @@ use crate::explain::close_up::Closeup;
 use crate::explain::race_close_up::Scene;
 use crate::explain::race_log::Fate;
 use crate::process::slots::{Job, Run};
-use crate::process::zygote::Limits;
+use crate::process::zygote::RunConfig;
 use heisen_trace::{Note, Plan};
 use std::collections::BTreeSet;
 
@@ -67,14 +67,14 @@ impl Driver<'_> {
         if self.tally.unconfirmed >= MAX_UNCONFIRMED {
             return Ok(());
         }
-        let limits = self.limits();
-        let scene = self.check.camera(&limits).scene(Job::Plan(plan))?;
+        let config = self.run_config();
+        let scene = self.check.camera(&config).scene(Job::Plan(plan))?;
         for race in &scene.races {
             let full = self.tally.races.reports().len() >= MAX_FINDINGS;
             let fate = match self.tally.races.fate(race) {
                 Some(fate) if fate != Fate::Told => Some(fate),
                 _ if full => Some(Fate::Unlisted),
-                _ => self.look_at_race(plan, &limits, &scene, race)?,
+                _ => self.look_at_race(plan, &config, &scene, race)?,
             };
             // What did not come up again may do so in another execution.
             let Some(fate) = fate else { continue };
@@ -104,11 +104,11 @@ impl Driver<'_> {
     fn look_at_race(
         &mut self,
         plan: &Plan,
-        limits: &Limits,
+        config: &RunConfig,
         scene: &Scene,
         race: &Conflict,
     ) -> Result<Option<Fate>> {
-        let camera = self.check.camera(limits);
+        let camera = self.check.camera(config);
         let closeup = camera.race_in(scene, Job::Plan(plan), race)?;
         let seen = closeup.as_ref().and_then(|closeup| closeup.race.clone());
         let (Some(closeup), Some(seen)) = (closeup, seen) else { return Ok(self.unconfirmed(plan)) };
@@ -158,7 +158,7 @@ impl Driver<'_> {
     pub(super) fn about_accesses(&self, ended: Ended) -> Option<Caveat> {
         let accesses = &self.check.options.world.accesses;
         if !self.tally.instrumented {
-            let patched = self.check.limits.patches.patched();
+            let patched = self.check.config.patches.patched();
             return Some(if patched.is_empty() { Caveat::CallsOnly } else { Caveat::PatchedOnly(patched) });
         }
         if accesses.all || self.tally.points.all {

@@ -101,7 +101,7 @@ impl Saved {
         };
         let damaged = |why: &dyn Display| {
             Error::Input(format!(
-                "{shown} is not a search that this Heisen has saved, or is damaged ({why}); start the check anew"
+                "{shown} is not a search that this Heisen has saved, or is damaged ({why}); start the check again"
             ))
         };
         let read = || File::open(path).map(BufReader::new).map_err(unreadable);
@@ -118,7 +118,7 @@ impl Saved {
             Err(e) => return Err(damaged(&e)),
             Ok(Version { version, .. }) if version != VERSION => {
                 return Err(Error::Input(format!(
-                    "{shown} was saved by another version of Heisen; start the check anew"
+                    "{shown} was saved by another version of Heisen; start the check again"
                 )));
             }
             Ok(_) => {}
@@ -143,7 +143,7 @@ impl Saved {
         if program.hash != saved.binary {
             let program = program.path.display();
             return Err(Error::Input(format!(
-                "{program} has changed since {shown} was saved; start the check anew"
+                "{program} has changed since {shown} was saved; start the check again"
             )));
         }
         Ok((saved, program))
@@ -187,20 +187,19 @@ pub struct Keeper {
     /// When it was saved last, and how long that took.
     saved: Instant,
     took: Duration,
-    /// Is told once if it cannot be saved.
-    complain: fn(&Error),
+    /// Whether saving has failed before.
     failed: bool,
 }
 
 impl Keeper {
     /// One that saves a search to this file.
-    pub fn new(path: &Path, program: &Program, options: &Options, complain: fn(&Error)) -> Result<Keeper> {
+    pub fn new(path: &Path, program: &Program, options: &Options) -> Result<Keeper> {
         remove_unfinished(path);
         let world = stdin::keep(&options.world, program, &beside(path))?;
         let options = Options { world, ..options.clone() };
         let (path, program) = (path.to_owned(), program.clone());
         let (saved, took) = (Instant::now(), Duration::ZERO);
-        Ok(Keeper { path, program, options, saved, took, complain, failed: false })
+        Ok(Keeper { path, program, options, saved, took, failed: false })
     }
 
     /// Whether the search is to be saved again.
@@ -216,14 +215,11 @@ impl Keeper {
         written
     }
 
-    /// Saves it, and goes on if that fails: what was saved before is still there, and there may be room again later.
-    pub(crate) fn try_to_save(&mut self, tally: &Tally, search: &Search) {
-        if let Err(error) = self.save(tally, search)
-            && !self.failed
-        {
-            self.failed = true;
-            (self.complain)(&error);
-        }
+    /// Saves it. A failure does not end the search: the file of the last time is still there, and the disk may have space
+    /// again later. Returns the first failure only.
+    pub(crate) fn try_to_save(&mut self, tally: &Tally, search: &Search) -> Option<Error> {
+        let error = self.save(tally, search).err()?;
+        (!std::mem::replace(&mut self.failed, true)).then_some(error)
     }
 }
 

@@ -6,7 +6,7 @@
 
 use crate::error::{Error, Result};
 use crate::inspect::{Piece, Symbols, View};
-use crate::process::zygote::{Limits, Output, Zygote};
+use crate::process::zygote::{Output, RunConfig, Zygote};
 use crate::program::Program;
 use heisen_wire::{MAX_SCOPE, Wire, scope};
 use serde::{Deserialize, Serialize};
@@ -51,11 +51,16 @@ impl Patterns {
     }
 
     /// Finds the code of the parked program that the patterns mean; none if there are no patterns.
-    pub fn resolve(&self, runtime: &Path, program: &Program, limits: &Limits) -> Result<Option<Arc<Scope>>> {
+    pub fn resolve(
+        &self,
+        runtime: &Path,
+        program: &Program,
+        config: &RunConfig,
+    ) -> Result<Option<Arc<Scope>>> {
         if self.is_empty() {
             return Ok(None);
         }
-        let zygote = Zygote::start(runtime, program, limits, Output::Dropped)?;
+        let zygote = Zygote::start(runtime, program, config, Output::Dropped)?;
         let mut symbols = Symbols::new();
         symbols.hide(runtime);
         // What a pattern means does not depend on where the check is started.

@@ -40,7 +40,7 @@ impl Observer for StuckWatcher<'_> {
     fn stopped(&mut self, wire: &Wire, pid: i32) {
         let mut symbols = Symbols::new();
         symbols.hide(&self.check.runtime);
-        symbols.set_moved(self.check.limits.patches.moved());
+        symbols.set_moved(self.check.config.patches.moved());
         if let Ok(mut view) = View::new(&mut symbols, pid) {
             let op = Op::from_code(wire.stop.op.load(Relaxed) as u8);
             let blocked = wire
@@ -57,11 +57,11 @@ impl Driver<'_> {
     /// Where an execution computed for long, if one did and went on.
     pub(super) fn about_computing(&self) -> Option<Caveat> {
         let computed = self.check.computed.get()?;
-        Some(Caveat::Computed { hang: self.check.limits.hang, place: computed.place() })
+        Some(Caveat::Computed { hang: self.check.config.hang, place: computed.place() })
     }
 
     pub(super) fn describe_stuck(&self, stuck: &Stuck) -> Error {
-        let seconds = self.check.limits.hang.as_secs_f32();
+        let seconds = self.check.config.hang.as_secs_f32();
         let place = stuck.place();
         if let Some(op) = stuck.waits {
             let what = if op == Op::WaitChild { "a child process to end" } else { "a lock on a file" };
@@ -73,7 +73,7 @@ impl Driver<'_> {
         Error::Uncontrolled(if stuck.spins {
             format!(
                 "the program took {seconds} s of processor time without reaching a scheduling point, in {place}; if it \
-                 computes for so long, raise --hang, or give --time, until which it goes on; if it waits in a loop for \
+                 computes for so long, raise --hang, or give --time to let it compute until then; if it waits in a loop for \
                  another thread, let the loop yield"
             )
         } else {

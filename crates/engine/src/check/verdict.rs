@@ -65,7 +65,7 @@ impl Driver<'_> {
     /// Which accesses of memory the schedules that were explored have in any order.
     fn reach(&self, blind: bool) -> Reach {
         let accesses = &self.check.options.world.accesses;
-        match self.check.limits.patches.patched().is_empty() {
+        match self.check.config.patches.patched().is_empty() {
             _ if self.tally.instrumented && !accesses.check && !accesses.all => Reach::Atomics,
             _ if self.tally.instrumented && blind => Reach::Partly,
             _ if self.tally.instrumented => Reach::All,
@@ -133,7 +133,7 @@ impl Driver<'_> {
         }
         if let Some(awaited) = tally.awaited.clone() {
             // A quarter of the time after which an execution counts as stuck.
-            let silence = (tally.idle > 0).then(|| self.check.limits.hang / 4);
+            let silence = (tally.idle > 0).then(|| self.check.config.hang / 4);
             caveats.push(Caveat::Awaited { awaited, silence });
         }
         if ended == Ended::Limit && tally.executions == 0 && tally.cut == 0 {

@@ -9,7 +9,7 @@ use super::stuck::{Stuck, StuckWatcher};
 use crate::check::access_points::Points;
 use crate::error::Result;
 use crate::process::slots::{Detail, Job, Run};
-use crate::process::zygote::{Limits, Output, Zygote};
+use crate::process::zygote::{Output, RunConfig, Zygote};
 use heisen_trace::{End, Plan};
 use heisen_wire::MAX_SLOTS;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -62,7 +62,7 @@ impl Shared {
 impl Check<'_> {
     /// What one worker does.
     pub(super) fn work(&self, shared: &Shared, number: usize) {
-        let mut limits = Limits { worker: number, ..self.limits.clone() };
+        let mut config = RunConfig { worker: number, ..self.config.clone() };
         let mut zygote: Option<Zygote> = None;
         let mut fewest = FEWEST;
         let mut batch = shared.lock();
@@ -86,12 +86,12 @@ impl Check<'_> {
             batch.next += share;
             batch.running += 1;
             let plans = batch.plans.clone();
-            limits.points = batch.points.clone();
+            config.points = batch.points.clone();
             let detail = batch.detail;
             drop(batch);
             let began = Instant::now();
             let (results, lost) =
-                self.execute(&mut limits, &mut zygote, &plans[first..first + share], detail);
+                self.execute(&mut config, &mut zygote, &plans[first..first + share], detail);
             let in_time = SHORTEST.as_nanos() * share as u128 / began.elapsed().as_nanos().max(1);
             fewest = (in_time as usize).clamp(FEWEST, MAX_SLOTS);
             if results.iter().any(Executed::has_failed) {
@@ -120,7 +120,7 @@ impl Check<'_> {
     /// writing to where others begin; so those that follow have processes of their own. Tells how often it was gone.
     fn execute(
         &self,
-        limits: &mut Limits,
+        config: &mut RunConfig,
         slot: &mut Option<Zygote>,
         plans: &[Plan],
         detail: Detail,
@@ -128,12 +128,12 @@ impl Check<'_> {
         let mut results = Vec::new();
         let mut lost = 0;
         while results.len() < plans.len() {
-            let more = self.execute_some(limits, slot, &plans[results.len()..], detail, &mut results);
+            let more = self.execute_some(config, slot, &plans[results.len()..], detail, &mut results);
             if let Err(error) = more {
                 if slot.as_ref().is_some_and(Zygote::is_gone) && lost < MOST_LOST {
                     *slot = None;
                     lost += 1;
-                    limits.in_process &= lost < MOST_LOST;
+                    config.in_process &= lost < MOST_LOST;
                     continue;
                 }
                 results.push(Executed::Failed(error));
@@ -148,7 +148,7 @@ impl Check<'_> {
 
     fn execute_some(
         &self,
-        limits: &Limits,
+        config: &RunConfig,
         zygote: &mut Option<Zygote>,
         plans: &[Plan],
         detail: Detail,
@@ -156,10 +156,10 @@ impl Check<'_> {
     ) -> Result<()> {
         let zygote = match zygote {
             Some(zygote) => {
-                zygote.set_points(&limits.points);
+                zygote.set_points(&config.points);
                 zygote
             }
-            None => zygote.insert(Zygote::start(&self.runtime, self.program, limits, Output::Dropped)?),
+            None => zygote.insert(Zygote::start(&self.runtime, self.program, config, Output::Dropped)?),
         };
         let jobs: Vec<Job<'_>> = plans.iter().map(Job::Plan).collect();
         let mut watcher = StuckWatcher { check: self, seen: None };

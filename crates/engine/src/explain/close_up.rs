@@ -24,7 +24,7 @@ use crate::inspect::Symbols;
 use crate::process::recorded_input;
 use crate::process::slots::{Detail, Event, Job, Run};
 use crate::process::stdin;
-use crate::process::zygote::{Limits, Output, Zygote};
+use crate::process::zygote::{Output, RunConfig, Zygote};
 use crate::program::{self, Program};
 use heisen_trace::cycle::Cycle;
 use heisen_trace::finding::{Block, Switch, ThreadEnd};
@@ -97,8 +97,8 @@ pub struct Camera<'a> {
     pub runtime: &'a Path,
     /// The program.
     pub program: &'a Program,
-    /// Limits of the execution.
-    pub limits: &'a Limits,
+    /// How the execution runs.
+    pub config: &'a RunConfig,
     /// The exit status that is right.
     pub expect_exit: i32,
     /// Where the program's output goes.
@@ -117,13 +117,13 @@ impl Camera<'_> {
     pub(crate) fn shoot_at(&self, job: Job<'_>, race: Option<&Conflict>) -> Result<Closeup> {
         let mut symbols = Symbols::new();
         symbols.hide(self.runtime);
-        let mut zygote = Zygote::start(self.runtime, self.program, self.limits, self.output)?;
-        symbols.set_moved(self.limits.patches.moved());
+        let mut zygote = Zygote::start(self.runtime, self.program, self.config, self.output)?;
+        symbols.set_moved(self.config.patches.moved());
         let sight = race.map(|conflict| Sight::of(conflict, zygote.wire())).unwrap_or_default();
         let mut watcher = Watcher { symbols, sight, trace_wanted: self.trace, ..Watcher::default() };
         zygote.wire().recurrence.wanted.store(1, Relaxed);
         let run = zygote.run(job, Detail::All, Some(&mut watcher))?;
-        let outside = self.limits.input.is_none() && recorded_input::took_part(zygote.wire(), &run.execution);
+        let outside = self.config.input.is_none() && recorded_input::took_part(zygote.wire(), &run.execution);
         let input = outside.then(|| recorded_input::recorded(zygote.wire(), &run.execution)).flatten();
         let points = zygote.points(&mut watcher.symbols);
         let output = zygote.end_output();
@@ -258,11 +258,11 @@ impl Closeup {
             with_std: camera.program.with_std,
             binary: camera.program.hash.clone(),
             at_ready: camera.program.at_ready,
-            steps_limit: camera.limits.steps,
+            steps_limit: camera.config.steps,
             expect_exit: camera.expect_exit,
-            symmetry: camera.limits.symmetry,
-            spurious: camera.limits.spurious,
-            faults: camera.limits.faults,
+            symmetry: camera.config.symmetry,
+            spurious: camera.config.spurious,
+            faults: camera.config.faults,
             input: None,
             world: self.world(camera),
             outcome: self.verdict.as_ref().map(|v| (v.kind, v.message.clone())),
@@ -273,8 +273,8 @@ impl Closeup {
     }
 
     fn world(&self, camera: &Camera<'_>) -> World {
-        let mut world = stdin::recorded(&camera.limits.world, camera.program);
-        world.accesses.all |= camera.limits.points.all;
+        let mut world = stdin::recorded(&camera.config.world, camera.program);
+        world.accesses.all |= camera.config.points.all;
         world.accesses.points.clone_from(&self.points);
         world
     }

@@ -5,7 +5,7 @@
 use crate::error::Result;
 use crate::inspect::{Symbols, View};
 use crate::process::slots::{Detail, Event, Job, Run};
-use crate::process::zygote::{Limits, Output, Zygote};
+use crate::process::zygote::{Output, RunConfig, Zygote};
 use crate::program::Program;
 use heisen_trace::{Note, Op, Plan, Stack, ThreadId};
 use std::path::Path;
@@ -46,11 +46,11 @@ pub struct Parting {
 pub fn part(
     runtime: &Path,
     program: &Program,
-    limits: &Limits,
+    config: &RunConfig,
     plan: &Plan,
     noticed: Option<Place>,
 ) -> Result<Parting> {
-    let mut zygote = Zygote::start(runtime, program, limits, Output::Dropped)?;
+    let mut zygote = Zygote::start(runtime, program, config, Output::Dropped)?;
     let mut logs: Vec<Vec<Event>> = Vec::new();
     let mut notes: Vec<Note> = Vec::new();
     for _ in 0..RUNS {

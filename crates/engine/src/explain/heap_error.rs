@@ -93,7 +93,7 @@ impl Error {
             misuse::LEAK => {
                 let (blocks, lost) = self.leaked;
                 let what = if blocks == 1 { "1 block is" } else { &format!("{blocks} blocks are") };
-                format!("{what} left at the end that nothing leads to, {} in all", bytes(lost))
+                format!("{what} unreachable at the end, {} in all", bytes(lost))
             }
             _ => format!("{thread} misuses a block of {whole}"),
         }
@@ -142,7 +142,7 @@ impl Observer for Biographer<'_> {
 /// Runs the job once more and puts the stacks of the block's allocation and end in place of the single frames. What does
 /// not come up again, such as an allocation before `main`, stays as it is.
 pub fn complete(camera: &Camera<'_>, job: Job<'_>, symbols: &mut Symbols, block: &mut Block) -> Result<()> {
-    let mut zygote = Zygote::start(camera.runtime, camera.program, camera.limits, Output::Dropped)?;
+    let mut zygote = Zygote::start(camera.runtime, camera.program, camera.config, Output::Dropped)?;
     let heap = &zygote.wire().heap;
     heap.stop_at_alloc.store(block.number, Relaxed);
     heap.stop_at_free.store(block.number, Relaxed);

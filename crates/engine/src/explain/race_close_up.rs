@@ -8,17 +8,17 @@ use crate::explain::judge::Verdict;
 use crate::inspect::memory::StackMemory;
 use crate::inspect::{Registers, View};
 use crate::process::slots::{Detail, Event, Job, read_events, report_of};
-use crate::process::zygote::{Limits, Zygote};
+use crate::process::zygote::{RunConfig, Zygote};
 use heisen_trace::race::{Access, Race};
 use heisen_trace::{FindingKind, Stack, ThreadId};
 use heisen_wire::{Wire, stop};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// The races of one job, and limits under which the same come up again.
+/// The races of one job, and a configuration in which the same races occur again.
 #[derive(Debug)]
 pub struct Scene {
-    limits: Limits,
+    config: RunConfig,
     /// The races, in the order in which they happen.
     pub races: Vec<Conflict>,
 }
@@ -28,9 +28,9 @@ impl Camera<'_> {
     /// may take one of them for another: so it is run once to learn where, and once more. The output is kept, though
     /// nobody reads it, so that the program finds itself at the same addresses as in the close look.
     pub fn scene(&self, job: Job<'_>) -> Result<Scene> {
-        let mut zygote = Zygote::start(self.runtime, self.program, self.limits, self.output)?;
+        let mut zygote = Zygote::start(self.runtime, self.program, self.config, self.output)?;
         let first = zygote.run(job, Detail::Decisions, None)?;
-        let mut points = (*self.limits.points).clone();
+        let mut points = (*self.config.points).clone();
         for conflict in &first.conflicts {
             points.remember(conflict);
         }
@@ -38,12 +38,12 @@ impl Camera<'_> {
         zygote.set_points(&points);
         let mut races = zygote.run(job, Detail::Decisions, None)?.conflicts;
         races.retain(Conflict::is_race);
-        Ok(Scene { limits: Limits { points, ..self.limits.clone() }, races })
+        Ok(Scene { config: RunConfig { points, ..self.config.clone() }, races })
     }
 
     /// Looks closely at one of the races of a job; none if it does not come up.
     pub fn race_in(&self, scene: &Scene, job: Job<'_>, race: &Conflict) -> Result<Option<Closeup>> {
-        let closeup = Camera { limits: &scene.limits, ..*self }.shoot_at(job, Some(race))?;
+        let closeup = Camera { config: &scene.config, ..*self }.shoot_at(job, Some(race))?;
         Ok(Some(closeup).filter(|closeup| closeup.race.is_some()))
     }
 

@@ -24,7 +24,7 @@ mod room;
 mod std_functions;
 mod trampoline;
 
-pub use apply::{PatchedModule, Patches};
 pub(crate) use apply::Prepared;
+pub use apply::{PatchedModule, Patches};
 pub use marks::Named;
 pub use modules::{DEFAULT, INSTRUMENTED, NONE, parse};

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::process::capture::Capture;
 use crate::process::sys;
-use crate::process::zygote::Limits;
+use crate::process::zygote::RunConfig;
 use heisen_wire::ENV_DIR;
 use std::ffi::OsStr;
 use std::fs;
@@ -19,7 +19,7 @@ const QUOTED: usize = 200;
 /// What surrounds the executions of one zygote.
 #[derive(Debug)]
 pub(crate) struct Around {
-    limits: Limits,
+    config: RunConfig,
     /// The directory of each execution, one after the other.
     directory: Option<PathBuf>,
     /// Whether it is there, and ours.
@@ -29,10 +29,10 @@ pub(crate) struct Around {
 impl Around {
     /// None if nothing is to be done. Each worker has a directory of its own; its name does not depend on anything that
     /// differs from check to check, as the program may look at it.
-    pub fn new(limits: &Limits) -> Option<Around> {
-        let base = limits.world.dir.as_deref().map(|dir| Path::new(OsStr::from_bytes(dir)));
-        let directory = base.map(|base| base.join(format!("run-{}", limits.worker)));
-        limits.world.has_hooks().then(|| Around { limits: limits.clone(), directory, made: false })
+    pub fn new(config: &RunConfig) -> Option<Around> {
+        let base = config.world.dir.as_deref().map(|dir| Path::new(OsStr::from_bytes(dir)));
+        let directory = base.map(|base| base.join(format!("run-{}", config.worker)));
+        config.world.has_hooks().then(|| Around { config: config.clone(), directory, made: false })
     }
 
     /// The directory in which executions begin.
@@ -54,7 +54,7 @@ impl Around {
             })?;
             self.made = true;
         }
-        let Some(command) = self.limits.world.before.clone() else { return Ok(()) };
+        let Some(command) = self.config.world.before.clone() else { return Ok(()) };
         match self.run("--before", &command)? {
             (status, _) if status.success() => Ok(()),
             (status, said) => Err(Error::Input(format!(
@@ -68,7 +68,7 @@ impl Around {
     /// Runs the command after an execution, then removes the directory. What the command had to say if it failed.
     pub fn after(&mut self) -> Result<Option<String>> {
         let mut failed = None;
-        if let Some(command) = self.limits.world.after.clone() {
+        if let Some(command) = self.config.world.after.clone() {
             let (status, said) = self.run("--after", &command)?;
             if !status.success() {
                 failed = Some(format!(
@@ -112,12 +112,12 @@ impl Around {
                 Ok(None) => {}
                 Err(e) => return Err(Error::Internal(format!("the {option} command was lost: {e}"))),
             }
-            let over = self.limits.over();
-            if over.is_some() || began.elapsed() > self.limits.hang {
+            let over = self.config.over();
+            if over.is_some() || began.elapsed() > self.config.hang {
                 sys::kill(-(child.id() as i32), libc::SIGKILL);
                 let _ = child.wait();
                 return Err(over.unwrap_or_else(|| {
-                    let seconds = self.limits.hang.as_secs_f32();
+                    let seconds = self.config.hang.as_secs_f32();
                     Error::Input(format!(
                         "the {option} command {text:?} took longer than {seconds} s; make it end, or raise --hang"
                     ))

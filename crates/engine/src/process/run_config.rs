@@ -1,4 +1,4 @@
-//! What holds for all executions of a parked program: limits, surroundings, what carries the threads, where output goes.
+//! What holds for all executions of a parked program: limits, the world around the program, what carries the threads, where output goes.
 
 use crate::check::access_points::Points;
 use crate::check::scope::Scope;
@@ -38,9 +38,9 @@ impl Carrier {
     }
 }
 
-/// Limits and watchers of executions.
+/// How executions run. Limits are a small part of it.
 #[derive(Clone, Debug)]
-pub struct Limits {
+pub struct RunConfig {
     /// What carries the threads.
     pub carrier: Carrier,
     /// Whether executions run in one process, where that is possible, and what each has changed is put back.
@@ -83,7 +83,7 @@ pub struct Limits {
     pub input: Option<Arc<[u8]>>,
 }
 
-impl Limits {
+impl RunConfig {
     /// Why nothing more may be begun, and what runs must end: the user wants to stop, or time is over.
     pub fn over(&self) -> Option<Error> {
         if self.stop.load(Relaxed) {
@@ -96,9 +96,9 @@ impl Limits {
     }
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
+impl Default for RunConfig {
+    fn default() -> RunConfig {
+        RunConfig {
             carrier: Carrier::default(),
             in_process: true,
             steps: 1_000_000,

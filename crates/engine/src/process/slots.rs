@@ -3,7 +3,7 @@
 use crate::check::access_points::{Conflict, read_conflicts};
 use crate::error::{Error, Result};
 use crate::explain::divergence::Place;
-use crate::process::zygote::Limits;
+use crate::process::zygote::RunConfig;
 use heisen_trace::finding::SwitchKind;
 use heisen_trace::plan::{Sleeper, Touches};
 use heisen_trace::{
@@ -126,7 +126,7 @@ pub(crate) fn write_plans(
     jobs: &[Job<'_>],
     detail: Detail,
     flags: u32,
-    limits: &Limits,
+    config: &RunConfig,
 ) -> Result<usize> {
     let flags = flags
         | match detail {
@@ -149,13 +149,13 @@ pub(crate) fn write_plans(
         if first + count > MAX_OVERRIDES {
             return Ok(number);
         }
-        write_plan(wire, number, job, first, flags, limits);
+        write_plan(wire, number, job, first, flags, config);
         first += count;
     }
     Ok(jobs.len().min(MAX_SLOTS))
 }
 
-fn write_plan(wire: &Wire, number: usize, job: Job<'_>, first: usize, flags: u32, limits: &Limits) {
+fn write_plan(wire: &Wire, number: usize, job: Job<'_>, first: usize, flags: u32, config: &RunConfig) {
     let (slot, lists) = (&wire.slots[number], &wire.lists[number]);
     let plan = &slot.plan;
     let (chosen, expect, flags) = match job {
@@ -190,19 +190,19 @@ fn write_plan(wire: &Wire, number: usize, job: Job<'_>, first: usize, flags: u32
     plan.policy.store(if flags & flag::SCRIPT != 0 { policy::SCRIPT } else { kind }, Relaxed);
     // What wakes those that sleep is what others touch.
     let watched = if job.sleepers().is_empty() { 0 } else { flag::STATES };
-    let symmetry = if limits.symmetry { flag::SYMMETRY } else { 0 };
+    let symmetry = if config.symmetry { flag::SYMMETRY } else { 0 };
     plan.flags.store(flags | watched | symmetry, Relaxed);
     plan.seed.store(seed, Relaxed);
     plan.expect.store(expect, Relaxed);
     plan.parameter.store(parameter, Relaxed);
     plan.expected_steps.store(steps, Relaxed);
-    plan.step_limit.store(limits.steps, Relaxed);
-    plan.horizon.store(limits.world.timeouts.as_nanos().try_into().unwrap_or(u64::MAX), Relaxed);
+    plan.step_limit.store(config.steps, Relaxed);
+    plan.horizon.store(config.world.timeouts.as_nanos().try_into().unwrap_or(u64::MAX), Relaxed);
     // A part of what the engine waits for a program that does not move, so that the program is the first to tell.
-    plan.patience.store((limits.hang.as_millis() / 4).try_into().unwrap_or(u32::MAX), Relaxed);
-    plan.spurious.store(limits.spurious, Relaxed);
-    plan.faults.store(limits.faults.most, Relaxed);
-    plan.fault_kinds.store(limits.faults.kinds, Relaxed);
+    plan.patience.store((config.hang.as_millis() / 4).try_into().unwrap_or(u32::MAX), Relaxed);
+    plan.spurious.store(config.spurious, Relaxed);
+    plan.faults.store(config.faults.most, Relaxed);
+    plan.fault_kinds.store(config.faults.kinds, Relaxed);
     plan.overrides.store(job.overrides() as u32, Relaxed);
     plan.first_override.store(first as u32, Relaxed);
     plan.sleepers.store(job.sleepers().len() as u32, Relaxed);

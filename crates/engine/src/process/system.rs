@@ -15,7 +15,7 @@ use crate::inspect::{Symbols, View};
 use crate::patch::{Named, Patches};
 use crate::process::sys;
 use crate::process::sys::Mapping;
-use crate::process::zygote::{Limits, Output, Part, Zygote, describe_status, signal_name};
+use crate::process::zygote::{Output, Part, RunConfig, Zygote, describe_status, signal_name};
 use crate::program::Program;
 use heisen_trace::FindingKind;
 use heisen_wire::script::{Event, MAX_SCRIPTED};
@@ -48,7 +48,7 @@ struct Known {
 #[derive(Debug)]
 enum How {
     /// It starts it. One never goes on: everything is at the same place in all others.
-    Starts(Box<(Program, Limits, Zygote)>),
+    Starts(Box<(Program, RunConfig, Zygote)>),
     /// It runs already.
     Runs(Box<Running>),
 }
@@ -158,7 +158,7 @@ impl System {
         runtime: PathBuf,
         programs: &[(String, Source)],
         named: &[Named],
-        limits: &Limits,
+        config: &RunConfig,
         memory: bool,
     ) -> Result<System> {
         let shared = Mapping::for_system().map_err(|e| {
@@ -170,13 +170,13 @@ impl System {
         for (number, (name, source)) in programs.iter().enumerate() {
             let (how, here, moved) = match source {
                 Source::Start(program) => {
-                    let mut limits = limits.clone();
-                    limits.in_process = false;
-                    limits.patches = Arc::new(Patches::with_some_marks(named.to_vec()));
-                    limits.part = Some(Part { shared: shared.clone(), program: number as u32, memory });
-                    let parked = Zygote::start(&runtime, program, &limits, Output::Dropped)?;
-                    let (here, moved) = (limits.patches.missing(), limits.patches.moved());
-                    (How::Starts(Box::new((program.clone(), limits, parked))), here, moved)
+                    let mut config = config.clone();
+                    config.in_process = false;
+                    config.patches = Arc::new(Patches::with_some_marks(named.to_vec()));
+                    config.part = Some(Part { shared: shared.clone(), program: number as u32, memory });
+                    let parked = Zygote::start(&runtime, program, &config, Output::Dropped)?;
+                    let (here, moved) = (config.patches.missing(), config.patches.moved());
+                    (How::Starts(Box::new((program.clone(), config, parked))), here, moved)
                 }
                 Source::Running => {
                     let mut running = Running::find(name)?;
@@ -201,7 +201,7 @@ impl System {
             return Err(Error::Input(why.clone()));
         }
         let known = vec![false; MAX_SCRIPTED];
-        let stop = limits.stop.clone();
+        let stop = config.stop.clone();
         Ok(System { shared, runtime, programs: all, processes: Vec::new(), known, stop })
     }
 

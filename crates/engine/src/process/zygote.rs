@@ -10,7 +10,7 @@ mod start;
 mod status;
 mod system_mode;
 
-pub use crate::process::run_config::{Carrier, Limits, Output, Part};
+pub use crate::process::run_config::{Carrier, Output, Part, RunConfig};
 pub use scripted::Came;
 pub(crate) use status::describe_status;
 pub use status::signal_name;
@@ -68,7 +68,7 @@ pub trait Observer {
 pub struct Zygote {
     child: Child,
     mapping: Mapping,
-    limits: Limits,
+    config: RunConfig,
     capture: Option<Capture>,
     around: Option<Around>,
     spinning: bool,
@@ -136,22 +136,22 @@ impl Zygote {
 
     /// Whether the user wants to stop.
     pub(crate) fn interrupted(&self) -> bool {
-        self.limits.stop.load(Relaxed)
+        self.config.stop.load(Relaxed)
     }
 
     /// These accesses are scheduling points from now on.
     pub fn set_points(&mut self, points: &Arc<Points>) {
-        if !Arc::ptr_eq(points, &self.limits.points) {
-            self.limits.points = points.clone();
+        if !Arc::ptr_eq(points, &self.config.points) {
+            self.config.points = points.clone();
             self.all_points().write(self.wire());
         }
     }
 
     fn all_points(&self) -> Points {
-        let accesses = &self.limits.world.accesses;
+        let accesses = &self.config.world.accesses;
         let mut points = Points::resolve(&accesses.points, self.pid());
         points.all = accesses.all;
-        points.extend(&self.limits.points);
+        points.extend(&self.config.points);
         points
     }
 
@@ -187,7 +187,7 @@ impl Zygote {
         loop {
             let wire = self.mapping.wire();
             let rung = wire.bell.load(SeqCst);
-            if let Some(why) = self.limits.over() {
+            if let Some(why) = self.config.over() {
                 wire.enough.store(1, SeqCst);
                 let ending = *last.get_or_insert_with(Instant::now);
                 let parked = wire.turn.load(SeqCst) == turn::ENGINE;
@@ -254,10 +254,10 @@ impl Zygote {
                 if since.elapsed() > ANSWER {
                     return Waited::Stuck;
                 }
-            } else if !goes_on && moved.elapsed() > self.limits.hang / 2 {
+            } else if !goes_on && moved.elapsed() > self.config.hang / 2 {
                 let pid = wire.child.load(SeqCst) as i32;
                 let measured = if pid == 0 { self.pid() } else { pid };
-                let Some(why) = effort.exceeds(measured, self.limits.hang) else { continue };
+                let Some(why) = effort.exceeds(measured, self.config.hang) else { continue };
                 if since == turn::BOOTING || pid == 0 {
                     return Waited::Stuck;
                 }
@@ -268,7 +268,7 @@ impl Zygote {
                     continue;
                 }
                 let wire = self.mapping.wire();
-                goes_on = self.spinning && self.limits.computes;
+                goes_on = self.spinning && self.config.computes;
                 wire.question.store(libc::SIGSTKFLT as u32, SeqCst);
                 sys::kill(pid, libc::SIGSTKFLT);
                 asked = Some(Instant::now());
@@ -292,7 +292,7 @@ impl Zygote {
         let Some(tid) = (pid != 0).then(|| running(pid)).flatten() else { return false };
         let tell = |what| wire.spin.store(what, SeqCst);
         wire.question.store(SPINS as u32, SeqCst);
-        let yields = spin_watch::yields(tid, look, &mut self.known, &self.limits.loops, tell);
+        let yields = spin_watch::yields(tid, look, &mut self.known, &self.config.loops, tell);
         if !yields {
             wire.question.store(0, SeqCst);
         }
@@ -326,7 +326,7 @@ impl Zygote {
         detail: Detail,
         observer: Option<&mut dyn Observer>,
     ) -> Result<Turn> {
-        if let Some(why) = self.limits.over() {
+        if let Some(why) = self.config.over() {
             return Err(why);
         }
         // What is done around an execution is done by us, so it is our turn after each.
@@ -384,16 +384,16 @@ impl Zygote {
 
     /// Passes the turn to the zygote, with plans that have these flags besides the usual ones; how many.
     pub(crate) fn begin(&mut self, jobs: &[Job<'_>], detail: Detail, flags: u32) -> Result<usize> {
-        let input = self.limits.input.as_deref();
+        let input = self.config.input.as_deref();
         recorded_input::give(self.wire(), input);
         let input = match detail {
             _ if input.is_some() => flag::REPLAY_INPUT,
             Detail::All => flag::RECORD_INPUT,
             _ => 0,
         };
-        let flags = flags | input | self.limits.carrier.flags();
+        let flags = flags | input | self.config.carrier.flags();
         let (together, parting) = parting(jobs);
-        let wanted = slots::write_plans(self.wire(), &jobs[..together], detail, flags, &self.limits)?;
+        let wanted = slots::write_plans(self.wire(), &jobs[..together], detail, flags, &self.config)?;
         let wire = self.wire();
         wire.parting.store(parting, Relaxed);
         wire.slots_wanted.store(wanted as u32, Relaxed);

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::patch::{Named, Patches, Prepared};
 use crate::process::sys;
 use crate::process::sys::Mapping;
-use crate::process::zygote::{Limits, Output, Zygote};
+use crate::process::zygote::{Output, RunConfig, Zygote};
 use crate::program::Program;
 use crate::program::embedded;
 use heisen_wire::system::System;
@@ -45,7 +45,7 @@ fn path_of(name: &str) -> Result<PathBuf> {
 }
 
 /// Starts a program by a name that scripts attach to, and waits for its end.
-pub fn keep(runtime: &Path, program: &Program, name: &str, limits: &Limits) -> Result<ExitStatus> {
+pub fn keep(runtime: &Path, program: &Program, name: &str, config: &RunConfig) -> Result<ExitStatus> {
     let path = path_of(name)?;
     if let Ok(other) = Running::find(name) {
         return Err(Error::Input(format!(
@@ -53,10 +53,10 @@ pub fn keep(runtime: &Path, program: &Program, name: &str, limits: &Limits) -> R
             other.pid
         )));
     }
-    let mut limits = limits.clone();
-    limits.in_process = false;
-    limits.listens = true;
-    let mut zygote = Zygote::start(runtime, program, &limits, Output::Shown)?;
+    let mut config = config.clone();
+    config.in_process = false;
+    config.listens = true;
+    let mut zygote = Zygote::start(runtime, program, &config, Output::Shown)?;
     let entry = Entry { keeper: std::process::id(), wire: zygote.descriptor(), program: zygote.pid() as u32 };
     let text = serde_json::to_vec(&entry).map_err(|e| Error::Internal(e.to_string()))?;
     crate::check::saved::write_whole(&path, &text)
@@ -66,7 +66,7 @@ pub fn keep(runtime: &Path, program: &Program, name: &str, limits: &Limits) -> R
         if let Some(status) = zygote.ended() {
             break status;
         }
-        if limits.stop.swap(false, Relaxed) {
+        if config.stop.swap(false, Relaxed) {
             zygote.ask_to_end();
         }
         std::thread::sleep(LOOK);

@@ -1,7 +1,7 @@
 //! Starts a program with the runtime preloaded, waits until it is parked, and says why if it never is.
 
 use super::status::describe_status;
-use super::{Limits, Output, SUSPECT, Waited, Zygote};
+use super::{Output, RunConfig, SUSPECT, Waited, Zygote};
 use crate::error::{Error, Result};
 use crate::process::capture::Capture;
 use crate::process::hooks::Around;
@@ -21,13 +21,13 @@ use std::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst};
 
 impl Zygote {
     /// Starts the program and waits until it is parked.
-    pub fn start(runtime: &Path, program: &Program, limits: &Limits, output: Output) -> Result<Zygote> {
-        let mut zygote = Zygote::spawn(runtime, program, limits, output)?;
+    pub fn start(runtime: &Path, program: &Program, config: &RunConfig, output: Output) -> Result<Zygote> {
+        let mut zygote = Zygote::spawn(runtime, program, config, output)?;
         let waited = zygote.wait(turn::BOOTING, None);
         match waited {
             Waited::Parked => {
                 zygote.patch(runtime)?;
-                if let Some(scope) = &limits.scope {
+                if let Some(scope) = &config.scope {
                     scope.write(zygote.wire(), zygote.pid())?;
                 }
                 zygote.all_points().write(zygote.wire());
@@ -37,7 +37,7 @@ impl Zygote {
             Waited::Gone(_) if output == Output::Dropped => {
                 // Once more, to hear what it has to say.
                 drop(zygote);
-                Zygote::start(runtime, program, limits, Output::Kept)?;
+                Zygote::start(runtime, program, config, Output::Kept)?;
                 Err(Error::Uncontrolled(
                     "the program failed before it was parked once, and the second time did not; run the check again"
                         .into(),
@@ -51,7 +51,7 @@ impl Zygote {
                             true => ("heisen_ready", "its set-up only takes"),
                             false => ("main", "its constructors only take"),
                         };
-                        let seconds = limits.hang.as_secs_f32();
+                        let seconds = config.hang.as_secs_f32();
                         format!("does not reach {point} within {seconds} s; if {what} long, raise --hang")
                     }
                 };
@@ -65,7 +65,7 @@ impl Zygote {
 
     /// Patches the parked program, as its world asks for.
     fn patch(&mut self, runtime: &Path) -> Result<()> {
-        let Limits { world, patches, .. } = self.limits.clone();
+        let RunConfig { world, patches, .. } = self.config.clone();
         if world.patch.is_empty() && !patches.has_marks() {
             return Ok(());
         }
@@ -88,18 +88,18 @@ impl Zygote {
         }
     }
 
-    fn spawn(runtime: &Path, program: &Program, limits: &Limits, output: Output) -> Result<Zygote> {
+    fn spawn(runtime: &Path, program: &Program, config: &RunConfig, output: Output) -> Result<Zygote> {
         let mapping = Mapping::new().map_err(|e| {
             Error::Internal(format!("no shared memory: {e}; raise the limits that ulimit -a shows"))
         })?;
         mapping.wire().park.store(if program.at_ready { park::READY } else { park::MAIN }, Relaxed);
-        let around = Around::new(limits);
+        let around = Around::new(config);
         let directory = around.as_ref().and_then(Around::directory);
-        write_world(mapping.wire(), &limits.world);
-        write_heap(mapping.wire(), &limits.world, program);
+        write_world(mapping.wire(), &config.world);
+        write_heap(mapping.wire(), &config.world, program);
         // Leaks are what nothing leads to, and what is saved of the program's memory would.
-        let plain = output == Output::Dropped && around.is_none() && !limits.world.leaks;
-        if plain && limits.in_process {
+        let plain = output == Output::Dropped && around.is_none() && !config.world.leaks;
+        if plain && config.in_process {
             mapping.wire().reset.store(runner::ASKED, Relaxed);
         }
         let mut command = Command::new(&program.path);
@@ -111,7 +111,7 @@ impl Zygote {
             Some(directory) => command.env(ENV_DIR, directory),
             None => command.env_remove(ENV_DIR),
         };
-        command.args(&program.args).stdin(stdin::open(&limits.world)?);
+        command.args(&program.args).stdin(stdin::open(&config.world)?);
         let mut capture = None;
         match output {
             Output::Dropped => {
@@ -120,15 +120,15 @@ impl Zygote {
             Output::Kept => capture = Some(Capture::of(&mut command)?),
             Output::Shown => {}
         }
-        sys::set_apart(&mut command, limits.memory);
-        if !limits.listens && limits.part.is_none() {
+        sys::set_apart(&mut command, config.memory);
+        if !config.listens && config.part.is_none() {
             sys::set_filter(&mut command, seccomp::instructions());
         }
         let fd = mapping.pass_to(&mut command);
-        if limits.listens {
+        if config.listens {
             mapping.wire().world.flags.fetch_or(world::FREE | world::LISTENS, Relaxed);
         }
-        if let Some(part) = &limits.part {
+        if let Some(part) = &config.part {
             let world = &mapping.wire().world;
             world.flags.fetch_or(world::FREE, Relaxed);
             world.system.store(part.shared.pass_to(&mut command) as u32 + 1, Relaxed);
@@ -143,7 +143,7 @@ impl Zygote {
         Ok(Zygote {
             child,
             mapping,
-            limits: limits.clone(),
+            config: config.clone(),
             capture,
             around,
             spinning: false,
