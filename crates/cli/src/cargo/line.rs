@@ -3,7 +3,7 @@
 use super::from_here;
 use super::result::{Tested, Verdict};
 use crate::render::caveat;
-use crate::render::check::{name, screens};
+use crate::render::check::screens;
 use crate::render::paint::{Paint, count, number};
 use heisen_engine::check::session::Finished;
 use heisen_engine::check::{Empty, Kind};
@@ -66,7 +66,7 @@ fn extent(explored: &Finished) -> String {
         Kind::Dfs => "not all schedules".to_owned(),
         Kind::Bpor if outcome.complete() => format!("bound {}{below}", options.bound),
         Kind::Dpor | Kind::Bpor => "not all classes".to_owned(),
-        kind => format!("{}, seed {}", name(kind), options.seed),
+        kind => format!("{}, seed {}", kind.name(), options.seed),
     }
 }
 

@@ -5,10 +5,12 @@ mod script;
 pub use script::{OracleName, RunArgs, ScriptArgs};
 
 use crate::cli::exit;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand, ValueEnum};
 use heisen_engine::Error;
 use heisen_engine::check::Kind;
-use heisen_engine::process::zygote;
+use heisen_engine::process::run_config;
+use heisen_search::{Entry, Parameter, TABLE};
 use heisen_trace::Faults;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -134,8 +136,8 @@ pub struct TargetArgs {
 pub struct SearchArgs {
     /// The search strategy [default: icb; portfolio with --time and neither --bound nor --reduce; best with
     /// --changed-since]
-    #[arg(help_heading = "Search", long, value_enum)]
-    pub strategy: Option<Strategy>,
+    #[arg(help_heading = "Search", long, value_parser = strategies())]
+    pub strategy: Option<Kind>,
 
     /// Explore schedules with at most this many preemptions [default: 2 for icb, unlimited for best and
     /// dpor]
@@ -400,45 +402,13 @@ pub enum Carrier {
     Kernel,
 }
 
-impl From<Carrier> for zygote::Carrier {
-    fn from(carrier: Carrier) -> zygote::Carrier {
+impl From<Carrier> for run_config::Carrier {
+    fn from(carrier: Carrier) -> run_config::Carrier {
         match carrier {
-            Carrier::Fibers => zygote::Carrier::Fibers,
-            Carrier::Kernel => zygote::Carrier::Kernel,
+            Carrier::Fibers => run_config::Carrier::Fibers,
+            Carrier::Kernel => run_config::Carrier::Kernel,
         }
     }
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum Strategy {
-    /// All schedules, in order of preemptions
-    Icb,
-    /// All schedules, depth-first
-    Dfs,
-    /// All schedules, the most promising first: changed, new and rare code
-    Best,
-    /// One execution of each happens-before class (partial-order reduction)
-    Dpor,
-    /// Every choice with the same probability
-    Random,
-    /// Like random, but each thread runs for several decisions
-    Burst,
-    /// Random thread priorities that change a few times
-    Pct,
-    /// Like pct, and random once an execution gets long
-    FairPct,
-    /// A random priority for each event
-    Pos,
-    /// Every interleaving with nearly the same probability
-    Surw,
-    /// The default schedule with a few random delays
-    Delay,
-    /// Mutations of schedules that showed new behaviour
-    Guided,
-    /// Steers executions into predicted deadlocks, lost wake-ups and atomicity violations
-    Directed,
-    /// Mixes all samplers and favours those that keep finding new behaviour
-    Portfolio,
 }
 
 impl SearchArgs {
@@ -446,8 +416,8 @@ impl SearchArgs {
     /// wants it to reduce, or to begin with changed code, means the strategy that does so.
     pub fn kind(&self) -> Kind {
         match self.strategy {
-            Some(Strategy::Dpor) if self.bound.is_some() => Kind::Bpor,
-            Some(strategy) => strategy.into(),
+            Some(Kind::Dpor) if self.bound.is_some() => Kind::Bpor,
+            Some(strategy) => strategy,
             None if self.changed_since.is_some() => Kind::Best,
             None if self.time.is_some() && self.bound.is_none() && self.reduce != Some(Switch::On) => {
                 Kind::Portfolio
@@ -459,17 +429,16 @@ impl SearchArgs {
     /// Refuses options that the strategy has no use for: who gives one expects it to do something.
     pub fn fit_together(&self) -> Result<(), Error> {
         let kind = self.kind();
-        let (icb, dfs, best) = (kind == Kind::Icb, kind == Kind::Dfs, kind == Kind::Best);
-        for (given, option, fits, strategies) in [
-            (self.bound.is_some(), "--bound", icb || best || kind == Kind::Bpor, "icb, best and dpor"),
-            (self.changed_since.is_some(), "--changed-since", best, "best"),
-            (self.reduce.is_some(), "--reduce", icb || dfs, "icb and dfs"),
-            (self.depth.is_some(), "--depth", matches!(kind, Kind::Pct | Kind::FairPct), "pct and fair-pct"),
-            (self.burst.is_some(), "--burst", kind == Kind::Burst, "burst"),
-            (self.delays.is_some(), "--delays", kind == Kind::Delay, "delay"),
+        for (given, parameter) in [
+            (self.bound.is_some(), Parameter::Bound),
+            (self.changed_since.is_some(), Parameter::ChangedSince),
+            (self.reduce.is_some(), Parameter::Reduce),
+            (self.depth.is_some(), Parameter::Depth),
+            (self.burst.is_some(), Parameter::Burst),
+            (self.delays.is_some(), Parameter::Delays),
         ] {
-            if given && !fits {
-                let named = crate::render::check::name(kind);
+            if given && !kind.takes(parameter) {
+                let (option, strategies, named) = (parameter.option(), takers(parameter), kind.name());
                 return Err(Error::Input(format!(
                     "{option} is for --strategy {strategies}, but the strategy is {named}; change one of the two"
                 )));
@@ -479,27 +448,6 @@ impl SearchArgs {
             return Err(Error::Input("--leaks needs the checked heap; leave out --heap off".into()));
         }
         Ok(())
-    }
-}
-
-impl From<Strategy> for Kind {
-    fn from(strategy: Strategy) -> Kind {
-        match strategy {
-            Strategy::Icb => Kind::Icb,
-            Strategy::Dfs => Kind::Dfs,
-            Strategy::Best => Kind::Best,
-            Strategy::Dpor => Kind::Dpor,
-            Strategy::Random => Kind::Random,
-            Strategy::Burst => Kind::Burst,
-            Strategy::Pct => Kind::Pct,
-            Strategy::FairPct => Kind::FairPct,
-            Strategy::Pos => Kind::Pos,
-            Strategy::Surw => Kind::Surw,
-            Strategy::Delay => Kind::Delay,
-            Strategy::Guided => Kind::Guided,
-            Strategy::Directed => Kind::Directed,
-            Strategy::Portfolio => Kind::Portfolio,
-        }
     }
 }
 
@@ -524,6 +472,23 @@ impl Color {
             Color::Always => "always",
             Color::Never => "never",
         }
+    }
+}
+
+/// The strategies of the table, by their names.
+fn strategies() -> impl TypedValueParser<Value = Kind> {
+    let offered = TABLE.iter().filter_map(|entry| Some(PossibleValue::new(entry.shown).help(entry.help?)));
+    PossibleValuesParser::new(offered).try_map(|name| Kind::named(&name).ok_or("an unknown strategy"))
+}
+
+/// The names of the strategies that take an option, such as "icb, best and dpor".
+fn takers(parameter: Parameter) -> String {
+    let takes = |entry: &&Entry| entry.takes.contains(&parameter);
+    let names: Vec<&str> = TABLE.iter().filter(takes).map(|entry| entry.shown).collect();
+    match names.split_last() {
+        Some((last, [])) => (*last).to_owned(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        None => String::new(),
     }
 }
 

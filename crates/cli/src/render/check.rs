@@ -5,7 +5,7 @@ use super::claim::{claim, data_races, probability};
 use crate::render::finding::Screen;
 use crate::render::paint::quoted;
 use crate::render::paint::{Paint, count, number};
-use heisen_engine::check::{Kind, Options, Outcome, Progress, Races};
+use heisen_engine::check::{Options, Outcome, Progress, Races};
 use heisen_search::{Remaining, Unseen};
 use heisen_trace::Family;
 use std::fmt::Write as _;
@@ -172,26 +172,6 @@ fn about_hints(options: &Options, outcome: &Outcome) -> String {
     out
 }
 
-/// A strategy as it is named on the command line.
-pub fn name(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Icb => "icb",
-        Kind::Dfs => "dfs",
-        Kind::Best => "best",
-        Kind::Dpor | Kind::Bpor => "dpor",
-        Kind::Random => "random",
-        Kind::Burst => "burst",
-        Kind::Pct => "pct",
-        Kind::FairPct => "fair-pct",
-        Kind::Pos => "pos",
-        Kind::Surw => "surw",
-        Kind::Delay => "delay",
-        Kind::Guided => "guided",
-        Kind::Directed => "directed",
-        Kind::Portfolio => "portfolio",
-    }
-}
-
 /// What the executions of a search by chance say of the next.
 fn unseen(unseen: &Unseen) -> String {
     let next = match unseen.once {
@@ -208,18 +188,12 @@ fn unseen(unseen: &Unseen) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::args;
-    use crate::cli::search_options::options;
     use heisen_search::Status;
-    use std::sync::atomic::AtomicBool;
     use std::time::Duration;
 
     fn line(status: &Status) -> String {
-        let args = <args::Args as clap::Parser>::parse_from(["heisen", "check", "--", "prog"]);
-        let args::Command::Check(args) = args.command else { panic!("another command") };
-        let options = options(&args.search, &AtomicBool::new(false)).expect("options");
         let time = Duration::from_secs(2);
-        progress_line(&options, &Progress { executions: 3000, time, status, findings: 0 })
+        progress_line(&Progress { executions: 3000, limit: None, time, status, findings: 0 })
     }
 
     #[test]

@@ -3,7 +3,6 @@
 //! A claim names every bound and every caveat: each caveat either has words of its own in the claim, such as "of calls", or makes it
 //! refer to the list below.
 
-use crate::render::check::name;
 use crate::render::paint::{count, number};
 use crate::render::sentences::*;
 use heisen_engine::check::{Caveat, Empty, Kind, Options, Outcome, Reach};
@@ -99,7 +98,7 @@ fn claimed(options: &Options, outcome: &Outcome) -> String {
             ("all", &all),
             ("executions", &executions),
             ("random", &count(outcome.tally.executions, "random execution")),
-            ("strategy", &name(options.strategy)),
+            ("strategy", &options.strategy.name()),
             ("seed", &options.seed),
             ("more", &count(bound.map_or(0, u64::from) + 1, "preemption")),
         ];

@@ -6,7 +6,8 @@
 
 use crate::error::{Error, Result};
 use crate::inspect::{Piece, Symbols, View};
-use crate::process::zygote::{Output, RunConfig, Zygote};
+use crate::process::run_config::{Output, RunConfig};
+use crate::process::zygote::Zygote;
 use crate::program::Program;
 use heisen_trace::Frame;
 use serde::{Deserialize, Serialize};

@@ -1,13 +1,12 @@
 //! What a check has done and found: the tally that grows with each execution, and the outcome.
 
 use super::caveat::Caveat;
-use super::predicted::Tried;
-use crate::check::access_points::Points;
 use crate::check::coverage::Coverage;
 use crate::error::Error;
 use crate::explain::race_log::Raced;
+use crate::process::access_points::Points;
 use heisen_search::{Search, Status};
-use heisen_trace::{Finding, Note, Prediction};
+use heisen_trace::{Finding, Note, Predicted, Prediction};
 use heisen_wire::runner;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashSet};
@@ -94,13 +93,30 @@ pub struct Tally {
     pub races: Raced,
     /// Predictions that are worth a hint if they do not come true.
     #[serde(default)]
-    pub(super) tried: Vec<Tried>,
+    pub(super) tried: Vec<Attempt>,
+}
+
+/// A likely prediction that an execution was steered to.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Attempt {
+    pub(super) predicted: Arc<Predicted>,
+    /// Whether an execution failed.
+    pub(super) failed: bool,
 }
 
 impl Tally {
+    pub(super) fn add_note(&mut self, note: Note) {
+        self.notes |= note.bit();
+    }
+
+    /// Whether an execution made this note.
+    pub(super) fn has_note(&self, note: Note) -> bool {
+        self.notes & note.bit() != 0
+    }
+
     /// Whether no execution had anything to choose: only one thread ran, and nothing else was chosen. Then they are all the same.
     pub fn is_alone(&self) -> bool {
-        self.threads == 1 && self.notes & Note::OtherChoice.bit() == 0
+        self.threads == 1 && !self.has_note(Note::OtherChoice)
     }
 
     /// Whether every execution that went wrong became a finding, or is known by one.
@@ -254,7 +270,7 @@ impl Outcome {
 
     /// Whether a note was made by an execution.
     pub fn has_note(&self, note: Note) -> bool {
-        self.tally.notes & note.bit() != 0
+        self.tally.has_note(note)
     }
 
     /// Of a search that explores each class of equivalent executions once, how many were of a class that was explored before.

@@ -4,8 +4,8 @@
 //! where the library of a frame must. A pattern may be anywhere in the name of a function, a source file or a module,
 //! unless `^` or `$` holds it to the beginning or the end; `*` stands for any characters.
 
-use crate::check::scope::glob;
 use crate::error::{Error, Result};
+use crate::platform::glob::glob;
 use heisen_trace::{Frame, Race};
 use serde::{Deserialize, Serialize};
 use std::path::Path;

@@ -1,8 +1,8 @@
 //! Which modules are patched.
 
-use crate::check::scope::matches_end;
 use crate::error::{Error, Result};
 use crate::inspect::Loaded;
+use crate::platform::glob::matches_end;
 use crate::program::uninstrumented;
 
 /// Stands for the program itself and its own libraries.

@@ -1,9 +1,9 @@
 //! What a program reads from its standard input: taken from a file or from our own once, given to each execution anew,
 //! and kept with what was found, so that a replay does not need the file it came from.
 
-use crate::check::saved::write_whole;
 use crate::error::{Error, Result};
-use crate::process::sys;
+use crate::platform::atomic_file;
+use crate::platform::sys;
 use crate::program::{Program, hash};
 use heisen_trace::stdin::INLINE;
 use heisen_trace::{Stdin, World};
@@ -65,7 +65,7 @@ pub fn recorded(world: &World, program: &Program) -> World {
 pub fn keep(world: &World, program: &Program, directory: &Path) -> Result<World> {
     let recorded = recorded(world, program);
     if let (Some(Stdin::Bytes(bytes)), Some(Stdin::Beside { name, .. })) = (&world.stdin, &recorded.stdin) {
-        write_whole(&directory.join(name), bytes)?;
+        atomic_file::write(&directory.join(name), bytes)?;
     }
     Ok(recorded)
 }

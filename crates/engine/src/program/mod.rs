@@ -11,7 +11,7 @@ pub(crate) mod test_program;
 pub mod uninstrumented;
 
 use crate::error::{Error, Result};
-use crate::process::sys;
+use crate::platform::sys;
 use crate::program::libraries::Elf;
 use object::elf;
 use object::read::elf::{FileHeader, ProgramHeader};

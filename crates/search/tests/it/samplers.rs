@@ -1,8 +1,9 @@
 //! The strategies that sample: each finds a bug, does the same for the same seed, and is as random as its paper says; the
 //! portfolio finds what single ones do not; and the verdict has its numbers.
 
+use heisen_engine::process::run_config::{Output, RunConfig};
 use heisen_engine::process::slots::{Detail, Job};
-use heisen_engine::process::zygote::{Output, RunConfig, Zygote};
+use heisen_engine::process::zygote::Zygote;
 use heisen_engine::program::compile as engine_compile;
 use heisen_engine::program::compile::Extent;
 use heisen_engine::program::embedded;
