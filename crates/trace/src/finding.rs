@@ -40,7 +40,7 @@ pub enum FindingKind {
     InvalidFree,
     /// Memory before or behind a block was used.
     HeapOverflow,
-    /// Blocks were left at the end that nothing leads to.
+    /// Blocks were unreachable at the end.
     Leak,
 }
 
