@@ -17,7 +17,7 @@
 //! | [`action`] | what the program wants done for each signal |
 //! | [`mask`] | which signals each thread blocks, and what of that the kernel has to know |
 //! | [`pending`] | signals that wait for a thread |
-//! | [`send`], [`deliver`], [`sigwait`] | the ways in and out |
+//! | [`send`], [`mod@deliver`], [`sigwait`] | the ways in and out |
 //! | [`outside`] | what the kernel delivers |
 //! | [`jump`] | jumps out of handlers |
 //! | [`crash`], [`alt_stack`] | what the engine asks, crashes in a replay; alternate stacks |
