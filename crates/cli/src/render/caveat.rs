@@ -80,7 +80,9 @@ pub fn sentence(caveat: &Caveat) -> String {
         Caveat::NoTime => NO_TIME.plain(),
         Caveat::Lost(1) => LOST.with(&[("times", &"once")]),
         Caveat::Lost(times) => LOST.with(&[("times", &count(*times, "time"))]),
-        Caveat::OutOfTime(executions) => OUT_OF_TIME.with(&[("executions", &count(*executions, "execution"))]),
+        Caveat::OutOfTime(executions) => {
+            OUT_OF_TIME.with(&[("executions", &count(*executions, "execution"))])
+        }
     }
 }
 

@@ -8,7 +8,9 @@ pub fn sentence(note: Note) -> Option<&'static str> {
         Note::Fork => "fork: the child process ran uncontrolled (check its code as a program of its own)",
         Note::Exec => "exec: the new program ran uncontrolled (check it by itself)",
         Note::Spawn => "another process was started and ran uncontrolled (check it by itself)",
-        Note::PriorityMutex => "priority mutex: treated as an ordinary mutex, so priorities were not explored",
+        Note::PriorityMutex => {
+            "priority mutex: treated as an ordinary mutex, so priorities were not explored"
+        }
         Note::ProcessShared => {
             "process-shared synchronisation: threads of other processes were not scheduled"
         }
@@ -77,7 +79,9 @@ pub fn sentence(note: Note) -> Option<&'static str> {
         Note::NoPreempt => {
             "preemptions between heisen_no_preempt_begin and heisen_no_preempt_end: not explored"
         }
-        Note::Ready => "heisen_ready: ignored, as executions begin before main (--at-ready makes them begin there)",
+        Note::Ready => {
+            "heisen_ready: ignored, as executions begin before main (--at-ready makes them begin there)"
+        }
         Note::GaveWay => {
             "fairness: a thread that yields again and again waits for the others, which a partial-order reduction does not see (use --strategy icb)"
         }
@@ -114,12 +118,18 @@ pub fn sentence(note: Note) -> Option<&'static str> {
         Note::Reboot => "reboot or kexec: refused with EPERM (docs/reference/machine.md)",
         Note::HostName => "sethostname or setdomainname: refused with EPERM (docs/reference/machine.md)",
         Note::Mount => "mount, umount or pivot_root: refused with EPERM (docs/reference/machine.md)",
-        Note::Accounting => "swapon, swapoff, quotactl or acct: refused with EPERM (docs/reference/machine.md)",
-        Note::KernelCode => "init_module, delete_module or bpf: refused with EPERM (docs/reference/machine.md)",
+        Note::Accounting => {
+            "swapon, swapoff, quotactl or acct: refused with EPERM (docs/reference/machine.md)"
+        }
+        Note::KernelCode => {
+            "init_module, delete_module or bpf: refused with EPERM (docs/reference/machine.md)"
+        }
         Note::Devices => {
             "iopl, ioperm, syslog(2), vhangup or an ioctl that takes over a terminal: refused with EPERM (docs/reference/machine.md)"
         }
-        Note::ClockRate => "adjtimex: it cannot change the rate of the virtual clock, and was refused with EPERM",
+        Note::ClockRate => {
+            "adjtimex: it cannot change the rate of the virtual clock, and was refused with EPERM"
+        }
         Note::OtherChoice | Note::InScope | Note::OutOfScope => return None,
     })
 }

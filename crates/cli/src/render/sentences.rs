@@ -1,12 +1,7 @@
 //! The sentences of a verdict: what a check claims, what limits the claim, and what was not explored or controlled.
 //!
-<<<<<<< HEAD:crates/cli/src/render/sentences.rs
 //! The screen and the JSON consist of these and of those in [`note`](super::note) alone. The reference page on verdicts shows every
 //! one of them, and a test compares.
-=======
-//! The screen and the JSON are made of these and of [`heisen_trace::Note`] alone. `docs/reference/verdicts.md` shows every one of them, and a
-//! test holds it against these tables.
->>>>>>> origin/main:crates/engine/src/check/sentences.rs
 
 use std::fmt::Display;
 

@@ -61,7 +61,10 @@ impl Shop {
 
 fn blind(json: &Value) -> Vec<String> {
     let lines = json["not_controlled"].as_array().expect("a list").iter().filter_map(Value::as_str);
-    lines.filter_map(|line| line.strip_prefix("not instrumented, so accesses there were not explored: ")).map(str::to_owned).collect()
+    lines
+        .filter_map(|line| line.strip_prefix("not instrumented, so accesses there were not explored: "))
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Whether an executable or object has calls to callbacks, which is read from its symbols.

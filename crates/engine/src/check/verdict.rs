@@ -1,7 +1,11 @@
 //! The outcome of a check: what was explored, and the caveats: what was not.
 
-use super::driver::Driver;
-use super::{Caveat, Differs, Empty, Ended, Kind, Outcome, Races, Reach};
+use super::caveat::{Caveat, Differs};
+use super::confirm::MAX_FINDINGS;
+use super::options::Kind;
+use super::outcome::{Empty, Ended, Outcome, Reach};
+use super::predictions;
+use super::state::State;
 use crate::error::Result;
 use crate::program::uninstrumented;
 use heisen_search::{Status, Strategy};
@@ -11,22 +15,22 @@ use heisen_trace::Note;
 const OF_THREADS: u64 =
     Note::WeakOrders.bit() | Note::FarTimeout.bit() | Note::TimerFd.bit() | Note::Watchdog.bit();
 
-impl Driver<'_> {
+impl State<'_> {
     /// The outcome of a search that has ended.
     pub(super) fn conclude(mut self, ended: Ended) -> Result<Outcome> {
         let status = self.search.status();
         let alone = self.tally.is_alone() && self.tally.all_judged();
-        let blind = if alone { Vec::new() } else { uninstrumented::blind(self.check.program) };
+        let blind = if alone { Vec::new() } else { uninstrumented::blind(self.case.program) };
         let all_followed = !status.has_gaps() && self.tally.all_judged();
         let accesses_explored = self.is_sound(ended) && all_followed && blind.is_empty();
         let reach = self.reach(!blind.is_empty());
-        let out_of_time = ended == Ended::Limit && self.left(0) != Some(0);
+        let out_of_time = ended == Ended::Limit && self.executions_left(0) != Some(0);
         let mut caveats: Vec<Caveat> = Vec::new();
         if !alone {
             caveats.extend(self.about_accesses(ended));
             caveats.extend(self.about_races());
             caveats.extend((!blind.is_empty()).then_some(Caveat::PartlyInstrumented(blind)));
-            let scope = &self.check.options.scope;
+            let scope = &self.case.options.scope;
             caveats.extend((!scope.is_empty()).then(|| Caveat::OutOfScope(scope.clone())));
         }
         if out_of_time && self.search.samples() {
@@ -36,16 +40,20 @@ impl Driver<'_> {
         caveats.extend(self.about_executions(&status));
         caveats.extend(self.left_open(ended));
         let regions = self.tally.notes & Note::NoPreempt.bit() != 0;
-        let patterns = !self.check.options.scope.is_empty();
+        let patterns = !self.case.options.scope.is_empty();
         let empty = match self.tally.notes & (Note::InScope.bit() | Note::OutOfScope.bit()) {
-            _ if alone && ended == Ended::Exhausted && self.check.ran_no_test() => Some(Empty::NoTest),
+            _ if alone && ended == Ended::Exhausted && self.case.ran_no_test() => Some(Empty::NoTest),
             _ if alone => Some(Empty::OneThread),
             only if patterns && only == Note::OutOfScope.bit() => Some(Empty::NoPointInScope),
             _ => None,
         };
-        let hints = if ended == Ended::Interrupted { Vec::new() } else { self.hints()? };
+        let hints = if ended == Ended::Interrupted {
+            Vec::new()
+        } else {
+            predictions::hints(self.case, &self.tally)?
+        };
         self.tally.time = self.time();
-        let Driver { tally, search, .. } = self;
+        let State { tally, search, .. } = self;
         Ok(Outcome {
             ended,
             tally,
@@ -64,8 +72,8 @@ impl Driver<'_> {
 
     /// Which accesses of memory the schedules that were explored have in any order.
     fn reach(&self, blind: bool) -> Reach {
-        let accesses = &self.check.options.world.accesses;
-        match self.check.config.patches.patched().is_empty() {
+        let accesses = &self.case.options.world.accesses;
+        match self.case.config.patches.patched().is_empty() {
             _ if self.tally.instrumented && !accesses.check && !accesses.all => Reach::Atomics,
             _ if self.tally.instrumented && blind => Reach::Partly,
             _ if self.tally.instrumented => Reach::All,
@@ -74,15 +82,51 @@ impl Driver<'_> {
         }
     }
 
+    /// Whether every access that conflicts in any execution within the bound is a scheduling point, so that the bound was
+    /// explored soundly (ICB, PLDI'07, theorem 2).
+    fn is_sound(&self, ended: Ended) -> bool {
+        let accesses = &self.case.options.world.accesses;
+        let partly = [Note::TooManyConflicts, Note::TooManyPoints, Note::TooManyAccesses];
+        self.tally.instrumented
+            && (accesses.check || accesses.all)
+            && ended == Ended::Exhausted
+            && !self.search.samples()
+            && partly.iter().all(|&note| !self.tally.has_note(note))
+    }
+
+    /// What is to be said of accesses of memory.
+    fn about_accesses(&self, ended: Ended) -> Option<Caveat> {
+        let accesses = &self.case.options.world.accesses;
+        if !self.tally.instrumented {
+            let patched = self.case.config.patches.patched();
+            return Some(if patched.is_empty() { Caveat::CallsOnly } else { Caveat::PatchedOnly(patched) });
+        }
+        if accesses.all || self.tally.points.all {
+            return None;
+        }
+        if !accesses.check {
+            return Some(Caveat::AtomicsOnly);
+        }
+        // A search that ends with a finding has done what it was asked for.
+        let cut = matches!(ended, Ended::Limit | Ended::Interrupted | Ended::Failed);
+        (cut && !self.search.samples()).then_some(Caveat::StoppedEarly)
+    }
+
+    /// What is to be said of races that were not listed, though that was asked for.
+    fn about_races(&self) -> Option<Caveat> {
+        let more = self.tally.races.unlisted();
+        (self.case.options.reports_races() && more > 0)
+            .then_some(Caveat::MoreRaces { listed: MAX_FINDINGS, more })
+    }
+
     /// What limits the verdict in what executions did.
     fn about_executions(&self, status: &Status) -> Vec<Caveat> {
         let mut caveats = Vec::new();
-        let options = self.check.options;
-        let asked = matches!(options.races, Races::Report | Races::Stop);
-        if asked && !self.tally.instrumented && !self.tally.is_alone() {
+        let options = self.case.options;
+        if options.reports_races() && !self.tally.instrumented && !self.tally.is_alone() {
             caveats.push(Caveat::NoRaces);
         }
-        if self.check.program.at_ready {
+        if self.case.program.at_ready {
             caveats.push(Caveat::BeforeReady);
         }
         // One after the other, executions share nothing that bears their process id.
@@ -101,7 +145,9 @@ impl Driver<'_> {
         if self.tally.unconfirmed > 0 {
             caveats.push(Caveat::Unconfirmed(self.differs(self.tally.unconfirmed)));
         }
-        caveats.extend(self.about_computing());
+        if let Some(hang) = self.case.computed.get() {
+            caveats.push(Caveat::Computed { hang: self.case.config.hang, place: hang.place() });
+        }
         if self.tally.too_long > 0 {
             caveats.push(Caveat::TooLong { executions: self.tally.too_long, steps: options.steps });
         }
@@ -133,7 +179,7 @@ impl Driver<'_> {
         }
         if let Some(awaited) = tally.awaited.clone() {
             // A quarter of the time after which an execution counts as stuck.
-            let silence = (tally.idle > 0).then(|| self.check.config.hang / 4);
+            let silence = (tally.idle > 0).then(|| self.case.config.hang / 4);
             caveats.push(Caveat::Awaited { awaited, silence });
         }
         if ended == Ended::Limit && tally.executions == 0 && tally.cut == 0 {

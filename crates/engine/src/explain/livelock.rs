@@ -5,10 +5,9 @@
 //! called the runtime. The runtime's own memory is left out, and so are stacks beyond where they end. Offsets in open files
 //! belong to it, too. Whatever cannot be read makes the states unequal: a doubt is never a livelock.
 
-use crate::explain::close_up::registers;
 use crate::inspect::memory::read_bytes;
 use crate::inspect::{ProgramFrame, Registers, View};
-use crate::process::slots::report_of;
+use crate::process::slots::{registers, report_of};
 use heisen_wire::{SIZE, Wire, saved, state};
 use std::collections::BTreeMap;
 use std::fs::{self, File};

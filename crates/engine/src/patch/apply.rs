@@ -1,15 +1,16 @@
 //! Patches the parked program. What is to be written is worked out once for a check, as the code is at the same addresses
 //! in every process of the program; then each parked program gets it, through its memory file, which may write to code.
 
-use super::find::{self, Found, JUMP, Piece, Text, Want};
+use super::code::Atomic;
+use super::code::Text;
+use super::find::{self, Found, JUMP, Piece, Want};
 use super::locks::{self, Roles};
 use super::marks::{self, Marks, Named};
 use super::std_functions::{self, Treatment};
-use super::{modules, room, trampoline};
-use crate::check::scope::layout;
+use super::{modules, near_memory, trampoline};
 use crate::error::{Error, Result};
-use crate::inspect::maps;
 use crate::inspect::maps::Mapping;
+use crate::inspect::maps::{self, code_layout};
 use crate::inspect::{Loaded, Moved, MovedPiece, Symbols, View, memory};
 use heisen_wire::patch::{ALLOCATION, LOCK_CALLS, Site};
 use heisen_wire::{MAX_AREAS, MAX_TRAPS, Wire};
@@ -117,7 +118,7 @@ impl Patches {
                 made.insert(Arc::new(first)).clone()
             }
         };
-        let layout = layout(pid);
+        let layout = code_layout(pid);
         if layout.is_empty() {
             return Err(Error::Uncontrolled(
                 "the parked program is gone before it was patched; does something kill it?".into(),
@@ -228,7 +229,7 @@ fn make(patterns: &[String], patches: &Patches, runtime: &Path, wire: &Wire, pid
     };
     let entry = wire.patch_entry.load(Relaxed);
     let lock = wire.patch_lock.each_ref().map(|function| function.load(Relaxed));
-    let mut made = Made { layout: layout(pid), entry, lock, missing, ..Made::default() };
+    let mut made = Made { layout: code_layout(pid), entry, lock, missing, ..Made::default() };
     let mut moved = Vec::new();
     let mut marked = 0;
     let as_instructions = *live || patterns.iter().any(|pattern| pattern == modules::INSTRUCTIONS);
@@ -353,7 +354,7 @@ impl Made {
         let sites = HEADER + found.sites * size_of::<Site>();
         let most = sites + (instructions + found.pieces.len()) * trampoline::MOST_BYTES;
         let taken = &self.areas;
-        let at = room::near(mappings, taken, first, last, most as u64).ok_or_else(|| {
+        let at = near_memory::near(mappings, taken, first, last, most as u64).ok_or_else(|| {
             Error::Uncontrolled(format!(
                 "there is no room for {most} bytes of code near to {}, so --patch cannot be used for it",
                 module.path.display()
@@ -461,8 +462,8 @@ fn by_page(changed: &BTreeMap<u64, u8>, texts: &[Text]) -> Vec<(u64, Vec<u8>)> {
 }
 
 /// A description for the runtime, as it lies in memory.
-fn describe(pc: u64, atomic: find::Atomic) -> [u8; size_of::<Site>()] {
-    let find::Atomic { kind, size, register, bit, mark } = atomic;
+fn describe(pc: u64, atomic: Atomic) -> [u8; size_of::<Site>()] {
+    let Atomic { kind, size, register, bit, mark } = atomic;
     let mut bytes = [0; size_of::<Site>()];
     bytes[..8].copy_from_slice(&pc.to_le_bytes());
     bytes[8..12].copy_from_slice(&[kind, size, register, bit]);

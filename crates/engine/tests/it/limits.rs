@@ -41,10 +41,7 @@ fn an_execution_that_still_runs_is_cut_and_counted() {
     for strategy in ["icb", "dpor", "random"] {
         let args = [&ENDLESS[..], &["--time", "1s", "--strategy", strategy, "--", "./long"]].concat();
         let (said, result) = incomplete(&sandbox, &args);
-        assert!(
-            said.contains("1 execution still ran when --time was over (raise --time"),
-            "{said}"
-        );
+        assert!(said.contains("1 execution still ran when --time was over (raise --time"), "{said}");
         assert_eq!((&result["cut"], &result["executions"]), (&1.into(), &0.into()));
     }
 }

@@ -114,8 +114,9 @@ fn ten_thousand_threads() {
         assert_eq!((&json["findings"], &json["executions"]), (&json!([]), &2.into()), "{case}: {json:#}");
         // With so many, a decision does not hold all choices; but all of them were to be had.
         let said = notes(&suite, case);
-        let about_choices =
-            |note: &Value| note.as_str().is_some_and(|s| s.starts_with("choices: a decision had more of them"));
+        let about_choices = |note: &Value| {
+            note.as_str().is_some_and(|s| s.starts_with("choices: a decision had more of them"))
+        };
         assert!(said.iter().all(about_choices), "{case}: {said:?}");
     }
 }

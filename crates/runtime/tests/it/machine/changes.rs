@@ -93,7 +93,10 @@ fn signals_reach_no_process_of_others() {
     for case in ["everyone", "bystander"] {
         let said = program.good(inside, script, case);
         assert!(
-            said.len() == 1 && said[0].starts_with("kill, sigqueue, setpriority, prlimit or the like at a process of others: refused"),
+            said.len() == 1
+                && said[0].starts_with(
+                    "kill, sigqueue, setpriority, prlimit or the like at a process of others: refused"
+                ),
             "{said:?}"
         );
     }

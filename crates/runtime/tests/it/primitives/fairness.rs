@@ -155,10 +155,7 @@ fn loops_that_wait_for_memory() {
     tried.ends_with_under_heisen("spin_lock_of_its_own", 0);
     let json = suite
         .check("spin_lock_of_its_own", &["--patch", "none", "--strategy", "random", "--executions", "50"]);
-    assert!(
-        json["not_controlled"].to_string().contains("a loop waits for memory to change"),
-        "{json:#}"
-    );
+    assert!(json["not_controlled"].to_string().contains("a loop waits for memory to change"), "{json:#}");
     noted.ends_with_under_heisen("waits_for_a_sleeper", 0);
     for carrier in ["fibers", "kernel"] {
         let json = suite.check("spin_lock_of_its_own", &["--strategy", "dfs", "--carrier", carrier]);
