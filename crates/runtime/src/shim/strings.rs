@@ -10,6 +10,7 @@ use crate::memory::tsan;
 use crate::memory::tsan::{Part, touch};
 use crate::platform::glibc;
 use crate::platform::glibc::Real;
+use crate::platform::program_memory;
 use core::ffi::{c_char, c_int, c_void};
 
 /// Looks the real functions up.
@@ -21,6 +22,7 @@ pub fn look_up() {
 }
 
 fn byte(at: usize) -> u8 {
+    program_memory::probe(at);
     // SAFETY: the program passes strings and memory that can be read. Volatile, so that the compiler makes no call of a
     // loop.
     unsafe { (at as *const u8).read_volatile() }

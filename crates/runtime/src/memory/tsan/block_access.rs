@@ -2,6 +2,7 @@
 
 use super::plain;
 use crate::memory::heap;
+use crate::platform::program_memory;
 
 /// Memory that a call accesses.
 #[derive(Clone, Copy, Debug)]
@@ -88,6 +89,10 @@ pub(super) use set;
 
 /// Copies.
 pub fn real_copy(to: usize, from: usize, bytes: usize) -> usize {
+    if bytes != 0 {
+        program_memory::probe(from);
+        program_memory::probe(to);
+    }
     // SAFETY: the program passes what `memmove` takes.
     unsafe { core::ptr::copy(from as *const u8, to as *mut u8, bytes) };
     to
@@ -95,6 +100,9 @@ pub fn real_copy(to: usize, from: usize, bytes: usize) -> usize {
 
 /// Fills.
 pub fn real_set(to: usize, byte: i32, bytes: usize) -> usize {
+    if bytes != 0 {
+        program_memory::probe(to);
+    }
     // SAFETY: the program passes what `memset` takes.
     unsafe { core::ptr::write_bytes(to as *mut u8, byte as u8, bytes) };
     to

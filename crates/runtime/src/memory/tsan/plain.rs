@@ -3,6 +3,7 @@
 use crate::memory::heap;
 use crate::memory::race;
 use crate::memory::race::{access, mode, points};
+use crate::platform::program_memory;
 use crate::sched;
 use crate::sched::pause;
 use crate::sched::{dependence, spin};
@@ -75,10 +76,7 @@ fn point(address: usize, size: usize, write: bool, pc: usize) {
 
 /// What a thread is about to read, as far as it fits a word.
 pub fn peek(address: usize, size: usize) -> u64 {
-    let mut value = [0u8; 8];
-    // SAFETY: the program reads so many bytes there itself; if they are not mapped it crashes here, as it would there.
-    unsafe { core::ptr::copy_nonoverlapping(address as *const u8, value.as_mut_ptr(), size.min(8)) };
-    u64::from_ne_bytes(value)
+    program_memory::load(address, size.min(8))
 }
 
 /// In a close look: stops at the accesses that are looked for.
