@@ -1,4 +1,4 @@
-//! Tells the engine of conflicts, each pair of places once in an execution.
+//! Reports conflicts to the engine, each pair of places once in an execution.
 
 use super::shadow::Access;
 use super::{is_on, mode};
@@ -22,7 +22,7 @@ fn is_new(first: usize, second: usize) -> bool {
     TOLD.0[hash].replace((first, second)) != (first, second)
 }
 
-/// Two accesses conflict, and nothing orders them.
+/// Reports two accesses that conflict and that nothing orders.
 #[cold]
 pub fn conflict(old: &Access, new: &Access, address: usize) {
     if is_on(mode::WATCH) {
@@ -56,7 +56,7 @@ pub fn conflict(old: &Access, new: &Access, address: usize) {
     wire_log::set_conflicts(count + 1);
 }
 
-/// In a close look: stops if that is the conflict that is looked for.
+/// In a close-up: stops if this is the conflict that the engine looks for.
 fn watched(old: &Access, new: &Access) {
     let wire = wire_log::wire();
     if old.pc() as u64 == wire.watch_pc.load(Relaxed)

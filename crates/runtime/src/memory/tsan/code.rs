@@ -1,9 +1,11 @@
-//! Which code is instrumented. The C library's `memcpy` and its like are called by all code of a program; what they access is
-//! looked at only for callers that are instrumented themselves, since others may order threads in ways that nobody sees.
+//! Tells which code is instrumented. All code of a program calls the C library's `memcpy` and similar
+//! functions. Their accesses are checked only for instrumented callers, because others may order threads in
+//! ways that the runtime does not see.
 //!
-//! A function is instrumented if it calls one of the stub's jumps, as each function does that calls anything and was
-//! compiled so. The module's note says where these are (see `heisen-stub`), its unwinding information where
-//! functions begin and end. Both are read where the program is loaded, by glibc's `_dl_find_object`, which takes no lock.
+//! A function is instrumented if it calls one of the stub's jumps; every function that was compiled in this way
+//! and calls anything does. The module's note says where these jumps are (see `heisen-stub`), its unwinding
+//! information where functions begin and end. Both are read from the loaded program, by glibc's
+//! `_dl_find_object`, which takes no lock.
 
 use crate::platform::constant;
 use crate::platform::glibc::Real;
@@ -48,7 +50,7 @@ pub fn is_instrumented(pc: usize) -> bool {
     answer
 }
 
-/// Whether an address is that of a variable: in the memory of the executable or of a library.
+/// Whether an address is that of a static variable: in the memory of the executable or of a library.
 pub fn is_variable(address: usize) -> bool {
     Module::of(address).is_some()
 }
@@ -57,7 +59,7 @@ fn look(at: usize) -> Option<bool> {
     let module = Module::of(at)?;
     let (from, to) = module.jumps()?;
     let (start, end) = module.function(at)?;
-    /// The instruction `call`, with a distance from its end.
+    /// The instruction `call`, with a distance relative to its end.
     const CALL: u8 = 0xe8;
     const LENGTH: usize = 5;
     let target = |call: usize| (call + LENGTH).wrapping_add_signed(read::<i32>(call + 1) as isize);
@@ -66,8 +68,8 @@ fn look(at: usize) -> Option<bool> {
 }
 
 fn read<T: Copy>(at: usize) -> T {
-    // SAFETY: only what the loader has mapped of a module's headers, notes, unwinding information and code is read, all of
-    // it integers.
+    // SAFETY: only parts of a module that the loader has mapped are read (headers, notes, unwinding information
+    // and code), all of them integers.
     unsafe { (at as *const T).read_unaligned() }
 }
 
@@ -109,7 +111,7 @@ impl Module {
         (self.start..self.end).contains(&at)
     }
 
-    /// Where the stub's jumps begin and end, by its note; none if the module has none.
+    /// The start and end of the stub's jumps, from its note; `None` if the module has none.
     fn jumps(&self) -> Option<(usize, usize)> {
         const MAGIC: u32 = u32::from_le_bytes(*b"\x7fELF");
         const LOAD: u32 = 1;
@@ -121,7 +123,7 @@ impl Module {
             (self.start + read::<usize>(self.start + 32), read::<u16>(self.start + 54) as usize);
         let header = |number: usize| table + number * size;
         let headers = || (0..read::<u16>(self.start + 56) as usize).map(header);
-        // The difference of addresses in the file to those in memory.
+        // The difference between addresses in memory and in the file.
         let first = headers().find(|&at| read::<u32>(at) == LOAD)?;
         let shift = self.start.wrapping_sub(read::<usize>(first + 16) & !0xfff);
         headers()
@@ -137,7 +139,7 @@ impl Module {
         while at + HEAD <= end {
             let [name, content] = [at, at + 4].map(|field| (read::<u32>(field) as usize).next_multiple_of(4));
             let next = at + HEAD + name + content;
-            // The version, and two distances from where they are.
+            // The version, and two distances relative to their own addresses.
             if name == 8 && content == 12 && next <= end && read::<u64>(at + HEAD) == NAME {
                 let place = |field: usize| field.wrapping_add_signed(read::<i32>(field) as isize);
                 return Some((place(next - 8), place(next - 4)));
@@ -147,7 +149,7 @@ impl Module {
         None
     }
 
-    /// The function that an address lies in: where it begins and ends.
+    /// The start and end of the function that contains an address.
     fn function(&self, at: usize) -> Option<(usize, usize)> {
         /// Version 1; the frames relative to here, their number, and a table relative to the header.
         const ENCODED: u32 = u32::from_le_bytes([1, 0x1b, 0x03, 0x3b]);

@@ -1,4 +1,4 @@
-//! Signals that are pending: sent, and not yet delivered. In order of arrival, in a table of fixed size.
+//! Pending signals: sent and not yet delivered, in order of arrival, in a table of fixed size.
 
 use super::{FIRST_QUEUED, bit, own_pid, send};
 use crate::platform::baton::Guarded;
@@ -27,9 +27,9 @@ pub fn sent(signal: i32, code: i32, value: usize) -> Info {
 /// A pending signal.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// The thread it was sent to; [`NONE`] if to the process.
+    /// The thread to which it was sent; [`NONE`] if to the process.
     target: u16,
-    /// For the process: the thread that was chosen to take it; [`NONE`] if there was none.
+    /// For a signal to the process: the thread chosen to take it; [`NONE`] if there is none.
     taker: u16,
     /// The timer that sent it, plus 1; 0 if none.
     timer: u16,
@@ -37,7 +37,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Whether it is for this thread to take.
+    /// Whether this thread may take it.
     fn is_for(&self, number: usize) -> bool {
         self.target as usize == number
             || self.target == NONE && (self.taker == NONE || self.taker as usize == number)
@@ -74,7 +74,7 @@ fn remove(index: usize) -> Entry {
     entry
 }
 
-/// Adds one; false if there is no room.
+/// Adds a signal; false if there is no room.
 pub fn add(target: Option<usize>, taker: Option<usize>, timer: u16, info: &Info) -> bool {
     let index = P.count.get();
     if index == ROOM {
@@ -86,24 +86,25 @@ pub fn add(target: Option<usize>, taker: Option<usize>, timer: u16, info: &Info)
     true
 }
 
-/// Whether a signal of this kind, of which there can be one, is pending for a thread or the process.
+/// Whether this signal, if at most one can be pending, is pending for a thread or the process.
 pub fn has(target: Option<usize>, signal: i32) -> bool {
     let target = target.map_or(NONE, |number| number as u16);
     signal < FIRST_QUEUED && entries().any(|e| e.target == target && e.info.signal == signal)
 }
 
-/// Whether one that this timer sent is pending.
+/// Whether a signal of this timer is pending.
 pub fn has_of_timer(timer: u16) -> bool {
     entries().any(|e| e.timer == timer)
 }
 
-/// Every signal that is pending for a thread or for the process, as a set.
+/// The set of all signals pending for a thread or for the process.
 pub fn set_of(number: usize) -> u64 {
     let all = entries().filter(|e| e.target == NONE || e.target as usize == number);
     all.fold(0, |set, e| set | bit(e.info.signal))
 }
 
-/// Takes a signal of the set for a thread: those sent to it first, then by number, then by age; as Linux does.
+/// Takes a signal of the set for a thread. As in Linux, signals sent to the thread come first, then the lowest
+/// number, then the oldest.
 pub fn take(number: usize, set: u64) -> Option<Info> {
     let fits = |e: &&(usize, Entry)| e.1.is_for(number) && set & bit(e.1.info.signal) != 0;
     let all = entries().enumerate();
@@ -117,14 +118,14 @@ pub fn take(number: usize, set: u64) -> Option<Info> {
     Some(info)
 }
 
-/// Discards a signal, for everyone.
+/// Discards a signal, for all threads.
 pub fn forget(signal: i32) {
     while let Some(index) = entries().position(|e| e.info.signal == signal) {
         remove(index);
     }
 }
 
-/// A thread does not take what it was chosen for: others may.
+/// A thread does not take the signals for which it was chosen: other threads may.
 pub fn hand_on(number: usize) {
     let blocked = if thread(number).ended.get() { u64::MAX } else { thread(number).blocked.get() };
     for index in 0..P.count.get() {
@@ -141,7 +142,7 @@ pub fn hand_on(number: usize) {
     }
 }
 
-/// A thread has ended, and with it what was sent to it.
+/// A thread has ended: discards the signals that were sent to it.
 pub fn thread_ended(number: usize) {
     while let Some(index) = entries().position(|e| e.target as usize == number) {
         remove(index);
