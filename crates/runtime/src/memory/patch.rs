@@ -20,6 +20,7 @@ use crate::carrier::handler_stack;
 use crate::memory::race::atomic_order::{Does, memory_order};
 use crate::memory::tsan::plain;
 use crate::memory::{race, word_lock};
+use crate::platform::program_memory;
 use crate::platform::sys;
 use crate::platform::sys::bit;
 use crate::platform::xsave;
@@ -415,13 +416,5 @@ fn is_futile(address: usize, site: &Site, registers: &[u64; 16]) -> bool {
 }
 
 fn read(address: usize, size: u8) -> u64 {
-    // SAFETY: the program is about to read and write this memory.
-    unsafe {
-        match size {
-            1 => (address as *const u8).read_volatile().into(),
-            2 => (address as *const u16).read_unaligned().into(),
-            4 => (address as *const u32).read_unaligned().into(),
-            _ => (address as *const u64).read_unaligned(),
-        }
-    }
+    program_memory::load(address, size.into())
 }

@@ -30,6 +30,7 @@ use crate::memory::race::atomic_order::{Does, memory_order};
 use crate::memory::tsan::plain;
 use crate::memory::{heap, race};
 use crate::platform::baton::Guarded;
+use crate::platform::program_memory;
 use crate::platform::registers::caller;
 use crate::sched::events;
 use crate::sched::spin;
@@ -47,6 +48,7 @@ const FREE: u32 = 0;
 const HELD: u32 = 1;
 
 fn atomic(word: usize) -> &'static AtomicU32 {
+    program_memory::probe(word);
     // SAFETY: the program is about to access this word; if it is not mapped, the program crashes here as it would there.
     unsafe { AtomicU32::from_ptr(word as *mut u32) }
 }
