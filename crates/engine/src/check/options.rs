@@ -100,7 +100,8 @@ pub struct Options {
 pub enum Races {
     /// They are scheduling points, and only what they lead to is reported.
     #[default]
-    Quiet,
+    #[serde(rename = "quiet")]
+    Count,
     /// They are reported, too.
     Report,
     /// The first ends the search.

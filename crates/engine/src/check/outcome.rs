@@ -3,7 +3,7 @@
 use super::caveat::Caveat;
 use crate::check::coverage::Coverage;
 use crate::error::Error;
-use crate::explain::race_log::Raced;
+use crate::explain::race_log::RaceLog;
 use crate::process::access_points::Points;
 use heisen_search::{Search, Status};
 use heisen_trace::{Finding, Note, Predicted, Prediction};
@@ -90,7 +90,7 @@ pub struct Tally {
     pub instrumented: bool,
     /// Data races.
     #[serde(default)]
-    pub races: Raced,
+    pub races: RaceLog,
     /// Predictions that are worth a hint if they do not come true.
     #[serde(default)]
     pub(super) tried: Vec<Attempt>,

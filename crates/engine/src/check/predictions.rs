@@ -76,9 +76,9 @@ fn describe_hints(case: &Case<'_>, tally: &Tally, hints: &mut Vec<Prediction>) -
 /// Runs an execution of the search again, with every event.
 fn trace(case: &Case<'_>, tally: &Tally, policy: &Policy) -> Result<Closeup> {
     let config = case.close_up_config(&tally.points);
-    let mut camera = case.camera(&config);
-    camera.trace = true;
-    camera.shoot(Job::Plan(&Plan::new(policy.clone())))
+    let mut recorder = case.recorder(&config);
+    recorder.trace = true;
+    recorder.record(Job::Plan(&Plan::new(policy.clone())))
 }
 
 /// A thread that writes what it has read is a hint only if the other thread can come between, and if the thread does not check

@@ -2,14 +2,14 @@
 //! its stacks, names and source lines here; what does not go wrong again is no finding.
 //!
 //! The execution is watched at its pauses (`watcher`), what is seen is put into names and places (`describe`), and the
-//! verdict gets the words that only this look can find (`words`).
+//! verdict gets the words that only this look can find (`messages`).
 
 mod blocked;
 mod describe;
-mod idle;
+mod messages;
+mod outside_waits;
 mod race_watch;
 mod watcher;
-mod words;
 
 use crate::error::Result;
 use crate::explain::heap_error;
@@ -27,14 +27,14 @@ use heisen_trace::cycle::Cycle;
 use heisen_trace::finding::{Block, Switch, ThreadEnd};
 use heisen_trace::schedule::{Entry, ThreadLine};
 use heisen_trace::{CodePlace, End, Finding, FindingKind, Race, Schedule, Stack, ThreadId, World};
+pub use messages::panic_words;
+use messages::{abort_words, describe_deadlock};
 use race_watch::RaceWatch;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use watcher::Watcher;
-pub use words::panic_words;
-use words::{abort_words, describe_deadlock};
 
 /// Everything that can be said of one execution.
 #[derive(Debug)]
@@ -90,7 +90,7 @@ pub struct TraceLine {
 
 /// How to take a close look.
 #[derive(Clone, Copy, Debug)]
-pub struct Camera<'a> {
+pub struct Recorder<'a> {
     /// The runtime's file.
     pub runtime: &'a Path,
     /// The program.
@@ -105,14 +105,14 @@ pub struct Camera<'a> {
     pub trace: bool,
 }
 
-impl Camera<'_> {
+impl Recorder<'_> {
     /// Runs the job once and looks closely.
-    pub fn shoot(&self, job: Job<'_>) -> Result<Closeup> {
-        self.shoot_at(job, None)
+    pub fn record(&self, job: Job<'_>) -> Result<Closeup> {
+        self.record_race(job, None)
     }
 
     /// The same. If a race is looked for and comes up, that is the verdict, whatever the execution came to in the end.
-    pub(crate) fn shoot_at(&self, job: Job<'_>, race: Option<&Conflict>) -> Result<Closeup> {
+    pub(crate) fn record_race(&self, job: Job<'_>, race: Option<&Conflict>) -> Result<Closeup> {
         let mut symbols = Symbols::new();
         symbols.hide(self.runtime);
         let mut zygote = Zygote::start(self.runtime, self.program, self.config, self.output)?;
@@ -242,7 +242,7 @@ impl Closeup {
     }
 
     /// The schedule that makes this execution happen again.
-    pub fn schedule(&self, camera: &Camera<'_>) -> Schedule {
+    pub fn schedule(&self, recorder: &Recorder<'_>) -> Schedule {
         let entry = |s: &Switch| Entry {
             step: s.step,
             from: s.from,
@@ -254,20 +254,20 @@ impl Closeup {
             place: s.stack.place().map_or(String::new(), |f| format!("{} {}", f.place(), f.function)),
         };
         Schedule {
-            program: camera.program.path.as_os_str().as_bytes().to_vec(),
-            args: camera.program.args.iter().map(|a| a.as_bytes().to_vec()).collect(),
-            source: camera.program.source.as_ref().map(|s| s.as_os_str().as_bytes().to_vec()),
-            instrumented: camera.program.source.is_some() && camera.program.instrumented,
-            with_std: camera.program.with_std,
-            binary: camera.program.hash.clone(),
-            at_ready: camera.program.at_ready,
-            steps_limit: camera.config.steps,
-            expect_exit: camera.expect_exit,
-            symmetry: camera.config.symmetry,
-            spurious: camera.config.spurious,
-            faults: camera.config.faults,
+            program: recorder.program.path.as_os_str().as_bytes().to_vec(),
+            args: recorder.program.args.iter().map(|a| a.as_bytes().to_vec()).collect(),
+            source: recorder.program.source.as_ref().map(|s| s.as_os_str().as_bytes().to_vec()),
+            instrumented: recorder.program.source.is_some() && recorder.program.instrumented,
+            with_std: recorder.program.with_std,
+            binary: recorder.program.hash.clone(),
+            at_ready: recorder.program.at_ready,
+            steps_limit: recorder.config.steps,
+            expect_exit: recorder.expect_exit,
+            symmetry: recorder.config.symmetry,
+            spurious: recorder.config.spurious,
+            faults: recorder.config.faults,
             input: None,
-            world: self.world(camera),
+            world: self.world(recorder),
             outcome: self.verdict.as_ref().map(|v| (v.kind, v.message.clone())),
             signature: self.signature(),
             threads: self.lines.clone(),
@@ -275,17 +275,17 @@ impl Closeup {
         }
     }
 
-    fn world(&self, camera: &Camera<'_>) -> World {
-        let mut world = stdin::recorded(&camera.config.world, camera.program);
-        world.accesses.all |= camera.config.points.all;
+    fn world(&self, recorder: &Recorder<'_>) -> World {
+        let mut world = stdin::recorded(&recorder.config.world, recorder.program);
+        world.accesses.all |= recorder.config.points.all;
         world.accesses.points.clone_from(&self.points);
         world
     }
 
     /// The finding, if the execution went wrong.
-    pub fn into_finding(self, camera: &Camera<'_>, executions_to_find: u64) -> Option<Finding> {
+    pub fn into_finding(self, recorder: &Recorder<'_>, executions_to_find: u64) -> Option<Finding> {
         let verdict = self.verdict.clone()?;
-        let schedule = self.schedule(camera);
+        let schedule = self.schedule(recorder);
         Some(Finding {
             kind: verdict.kind,
             message: verdict.message,

@@ -1,5 +1,7 @@
 //! From an execution that went wrong to a finding: what happened, where, and in which words.
 //!
+//! This room runs single schedules again and looks at them. It knows no search.
+//!
 //! | module | what it is |
 //! | --- | --- |
 //! | [`judge`] | whether the end of an execution is a bug |

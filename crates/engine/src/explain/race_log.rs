@@ -14,13 +14,14 @@ pub enum Fate {
     Suppressed(usize),
     /// It was not looked at.
     Unlisted,
-    /// It was only told by an execution that did not know to remember every access there, and may be another pair really.
-    Told,
+    /// The execution did not record every access there, so the pair may really be another one.
+    #[serde(rename = "Told")]
+    Uncertain,
 }
 
 /// The races that were seen.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Raced {
+pub struct RaceLog {
     /// Pairs of accesses, by their places in the code.
     pairs: BTreeMap<String, Fate>,
     /// Findings, in the order in which they were found.
@@ -29,7 +30,7 @@ pub struct Raced {
     suppressed: BTreeSet<String>,
 }
 
-impl Raced {
+impl RaceLog {
     /// The reports.
     pub fn reports(&self) -> &[Finding] {
         &self.reports
@@ -87,7 +88,8 @@ impl Raced {
 
     /// Whether a race was seen that is neither reported nor suppressed.
     pub fn unreported(&self) -> bool {
-        self.reports.is_empty() && self.pairs.values().any(|fate| matches!(fate, Fate::Unlisted | Fate::Told))
+        self.reports.is_empty()
+            && self.pairs.values().any(|fate| matches!(fate, Fate::Unlisted | Fate::Uncertain))
     }
 
     /// Whether a race was seen at all.

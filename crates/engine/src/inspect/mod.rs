@@ -3,6 +3,8 @@
 //! [`Symbols`] keeps what was parsed of the program's files, over any number of processes; a [`View`] is one look into
 //! one process. Whatever is missing or broken in a file makes the answer poorer, never an error: a frame is at worst
 //! `module+0xoffset`.
+//!
+//! This room only reads processes and files. It knows neither the wire nor plans.
 
 mod debug_info;
 mod dwarf_unit;
@@ -11,7 +13,7 @@ mod frame;
 pub(crate) mod maps;
 pub(crate) mod memory;
 mod module;
-mod named;
+mod name_lookup;
 mod origin;
 mod place;
 mod qualified_name;
@@ -22,7 +24,7 @@ mod types;
 mod unwind;
 mod variables;
 
-pub use named::{NamedFunction, NoWay, Way, nearest};
+pub use name_lookup::{NamedFunction, PathError, VariablePath, nearest};
 
 pub(crate) use frame::ProgramFrame;
 

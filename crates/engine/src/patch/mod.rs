@@ -1,5 +1,6 @@
 //! Atomic instructions of code that is not instrumented become scheduling points: `lock`-prefixed ones, and `xchg` with
-//! memory. The program is patched while it is parked, so every execution is; see docs/how-it-works/patching.md.
+//! memory. The program is patched while it is parked, so every execution is. This room finds and writes patches; it does not start
+//! programs. See docs/how-it-works/patching.md.
 //!
 //! | module | what it is |
 //! | --- | --- |

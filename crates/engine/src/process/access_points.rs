@@ -1,7 +1,7 @@
 //! Which accesses of memory are scheduling points: those from places in the code at which, in some execution, an access
 //! conflicted with one of another thread and no scheduling point ordered the two ("Iterative context bounding", PLDI'07, sections
 //! 3.1 and 4; CHESS, OSDI'08, section 4.4.1). `runtime::memory::race` states the rule and proves it. The search begins
-//! with none, or with those of an earlier check, and starts over when there are more; dpor may begin with all (`check::opening`).
+//! with none, or with those of an earlier check, and starts over when there are more; dpor may begin with all (`check::dpor_opening`).
 
 use heisen_trace::{CodePlace, ThreadId};
 use heisen_wire::{Lists, MAX_CONFLICTS, MAX_POINTS, MAX_RACY, Report, Wire, access, kind};
@@ -82,7 +82,7 @@ pub(crate) fn read_conflicts(report: &Report, lists: &Lists) -> Vec<Conflict> {
 /// The accesses that are scheduling points, as the runtime takes them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Points {
-    /// Whether all are, for the time being; see `check::opening`.
+    /// Whether all are, for the time being; see `check::dpor_opening`.
     #[serde(default)]
     pub(crate) all: bool,
     /// Addresses that calls of theirs return to.

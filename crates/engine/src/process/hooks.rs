@@ -19,7 +19,7 @@ const QUOTED: usize = 200;
 
 /// What surrounds the executions of one zygote.
 #[derive(Debug)]
-pub(crate) struct Around {
+pub(crate) struct Hooks {
     config: RunConfig,
     /// The directory of each execution, one after the other.
     directory: Option<PathBuf>,
@@ -27,13 +27,13 @@ pub(crate) struct Around {
     made: bool,
 }
 
-impl Around {
+impl Hooks {
     /// None if nothing is to be done. Each worker has a directory of its own; its name does not depend on anything that
     /// differs from check to check, as the program may look at it.
-    pub fn new(config: &RunConfig) -> Option<Around> {
+    pub fn new(config: &RunConfig) -> Option<Hooks> {
         let base = config.world.dir.as_deref().map(|dir| Path::new(OsStr::from_bytes(dir)));
         let directory = base.map(|base| base.join(format!("run-{}", config.worker)));
-        config.world.has_hooks().then(|| Around { config: config.clone(), directory, made: false })
+        config.world.has_hooks().then(|| Hooks { config: config.clone(), directory, made: false })
     }
 
     /// The directory in which executions begin.
@@ -131,7 +131,7 @@ impl Around {
     }
 }
 
-impl Drop for Around {
+impl Drop for Hooks {
     fn drop(&mut self) {
         let _ = self.remove();
     }

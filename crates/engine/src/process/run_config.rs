@@ -139,8 +139,8 @@ pub struct Part {
 pub enum Output {
     /// Nowhere.
     Dropped,
-    /// Kept, up to a limit.
-    Kept,
+    /// To memory, up to a limit.
+    Captured,
     /// To our own.
     Shown,
 }

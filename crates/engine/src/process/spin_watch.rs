@@ -147,7 +147,7 @@ pub(crate) struct Known(Vec<varied::Loop>);
 
 /// How closely a thread is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Look {
+pub(crate) enum WatchLevel {
     /// Steps are slow, so none are taken if the thread is not seen in the same state twice by chance, as in a short loop it is, nor in
     /// a loop that is known.
     Glance,
@@ -159,20 +159,26 @@ pub(crate) enum Look {
 
 /// Makes a thread yield that waits for memory to change; whether it does wait so. What cannot be found out, as the thread is gone or may
 /// not be traced, is "no". Before the thread goes on, `tell` is called with what is known of the loop, of `heisen_wire::spin`.
-pub(crate) fn yields(tid: i32, look: Look, known: &mut Known, loops: &Loops, tell: impl FnOnce(u32)) -> bool {
+pub(crate) fn yields(
+    tid: i32,
+    look: WatchLevel,
+    known: &mut Known,
+    loops: &Loops,
+    tell: impl FnOnce(u32),
+) -> bool {
     try_yield(tid, look, known, loops, tell).unwrap_or(false)
 }
 
 fn try_yield(
     tid: i32,
-    look: Look,
+    look: WatchLevel,
     known: &mut Known,
     loops: &Loops,
     tell: impl FnOnce(u32),
 ) -> io::Result<bool> {
     let traced = Traced::stop(tid)?;
     let rip = traced.general()?[RIP];
-    let thorough = look != Look::Glance;
+    let thorough = look != WatchLevel::Glance;
     let is_known = known.0.iter().any(|found| (found.head..=found.last).contains(&rip));
     if would_lose_handler(tid)? || !thorough && !is_known && !loops.any() && !recurs(&traced)? {
         return Ok(false);
@@ -182,8 +188,8 @@ fn try_yield(
         return Ok(false);
     }
     let mut code = Code::new(tid);
-    if look == Look::Force || loops.any() && loops.comes_by(&traced, &mut code)? {
-        if look == Look::Force && !loops.find(&traced, &mut code)? {
+    if look == WatchLevel::Force || loops.any() && loops.comes_by(&traced, &mut code)? {
+        if look == WatchLevel::Force && !loops.find(&traced, &mut code)? {
             return Ok(false);
         }
         tell(heisen_wire::spin::FORCED);
@@ -464,8 +470,13 @@ mod tests {
         assert!(Command::new("cc").arg(&source).arg("-o").arg(&program).status().unwrap().success());
         let mut child = Command::new(&program).stderr(Stdio::null()).spawn().unwrap();
         for _ in 0..1000 {
-            let found =
-                yields(child.id() as i32, Look::Thorough, &mut Known::default(), &Loops::default(), |_| {});
+            let found = yields(
+                child.id() as i32,
+                WatchLevel::Thorough,
+                &mut Known::default(),
+                &Loops::default(),
+                |_| {},
+            );
             assert!(!found, "it counts, so it is never in the same state again");
             assert_eq!(child.try_wait().unwrap(), None, "the signal of a breakpoint was lost");
         }

@@ -62,7 +62,7 @@ pub fn recorded(world: &World, program: &Program) -> World {
 }
 
 /// Writes the file that the recorded world names, if it names one, into a directory; gives that world.
-pub fn keep(world: &World, program: &Program, directory: &Path) -> Result<World> {
+pub fn write_beside(world: &World, program: &Program, directory: &Path) -> Result<World> {
     let recorded = recorded(world, program);
     if let (Some(Stdin::Bytes(bytes)), Some(Stdin::Beside { name, .. })) = (&world.stdin, &recorded.stdin) {
         atomic_file::write(&directory.join(name), bytes)?;

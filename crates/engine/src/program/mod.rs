@@ -1,4 +1,5 @@
-//! The program to be run, and the reasons why one cannot be.
+//! The program to be run, and the reasons why one cannot be. This room reads and builds files; it starts compilers, never the
+//! program.
 
 pub mod compile;
 pub(crate) mod compiler_args;

@@ -17,7 +17,7 @@ const LOOK: Duration = Duration::from_micros(30);
 
 /// What a program that was let go on has come to.
 #[derive(Debug)]
-pub enum Came {
+pub enum NextStop {
     /// It has an answer for the script, and waits for its next command.
     Answer,
     /// The execution has ended.
@@ -64,7 +64,7 @@ impl Zygote {
 
     /// Begins an execution, up to where it asks for the first command. It follows a schedule, if one is given, as long as no thread is
     /// held. If `states` are asked for, [`Zygote::graph`] tells one from another.
-    pub fn begin_script(&mut self, follows: Option<&Schedule>, states: bool) -> Result<Came> {
+    pub fn begin_script(&mut self, follows: Option<&Schedule>, states: bool) -> Result<NextStop> {
         let script = self.script();
         script.turn.store(script_turn::PROGRAM, SeqCst);
         for set in [&script.release, &script.select, &script.known, &script.held] {
@@ -81,7 +81,7 @@ impl Zygote {
 
     /// Lets the program go on, with the command that is in the wire.
     /// For at most so long, if that is told.
-    pub fn go_on(&mut self, limit: Option<Duration>) -> Result<Came> {
+    pub fn go_on(&mut self, limit: Option<Duration>) -> Result<NextStop> {
         let script = self.script();
         script.turn.store(script_turn::PROGRAM, SeqCst);
         sys::futex_wake(&script.turn);
@@ -102,14 +102,14 @@ impl Zygote {
         self.script().turn.store(script_turn::PROGRAM, SeqCst);
     }
 
-    fn come(&mut self) -> Result<Came> {
+    fn come(&mut self) -> Result<NextStop> {
         match self.wait(turn::ZYGOTE, None) {
-            Waited::Asked => Ok(Came::Answer),
-            Waited::Late => Ok(Came::Late),
-            Waited::Parked => Ok(Came::End(Box::new(slots::read_run(self.wire(), 0, false)?))),
+            Waited::Asked => Ok(NextStop::Answer),
+            Waited::Late => Ok(NextStop::Late),
+            Waited::Parked => Ok(NextStop::End(Box::new(slots::read_run(self.wire(), 0, false)?))),
             Waited::Stuck => {
                 self.kill_execution();
-                Ok(Came::End(Box::new(slots::read_run(self.wire(), 0, true)?)))
+                Ok(NextStop::End(Box::new(slots::read_run(self.wire(), 0, true)?)))
             }
             Waited::Over(why) => {
                 self.kill_execution();
