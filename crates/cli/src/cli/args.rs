@@ -244,10 +244,11 @@ pub struct SearchArgs {
     #[arg(help_heading = "Scheduling points", long, value_name = "PATTERN")]
     pub focus: Vec<String>,
 
-    /// Make atomic instructions of uninstrumented modules scheduling points: file names separated by commas
-    /// (* and ? are wildcards), or one of default (the program and its own libraries), instrumented (those
-    /// of them that are instrumented), instructions (as default, with Rust mutexes as single instructions)
-    /// and none [default: default; instrumented if --focus or --no-preempt is given]
+    /// Make the atomic instructions of uninstrumented code in these modules scheduling points: file names
+    /// separated by commas (* and ? are wildcards), or default (the program and its own libraries),
+    /// instrumented (the instrumented ones among them), instructions (as default, with mutexes of Rust as
+    /// instructions instead of locks) or none [default: default; instrumented if --focus or --no-preempt is
+    /// given]
     #[arg(help_heading = "Scheduling points", long, value_name = "MODULES")]
     pub patch: Option<String>,
 
