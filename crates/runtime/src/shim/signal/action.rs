@@ -165,6 +165,7 @@ shims! {
             return glibc::result(sys::EINVAL);
         }
         // `new` and `old` may be the same address.
+        // SAFETY: the program passes one, or null.
         let new = unsafe { new.as_ref() }.map(|new| Action {
             handler: new.handler,
             flags: new.flags,
