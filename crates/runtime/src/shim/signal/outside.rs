@@ -32,7 +32,7 @@ static TIMES: AtomicU64 = AtomicU64::new(0);
 pub extern "C" fn on_outside(signal: c_int, info: *const Info, _context: *const usize) {
     if (1..=LAST).contains(&signal) {
         TIMES.fetch_add(1, SeqCst);
-        // SAFETY: the kernel passes a whole `siginfo_t`, and nothing interrupts this handler.
+        // SAFETY: the kernel passes a complete `siginfo_t`, and nothing interrupts this handler.
         unsafe { (*TOLD.0.get())[signal as usize] = *info };
         ARRIVED.fetch_or(bit(signal), SeqCst);
         // The next scheduling point collects it.
@@ -42,7 +42,7 @@ pub extern "C" fn on_outside(signal: c_int, info: *const Info, _context: *const 
 
 /// The kernel's handler of faults and `abort`: calls the program's handler.
 pub extern "C" fn on_raised(signal: c_int, info: *mut Info, context: *mut usize) {
-    // SAFETY: the kernel passes a whole `siginfo_t`.
+    // SAFETY: the kernel passes a complete `siginfo_t`.
     let told = unsafe { &*info };
     if told.is_sent() && !is_from_running(told) {
         return on_outside(signal, info, context);
