@@ -50,11 +50,11 @@
 //! bound on preemptions the same argument holds with the count of appendix A: F' has no more preemptions than
 //! E'.
 //!
-//! A data race is a conflict that *all* atomic operations, in P or not, leave unordered. The check therefore keeps
-//! two clocks ([`vector_clock::Known`]). Rule 3 takes all pairs of conflicting atomics, but of pairs with a
-//! plain access only data races. This is enough. Suppose that each pair of conflicting atomics is in P or ordered by P. Then
-//! every order that a thread gets by reading another thread's value is also made by P, so the two orders agree. Where
-//! they do not agree, rule 3 has found an atomic for the next round.
+//! A data race is a conflict that *all* atomic operations, in P or not, leave unordered. The check therefore
+//! keeps two clocks ([`vector_clock::Known`]). Rule 3 takes all pairs of conflicting atomics, but of pairs with
+//! a plain access only data races. This is enough. Suppose that each pair of conflicting atomics is in P or
+//! ordered by P. Then every order that a thread gets by reading another thread's value is also made by P, so
+//! the two orders agree. Where they do not agree, rule 3 has found an atomic for the next round.
 
 pub mod access;
 mod arena;
