@@ -8,11 +8,12 @@
 //! execution for a bug if the judge does, without a close look. Which accesses are scheduling points is settled before, so that all
 //! start from the same. What is counted does not depend on how fast the machine is, so examples are searched side by side.
 
-use heisen_engine::check::access_points::Points;
 use heisen_engine::explain::judge;
 use heisen_engine::patch;
+use heisen_engine::process::access_points::Points;
+use heisen_engine::process::run_config::{Output, RunConfig};
 use heisen_engine::process::slots::{Detail, Job, Run};
-use heisen_engine::process::zygote::{Output, RunConfig, Zygote};
+use heisen_engine::process::zygote::Zygote;
 use heisen_engine::program::compile::{Extent, compile};
 use heisen_engine::program::embedded;
 use heisen_search::{

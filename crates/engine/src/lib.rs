@@ -15,6 +15,7 @@ pub mod error;
 pub mod explain;
 pub mod inspect;
 pub mod patch;
+pub mod platform;
 pub mod process;
 pub mod program;
 

@@ -17,7 +17,7 @@
 //! | [`shim`] | what is intercepted, one file a family of functions; the start of the program |
 //!
 //! The rooms are listed from the lowest to the highest: a room uses only those above it in the table. The head comment of each
-//! states its rule, and `tests/rooms.rs` checks it. Where a lower room has to call a higher one, on a cold path, the higher
+//! states its rule, and `tests/it/rooms.rs` checks it. Where a lower room has to call a higher one, on a cold path, the higher
 //! room plugs a function into `sched::hooks` when the library is loaded.
 //!
 //! The engine's build script builds it with `--cfg heisen_embedded`, and only then is it the library that is preloaded.

@@ -8,11 +8,12 @@ use crate::script::Script;
 use crate::subject::Subject;
 use heisen_engine::error::{Error, Result};
 use heisen_engine::explain::close_up::panic_words;
-use heisen_engine::explain::judge::{Verdict, judge};
+use heisen_engine::explain::judge::{Verdict, judge, judge_system};
 use heisen_engine::inspect::Symbols;
 use heisen_engine::patch::{Named, Patches};
+use heisen_engine::process::run_config::{Output, RunConfig};
 use heisen_engine::process::system::{Source, System};
-use heisen_engine::process::zygote::{Output, RunConfig, Zygote};
+use heisen_engine::process::zygote::Zygote;
 use heisen_engine::program::Program;
 use heisen_trace::FindingKind;
 use rhai::{AST, Engine, EvalAltResult};
@@ -143,7 +144,9 @@ impl Test<'_> {
                 One::Names(more) => {
                     named.extend(more);
                     if named.len() > first + MOST_NAMES {
-                        return Err(Error::Input("the script names ever more functions and lines".into()));
+                        return Err(Error::Input(
+                            "the script names more functions and lines each time it runs".into(),
+                        ));
                     }
                     let oracle = state.borrow().run.oracle.clone();
                     drop((engine, ast, state));
@@ -315,7 +318,7 @@ impl Test<'_> {
     pub(crate) fn judge(&self, run: &mut Run) -> Option<Verdict> {
         match &mut run.subject {
             Subject::Unit(..) => run.end.as_ref().and_then(|end| judge(end, self.expected)),
-            Subject::System(system) => system.judge(self.expected),
+            Subject::System(system) => judge_system(system, self.expected),
         }
     }
 

@@ -1,97 +1,24 @@
-//! Any of the strategies, as one value that can be saved and resumed.
+//! What a search with any strategy does: it passes everything on to its strategy.
 
 use crate::systematic::dpor::in_order::InTurn;
-use crate::{
-    Again, Best, Bpor, Burst, Delay, Dfs, Directed, Dpor, FairPct, Guided, Halt, Icb, Pct, Portfolio, Pos,
-    Random, Room, Status, Strategy, Surw, Touches,
-};
+use crate::{Again, Halt, Room, Search, Status, Strategy, Touches};
 use heisen_trace::{Execution, Plan};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// The strategies, each with its name. The first four are systematic.
-macro_rules! strategies {
-    ($($(#[$doc:meta])* $kind:ident = $name:literal;)*) => {
-        /// A search with any strategy.
-        ///
-        /// It may be saved at any moment. Read back, it goes on as it would have: plans that were out come first.
-        #[derive(Clone, Debug, Serialize, Deserialize)]
-        #[allow(clippy::large_enum_variant, reason = "a check has one")]
-        pub enum Search {
-            $($(#[$doc])* #[serde(rename = $name)] $kind($kind),)*
-        }
-
-        impl Search {
-            /// The name of its strategy, as it is saved.
-            pub fn name(&self) -> &'static str {
-                match self {
-                    $(Search::$kind(_) => $name,)*
-                }
-            }
-
-            fn strategy(&self) -> &dyn Strategy {
-                match self {
-                    $(Search::$kind(s) => s,)*
-                }
-            }
-
-            fn strategy_mut(&mut self) -> &mut dyn Strategy {
-                match self {
-                    $(Search::$kind(s) => s,)*
-                }
-            }
-        }
-
-        $(impl From<$kind> for Search {
-            fn from(s: $kind) -> Search {
-                Search::$kind(s)
-            }
-        })*
-    };
-}
-
-strategies! {
-    /// Depth-first search.
-    Dfs = "dfs";
-    /// Iterative context bounding.
-    Icb = "icb";
-    /// Best-first search.
-    Best = "best";
-    /// Dynamic partial order reduction.
-    Dpor = "dpor";
-    /// Partial order reduction within a bound on preemptions.
-    Bpor = "bpor";
-    /// Random walk.
-    Random = "random";
-    /// Sticky random walk.
-    Burst = "burst";
-    /// Probabilistic concurrency testing.
-    Pct = "pct";
-    /// Fair probabilistic concurrency testing.
-    FairPct = "fair-pct";
-    /// Partial order sampling.
-    Pos = "pos";
-    /// Selectively uniform random walk.
-    Surw = "surw";
-    /// Delay bounding, sampled.
-    Delay = "delay";
-    /// Schedules that showed something new, changed.
-    Guided = "guided";
-    /// Steered to what other executions have shown to be possible.
-    Directed = "directed";
-    /// All samplers in turn, by results.
-    Portfolio = "portfolio";
-}
-
 impl Search {
+    /// The name of its strategy in files.
+    pub fn name(&self) -> &'static str {
+        self.kind().entry().name
+    }
+
     /// Whether it only ever samples, and so is never complete.
     pub fn samples(&self) -> bool {
-        !matches!(self, Search::Dfs(_) | Search::Icb(_) | Search::Best(_) | Search::Dpor(_) | Search::Bpor(_))
+        self.kind().samples()
     }
 
     /// Whether its plans follow from the steps of earlier executions, and so are of no use when steps are counted anew.
     pub fn counts_steps(&self) -> bool {
-        !self.samples() || matches!(self, Search::Guided(_))
+        self.kind().entry().counts_steps
     }
 
     /// Of a search that was just read back: what was done before it was saved, and will be done again.

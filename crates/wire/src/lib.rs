@@ -169,7 +169,7 @@ pub struct Thread {
 }
 
 /// Whether an execution that does not end comes back to the same state: what a close look asks, and what it compares at
-/// [`stop::STATE`]; see `runtime::recurrence`.
+/// [`stop::STATE`]; see `runtime::sched::recurrence`.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Recurrence {
@@ -377,7 +377,7 @@ pub struct Wire {
     /// How many runners ended in an execution.
     pub runners: AtomicU32,
     /// How many executions, the latest ones, began in memory that was put back by guess and not compared since; see
-    /// `runtime::reset`.
+    /// `runtime::lifecycle::in_process`.
     pub unverified: AtomicU32,
     /// After how many of the next executions nothing is guessed.
     pub careful: AtomicU32,

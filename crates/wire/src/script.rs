@@ -1,4 +1,4 @@
-//! Scripts: what the engine wants held, and what is told of threads that are. See `runtime::script`.
+//! Scripts: what the engine wants held, and what is told of threads that are. See `runtime::script::unit_mode`.
 //!
 //! While a script is at work, [`Script::turn`] says whose turn it is: the script's, which is run by the engine, or the
 //! program's. Both sides wait for it as for a futex.

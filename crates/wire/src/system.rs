@@ -1,4 +1,4 @@
-//! Scripts on whole systems: the memory that all processes share whose threads a script may hold. See `runtime::free`.
+//! Scripts on whole systems: the memory that all processes share whose threads a script may hold. See `runtime::script::system_mode`.
 //!
 //! Threads run in parallel, so there are no turns as in [`crate::script`]. The script alternates between *thinking*, when
 //! [`System::round`] is even, and having a command *out*, when it is odd. A command is answered by the thread that *claims* it:

@@ -11,9 +11,9 @@ use crate::cli::search_options;
 use crate::commands::check;
 use crate::render::paint::{Paint, count, print, say};
 use heisen_engine::Error;
-use heisen_engine::check::saved::write_whole;
 use heisen_engine::check::session::Session;
 use heisen_engine::check::{Ended, Options};
+use heisen_engine::platform::atomic_file;
 use heisen_engine::program::Program;
 use std::path::Path;
 use std::sync::Arc;
@@ -164,11 +164,11 @@ impl TestRun<'_> {
             });
         }
         if let Some(path) = &self.args.junit {
-            write_whole(path, junit::document(all).as_bytes())?;
+            atomic_file::write(path, junit::document(all).as_bytes())?;
         }
         if let Some(path) = self.args.output.json.as_deref().filter(|_| !self.json_on_stdout) {
             let lines: String = all.iter().map(|tested| format!("{}\n", tested.json())).collect();
-            write_whole(path, lines.as_bytes())?;
+            atomic_file::write(path, lines.as_bytes())?;
         }
         if self.stop.load(Relaxed) {
             say(match all.last().map(|tested| &tested.verdict) {

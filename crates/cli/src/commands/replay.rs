@@ -4,13 +4,13 @@ use crate::cli::args::ReplayArgs;
 use crate::cli::exit;
 use crate::commands::show;
 use crate::gdb;
+use crate::render::caveat;
 use crate::render::finding::{Screen, operation, value};
 use crate::render::paint::{Paint, print, say};
 use heisen_engine::Error;
 use heisen_engine::explain::close_up::{Camera, Closeup};
-use heisen_engine::explain::divergence;
+use heisen_engine::process::run_config::{Output, RunConfig};
 use heisen_engine::process::slots::Job;
-use heisen_engine::process::zygote::{Output, RunConfig};
 use heisen_engine::process::{recorded_input, stdin};
 use heisen_engine::program::Program;
 use heisen_engine::program::compile;
@@ -43,7 +43,7 @@ pub fn replay(
     let changed = program.hash != schedule.binary;
     if changed {
         say(format_args!(
-            "warning: {} has changed since the schedule was made; it may not fit any more",
+            "warning: {} has changed since the schedule was made; the schedule may no longer fit",
             program.path.display()
         ));
     }
@@ -78,10 +78,10 @@ pub fn replay(
             },
         );
         let at = if closeup.diverged.is_empty() { String::new() } else { format!(": {}", closeup.diverged) };
-        let notes = closeup.run.execution.notes.iter().copied();
-        let why = divergence::causes(notes).map_or(String::new(), |why| format!("; {why}"));
+        let why =
+            caveat::causes(&closeup.run.execution.notes).map_or(String::new(), |why| format!("; {why}"));
         say(format_args!(
-            "diverged at step {}: expected {expected}; found {}{at}{why}; check the program anew for a schedule that fits",
+            "diverged at step {}: expected {expected}; found {}{at}{why}; check the program again to get a schedule that fits",
             divergence.step, divergence.found
         ));
         return Ok(exit::DIVERGED);

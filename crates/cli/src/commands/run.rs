@@ -3,8 +3,8 @@
 use crate::cli::args::RunArgs;
 use crate::render::paint::say;
 use heisen_engine::Error;
+use heisen_engine::process::run_config::RunConfig;
 use heisen_engine::process::system;
-use heisen_engine::process::zygote::RunConfig;
 use heisen_engine::program::Program;
 use heisen_engine::program::embedded;
 use std::os::unix::process::ExitStatusExt;

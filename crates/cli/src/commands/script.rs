@@ -8,9 +8,9 @@ use crate::commands::check::{check_places, find_program};
 use crate::render::paint::{print, say};
 use crate::render::script as render;
 use heisen_engine::Error;
-use heisen_engine::check::saved::write_whole;
+use heisen_engine::platform::atomic_file;
+use heisen_engine::process::run_config::RunConfig;
 use heisen_engine::process::system;
-use heisen_engine::process::zygote::RunConfig;
 use heisen_engine::program::Program;
 use heisen_engine::program::compile::Extent;
 use heisen_engine::program::embedded;
@@ -93,7 +93,7 @@ fn follow(args: &ScriptArgs, script: Script<'_>, stop: Arc<AtomicBool>) -> Resul
         if path == Path::new("-") {
             print(&text, false);
         } else {
-            write_whole(path, text.as_bytes())
+            atomic_file::write(path, text.as_bytes())
                 .map_err(|e| Error::Input(format!("{} cannot be written: {e}", path.display())))?;
         }
     }

@@ -2,8 +2,8 @@
 //! once need not be found again, and the search need not start over for it. The file is only a help: one that is
 //! broken, or about another program, is as good as none.
 
-use crate::check::saved::write_whole;
 use crate::error::{Error, Result};
+use crate::platform::atomic_file;
 use crate::program::Program;
 use heisen_trace::CodePlace;
 use serde::{Deserialize, Serialize};
@@ -46,5 +46,5 @@ pub fn write(path: &Path, program: &Program, points: Vec<CodePlace>) -> Result<(
     }
     let file = File { version: VERSION, binary: program.hash.clone(), points };
     let text = serde_json::to_vec_pretty(&file).map_err(|e| Error::Internal(e.to_string()))?;
-    write_whole(path, &text)
+    atomic_file::write(path, &text)
 }

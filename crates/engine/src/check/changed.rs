@@ -6,7 +6,8 @@
 
 use crate::error::{Error, Result};
 use crate::inspect::{Piece, Symbols, View};
-use crate::process::zygote::{Output, RunConfig, Zygote};
+use crate::process::run_config::{Output, RunConfig};
+use crate::process::zygote::Zygote;
 use crate::program::Program;
 use heisen_trace::Frame;
 use serde::{Deserialize, Serialize};
@@ -44,7 +45,7 @@ impl Changed {
             return Err(refused(
                 revision,
                 format_args!(
-                    "{} has no debug information, so it is not known which lines its code is of; build it with -g",
+                    "{} has no debug information, so its code cannot be matched with source lines; build it with -g",
                     program.path.display()
                 ),
             ));
@@ -105,7 +106,7 @@ fn changed_code<'a>(code: &[Piece], lines: impl Fn(&str) -> Option<&'a Lines>) -
 /// The lines of these files that have changed, in whichever repositories they are. `example` is one of the files.
 fn changed_lines(revision: &str, files: &BTreeSet<&Path>, example: &Path) -> Result<HashMap<PathBuf, Lines>> {
     if revision.starts_with('-') {
-        return Err(refused(revision, format_args!("that is no revision")));
+        return Err(refused(revision, format_args!("that is not a revision")));
     }
     let directories: BTreeSet<&Path> = files.iter().filter_map(|file| file.parent()).collect();
     let (mut roots, mut words) = (BTreeSet::new(), String::new());
@@ -138,7 +139,7 @@ fn changed_lines(revision: &str, files: &BTreeSet<&Path>, example: &Path) -> Res
     }
     if !known {
         let root = roots.iter().next().map_or_else(String::new, |root| root.display().to_string());
-        return Err(refused(revision, format_args!("the git repository {root} knows no such revision")));
+        return Err(refused(revision, format_args!("the git repository {root} has no such revision")));
     }
     Ok(lines)
 }

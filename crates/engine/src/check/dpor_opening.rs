@@ -8,17 +8,18 @@
 //! The opening is over, and the search starts over with the places that were seen to conflict, as all others begin, when
 //!
 //! - one execution has taken many steps, or all have and most of them for nothing: they cost time;
-//! - a loop waits for memory: by what it reads it is seen to wait (`runtime::spin`), and all that it reads would count;
+//! - a loop waits for memory: by what it reads it is seen to wait (`runtime::sched::spin`), and all that it reads would count;
 //! - an order is about to be reversed that is none of two accesses that conflict: of two bytes of one word, by which touches tell
 //!   memory apart, or of an access and the end of the process. There would be more classes than need be;
 //! - executions do not follow their plans: which block of memory a thread gets depends on who was first to ask for one, and nobody
 //!   would mind.
 
-use super::driver::Driver;
-use super::{Check, Kind, Tally};
-use crate::check::access_points::Points;
+use super::case::Case;
+use super::options::Kind;
+use super::outcome::Tally;
+use crate::process::access_points::Points;
 use crate::process::slots::Run;
-use heisen_search::Strategy;
+use heisen_search::{Search, Strategy};
 use heisen_trace::{Note, Op, Touch, TouchKind};
 
 /// Most steps of one execution.
@@ -27,20 +28,18 @@ const LONGEST: u32 = 1 << 10;
 /// start over costs more than they do, unless the search is much longer still.
 const MOST: u64 = 1 << 16;
 
-impl Check<'_> {
-    /// Whether a search begins with all accesses as scheduling points: not if some are known from an earlier check.
-    pub(super) fn opens(&self, tally: &Tally) -> bool {
-        let accesses = &self.options.world.accesses;
-        self.options.strategy == Kind::Dpor
-            && self.program.instrumented
-            && accesses.check
-            && !accesses.all
-            && tally.executions == 0
-            && tally.points.is_empty()
-    }
+/// Whether a search begins with all accesses as scheduling points: not if an earlier check has stored access points.
+pub(super) fn applies(case: &Case<'_>, tally: &Tally) -> bool {
+    let accesses = &case.options.world.accesses;
+    case.options.strategy == Kind::Dpor
+        && case.program.instrumented
+        && accesses.check
+        && !accesses.all
+        && tally.executions == 0
+        && tally.points.is_empty()
 }
 
-/// Whether an execution is none for the opening.
+/// Whether an execution does not fit the opening.
 pub(super) fn outgrows(run: &Run) -> bool {
     const NOT_FOLLOWED: [Note; 5] =
         [Note::Spin, Note::SpinOnMemory, Note::GaveWay, Note::FairTail, Note::LogFull];
@@ -50,18 +49,16 @@ pub(super) fn outgrows(run: &Run) -> bool {
         || execution.notes.iter().any(|note| NOT_FOLLOWED.contains(note))
 }
 
-/// The steps of an execution at accesses that conflict with nothing, as far as is known.
+/// The steps of an execution at accesses that are in no known conflict.
 pub(super) fn needless(run: &Run, points: &Points) -> u64 {
     let access = |t: &&Touch| t.kind == TouchKind::At && Op::from_code(t.op).is_some_and(Op::is_access);
     run.execution.touches.iter().filter(access).filter(|t| !points.has(t.word)).count() as u64
 }
 
-impl Driver<'_> {
-    /// Whether the opening is over by what its executions have led to.
-    pub(super) fn has_opened(&self) -> bool {
-        let status = self.search.status();
-        let known = || self.search.raced().is_none_or(|raced| self.tally.points.contain(raced));
-        let costs = self.tally.steps > MOST && 2 * self.tally.needless > self.tally.steps;
-        status.has_gaps() || !status.exhausted && (costs || !known())
-    }
+/// Whether the opening is over by the results of its executions.
+pub(super) fn is_over(search: &Search, tally: &Tally) -> bool {
+    let status = search.status();
+    let known = || search.raced().is_none_or(|raced| tally.points.contain(raced));
+    let costs = tally.steps > MOST && 2 * tally.needless > tally.steps;
+    status.has_gaps() || !status.exhausted && (costs || !known())
 }

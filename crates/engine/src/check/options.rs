@@ -5,61 +5,16 @@
 use crate::check::changed::Changed;
 use crate::check::scope::Patterns;
 use crate::explain::suppress::Suppressions;
-use crate::process::zygote::{Carrier, RunConfig};
+use crate::process::run_config::{Carrier, RunConfig};
 use crate::program::Program;
 use crate::program::uninstrumented;
-use heisen_search::{
-    Best, Bpor, Burst, Delay, Dfs, Directed, Dpor, FairPct, Guided, Icb, Pct, Portfolio, Pos, Random, Search,
-    Surw,
-};
+pub use heisen_search::StrategyKind as Kind;
+use heisen_search::{Parameter, Parameters, Search};
 use heisen_trace::{Faults, World};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-
-/// Which strategy, as the user names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// Iterative context bounding.
-    Icb,
-    /// Depth-first search.
-    Dfs,
-    /// Best-first search.
-    Best,
-    /// Dynamic partial order reduction.
-    Dpor,
-    /// The same within a bound on preemptions; dpor, too, to the user.
-    Bpor,
-    /// Random walk.
-    Random,
-    /// Sticky random walk.
-    Burst,
-    /// Probabilistic concurrency testing.
-    Pct,
-    /// The same for as long as an execution should be, then a random walk.
-    FairPct,
-    /// Partial order sampling.
-    Pos,
-    /// Selectively uniform random walk.
-    Surw,
-    /// Delay bounding.
-    Delay,
-    /// Schedules that showed something new, changed.
-    Guided,
-    /// Steered to what other executions have shown to be possible.
-    Directed,
-    /// All samplers in turn, by results.
-    Portfolio,
-}
-
-impl Kind {
-    /// Whether it only ever samples, and so is never complete.
-    pub fn samples(self) -> bool {
-        !matches!(self, Kind::Icb | Kind::Dfs | Kind::Best | Kind::Dpor | Kind::Bpor)
-    }
-}
 
 /// What to do, as far as a search that is resumed keeps it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -172,6 +127,11 @@ impl Options {
         }
     }
 
+    /// Whether data races are reported.
+    pub fn reports_races(&self) -> bool {
+        matches!(self.races, Races::Report | Races::Stop)
+    }
+
     /// Whether states that were explored already lead to nothing. Unless told, that is so where it can be relied on: all of the program is
     /// instrumented, so nothing that makes a difference goes unseen, and executions do not differ by anything else.
     pub fn reduces(&self, program: &Program) -> bool {
@@ -181,34 +141,21 @@ impl Options {
                 && !self.world.real_time
                 && self.scope == Patterns::default()
                 && program.instrumented
-                && uninstrumented::blind(program).is_none()
+                && uninstrumented::blind(program).is_empty()
         };
         self.reduce.unwrap_or_else(seen)
     }
 
-    /// A fresh search with the chosen strategy.
+    /// A new search with the chosen strategy.
     pub fn search(&self, program: &Program) -> Search {
-        match self.strategy {
-            Kind::Icb if self.reduces(program) => Icb::new(Some(self.bound)).cached().into(),
-            Kind::Icb => Icb::new(Some(self.bound)).into(),
-            Kind::Dfs if self.reduce == Some(true) => Dfs::new().cached().into(),
-            Kind::Dfs => Dfs::new().into(),
-            Kind::Best => {
-                let bound = (self.bound < u32::MAX).then_some(self.bound);
-                Best::new(bound, self.changed.ranges.clone()).into()
-            }
-            Kind::Dpor => Dpor::optimal().into(),
-            Kind::Bpor => Bpor::new(self.bound).into(),
-            Kind::Random => Random::new(self.seed).into(),
-            Kind::Burst => Burst::new(self.seed, self.burst).into(),
-            Kind::Pct => Pct::new(self.seed, self.depth).into(),
-            Kind::FairPct => FairPct::new(self.seed, self.depth).into(),
-            Kind::Pos => Pos::new(self.seed).into(),
-            Kind::Surw => Surw::new(self.seed).into(),
-            Kind::Delay => Delay::new(self.seed, self.delays).into(),
-            Kind::Guided => Guided::new(self.seed).into(),
-            Kind::Directed => Directed::new(self.seed).into(),
-            Kind::Portfolio => Portfolio::new(self.seed).into(),
-        }
+        self.strategy.search(&Parameters {
+            bound: self.bound,
+            reduce: self.strategy.takes(Parameter::Reduce) && self.reduces(program),
+            changed: self.changed.ranges.clone(),
+            depth: self.depth,
+            burst: self.burst,
+            delays: self.delays,
+            seed: self.seed,
+        })
     }
 }

@@ -1,12 +1,12 @@
 //! What a check has done and found: the tally that grows with each execution, and the outcome.
 
-use super::predicted::Tried;
-use crate::check::access_points::Points;
+use super::caveat::Caveat;
 use crate::check::coverage::Coverage;
 use crate::error::Error;
 use crate::explain::race_log::Raced;
+use crate::process::access_points::Points;
 use heisen_search::{Search, Status};
-use heisen_trace::{Finding, Note, Prediction};
+use heisen_trace::{Finding, Note, Predicted, Prediction};
 use heisen_wire::runner;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashSet};
@@ -93,13 +93,30 @@ pub struct Tally {
     pub races: Raced,
     /// Predictions that are worth a hint if they do not come true.
     #[serde(default)]
-    pub(super) tried: Vec<Tried>,
+    pub(super) tried: Vec<Attempt>,
+}
+
+/// A likely prediction that an execution was steered to.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Attempt {
+    pub(super) predicted: Arc<Predicted>,
+    /// Whether an execution failed.
+    pub(super) failed: bool,
 }
 
 impl Tally {
+    pub(super) fn add_note(&mut self, note: Note) {
+        self.notes |= note.bit();
+    }
+
+    /// Whether an execution made this note.
+    pub(super) fn has_note(&self, note: Note) -> bool {
+        self.notes & note.bit() != 0
+    }
+
     /// Whether no execution had anything to choose: only one thread ran, and nothing else was chosen. Then they are all the same.
     pub fn is_alone(&self) -> bool {
-        self.threads == 1 && self.notes & Note::OtherChoice.bit() == 0
+        self.threads == 1 && !self.has_note(Note::OtherChoice)
     }
 
     /// Whether every execution that went wrong became a finding, or is known by one.
@@ -127,12 +144,12 @@ impl Tally {
     pub fn why_forked(&self) -> Option<String> {
         Some(match self.forked {
             0 => return None,
-            runner::NO_MEMORY => "there is no room for a copy of the program's memory".into(),
-            runner::NO_DISPATCH => "the kernel does not hand system calls over (Linux 5.11)".into(),
+            runner::NO_MEMORY => "there is no memory for a snapshot of the program".into(),
+            runner::NO_DISPATCH => "the kernel has no system call dispatch (Linux 5.11 has)".into(),
             runner::TOO_LARGE => "the program has too much memory, or memory of an unusual kind".into(),
             runner::CRASH => "an execution crashed".into(),
-            runner::DAMAGED => "memory could not be put back as it was".into(),
-            runner::FILES => "the program has opened more files than can be closed again".into(),
+            runner::DAMAGED => "the snapshot could not be restored".into(),
+            runner::FILES => "the program has opened more files than a snapshot can restore".into(),
             runner::SIGNAL => "a signal came from outside the program".into(),
             code => {
                 let number = code - runner::CALL;
@@ -201,8 +218,8 @@ pub struct Outcome {
     pub tally: Tally,
     /// Where the search stands.
     pub status: Status,
-    /// What was not controlled, in sentences.
-    pub not_controlled: Vec<String>,
+    /// What was not explored or not controlled.
+    pub caveats: Vec<Caveat>,
     /// What was predicted, and no execution came to.
     pub hints: Vec<Prediction>,
     /// Whether preemptions were searched at some places only.
@@ -242,7 +259,7 @@ impl Outcome {
 
     /// Whether anything limits what the verdict claims, besides the bound or the number of executions that was asked for.
     pub fn has_caveats(&self) -> bool {
-        self.verdict() == "incomplete" || !self.not_controlled.is_empty() || self.tally.races.unreported()
+        self.verdict() == "incomplete" || !self.caveats.is_empty() || self.tally.races.unreported()
     }
 
     /// Whether the claim holds for every execution that the program can have within the bound: the search came to its end, and
@@ -253,7 +270,7 @@ impl Outcome {
 
     /// Whether a note was made by an execution.
     pub fn has_note(&self, note: Note) -> bool {
-        self.tally.notes & note.bit() != 0
+        self.tally.has_note(note)
     }
 
     /// Of a search that explores each class of equivalent executions once, how many were of a class that was explored before.

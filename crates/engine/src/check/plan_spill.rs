@@ -1,6 +1,6 @@
 //! A file on disk for plans that have no room in memory. It has no name, so it is gone when this process is, however that ends.
 
-use crate::process::sys;
+use crate::platform::sys;
 use heisen_search::Shelf;
 use std::fs::{File, OpenOptions};
 use std::io;

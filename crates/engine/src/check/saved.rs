@@ -1,7 +1,9 @@
 //! A search as a file: one that was interrupted, or one that runs and may be killed at any time.
 
-use crate::check::{Options, Tally};
+use crate::check::options::Options;
+use crate::check::outcome::Tally;
 use crate::error::{Error, Result};
+use crate::platform::atomic_file::{directory_of, remove_unfinished, write_with};
 use crate::process::stdin;
 use crate::program::{Program, hex};
 use heisen_search::Search;
@@ -9,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::ffi::OsString;
 use std::fmt::Display;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -82,7 +84,7 @@ impl<'a> Saved<&'a Options, &'a Tally, &'a Search> {
         }
     }
 
-    /// Writes it; whole or not at all.
+    /// Writes it, completely or not at all.
     pub fn write(&self, path: &Path) -> Result<()> {
         write_with(path, |file| {
             let mut summed = Summed { file, sum: Sha256::new() };
@@ -101,7 +103,7 @@ impl Saved {
         };
         let damaged = |why: &dyn Display| {
             Error::Input(format!(
-                "{shown} is not a search that this Heisen has saved, or is damaged ({why}); start the check anew"
+                "{shown} is not a search that this Heisen has saved, or is damaged ({why}); start the check again"
             ))
         };
         let read = || File::open(path).map(BufReader::new).map_err(unreadable);
@@ -118,7 +120,7 @@ impl Saved {
             Err(e) => return Err(damaged(&e)),
             Ok(Version { version, .. }) if version != VERSION => {
                 return Err(Error::Input(format!(
-                    "{shown} was saved by another version of Heisen; start the check anew"
+                    "{shown} was saved by another version of Heisen; start the check again"
                 )));
             }
             Ok(_) => {}
@@ -143,7 +145,7 @@ impl Saved {
         if program.hash != saved.binary {
             let program = program.path.display();
             return Err(Error::Input(format!(
-                "{program} has changed since {shown} was saved; start the check anew"
+                "{program} has changed since {shown} was saved; start the check again"
             )));
         }
         Ok((saved, program))
@@ -180,7 +182,7 @@ fn is_as_summed(mut file: impl Read, length: u64) -> io::Result<bool> {
 
 /// Saves a search while it runs, so that little is lost if it is killed.
 #[derive(Debug)]
-pub struct Keeper {
+pub struct Autosave {
     path: PathBuf,
     program: Program,
     options: Options,
@@ -191,15 +193,15 @@ pub struct Keeper {
     failed: bool,
 }
 
-impl Keeper {
-    /// One that saves a search to this file.
-    pub fn new(path: &Path, program: &Program, options: &Options) -> Result<Keeper> {
+impl Autosave {
+    /// Saves a search of `program` to this file.
+    pub fn new(path: &Path, program: &Program, options: &Options) -> Result<Autosave> {
         remove_unfinished(path);
-        let world = stdin::keep(&options.world, program, &beside(path))?;
+        let world = stdin::keep(&options.world, program, &directory_of(path))?;
         let options = Options { world, ..options.clone() };
         let (path, program) = (path.to_owned(), program.clone());
         let (saved, took) = (Instant::now(), Duration::ZERO);
-        Ok(Keeper { path, program, options, saved, took, failed: false })
+        Ok(Autosave { path, program, options, saved, took, failed: false })
     }
 
     /// Whether the search is to be saved again.
@@ -221,53 +223,4 @@ impl Keeper {
         let error = self.save(tally, search).err()?;
         (!std::mem::replace(&mut self.failed, true)).then_some(error)
     }
-}
-
-/// The directory that a file is in.
-pub fn beside(path: &Path) -> PathBuf {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
-        _ => PathBuf::from("."),
-    }
-}
-
-/// Removes what was left of writing a file by processes that were killed.
-fn remove_unfinished(path: &Path) {
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned() + ".";
-    for entry in fs::read_dir(beside(path)).into_iter().flatten().flatten() {
-        let found = entry.file_name().to_string_lossy().into_owned();
-        let writer = found.strip_prefix(&name).and_then(|rest| rest.strip_suffix(".tmp"));
-        let gone = |pid: u32| !Path::new("/proc").join(pid.to_string()).exists();
-        if writer.and_then(|pid| pid.parse().ok()).is_some_and(gone) {
-            let _ = fs::remove_file(entry.path());
-        }
-    }
-}
-
-/// Writes a file so that nobody ever sees half of it.
-pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    write_with(path, |file| file.write_all(bytes))
-}
-
-/// The same, with what writes it.
-fn write_with(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
-    let fail = |e: io::Error| Error::Input(format!("{} cannot be written: {e}", path.display()));
-    let fill = |file: File| {
-        let mut file = BufWriter::with_capacity(1 << 16, file);
-        write(&mut file)?;
-        file.flush()
-    };
-    // Where a link leads to; a device or a pipe is written to, never replaced.
-    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    if fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir()) {
-        return OpenOptions::new().write(true).open(path).and_then(fill).map_err(fail);
-    }
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.tmp", std::process::id()));
-    let temporary = path.with_file_name(name);
-    let written = File::create(&temporary).and_then(fill).and_then(|()| fs::rename(&temporary, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&temporary);
-    }
-    written.map_err(fail)
 }

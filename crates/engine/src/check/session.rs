@@ -4,12 +4,15 @@
 //! stored. Commands only parse, call a session, and render its [`Notice`]s and its [`Finished`] check.
 
 use crate::check::access_point_file;
+use crate::check::case::Case;
 use crate::check::changed::Changed;
 use crate::check::coverage::{Coverage, Record};
 use crate::check::notice::{Notice, Notify};
-use crate::check::saved::{Keeper, Saved, beside, write_whole};
-use crate::check::{Check, Ended, Options, Outcome, Tally};
+use crate::check::options::Options;
+use crate::check::outcome::{Ended, Outcome, Tally};
+use crate::check::saved::{Autosave, Saved};
 use crate::error::{Error, Result};
+use crate::platform::atomic_file::{self, directory_of};
 use crate::process::deadline::Deadline;
 use crate::process::stdin;
 use crate::program::{Program, embedded};
@@ -89,7 +92,7 @@ impl Session {
         if self.resumed && self.tally.coverage.is_none() {
             return Err(Error::Input(format!(
                 "--coverage {}: the search was begun without it, so what it has covered is not known; start the check \
-                 anew",
+                 again",
                 path.display()
             )));
         }
@@ -112,16 +115,16 @@ impl Session {
             let changed = &options.changed;
             notify(Notice::ChangedCode { revision: &revision, program: &program.path, changed });
         }
-        let check = Check::new(runtime, &program, &options, config);
+        let case = Case::new(runtime, &program, &options, config);
 
         let points_file = access_point_file::path(directory, &program);
-        read_access_points(&check, &points_file, &mut tally, notify)?;
+        read_access_points(&case, &points_file, &mut tally, notify)?;
         let points_before = tally.points.len();
 
-        let keeper = save_file.as_ref().map(|path| Keeper::new(path, &program, &options)).transpose()?;
-        let outcome = check.run(search, tally, directory, keeper, notify)?;
+        let autosave = save_file.as_ref().map(|path| Autosave::new(path, &program, &options)).transpose()?;
+        let outcome = super::run(&case, search, tally, directory, autosave, notify)?;
         if points_before < outcome.tally.points.len() && outcome.ended != Ended::Interrupted {
-            store_access_points(&check, &points_file, &outcome.tally, notify);
+            store_access_points(&case, &points_file, &outcome.tally, notify);
         }
         Ok(Finished { program, options, outcome, save_file })
     }
@@ -129,28 +132,27 @@ impl Session {
 
 /// Starts with the access points that an earlier check stored. A file that cannot be used counts as no file.
 fn read_access_points(
-    check: &Check<'_>,
+    case: &Case<'_>,
     path: &Path,
     tally: &mut Tally,
     notify: &mut Notify<'_>,
 ) -> Result<()> {
-    let accesses = &check.options.world.accesses;
+    let accesses = &case.options.world.accesses;
     if !accesses.check || accesses.all || !tally.points.is_empty() {
         return Ok(());
     }
-    match access_point_file::read(path, check.program) {
+    match access_point_file::read(path, case.program) {
         Ok(places) if places.is_empty() => {}
-        Ok(places) => tally.points = Arc::new(check.points_at(&places)?),
+        Ok(places) => tally.points = Arc::new(case.points_at(&places)?),
         Err(error) => notify(Notice::AccessPointsNotRead(&error)),
     }
     Ok(())
 }
 
 /// Stores the access points for the next check. If that fails, the next check only takes longer.
-fn store_access_points(check: &Check<'_>, path: &Path, tally: &Tally, notify: &mut Notify<'_>) {
-    let stored = check
-        .places_of(&tally.points)
-        .and_then(|places| access_point_file::write(path, check.program, places));
+fn store_access_points(case: &Case<'_>, path: &Path, tally: &Tally, notify: &mut Notify<'_>) {
+    let stored =
+        case.places_of(&tally.points).and_then(|places| access_point_file::write(path, case.program, places));
     if let Err(error) = stored {
         notify(Notice::AccessPointsNotStored(&error));
     }
@@ -186,8 +188,8 @@ impl Finished {
     pub fn save(&self, directory: &Path) -> Result<PathBuf> {
         let Finished { program, options, outcome, save_file } = self;
         let path = save_file.clone().unwrap_or_else(|| directory.join("search.json"));
-        create_directory(&beside(&path))?;
-        let world = stdin::keep(&options.world, program, &beside(&path))?;
+        create_directory(&directory_of(&path))?;
+        let world = stdin::keep(&options.world, program, &directory_of(&path))?;
         let options = Options { world, ..options.clone() };
         let regularly = save_file.is_some();
         Saved::new(program, regularly, &options, &outcome.tally, &outcome.search).write(&path)?;
@@ -205,10 +207,10 @@ impl Finished {
         for finding in self.outcome.findings() {
             let path = directory.join(format!("{name}-{}.schedule", &finding.signature[..8]));
             if let (Some(input), Some((name, _))) = (&finding.input, &finding.schedule.input) {
-                write_whole(&directory.join(name), input)?;
+                atomic_file::write(&directory.join(name), input)?;
             }
             let text = finding.schedule.to_text() + comment;
-            write_whole(&path, text.as_bytes())?;
+            atomic_file::write(&path, text.as_bytes())?;
             paths.push(path);
         }
         Ok(paths)

@@ -7,29 +7,27 @@
 mod blocked;
 mod describe;
 mod idle;
+mod race_watch;
 mod watcher;
 mod words;
 
-pub(crate) use describe::held_by;
-pub(crate) use watcher::registers;
-
-use crate::check::access_points::Conflict;
 use crate::error::Result;
 use crate::explain::heap_error;
 use crate::explain::judge;
 use crate::explain::judge::Verdict;
-use crate::explain::race_close_up;
-use crate::explain::race_close_up::Sight;
 use crate::inspect::Symbols;
+use crate::process::access_points::Conflict;
 use crate::process::recorded_input;
+use crate::process::run_config::{Output, RunConfig};
 use crate::process::slots::{Detail, Event, Job, Run};
 use crate::process::stdin;
-use crate::process::zygote::{Output, RunConfig, Zygote};
+use crate::process::zygote::Zygote;
 use crate::program::{self, Program};
 use heisen_trace::cycle::Cycle;
 use heisen_trace::finding::{Block, Switch, ThreadEnd};
 use heisen_trace::schedule::{Entry, ThreadLine};
 use heisen_trace::{CodePlace, End, Finding, FindingKind, Race, Schedule, Stack, ThreadId, World};
+use race_watch::RaceWatch;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -119,19 +117,19 @@ impl Camera<'_> {
         symbols.hide(self.runtime);
         let mut zygote = Zygote::start(self.runtime, self.program, self.config, self.output)?;
         symbols.set_moved(self.config.patches.moved());
-        let sight = race.map(|conflict| Sight::of(conflict, zygote.wire())).unwrap_or_default();
-        let mut watcher = Watcher { symbols, sight, trace_wanted: self.trace, ..Watcher::default() };
+        let race_watch = race.map(|conflict| RaceWatch::of(conflict, zygote.wire())).unwrap_or_default();
+        let mut watcher = Watcher { symbols, race_watch, trace_wanted: self.trace, ..Watcher::default() };
         zygote.wire().recurrence.wanted.store(1, Relaxed);
         let run = zygote.run(job, Detail::All, Some(&mut watcher))?;
         let outside = self.config.input.is_none() && recorded_input::took_part(zygote.wire(), &run.execution);
         let input = outside.then(|| recorded_input::recorded(zygote.wire(), &run.execution)).flatten();
         let points = zygote.points(&mut watcher.symbols);
         let output = zygote.end_output();
-        let race = watcher.sight.race;
+        let race = watcher.race_watch.race;
         let recurred = watcher.recurrence.found;
         let too_long = judge::is_too_long(&run) && recurred.is_none();
         let judged = judge::judge(&run, self.expect_exit).filter(|_| !too_long);
-        let verdict = race.as_ref().map(race_close_up::verdict).or(judged);
+        let verdict = race.as_ref().map(race_watch::verdict).or(judged);
         let mut closeup = Closeup {
             verdict,
             too_long,
@@ -185,7 +183,12 @@ impl Camera<'_> {
             closeup.block = error.block;
         }
         if let Some(block) = &mut closeup.block {
-            heap_error::complete(self, job, &mut watcher.symbols, block)?;
+            heap_error::complete(
+                (self.runtime, self.program, self.config),
+                job,
+                &mut watcher.symbols,
+                block,
+            )?;
         }
         // A leak fails where it was allocated, and nowhere else.
         if let Some(block) = closeup.block.take_if(|_| kind == Some(FindingKind::Leak)) {

@@ -3,13 +3,15 @@
 //! allocated and freed, and the stacks are taken there.
 
 use crate::error::Result;
-use crate::explain::close_up::{Camera, registers};
 use crate::inspect::{Symbols, View};
-use crate::process::slots::{Detail, Job};
-use crate::process::zygote::{Observer, Output, Zygote};
+use crate::process::run_config::{Output, RunConfig};
+use crate::process::slots::{Detail, Job, registers};
+use crate::process::zygote::{Observer, Zygote};
+use crate::program::Program;
 use heisen_trace::finding::{Block, BlockEvent};
 use heisen_trace::{Stack, ThreadId};
 use heisen_wire::{NO_THREAD, Wire, misuse, stop};
+use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// What a memory error is about, as far as it is known at the error.
@@ -93,7 +95,7 @@ impl Error {
             misuse::LEAK => {
                 let (blocks, lost) = self.leaked;
                 let what = if blocks == 1 { "1 block is" } else { &format!("{blocks} blocks are") };
-                format!("{what} left at the end that nothing leads to, {} in all", bytes(lost))
+                format!("{what} unreachable at the end, {} in all", bytes(lost))
             }
             _ => format!("{thread} misuses a block of {whole}"),
         }
@@ -141,8 +143,13 @@ impl Observer for Biographer<'_> {
 
 /// Runs the job once more and puts the stacks of the block's allocation and end in place of the single frames. What does
 /// not come up again, such as an allocation before `main`, stays as it is.
-pub fn complete(camera: &Camera<'_>, job: Job<'_>, symbols: &mut Symbols, block: &mut Block) -> Result<()> {
-    let mut zygote = Zygote::start(camera.runtime, camera.program, camera.config, Output::Dropped)?;
+pub fn complete(
+    (runtime, program, config): (&Path, &Program, &RunConfig),
+    job: Job<'_>,
+    symbols: &mut Symbols,
+    block: &mut Block,
+) -> Result<()> {
+    let mut zygote = Zygote::start(runtime, program, config, Output::Dropped)?;
     let heap = &zygote.wire().heap;
     heap.stop_at_alloc.store(block.number, Relaxed);
     heap.stop_at_free.store(block.number, Relaxed);

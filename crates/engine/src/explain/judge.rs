@@ -1,9 +1,11 @@
 //! The judge: whether the end of an execution is a bug, and in which words.
 
+use crate::process::exit_status::{describe_status, signal_name};
 use crate::process::slots::Run;
-use crate::process::zygote::signal_name;
+use crate::process::system::{BadEnd, System};
 use heisen_trace::{End, FindingKind};
 use heisen_wire::{end, misuse};
+use std::os::unix::process::ExitStatusExt;
 
 /// A bug, as far as the end of an execution tells without a closer look.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +20,22 @@ pub struct Verdict {
 
 /// The exit status of a Rust program that panicked.
 const PANIC_STATUS: i32 = 101;
+
+/// Whether a process of a system has ended as it should not have. `expected` is the exit status that is right.
+pub fn judge_system(system: &mut System, expected: i32) -> Option<Verdict> {
+    let BadEnd { program, status, output } = system.bad_end(expected)?;
+    let Some(status) = status else {
+        let message = format!("{program} has ended while the script was at work");
+        return Some(Verdict { kind: FindingKind::Crash, key: message.clone(), message });
+    };
+    let said = output.trim_end().lines().last().map_or(String::new(), |line| format!("; it said: {line}"));
+    let (kind, how) = match status.signal() {
+        Some(signal) => (FindingKind::Crash, format!("was killed by {}", signal_name(signal))),
+        None => (FindingKind::ExitStatus, format!("ended with {}, not {expected}", describe_status(status))),
+    };
+    let key = format!("{kind} {program} {how}");
+    Some(Verdict { kind, message: format!("{program} {how}{said}"), key })
+}
 
 /// Whether the execution went wrong. `expected` is the exit status that is right.
 pub fn judge(run: &Run, expected: i32) -> Option<Verdict> {
@@ -37,7 +55,7 @@ pub fn judge(run: &Run, expected: i32) -> Option<Verdict> {
             FindingKind::Livelock,
             "every thread that can run waits in a loop for memory that nobody changes".into(),
         ),
-        // The runtime tells of a thread that never gave way while others ran, see `runtime::fair`.
+        // The runtime tells of a thread that never gave way while others ran, see `runtime::sched::fair`.
         End::StepLimit if tail.code > 0 => verdict(
             FindingKind::GoodSamaritan,
             format!(
@@ -100,7 +118,7 @@ fn memory_error(what: u32) -> (FindingKind, &'static str) {
         misuse::HEAP_TRAMPLED => {
             (FindingKind::HeapOverflow, "when a block was freed, memory beside it had been overwritten")
         }
-        misuse::LEAK => (FindingKind::Leak, "memory was left at the end that nothing leads to"),
+        misuse::LEAK => (FindingKind::Leak, "memory was unreachable at the end"),
         _ => (FindingKind::HeapOverflow, "memory beside a block was written"),
     }
 }

@@ -1,14 +1,13 @@
 //! The state of a paused program, compared with what it was before: whether an execution that does not end comes back to
-//! the same state. See `runtime::recurrence` for when that is asked, and what is claimed if it does.
+//! the same state. See `runtime::sched::recurrence` for when that is asked, and what is claimed if it does.
 //!
 //! The state is all memory that the program can write, and of each thread the registers and the stack from where it has
 //! called the runtime. The runtime's own memory is left out, and so are stacks beyond where they end. Offsets in open files
 //! belong to it, too. Whatever cannot be read makes the states unequal: a doubt is never a livelock.
 
-use crate::explain::close_up::registers;
 use crate::inspect::memory::read_bytes;
 use crate::inspect::{ProgramFrame, Registers, View};
-use crate::process::slots::report_of;
+use crate::process::slots::{registers, report_of};
 use heisen_wire::{SIZE, Wire, saved, state};
 use std::collections::BTreeMap;
 use std::fs::{self, File};

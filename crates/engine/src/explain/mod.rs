@@ -8,11 +8,11 @@
 //! | `heap_error` | which block a memory error is about |
 //! | `livelock`, `cycle` | whether an execution returns to the same state, and what it repeats |
 //! | [`divergence`] | where executions of one plan differ |
-//! | [`debug`] | executions for a debugger |
+//! | [`debugger`] | executions for a debugger |
 
 pub mod close_up;
 pub(crate) mod cycle;
-pub mod debug;
+pub mod debugger;
 pub mod divergence;
 pub(crate) mod heap_error;
 pub mod judge;

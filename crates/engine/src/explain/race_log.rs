@@ -1,6 +1,6 @@
 //! The data races of a whole check: each pair of places once, with the number of executions that had it.
 
-use crate::check::access_points::Conflict;
+use crate::process::access_points::Conflict;
 use heisen_trace::Finding;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};

@@ -4,8 +4,8 @@
 //! where the library of a frame must. A pattern may be anywhere in the name of a function, a source file or a module,
 //! unless `^` or `$` holds it to the beginning or the end; `*` stands for any characters.
 
-use crate::check::scope::glob;
 use crate::error::{Error, Result};
+use crate::platform::glob::glob;
 use heisen_trace::{Frame, Race};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -45,7 +45,7 @@ impl Suppressions {
             _ => Error::Input(format!("{shown}: {e}")),
         })?;
         let text = String::from_utf8(bytes)
-            .map_err(|_| Error::Input(format!("{shown} is not a suppressions file: it is no text")))?;
+            .map_err(|_| Error::Input(format!("{shown} is not a suppressions file: it is not text")))?;
         Suppressions::parse(&text, &shown.to_string())
     }
 

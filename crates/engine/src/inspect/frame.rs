@@ -6,7 +6,7 @@ use super::unwind::{Cpu, Step};
 use super::{LONGEST_UNWOUND, Registers, View, call_of};
 use std::ops::Range;
 
-/// What the runtime saves below the stack pointer of a patched instruction (`runtime::patch`): the red zone and the
+/// What the runtime saves below the stack pointer of a patched instruction (`runtime::memory::patch`): the red zone and the
 /// general registers, and below that, aligned to 16 bytes, those of SSE.
 const GENERAL: u64 = 304;
 const SSE: u64 = 256;

@@ -4,7 +4,8 @@
 //! one process. Whatever is missing or broken in a file makes the answer poorer, never an error: a frame is at worst
 //! `module+0xoffset`.
 
-mod debug;
+mod debug_info;
+mod dwarf_unit;
 mod elf;
 mod frame;
 pub(crate) mod maps;
@@ -13,7 +14,7 @@ mod module;
 mod named;
 mod origin;
 mod place;
-mod scope;
+mod qualified_name;
 mod symbols;
 #[cfg(test)]
 mod tests;
@@ -25,7 +26,7 @@ pub use named::{NamedFunction, NoWay, Way, nearest};
 
 pub(crate) use frame::ProgramFrame;
 
-use debug::Spot;
+use debug_info::Spot;
 use heisen_trace::{Frame, Stack};
 use maps::Mapping;
 use memory::StackMemory;

@@ -1,6 +1,6 @@
 //! A program or library of the process: its file, and what has been parsed of it so far.
 
-use super::debug::DebugInfo;
+use super::debug_info::DebugInfo;
 use super::elf::{self, Segment, Source, segments};
 use super::symbols::SymbolTable;
 use super::unwind::UnwindTables;

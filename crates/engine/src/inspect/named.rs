@@ -1,7 +1,8 @@
 //! The other way round: from a name to the code or the memory that it stands for.
 
+use super::dwarf_unit::{EntryRef, Slice};
 use super::types::Types;
-use super::variables::{Place, Slice, Variables};
+use super::variables::Variables;
 use super::{View, demangle};
 
 /// A function of the process that has a name.
@@ -228,9 +229,9 @@ impl Variables {
         &self,
         types: &Types<'_, '_>,
         way: &mut Way,
-        type_: Option<Place>,
+        type_: Option<EntryRef>,
         step: &Step<'_>,
-    ) -> Result<Place, NoWay> {
+    ) -> Result<EntryRef, NoWay> {
         let wanted = match step {
             Step::Field(name) => (*name).to_owned(),
             Step::Element(number) => format!("[{number}]"),

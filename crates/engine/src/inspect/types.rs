@@ -1,7 +1,7 @@
 //! The way from a variable to an address inside of it, through its type: `.slots[3].lock`.
 
-use super::scope::qualified;
-use super::variables::{Place, Slice, UnitInfo};
+use super::dwarf_unit::{EntryRef, Slice, UnitInfo};
+use super::qualified_name::qualified;
 use gimli::{AttributeValue, DebuggingInformationEntry, DwAt, Dwarf, Unit};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -31,7 +31,7 @@ struct Member {
     /// None for what has no name of its own: bases and unnamed structs.
     name: Option<String>,
     offset: u64,
-    type_: Place,
+    type_: EntryRef,
 }
 
 impl<'t, 'd> Types<'t, 'd> {
@@ -50,17 +50,17 @@ impl<'t, 'd> Types<'t, 'd> {
         Some(unit)
     }
 
-    fn entry(&self, place: Place) -> Option<Entry<'d>> {
+    fn entry(&self, place: EntryRef) -> Option<Entry<'d>> {
         self.unit(place.unit)?.entry(place.entry).ok()
     }
 
     /// The entry that an attribute refers to, here or in another unit.
-    fn target(&self, unit: usize, entry: &Entry<'d>, attribute: DwAt) -> Option<Place> {
+    fn target(&self, unit: usize, entry: &Entry<'d>, attribute: DwAt) -> Option<EntryRef> {
         match entry.attr_value(attribute)? {
-            AttributeValue::UnitRef(entry) => Some(Place { unit, entry }),
+            AttributeValue::UnitRef(entry) => Some(EntryRef { unit, entry }),
             AttributeValue::DebugInfoRef(offset) => {
                 let unit = self.infos.partition_point(|info| info.offset.0 <= offset.0).checked_sub(1)?;
-                Some(Place { unit, entry: offset.to_unit_offset(&self.unit(unit)?.header)? })
+                Some(EntryRef { unit, entry: offset.to_unit_offset(&self.unit(unit)?.header)? })
             }
             _ => None,
         }
@@ -74,8 +74,8 @@ impl<'t, 'd> Types<'t, 'd> {
     /// From an entry on through the entries that it completes.
     fn with_origins<T>(
         &self,
-        place: Place,
-        mut look: impl FnMut(Place, &Entry<'d>) -> Option<T>,
+        place: EntryRef,
+        mut look: impl FnMut(EntryRef, &Entry<'d>) -> Option<T>,
     ) -> Option<T> {
         let mut place = place;
         for _ in 0..DEEPEST {
@@ -91,7 +91,7 @@ impl<'t, 'd> Types<'t, 'd> {
     }
 
     /// The name of a variable where it is declared, with all that is around it.
-    pub fn declared_name(&self, variable: Place) -> Option<String> {
+    pub fn declared_name(&self, variable: EntryRef) -> Option<String> {
         self.with_origins(variable, |place, entry| {
             let named = entry.has_attr(gimli::DW_AT_name) || entry.has_attr(gimli::DW_AT_linkage_name);
             if !named {
@@ -102,16 +102,16 @@ impl<'t, 'd> Types<'t, 'd> {
     }
 
     /// The type of a variable.
-    pub fn type_of(&self, variable: Place) -> Option<Place> {
+    pub fn type_of(&self, variable: EntryRef) -> Option<EntryRef> {
         self.with_origins(variable, |place, entry| self.target(place.unit, entry, gimli::DW_AT_type))
     }
 
     /// Size in bytes.
-    pub fn size(&self, type_: Place) -> Option<u64> {
+    pub fn size(&self, type_: EntryRef) -> Option<u64> {
         self.size_within(type_, DEEPEST)
     }
 
-    fn size_within(&self, type_: Place, depth: usize) -> Option<u64> {
+    fn size_within(&self, type_: EntryRef, depth: usize) -> Option<u64> {
         let depth = depth.checked_sub(1)?;
         let entry = self.entry(type_)?;
         if let Some(size) = entry.attr_value(gimli::DW_AT_byte_size).and_then(|value| value.udata_value()) {
@@ -132,7 +132,7 @@ impl<'t, 'd> Types<'t, 'd> {
     }
 
     /// How many elements an array has in each dimension; none where that is open.
-    fn dimensions(&self, array: Place) -> Vec<Option<u64>> {
+    fn dimensions(&self, array: EntryRef) -> Vec<Option<u64>> {
         let count = |entry: &Entry<'d>| {
             let number = |attribute| entry.attr_value(attribute).and_then(|value| value.udata_value());
             number(gimli::DW_AT_count).or_else(|| number(gimli::DW_AT_upper_bound)?.checked_add(1))
@@ -141,7 +141,7 @@ impl<'t, 'd> Types<'t, 'd> {
         children.iter().filter(|child| child.tag() == gimli::DW_TAG_subrange_type).map(count).collect()
     }
 
-    fn children(&self, place: Place) -> Vec<Entry<'d>> {
+    fn children(&self, place: EntryRef) -> Vec<Entry<'d>> {
         let mut out = Vec::new();
         let collect = || -> Option<()> {
             let unit = self.unit(place.unit)?;
@@ -158,7 +158,7 @@ impl<'t, 'd> Types<'t, 'd> {
     }
 
     /// The type behind names and qualifiers.
-    pub fn bare(&self, type_: Place) -> Option<Place> {
+    pub fn bare(&self, type_: EntryRef) -> Option<EntryRef> {
         let mut type_ = type_;
         for _ in 0..DEEPEST {
             let entry = self.entry(type_)?;
@@ -171,7 +171,7 @@ impl<'t, 'd> Types<'t, 'd> {
     }
 
     /// What a pointer or reference leads to; none if it is none.
-    pub fn pointee(&self, type_: Place) -> Option<Place> {
+    pub fn pointee(&self, type_: EntryRef) -> Option<EntryRef> {
         let entry = self.entry(type_)?;
         let points = matches!(
             entry.tag(),
@@ -181,18 +181,18 @@ impl<'t, 'd> Types<'t, 'd> {
     }
 
     /// The elements of an array of one dimension.
-    pub fn element(&self, type_: Place) -> Option<Place> {
+    pub fn element(&self, type_: EntryRef) -> Option<EntryRef> {
         let entry = self.entry(type_)?;
         let is_array = entry.tag() == gimli::DW_TAG_array_type && self.dimensions(type_).len() == 1;
         is_array.then(|| self.target(type_.unit, &entry, gimli::DW_AT_type))?
     }
 
     /// The fields of a struct, class or union, also those of parts of it that have no name: name, offset, type.
-    pub fn fields(&self, type_: Place) -> Vec<(String, u64, Place)> {
+    pub fn fields(&self, type_: EntryRef) -> Vec<(String, u64, EntryRef)> {
         self.fields_within(type_, DEEPEST)
     }
 
-    fn fields_within(&self, type_: Place, depth: usize) -> Vec<(String, u64, Place)> {
+    fn fields_within(&self, type_: EntryRef, depth: usize) -> Vec<(String, u64, EntryRef)> {
         let mut out = Vec::new();
         for member in self.members(type_, depth) {
             match (member.name, depth.checked_sub(1)) {
@@ -209,7 +209,7 @@ impl<'t, 'd> Types<'t, 'd> {
     }
 
     /// The way to an offset in a type; empty if the type is a whole that is not looked into.
-    pub fn path(&self, type_: Place, offset: u64) -> String {
+    pub fn path(&self, type_: EntryRef, offset: u64) -> String {
         self.left.set(MOST);
         self.descend(type_, offset, false, DEEPEST).unwrap_or_default()
     }
@@ -217,7 +217,7 @@ impl<'t, 'd> Types<'t, 'd> {
     /// The way to an offset in a type. Inside of a library's type (`hidden`) nothing is shown until a type of the
     /// program is reached, as in `OnceLock<Pool>`, or the elements of an array of objects, as in
     /// `std::array<std::mutex, 4>`; none if that does not happen.
-    fn descend(&self, type_: Place, offset: u64, hidden: bool, depth: usize) -> Option<String> {
+    fn descend(&self, type_: EntryRef, offset: u64, hidden: bool, depth: usize) -> Option<String> {
         let depth = depth.checked_sub(1)?;
         self.left.set(self.left.get().checked_sub(1)?);
         let entry = self.entry(type_)?;
@@ -269,7 +269,7 @@ impl<'t, 'd> Types<'t, 'd> {
     }
 
     /// The subscripts of the element at an offset, and the offset in there.
-    fn index(&self, array: Place, element: Place, offset: u64) -> Option<(String, u64)> {
+    fn index(&self, array: EntryRef, element: EntryRef, offset: u64) -> Option<(String, u64)> {
         let mut stride = self.size(element).filter(|&size| size > 0)?;
         let mut subscripts = Vec::new();
         let in_element = offset % stride;
@@ -284,7 +284,7 @@ impl<'t, 'd> Types<'t, 'd> {
     }
 
     /// Whether values of a type have parts or are locks, so that which of them it is matters.
-    fn is_object(&self, type_: Place, depth: usize) -> bool {
+    fn is_object(&self, type_: EntryRef, depth: usize) -> bool {
         let Some(entry) = self.entry(type_) else { return false };
         match entry.tag() {
             gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type | gimli::DW_TAG_union_type => true,
@@ -296,14 +296,14 @@ impl<'t, 'd> Types<'t, 'd> {
         }
     }
 
-    fn in_library(&self, type_: Place) -> bool {
+    fn in_library(&self, type_: EntryRef) -> bool {
         self.infos.get(type_.unit).is_some_and(|info| info.library.iter().any(|r| r.contains(&type_.entry.0)))
     }
 
-    fn members(&self, type_: Place, depth: usize) -> Vec<Member> {
+    fn members(&self, type_: EntryRef, depth: usize) -> Vec<Member> {
         let mut out = Vec::new();
         for child in self.children(type_) {
-            let place = Place { unit: type_.unit, entry: child.offset() };
+            let place = EntryRef { unit: type_.unit, entry: child.offset() };
             match child.tag() {
                 gimli::DW_TAG_member | gimli::DW_TAG_inheritance => {
                     out.extend(self.member(type_.unit, &child))

@@ -1,15 +1,11 @@
 //! The variables of a file that have one address for the whole run: globals, statics of classes and of functions.
 //! Debug information has no index of them, so its units are walked once, skipping what can't hold one.
 
+use super::dwarf_unit::{EntryRef, Slice, UnitInfo};
 use super::symbols::{demangle, is_mangled};
 use super::types::Types;
-use gimli::{
-    Attribute, AttributeValue, DebugInfoOffset, DwTag, Dwarf, EndianSlice, LittleEndian, Operation, Unit,
-    UnitOffset, UnitRef,
-};
+use gimli::{Attribute, AttributeValue, DwTag, Dwarf, Operation, Unit, UnitOffset, UnitRef};
 use std::ops::Range;
-
-pub type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
 /// Outermost namespaces whose types are shown as a whole: a reader knows `LOCK`, not `LOCK.inner.futex.v.value`.
 const LIBRARIES: [&str; 14] = [
@@ -32,28 +28,10 @@ const LIBRARIES: [&str; 14] = [
 /// How many variables before an address are looked at: those of size 0 share an address with others.
 const OVERLAP: usize = 8;
 
-/// An entry of the debug information: the number of its unit, and its place in there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// Index into [`Variables::units`].
-    pub unit: usize,
-    /// Offset of the entry.
-    pub entry: UnitOffset,
-}
-
-/// A compilation unit.
-#[derive(Debug)]
-pub struct UnitInfo {
-    /// Where it begins.
-    pub offset: DebugInfoOffset,
-    /// Which of its entries are inside of the namespaces of a library: whole subtrees lie in one piece.
-    pub library: Vec<Range<usize>>,
-}
-
 #[derive(Debug)]
 struct Variable {
     address: u64,
-    place: Place,
+    place: EntryRef,
     /// Mangled, or complete; empty if it is elsewhere.
     name: String,
 }
@@ -92,7 +70,7 @@ impl Variables {
     }
 
     /// Each variable: its address, its entry, and its name, which is empty if it is elsewhere.
-    pub fn each(&self) -> impl Iterator<Item = (u64, Place, &str)> {
+    pub fn each(&self) -> impl Iterator<Item = (u64, EntryRef, &str)> {
         self.list.iter().map(|variable| (variable.address, variable.place, variable.name.as_str()))
     }
 
@@ -191,7 +169,7 @@ impl<'d> Walk<'_, 'd> {
             path.push_str(&name);
             path
         };
-        self.out.list.push(Variable { address, place: Place { unit: self.number, entry }, name });
+        self.out.list.push(Variable { address, place: EntryRef { unit: self.number, entry }, name });
     }
 
     fn name(&self, which: gimli::DwAt, attributes: &[Attribute<Slice<'d>>]) -> String {

@@ -1,16 +1,16 @@
 //! Patches the parked program. What is to be written is worked out once for a check, as the code is at the same addresses
 //! in every process of the program; then each parked program gets it, through its memory file, which may write to code.
 
-use super::find::{self, Found, JUMP, Piece, Text, Want};
+use super::code::Atomic;
+use super::code::Text;
+use super::find::{self, Found, JUMP, Piece, Want};
 use super::locks::{self, Roles};
 use super::marks::{self, Marks, Named};
 use super::std_functions::{self, Treatment};
-use super::{modules, room, trampoline};
-use crate::check::scope::layout;
-use crate::check::sentences::PATCHED_ONLY;
+use super::{modules, near_memory, trampoline};
 use crate::error::{Error, Result};
-use crate::inspect::maps;
 use crate::inspect::maps::Mapping;
+use crate::inspect::maps::{self, code_layout};
 use crate::inspect::{Loaded, Moved, MovedPiece, Symbols, View, memory};
 use heisen_wire::patch::{ALLOCATION, LOCK_CALLS, Site};
 use heisen_wire::{MAX_AREAS, MAX_TRAPS, Wire};
@@ -56,17 +56,20 @@ struct Made {
     /// The allocation functions of the program; 0 for those that it does not bring.
     own: [u64; ALLOCATION.len()],
     moved: Arc<Moved>,
-    told: Vec<Told>,
+    patched: Vec<PatchedModule>,
     /// Places that a script names and that are not there: their numbers, and why.
     missing: Vec<(usize, String)>,
 }
 
-/// What was done with one module.
-#[derive(Debug)]
-struct Told {
-    name: String,
-    sites: usize,
-    odd: usize,
+/// What was patched in one module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PatchedModule {
+    /// The module.
+    pub name: String,
+    /// How many instructions and calls are scheduling points.
+    pub sites: usize,
+    /// Functions that were left out, as their code is not understood.
+    pub odd: usize,
 }
 
 impl Patches {
@@ -115,7 +118,7 @@ impl Patches {
                 made.insert(Arc::new(first)).clone()
             }
         };
-        let layout = layout(pid);
+        let layout = code_layout(pid);
         if layout.is_empty() {
             return Err(Error::Uncontrolled(
                 "the parked program is gone before it was patched; does something kill it?".into(),
@@ -137,22 +140,11 @@ impl Patches {
         self.made.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|made| made.moved.clone())
     }
 
-    /// What was patched, in words; none if nothing was asked for.
-    pub(crate) fn sentence(&self) -> Option<String> {
-        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
-        if made.told.iter().all(|told| told.sites == 0) {
-            return None;
-        }
-        let told = made.told.iter().map(|told| {
-            let odd = match told.odd {
-                0 => String::new(),
-                1 => ", and 1 function that Heisen does not understand".to_owned(),
-                odd => format!(", and {odd} functions that Heisen does not understand"),
-            };
-            format!("{} in {}{odd}", told.sites, told.name)
-        });
-        let told: Vec<String> = told.collect();
-        Some(PATCHED_ONLY.with(&[("patched", &told.join("; "))]))
+    /// The modules that were patched; empty if no instruction was.
+    pub(crate) fn patched(&self) -> Vec<PatchedModule> {
+        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let modules = made.as_ref().map_or(&[][..], |made| &made.patched);
+        if modules.iter().all(|module| module.sites == 0) { Vec::new() } else { modules.to_vec() }
     }
 }
 
@@ -237,7 +229,7 @@ fn make(patterns: &[String], patches: &Patches, runtime: &Path, wire: &Wire, pid
     };
     let entry = wire.patch_entry.load(Relaxed);
     let lock = wire.patch_lock.each_ref().map(|function| function.load(Relaxed));
-    let mut made = Made { layout: layout(pid), entry, lock, missing, ..Made::default() };
+    let mut made = Made { layout: code_layout(pid), entry, lock, missing, ..Made::default() };
     let mut moved = Vec::new();
     let mut marked = 0;
     let as_instructions = *live || patterns.iter().any(|pattern| pattern == modules::INSTRUCTIONS);
@@ -354,7 +346,7 @@ impl Made {
         moved: &mut Vec<MovedPiece>,
     ) -> Result<()> {
         let name = module.path.file_name().unwrap_or(module.path.as_os_str()).to_string_lossy().into_owned();
-        self.told.push(Told { name, sites: found.sites + found.calls.len(), odd: found.odd });
+        self.patched.push(PatchedModule { name, sites: found.sites + found.calls.len(), odd: found.odd });
         let starts = found.pieces.iter().map(Piece::start).chain(found.calls.iter().map(|call| call.at));
         let ends = found.pieces.iter().map(Piece::end).chain(found.calls.iter().map(|call| call.at));
         let (Some(first), Some(last)) = (starts.min(), ends.max()) else { return Ok(()) };
@@ -362,7 +354,7 @@ impl Made {
         let sites = HEADER + found.sites * size_of::<Site>();
         let most = sites + (instructions + found.pieces.len()) * trampoline::MOST_BYTES;
         let taken = &self.areas;
-        let at = room::near(mappings, taken, first, last, most as u64).ok_or_else(|| {
+        let at = near_memory::near(mappings, taken, first, last, most as u64).ok_or_else(|| {
             Error::Uncontrolled(format!(
                 "there is no room for {most} bytes of code near to {}, so --patch cannot be used for it",
                 module.path.display()
@@ -470,8 +462,8 @@ fn by_page(changed: &BTreeMap<u64, u8>, texts: &[Text]) -> Vec<(u64, Vec<u8>)> {
 }
 
 /// A description for the runtime, as it lies in memory.
-fn describe(pc: u64, atomic: find::Atomic) -> [u8; size_of::<Site>()] {
-    let find::Atomic { kind, size, register, bit, mark } = atomic;
+fn describe(pc: u64, atomic: Atomic) -> [u8; size_of::<Site>()] {
+    let Atomic { kind, size, register, bit, mark } = atomic;
     let mut bytes = [0; size_of::<Site>()];
     bytes[..8].copy_from_slice(&pc.to_le_bytes());
     bytes[8..12].copy_from_slice(&[kind, size, register, bit]);

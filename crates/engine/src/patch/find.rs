@@ -7,10 +7,11 @@
 //! instructions is moved only if nothing jumps into it; as the targets of a jump through a table are not known for sure,
 //! in functions that have one a piece is never more than one instruction.
 
+use super::code::{Atomic, Read, Text, atomic, shared_operand};
 use super::locks::{Call, Function, Locks, Role, Roles};
 use super::marks::Marks;
 use super::std_functions::Treatment;
-use heisen_wire::patch::{CAS, HIGH, LOAD, MARK, RMW, SET, SET_BY, STORE, XCHG};
+use heisen_wire::patch::{LOAD, MARK, STORE};
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
 use std::collections::HashMap;
 
@@ -22,47 +23,6 @@ const NEIGHBOURS: usize = 4;
 const PROLOGUE: usize = 4;
 /// Entries of a table of jumps that are believed.
 const MOST_ENTRIES: usize = 1 << 16;
-
-/// Some code where it is loaded.
-#[derive(Debug)]
-pub struct Text {
-    /// Its first address.
-    pub start: u64,
-    /// Its bytes.
-    pub bytes: Vec<u8>,
-}
-
-impl Text {
-    pub(super) fn slice(&self, start: u64, end: u64) -> Option<&[u8]> {
-        let from = usize::try_from(start.checked_sub(self.start)?).ok()?;
-        let to = usize::try_from(end.checked_sub(self.start)?).ok()?;
-        self.bytes.get(from..to)
-    }
-
-    /// The byte at an address.
-    pub fn byte(&self, address: u64) -> Option<u8> {
-        self.bytes.get(usize::try_from(address.checked_sub(self.start)?).ok()?).copied()
-    }
-
-    fn holds(&self, address: u64) -> bool {
-        address >= self.start && address - self.start < self.bytes.len() as u64
-    }
-}
-
-/// An atomic instruction, as it will be told to the runtime.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Atomic {
-    /// Of `heisen_wire::patch`.
-    pub kind: u8,
-    /// Bytes that it accesses.
-    pub size: u8,
-    /// See `heisen_wire::patch::Site`.
-    pub register: u8,
-    /// See there.
-    pub bit: u8,
-    /// What a script calls the place, if that is all it is.
-    pub mark: Option<u32>,
-}
 
 /// Instructions that are moved together.
 #[derive(Debug)]
@@ -102,9 +62,6 @@ pub struct Found {
     /// Calls that are led to the runtime.
     pub calls: Vec<Call>,
 }
-
-/// Reads words of four or eight bytes from the memory of the process; fewer than asked for, if need be.
-pub type Read<'a> = dyn Fn(u64, usize) -> Vec<u8> + 'a;
 
 /// What is looked for, besides marks.
 #[derive(Clone, Copy)]
@@ -365,50 +322,6 @@ fn add_table(table: u64, size: usize, texts: &[Text], read: &Read<'_>, guessed: 
     }
 }
 
-/// What an instruction is if it accesses memory atomically that other threads may use.
-pub fn atomic(instruction: &Instruction) -> Option<Atomic> {
-    let exchanges = instruction.mnemonic() == Mnemonic::Xchg;
-    if !instruction.has_lock_prefix() && !exchanges {
-        return None;
-    }
-    let (memory, size) = shared_operand(instruction)?;
-    if is_fence(instruction) {
-        return None;
-    }
-    let other = instruction.op_count() == 2 && instruction.op_kind(1 - memory) == OpKind::Register;
-    let register = if other { instruction.op_register(1 - memory) } else { Register::None };
-    let mut atomic = Atomic { kind: RMW, size, register: number_of(register), bit: 0, mark: None };
-    match instruction.mnemonic() {
-        Mnemonic::Cmpxchg | Mnemonic::Cmpxchg16b => {
-            (atomic.kind, atomic.register) = (CAS, 0);
-        }
-        Mnemonic::Cmpxchg8b => (atomic.kind, atomic.register) = (CAS, HIGH),
-        Mnemonic::Xchg => atomic.kind = XCHG,
-        Mnemonic::Bts if other => atomic.kind = SET_BY,
-        Mnemonic::Bts => {
-            atomic.kind = SET;
-            atomic.bit = instruction.immediate8();
-        }
-        _ => {}
-    }
-    Some(atomic)
-}
-
-/// The number of the operand in memory that other threads may use, and its size.
-fn shared_operand(instruction: &Instruction) -> Option<(u32, u8)> {
-    let memory = (0..instruction.op_count()).find(|&n| instruction.op_kind(n) == OpKind::Memory)?;
-    // These segments belong to the thread.
-    if matches!(instruction.memory_segment(), Register::FS | Register::GS) {
-        return None;
-    }
-    // Addresses of 32 bits that are relative: nobody writes them, and they are hard to move.
-    if matches!(instruction.memory_base(), Register::EIP | Register::ESP) {
-        return None;
-    }
-    let size = u8::try_from(instruction.memory_size().size()).ok().filter(|size| *size > 0)?;
-    Some((memory, size))
-}
-
 /// What an instruction is if it loads or stores a word that other threads may use, as compilers write atomic loads and stores:
 /// by moving it, or comparing it at once. What lies on the stack is taken to be the thread's own.
 fn access(instruction: &Instruction, framed: bool) -> Option<Atomic> {
@@ -432,31 +345,6 @@ fn sets_frame_pointer(instruction: &Instruction) -> bool {
     instruction.mnemonic() == Mnemonic::Mov
         && instruction.op0_register() == Register::RBP
         && instruction.op1_register() == Register::RSP
-}
-
-/// Whether this changes nothing on the thread's own stack: the way compilers write a fence.
-fn is_fence(instruction: &Instruction) -> bool {
-    let immediate =
-        instruction.op_count() == 2 && !matches!(instruction.op1_kind(), OpKind::Register | OpKind::Memory);
-    let nothing = match instruction.mnemonic() {
-        Mnemonic::Or | Mnemonic::Add | Mnemonic::Xor | Mnemonic::Sub => {
-            immediate && instruction.immediate(1) == 0
-        }
-        _ => false,
-    };
-    nothing && instruction.memory_base() == Register::RSP
-}
-
-/// See `heisen_wire::patch::Site::register`.
-fn number_of(register: Register) -> u8 {
-    match register {
-        Register::None => 0,
-        Register::AH | Register::CH | Register::DH | Register::BH => {
-            HIGH + (register as u8 - Register::AH as u8)
-        }
-        register if register.is_gpr() => register.full_register().number() as u8,
-        _ => 0,
-    }
 }
 
 /// Whether an instruction may be moved along with another, and whether it may be followed by one that is.
@@ -536,6 +424,7 @@ fn surroundings(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use heisen_wire::patch::{CAS, HIGH, RMW, SET, SET_BY, XCHG};
     use std::sync::LazyLock;
 
     static NO_ROLES: LazyLock<Roles> = LazyLock::new(Roles::new);

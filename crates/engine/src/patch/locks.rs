@@ -7,9 +7,9 @@
 //! instruction has that one on its path.
 //!
 //! The compare-exchange may be an instruction, a call that instrumentation has made of it, or, in code that is not optimised, a call of a
-//! function of `core::sync::atomic`. Calls are led to the runtime; `runtime::word_lock` says what becomes of them.
+//! function of `core::sync::atomic`. Calls are led to the runtime; `runtime::memory::word_lock` says what becomes of them.
 
-use super::find::{Read, atomic};
+use super::code::{Read, atomic};
 use heisen_wire::patch::{CAS, LOCK, UNLOCK, XCHG};
 use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
 use std::collections::HashMap;

@@ -1,7 +1,7 @@
 //! Places that a script names: functions, where they begin and where they are left, and lines. They are patched like atomic
 //! instructions, and the trampoline tells the runtime's `script`.
 
-use super::find::Text;
+use super::code::Text;
 use crate::error::{Error, Result};
 use crate::inspect::{NamedFunction, View, nearest};
 use heisen_wire::patch::{ENTRY, LINE, RETURN};

@@ -1,8 +1,8 @@
 //! Which modules are patched.
 
-use crate::check::scope::matches_end;
 use crate::error::{Error, Result};
 use crate::inspect::Loaded;
+use crate::platform::glob::matches_end;
 use crate::program::uninstrumented;
 
 /// Stands for the program itself and its own libraries.
@@ -99,7 +99,7 @@ pub fn choose(patterns: &[String], modules: &[Loaded]) -> Result<Vec<Loaded>> {
         }
         if meant.clone().all(is_never) {
             return Err(Error::Input(format!(
-                "--patch {pattern:?}: {} is never patched, as a thread that is preempted in there may hold a lock that \
+                "--patch {pattern:?}: {} is never patched, as a thread that is preempted there may hold a lock that \
                  Heisen does not know of",
                 names(meant)
             )));

@@ -17,7 +17,8 @@
 //!
 //! None of this changes a flag.
 
-use super::find::{Atomic, Piece};
+use super::code::Atomic;
+use super::find::Piece;
 use crate::inspect::MovedPiece;
 use heisen_wire::patch::ASIDE;
 use iced_x86::{

@@ -1,5 +1,5 @@
-//! Executions of which there is nothing to tell: nearly all of a search that samples. They are read from their slots and kept
-//! by a few words, as thousands of them wait for their turn in the processor's caches.
+//! Results of executions that ended well and logged nothing: nearly all of a sampler. A few words hold one, so that thousands of
+//! them fit into the processor's caches until they are taken.
 
 use crate::process::slots::{Run, Tail, read_fingerprint, read_skipped};
 use heisen_trace::{End, Execution, Note};
@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// An execution that ended well, in a process with others, and of which nothing was logged.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Quiet {
+pub(crate) struct BriefResult {
     status: i32,
     steps: u32,
     threads: u32,
@@ -19,9 +19,9 @@ pub(crate) struct Quiet {
     instrumented: bool,
 }
 
-impl Quiet {
+impl BriefResult {
     /// The execution in a slot, if it was to end with this exit status and there is nothing else to tell of it.
-    pub(crate) fn read(wire: &Wire, number: usize, expected: i32) -> Option<Quiet> {
+    pub(crate) fn read(wire: &Wire, number: usize, expected: i32) -> Option<BriefResult> {
         let slot = &wire.slots[number];
         let report = &slot.report;
         let well = report.end.load(Relaxed) == end::EXIT
@@ -29,7 +29,7 @@ impl Quiet {
             && slot.status.load(Relaxed) == (expected as u32 & 0xff) << 8
             && report.diverged.load(Relaxed) == diverged::NO
             && report.followed.load(Relaxed) >= slot.plan.overrides.load(Relaxed);
-        let told = [
+        let logged = [
             &report.decisions,
             &report.misuse,
             &report.panic_thread,
@@ -37,10 +37,10 @@ impl Quiet {
             &report.conflicts,
             &report.counted,
         ];
-        if !well || told.iter().any(|told| told.load(Relaxed) != 0) {
+        if !well || logged.iter().any(|count| count.load(Relaxed) != 0) {
             return None;
         }
-        Some(Quiet {
+        Some(BriefResult {
             status: expected & 0xff,
             steps: report.steps.load(Relaxed),
             threads: report.threads.load(Relaxed),
@@ -56,7 +56,7 @@ impl Quiet {
         self.threads == 1 && self.notes & Note::OtherChoice.bit() == 0
     }
 
-    /// The same, as whoever takes results expects it.
+    /// The same as a complete result.
     pub(crate) fn run(self) -> Run {
         Run {
             execution: Execution {

@@ -1,7 +1,7 @@
 //! What a program writes, as far as it is kept: so much of the beginning and of the end.
 
 use crate::error::{Error, Result};
-use crate::process::sys;
+use crate::platform::sys;
 use std::io::{ErrorKind, PipeReader, Read};
 use std::process::Command;
 use std::sync::{Arc, Mutex};

@@ -1,6 +1,6 @@
 //! When a check must end by its `--time`, and how long its results may take after that.
 //!
-//! Every phase that runs the program asks one question, [`RunConfig::over`](crate::process::zygote::RunConfig::over): whether the user
+//! Every phase that runs the program asks one question, [`RunConfig::over`](crate::process::run_config::RunConfig::over): whether the user
 //! wants to stop, or the deadline has passed. A close look at a failure asks it with the [extended](Deadline::extended)
 //! deadline, so that a failure found in the last moment can still be confirmed.
 

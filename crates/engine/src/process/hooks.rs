@@ -1,9 +1,10 @@
 //! What is done around each execution: a scratch directory of its own, and the user's commands before and after it.
 
 use crate::error::{Error, Result};
+use crate::platform::sys;
 use crate::process::capture::Capture;
-use crate::process::sys;
-use crate::process::zygote::RunConfig;
+use crate::process::exit_status;
+use crate::process::run_config::RunConfig;
 use heisen_wire::ENV_DIR;
 use std::ffi::OsStr;
 use std::fs;
@@ -137,7 +138,7 @@ impl Drop for Around {
 }
 
 fn describe(status: ExitStatus) -> String {
-    crate::process::zygote::describe_status(status)
+    exit_status::describe_status(status)
 }
 
 /// The last line that a command wrote, for a message.

@@ -1,13 +1,13 @@
 //! What holds for all executions of a parked program: limits, the world around the program, what carries the threads, where output goes.
 
-use crate::check::access_points::Points;
-use crate::check::scope::Scope;
 use crate::error::Error;
 use crate::patch::Patches;
+use crate::platform::sys;
+use crate::platform::sys::Mapping;
+use crate::process::access_points::Points;
 use crate::process::deadline::Deadline;
+use crate::process::scope_ranges::Scope;
 use crate::process::spin_watch::Loops;
-use crate::process::sys;
-use crate::process::sys::Mapping;
 use heisen_trace::{Faults, World};
 use heisen_wire::flag;
 use heisen_wire::system::System;

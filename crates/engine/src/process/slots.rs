@@ -1,9 +1,9 @@
 //! The slots of the wire, from the engine's side: jobs are written into them, runs are read from them.
 
-use crate::check::access_points::{Conflict, read_conflicts};
 use crate::error::{Error, Result};
-use crate::explain::divergence::Place;
-use crate::process::zygote::RunConfig;
+use crate::inspect::Registers;
+use crate::process::access_points::{Conflict, read_conflicts};
+use crate::process::run_config::RunConfig;
 use heisen_trace::finding::SwitchKind;
 use heisen_trace::plan::{Sleeper, Touches};
 use heisen_trace::{
@@ -36,6 +36,25 @@ pub enum Detail {
     Events,
     /// Everything, with pauses for a close look.
     All,
+}
+
+/// One operation of a thread, before it is given names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Operation {
+    /// The thread.
+    pub thread: ThreadId,
+    /// What it was about to do.
+    pub op: Op,
+    /// The object.
+    pub object: u64,
+    /// The return address of its call.
+    pub pc: u64,
+}
+
+impl From<&Event> for Operation {
+    fn from(event: &Event) -> Operation {
+        Operation { thread: event.thread, op: event.op, object: event.object, pc: event.pc }
+    }
 }
 
 /// What to run: a plan of a search, or a schedule from a file.
@@ -100,7 +119,7 @@ pub struct Tail {
     /// What the command after the execution had to say, if it failed.
     pub after: Option<String>,
     /// Where it was noticed that the execution did not follow its plan.
-    pub diverged: Option<Place>,
+    pub diverged: Option<Operation>,
 }
 
 /// A finished execution with its end.
@@ -360,8 +379,8 @@ pub(crate) fn read_skipped(slot: &Slot) -> Option<u32> {
 }
 
 /// Where it was noticed that an execution does not follow its plan, if it was.
-pub(crate) fn diverged_place(report: &Report) -> Option<Place> {
-    (report.diverged.load(Relaxed) != diverged::NO).then(|| Place {
+pub(crate) fn diverged_place(report: &Report) -> Option<Operation> {
+    (report.diverged.load(Relaxed) != diverged::NO).then(|| Operation {
         thread: ThreadId(report.diverged_thread.load(Relaxed) as u16),
         op: Op::from_code(report.diverged_op.load(Relaxed) as u8).unwrap_or(Op::Start),
         object: report.diverged_object.load(Relaxed),
@@ -489,4 +508,10 @@ pub fn read_events(wire: &Wire) -> Vec<Event> {
     (logged.saturating_sub(MAX_EVENTS)..logged)
         .filter_map(|index| read(&wire.events[index % MAX_EVENTS]))
         .collect()
+}
+
+/// The registers of the thread that runs, at a stop.
+pub(crate) fn registers(wire: &Wire) -> Registers {
+    let r: [u64; 8] = std::array::from_fn(|i| wire.stop.registers[i].load(Relaxed));
+    Registers { rip: r[0], rsp: r[1], rbp: r[2], rbx: r[3], r12: r[4], r13: r[5], r14: r[6], r15: r[7] }
 }

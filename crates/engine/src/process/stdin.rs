@@ -1,9 +1,9 @@
 //! What a program reads from its standard input: taken from a file or from our own once, given to each execution anew,
 //! and kept with what was found, so that a replay does not need the file it came from.
 
-use crate::check::saved::write_whole;
 use crate::error::{Error, Result};
-use crate::process::sys;
+use crate::platform::atomic_file;
+use crate::platform::sys;
 use crate::program::{Program, hash};
 use heisen_trace::stdin::INLINE;
 use heisen_trace::{Stdin, World};
@@ -30,7 +30,7 @@ pub fn read(path: &Path) -> Result<Stdin> {
     })?;
     if bytes.len() > LIMIT {
         return Err(Error::Input(format!(
-            "--stdin {shown} has more than {} MiB, the most that is kept for replays; take a smaller input",
+            "--stdin {shown} has more than {} MiB, the most that Heisen stores for replays; use a smaller input",
             LIMIT >> 20
         )));
     }
@@ -65,7 +65,7 @@ pub fn recorded(world: &World, program: &Program) -> World {
 pub fn keep(world: &World, program: &Program, directory: &Path) -> Result<World> {
     let recorded = recorded(world, program);
     if let (Some(Stdin::Bytes(bytes)), Some(Stdin::Beside { name, .. })) = (&world.stdin, &recorded.stdin) {
-        write_whole(&directory.join(name), bytes)?;
+        atomic_file::write(&directory.join(name), bytes)?;
     }
     Ok(recorded)
 }
@@ -84,12 +84,12 @@ pub(crate) fn read_beside(file: &Path, name: &str, expected: &str, what: &str) -
     let (shown, file) = (path.display(), file.display());
     let bytes = read_file(&path).map_err(|e| {
         Error::Input(format!(
-            "{shown}: {e}; it holds the {what} that {file} was made with: put it back, or check the program anew"
+            "{shown}: {e}; it holds the {what} that {file} was made with: put it back, or check the program again"
         ))
     })?;
     if hash(&bytes) != expected {
         return Err(Error::Input(format!(
-            "{shown} has changed: it is not the {what} that {file} was made with; put that back, or check the program anew"
+            "{shown} has changed: it is not the {what} that {file} was made with; put that back, or check the program again"
         )));
     }
     Ok(bytes)

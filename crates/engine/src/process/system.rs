@@ -1,7 +1,7 @@
 //! Whole systems: programs whose threads run free, in parallel and in several processes, but where a script holds them.
 //! CONCURRIT (PLDI'13), section 4.
 //!
-//! All processes share the memory of `heisen_wire::system` with the script, which is run here; `runtime::free` is the
+//! All processes share the memory of `heisen_wire::system` with the script, which is run here; `runtime::script::system_mode` is the
 //! other side. As nobody knows whether a thread that does not come to an event ever will, whoever waits for one does so
 //! for a limited time.
 
@@ -10,14 +10,13 @@ mod running;
 pub use running::keep;
 
 use crate::error::{Error, Result};
-use crate::explain::judge::Verdict;
 use crate::inspect::{Symbols, View};
 use crate::patch::{Named, Patches};
-use crate::process::sys;
-use crate::process::sys::Mapping;
-use crate::process::zygote::{Output, Part, RunConfig, Zygote, describe_status, signal_name};
+use crate::platform::sys;
+use crate::platform::sys::Mapping;
+use crate::process::run_config::{Output, Part, RunConfig};
+use crate::process::zygote::Zygote;
 use crate::program::Program;
-use heisen_trace::FindingKind;
 use heisen_wire::script::{Event, MAX_SCRIPTED};
 use heisen_wire::system::{self, Few, WITHDRAWN, state};
 use running::Running;
@@ -496,12 +495,11 @@ impl System {
         self.look_after();
     }
 
-    /// Whether a process has ended as it should not have. `expected` is the exit status that is right.
-    pub fn judge(&mut self, expected: i32) -> Option<Verdict> {
+    /// How a process has ended that should not have. `expected` is the exit status that is right.
+    pub fn bad_end(&mut self, expected: i32) -> Option<BadEnd> {
         self.look_after();
         if let Some(known) = self.programs.iter().find(|known| known.gone().is_some()) {
-            let message = format!("{} has ended while the script was at work", known.name);
-            return Some(Verdict { kind: FindingKind::Crash, key: message.clone(), message });
+            return Some(BadEnd { program: known.name.clone(), status: None, output: String::new() });
         }
         let bad = self.processes.iter().find_map(|process| {
             let status = process.status.filter(|status| status.code() != Some(expected))?;
@@ -509,17 +507,8 @@ impl System {
             (!wanted).then_some((process, status))
         });
         let (process, status) = bad?;
-        let name = &self.programs[process.program].name;
-        let said = process.zygote.output(true);
-        let said = said.trim_end().lines().last().map_or(String::new(), |line| format!("; it said: {line}"));
-        let (kind, how) = match status.signal() {
-            Some(signal) => (FindingKind::Crash, format!("was killed by {}", signal_name(signal))),
-            None => {
-                (FindingKind::ExitStatus, format!("ended with {}, not {expected}", describe_status(status)))
-            }
-        };
-        let key = format!("{kind} {name} {how}");
-        Some(Verdict { kind, message: format!("{name} {how}{said}"), key })
+        let program = self.programs[process.program].name.clone();
+        Some(BadEnd { program, status: Some(status), output: process.zygote.output(true) })
     }
 
     /// Ends all processes that were started; those that ran already go on.
@@ -527,6 +516,17 @@ impl System {
         self.finish();
         self.processes.clear();
     }
+}
+
+/// The end of a process that should not have ended, or not so.
+#[derive(Debug)]
+pub struct BadEnd {
+    /// The name of its program.
+    pub program: String,
+    /// Its exit status; none of a program that ran already when the script attached to it.
+    pub status: Option<ExitStatus>,
+    /// What it wrote.
+    pub output: String,
 }
 
 impl Drop for System {

@@ -7,29 +7,27 @@
 mod effort;
 mod scripted;
 mod start;
-mod status;
 mod system_mode;
 
-pub use crate::process::run_config::{Carrier, Output, Part, RunConfig};
+use crate::process::run_config::{Output, RunConfig};
 pub use scripted::Came;
-pub(crate) use status::describe_status;
-pub use status::signal_name;
 
-use crate::check::access_points::Points;
-use crate::check::shared_prefix::parting;
 use crate::error::{Error, Result};
 use crate::inspect::{Symbols, View};
-use crate::process::brief_result::Quiet;
+use crate::platform::sys;
+use crate::platform::sys::Mapping;
+use crate::process::access_points::Points;
+use crate::process::brief_result::BriefResult;
 use crate::process::capture::Capture;
 use crate::process::descriptor;
+use crate::process::exit_status::describe_status;
 use crate::process::hooks::Around;
 use crate::process::recorded_input;
+use crate::process::shared_prefix::parting;
 use crate::process::slots;
 use crate::process::slots::{Detail, Event, Job, Run};
 use crate::process::spin_watch;
 use crate::process::spin_watch::Look;
-use crate::process::sys;
-use crate::process::sys::Mapping;
 use effort::{Effort, Idle};
 use heisen_trace::{CodePlace, Note, Stack};
 use heisen_wire::{MAX_SLOTS, SPINS, Wire, flag, script, spin as wire_spin, stop, turn};
@@ -372,9 +370,9 @@ impl Zygote {
     }
 
     /// The same, if it ended with this exit status and there is nothing else to tell of it.
-    pub(crate) fn read_quiet(&self, turn: &Turn, number: usize, expected: i32) -> Option<Quiet> {
+    pub(crate) fn read_brief(&self, turn: &Turn, number: usize, expected: i32) -> Option<BriefResult> {
         let looked_at = turn.stuck == Some(number) || turn.after.is_some();
-        Quiet::read(self.wire(), number, expected).filter(|_| !looked_at)
+        BriefResult::read(self.wire(), number, expected).filter(|_| !looked_at)
     }
 
     /// The events of the last execution, if it was the only one of its turn and they were logged.

@@ -5,7 +5,7 @@
 //! byte for byte before it is used.
 
 use crate::error::{Error, Result};
-use crate::process::sys;
+use crate::platform::sys;
 use crate::program;
 use std::fs::{self, DirBuilder};
 use std::io::Write;

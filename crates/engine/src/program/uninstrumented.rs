@@ -4,7 +4,6 @@
 //! a distance: four bytes that by mere chance lead there once in a million opcodes. A source file is known by its unit of
 //! debug information: if nothing in its code is such a call, and the code does access memory, it was compiled without.
 
-use crate::check::sentences::BLIND;
 use crate::program::Program;
 use crate::program::libraries::{Elf, is_basic, libraries};
 use gimli::{DwarfSections, EndianSlice};
@@ -17,14 +16,27 @@ use std::fs;
 use std::ops::Range;
 use std::path::Path;
 
-/// Files of one module that are named; of more, the number is told.
-const SHOWN: usize = 3;
-
 /// The standard library and what it is made of.
-const STD: &str = "Rust's own libraries";
+pub const STD: &str = "Rust's own libraries";
 
-/// What the verdict says of code that is not instrumented, if other code of the program is.
-pub fn blind(program: &Program) -> Option<String> {
+/// Code that is not instrumented, in a program of which other code is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Uninstrumented {
+    /// All of a module.
+    Module(String),
+    /// Some source files of a module.
+    Files {
+        /// The module.
+        module: String,
+        /// The files.
+        files: Vec<String>,
+    },
+    /// Files of these modules, which have no debug information by which to name them.
+    Unknown(Vec<String>),
+}
+
+/// The code that is not instrumented, if other code of the program is.
+pub fn blind(program: &Program) -> Vec<Uninstrumented> {
     let name = program.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mut modules = vec![(name, program.path.clone())];
     modules.extend(libraries(&program.path).into_iter().filter(|(name, _)| !is_basic(name)));
@@ -32,11 +44,11 @@ pub fn blind(program: &Program) -> Option<String> {
     for (name, path) in modules {
         let Ok(bytes) = fs::read(&path) else { continue };
         match look(&bytes) {
-            Seen::Whole => parts.push(name),
+            Seen::Whole => parts.push(Uninstrumented::Module(name)),
             Seen::Files(files) => {
                 instrumented = true;
                 if !files.is_empty() {
-                    parts.push(format!("{} of {name}", enumerate(&files)));
+                    parts.push(Uninstrumented::Files { module: name, files: files.into_iter().collect() });
                 }
             }
             Seen::Unknown => {
@@ -46,23 +58,9 @@ pub fn blind(program: &Program) -> Option<String> {
         }
     }
     if !unknown.is_empty() {
-        parts.push(format!("unknown files of {}, without debug information (-g)", unknown.join(" and ")));
+        parts.push(Uninstrumented::Unknown(unknown));
     }
-    (instrumented && !parts.is_empty()).then(|| BLIND.with(&[("code", &parts.join("; "))]))
-}
-
-fn enumerate(files: &BTreeSet<String>) -> String {
-    let names: Vec<&str> = files.iter().map(String::as_str).collect();
-    match &names[..] {
-        [one] => (*one).to_owned(),
-        all if all.len() <= SHOWN => {
-            format!("{} and {}", all[..all.len() - 1].join(", "), all[all.len() - 1])
-        }
-        all => {
-            let more = all.len() - (SHOWN - 1);
-            format!("{} and {more} more files", all[..SHOWN - 1].join(", "))
-        }
-    }
+    if instrumented { parts } else { Vec::new() }
 }
 
 /// What is blind of a module.

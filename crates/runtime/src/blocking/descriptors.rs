@@ -11,6 +11,7 @@
 
 use crate::blocking::{input_log, kernel_calls, timer_descriptors};
 use crate::memory::race::order;
+use crate::platform::baton::Guarded;
 use crate::platform::sys;
 use crate::sched::access_mode::{is_on, mode};
 use crate::sched::object_key::{key, space};
@@ -95,10 +96,7 @@ struct Io {
     all: [Cell<PollFd>; AT_ONCE],
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Io {}
-
-static IO: Io = Io {
+static IO: Guarded<Io> = Guarded::new(Io {
     class: [const { Cell::new(0) }; KNOWN],
     sockets: [const { Cell::new(0) }; KNOWN / 64],
     waiting: Bits::new(),
@@ -110,7 +108,7 @@ static IO: Io = Io {
     input_streams: Cell::new(false),
     patience: Cell::new(u64::MAX),
     all: [const { Cell::new(PollFd { fd: -1, events: 0, revents: 0 }) }; AT_ONCE],
-};
+});
 
 /// Plugs this room into the hooks of the scheduler.
 pub fn plug_in() {

@@ -9,6 +9,7 @@
 
 use crate::blocking::descriptors;
 use crate::blocking::descriptors::Class;
+use crate::platform::baton::Guarded;
 use crate::platform::sys;
 use crate::platform::sys::Piece;
 use crate::sched::pause;
@@ -52,10 +53,7 @@ struct Log {
     at: Cell<usize>,
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Log {}
-
-static LOG: Log = Log { mode: Cell::new(Mode::Off), at: Cell::new(0) };
+static LOG: Guarded<Log> = Guarded::new(Log { mode: Cell::new(Mode::Off), at: Cell::new(0) });
 
 /// An execution begins.
 pub fn begin(flags: u32) {

@@ -5,6 +5,7 @@
 //! That kernel thread has no thread-local storage, so only the bare system call may run on it; all signals are
 //! blocked there. The scheduler does not control when the call returns, which is noted.
 
+use crate::platform::baton::Guarded;
 use crate::platform::sys;
 use crate::sched::{self, Woken, hooks, recurrence};
 use crate::wire_log;
@@ -40,11 +41,9 @@ struct Errands {
     count: Cell<usize>,
 }
 
-// SAFETY: what is not atomic is written by the program's kernel thread while no call is out in that entry, and only read
-// by the one that does the call.
-unsafe impl Sync for Errands {}
-
-static ERRANDS: Errands = Errands {
+/// The kernel thread that does a call is given a reference to its entry. What is not atomic there is written only while no
+/// call is out in that entry.
+static ERRANDS: Guarded<Errands> = Guarded::new(Errands {
     all: [const {
         Errand {
             state: AtomicU32::new(FREE),
@@ -56,7 +55,7 @@ static ERRANDS: Errands = Errands {
         }
     }; MAX],
     count: Cell::new(0),
-};
+});
 
 unsafe extern "C" {
     fn heisen_clone_aside(flags: usize, stack: usize, run: usize, what: usize) -> isize;

@@ -3,6 +3,7 @@
 //! timer is therefore an `eventfd`, and the runtime adds to its count when virtual time passes its deadline.
 
 use super::interval_timer::IntervalTimer;
+use crate::platform::baton::Guarded;
 use crate::platform::sys;
 use crate::platform::sys::Piece;
 use core::cell::Cell;
@@ -25,14 +26,11 @@ struct Timers {
     next: Cell<u64>,
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Timers {}
-
-static TIMERS: Timers = Timers {
+static TIMERS: Guarded<Timers> = Guarded::new(Timers {
     all: [const { TimerDescriptor { fd: Cell::new(0), clock: Cell::new(0), time: IntervalTimer::new() } };
         MAX],
     next: Cell::new(u64::MAX),
-};
+});
 
 /// An entry that is not in use.
 pub fn unused() -> Option<&'static TimerDescriptor> {

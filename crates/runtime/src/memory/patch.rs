@@ -4,7 +4,7 @@
 //!
 //! Unlike an intercepted call, such an instruction lies in the middle of a function: every register is in use,
 //! and so are the flags and the red zone below the stack pointer. The registers that Rust code may change are
-//! saved here. Those that another thread may change are saved only at a switch to one (see `extended`).
+//! saved here. Those that another thread may change are saved only at a switch to one (see `platform::xsave`).
 //!
 //! A thread must not be switched out while it holds a lock that the scheduler does not know. Only code of the
 //! program and its own libraries is patched, but others may call this code back:

@@ -29,6 +29,7 @@ use crate::carrier::handler_stack;
 use crate::memory::race::atomic_order::{Does, memory_order};
 use crate::memory::tsan::plain;
 use crate::memory::{heap, race};
+use crate::platform::baton::Guarded;
 use crate::platform::registers::caller;
 use crate::sched::events;
 use crate::sched::spin;
@@ -97,12 +98,10 @@ struct Taker {
 
 struct Takers([Taker; 64]);
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Takers {}
-
 /// In a close look: those of late.
-static TAKERS: Takers =
-    Takers([const { Taker { word: Cell::new(0), thread: Cell::new(0), pc: Cell::new(0) } }; 64]);
+static TAKERS: Guarded<Takers> = Guarded::new(Takers(
+    [const { Taker { word: Cell::new(0), thread: Cell::new(0), pc: Cell::new(0) } }; 64],
+));
 
 /// The running thread takes a word without a logged event.
 #[cold]

@@ -183,7 +183,8 @@ pub fn kernel_result(got: isize) -> isize {
 pub fn take_env_number(prefix: &[u8]) -> Option<i32> {
     let (slot, value) = find_env(prefix)?;
     let mut number = 0i32;
-    for &digit in value.iter() {
+    // SAFETY: before `main` only this thread exists, and it does not change the value meanwhile.
+    for &digit in unsafe { &*value } {
         if !digit.is_ascii_digit() {
             return None;
         }
@@ -197,6 +198,8 @@ pub fn take_env_number(prefix: &[u8]) -> Option<i32> {
 /// program and its children then find the environment that the user gave.
 pub fn strip_env_first(prefix: &[u8]) {
     let Some((slot, value)) = find_env(prefix) else { return };
+    // SAFETY: before `main` only this thread exists, and nobody else refers to the value meanwhile.
+    let value = unsafe { &mut *value };
     match value.iter().position(|&b| b == b':') {
         None => remove_env(slot),
         Some(colon) => {
@@ -210,10 +213,11 @@ pub fn strip_env_first(prefix: &[u8]) {
 
 /// The address of an environment variable's value, a C string; 0 if it is not set.
 pub fn env_value(prefix: &[u8]) -> usize {
-    find_env(prefix).map_or(0, |(_, value)| value.as_ptr() as usize)
+    find_env(prefix).map_or(0, |(_, value)| value.cast::<u8>() as usize)
 }
 
-fn find_env(prefix: &[u8]) -> Option<(usize, &'static mut [u8])> {
+/// An environment variable: its place in the table, and its value without the zero that ends it.
+fn find_env(prefix: &[u8]) -> Option<(usize, *mut [u8])> {
     // SAFETY: `environ` is a null-terminated array of C strings, and before `main` only this thread exists.
     unsafe {
         let table = environ;
@@ -229,7 +233,7 @@ fn find_env(prefix: &[u8]) -> Option<(usize, &'static mut [u8])> {
             let bytes = CStr::from_ptr(entry).to_bytes();
             if bytes.starts_with(prefix) {
                 let value = entry.cast::<u8>().add(prefix.len());
-                return Some((slot, core::slice::from_raw_parts_mut(value, bytes.len() - prefix.len())));
+                return Some((slot, core::ptr::slice_from_raw_parts_mut(value, bytes.len() - prefix.len())));
             }
             slot += 1;
         }

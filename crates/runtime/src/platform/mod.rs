@@ -4,6 +4,7 @@
 //!
 //! | module | what it is |
 //! | --- | --- |
+//! | [`baton`] | data of the kernel thread that holds the baton |
 //! | [`sys`] | system calls, made directly |
 //! | [`glibc`] | glibc's own functions, and its thread control block |
 //! | [`registers`] | the bare switch between two stacks |
@@ -12,6 +13,7 @@
 //! | [`constant`] | words that are the same in all executions |
 
 pub mod allocation;
+pub mod baton;
 pub mod constant;
 pub mod glibc;
 pub mod registers;

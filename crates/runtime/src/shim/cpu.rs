@@ -6,6 +6,7 @@
 //! Files that describe processors (/proc/cpuinfo, /sys/devices/system/cpu, cgroup limits) are not changed.
 
 use super::shims;
+use crate::platform::baton::Guarded;
 use crate::platform::glibc::real;
 use crate::platform::sys;
 use crate::sched::recurrence;
@@ -29,14 +30,11 @@ struct Cpus {
     confined: [Cell<u64>; MAX_THREADS],
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Cpus {}
-
-static C: Cpus = Cpus {
+static C: Guarded<Cpus> = Guarded::new(Cpus {
     asked: Cell::new(0),
     real: [const { Cell::new(0) }; WORDS],
     confined: [const { Cell::new(0) }; MAX_THREADS],
-};
+});
 
 /// Stores the number given by `--cpus`.
 pub fn init(asked: u32) {

@@ -7,6 +7,7 @@
 //! `std::random_device`, the shim replaces its function.
 
 use super::{pid, shims};
+use crate::platform::baton::Guarded;
 use crate::platform::glibc;
 use crate::platform::glibc::real;
 use crate::platform::sys;
@@ -22,10 +23,7 @@ struct Random {
     state: Cell<u64>,
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Random {}
-
-static R: Random = Random { seeded: Cell::new(false), state: Cell::new(0) };
+static R: Guarded<Random> = Guarded::new(Random { seeded: Cell::new(false), state: Cell::new(0) });
 
 /// How many bytes one opening of /dev/urandom or /dev/random provides.
 const DEVICE_SIZE: usize = 1 << 20;

@@ -3,6 +3,7 @@
 //! itself, because it cannot call glibc's own clean-up of a thread.
 
 use super::shims;
+use crate::platform::baton::Guarded;
 use crate::platform::glibc::real;
 use core::cell::Cell;
 use core::ffi::c_int;
@@ -14,10 +15,7 @@ const ROUNDS: usize = 4;
 
 struct Keys([Cell<usize>; MAX_KEYS]);
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Keys {}
-
-static DESTRUCTORS: Keys = Keys([const { Cell::new(0) }; MAX_KEYS]);
+static DESTRUCTORS: Guarded<Keys> = Guarded::new(Keys([const { Cell::new(0) }; MAX_KEYS]));
 
 /// One more than the highest key that was ever created. The end of a thread looks at no key beyond it: threads
 /// end often, and most programs have no keys.

@@ -13,6 +13,7 @@ use crate::memory::race::atomic_order;
 use crate::memory::race::atomic_order::Does;
 use crate::memory::race::atomic_order::memory_order::SEQ_CST;
 use crate::memory::race::order;
+use crate::platform::baton::Guarded;
 use crate::platform::glibc::Real;
 use crate::sched::dependence;
 use crate::sched::{self, S};
@@ -113,10 +114,7 @@ struct Called {
 
 struct Calls(Cell<Called>);
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Calls {}
-
-static CALLED: Calls = Calls(Cell::new(Called { initialiser: 0, control: 0 }));
+static CALLED: Guarded<Calls> = Guarded::new(Calls(Cell::new(Called { initialiser: 0, control: 0 })));
 
 extern "C" fn called() -> Called {
     CALLED.0.get()
@@ -161,10 +159,7 @@ global_asm!(
 /// initialiser ends.
 struct Running([Cell<usize>; 8]);
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Running {}
-
-static RUNNING: Running = Running([const { Cell::new(0) }; 8]);
+static RUNNING: Guarded<Running> = Guarded::new(Running([const { Cell::new(0) }; 8]));
 
 fn begins(control: usize) {
     if dependence::wanted()

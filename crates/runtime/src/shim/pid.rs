@@ -16,8 +16,8 @@ use crate::platform::glibc::real;
 use crate::platform::sys;
 use crate::sched::{self, S, thread};
 use crate::wire_log;
-use core::cell::Cell;
 use core::ffi::{CStr, c_char, c_int, c_void};
+use core::sync::atomic::{AtomicI32, AtomicU64, Ordering::Relaxed};
 use heisen_trace::{Note, Op};
 use heisen_wire::{MAX_THREADS, TID_BASE};
 
@@ -33,23 +33,35 @@ struct Both {
     seen: i32,
 }
 
-struct Pids {
-    own: Cell<Both>,
-    parent: Cell<Both>,
-    /// Real ids of children by their number; 0 if there is none.
-    children: [Cell<i32>; MAX_CHILDREN],
-    /// How many children there have been.
-    count: Cell<i32>,
+/// Both ids of a process in one word.
+struct Process(AtomicU64);
+
+impl Process {
+    fn get(&self) -> Both {
+        let word = self.0.load(Relaxed);
+        Both { real: word as i32, seen: (word >> 32) as i32 }
+    }
+
+    fn set(&self, ids: Both) {
+        self.0.store(u64::from(ids.seen as u32) << 32 | u64::from(ids.real as u32), Relaxed);
+    }
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Pids {}
+/// All atomic: a forked child, whose threads run in parallel, translates ids, too.
+struct Pids {
+    own: Process,
+    parent: Process,
+    /// Real ids of children by their number; 0 if there is none.
+    children: [AtomicI32; MAX_CHILDREN],
+    /// How many there have been.
+    count: AtomicI32,
+}
 
 static P: Pids = Pids {
-    own: Cell::new(Both { real: 0, seen: 0 }),
-    parent: Cell::new(Both { real: 0, seen: 0 }),
-    children: [const { Cell::new(0) }; MAX_CHILDREN],
-    count: Cell::new(0),
+    own: Process(AtomicU64::new(0)),
+    parent: Process(AtomicU64::new(0)),
+    children: [const { AtomicI32::new(0) }; MAX_CHILDREN],
+    count: AtomicI32::new(0),
 };
 
 /// This process is the program: the zygote or an execution.
@@ -84,9 +96,10 @@ pub fn thread_id() -> i32 {
     if real == own.real && own.seen != 0 { own.seen } else { real }
 }
 
-/// The slot of a child's real id, if a child of this number is known.
-fn child(number: i32) -> Option<&'static Cell<i32>> {
-    let known = number >= 1 && number <= P.count.get() && P.count.get() - number < MAX_CHILDREN as i32;
+/// The slot of a child's real id, if the number is one that is known.
+fn child(number: i32) -> Option<&'static AtomicI32> {
+    let count = P.count.load(Relaxed);
+    let known = number >= 1 && number <= count && count - number < MAX_CHILDREN as i32;
     known.then(|| &P.children[number as usize % MAX_CHILDREN])
 }
 
@@ -105,7 +118,8 @@ pub fn to_real(id: i32) -> i32 {
             None => id,
         }
     } else {
-        child(id.wrapping_sub(CHILD_BASE)).map(Cell::get).filter(|&real| real != 0).unwrap_or(id)
+        let real = child(id.wrapping_sub(CHILD_BASE)).map(|slot| slot.load(Relaxed));
+        real.filter(|&real| real != 0).unwrap_or(id)
     }
 }
 
@@ -137,8 +151,9 @@ pub fn is_known(id: i32) -> bool {
 
 /// The number of the living child with this real id.
 fn number_of(id: i32) -> Option<i32> {
-    let oldest = (P.count.get() - MAX_CHILDREN as i32).max(0);
-    (oldest + 1..=P.count.get()).rev().find(|&number| child(number).is_some_and(|real| real.get() == id))
+    let count = P.count.load(Relaxed);
+    let oldest = (count - MAX_CHILDREN as i32).max(0);
+    (oldest + 1..=count).rev().find(|&number| child(number).is_some_and(|real| real.load(Relaxed) == id))
 }
 
 /// A child with this real id was started; returns the id that the program sees. In an uncontrolled process this
@@ -147,18 +162,17 @@ pub fn started(real: i32) -> i32 {
     if !S.active.get() || real <= 0 {
         return real;
     }
-    let number = P.count.get() + 1;
-    P.count.set(number);
-    P.children[number as usize % MAX_CHILDREN].set(real);
+    let number = P.count.fetch_add(1, Relaxed) + 1;
+    P.children[number as usize % MAX_CHILDREN].store(real, Relaxed);
     CHILD_BASE + number
 }
 
 /// This process has just been forked; `controlled` says whether its parent was controlled.
 pub fn forked(controlled: bool) {
-    let (real, number) = (sys::getpid(), P.count.get() + 1);
+    let (real, number) = (sys::getpid(), P.count.load(Relaxed) + 1);
     P.parent.set(P.own.get());
     P.own.set(Both { real, seen: if controlled { CHILD_BASE + number } else { real } });
-    P.count.set(0);
+    P.count.store(0, Relaxed);
     super::entropy::forked(number as u32);
 }
 
@@ -170,7 +184,7 @@ fn waited(real: i32, ended: bool) -> i32 {
         && real > 0
         && let Some(slot) = child(seen.wrapping_sub(CHILD_BASE))
     {
-        slot.set(0);
+        slot.store(0, Relaxed);
     }
     seen
 }

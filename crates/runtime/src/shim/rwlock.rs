@@ -5,7 +5,7 @@
 //! that kind a reader waits while other threads read and a writer waits, and a thread that reads twice may
 //! deadlock.
 //!
-//! Reading does not count as a change of the lock (see `touch`), so that readers are independent. An attempt to
+//! Reading does not count as a change of the lock (see `sched::dependence`), so that readers are independent. An attempt to
 //! write that fails because others read therefore counts as a change: its order with the readers matters.
 
 use super::{destroyed, shims};

@@ -17,6 +17,7 @@ use super::{pthread, shims, time};
 use crate::blocking::interval_timer::{IntervalTimer, Setting, deadline_of};
 use crate::carrier::fibers;
 use crate::carrier::fibers::Wish;
+use crate::platform::baton::Guarded;
 use crate::platform::glibc;
 use crate::platform::glibc::real;
 use crate::platform::sys;
@@ -77,12 +78,9 @@ struct Timer {
 
 struct Timers([Timer; ROOM + 1]);
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Timers {}
-
 const NO_EVENT: Event = Event { value: 0, signal: 0, notify: SIGEV_NONE, function: 0, attributes: 0 };
 
-static TIMERS: Timers = Timers(
+static TIMERS: Guarded<Timers> = Guarded::new(Timers(
     [const {
         Timer {
             used: Cell::new(false),
@@ -94,7 +92,7 @@ static TIMERS: Timers = Timers(
             told: Cell::new(0),
         }
     }; ROOM + 1],
-);
+));
 
 impl Timer {
     /// The timer with the id that the program uses.

@@ -6,11 +6,11 @@ use crate::commands::check::check_file;
 use crate::commands::{replay, show};
 use crate::render::paint::{count, print};
 use heisen_engine::Error;
-use heisen_engine::check::saved::write_whole;
 use heisen_engine::explain::close_up::Camera;
+use heisen_engine::platform::atomic_file;
+use heisen_engine::process::run_config::{Output, RunConfig};
 use heisen_engine::process::slots::Job;
 use heisen_engine::process::stdin;
-use heisen_engine::process::zygote::{Output, RunConfig};
 use heisen_engine::program::Program;
 use heisen_engine::program::embedded;
 use heisen_script::generate::{Draft, Naming};
@@ -77,14 +77,14 @@ pub fn run(args: &ScriptArgs, path: &Path, stop: Arc<AtomicBool>) -> Result<u8, 
     };
     if schedule.outcome.as_ref().is_some_and(|(kind, _)| *kind == FindingKind::DataRace) {
         return Err(Error::Input(format!(
-            "{} is about a data race, which is no failure that an execution under a script could show",
+            "{} is a schedule of a data race; a script can only lead to a failure",
             path.display()
         )));
     }
     let closeup = camera.shoot(Job::Schedule(&schedule))?;
     let Some(verdict) = closeup.verdict.filter(|_| closeup.run.execution.diverged.is_none()) else {
         return Err(Error::Input(format!(
-            "{} does not lead to a bug any more; heisen replay tells where it diverges",
+            "{} no longer leads to a bug; heisen replay shows where it diverges",
             path.display()
         )));
     };
@@ -113,7 +113,7 @@ pub fn run(args: &ScriptArgs, path: &Path, stop: Arc<AtomicBool>) -> Result<u8, 
     match &args.output {
         None => print(&text, false),
         Some(file) => {
-            write_whole(file, text.as_bytes())
+            atomic_file::write(file, text.as_bytes())
                 .map_err(|e| Error::Input(format!("{} cannot be written: {e}", file.display())))?;
             if !args.quiet {
                 let lines = count(text.lines().count() as u64, "line");

@@ -65,7 +65,7 @@ impl<K: Eq + Hash> Seen<K> {
     }
 }
 
-/// Two accesses that race, as [`Conflict::pair`](crate::check::access_points::Conflict::pair) has them.
+/// Two accesses that race, as [`Conflict::pair`](crate::process::access_points::Conflict::pair) has them.
 type Race = [(u64, bool, bool); 2];
 
 /// What the executions of a search have covered so far.

@@ -1,8 +1,8 @@
 //! The file that `heisen check --coverage` writes and `heisen coverage` draws: counts only, so it is small, as JSON.
 
-use crate::check::saved::write_whole;
 use crate::check::{Options, Outcome};
 use crate::error::{Error, Result};
+use crate::platform::atomic_file;
 use crate::program::Program;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -118,7 +118,7 @@ impl Record {
     pub fn write(&self, path: &Path) -> Result<()> {
         let text = serde_json::to_string_pretty(self)
             .map_err(|e| Error::Internal(format!("the coverage cannot be written: {e}")))?;
-        write_whole(path, (text + "\n").as_bytes())
+        atomic_file::write(path, (text + "\n").as_bytes())
     }
 
     /// Reads one.

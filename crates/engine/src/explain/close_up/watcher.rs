@@ -8,11 +8,11 @@ use super::describe::{
     paused_stack, thread_name,
 };
 use super::idle;
+use super::race_watch::RaceWatch;
 use crate::explain::livelock::Recurrence;
-use crate::explain::race_close_up::Sight;
 use crate::explain::{cycle, divergence, heap_error};
-use crate::inspect::{Registers, Symbols, View};
-use crate::process::slots::{diverged_place, read_events, report_of};
+use crate::inspect::{Symbols, View};
+use crate::process::slots::{diverged_place, read_events, registers, report_of};
 use crate::process::zygote::Observer;
 use heisen_trace::cycle::Cycle;
 use heisen_trace::finding::{Switch, SwitchKind, ThreadEnd};
@@ -28,7 +28,7 @@ const MAX_STACKS: usize = 200;
 #[derive(Debug, Default)]
 pub(super) struct Watcher {
     pub(super) symbols: Symbols,
-    pub(super) sight: Sight,
+    pub(super) race_watch: RaceWatch,
     pub(super) trace_wanted: bool,
     pub(super) switches: Vec<Switch>,
     pub(super) thread: Option<ThreadId>,
@@ -47,7 +47,7 @@ pub(super) struct Watcher {
 
 impl Observer for Watcher {
     fn stopped(&mut self, wire: &Wire, pid: i32) {
-        if self.sight.watched(wire, pid) {
+        if self.race_watch.watched(wire, pid) {
             return;
         }
         let mut symbols = std::mem::take(&mut self.symbols);
@@ -55,7 +55,7 @@ impl Observer for Watcher {
             let thread = ThreadId(wire.stop.thread.load(Relaxed) as u16);
             match wire.stop.reason.load(Relaxed) {
                 stop::STATE => self.recurrence.stopped(wire, &view),
-                stop::CONFLICT => self.sight.conflict(wire, &mut view),
+                stop::CONFLICT => self.race_watch.conflict(wire, &mut view),
                 stop::DECISION => self.decision(wire, &mut view),
                 stop::THROW => {
                     // The first panic is the cause; those after it are mostly about the first.
@@ -175,10 +175,4 @@ impl Watcher {
             self.trace = describe_events(view, wire, events);
         }
     }
-}
-
-/// The registers of the thread that runs, at a stop.
-pub(crate) fn registers(wire: &Wire) -> Registers {
-    let r: [u64; 8] = std::array::from_fn(|i| wire.stop.registers[i].load(Relaxed));
-    Registers { rip: r[0], rsp: r[1], rbp: r[2], rbx: r[3], r12: r[4], r13: r[5], r14: r[6], r15: r[7] }
 }

@@ -1,13 +1,15 @@
 //! Programs that run already, under `heisen run`, and to which scripts attach by name.
 //!
 //! `heisen run` writes down where its wire is, in a private directory; whoever may open that can talk to the program, in
-//! which a kernel thread listens (`runtime::free`).
+//! which a kernel thread listens (`runtime::script::system_mode`).
 
 use crate::error::{Error, Result};
 use crate::patch::{Named, Patches, Prepared};
-use crate::process::sys;
-use crate::process::sys::Mapping;
-use crate::process::zygote::{Output, RunConfig, Zygote};
+use crate::platform::atomic_file;
+use crate::platform::sys;
+use crate::platform::sys::Mapping;
+use crate::process::run_config::{Output, RunConfig};
+use crate::process::zygote::Zygote;
 use crate::program::Program;
 use crate::program::embedded;
 use heisen_wire::system::System;
@@ -59,7 +61,7 @@ pub fn keep(runtime: &Path, program: &Program, name: &str, config: &RunConfig) -
     let mut zygote = Zygote::start(runtime, program, &config, Output::Shown)?;
     let entry = Entry { keeper: std::process::id(), wire: zygote.descriptor(), program: zygote.pid() as u32 };
     let text = serde_json::to_vec(&entry).map_err(|e| Error::Internal(e.to_string()))?;
-    crate::check::saved::write_whole(&path, &text)
+    atomic_file::write(&path, &text)
         .map_err(|e| Error::Internal(format!("{} cannot be written: {e}", path.display())))?;
     zygote.let_go();
     let status = loop {

@@ -4,7 +4,7 @@
 //! seconds.
 
 use super::running;
-use crate::process::sys;
+use crate::platform::sys;
 use std::time::{Duration, Instant};
 
 /// The processor time that a process has taken since the program last moved.

@@ -1,10 +1,11 @@
 //! Executions that a script is at work on: the program and the script take turns, by a word of their own in the wire.
 
-use super::{Waited, Zygote, describe_status};
+use super::{Waited, Zygote};
 use crate::error::{Error, Result};
+use crate::platform::sys;
+use crate::process::exit_status::describe_status;
 use crate::process::slots;
 use crate::process::slots::{Detail, Job, Run};
-use crate::process::sys;
 use heisen_trace::{Op, Plan, Policy, Schedule};
 use heisen_wire::script::{Script, turn as script_turn};
 use heisen_wire::{MAX_SLOTS, MAX_THREADS, flag, turn};

@@ -1,14 +1,14 @@
 //! Starts a program with the runtime preloaded, waits until it is parked, and says why if it never is.
 
-use super::status::describe_status;
 use super::{Output, RunConfig, SUSPECT, Waited, Zygote};
 use crate::error::{Error, Result};
+use crate::platform::seccomp;
+use crate::platform::sys;
+use crate::platform::sys::Mapping;
 use crate::process::capture::Capture;
+use crate::process::exit_status::describe_status;
 use crate::process::hooks::Around;
-use crate::process::seccomp;
 use crate::process::stdin;
-use crate::process::sys;
-use crate::process::sys::Mapping;
 use crate::program::Program;
 use heisen_trace::World;
 use heisen_wire::{ENV_DIR, ENV_FD, Wire, access, boot, heap, park, runner, turn, world};

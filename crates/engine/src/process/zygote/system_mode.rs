@@ -1,8 +1,8 @@
 //! A program that goes on by itself when it is let, rather than being forked: see `system`.
 
 use super::Zygote;
+use crate::platform::sys;
 use crate::process::capture::Capture;
-use crate::process::sys;
 use heisen_wire::turn;
 use std::process::ExitStatus;
 use std::sync::atomic::Ordering::SeqCst;

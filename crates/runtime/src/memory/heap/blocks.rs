@@ -6,6 +6,7 @@
 //! record of the next block. The program must not access these: they are the guard.
 
 use super::{ALIGN, BASE, LENGTH, marks};
+use crate::platform::baton::Guarded;
 use crate::platform::sys;
 use core::cell::Cell;
 
@@ -71,11 +72,11 @@ struct Blocks {
     lists: [Cell<usize>; CLASSES],
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Blocks {}
-
-static B: Blocks =
-    Blocks { frontier: Cell::new(BASE), usable: Cell::new(BASE), lists: [const { Cell::new(0) }; CLASSES] };
+static B: Guarded<Blocks> = Guarded::new(Blocks {
+    frontier: Cell::new(BASE),
+    usable: Cell::new(BASE),
+    lists: [const { Cell::new(0) }; CLASSES],
+});
 
 /// Reserves the addresses, and makes the first part usable. Returns whether it succeeded.
 pub fn reserve() -> bool {

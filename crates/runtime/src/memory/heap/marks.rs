@@ -44,6 +44,9 @@ fn of(address: usize) -> u8 {
 /// Sets this many marks. It does not call `memset`, which may be intercepted.
 #[inline]
 fn set(at: usize, value: u8, count: usize) {
+    /// A word at any address.
+    #[repr(C, packed)]
+    struct Unaligned(u64);
     let word = u64::from_ne_bytes([value; 8]);
     let mut at = at;
     let mut left = count;
@@ -55,7 +58,7 @@ fn set(at: usize, value: u8, count: usize) {
     // compiler does not turn them into a call.
     unsafe {
         while left >= 8 {
-            (at as *mut u64).write_volatile(word);
+            (at as *mut Unaligned).write_volatile(Unaligned(word));
             at += 8;
             left -= 8;
         }

@@ -27,6 +27,7 @@ mod quarantine;
 
 use crate::memory::race;
 use crate::memory::race::shadow;
+use crate::platform::baton::Guarded;
 use crate::platform::sys;
 use crate::sched::dependence;
 use crate::sched::pause;
@@ -61,16 +62,13 @@ struct Heap {
     stop_at_free: Cell<u32>,
 }
 
-// SAFETY: as for `sched::S`; a forked child only reads.
-unsafe impl Sync for Heap {}
-
-static H: Heap = Heap {
+static H: Guarded<Heap> = Guarded::new(Heap {
     on: Cell::new(false),
     leaks: Cell::new(false),
     serial: Cell::new(0),
     stop_at_alloc: Cell::new(0),
     stop_at_free: Cell::new(0),
-};
+});
 
 /// Sets it up, if the engine asks for it. Returns whether it is used from now on.
 pub fn init() -> bool {
@@ -102,7 +100,7 @@ pub fn begin() {
 /// Whether allocations come from the checked heap now.
 #[inline]
 pub fn serves() -> bool {
-    H.on.get() && S.active.get()
+    S.active.get() && H.on.get()
 }
 
 /// Whether an address lies in the checked heap.

@@ -3,6 +3,7 @@
 //! first in, first out. The list lies apart from the blocks, because a program may write to freed memory.
 
 use super::blocks::Block;
+use crate::platform::baton::Guarded;
 use crate::platform::sys;
 use core::cell::Cell;
 
@@ -26,10 +27,8 @@ struct Quarantine {
     bytes: Cell<usize>,
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Quarantine {}
-
-static Q: Quarantine = Quarantine { into: Cell::new(0), out: Cell::new(0), bytes: Cell::new(0) };
+static Q: Guarded<Quarantine> =
+    Guarded::new(Quarantine { into: Cell::new(0), out: Cell::new(0), bytes: Cell::new(0) });
 
 /// Maps the ring.
 pub fn reserve() -> bool {

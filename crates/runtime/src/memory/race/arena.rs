@@ -2,6 +2,7 @@
 //! program's own mappings then lie where they lie without the check. It never returns memory to the kernel,
 //! because an execution ends soon.
 
+use crate::platform::baton::Guarded;
 use crate::platform::sys;
 use core::cell::Cell;
 
@@ -20,10 +21,8 @@ struct Arena {
     free: [Cell<usize>; CLASSES],
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Arena {}
-
-static A: Arena = Arena { next: Cell::new(0), end: Cell::new(0), free: [const { Cell::new(0) }; CLASSES] };
+static A: Guarded<Arena> =
+    Guarded::new(Arena { next: Cell::new(0), end: Cell::new(0), free: [const { Cell::new(0) }; CLASSES] });
 
 fn class(bytes: usize) -> u32 {
     bytes.next_power_of_two().trailing_zeros().max(LEAST)

@@ -2,6 +2,7 @@
 
 use super::shadow::Access;
 use super::{is_on, mode};
+use crate::platform::baton::Guarded;
 use crate::sched::pause;
 use crate::wire_log;
 use core::cell::Cell;
@@ -13,11 +14,8 @@ const SEEN: usize = 256;
 
 struct Seen([Cell<(usize, usize)>; SEEN]);
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Seen {}
-
 /// Pairs of places that were told already, or some of them, by their hash.
-static TOLD: Seen = Seen([const { Cell::new((0, 0)) }; SEEN]);
+static TOLD: Guarded<Seen> = Guarded::new(Seen([const { Cell::new((0, 0)) }; SEEN]));
 
 fn is_new(first: usize, second: usize) -> bool {
     let hash = (first.wrapping_mul(31) ^ second).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56;

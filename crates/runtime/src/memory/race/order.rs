@@ -8,6 +8,7 @@
 
 use super::shadow;
 use super::vector_clock::Known;
+use crate::platform::baton::Guarded;
 use crate::sched::access_mode::{is_on, mode};
 use crate::sched::epoch::Epoch;
 use crate::sched::hooks::HOOKS;
@@ -28,16 +29,13 @@ pub struct Threads {
     fence_acquire: [Known; MAX_THREADS],
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Threads {}
-
-pub static T: Threads = Threads {
+pub static T: Guarded<Threads> = Guarded::new(Threads {
     clocks: [const { Known::new() }; MAX_THREADS],
     fence_release: [const { Known::new() }; MAX_THREADS],
     fence_acquire: [const { Known::new() }; MAX_THREADS],
     changes: Cell::new(1),
     settled: Cell::new((0, 0, 0)),
-};
+});
 
 /// Plugs this module into the hooks of the scheduler.
 pub fn plug_in() {

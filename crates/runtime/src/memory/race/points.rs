@@ -3,6 +3,7 @@
 //! The parked zygote copies them from the wire, so that executions find them in memory of their own.
 
 use super::{arena, shadow};
+use crate::platform::baton::Guarded;
 use crate::wire_log;
 use core::cell::Cell;
 use core::sync::atomic::Ordering::Relaxed;
@@ -14,10 +15,8 @@ struct Table {
     version: Cell<u32>,
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Table {}
-
-static P: Table = Table { at: Cell::new(0), mask: Cell::new(0), version: Cell::new(0) };
+static P: Guarded<Table> =
+    Guarded::new(Table { at: Cell::new(0), mask: Cell::new(0), version: Cell::new(0) });
 
 fn slots() -> &'static [Cell<usize>] {
     if P.at.get() == 0 {

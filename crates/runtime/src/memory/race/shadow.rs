@@ -11,6 +11,7 @@
 
 use super::arena;
 use super::vector_clock::Known;
+use crate::platform::baton::Guarded;
 use crate::platform::sys;
 use crate::sched::epoch::{Epoch, NODE};
 use crate::sched::hooks;
@@ -259,11 +260,8 @@ fn zeroed<T>() -> &'static T {
 
 pub struct Pieces([Cell<bool>; PIECES]);
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Pieces {}
-
 /// Which pieces are mapped.
-pub static PIECES_MAPPED: Pieces = Pieces([const { Cell::new(false) }; PIECES]);
+pub static PIECES_MAPPED: Guarded<Pieces> = Guarded::new(Pieces([const { Cell::new(false) }; PIECES]));
 
 /// The granule of an address.
 #[inline(always)]

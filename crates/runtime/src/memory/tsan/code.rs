@@ -9,44 +9,44 @@
 
 use crate::platform::constant;
 use crate::platform::glibc::Real;
-use core::cell::Cell;
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// `_dl_find_object`, of glibc 2.35 and later.
 static FIND: Real = Real::new(c"_dl_find_object");
 
-/// Looks up `_dl_find_object`. A later look-up could be in the middle of another.
+/// Where this library begins and ends.
+static OWN: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
+
+/// Looks both up: later, a look-up could be in the middle of another.
 pub fn look_up() {
-    FIND.address();
+    if let Some(own) = Module::of(look_up as *const () as usize) {
+        OWN[0].store(own.start, Relaxed);
+        OWN[1].store(own.end, Relaxed);
+    }
 }
 
 const REMEMBERED: usize = 1 << 12;
 
-struct Known {
-    /// Places that were asked for, by their hash: twice the address, and 1 more if its function is instrumented.
-    answers: [Cell<usize>; REMEMBERED],
-    /// Set while an answer is looked for: code of our own may call what is asked for here.
-    looking: Cell<bool>,
-}
-
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Known {}
-
-static K: Known = Known { answers: [const { Cell::new(0) }; REMEMBERED], looking: Cell::new(false) };
+/// Places that were asked for, by their hash: twice the address, and 1 more if its function is instrumented. One word each, as
+/// threads that run in parallel ask and answer without a lock. All find the same answer, so it does not matter whose stays.
+static ANSWERS: [AtomicUsize; REMEMBERED] = [const { AtomicUsize::new(0) }; REMEMBERED];
 
 /// Whether the function that made a call is instrumented, by the address that the call returns to.
 pub fn is_instrumented(pc: usize) -> bool {
-    let known = &K.answers[(pc.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48) % REMEMBERED];
-    if known.get() >> 1 == pc {
-        return known.get() & 1 != 0;
+    let known = &ANSWERS[(pc.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48) % REMEMBERED];
+    let found = known.load(Relaxed);
+    if found >> 1 == pc {
+        return found & 1 != 0;
     }
-    if K.looking.replace(true) {
+    // Our own code is not instrumented. The search for an answer ends here, should it call what is asked for.
+    if (OWN[0].load(Relaxed)..OWN[1].load(Relaxed)).contains(&pc) {
         return false;
     }
     // The call may be the last instruction of its function.
     let answer = look(pc - 1).unwrap_or(false);
-    K.looking.set(false);
-    known.set(pc << 1 | usize::from(answer));
-    constant::keep(known, known.get(), pc);
+    let found = pc << 1 | usize::from(answer);
+    known.store(found, Relaxed);
+    constant::keep(known, found, pc);
     answer
 }
 

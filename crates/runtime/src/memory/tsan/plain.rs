@@ -157,7 +157,7 @@ macro_rules! accesses {
                 pieces = sym $crate::memory::race::shadow::PIECES_MAPPED,
                 base = const $crate::memory::race::shadow::BASE + if $write { 0 } else { 8 },
                 sched = sym $crate::sched::S,
-                now = const core::mem::offset_of!($crate::sched::Sched, now),
+                now = const $crate::sched::Sched::NOW,
                 bytes = const if $size < 16 && !$volatile { (1u32 << ($size % 16)) - 1 } else { 0xffff },
                 same = const $crate::sched::epoch::SAME as i64,
                 slow = sym plain::slow::<$size, $write, $volatile>,

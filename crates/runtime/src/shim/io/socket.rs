@@ -9,6 +9,7 @@ use crate::blocking::descriptors;
 use crate::blocking::descriptors::{Class, POLLIN, POLLOUT, PollFd};
 use crate::blocking::input_log;
 use crate::blocking::input_log::{Kind, Out};
+use crate::platform::baton::Guarded;
 use crate::platform::glibc;
 use crate::platform::glibc::real;
 use crate::platform::sys;
@@ -33,9 +34,6 @@ const SO_SNDTIMEO: c_int = 21;
 /// Sets of ports.
 struct Ports([Cell<u64>; 1024]);
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Ports {}
-
 impl Ports {
     fn has(&self, port: u16) -> bool {
         self.0[port as usize / 64].get() >> (port % 64) & 1 != 0
@@ -48,8 +46,8 @@ impl Ports {
 }
 
 /// Ports on which the program listens, and from which it has connected.
-static LISTENS: Ports = Ports([const { Cell::new(0) }; 1024]);
-static CONNECTED: Ports = Ports([const { Cell::new(0) }; 1024]);
+static LISTENS: Guarded<Ports> = Guarded::new(Ports([const { Cell::new(0) }; 1024]));
+static CONNECTED: Guarded<Ports> = Guarded::new(Ports([const { Cell::new(0) }; 1024]));
 
 /// Family and port (in network byte order; only compared) of one of a socket's two addresses.
 fn address(fd: c_int, number: usize) -> (u16, u16) {

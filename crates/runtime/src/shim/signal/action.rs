@@ -6,8 +6,8 @@ use super::{INTERNAL, SIGSTOP, bit, crash, is_valid, outside, pending};
 use crate::memory::patch;
 use crate::platform::{glibc, sys};
 use crate::shim::shims;
-use core::cell::Cell;
 use core::ffi::c_int;
+use core::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 pub const SA_NOCLDSTOP: i32 = 1;
 pub const SA_NOCLDWAIT: i32 = 2;
@@ -43,12 +43,37 @@ pub enum Effect {
 
 const NOTHING: Action = Action { handler: DEFAULT, flags: 0, mask: 0 };
 
-struct Actions([Cell<Action>; 65]);
+/// An action, in words that handlers and threads in parallel may read.
+struct Slot {
+    handler: AtomicUsize,
+    flags: AtomicI32,
+    mask: AtomicU64,
+}
 
-// SAFETY: as for `sched::S`; handlers that the kernel calls read it only.
-unsafe impl Sync for Actions {}
+impl Slot {
+    fn get(&self) -> Action {
+        Action {
+            handler: self.handler.load(Relaxed),
+            flags: self.flags.load(Relaxed),
+            mask: self.mask.load(Relaxed),
+        }
+    }
 
-static ACTIONS: Actions = Actions([const { Cell::new(NOTHING) }; 65]);
+    fn set(&self, action: Action) {
+        self.handler.store(action.handler, Relaxed);
+        self.flags.store(action.flags, Relaxed);
+        self.mask.store(action.mask, Relaxed);
+    }
+}
+
+/// Written by the kernel thread that holds the baton.
+static ACTIONS: [Slot; 65] = [const {
+    Slot {
+        handler: AtomicUsize::new(NOTHING.handler),
+        flags: AtomicI32::new(NOTHING.flags),
+        mask: AtomicU64::new(NOTHING.mask),
+    }
+}; 65];
 
 /// Signals that the kernel raises in the running thread because of an instruction or `abort`.
 pub const RAISED: [i32; 7] =
@@ -66,7 +91,7 @@ pub struct Sigaction {
 
 /// The program's action for a signal.
 pub fn of(signal: c_int) -> Action {
-    ACTIONS.0[signal as usize].get()
+    ACTIONS[signal as usize].get()
 }
 
 /// Whether the program ignores it.
@@ -91,7 +116,7 @@ pub fn effect(signal: c_int) -> Effect {
 pub fn init() {
     for signal in (1..=super::LAST).filter(|&signal| is_valid(signal) && signal != sys::SIGSTKFLT) {
         let (handler, flags, mask) = sys::action(signal);
-        ACTIONS.0[signal as usize].set(Action { handler, flags, mask });
+        ACTIONS[signal as usize].set(Action { handler, flags, mask });
         if handler > IGNORE {
             install(signal);
         }
@@ -100,7 +125,7 @@ pub fn init() {
 
 /// Sets the program's action for a signal.
 pub fn set(signal: c_int, action: Action) {
-    ACTIONS.0[signal as usize].set(action);
+    ACTIONS[signal as usize].set(action);
     install(signal);
     if matches!(effect(signal), Effect::Ignore) {
         pending::forget(signal);

@@ -3,6 +3,7 @@
 //! both implementations can jump to it.
 
 use super::mask;
+use crate::platform::baton::Guarded;
 use crate::platform::glibc::real;
 use crate::platform::sys;
 use crate::sched::S;
@@ -66,10 +67,8 @@ extern "C" fn save_mask(buffer: *mut Buffer, wanted: c_int) -> c_int {
 
 struct Copy(UnsafeCell<Buffer>);
 
-// SAFETY: as for `sched::S`; used only from where it is written to the jump.
-unsafe impl Sync for Copy {}
-
-static COPY: Copy = Copy(UnsafeCell::new(Buffer { registers: [0; 8], mask_saved: 0, mask: 0 }));
+static COPY: Guarded<Copy> =
+    Guarded::new(Copy(UnsafeCell::new(Buffer { registers: [0; 8], mask_saved: 0, mask: 0 })));
 
 /// The buffer to jump to. If the mask was saved, sets it and returns a copy of the buffer without a mask.
 fn prepare(buffer: *const Buffer) -> *const Buffer {

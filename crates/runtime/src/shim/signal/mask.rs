@@ -4,6 +4,7 @@
 
 use super::{INTERNAL, SIGSTOP, bit, deliver, outside, pending};
 use crate::memory::patch;
+use crate::platform::baton::Guarded;
 use crate::platform::glibc;
 use crate::platform::glibc::Real;
 use crate::platform::sys;
@@ -20,11 +21,8 @@ const SIG_SETMASK: c_int = 2;
 
 struct Kernel(Cell<u64>);
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Kernel {}
-
 /// The kernel's mask.
-static KERNEL: Kernel = Kernel(Cell::new(0));
+static KERNEL: Guarded<Kernel> = Guarded::new(Kernel(Cell::new(0)));
 
 /// The signals of a set that can be blocked at all.
 pub fn blockable(set: u64) -> u64 {

@@ -103,6 +103,7 @@ pub fn init() {
 /// A child of `fork` runs without the runtime: the kernel gets the running thread's signal state.
 pub fn let_go() {
     S.active.set(false);
+    crate::platform::baton::let_go();
     race::leave();
     patch::remove_traps();
     for signal in (1..=LAST).filter(|&signal| is_valid(signal)) {

@@ -6,6 +6,7 @@ use super::deliver::blocked_in;
 use super::pending::code;
 use super::{LAST, SIGPIPE, bit, mask, send};
 use crate::memory::patch;
+use crate::platform::baton::Guarded;
 use crate::platform::sys;
 use crate::platform::sys::Info;
 use crate::sched::alarm;
@@ -22,10 +23,8 @@ use heisen_trace::{Note, Op};
 /// What was told of the last of each kind, and how often any was: a reader that was interrupted reads again.
 struct Told(UnsafeCell<[Info; 65]>);
 
-// SAFETY: written by the handler only, which nothing interrupts; readers check that it did not run meanwhile.
-unsafe impl Sync for Told {}
-
-static TOLD: Told = Told(UnsafeCell::new([Info::new(0, 0); 65]));
+/// Written by the handler only, which nothing interrupts; readers check that it did not run meanwhile.
+static TOLD: Guarded<Told> = Guarded::new(Told(UnsafeCell::new([Info::new(0, 0); 65])));
 static TIMES: AtomicU64 = AtomicU64::new(0);
 
 /// The kernel's handler for signals that the program handles.

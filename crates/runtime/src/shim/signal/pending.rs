@@ -1,11 +1,12 @@
 //! Pending signals: sent and not yet delivered, in order of arrival, in a table of fixed size.
 
 use super::{FIRST_QUEUED, bit, own_pid, send};
+use crate::platform::baton::Guarded;
 use crate::platform::sys;
 use crate::platform::sys::Info;
 use crate::sched::{NONE, thread};
 use crate::shim::timer;
-use core::cell::{Cell, UnsafeCell};
+use core::cell::Cell;
 
 const ROOM: usize = 1024;
 
@@ -45,26 +46,30 @@ impl Entry {
 
 struct Pending {
     count: Cell<usize>,
-    entries: UnsafeCell<[Entry; ROOM]>,
+    entries: [Cell<Entry>; ROOM],
 }
-
-// SAFETY: as for `sched::S`; handlers that the kernel calls do not touch it.
-unsafe impl Sync for Pending {}
 
 const EMPTY: Entry = Entry { target: 0, taker: 0, timer: 0, info: Info::new(0, 0) };
 
-static P: Pending = Pending { count: Cell::new(0), entries: UnsafeCell::new([EMPTY; ROOM]) };
+static P: Guarded<Pending> =
+    Guarded::new(Pending { count: Cell::new(0), entries: [const { Cell::new(EMPTY) }; ROOM] });
 
-/// The pending signals. The caller must not hold the slice over a call that adds or removes one.
-fn entries() -> &'static mut [Entry] {
-    // SAFETY: there is one kernel thread, and every caller lets go of the slice before it calls anything else.
-    unsafe { &mut (&mut *P.entries.get())[..P.count.get()] }
+/// The places of the pending signals.
+fn places() -> &'static [Cell<Entry>] {
+    &P.entries[..P.count.get()]
+}
+
+/// The pending signals.
+fn entries() -> impl Iterator<Item = Entry> {
+    places().iter().map(Cell::get)
 }
 
 fn remove(index: usize) -> Entry {
-    let all = entries();
-    let entry = all[index];
-    all.copy_within(index + 1.., index);
+    let all = places();
+    let entry = all[index].get();
+    for pair in all[index..].windows(2) {
+        pair[0].set(pair[1].get());
+    }
     P.count.set(P.count.get() - 1);
     entry
 }
@@ -77,24 +82,24 @@ pub fn add(target: Option<usize>, taker: Option<usize>, timer: u16, info: &Info)
     }
     P.count.set(index + 1);
     let number = |thread: Option<usize>| thread.map_or(NONE, |number| number as u16);
-    entries()[index] = Entry { target: number(target), taker: number(taker), timer, info: *info };
+    P.entries[index].set(Entry { target: number(target), taker: number(taker), timer, info: *info });
     true
 }
 
 /// Whether this signal, if at most one can be pending, is pending for a thread or the process.
 pub fn has(target: Option<usize>, signal: i32) -> bool {
     let target = target.map_or(NONE, |number| number as u16);
-    signal < FIRST_QUEUED && entries().iter().any(|e| e.target == target && e.info.signal == signal)
+    signal < FIRST_QUEUED && entries().any(|e| e.target == target && e.info.signal == signal)
 }
 
 /// Whether a signal of this timer is pending.
 pub fn has_of_timer(timer: u16) -> bool {
-    entries().iter().any(|e| e.timer == timer)
+    entries().any(|e| e.timer == timer)
 }
 
 /// The set of all signals pending for a thread or for the process.
 pub fn set_of(number: usize) -> u64 {
-    let all = entries().iter().filter(|e| e.target == NONE || e.target as usize == number);
+    let all = entries().filter(|e| e.target == NONE || e.target as usize == number);
     all.fold(0, |set, e| set | bit(e.info.signal))
 }
 
@@ -102,7 +107,7 @@ pub fn set_of(number: usize) -> u64 {
 /// number, then the oldest.
 pub fn take(number: usize, set: u64) -> Option<Info> {
     let fits = |e: &&(usize, Entry)| e.1.is_for(number) && set & bit(e.1.info.signal) != 0;
-    let all = entries().iter().copied().enumerate();
+    let all = entries().enumerate();
     let order = |(index, e): &(usize, Entry)| (e.target == NONE, e.info.signal, *index);
     let (index, _) = all.filter(|e| fits(&e)).min_by_key(order)?;
     let entry = remove(index);
@@ -115,7 +120,7 @@ pub fn take(number: usize, set: u64) -> Option<Info> {
 
 /// Discards a signal, for all threads.
 pub fn forget(signal: i32) {
-    while let Some(index) = entries().iter().position(|e| e.info.signal == signal) {
+    while let Some(index) = entries().position(|e| e.info.signal == signal) {
         remove(index);
     }
 }
@@ -124,12 +129,12 @@ pub fn forget(signal: i32) {
 pub fn hand_on(number: usize) {
     let blocked = if thread(number).ended.get() { u64::MAX } else { thread(number).blocked.get() };
     for index in 0..P.count.get() {
-        let entry = &mut entries()[index];
+        let place = &P.entries[index];
+        let entry = place.get();
         if entry.target == NONE && entry.taker as usize == number && blocked & bit(entry.info.signal) != 0 {
-            entry.taker = NONE;
-            let signal = entry.info.signal;
-            let other = send::first_taker(signal);
-            entries()[index].taker = other.map_or(NONE, |other| other as u16);
+            place.set(Entry { taker: NONE, ..entry });
+            let other = send::first_taker(entry.info.signal);
+            place.set(Entry { taker: other.map_or(NONE, |other| other as u16), ..entry });
             if let Some(other) = other {
                 send::wake(other);
             }
@@ -139,7 +144,7 @@ pub fn hand_on(number: usize) {
 
 /// A thread has ended: discards the signals that were sent to it.
 pub fn thread_ended(number: usize) {
-    while let Some(index) = entries().iter().position(|e| e.target as usize == number) {
+    while let Some(index) = entries().position(|e| e.target as usize == number) {
         remove(index);
     }
     hand_on(number);

@@ -2,7 +2,7 @@
 //! `look::memory`.
 
 use crate::error::Error;
-use crate::process::seccomp::Instruction;
+use crate::platform::seccomp::Instruction;
 use heisen_wire::system::{self, System};
 use heisen_wire::{MAGIC, Wire};
 use std::fs::File;

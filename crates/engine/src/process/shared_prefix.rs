@@ -1,7 +1,8 @@
 //! Plans that have much in common: how many of them are run together, and where they part.
 //!
 //! A systematic search tries the choices of an execution one after the other, so the plans of a turn are often the same for
-//! thousands of steps. What they have in common is done once if the runtime is told where they part (`runtime::reset::ahead`).
+//! thousands of steps. What they have in common is done once if the runtime knows where they part
+//! (`runtime::lifecycle::in_process::later_snapshot`).
 //! CHESS (OSDI'08, section 4.1) replays every execution from its beginning.
 
 use crate::process::slots::Job;

@@ -1,7 +1,7 @@
 //! Which accesses of memory are scheduling points: those from places in the code at which, in some execution, an access
 //! conflicted with one of another thread and no scheduling point ordered the two ("Iterative context bounding", PLDI'07, sections
-//! 3.1 and 4; CHESS, OSDI'08, section 4.4.1). `runtime::race` states the rule and proves it. The search begins with none, or with
-//! those of an earlier check, and starts over when there are more; dpor may begin with all (`check::opening`).
+//! 3.1 and 4; CHESS, OSDI'08, section 4.4.1). `runtime::memory::race` states the rule and proves it. The search begins
+//! with none, or with those of an earlier check, and starts over when there are more; dpor may begin with all (`check::opening`).
 
 use heisen_trace::{CodePlace, ThreadId};
 use heisen_wire::{Lists, MAX_CONFLICTS, MAX_POINTS, MAX_RACY, Report, Wire, access, kind};

@@ -1,9 +1,10 @@
 //! Debug information of a file: source lines and inlined functions. The variables are in [`super::variables`].
 
+use super::dwarf_unit::Slice;
 use super::elf::{Elf, Source, section};
-use super::scope::qualified;
+use super::qualified_name::qualified;
 use super::symbols::is_mangled;
-use super::variables::{Slice, Variables};
+use super::variables::Variables;
 use addr2line::{Context, Frame, LookupContinuation, LookupResult, SplitDwarfLoad};
 use gimli::{Dwarf, DwarfSections, EndianArcSlice, EndianSlice, LittleEndian, Reader, Section};
 use std::cell::{OnceCell, RefCell};

@@ -1,7 +1,7 @@
-//! The sentences of a verdict: what a check claims, what limits that claim, and what was not explored.
+//! The sentences of a verdict: what a check claims, what limits the claim, and what was not explored or controlled.
 //!
-//! The screen and the JSON are made of these and of [`heisen_trace::Note`] alone. `docs/reference/verdicts.md` shows every one of them, and a
-//! test holds it against these tables.
+//! The screen and the JSON consist of these and of those in [`note`](super::note) alone. The reference page on verdicts shows every
+//! one of them, and a test compares.
 
 use std::fmt::Display;
 
@@ -63,40 +63,41 @@ macro_rules! sentences {
 }
 
 sentences! {
-    /// What a check that found nothing claims. `{kind}`, `{of}`, `{within}` and `{without}` are filled in from [`LIMITS`].
+    /// What a check that found nothing claims. `{kind}`, `{of}`, `{with}`, `{within}`, `{without}`, `{if}`, `{except}` and `{or}`
+    /// are filled in from [`LIMITS`].
     CLAIMS:
     /// Nothing is left, and no bound was in the way.
-    ALL = "no bug in any {kind}schedule{of}{within}{without}; all {executions} executions explored";
+    ALL = "no bug in any {kind}schedule{of}{with}{within}{without}{except}; {all}";
     /// Nothing is left within the bound.
-    BOUNDED = "no bug in any {kind}schedule{of} with at most {preemptions}{within}{without}; all {executions} executions explored; a remaining bug needs at least {more}{or}";
+    BOUNDED = "no bug in any {kind}schedule{of}{with}{within}{without}{except}; {all}; a remaining bug needs at least {more}{or}";
     /// A bound is explored, and the next one in part.
-    BOUNDED_AND_MORE = "no bug in any {kind}schedule{of} with at most {preemptions}{within}{without}; more were only partly explored ({executions} executions); a remaining bug needs at least {more}{or}";
-    /// Every class of equivalent executions was explored.
-    CLASSES = "no bug in any {kind}schedule{of}{without}{if}; every happens-before class explored: {classes}";
+    BOUNDED_AND_MORE = "no bug in any {kind}schedule{of}{with}{within}{without}{except}; more were only partly explored ({executions}); a remaining bug needs at least {more}{or}";
+    /// Every happens-before class was explored.
+    CLASSES = "no bug in any {kind}schedule{of}{with}{within}{without}{if}{except}; every happens-before class explored: {classes}";
     /// The same within a bound.
-    BOUNDED_CLASSES = "no bug in any {kind}schedule{of} with at most {preemptions}{without}{if}; every happens-before class explored: {classes}; a remaining bug needs at least {more}{or}";
+    BOUNDED_CLASSES = "no bug in any {kind}schedule{of}{with}{within}{without}{if}{except}; every happens-before class explored: {classes}; a remaining bug needs at least {more}{or}";
     /// The search stopped early.
-    PART = "no bug in {executions} executions, not all schedules explored";
+    PART = "no bug in {executions}{with}, not all schedules explored";
     /// The same, of a search for classes.
-    PART_OF_CLASSES = "no bug in {executions} executions, not all happens-before classes explored";
+    PART_OF_CLASSES = "no bug in {executions}{with}, not all happens-before classes explored";
     /// Not even the schedules without a preemption were explored.
-    NO_BOUND = "no bug in {executions} executions; not even bound 0 was explored fully";
+    NO_BOUND = "no bug in {executions}{with}, not all schedules without preemptions explored";
     /// Executions diverged from their plan, got stuck or were clipped.
-    NOT_FOLLOWED = "no bug in {executions} executions, but some could not be followed to their end";
-    /// A search by chance.
-    SAMPLED = "no bug in {executions} executions of {strategy} (seed {seed}){guarantee}";
+    NOT_FOLLOWED = "no bug in {executions}{with}, but some could not be followed to their end, see below";
+    /// A sampler.
+    SAMPLED = "no bug in {executions} of {strategy} (seed {seed}){with}{guarantee}";
     /// A random walk.
-    RANDOM = "no bug in {executions} random executions (seed {seed})";
+    RANDOM = "no bug in {random} (seed {seed}){with}";
     /// What probabilistic concurrency testing has earned, as `{guarantee}`.
-    GUARANTEE = "; with {threads} threads and {steps} steps, {each} finds a bug{within} of depth {depth} with probability at least {chance}, all together {total}";
+    GUARANTEE = "; with {threads} threads and {steps} steps, {they} find a bug{within} of depth {depth} with probability at least {total}{except}";
     /// Executions failed, and not again.
-    NOT_AGAIN = "no bug that happens again in {executions} executions of {strategy} (seed {seed}), though {failed} failed; see below";
+    NOT_AGAIN = "no bug that happens again in {executions} of {strategy} (seed {seed}){with}, though {failed} failed, see below";
     /// No other thread was ever started.
     ONE_THREAD = "nothing to explore: only one thread ran";
     /// A test program says that it ran no test.
-    NO_TEST = "nothing to explore: the program ran no test; name one, or leave out what filters them";
+    NO_TEST = "nothing to explore: the program ran no test (name one, or change the filter)";
     /// The scope leaves nothing to preempt.
-    NO_POINT_IN_SCOPE = "no bug in {executions} executions, but no thread was ever preempted: no scheduling point is in the scope (widen --focus, or narrow --no-preempt)";
+    NO_POINT_IN_SCOPE = "no bug in {executions}, but no thread was ever preempted: no scheduling point is in the scope (widen --focus, or narrow --no-preempt)";
 }
 
 sentences! {
@@ -108,22 +109,24 @@ sentences! {
     OF_CALLS = " of calls";
     /// `{of}`: the program is not instrumented, and its atomic read-modify-write instructions are patched.
     OF_PATCHED = " of calls and patched atomics";
-    /// `{of}`: the program is instrumented, and the check for races is off.
+    /// `{of}`: the program is instrumented, and the race check is off.
     OF_ATOMICS = " of calls and atomic accesses";
     /// `{of}`: a part of the program is instrumented.
     OF_INSTRUMENTED = " of calls and instrumented code";
+    /// `{with}`: `--bound`, `--spurious` and `--faults`.
+    WITH = " with at most {most}";
     /// `{within}`: `--focus`, `--no-preempt`, or regions of the program's own.
     WITHIN_SCOPE = " within the scope";
     /// `{without}`: a wait had a deadline further away than `--timeouts`.
     WITHOUT_FAR = " without time-outs beyond {limit}";
-    /// `{without}`: a timer was kept from firing while a thread could go on.
+    /// `{without}`: a timer did not fire while a thread could run.
     WITHOUT_EARLY = " without timers that fire early";
     /// `{if}`: dpor takes accesses that it does not see for independent.
     IF_PROTECTED = " if locks protect what threads share";
-    /// `{or}`: something is listed below.
+    /// `{except}`: a caveat that no other limit names.
+    EXCEPT_LISTED = ", except as listed below";
+    /// `{or}`: there is any caveat.
     OR_LISTED = ", or what is listed below";
-    /// At the end: `--spurious` and `--faults`.
-    ALLOWED = "; with at most {allowed} a run";
     /// At the end: data races that are not reported.
     RACES = "; {races} (--races lists them)";
 }
@@ -132,49 +135,49 @@ sentences! {
     /// What was not explored or not controlled, besides the notes of executions.
     CAVEATS:
     /// Nothing is instrumented, and nothing patched.
-    CALLS_ONLY = "memory accesses: only synchronisation calls are scheduling points, as the program is not instrumented; plain and atomic accesses are not explored (heisen cc, heisen c++ or cargo heisen instruments it)";
+    CALLS_ONLY = "memory accesses: not explored, as the program is not instrumented; only synchronisation calls are scheduling points (heisen cc, heisen c++ or cargo heisen instruments it)";
     /// Nothing is instrumented.
-    PATCHED_ONLY = "memory accesses: besides synchronisation calls, only atomic read-modify-write instructions of patched modules are scheduling points ({patched}); plain and atomic loads and stores are not explored (heisen cc, heisen c++ or cargo heisen instruments them)";
+    PATCHED_ONLY = "memory accesses: plain and atomic loads and stores were not explored, as the program is not instrumented; besides calls, only patched atomic instructions are scheduling points: {patched} (heisen cc, heisen c++ or cargo heisen instruments it)";
     /// `--races=off`.
-    ATOMICS_ONLY = "plain memory accesses: the check for races is off, so only atomic accesses are scheduling points (leave out --races=off)";
+    ATOMICS_ONLY = "plain memory accesses: not explored, as the race check is off (leave out --races=off)";
     /// An access may still become a scheduling point.
-    STOPPED_EARLY = "memory accesses: the search stopped early, so those that it has not yet seen in conflict were not explored (raise --time or --executions)";
+    STOPPED_EARLY = "memory accesses: the search stopped early, so accesses that it has not yet seen in conflict were not explored (raise --time or --executions)";
     /// Some code is instrumented, and this is not.
-    BLIND = "not instrumented: {code}";
+    PARTLY_INSTRUMENTED = "not instrumented, so accesses there were not explored: {code}{how}";
     /// Races were asked for, in vain.
-    NO_RACES = "data races: none was looked for, as the program is not instrumented (heisen cc, heisen c++ or cargo heisen instruments it)";
+    NO_RACES = "data races: not looked for, as the program is not instrumented (heisen cc, heisen c++ or cargo heisen instruments it)";
     /// Too many to list.
-    MORE_RACES = "data races: only {listed} are listed; {more} more pairs of accesses race";
+    MORE_RACES = "data races: {listed} are listed, and {more} more pairs of accesses race (fix or suppress some)";
     /// `--focus` and `--no-preempt`.
-    OUT_OF_SCOPE = "preemptions at calls {where}: not searched";
+    OUT_OF_SCOPE = "preemptions at calls {where}: not explored (change --focus or --no-preempt)";
     /// `--at-ready`.
-    BEFORE_READY = "what the program does before heisen_ready: it ran once, under the default schedule";
+    BEFORE_READY = "code before heisen_ready: it ran once, under the default schedule (leave out --at-ready)";
     /// dpor, on a program that differs from run to run.
-    DPOR_UNFIT = "dpor does not fit this program: executions of the same steps touched different things; icb and dfs do without (--strategy icb, --strategy dfs)";
+    DPOR_UNFIT = "dpor does not fit this program: the same steps touched different objects in different executions (use --strategy icb or dfs)";
     /// dpor, in long executions.
-    DPOR_CUT = "executions of more than {events} events ({executions} of them): dpor looks at the beginning only; icb does not (--strategy icb)";
+    DPOR_CUT = "long executions: dpor explored only the first {events} events of {executions} (use --strategy icb, or make the test shorter)";
     /// Executions that did not follow their plan.
     DIVERGED = "{executions} diverged from {their} plan{why}";
     /// Failures that did not come back.
-    UNCONFIRMED = "{executions} failed but did not fail again when replayed, and are not reported{why}";
+    UNCONFIRMED = "{executions} failed, but not again when replayed, and {are} not reported{why}";
     /// Executions beyond `--steps` that are not known to be livelocks.
-    TOO_LONG = "too long: {executions} not explored beyond {steps} steps; raise --steps, or give the program less to do";
+    TOO_LONG = "too long: {executions} not explored beyond {steps} steps (raise --steps, or give the program less to do)";
     /// A long computation that went on.
-    COMPUTED = "an execution took more than {seconds} s of processor time without a scheduling point, in {place}, and went on; if it waits there for another thread, let the loop yield";
+    COMPUTED = "an execution computed for more than {seconds} s without a scheduling point, in {place}, and went on (if it waits there for another thread, let the loop yield)";
     /// A failure at the end of the time.
-    NO_TIME_TO_CONFIRM = "{executions} failed ({seemed}), but there was no time left to confirm it; run again with a longer --time";
+    NO_TIME_TO_CONFIRM = "{executions} failed ({seemed}), but --time was over before a replay confirmed it (raise --time)";
     /// A failure at an interrupt.
-    NOT_CONFIRMED = "{executions} failed ({seemed}), but the check was interrupted before that was confirmed; resume it";
+    NOT_CONFIRMED = "{executions} failed ({seemed}), but the check was interrupted before a replay confirmed it (resume the check)";
     /// Executions at the end of the time.
-    CUT = "{executions} still ran when --time was over, and did not come to an end";
+    CUT = "{executions} still ran when --time was over (raise --time, or give the program less to do)";
     /// A server without a client, say.
-    AWAITED = "the program waits for someone outside, which is not a deadlock: {awaited}{silence}; run a client beside the check that serves each execution in turn, with --jobs 1, or start one with --before";
+    AWAITED = "the program waits for someone outside, which is not a deadlock: {awaited}{silence} (run a client beside the check with --jobs 1, or start one with --before)";
     /// The program takes longer to start.
-    NO_TIME = "--time was over before an execution began; raise it";
-    /// The parked program was killed.
-    LOST = "the parked program was killed {times}; what it had to run was run again";
-    /// `--time` ended a search by chance.
-    OUT_OF_TIME = "executions: --time ended the search after {executions}, so another run may have more or fewer (--executions sets their number)";
+    NO_TIME = "--time was over before an execution began (raise --time)";
+    /// The zygote was killed.
+    LOST = "the parked program was killed {times} by something outside; no execution is missing";
+    /// `--time` ended a sampler.
+    OUT_OF_TIME = "--time ended the search after {executions}, so another run may have more or fewer (--executions fixes their number)";
 }
 
 #[cfg(test)]
@@ -194,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn sentences_are_told_apart() {
+    fn no_sentence_stands_twice() {
         let all: Vec<Sentence> = [CLAIMS, LIMITS, CAVEATS].concat();
         for (number, sentence) in all.iter().enumerate() {
             assert!(!all[..number].contains(sentence), "{sentence:?} is there twice");

@@ -2,8 +2,8 @@
 //! one ends, or is killed because the user wants to go back, the next one begins.
 
 use crate::error::{Error, Result};
+use crate::platform::sys;
 use crate::process::slots::{Detail, Job};
-use crate::process::sys;
 use crate::process::zygote::Zygote;
 pub use heisen_wire::end;
 use heisen_wire::{flag, turn, want};

@@ -1,0 +1,182 @@
+//! The confirmer: takes a close-up of an execution that failed, and then replays its schedule as it will be written. Only a
+//! failure that comes back both times is a finding.
+
+use super::case::Case;
+use super::outcome::Tally;
+use super::predictions;
+use crate::error::Result;
+use crate::explain::close_up::Camera;
+use crate::explain::divergence;
+use crate::explain::divergence::Difference;
+use crate::explain::judge::Verdict;
+use crate::process::recorded_input;
+use crate::process::run_config::RunConfig;
+use crate::process::slots::{Job, Operation};
+use heisen_trace::{Finding, FindingKind, Note, Plan, Policy};
+use std::sync::Arc;
+
+/// Failures that did not come back, after which no further one is confirmed.
+pub(super) const MAX_UNCONFIRMED: u64 = 20;
+/// Distinct findings after which even `--keep-going` stops.
+pub(super) const MAX_FINDINGS: usize = 100;
+/// Further close-ups of a failure that depends on input from outside, until it comes back.
+const MORE_CLOSE_UPS: usize = 9;
+
+/// What the close-up and the replay of a failure have shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Confirmation {
+    /// It is a finding, or is known by one.
+    Confirmed,
+    /// It did not go wrong again.
+    Unconfirmed,
+    /// Time was over before that was known.
+    Cut,
+    /// It only waits for someone outside the program.
+    Idle,
+    /// It only takes more steps than there may be.
+    TooLong,
+}
+
+/// Whether to take a close-up of one more execution beyond `--steps`, after so many that were only too long. A close-up takes
+/// longer than the execution, so from the fifth on it is the eighth, the sixteenth, and so on.
+fn is_worth_a_close_up(too_long: u64) -> bool {
+    too_long < 4 || (too_long + 1).is_power_of_two()
+}
+
+/// Confirms failures and data races.
+pub(super) struct Confirmer<'s> {
+    pub(super) case: &'s Case<'s>,
+    pub(super) tally: &'s mut Tally,
+    /// Whether a sampler found them.
+    pub(super) sampled: bool,
+}
+
+impl Confirmer<'_> {
+    /// Confirms an execution that failed.
+    pub(super) fn confirm(&mut self, plan: &Plan, verdict: Verdict) -> Result<Confirmation> {
+        let seemed = verdict.message.clone();
+        match self.close_up_and_replay(plan, verdict) {
+            Ok(confirmation) => Ok(confirmation),
+            Err(error) if error.is_cut() => {
+                self.tally.unexamined += 1;
+                self.tally.seemed.get_or_insert(seemed);
+                Ok(Confirmation::Cut)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn close_up_and_replay(&mut self, plan: &Plan, verdict: Verdict) -> Result<Confirmation> {
+        if self.tally.keys.contains(&verdict.key) {
+            return Ok(Confirmation::Confirmed);
+        }
+        // One that did not come back may do so the next time, but not every look is worth its time.
+        if self.tally.unconfirmed >= MAX_UNCONFIRMED {
+            self.tally.unconfirmed += 1;
+            return Ok(Confirmation::Unconfirmed);
+        }
+        let endless = matches!(verdict.kind, FindingKind::Livelock | FindingKind::GoodSamaritan);
+        if endless && !is_worth_a_close_up(self.tally.too_long) {
+            self.tally.too_long += 1;
+            return Ok(Confirmation::TooLong);
+        }
+        let config = self.config();
+        let camera = self.case.camera(&config);
+        let default = Plan::new(Policy::Default);
+        let plan = if self.fails_by_default(&camera, &default, &verdict)? { &default } else { plan };
+        let mut closeup = camera.shoot(Job::Plan(plan))?;
+        for _ in 0..MORE_CLOSE_UPS {
+            // With input from outside, it need not go the same way each time, and once is enough, as that is recorded.
+            if !closeup.outside || closeup.verdict.as_ref().is_some_and(|v| v.kind == verdict.kind) {
+                break;
+            }
+            closeup = camera.shoot(Job::Plan(plan))?;
+        }
+        if closeup.too_long {
+            self.tally.too_long += 1;
+            return Ok(Confirmation::TooLong);
+        }
+        if closeup.verdict.as_ref().is_none_or(|v| v.kind != verdict.kind) {
+            self.tally.unconfirmed += 1;
+            self.locate_divergence(plan, closeup.run.tail.diverged);
+            return Ok(Confirmation::Unconfirmed);
+        }
+        if verdict.kind == FindingKind::Deadlock && !closeup.idle.is_empty() {
+            self.tally.idle += 1;
+            self.tally.awaited.get_or_insert(closeup.idle.join("; "));
+            return Ok(Confirmation::Idle);
+        }
+        let (outside, input) = (closeup.outside, closeup.input.take());
+        let Some(mut finding) = closeup.into_finding(&camera, self.tally.executions) else {
+            return Ok(Confirmation::Unconfirmed);
+        };
+        finding.predicted = match predictions::prediction(self.case, self.tally, plan) {
+            // The finding does not depend on it.
+            Err(error) if error.is_cut() => None,
+            prediction => prediction?,
+        };
+        if let Some(input) = input
+            && self.replays_with(&input, &finding)?
+        {
+            finding.schedule.input = Some(recorded_input::beside(&self.case.program.short_name(), &input));
+            finding.input = Some(input);
+            self.add(verdict, finding);
+            return Ok(Confirmation::Confirmed);
+        }
+        // The schedule as it will be written must lead there, too.
+        let again = camera.shoot(Job::Schedule(&finding.schedule))?;
+        if again.run.execution.diverged.is_some() || again.signature() != finding.signature {
+            self.tally.unconfirmed += 1;
+            self.locate_divergence(plan, again.run.tail.diverged);
+            return Ok(Confirmation::Unconfirmed);
+        }
+        if outside {
+            self.tally.add_note(Note::Unrecorded);
+        }
+        self.add(verdict, finding);
+        Ok(Confirmation::Confirmed)
+    }
+
+    /// Whether the first execution of a sampler, which failed, fails in the default schedule, too. That is the shorter explanation.
+    fn fails_by_default(&self, camera: &Camera<'_>, default: &Plan, verdict: &Verdict) -> Result<bool> {
+        if self.tally.executions != 1 || !self.sampled {
+            return Ok(false);
+        }
+        let closeup = camera.shoot(Job::Plan(default))?;
+        Ok(!closeup.outside && closeup.verdict.is_some_and(|v| v.key == verdict.key))
+    }
+
+    /// Whether the schedule of a finding fails in the same way with the recorded input, and nobody outside.
+    fn replays_with(&self, input: &Arc<[u8]>, finding: &Finding) -> Result<bool> {
+        let config = RunConfig { input: Some(input.clone()), ..self.config() };
+        let again = self.case.camera(&config).shoot(Job::Schedule(&finding.schedule))?;
+        Ok(again.run.execution.diverged.is_none() && again.signature() == finding.signature)
+    }
+
+    /// How close-ups run.
+    pub(super) fn config(&self) -> RunConfig {
+        self.case.close_up_config(&self.tally.points)
+    }
+
+    fn add(&mut self, verdict: Verdict, mut finding: Finding) {
+        self.tally.keys.insert(verdict.key);
+        finding.executions_to_find = self.tally.executions;
+        if self.tally.signatures.insert(finding.signature.clone()) {
+            self.tally.findings.push(finding);
+        }
+    }
+
+    /// Finds out, the first time only, where executions of a plan differ. If that fails, the place stays unknown.
+    pub(super) fn locate_divergence(&mut self, plan: &Plan, noticed: Option<Operation>) {
+        if self.tally.diverged_at.is_some() {
+            return;
+        }
+        let case = self.case;
+        let located = divergence::locate(&case.runtime, case.program, &self.config(), plan, noticed);
+        let Difference { at, notes } = located.unwrap_or_default();
+        self.tally.diverged_at = Some(at);
+        for note in notes {
+            self.tally.add_note(note);
+        }
+    }
+}
