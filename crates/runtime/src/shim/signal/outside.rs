@@ -20,10 +20,10 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicU64, Ordering::SeqCst, compiler_fence};
 use heisen_trace::{Note, Op};
 
-/// What was told of the last of each kind, and how often any was: a reader that was interrupted reads again.
+/// The information of the last signal of each kind. A reader that a signal interrupted reads again.
 struct Told(UnsafeCell<[Info; 65]>);
 
-/// Written by the handler only, which nothing interrupts; readers check that it did not run meanwhile.
+/// Only the handler writes it, and nothing interrupts the handler; readers check that it did not run meanwhile.
 static TOLD: Guarded<Told> = Guarded::new(Told(UnsafeCell::new([Info::new(0, 0); 65])));
 static TIMES: AtomicU64 = AtomicU64::new(0);
 
