@@ -208,7 +208,7 @@ pub fn leads_on(context: *mut usize) -> bool {
     if !has_traps() {
         return false;
     }
-    // SAFETY: the kernel passes a whole `ucontext_t`.
+    // SAFETY: the kernel passes a complete `ucontext_t`.
     let rip = unsafe { &mut *context.add(RIP) };
     let at = (*rip as u64).wrapping_sub(1);
     let traps = traps(wire_log::wire());
@@ -374,7 +374,7 @@ fn updates(address: usize, site: &Site, registers: &[u64; 16], pc: usize) -> Doe
     }
     let futile = is_futile(address, site, registers);
     if !futile {
-        // A comparison expects the value of a lock that nobody holds, and an exchange writes a value other than
+        // A comparison expects the value of a lock that no thread holds, and an exchange writes a value other than
         // the current one.
         word_lock::changed(address, || matches!(site.kind, CAS | XCHG) && read(address, site.size) == 0);
     }

@@ -18,9 +18,9 @@
 //! it unlocks wakes a waiter. This last part is the assumption about the library: its mutex wakes the threads
 //! that wait for it.
 //!
-//! A thread that waits here counts as one that has read the word. Otherwise a thread that takes the word for
-//! ever, by an instruction that is not a scheduling point yet, would never be seen to conflict with a thread
-//! that waits in vain (rule 3 of `race`).
+//! A thread that waits here counts as one that has read the word. Otherwise a conflict could be missed
+//! (rule 3 of `race`): one thread takes the word for ever, by an instruction that is not a scheduling point yet,
+//! and another waits for it in vain.
 //!
 //! The word itself has the value that the program expects. Instructions that are not recognised, such as those
 //! of `try_lock`, may use it at the same time: [`changed`] updates the threads that wait.
