@@ -287,7 +287,7 @@ mod tests {
         assert_eq!((unlimited.kind, unlimited.of, unlimited.within, unlimited.except), ("", "", "", ""));
         assert_eq!(unlimited.without, "");
         for caveat in caveats() {
-            let limits = Limits::default().with(&[caveat.clone()], Duration::from_secs(1));
+            let limits = Limits::default().with(std::slice::from_ref(&caveat), Duration::from_secs(1));
             let named = limits.name(&caveat);
             assert!(named || limits.except == EXCEPT_LISTED.0, "{caveat:?}");
             let words = [limits.kind, limits.of, limits.within, &limits.without, limits.except].concat();
