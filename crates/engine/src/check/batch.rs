@@ -97,7 +97,8 @@ impl<'s, 'a> BatchLoop<'s, 'a> {
                 }
             }
             let several = self.state.case.options.jobs > 1;
-            // With one worker, drawing plans and running them would only compete for one processor.
+            // With one worker, results are taken before the next batch starts: taking them meanwhile would
+            // need a second processor.
             if !several && let Some(ended) = self.take_if_any(done.take())? {
                 plans.iter().for_each(|plan| self.state.search.give_back_unrun(plan));
                 return Ok(ended);

@@ -133,8 +133,8 @@ impl Options {
     }
 
     /// Whether branches that lead to explored states are dropped. If the user does not say, they are dropped
-    /// where this is reliable: the entire program is instrumented, so no access that matters is missed, and
-    /// nothing else makes executions differ.
+    /// where this is reliable. That is so if the entire program is instrumented, so that no access that
+    /// matters is missed, and nothing else makes executions differ.
     pub fn reduces(&self, program: &Program) -> bool {
         let seen = || {
             self.strategy == Kind::Icb

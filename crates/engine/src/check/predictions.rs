@@ -83,9 +83,9 @@ fn trace(case: &Case<'_>, tally: &Tally, policy: &Policy) -> Result<Closeup> {
     camera.shoot(Job::Plan(&Plan::new(policy.clone())))
 }
 
-/// Whether a prediction is worth a hint. A thread that writes a value it has read is one only if the other
-/// thread can come between, and if the thread does not check that the value is still the same, as some atomic
-/// operations do.
+/// Whether a prediction is worth a hint. For a thread that writes a value it has read, two things must hold:
+/// the other thread can come between, and the thread does not check that the value is still the same, as some
+/// atomic operations do.
 fn is_worth_a_hint(
     case: &Case<'_>,
     tally: &Tally,

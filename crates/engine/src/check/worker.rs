@@ -18,8 +18,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Scope;
 use std::time::{Duration, Instant};
 
-/// A worker takes at least this many plans at once, if there are as many, and plans for at least this time: a
-/// turn of the zygote costs as much as some executions.
+/// A worker takes at least this many plans at once, if there are as many, and enough for at least this time.
+/// A turn of the zygote costs as much as some executions.
 const FEWEST: usize = 8;
 const SHORTEST: Duration = Duration::from_micros(250);
 /// How often a zygote may be gone before the worker gives up on its plans.

@@ -1,8 +1,8 @@
 //! Takes close-ups: one execution of a schedule with stacks, names and source lines recorded. A failure that
 //! does not occur again in the close-up is not a finding.
 //!
-//! `watcher` examines the execution at its pauses, `describe` gives names and places to what it sees, and
-//! `words` finds the parts of the message that only a close-up can know.
+//! `watcher` examines the execution at its pauses. `describe` finds the names and places. `words` finds the
+//! parts of the message that only a close-up can know.
 
 mod blocked;
 mod describe;

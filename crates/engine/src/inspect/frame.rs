@@ -1,5 +1,5 @@
-//! Finds where a paused thread left the program: its first frame outside hidden modules, the registers of
-//! that frame as far as they are known, and which saved registers on its stack are in use.
+//! Finds the frame in which a paused thread left the program: its first frame outside hidden modules. It
+//! gives the known registers of that frame, and the saved registers on the stack that are in use.
 
 use super::memory::{StackMemory, read_bytes};
 use super::unwind::{Cpu, Step};

@@ -1,6 +1,7 @@
 //! Unwinds from a function to its caller, by the tables that compilers write for exceptions (`.eh_frame`) or
-//! for debuggers (`.debug_frame`). It follows all registers that functions must preserve: the frame of a
-//! function that aligns its stack, or of a signal handler, can be found only through them and through memory.
+//! for debuggers (`.debug_frame`). It follows all registers that functions must preserve. Some frames can be
+//! found only through them and through memory: those of functions that align their stack, and of signal
+//! handlers.
 
 use super::Registers;
 use super::elf::{Elf, section};

@@ -1,6 +1,6 @@
 //! Holds the access points: the places in the code whose memory accesses are scheduling points. A place
 //! becomes one when one of its accesses conflicts with another thread's and no scheduling point orders the
-//! two ("Iterative context bounding", PLDI'07, sections 3.1 and 4; CHESS, OSDI'08, section 4.4.1).
+//! two. See "Iterative context bounding", PLDI'07, sections 3.1 and 4; CHESS, OSDI'08, section 4.4.1.
 //! `runtime::memory::race` states the rule and proves it.
 //!
 //! The search begins without access points, or with those of an earlier check, and starts over when it finds
@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering::Relaxed;
 /// One of two conflicting accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Side {
-    /// Its place in the code: the return address of the instrumentation's call.
+    /// Its place in the code, as a return address.
     pub pc: u64,
     /// The thread that made the access.
     pub thread: ThreadId,
@@ -89,7 +89,7 @@ pub struct Points {
     /// Whether every access is a scheduling point for now; see `check::dpor_opening`.
     #[serde(default)]
     pub(crate) all: bool,
-    /// The return addresses of the instrumentation's calls at these places.
+    /// Their places in the code, as return addresses.
     pcs: BTreeSet<u64>,
     /// Memory locations of data races. The runtime records every access there.
     racy: BTreeSet<u64>,

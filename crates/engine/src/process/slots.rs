@@ -24,8 +24,7 @@ pub enum Detail {
     /// Only how it ended.
     #[default]
     End,
-    /// Also its decisions. After the overrides of a plan that goes on by default, only the decisions from the
-    /// last override on.
+    /// Also its decisions. If the plan goes on by default, only the decisions from its last override on.
     Decisions,
     /// Its decisions and the state at each.
     States,

@@ -1,10 +1,10 @@
 //! Instruments Rust programs together with the standard library, which comes compiled.
 //!
-//! The library also comes with bitcode, for optimisation across crates. So the compiler is asked for such
-//! optimisation, which makes one module of the entire program; to leave its bitcode on disk; and to link with
-//! this executable under another name. As the linker, this executable instruments the bitcode with the
-//! compiler's own LLVM, replaces the compiler's object file by the result, and calls the real linker.
-//! Everything else of the link is as the compiler wants it.
+//! The library also comes with bitcode, for optimisation across crates. So the compiler is asked to optimise
+//! that way, which makes one module of the entire program. It is also asked to leave the bitcode on disk, and
+//! to link with this executable under another name. As the linker, this executable instruments the bitcode
+//! with the compiler's own LLVM, replaces the compiler's object file by the result, and calls the real
+//! linker. Everything else of the link is as the compiler wants it.
 
 use crate::error::{Error, Result};
 use crate::program::embedded;
