@@ -156,7 +156,9 @@ impl Subject {
         nth: u32,
     ) -> Result<(), Stop> {
         let Subject::Unit(zygote, _) = self else {
-            return Err(Stop::Wrong("what threads that run free will do nobody can promise".into()));
+            return Err(Stop::Wrong(
+                "promises need controlled threads: leave out --system and --attach".into(),
+            ));
         };
         let script = zygote.script();
         let count = script.promised.load(Relaxed) as usize;

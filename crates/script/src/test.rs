@@ -144,7 +144,9 @@ impl Test<'_> {
                 One::Names(more) => {
                     named.extend(more);
                     if named.len() > first + MOST_NAMES {
-                        return Err(Error::Input("the script names ever more functions and lines".into()));
+                        return Err(Error::Input(
+                            "the script names more functions and lines each time it runs".into(),
+                        ));
                     }
                     let oracle = state.borrow().run.oracle.clone();
                     drop((engine, ast, state));

@@ -46,7 +46,7 @@ impl Changed {
             return Err(refused(
                 revision,
                 format_args!(
-                    "{} has no debug information, so it is not known which lines its code is of; build it with -g",
+                    "{} has no debug information, so its code cannot be matched with source lines; build it with -g",
                     program.path.display()
                 ),
             ));
@@ -108,7 +108,7 @@ fn changed_code<'a>(code: &[Piece], lines: impl Fn(&str) -> Option<&'a Lines>) -
 /// The changed lines of these files, in whichever repositories they are. `example` is one of the files.
 fn changed_lines(revision: &str, files: &BTreeSet<&Path>, example: &Path) -> Result<HashMap<PathBuf, Lines>> {
     if revision.starts_with('-') {
-        return Err(refused(revision, format_args!("that is no revision")));
+        return Err(refused(revision, format_args!("that is not a revision")));
     }
     let directories: BTreeSet<&Path> = files.iter().filter_map(|file| file.parent()).collect();
     let (mut roots, mut words) = (BTreeSet::new(), String::new());
@@ -141,7 +141,7 @@ fn changed_lines(revision: &str, files: &BTreeSet<&Path>, example: &Path) -> Res
     }
     if !known {
         let root = roots.iter().next().map_or_else(String::new, |root| root.display().to_string());
-        return Err(refused(revision, format_args!("the git repository {root} knows no such revision")));
+        return Err(refused(revision, format_args!("the git repository {root} has no such revision")));
     }
     Ok(lines)
 }

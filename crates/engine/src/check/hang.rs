@@ -68,7 +68,7 @@ pub(super) fn error(hang: &Hang, limit: Duration) -> Error {
     Error::Uncontrolled(if hang.spins {
         format!(
             "the program took {seconds} s of processor time without reaching a scheduling point, in {place}; if it \
-                 computes for so long, raise --hang, or give --time, until which it goes on; if it waits in a loop for \
+                 computes for so long, raise --hang, or give --time to let it compute until then; if it waits in a loop for \
                  another thread, let the loop yield"
         )
     } else {

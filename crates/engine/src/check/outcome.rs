@@ -147,12 +147,12 @@ impl Tally {
     pub fn why_forked(&self) -> Option<String> {
         Some(match self.forked {
             0 => return None,
-            runner::NO_MEMORY => "there is no room for a copy of the program's memory".into(),
-            runner::NO_DISPATCH => "the kernel does not hand system calls over (Linux 5.11)".into(),
+            runner::NO_MEMORY => "there is no memory for a snapshot of the program".into(),
+            runner::NO_DISPATCH => "the kernel has no system call dispatch (Linux 5.11 has)".into(),
             runner::TOO_LARGE => "the program has too much memory, or memory of an unusual kind".into(),
             runner::CRASH => "an execution crashed".into(),
-            runner::DAMAGED => "memory could not be put back as it was".into(),
-            runner::FILES => "the program has opened more files than can be closed again".into(),
+            runner::DAMAGED => "the snapshot could not be restored".into(),
+            runner::FILES => "the program has opened more files than a snapshot can restore".into(),
             runner::SIGNAL => "a signal came from outside the program".into(),
             code => {
                 let number = code - runner::CALL;

@@ -103,7 +103,7 @@ impl Saved {
         };
         let damaged = |why: &dyn Display| {
             Error::Input(format!(
-                "{shown} is not a search that this Heisen has saved, or is damaged ({why}); start the check anew"
+                "{shown} is not a search that this Heisen has saved, or is damaged ({why}); start the check again"
             ))
         };
         let read = || File::open(path).map(BufReader::new).map_err(unreadable);
@@ -120,7 +120,7 @@ impl Saved {
             Err(e) => return Err(damaged(&e)),
             Ok(Version { version, .. }) if version != VERSION => {
                 return Err(Error::Input(format!(
-                    "{shown} was saved by another version of Heisen; start the check anew"
+                    "{shown} was saved by another version of Heisen; start the check again"
                 )));
             }
             Ok(_) => {}
@@ -145,7 +145,7 @@ impl Saved {
         if program.hash != saved.binary {
             let program = program.path.display();
             return Err(Error::Input(format!(
-                "{program} has changed since {shown} was saved; start the check anew"
+                "{program} has changed since {shown} was saved; start the check again"
             )));
         }
         Ok((saved, program))

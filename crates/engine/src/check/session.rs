@@ -94,7 +94,7 @@ impl Session {
         if self.resumed && self.tally.coverage.is_none() {
             return Err(Error::Input(format!(
                 "--coverage {}: the search was begun without it, so what it has covered is not known; start the check \
-                 anew",
+                 again",
                 path.display()
             )));
         }

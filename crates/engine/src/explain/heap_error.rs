@@ -95,7 +95,7 @@ impl Error {
             misuse::LEAK => {
                 let (blocks, lost) = self.leaked;
                 let what = if blocks == 1 { "1 block is" } else { &format!("{blocks} blocks are") };
-                format!("{what} left at the end that nothing leads to, {} in all", bytes(lost))
+                format!("{what} unreachable at the end, {} in all", bytes(lost))
             }
             _ => format!("{thread} misuses a block of {whole}"),
         }

@@ -118,7 +118,7 @@ fn memory_error(what: u32) -> (FindingKind, &'static str) {
         misuse::HEAP_TRAMPLED => {
             (FindingKind::HeapOverflow, "when a block was freed, memory beside it had been overwritten")
         }
-        misuse::LEAK => (FindingKind::Leak, "memory was left at the end that nothing leads to"),
+        misuse::LEAK => (FindingKind::Leak, "memory was unreachable at the end"),
         _ => (FindingKind::HeapOverflow, "memory beside a block was written"),
     }
 }

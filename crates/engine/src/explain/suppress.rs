@@ -49,7 +49,7 @@ impl Suppressions {
             _ => Error::Input(format!("{shown}: {e}")),
         })?;
         let text = String::from_utf8(bytes)
-            .map_err(|_| Error::Input(format!("{shown} is not a suppressions file: it is no text")))?;
+            .map_err(|_| Error::Input(format!("{shown} is not a suppressions file: it is not text")))?;
         Suppressions::parse(&text, &shown.to_string())
     }
 

@@ -100,7 +100,7 @@ pub fn choose(patterns: &[String], modules: &[Loaded]) -> Result<Vec<Loaded>> {
         }
         if meant.clone().all(is_never) {
             return Err(Error::Input(format!(
-                "--patch {pattern:?}: {} is never patched, as a thread that is preempted in there may hold a lock that \
+                "--patch {pattern:?}: {} is never patched, as a thread that is preempted there may hold a lock that \
                  Heisen does not know of",
                 names(meant)
             )));

@@ -30,7 +30,7 @@ pub fn read(path: &Path) -> Result<Stdin> {
     })?;
     if bytes.len() > LIMIT {
         return Err(Error::Input(format!(
-            "--stdin {shown} has more than {} MiB, the most that is kept for replays; take a smaller input",
+            "--stdin {shown} has more than {} MiB, the most that Heisen stores for replays; use a smaller input",
             LIMIT >> 20
         )));
     }
@@ -86,12 +86,12 @@ pub(crate) fn read_beside(file: &Path, name: &str, expected: &str, what: &str) -
     let (shown, file) = (path.display(), file.display());
     let bytes = read_file(&path).map_err(|e| {
         Error::Input(format!(
-            "{shown}: {e}; it holds the {what} that {file} was made with: put it back, or check the program anew"
+            "{shown}: {e}; it holds the {what} that {file} was made with: put it back, or check the program again"
         ))
     })?;
     if hash(&bytes) != expected {
         return Err(Error::Input(format!(
-            "{shown} has changed: it is not the {what} that {file} was made with; put that back, or check the program anew"
+            "{shown} has changed: it is not the {what} that {file} was made with; put that back, or check the program again"
         )));
     }
     Ok(bytes)

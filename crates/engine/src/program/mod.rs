@@ -208,7 +208,7 @@ fn inspect(shown: &str, bytes: &[u8]) -> Result<()> {
     let interpreter = segments.iter().find_map(|s| s.interpreter(endian, bytes).ok().flatten());
     match interpreter {
         None => Err(Error::Uncontrolled(format!(
-            "{shown} is statically linked (or a library): the runtime cannot be preloaded into it; link it dynamically, \
+            "{shown} is statically linked (or a library): the runtime cannot be preloaded; link it dynamically, \
              without -static"
         ))),
         Some(path) if String::from_utf8_lossy(path).contains("ld-linux-x86-64") => Ok(()),

@@ -60,6 +60,6 @@ pub(crate) fn refuse(path: &Path, bytes: &[u8]) -> Result<()> {
         _ => "build it without",
     };
     Err(Error::Uncontrolled(format!(
-        "{shown} is built with -fsanitize={option} ({how}), which takes over the functions that Heisen must; {instead}"
+        "{shown} is built with -fsanitize={option} ({how}), which replaces the same functions as Heisen; {instead}"
     )))
 }
