@@ -3,7 +3,7 @@
 //! Which accesses conflict is known only after they are executed. New access points change the numbering of
 //! steps, so all executions up to then are lost. But partial-order reduction branches only where steps
 //! conflict (POPL'14, see `search::systematic::dpor`). Scheduling points without a conflict make its
-//! executions longer, but do not add any. So a small program is explored by one execution of each class,
+//! executions longer, but not more numerous. So a small program is explored by one execution of each class,
 //! without knowing its access points beforehand.
 //!
 //! The opening ends, and the search starts over with the access points found so far, as every other search
