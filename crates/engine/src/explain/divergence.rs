@@ -8,7 +8,7 @@ use crate::process::run_config::{Output, RunConfig};
 use crate::process::slots::{Detail, Event, Job, Operation, Run};
 use crate::process::zygote::Zygote;
 use crate::program::Program;
-use heisen_trace::{Note, Op, Plan, Stack, ThreadId};
+use heisen_trace::{Note, Op, Plan, Stack};
 use std::path::Path;
 
 /// How often the plan is run, to see a difference.
@@ -80,6 +80,7 @@ pub(crate) fn describe(view: &mut View<'_>, place: Operation) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use heisen_trace::ThreadId;
 
     fn log(ops: &[(u16, Op)]) -> Vec<Event> {
         let event = |&(thread, op): &(u16, Op)| Event {

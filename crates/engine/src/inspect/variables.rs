@@ -4,10 +4,7 @@
 use super::dwarf_unit::{EntryRef, Slice, UnitInfo};
 use super::symbols::{demangle, is_mangled};
 use super::types::Types;
-use gimli::{
-    Attribute, AttributeValue, DebugInfoOffset, DwTag, Dwarf, EndianSlice, LittleEndian, Operation, Unit,
-    UnitOffset, UnitRef,
-};
+use gimli::{Attribute, AttributeValue, DwTag, Dwarf, Operation, Unit, UnitOffset, UnitRef};
 use std::ops::Range;
 
 /// Outermost namespaces whose types are shown as a whole: a reader knows `LOCK`, not `LOCK.inner.futex.v.value`.

@@ -1,7 +1,7 @@
 //! Patches the parked program. What is to be written is worked out once for a check, as the code is at the same addresses
 //! in every process of the program; then each parked program gets it, through its memory file, which may write to code.
 
-use super::code::Text;
+use super::code::{Atomic, Text};
 use super::find::{self, Found, JUMP, Piece, Want};
 use super::locks::{self, Roles};
 use super::marks::{self, Marks, Named};
@@ -461,8 +461,8 @@ fn by_page(changed: &BTreeMap<u64, u8>, texts: &[Text]) -> Vec<(u64, Vec<u8>)> {
 }
 
 /// A description for the runtime, as it lies in memory.
-fn describe(pc: u64, atomic: find::Atomic) -> [u8; size_of::<Site>()] {
-    let find::Atomic { kind, size, register, bit, mark } = atomic;
+fn describe(pc: u64, atomic: Atomic) -> [u8; size_of::<Site>()] {
+    let Atomic { kind, size, register, bit, mark } = atomic;
     let mut bytes = [0; size_of::<Site>()];
     bytes[..8].copy_from_slice(&pc.to_le_bytes());
     bytes[8..12].copy_from_slice(&[kind, size, register, bit]);

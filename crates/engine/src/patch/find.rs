@@ -7,11 +7,11 @@
 //! instructions is moved only if nothing jumps into it; as the targets of a jump through a table are not known for sure,
 //! in functions that have one a piece is never more than one instruction.
 
-use super::code::{Atomic, Read, Text, atomic, is_fence, number_of, shared_operand};
+use super::code::{Atomic, Read, Text, atomic, shared_operand};
 use super::locks::{Call, Function, Locks, Role, Roles};
 use super::marks::Marks;
 use super::std_functions::Treatment;
-use heisen_wire::patch::{CAS, HIGH, LOAD, MARK, RMW, SET, SET_BY, STORE, XCHG};
+use heisen_wire::patch::{LOAD, MARK, STORE};
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
 use std::collections::HashMap;
 
@@ -424,6 +424,7 @@ fn surroundings(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use heisen_wire::patch::{CAS, HIGH, RMW, SET, SET_BY, XCHG};
     use std::sync::LazyLock;
 
     static NO_ROLES: LazyLock<Roles> = LazyLock::new(Roles::new);

@@ -17,7 +17,6 @@ use crate::platform::sys::Mapping;
 use crate::process::run_config::{Output, Part, RunConfig};
 use crate::process::zygote::Zygote;
 use crate::program::Program;
-use heisen_trace::FindingKind;
 use heisen_wire::script::{Event, MAX_SCRIPTED};
 use heisen_wire::system::{self, Few, WITHDRAWN, state};
 use running::Running;
