@@ -1,8 +1,8 @@
-/* heisen.h: what a program may say to Heisen, which checks its schedules.
+/* heisen.h: the functions by which a C or C++ program talks to Heisen.
  *
- * Nothing but this file is needed, in C or C++, and no library is linked. Without Heisen the program runs as if the
- * calls were not there, at the price of a test of an address for each: points and regions do nothing, heisen_choose
- * gives 0, heisen_assert is assert. (The symbols are weak; Heisen's runtime brings them.)
+ * A program needs only this file; it links no library. Without Heisen each call costs the test of an address:
+ * points, atomic sections and no-preempt sections do nothing, heisen_choose returns 0, and heisen_assert is assert.
+ * (The symbols are weak; Heisen's runtime defines them.)
  */
 #ifndef HEISEN_H
 #define HEISEN_H
@@ -13,7 +13,7 @@
 #error "heisen.h needs weak symbols: compile with gcc or clang"
 #endif
 
-/* Without a detour through the procedure linkage table, whose entry would have an address even if the symbol has none. */
+/* noplt: the address of a procedure linkage table entry would not be null even if the symbol is undefined. */
 #if defined(__has_attribute)
 #if __has_attribute(noplt)
 #define HEISEN_WEAK __attribute__((weak, noplt))
@@ -48,48 +48,51 @@ HEISEN_WEAK void heisen_assert_fail(const char *expression, const char *file, un
 }
 #endif
 
-/* The macros have the names of the functions: inside its own text a name is not a macro. So each call is made from the
- * very line of the program, which is where Heisen shows it. */
+/* Each macro has the name of its function; the preprocessor does not expand a macro inside its own expansion. Each
+ * call is therefore made from the program's own line, and Heisen reports that line. */
 
-/* 1 under Heisen, 0 otherwise. */
+/* Returns 1 under Heisen and 0 otherwise. */
 #define heisen_running() (heisen_running ? heisen_running() : 0)
 
-/* A scheduling point: other threads may run before it returns. Put one between two accesses to shared memory. */
+/* A scheduling point: other threads may run before this call returns. Put one between two accesses to shared
+ * memory that Heisen cannot see. */
 #define heisen_point() (heisen_point ? heisen_point() : (void)0)
 
-/* The same, with a number that is shown with it. */
+/* A scheduling point with a number, which reports and traces show. */
 #define heisen_point_at(number) (heisen_point_at ? heisen_point_at(number) : (void)0)
 
-/* A number from 0 to n - 1: the search tries each. 0 without Heisen. */
+/* Returns a number from 0 to n - 1; the search tries each. Without Heisen it returns 0. */
 #define heisen_choose(n) (heisen_choose ? heisen_choose(n) : 0u)
 
-/* The state of the program has this hash: with --reduce, what was before makes no difference from here on. It must tell apart all
- * that what follows may depend on: shared and local variables, and what semaphores count. Where each thread is Heisen knows: what it
- * is about to do, on what, called from where; callers further up it does not look at. */
+/* Tells the search that the state of the program has this hash. With --reduce, the search treats two executions as
+ * equal from here on if they report the same hash while their threads are at the same places. The hash must cover
+ * everything that the rest of the program depends on: shared and local variables, and the values of semaphores.
+ * Heisen itself knows for each thread its next operation, the object of that operation and the place of the call.
+ * It does not look at callers further up the stack. */
 #define heisen_state(hash) (heisen_state ? heisen_state(hash) : (void)0)
 
-/* From begin to end the thread is not preempted: it goes on wherever it can. It may block. They nest, and each begin
- * needs its end, in the same thread. */
+/* No thread preempts this one from begin to end: it continues as long as it is enabled. It may block. The calls
+ * nest, and each begin needs an end in the same thread. */
 #define heisen_no_preempt_begin() (heisen_no_preempt_begin ? heisen_no_preempt_begin() : (void)0)
 #define heisen_no_preempt_end() (heisen_no_preempt_end ? heisen_no_preempt_end() : (void)0)
 
-/* From begin to end all that the thread does is one step: other threads see all of it or nothing, in every schedule. They nest, and
- * each begin needs its end, in the same thread. A thread that has to wait inside, or yields, leaves the section there. Without
- * Heisen nothing is atomic. __VERIFIER_atomic_begin and __VERIFIER_atomic_end are the same. */
+/* An atomic section: in every schedule, other threads see all of it or nothing. The calls nest, and each begin
+ * needs an end in the same thread. If the thread blocks or yields inside, the section ends there. Without Heisen
+ * the code is not atomic. __VERIFIER_atomic_begin and __VERIFIER_atomic_end do the same. */
 #define heisen_atomic_begin() (heisen_atomic_begin ? heisen_atomic_begin() : (void)0)
 #define heisen_atomic_end() (heisen_atomic_end ? heisen_atomic_end() : (void)0)
 #define __VERIFIER_atomic_begin() (__VERIFIER_atomic_begin ? __VERIFIER_atomic_begin() : (void)0)
 #define __VERIFIER_atomic_end() (__VERIFIER_atomic_end ? __VERIFIER_atomic_end() : (void)0)
 
-/* With heisen check --at-ready, each execution begins here instead of at main: what was done before is done once. The
- * program must have one thread when it calls this. */
+/* With heisen check --at-ready, each execution begins here instead of at main. The program runs the code before
+ * this call only once. It must have a single thread at this call. */
 #define heisen_ready() (heisen_ready ? heisen_ready() : (void)0)
 
-/* Where the part begins and ends that a script is about. */
+/* Mark the start and the end of the code under test, as events that scripts can name. */
 #define heisen_test_start() (heisen_test_start ? heisen_test_start() : (void)0)
 #define heisen_test_end() (heisen_test_end ? heisen_test_end() : (void)0)
 
-/* As assert; but under Heisen it is checked even if NDEBUG is defined. */
+/* As assert, but under Heisen it is checked even if NDEBUG is defined. */
 #ifdef NDEBUG
 #define heisen_assert(condition)                                                                                       \
     (!heisen_assert_fail || (condition) ? (void)0 : heisen_assert_fail(#condition, __FILE__, __LINE__, __func__))

@@ -1,18 +1,15 @@
-//! The engine: starts a program under the runtime, runs plans, watches, judges what it sees, and replays what it found
-//! with everything on. It prints nothing.
+//! The engine: starts a program under the runtime, runs plans, watches and judges the executions, and takes
+//! close-ups of failures. It prints nothing.
 //!
-//! Each room uses only rooms above it in this table; `tests/rooms.rs` checks that.
-//!
-//! | room | what it is |
+//! | folder | what it is for |
 //! | --- | --- |
-//! | [`error`] | why a command cannot go on |
-//! | [`platform`] | system calls, atomic files, wildcards |
-//! | [`program`] | what is run: compiled, instrumented, or refused with a reason |
-//! | [`inspect`] | stacks, names and values of a paused process |
-//! | [`patch`] | atomic instructions of uninstrumented code |
+//! | [`program`] | the program under test: compiled, instrumented, or refused with a reason |
 //! | [`process`] | the processes of the program: started, parked, run under plans, watched |
-//! | [`explain`] | from an execution that failed to a finding |
-//! | [`check`] | a check: batches of plans over all workers, and the verdict |
+//! | [`patch`] | makes atomic instructions of uninstrumented code scheduling points |
+//! | [`inspect`] | stacks, names and values of a paused process |
+//! | [`explain`] | turns an execution that failed into a finding |
+//! | [`check`] | the search: batches of plans over all workers, and the verdict |
+//! | [`platform`] | system calls, atomic file writes, wildcards |
 
 pub mod check;
 pub mod error;

@@ -1,16 +1,17 @@
-//! The functions of Heisen's runtime, if it was loaded into this program. Stable Rust has no weak symbols, so each is
-//! looked up once, by name.
+//! Finds the functions of Heisen's runtime, if the runtime was loaded into this program.
+//!
+//! Stable Rust has no weak symbols, so each function is looked up once, by name.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_void};
 use std::marker::PhantomData;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Not looked up yet; and looked up, but not there.
+/// Values of [`Function::address`] that are not addresses: not looked up yet, and not found.
 const UNKNOWN: usize = 0;
 const ABSENT: usize = 1;
 
-/// A function of type `F`, which must be a function pointer.
+/// A function of the runtime. `F` must be a function pointer type.
 #[derive(Debug)]
 pub struct Function<F> {
     name: &'static CStr,
@@ -25,7 +26,7 @@ impl<F: Copy> Function<F> {
         Function { name, address: AtomicUsize::new(UNKNOWN), of: PhantomData }
     }
 
-    /// The function; none without Heisen.
+    /// The function, or `None` if the program does not run under Heisen.
     #[inline(always)]
     pub fn get(&self) -> Option<F> {
         let address = match self.address.load(Relaxed) {
@@ -60,7 +61,7 @@ fn address_of(name: &CStr) -> usize {
     unsafe { dlsym(RTLD_DEFAULT, name.as_ptr()) as usize }
 }
 
-/// Where there is no Heisen.
+/// Heisen does not exist on this platform.
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu")))]
 fn address_of(_: &CStr) -> usize {
     UNKNOWN

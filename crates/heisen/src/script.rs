@@ -1,7 +1,8 @@
-//! Scripts in Rust: what is known of a schedule is said, next to the test, and the rest is searched.
+//! Scripts in Rust: a function beside the test fixes a part of the schedule, and Heisen searches the rest.
 //!
-//! It is the language of `heisen script` (`docs/reference/script-language.md` in Heisen's repository) with the same names and the same engine behind it.
-//! The test is the program, the script is another function:
+//! The commands are those of the language of `heisen script` (`docs/reference/script-language.md` in Heisen's
+//! repository), with the same names and the same engine. The test is the program, and the script is another
+//! function:
 //!
 //! ```
 //! use heisen::script::*;
@@ -13,7 +14,7 @@
 //!     *balance.lock().unwrap() = seen + 1;
 //! }
 //!
-//! // One thread stops between reading and writing, and the other does all of its work.
+//! // One thread stops between its read and its write while the other makes its deposit.
 //! fn one_comes_between() {
 //!     let [a, b] = wait_for_distinct_threads(enters("deposit"));
 //!     run_until(a, at_control(1));
@@ -32,15 +33,22 @@
 //! }
 //! ```
 //!
-//! The script runs in the process of `cargo test`, once for each execution and sometimes once more; the test runs in processes of its own,
-//! under Heisen. A command that cannot be followed any more leaves the function as a panic would, but says nothing; an ordinary panic is a
-//! failure of the test. A script that depends on anything but what its commands give does not follow its own choices.
+//! The script runs in the process of `cargo test`, at least once for each execution. The test itself runs in
+//! other processes, under Heisen.
 //!
-//! Differences from the language of scripts: `..` stands for anything where that leaves an argument out (`reads(..)`, `select(t, ..)`), `any()` is a
-//! function, and so are `t.has_ended()` and the fields `file` and `line` of an event; [`assert`] always takes a text; [`wait_for_distinct_threads`]
-//! gives as many threads as are asked for.
+//! A command that the execution can no longer follow unwinds out of the script function, without a message.
+//! An ordinary panic in the script fails the test. A script must depend on nothing but the results of its
+//! commands: otherwise Heisen cannot repeat its choices.
 //!
-//! The harness runs a test in a thread of its own, T1, that starts like any other. What waits for [`starts`] meets it first:
+//! Differences from the script language:
+//!
+//! - `..` stands where the language leaves out an argument: `reads(..)`, `select(t, ..)`.
+//! - `any()`, `t.has_ended()` and the fields `file` and `line` of an event are functions.
+//! - [`assert`] always takes a text.
+//! - [`wait_for_distinct_threads`] takes the number of threads from the array that it returns.
+//!
+//! The test harness runs each test in a thread of its own, `T1`. A script that waits for [`starts`] meets
+//! this thread first:
 //!
 //! ```no_run
 //! # use heisen::script::*;
@@ -62,7 +70,7 @@ pub use predicate::*;
 pub(crate) use session::{Ended, follow};
 pub use threads::{Thread, Threads, any};
 
-/// A text as the language writes it.
+/// Writes a string as a literal of the script language.
 fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
@@ -75,7 +83,7 @@ fn quoted(text: &str) -> String {
     out + "\""
 }
 
-/// Values as an array of the language.
+/// Writes values as an array of the script language.
 fn listed(values: impl IntoIterator<Item = String>) -> String {
     format!("[{}]", values.into_iter().collect::<Vec<_>>().join(", "))
 }

@@ -1,5 +1,8 @@
-//! What a `#[heisen::test]` does: outside, it runs its own executable under `heisen check` or `heisen script`; inside, under Heisen, it runs
-//! the body. Which of the two it is, the runtime says; so a schedule of such a test is replayed like any other.
+//! Runs a `#[heisen::test]`: the outer run starts its own executable under Heisen, the inner run executes the
+//! body.
+//!
+//! The runtime tells the two apart. `heisen replay` therefore replays a schedule of such a test like any
+//! other.
 
 use crate::running;
 use crate::script::{self, Ended};
@@ -8,14 +11,15 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
-/// Names the executable of Heisen.
+/// The environment variable that names the executable of Heisen.
 const EXECUTABLE: &str = "HEISEN";
-/// Set for the inner run: without Heisen in it, the test would start itself for ever.
+/// Set for the inner run. If Heisen's runtime is missing there, it keeps the test from starting itself
+/// forever.
 const INNER: &str = "HEISEN_TEST";
 
-/// What a test may return.
+/// The types that a test may return.
 pub trait Outcome {
-    /// Panics if it is a failure.
+    /// Panics if the value is a failure.
     fn check(self);
 }
 
@@ -40,7 +44,7 @@ impl<T: Outcome, E: Debug> Outcome for Result<T, E> {
     }
 }
 
-/// Runs or explores the test `name` of a module; `options` are for `heisen check`.
+/// Runs the body under Heisen, or explores the test `name` of `module` with these options of `heisen check`.
 #[track_caller]
 pub fn test(module: &str, name: &str, options: &[&str], body: impl FnOnce()) {
     if running() {
@@ -55,7 +59,7 @@ pub fn test(module: &str, name: &str, options: &[&str], body: impl FnOnce()) {
     judge(output.status, ("heisen check", "Heisen found a bug"), &said);
 }
 
-/// As [`test`], with a script; `options` are for `heisen script`.
+/// As [`test`], with a script and the options of `heisen script`.
 #[track_caller]
 pub fn test_with(module: &str, name: &str, options: &[&str], body: impl FnOnce(), script: impl Fn()) {
     if running() {
@@ -67,7 +71,7 @@ pub fn test_with(module: &str, name: &str, options: &[&str], body: impl FnOnce()
     match script::follow(child, &script) {
         Ended::Script(panic) => std::panic::resume_unwind(panic),
         Ended::Heisen { status, reported: false, said } if status.success() => panic!(
-            "{} does not speak as the crate heisen does: is it the Heisen that belongs to it?\n\n{said}",
+            "{} does not understand the crate heisen: are both of the same version?\n\n{said}",
             Path::new(heisen.get_program()).display()
         ),
         Ended::Heisen { status, said, .. } => {
@@ -76,13 +80,13 @@ pub fn test_with(module: &str, name: &str, options: &[&str], body: impl FnOnce()
     }
 }
 
-/// A command of Heisen that runs this executable again, for this test only.
+/// Builds a command of Heisen that runs this executable again, restricted to this test.
 #[track_caller]
 fn heisen(command: &[&str], module: &str, name: &str, options: &[&str]) -> Command {
     let heisen = std::env::var_os(EXECUTABLE).filter(|value| !value.is_empty()).unwrap_or("heisen".into());
     if std::env::var_os(INNER).is_some() {
         let shown = Path::new(&heisen).display();
-        panic!("{shown} does not control this test: is it the Heisen that belongs to the crate heisen?");
+        panic!("{shown} does not control this test: are it and the crate heisen of the same version?");
     }
     let executable = std::env::current_exe().expect("the path of the test's own executable");
     let mut heisen = Command::new(heisen);
@@ -111,18 +115,18 @@ fn not_started(heisen: &Command, error: &std::io::Error) -> ! {
     }
 }
 
-/// Passes or fails the test by how the command of Heisen has ended.
+/// Passes or fails the test by the exit status of the command of Heisen.
 #[track_caller]
 fn judge(status: ExitStatus, (command, found): (&str, &str), said: &str) {
     match status.code() {
-        // Shown by `cargo test -- --nocapture`.
+        // `cargo test -- --nocapture` shows it.
         Some(0) => print!("{said}"),
         Some(1) => panic!("{found}\n\n{said}"),
         _ => panic!("{command} failed ({status})\n\n{said}"),
     }
 }
 
-/// The name that the harness knows a test by: without the crate.
+/// The name of a test in the harness: its path without the crate.
 fn name_in_harness(module: &str, name: &str) -> String {
     match module.split_once("::") {
         Some((_, inside)) => format!("{inside}::{name}"),
@@ -130,7 +134,7 @@ fn name_in_harness(module: &str, name: &str) -> String {
     }
 }
 
-/// Where schedules go: next to the directories of cargo's profiles.
+/// The folder for schedule files, beside the folders of cargo's profiles.
 fn output_directory(executable: &Path) -> PathBuf {
     let target = executable.ancestors().find(|path| path.file_name().is_some_and(|name| name == "deps"));
     match target.and_then(|deps| deps.ancestors().nth(2)) {

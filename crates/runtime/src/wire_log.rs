@@ -3,15 +3,14 @@
 //! This is memory that is written, and nothing else: it knows neither the scheduler nor who calls. What is logged of an event
 //! or a decision is put together in `sched::events`.
 
+use crate::platform::baton::Guarded;
 use crate::platform::sys;
 use core::cell::Cell;
-use core::sync::atomic::{AtomicU32, Ordering::Relaxed, Ordering::SeqCst};
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use heisen_trace::{Note, Op};
 use heisen_wire::{EVENT_FAILED, Lists, MAX_EVENTS, MAX_SLOTS, MAX_TEXT, Slot, Wire, flag, pack_event};
 
 struct WireLog {
-    /// Address of the mapping; 0 while there is none.
-    wire: Cell<usize>,
     flags: Cell<u32>,
     /// The execution that runs.
     slot: Cell<usize>,
@@ -22,24 +21,23 @@ struct WireLog {
     begun: Cell<u64>,
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for WireLog {}
+/// Address of the mapping; 0 while there is none. Threads that run in parallel use it, too.
+static WIRE: AtomicUsize = AtomicUsize::new(0);
 
 /// Takes the steps before there is an execution.
 static NO_STEPS: AtomicU32 = AtomicU32::new(0);
 
-static LOG: WireLog = WireLog {
-    wire: Cell::new(0),
+static LOG: Guarded<WireLog> = Guarded::new(WireLog {
     flags: Cell::new(0),
     slot: Cell::new(0),
     steps: Cell::new(&NO_STEPS),
     started: Cell::new(0),
     begun: Cell::new(0),
-};
+});
 
 /// Attaches the mapping.
 pub fn attach(at: usize) {
-    LOG.wire.set(at);
+    WIRE.store(at, Relaxed);
     set_slot(0);
     LOG.started.set(now(CLOCK_REALTIME_COARSE));
 }
@@ -59,7 +57,7 @@ fn now(clock: i32) -> u64 {
 pub fn wire() -> &'static Wire {
     // SAFETY: `attach` was given a mapping of this layout, which stays for the life of the process; all its fields
     // are atomics.
-    unsafe { &*(LOG.wire.get() as *const Wire) }
+    unsafe { &*(WIRE.load(Relaxed) as *const Wire) }
 }
 
 /// The execution that runs.

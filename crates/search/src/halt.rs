@@ -1,14 +1,15 @@
-//! The end of patience, told from outside: strategies have no clock, but may be asked to leave the rest of their work for later.
+//! Lets the caller interrupt a strategy whose own work takes long. Strategies have no clock.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// Whether a strategy should put off what it can. What is put off is not lost: it is done at the next call that may.
+/// Says whether a strategy should put off its work. It does the work at the next call that does not ask for a
+/// halt.
 #[derive(Clone, Default)]
 pub struct Halt(Option<Arc<dyn Fn() -> bool + Send + Sync>>);
 
 impl Halt {
-    /// Asks this function.
+    /// Calls this function to find out.
     pub fn when(asked: impl Fn() -> bool + Send + Sync + 'static) -> Halt {
         Halt(Some(Arc::new(asked)))
     }

@@ -1,15 +1,16 @@
-//! The search: finished executions in, plans out. Pure: no processes, no clocks, no I/O.
+//! The search: it takes finished executions and returns plans. It starts no processes, reads no clock and
+//! does no I/O.
 //!
-//! One file a strategy. [`dfs`], [`icb`], [`best`], [`dpor`] and [`bpor`] are systematic; [`random`], [`burst`], [`pct`],
-//! [`fair_pct`], [`pos`], [`surw`] and [`delay`] sample, [`guided`] changes schedules that showed something new, [`directed`] steers to
-//! what [`predict`] has found in other executions, and [`portfolio`] shares executions out among samplers. [`Search`] holds any of
-//! them and can be saved and resumed. [`relation`] tells what the steps of an execution have to do with each other, [`pairs`] which
-//! places in the code followed each other, and [`sampling`] is what the samplers have in common. The other parts they share are
-//! not public: `branch` finds where a finished execution
-//! can be left, `pool` keeps the plans that follow from it, `cache` the states that were seen, `ledger` the plans that are
-//! out, `behaviours` what executions did, `tree` the events of threads, and `seeds` makes many seeds of one; `shelf` is for
-//! plans that have no room in memory, `estimate` tells what is left; `reversal` and `wakeup` are parts of [`dpor`], `blocks` is one
-//! of [`bpor`], `along` and `in_turn` are of both.
+//! Each strategy has its own file in one of two rooms. [`Search`] holds any strategy, and can be saved and
+//! resumed.
+//!
+//! | room | what it is |
+//! | --- | --- |
+//! | [`systematic`] | strategies that explore every schedule, or every class, within their bound |
+//! | [`sampling`] | strategies that draw schedules at random |
+//! | [`predict`] | failures that one execution shows to be possible in another order |
+//! | [`analysis`] | what can be computed from finished executions |
+//! | `store` | waiting plans, plans that are out, states already explored |
 #![forbid(unsafe_code)]
 
 pub mod analysis;
@@ -50,37 +51,37 @@ use heisen_trace::{Execution, Plan};
 /// Which records of touches a strategy needs; see [`heisen_trace::touch`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Touches {
-    /// None.
+    /// No touches.
     None,
     /// At each decision the candidates and the hash of the state: `Choices` and `State`.
     States,
-    /// All.
+    /// All touches.
     All,
-    /// All, and where in the code they were made: `At`.
+    /// All touches, and the places of the operations: `At`.
     Places,
 }
 
-/// A search for schedules.
+/// A strategy: it turns finished executions into plans.
 ///
-/// The engine asks for plans with [`next`](Strategy::next), as many at a time as it can run, and gives each one back
-/// with [`done`](Strategy::done). Only `done` consumes a plan: one that is out when a search is saved is the first to
-/// be handed out when it is resumed. How many executions there may be is the engine's business.
+/// The engine asks for plans with [`next`](Strategy::next), as many as it can run at a time, and gives each
+/// one back with [`done`](Strategy::done). Only `done` consumes a plan: a plan that is out when a search is
+/// saved is handed out first when the search is resumed. The engine decides how many executions there may be.
 pub trait Strategy {
-    /// The next plan to run, or `None` when there is nothing to hand out until plans that are out come back, or ever
-    /// if none is out.
+    /// The next plan to run. `None` means that the strategy waits for plans that are out, or, if none is out,
+    /// that the search has ended.
     fn next(&mut self) -> Option<Plan>;
 
-    /// Takes back a finished execution of a plan that is out.
+    /// Takes back a plan that is out, with its finished execution.
     ///
-    /// Plans are given back in the order in which they were handed out. Another order loses nothing, but the order
-    /// of the plans that follow depends on it.
+    /// The engine gives plans back in the order in which they were handed out. Another order loses nothing,
+    /// but changes the order of the plans that follow.
     ///
     /// # Panics
     /// If the plan is not out.
     fn done(&mut self, plan: &Plan, execution: &Execution);
 
-    /// Takes back a plan that is out and was not run to its end. Those given back so, in whichever order, are the
-    /// next ones handed out, in the order in which they first were.
+    /// Takes back a plan that is out and was not run to its end. Such plans are handed out next, in the order
+    /// in which they were first handed out.
     ///
     /// # Panics
     /// If the plan is not out.
@@ -89,18 +90,18 @@ pub trait Strategy {
     /// Whether this strategy needs the decisions of executions.
     fn needs_decisions(&self) -> bool;
 
-    /// Which touches of executions this strategy needs; none unless it says so.
+    /// Which touches of executions this strategy needs.
     fn needs_touches(&self) -> Touches {
         Touches::None
     }
 
-    /// Bounds the memory that waiting plans and states take, for strategies that may have many of them.
+    /// Limits the memory for waiting plans and states, for strategies that may have many of them.
     fn bound_memory(&mut self, _room: Room) {}
 
-    /// Lets a strategy whose own work may take long put it off when it is asked to. Until then [`next`](Strategy::next) may
-    /// have no plan though the search is not at its end.
+    /// Lets a strategy put off its own work, which may take long, when `halt` asks for it. Then
+    /// [`next`](Strategy::next) may return `None` although the search has not ended.
     fn heed(&mut self, _halt: Halt) {}
 
-    /// Where the search stands.
+    /// The state of the search.
     fn status(&self) -> Status;
 }

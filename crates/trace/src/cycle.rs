@@ -1,19 +1,19 @@
-//! What an execution that does not end does again and again.
+//! The steps that an execution without end repeats.
 
 use crate::finding::Stack;
 use crate::op::Op;
 use crate::thread::ThreadId;
 use serde::{Deserialize, Serialize};
 
-/// In which order the steps of a [`Cycle`] are repeated.
+/// The order in which the steps of a [`Cycle`] are repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
-    /// Exactly this one.
+    /// Exactly in this order.
     Exact,
-    /// Each thread repeats its own steps in this order; how the threads take turns is not shown.
+    /// Each thread repeats its own steps in this order. How the threads take turns is not shown.
     EachThread,
-    /// None that was found: these are the steps that were taken most often, the most frequent first.
+    /// No order was found: these are the most frequent steps, the most frequent first.
     Frequent,
 }
 
@@ -22,27 +22,27 @@ pub enum Order {
 pub struct Repeated {
     /// The thread that takes it.
     pub thread: ThreadId,
-    /// What it does.
+    /// Its operation.
     pub op: Op,
-    /// On which object.
+    /// The object of the operation.
     pub object: String,
-    /// Whether that succeeds.
+    /// Whether the operation succeeds.
     pub ok: bool,
-    /// How often it was taken in the steps that were looked at.
+    /// How often it was taken in the analysed steps.
     pub times: u32,
-    /// Where it is called.
+    /// The stack of the call.
     pub stack: Stack,
 }
 
-/// The steps that are repeated.
+/// The steps that an execution repeats.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Cycle {
-    /// In which order.
+    /// The order of the steps.
     pub order: Order,
-    /// How many of the last steps of the execution were looked at.
+    /// How many of the last steps of the execution were analysed.
     pub of: u32,
     /// How many steps one round has; 0 if no order was found.
     pub length: u32,
-    /// The steps, as far as they are kept.
+    /// The steps, as far as they are stored.
     pub steps: Vec<Repeated>,
 }

@@ -1,11 +1,16 @@
-//! Decisions: the points of an execution that had more than one choice.
+//! Decisions: the points of an execution with more than one choice.
 //!
-//! The choices of a decision are ordered, and number 0 is always what the default policy takes: the running thread
-//! goes on; where it can't, the next enabled thread in cyclic order of creation, those that would have to time out
-//! last; of several waiters the one that has waited longest; of several values 0; no spurious wake-up and no fault. So
-//! a schedule is just the list of decisions with a choice other than 0.
+//! The choices of a decision are ordered, and choice 0 is the one that the default policy takes:
+//!
+//! - the running thread continues; if it is disabled, the next enabled thread in cyclic order of creation,
+//!   threads that would have to time out last;
+//! - of several waiters, the one that has waited longest;
+//! - of several values, 0;
+//! - no spurious wake-up and no fault.
+//!
+//! A schedule is therefore the list of decisions with a choice other than 0.
 
-/// What is being chosen.
+/// The kind of a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
 #[repr(u8)]
@@ -16,7 +21,7 @@ pub enum DecisionKind {
     Waiter = 1,
     /// Which value `heisen_choose` returns.
     Choose = 2,
-    /// Whether a wait may end though nobody wakes it.
+    /// Whether a wait may end without a wake-up.
     Spurious = 3,
     /// Whether a call fails that could succeed.
     Fault = 4,
@@ -56,22 +61,22 @@ impl DecisionKind {
     }
 }
 
-/// The most choices one decision can offer; further ones are left out, with a note.
+/// The largest number of choices of one decision. Further choices are left out, with a note.
 pub const MAX_OPTIONS: usize = 4095;
 
 /// One decision of a finished execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
 pub struct Decision {
-    /// The step it was taken at; no two decisions of an execution share one.
+    /// The step of the decision; no two decisions of an execution share one.
     pub step: u32,
-    /// What was chosen.
+    /// The kind of the decision.
     pub kind: DecisionKind,
     /// How many choices there were, at least 2.
     pub options: u16,
-    /// The one taken, less than `options`.
+    /// The choice that was taken, less than `options`.
     pub chosen: u16,
-    /// Whether every choice but 0 preempts a thread that could have gone on.
+    /// Whether every choice except 0 preempts an enabled thread.
     pub preemptive: bool,
     /// The running hash of the execution just before this decision.
     pub hash: u64,
@@ -93,7 +98,7 @@ impl Decision {
         [word, self.hash]
     }
 
-    /// The decision in two words of the wire's log, if they hold one.
+    /// The decision in two words of the wire's log, if they hold a decision.
     pub const fn unpack(words: [u64; 2]) -> Option<Decision> {
         let word = words[0];
         let Some(kind) = DecisionKind::from_code((word >> 56) as u8 & 0xf) else { return None };

@@ -1,4 +1,4 @@
-//! A finished execution, as the search and the judge see it.
+//! A finished execution, as the search and the engine see it.
 
 use crate::decision::Decision;
 use crate::note::Note;
@@ -11,54 +11,54 @@ pub enum End {
     Exit(i32),
     /// A signal killed the process.
     Signal(i32),
-    /// No thread could take a step.
+    /// No thread was enabled.
     Deadlock,
     /// The step limit was reached under a fair schedule.
     StepLimit,
-    /// A thread ran on without ever reaching a scheduling point and was stopped.
+    /// A thread ran on without reaching a scheduling point, and was stopped.
     Stuck,
 }
 
-/// Where an execution left the path its plan laid down.
+/// Where an execution left the prefix of its plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Divergence {
     /// The step of the override that could not be followed.
     pub step: u32,
-    /// What was found there instead.
+    /// What the runtime found there instead.
     pub found: String,
 }
 
 /// One finished execution.
 #[derive(Clone, Debug)]
 pub struct Execution {
-    /// Scheduling points passed.
+    /// The number of scheduling points passed.
     pub steps: u32,
-    /// Threads created, the main thread included.
+    /// The number of threads created, the main thread included.
     pub threads: u32,
-    /// The decisions, where the plan had them recorded.
+    /// The decisions, if the plan asked for them.
     pub decisions: Vec<Decision>,
-    /// What its steps touched, in order, where the plan had that recorded.
+    /// The touches of its steps, in order, if the plan asked for them.
     pub touches: Vec<Touch>,
     /// How it ended.
     pub end: End,
-    /// What it did that is not controlled.
+    /// What it did that Heisen does not control.
     pub notes: Vec<Note>,
     /// Set if it did not follow its plan.
     pub diverged: Option<Divergence>,
-    /// What it did, up to the order of steps that do not depend on each other, as a hash; where the plan asked for it,
-    /// or for states or touches.
+    /// A hash of its behaviour, up to the order of independent steps, if the plan asked for it, for states or
+    /// for touches.
     pub fingerprint: Option<u64>,
-    /// The events of its threads, by their numbers, where the policy counts them.
+    /// The event counts of its threads, by thread number, if the policy counts events.
     pub counted: Vec<Counted>,
 }
 
-/// How many events a thread had that count for the policy.
+/// How many events of a thread the policy counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counted {
-    /// The thread that created it; none for the main thread.
+    /// The thread that created it; `None` for the main thread.
     pub parent: Option<u16>,
-    /// Its number among the threads of that one, from 1.
+    /// Its number among the threads of that thread, from 1.
     pub child: u16,
-    /// How many.
+    /// The number of events.
     pub events: u32,
 }

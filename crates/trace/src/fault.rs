@@ -1,4 +1,5 @@
-//! Faults: calls that fail although they could succeed. Each is a decision, under a budget for the whole execution.
+//! Faults: calls that fail although they could succeed. Each is a decision, and each execution has a budget
+//! of them.
 
 macro_rules! faults {
     ($($(#[$doc:meta])* $variant:ident = $code:literal, $name:literal, $text:literal;)*) => {
@@ -23,7 +24,7 @@ macro_rules! faults {
                 match self { $(Fault::$variant => $name,)* }
             }
 
-            /// What happens, in words.
+            /// What happens, for reports.
             pub const fn text(self) -> &'static str {
                 match self { $(Fault::$variant => $text,)* }
             }
@@ -34,20 +35,20 @@ macro_rules! faults {
 faults! {
     /// An allocation fails with `ENOMEM`.
     Malloc = 1, "malloc", "malloc returns NULL";
-    /// A read gives less than is there.
+    /// A read returns fewer bytes than are available.
     ShortRead = 2, "short-read", "read is short";
-    /// A write takes less than there is room for.
+    /// A write takes fewer bytes than there is room for.
     ShortWrite = 3, "short-write", "write is short";
-    /// A call that could go on is interrupted.
+    /// A call that could succeed is interrupted.
     Eintr = 4, "eintr", "interrupted by a signal (EINTR)";
-    /// A call on a descriptor that does not block says that it would.
+    /// A call on a non-blocking descriptor reports that it would block.
     Eagain = 5, "eagain", "would block (EAGAIN)";
-    /// A lock is not acquired though it is free.
+    /// An attempt to acquire a lock fails although no thread holds it.
     TryLock = 6, "trylock", "trylock fails";
 }
 
 impl Fault {
-    /// The bits of all faults in a set of them.
+    /// The bits of all faults, as a set.
     pub const ALL_BITS: u32 = {
         let (mut bits, mut index) = (0, 0);
         while index < Fault::ALL.len() {
@@ -73,12 +74,13 @@ mod text {
     use std::fmt;
     use std::str::FromStr;
 
-    /// How many faults one execution may meet, and which. Written `2`, for all kinds, or `2:malloc,trylock`.
+    /// The budget of faults of one execution, and their kinds. Written `2`, for all kinds, or
+    /// `2:malloc,trylock`.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Faults {
-        /// The most faults of one execution.
+        /// The largest number of faults in one execution.
         pub most: u32,
-        /// The bits of those that may happen.
+        /// The bits of the faults that may happen.
         pub kinds: u32,
     }
 

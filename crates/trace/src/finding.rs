@@ -10,7 +10,7 @@ use crate::thread::ThreadId;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What kind of bug a finding is.
+/// The kind of bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FindingKind {
@@ -18,11 +18,11 @@ pub enum FindingKind {
     Assertion,
     /// A signal killed the process.
     Crash,
-    /// Threads wait for each other, or for something that can no longer happen.
+    /// Threads wait for each other, or for an event that can no longer happen.
     Deadlock,
     /// The program does not end under a fair schedule.
     Livelock,
-    /// The program does not end, and a thread of it runs on and on without ever giving way to the others.
+    /// The program does not end, and one of its threads runs without ever yielding to the others.
     GoodSamaritan,
     /// The process ended with another exit status than expected.
     ExitStatus,
@@ -30,17 +30,17 @@ pub enum FindingKind {
     Panic,
     /// A synchronisation object was used in a way that its specification leaves undefined.
     Misuse,
-    /// Two accesses of the same memory that nothing orders.
+    /// Two accesses of the same memory that nothing orders, at least one a write and not both atomic.
     DataRace,
     /// Memory was used after it was freed.
     UseAfterFree,
     /// A block of memory was freed twice.
     DoubleFree,
-    /// What was freed is no block of memory.
+    /// An address was freed that is not that of a block.
     InvalidFree,
-    /// Memory before or behind a block was used.
+    /// Memory before or after a block was accessed.
     HeapOverflow,
-    /// Blocks were left at the end that nothing leads to.
+    /// Blocks were left at the end that no pointer reaches.
     Leak,
 }
 
@@ -107,18 +107,18 @@ impl fmt::Display for FindingKind {
     }
 }
 
-/// One frame of a stack, symbolised as far as the program's debug information allows.
+/// One frame of a stack, symbolised as far as the debug information allows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Frame {
     /// Demangled function name, or `module+0xoffset`.
     pub function: String,
     /// Source file as the compiler recorded it.
     pub file: Option<String>,
-    /// Line in it, from 1.
+    /// The line in it, from 1.
     pub line: Option<u32>,
-    /// Whether the code belongs to the program rather than to a language's library.
+    /// Whether the code belongs to the program rather than to a library of the language.
     pub own: bool,
-    /// The file that the code is in, by its name.
+    /// The name of the file that holds the code.
     #[serde(default)]
     pub module: String,
 }
@@ -138,8 +138,8 @@ impl Frame {
 pub struct Stack(pub Vec<Frame>);
 
 impl Stack {
-    /// The innermost frame that a person would call the place in the program: the first in the program's own code,
-    /// else the first with a source line, else the first.
+    /// The frame that a person would call the place in the program: the innermost in the program's own code,
+    /// else the innermost with a source line, else the innermost.
     pub fn place(&self) -> Option<&Frame> {
         self.0
             .iter()
@@ -149,41 +149,41 @@ impl Stack {
     }
 }
 
-/// A switch of the schedule that was not the default, with what both sides were about to do.
+/// A decision of the schedule other than the default, with the threads on both sides.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Switch {
-    /// The step it happened at.
+    /// The step of the decision.
     pub step: u32,
     /// The thread that was running.
     pub from: ThreadId,
-    /// What it was about to do.
+    /// The operation that it was about to do.
     pub op: Op,
-    /// On which object.
+    /// The object of the operation.
     pub object: String,
-    /// The thread that ran, or was woken, instead; for a choice that is none of threads, the same as `from`.
+    /// The thread that ran, or was woken, instead. The same as `from` if the decision is not about threads.
     pub to: ThreadId,
-    /// Why this is not the default.
+    /// How the decision differs from the default.
     pub kind: SwitchKind,
     /// How many choices there were.
     #[serde(default)]
     pub options: u16,
-    /// Where the running thread was.
+    /// The stack of the running thread.
     pub stack: Stack,
 }
 
-/// Why a switch is not what would have happened by default.
+/// How a decision differs from the default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SwitchKind {
-    /// The running thread could have gone on.
+    /// The running thread was enabled.
     Preempt,
-    /// The running thread blocked, ended or yielded, and not the next in line came after it.
+    /// The running thread blocked, ended or yielded, and another thread than the default one continued.
     Free,
-    /// Not the longest waiter was woken.
+    /// Another waiter than the longest one was woken.
     Wake,
     /// `heisen_choose` returned this value rather than 0.
     Choose(u16),
-    /// A wait could end though nobody woke the thread.
+    /// A wait ended without a wake-up.
     Spurious,
     /// A call failed that could have succeeded.
     Fault(Fault),
@@ -202,7 +202,7 @@ impl SwitchKind {
         }
     }
 
-    /// Whether a value was chosen rather than a thread.
+    /// Whether the decision is not about threads.
     pub const fn is_value(self) -> bool {
         matches!(self, SwitchKind::Choose(_) | SwitchKind::Spurious | SwitchKind::Fault(_))
     }
@@ -222,46 +222,46 @@ pub struct Held {
 pub struct ThreadEnd {
     /// The thread.
     pub thread: ThreadId,
-    /// What it was about to do.
+    /// The operation that it was about to do.
     pub op: Op,
-    /// On which object.
+    /// The object of the operation.
     pub object: String,
     /// The thread that holds that object.
     pub holder: Option<ThreadId>,
-    /// Whether that thread has ended already.
+    /// Whether that thread has already ended.
     pub holder_ended: bool,
-    /// Whether somebody woke the waiters of that object when there were none, and this thread fell asleep later.
+    /// Whether waiters of that object were woken when there were none, before this thread began to wait.
     #[serde(default)]
     pub missed_wakeup: bool,
-    /// Whether it could not go on.
+    /// Whether it was disabled.
     pub blocked: bool,
-    /// The locks it holds.
+    /// The locks that it holds.
     pub holds: Vec<Held>,
-    /// Where it was.
+    /// Its stack.
     pub stack: Stack,
 }
 
-/// What a thread did with a block of memory, and where.
+/// The allocation or the free of a block.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct BlockEvent {
     /// The thread.
     pub thread: ThreadId,
-    /// Where it was.
+    /// The stack of the call.
     pub stack: Stack,
 }
 
 /// The block of memory that an error is about.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Block {
-    /// Its bytes.
+    /// Its size in bytes.
     pub size: u64,
-    /// Its number, in the order in which blocks were allocated.
+    /// Its number, in the order of allocation.
     pub number: u64,
-    /// Where in it the error is: beyond its size is behind it, negative is before it.
+    /// The offset of the error: at least the size if it is after the block, negative if before.
     pub offset: i64,
-    /// Who allocated it.
+    /// The allocation.
     pub allocated: BlockEvent,
-    /// Who freed it.
+    /// The free, if the block was freed.
     pub freed: Option<BlockEvent>,
 }
 
@@ -272,37 +272,37 @@ pub struct Finding {
     pub kind: FindingKind,
     /// The failure in one sentence.
     pub message: String,
-    /// Preemptions of the schedule.
+    /// The number of preemptions of the schedule.
     pub preemptions: u32,
-    /// Which execution of the search it was, from 1.
+    /// The number of the execution in the search, from 1.
     pub executions_to_find: u64,
-    /// The thread that failed, where one did.
+    /// The thread that failed, if a single thread did.
     pub thread: Option<ThreadId>,
     /// Where it failed.
     pub stack: Stack,
-    /// The switches of the schedule that are not the default.
+    /// The decisions of the schedule other than the default.
     pub switches: Vec<Switch>,
     /// The live threads at the end.
     pub threads: Vec<ThreadEnd>,
-    /// What is repeated, if the program does not end.
+    /// The steps that are repeated, if the program does not end.
     #[serde(default)]
     pub cycle: Option<Cycle>,
     /// The two accesses, if it is a data race.
     #[serde(default)]
     pub race: Option<Race>,
-    /// The block of memory that it is about, if it is about one.
+    /// The block of memory, if it is about one.
     #[serde(default)]
     pub block: Option<Block>,
-    /// What it was predicted from, if the execution was steered to it.
+    /// The prediction, if the execution was steered to it.
     #[serde(default)]
     pub predicted: Option<Prediction>,
     /// The last lines the program wrote to its standard error.
     pub output: String,
     /// Two findings with the same signature are the same bug.
     pub signature: String,
-    /// How to make it happen again.
+    /// The schedule that reproduces it.
     pub schedule: Schedule,
-    /// What came from outside, for the file beside the schedule.
+    /// The recorded input, for the file beside the schedule.
     #[serde(skip)]
     pub input: Option<std::sync::Arc<[u8]>>,
 }

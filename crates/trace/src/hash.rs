@@ -1,7 +1,8 @@
 //! The running hash of an execution.
 //!
-//! The runtime folds every step into one number; two executions that agree on it have, in all likelihood, taken the
-//! same steps. A plan carries the hash its prefix must reach, so a divergence is noticed without storing traces.
+//! The runtime folds every step into one number. Two executions with the same number have, very probably,
+//! taken the same steps. A plan carries the hash that its prefix must reach, so Heisen notices a divergence
+//! without storing traces.
 
 /// The hash of an execution that has taken no step.
 pub const EMPTY: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -18,7 +19,7 @@ pub const fn mix(hash: u64, word: u64) -> u64 {
     (hash.rotate_left(23) ^ word).wrapping_mul(0x2545_f491_4f6c_dd1d)
 }
 
-/// What splitmix64 makes of its state: every bit of the number depends on every bit of the state.
+/// The output function of splitmix64: every bit of the result depends on every bit of the state.
 #[inline]
 pub const fn scatter(state: u64) -> u64 {
     let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -26,7 +27,7 @@ pub const fn scatter(state: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// How many parts objects are divided into, for samplers that look at some of them at a time.
+/// The number of parts into which objects are divided, for samplers that select some of them.
 pub const PARTS: u32 = 8;
 
 /// The part that an object belongs to, from 1 to [`PARTS`].

@@ -1,7 +1,7 @@
-//! The vocabulary of Heisen: plain data and pure functions on it, no I/O and no unsafe code.
+//! The vocabulary of Heisen: plain data and pure functions, without I/O and unsafe code.
 //!
-//! The part without `std` ([`op`], [`decision`]'s codes, [`touch`], [`fault`], [`hash`]) is shared with the runtime, which lives inside
-//! the program under test and cannot allocate.
+//! The part without `std` ([`op`], the codes of [`decision`], [`touch`], [`fault`], [`hash`]) is shared with
+//! the runtime, which runs inside the program and cannot allocate.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![forbid(unsafe_code)]
 

@@ -1,26 +1,28 @@
-//! What is decided for each system call that changes the machine, or processes that are not the program's own.
+//! The table of system calls that change the machine, or processes that do not belong to the program.
 //!
-//! This is the one table of it. Every way to the kernel asks it: functions of the C library and `syscall` (`runtime::shim`), system
-//! call instructions in a runner (`runtime::reset`), and for all other processes of a check the filter that the engine has the
-//! kernel install (`engine::filter`). `docs/reference/machine.md` shows it; a test compares the two.
+//! Every way to the kernel consults this one table: functions of the C library and `syscall`
+//! (`runtime::shim`), system call instructions in a runner (`runtime::lifecycle::in_process`), and, for all
+//! other processes of a check, the seccomp filter that the engine installs (`engine::process::seccomp`).
+//! `docs/reference/machine.md` shows the table; a test compares the two.
 
 use crate::Note;
 
-/// What becomes of a system call.
+/// What happens to a system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
-    /// It changes the world of this execution only.
+    /// It changes only the virtual world of this execution.
     Virtual,
-    /// It is made for the program's own processes: itself, its children and theirs. For others it fails with EPERM.
+    /// It is made if it concerns processes of the program: itself, its children and theirs. Otherwise it
+    /// fails with EPERM.
     OwnOnly,
     /// It fails with EPERM, and the verdict says so.
     Refused(Note),
-    /// It is made as it is.
+    /// It is made unchanged.
     PassedOn,
 }
 
 impl Control {
-    /// The word of the table in the documentation.
+    /// The word in the table of the documentation.
     pub const fn word(self) -> &'static str {
         match self {
             Control::Virtual => "virtual",
@@ -31,14 +33,14 @@ impl Control {
     }
 }
 
-/// Calls for which the same is decided.
+/// System calls with the same treatment.
 #[derive(Debug)]
 pub struct Row {
-    /// Their names and numbers on x86-64.
+    /// Their names, with their numbers on x86-64.
     pub calls: &'static [(&'static str, usize)],
-    /// What becomes of them.
+    /// What happens to them.
     pub control: Control,
-    /// What that means, in a sentence for the documentation.
+    /// An explanation for the documentation.
     pub meaning: &'static str,
 }
 
@@ -160,10 +162,10 @@ pub const TABLE: &[Row] = &[
     },
 ];
 
-/// Numbers of system calls are smaller.
+/// All numbers of system calls are smaller.
 const NUMBERS: usize = 512;
 
-/// For each number, the row plus 1.
+/// By number: the index of the row plus 1, or 0.
 const ROWS: [u8; NUMBERS] = {
     let mut rows = [0; NUMBERS];
     let mut row = 0;
@@ -179,7 +181,7 @@ const ROWS: [u8; NUMBERS] = {
     rows
 };
 
-/// What is decided for a system call; others are passed on.
+/// What happens to a system call. Calls that are not in the table are passed on.
 pub fn control(number: usize) -> Control {
     match ROWS.get(number) {
         None | Some(0) => Control::PassedOn,
@@ -187,16 +189,17 @@ pub fn control(number: usize) -> Control {
     }
 }
 
-/// Requests of `ioctl` that are refused: they write to a terminal's input, or take it from its session.
+/// The requests of `ioctl` that are refused: they write to the input of a terminal, or detach it from its
+/// session.
 pub const REFUSED_REQUESTS: [usize; 4] = [TIOCSTI, TIOCLINUX, TIOCCONS, TIOCVHANGUP];
 const TIOCSTI: usize = 0x5412;
 const TIOCLINUX: usize = 0x541c;
 const TIOCCONS: usize = 0x541d;
 const TIOCVHANGUP: usize = 0x5437;
 
-/// The number of `kill`, which is refused for [every process](EVERYONE) in all processes of a check.
+/// The number of `kill`. With [`EVERYONE`], it is refused in all processes of a check.
 pub const KILL: usize = 62;
 /// The number of `ioctl`.
 pub const IOCTL: usize = 16;
-/// What `kill` takes for every process there is.
+/// The argument of `kill` that means every process.
 pub const EVERYONE: i32 = -1;

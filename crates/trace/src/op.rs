@@ -55,7 +55,7 @@ ops! {
     CondBroadcast = 13, "cond_broadcast";
     /// Decrement a semaphore.
     SemWait = 14, "sem_wait";
-    /// Decrement a semaphore if that is possible at once.
+    /// Decrement a semaphore if it is positive; never blocks.
     SemTryWait = 15, "sem_trywait";
     /// Decrement a semaphore or time out.
     SemTimedWait = 16, "sem_timedwait";
@@ -81,7 +81,7 @@ ops! {
     Assert = 26, "assert";
     /// A Rust panic or a C++ exception starts to unwind.
     Throw = 27, "throw";
-    /// A choice of which waiter is woken.
+    /// A decision which waiter is woken.
     Wake = 28, "wake";
     /// Acquire a read-write lock for reading.
     ReadLock = 29, "rdlock";
@@ -105,17 +105,17 @@ ops! {
     Close = 38, "close";
     /// Lock a file.
     FileLock = 39, "file_lock";
-    /// Set a timer that is a descriptor.
+    /// Set a timer of a descriptor.
     TimerFd = 40, "timerfd";
     /// Wait for another process.
     WaitChild = 41, "wait_child";
-    /// Change a semaphore of System V, send or receive a message of its kind.
+    /// Change a System V semaphore, or send or receive a System V message.
     SystemV = 42, "system_v";
     /// A timer is set, or fires.
     Timer = 54, "timer";
     /// A signal is sent.
     Kill = 55, "kill";
-    /// Wait for a signal, to be taken or handled.
+    /// Wait for a signal, or for its handler to run.
     SigWait = 56, "sigwait";
     /// Change which signals a thread blocks.
     SigMask = 57, "sigmask";
@@ -125,13 +125,13 @@ ops! {
     Choose = 46, "choose";
     /// Allocate memory.
     Alloc = 47, "alloc";
-    /// Stop waiting though nobody has woken the thread.
+    /// End a wait without a wake-up.
     Spurious = 48, "spurious";
-    /// A scheduling point that the program asked for by `heisen_point`.
+    /// A scheduling point of the program, by `heisen_point`.
     Point = 51, "point";
-    /// Ask a thread to end.
+    /// Request the cancellation of a thread.
     Cancel = 59, "cancel";
-    /// Look whether one was asked to end.
+    /// Check whether cancellation was requested.
     TestCancel = 60, "testcancel";
     /// Read the value of a semaphore.
     SemGetValue = 61, "sem_getvalue";
@@ -139,7 +139,7 @@ ops! {
     StreamLock = 62, "flockfile";
     /// Release a stream.
     StreamUnlock = 63, "funlockfile";
-    /// Wait for another thread's `fork` to be over.
+    /// Wait for the end of another thread's `fork`.
     Fork = 64, "fork";
     /// Replace the program of the process.
     Exec = 65, "exec";
@@ -149,13 +149,13 @@ ops! {
     AtomicLoad = 70, "atomic_load";
     /// Write an atomic variable.
     AtomicStore = 71, "atomic_store";
-    /// Read and write an atomic variable at once.
+    /// Read and write an atomic variable in one step.
     AtomicRmw = 72, "atomic_rmw";
     /// Compare an atomic variable and exchange it.
     AtomicCas = 73, "atomic_cas";
-    /// Read memory that other threads write.
+    /// Read memory that another thread writes.
     MemRead = 74, "mem_read";
-    /// Write memory that other threads read or write.
+    /// Write memory that another thread reads or writes.
     MemWrite = 75, "mem_write";
 }
 
@@ -175,7 +175,7 @@ impl Op {
         )
     }
 
-    /// Whether it is an access of memory, plain or atomic.
+    /// Whether it is a memory access, plain or atomic.
     pub const fn is_access(self) -> bool {
         matches!(
             self,
@@ -183,7 +183,7 @@ impl Op {
         )
     }
 
-    /// Whether it changes nothing, so that the order of two of them on one object does not matter.
+    /// Whether it changes nothing, so that the order of two such operations on one object does not matter.
     pub const fn only_reads(self) -> bool {
         matches!(self, Op::AtomicLoad | Op::MemRead | Op::ReadLock | Op::SemGetValue)
     }

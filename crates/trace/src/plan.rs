@@ -5,38 +5,38 @@ use crate::target::Predicted;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// One decision that a plan fixes to something other than the policy's own choice.
+/// One decision that a plan fixes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Override {
     /// The step of the decision.
     pub step: u32,
     /// The choice to take.
     pub choice: u16,
-    /// How many choices there must be; 0 if that is not known.
+    /// The number of choices that there must be; 0 if unknown.
     pub options: u16,
-    /// What is being chosen, as [`DecisionKind`]'s number.
+    /// The number of the [`DecisionKind`].
     pub kind: u8,
-    /// Whether `choice` is the number of a thread and not an index. Such an override asks for what nobody has seen yet. It is
-    /// for the first decision on threads at the step or after it, unless another override is for that one, too. It is no
-    /// divergence if it cannot be followed: the thread is not a candidate, and then the default is taken, or there is no
-    /// such decision.
+    /// Whether `choice` is the number of a thread and not an index. Past the explored prefix a plan names
+    /// preferred threads. Such an override applies to the first thread decision at the step or after it,
+    /// unless another override applies to that decision, too. If the thread is not a candidate, the default
+    /// is taken. Neither that nor a missing decision is a divergence.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub named: bool,
 }
 
 impl Override {
-    /// An override that expects just what was seen before.
+    /// An override for a decision that an earlier execution has shown.
     pub fn new(step: u32, kind: DecisionKind, choice: u16, options: u16) -> Override {
         Override { step, choice, options, kind: kind as u8, named: false }
     }
 
-    /// An override that lets this thread take the step, where it is not known who else could.
+    /// An override that prefers this thread at a step that no execution has shown.
     pub fn thread(step: u32, thread: u16) -> Override {
         Override { step, choice: thread, options: 0, kind: DecisionKind::Thread as u8, named: true }
     }
 }
 
-/// How decisions are made that no override fixes.
+/// The rule for decisions that no override fixes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Policy {
     /// Choice 0 everywhere: no preemption, fair.
@@ -46,23 +46,24 @@ pub enum Policy {
         /// Seed of the choices.
         seed: u64,
     },
-    /// Probabilistic concurrency testing: random priorities, `depth - 1` points at which the running thread's drops.
+    /// Probabilistic concurrency testing: random priorities, and `depth - 1` points at which that of the
+    /// running thread drops.
     Pct {
         /// Seed of the priorities and the points.
         seed: u64,
-        /// The depth of the bugs that are looked for, at least 1.
+        /// The depth of the bugs that are searched for, at least 1.
         depth: u32,
         /// How many steps an execution is expected to have.
         steps: u32,
     },
-    /// As [`Policy::Random`], but the running thread goes on for a while before another is chosen.
+    /// As [`Policy::Random`], but the running thread continues for a while before another is chosen.
     Burst {
         /// Seed of the choices.
         seed: u64,
-        /// For how many decisions it goes on, on average; at least 1.
+        /// For how many decisions it continues, on average; at least 1.
         length: u32,
     },
-    /// As [`Policy::Pct`] for as many steps as are expected, then as [`Policy::Random`].
+    /// As [`Policy::Pct`] for the expected number of steps, then as [`Policy::Random`].
     FairPct {
         /// Seed of the priorities, the points and the choices.
         seed: u64,
@@ -71,129 +72,135 @@ pub enum Policy {
         /// As for [`Policy::Pct`].
         steps: u32,
     },
-    /// Partial order sampling: a random priority for each event.
+    /// Partial-order sampling: a random priority for each event.
     Pos {
         /// Seed of the priorities.
         seed: u64,
     },
-    /// Selectively uniform random walk: the thread of the next event that counts is chosen by how many each has left.
+    /// Selectively uniform random walk: the thread of the next selected event is drawn by the number of
+    /// events each has left.
     Surw {
         /// Seed of the choices.
         seed: u64,
-        /// Which part of the objects counts, from 1 to [`PARTS`](crate::hash::PARTS); 0 if everything does.
+        /// The selected part of the objects, from 1 to [`PARTS`](crate::hash::PARTS); 0 if all events are
+        /// selected.
         part: u32,
-        /// How many events that count a thread has in a row, on average; 1 if each is chosen anew.
+        /// How many selected events a thread takes in a row, on average; 1 if each is drawn anew.
         length: u32,
-        /// Events that are expected of the threads; none if nothing is known.
+        /// The expected events of the threads; empty if nothing is known.
         expected: Arc<[Expected]>,
     },
-    /// The default, but for some random steps at which the thread is passed over whose turn it is.
+    /// The default policy, with a delay of the scheduled thread at some random steps.
     Delay {
         /// Seed of the steps.
         seed: u64,
-        /// How many they are.
+        /// The number of delays.
         delays: u32,
         /// How many steps an execution is expected to have.
         steps: u32,
     },
-    /// Steered to something that an earlier execution has shown to be possible.
+    /// Steered to a target that an earlier execution has shown to be possible.
     Directed {
-        /// Seed of what is not steered.
+        /// Seed of the choices that are not steered.
         seed: u64,
-        /// For how many decisions a thread goes on that is not held, on average; 0 for as long as it can.
+        /// For how many decisions a thread that is not held continues, on average; 0 for as long as it is
+        /// enabled.
         length: u32,
-        /// Where to.
+        /// The target.
         to: Arc<Predicted>,
     },
 }
 
-/// What is expected of the thread at a place in the tree of creation. The first of a list of them is the main thread.
+/// The expected events of a thread, by its position in the tree of creation. The first of a list is the main
+/// thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Expected {
-    /// Events of it and of all threads that it creates, and they create, and so on.
+    /// The events of the thread and of all its descendants.
     pub events: u64,
-    /// Where in the list its children are, one after the other.
+    /// The index of its first child in the list. The children are adjacent.
     pub first_child: u32,
-    /// How many they are.
+    /// The number of children.
     pub children: u32,
 }
 
-/// Threads that are not to go on yet: whatever begins with their next step was explored before, unless something that step
-/// depends on comes first (Godefroid's sleep sets).
+/// The sleep set of a plan (Godefroid): threads whose next step was explored from this state already. A
+/// thread wakes when an event happens that its next step depends on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sleep {
-    /// They sleep from just before this step on, at or before the last override.
+    /// They sleep from just before this step, which is at or before the last override.
     pub from: u32,
-    /// What their next steps touch; a thread comes as often as there are objects, and at least once.
+    /// The touches of their next steps. A thread has an entry for each object, and at least one.
     pub sleepers: Vec<Sleeper>,
 }
 
-/// A thread that sleeps, and one object that its next step touches. It wakes up for good when another thread touches
-/// the object, at least one of the two writing it, or enables the sleeping thread.
+/// A sleeping thread, and one object that its next step touches. It wakes for good when another thread
+/// touches the object, if one of the two writes it, or enables the sleeping thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sleeper {
     /// The thread.
     pub thread: u16,
-    /// The object and whether it is written.
+    /// The object, and whether it is written.
     pub touches: Touches,
 }
 
 /// What the next step of a sleeping thread touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Touches {
-    /// Nothing.
+    /// No object.
     Nothing,
     /// It reads this object.
     Reads(u64),
     /// It writes this object.
     Writes(u64),
-    /// All there is: any step of another thread wakes it.
+    /// Any step of another thread wakes it.
     Everything,
 }
 
-/// What one execution is asked to do: overrides, then the policy.
+/// A plan: overrides, then a policy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// Decisions that are fixed, in order of their steps. Up to the last of them everything else is choice 0.
+    /// The fixed decisions, in order of their steps. All other decisions up to the last of them take choice
+    /// 0.
     pub overrides: Vec<Override>,
-    /// The running hash that must be reached just before the last override; 0 if it is not known.
+    /// The running hash that must be reached just before the last override; 0 if unknown.
     pub expect: u64,
-    /// Preemptions among the overrides.
+    /// The number of preemptions among the overrides.
     pub preemptions: u32,
-    /// What decides after the last override.
+    /// The policy after the last override.
     pub policy: Policy,
-    /// Threads that the default policy leaves aside after the last override: it takes the first choice, in order, whose
-    /// thread does not sleep, and choice 0 if all do.
+    /// The threads that sleep. After the last override the default policy takes the first choice, in order,
+    /// whose thread does not sleep, and choice 0 if all sleep.
     #[serde(default, skip_serializing_if = "Sleep::is_empty")]
     pub sleep: Sleep,
-    /// Whether [`Execution::fingerprint`](crate::Execution::fingerprint) is asked for.
+    /// Whether the execution shall report its [`Execution::fingerprint`](crate::Execution::fingerprint).
     #[serde(default)]
     pub fingerprint: bool,
-    /// Whether [`Execution::touches`](crate::Execution::touches) are asked for, whatever the strategy asks of all.
+    /// Whether the execution shall report its [`Execution::touches`](crate::Execution::touches), whatever the
+    /// strategy asks of all executions.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub touches: bool,
-    /// Whether those tell where in the code they were made.
+    /// Whether the touches include places.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub places: bool,
 }
 
 impl Sleep {
-    /// Whether nobody sleeps.
+    /// Whether no thread sleeps.
     pub fn is_empty(&self) -> bool {
         self.sleepers.is_empty()
     }
 }
 
 impl Plan {
-    /// The plan with nothing fixed.
+    /// The plan without overrides.
     pub fn new(policy: Policy) -> Plan {
         let (overrides, sleep) = Default::default();
         let (fingerprint, touches, places) = Default::default();
         Plan { overrides, expect: 0, preemptions: 0, policy, sleep, fingerprint, touches, places }
     }
 
-    /// Whether the execution tells which class it is of: where that is asked for, and where it is steered, as that goes by what
-    /// threads have touched.
+    /// Whether the execution reports its class: if the plan asks for it, and if it is steered, because
+    /// steering needs the touches of threads.
     pub fn tells_class(&self) -> bool {
         self.fingerprint || self.touches || matches!(self.policy, Policy::Directed { .. })
     }

@@ -1,5 +1,5 @@
-//! Data races: two accesses of the same memory by different threads, of which at least one writes and not both are atomic,
-//! and which nothing orders.
+//! Data races: two accesses of one location by different threads that nothing orders, at least one a write
+//! and not both atomic.
 
 use crate::finding::{Held, Stack};
 use crate::thread::ThreadId;
@@ -8,22 +8,22 @@ use serde::{Deserialize, Serialize};
 /// One of the two accesses.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Access {
-    /// Who did it.
+    /// The thread.
     pub thread: ThreadId,
     /// Whether it writes.
     pub write: bool,
     /// Whether it is atomic.
     pub atomic: bool,
-    /// Bytes of it, of those that lie in the same 8.
+    /// How many of its bytes lie in the same aligned 8 bytes.
     pub size: u32,
     /// The locks that the thread held.
     pub holds: Vec<Held>,
-    /// Where it was.
+    /// Its stack.
     pub stack: Stack,
 }
 
 impl Access {
-    /// What it is: `read`, `atomic write`.
+    /// Its kind: `read`, `atomic write`.
     pub fn kind(&self) -> &'static str {
         match (self.atomic, self.write) {
             (false, false) => "read",
@@ -33,7 +33,7 @@ impl Access {
         }
     }
 
-    /// What the thread does, as a verb: `writes 4 bytes`.
+    /// The access as a verb: `writes 4 bytes`.
     pub fn does(&self) -> String {
         let verb = if self.write { "writes" } else { "reads" };
         let bytes = if self.size == 1 { "byte" } else { "bytes" };
@@ -41,20 +41,20 @@ impl Access {
         format!("{verb} {} {bytes}{how}", self.size)
     }
 
-    /// The place of it: `file.c:9 function`.
+    /// The place of the access: `file.c:9 function`.
     pub fn place(&self) -> String {
         self.stack.place().map_or(String::new(), |f| format!("{} {}", f.place(), f.function))
     }
 }
 
-/// A data race, as a close look has seen it.
+/// A data race, as a close-up has seen it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Race {
     /// The earlier access.
     pub first: Access,
     /// The later one.
     pub second: Access,
-    /// What both touch, in words.
+    /// The location, in words.
     pub object: String,
     /// In how many executions of the search it was seen; 0 in a replay.
     pub executions: u64,
@@ -70,7 +70,8 @@ impl Race {
         format!("{}: {}, {}, and nothing orders the two", self.object, side(&self.first), side(&self.second))
     }
 
-    /// What makes it the same race as another: the two places and what is done there, in no order.
+    /// Two races with the same identity are the same race: the two places and their kinds of access, in no
+    /// order.
     pub fn identity(&self) -> String {
         let mut sides =
             [&self.first, &self.second].map(|access| format!("{} {}", access.kind(), access.place()));

@@ -1,10 +1,11 @@
-//! What a program finds on its standard input. It is the same in every execution, and a schedule keeps it: a small one
-//! in the file itself, a large one in a file beside it.
+//! The standard input of a program, the same in every execution.
+//!
+//! The schedule stores it: a small one in the schedule file itself, a large one in a file beside it.
 
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Most bytes of a standard input that a schedule file holds itself.
+/// The largest number of bytes that a schedule file itself holds.
 pub const INLINE: usize = 4096;
 
 /// A standard input.
@@ -12,7 +13,7 @@ pub const INLINE: usize = 4096;
 pub enum Stdin {
     /// These bytes.
     Bytes(Arc<[u8]>),
-    /// The bytes of a file beside the one that says so.
+    /// The bytes of a file beside the schedule file.
     Beside {
         /// Its name.
         name: String,
@@ -22,7 +23,7 @@ pub enum Stdin {
 }
 
 impl std::fmt::Debug for Stdin {
-    /// Without the bytes, which may be many.
+    /// Leaves out the bytes, of which there may be many.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Stdin::Bytes(bytes) => write!(f, "{} bytes", bytes.len()),

@@ -1,31 +1,32 @@
-//! Targets: what an execution is steered to, since an earlier one has shown that it may go wrong there.
+//! Targets: orders of steps into which an execution is steered, because an earlier one has shown that they
+//! may fail.
 //!
-//! A target is a few *holds*: a thread that is about to do something is not let go on until another thread has come to
-//! something, or has done it. That is how CalFuzzer (Joshi, Naik, Park, Sen: CalFuzzer, CAV 2009) makes what was predicted
-//! come true. A hold is a wish: where nobody else can go on, the thread does.
+//! A target is a list of *holds*. A hold stops a thread before an operation until another thread has reached,
+//! or done, some operation. CalFuzzer (Joshi, Naik, Park, Sen: CalFuzzer, CAV 2009) confirms predictions in
+//! this way. A hold is not strict: if no other thread is enabled, the thread continues.
 
 use crate::plan::Policy;
 use serde::{Deserialize, Serialize};
 
-/// Holds of one target at most.
+/// The largest number of holds of one target.
 pub const MAX_HOLDS: usize = 16;
 
-/// What a target was predicted from.
+/// The family of a prediction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Family {
-    /// Locks are taken in an order that goes round.
+    /// Threads acquire locks in cyclic order.
     LockOrder,
-    /// A signal may come before the wait that it is to end.
+    /// A signal may come before the wait that it should end.
     LostWakeUp,
-    /// Two steps of two threads may come in the other order.
+    /// Two steps of two threads may come in the opposite order.
     Order,
-    /// A thread's two steps may be torn apart by another's.
+    /// A step of another thread may come between two steps of a thread.
     Atomicity,
 }
 
 impl Family {
-    /// What it is called in a sentence.
+    /// Its name in a sentence.
     pub const fn name(self) -> &'static str {
         match self {
             Family::LockOrder => "lock-order cycle",
@@ -36,43 +37,44 @@ impl Family {
     }
 }
 
-/// Something that a thread does, as the records of [`touch`](crate::touch) tell it.
+/// An operation of a thread, as the records of [`touch`](crate::touch) describe it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Deed {
     /// The thread.
     pub thread: u16,
     /// The operation's number; 0 for an access of memory.
     pub op: u8,
-    /// The object; of memory, the word that the access begins in.
+    /// The object; for memory, the first word of the access.
     pub object: u64,
-    /// How many times the thread has done that by then, this time included.
+    /// The number of this operation among equal ones of the thread, from 1.
     pub nth: u32,
-    /// The step in the execution that it was seen in.
+    /// The step in the execution that showed it.
     pub step: u32,
 }
 
 /// One hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Hold {
-    /// What is not to be done yet.
+    /// The operation that has to wait.
     pub at: Deed,
-    /// What another thread is to come to first,
+    /// The operation of another thread that it waits for.
     pub until: Deed,
-    /// or is to have done.
+    /// Whether the other thread must have done it, rather than only reached it.
     pub past: bool,
 }
 
-/// What an execution is steered to.
+/// The order of steps into which an execution is steered.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Target {
-    /// What it was predicted from.
+    /// The family of the prediction.
     pub family: Family,
-    /// How to get there; at most [`MAX_HOLDS`].
+    /// The holds that lead there, at most [`MAX_HOLDS`].
     pub holds: Vec<Hold>,
-    /// What is to be told of: of a lock-order cycle, for each thread in turn, where it takes the lock that it holds, and the
-    /// one that the next thread holds; else the steps in the order that they are steered to.
+    /// The operations that a report describes. For a lock-order cycle: for each thread in turn, where it
+    /// acquires the lock that it holds, and the lock that the next thread holds. Otherwise the steps in the
+    /// order of the target.
     pub deeds: Vec<Deed>,
-    /// Whether it is worth a hint if no execution gets there.
+    /// Whether it is worth a hint if no execution confirms it.
     pub likely: bool,
 }
 
@@ -83,17 +85,17 @@ pub struct Predicted {
     pub target: Target,
     /// The number of the execution, from 1.
     pub execution: u64,
-    /// The policy that it went by. There is nothing else to its plan.
+    /// The policy of that execution. Its plan has nothing else.
     pub policy: Policy,
 }
 
-/// A prediction in words.
+/// A prediction, for reports.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prediction {
     /// What it was predicted from.
     pub family: Family,
-    /// The execution, from 1.
+    /// The number of the execution that showed it, from 1.
     pub execution: u64,
-    /// Who does what where, one sentence each.
+    /// Which thread does what where, one sentence each.
     pub steps: Vec<String>,
 }

@@ -1,41 +1,42 @@
-//! Touches: what each step of an execution depends on, where a search asks for it.
+//! Touches: records of what each step of an execution reads, writes or enables, if a search asks for them.
 //!
-//! A step is everything that a thread does from one scheduling point to the next. Two steps are *dependent* if they are
-//! of the same thread, if they touch the same object and at least one of them writes, or if one enables the thread of
-//! the other; all others may be swapped without any difference. Reductions of the search stand on that (Godefroid:
-//! Partial-Order Methods for the Verification of Concurrent Systems, 1996; CHESS, OSDI 2008, section 4.4).
+//! A step is everything that a thread does from one scheduling point to the next. Two steps are *dependent*
+//! if they belong to the same thread, if they touch the same object and at least one of them writes it, or if
+//! one enables the thread of the other. Other steps can be swapped without any difference. The reductions of
+//! the search are built on this (Godefroid: Partial-Order Methods for the Verification of Concurrent Systems,
+//! 1996; CHESS, OSDI 2008, section 4.4).
 
-/// What a record of a touch tells.
+/// The kind of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "std", derive(serde::Serialize, serde::Deserialize))]
 #[repr(u8)]
 pub enum TouchKind {
     /// The thread has read the object `word`.
     Read = 0,
-    /// The thread has changed the object `word`, as taking and freeing a mutex does.
+    /// The thread has changed the object `word`, as locking and unlocking a mutex do.
     Write = 1,
-    /// The thread has made the thread `word` able to go on: it has created it, woken it, or was the one that it joins.
-    /// Freeing a mutex is no such thing: lock and unlock both write the mutex.
+    /// The thread has enabled the thread `word`: it has created or woken it, or it has ended and `word` joins
+    /// it. Unlocking a mutex is not such a record: lock and unlock both write the mutex.
     Enables = 2,
-    /// From this step on the thread runs, until the next such record.
+    /// From this step on the thread runs, until the next record of this kind.
     Switch = 3,
-    /// The candidates of the thread decision at this step are the threads in the set `word`. Choice 0 is `thread`; the
-    /// others follow in cyclic order of thread number after it. Where there are more than 64 threads there are several
-    /// records, and `op` counts the words of the set.
+    /// The candidates of the thread decision at this step are the threads in the set `word`. Choice 0 is
+    /// `thread`; the others follow in cyclic order of thread number. With more than 64 threads there are
+    /// several records, and `op` is the index of the word in the set.
     Choices = 4,
     /// `word` is the hash of the happens-before graph of all steps before this one: equal for equivalent prefixes.
     State = 5,
-    /// At the end of the execution, a deadlock or not, the thread still waits at `op` for the object `word`: a mutex, a
-    /// semaphore, a thread to join, a condition variable. What it would have done is part of what other orders lead to, but no
-    /// step shows it.
+    /// At the end of the execution, a deadlock or not, the thread still waits at `op` for the object `word`:
+    /// a mutex, a semaphore, a thread to join, a condition variable. Its next step matters for other orders,
+    /// but no step of this execution shows it.
     Waits = 6,
-    /// What the next record tells was done by the operation `op`, called from the address `word`. Only records of operations have
-    /// one, and only where places are asked for.
+    /// The next record belongs to the operation `op`, called from the address `word`. Only records of
+    /// operations have one, and only if places are asked for.
     At = 7,
-    /// The step depends on all others, for a reason that `op` tells. [`Op::Sleep`](crate::Op::Sleep): nobody could go on, so
-    /// time was let pass, and this is what came of it. [`Op::Lock`](crate::Op::Lock): threads were found to wait for each
-    /// other, and the execution ends here; `word` is 1 if others could go on, and 0 if none could, so that it depends on no more
-    /// than any other deadlock.
+    /// The step depends on all others; `op` says why. [`Op::Sleep`](crate::Op::Sleep): no thread was enabled,
+    /// so virtual time was advanced, and this step followed. [`Op::Lock`](crate::Op::Lock): threads wait for
+    /// each other, and the execution ends here. Then `word` is 1 if other threads were enabled. It is 0 if
+    /// none was: then the step depends on no more than any other deadlock.
     All = 8,
 }
 
@@ -70,11 +71,11 @@ impl TouchKind {
     }
 }
 
-/// Memory is told apart by so many bytes, a power of two.
+/// The granularity of memory objects in bytes, a power of two.
 pub const WORD: u64 = 4;
-/// Objects without an address are named by numbers from here on, at which no program has any memory,
+/// Objects without an address have numbers from here on. No program has memory there.
 pub const NOWHERE: u64 = 0x08_0000_0000;
-/// and before here.
+/// The end of those numbers.
 pub const NOWHERE_END: u64 = NOWHERE + (1 << 27);
 
 /// One record of what a step touches.
@@ -83,21 +84,22 @@ pub const NOWHERE_END: u64 = NOWHERE + (1 << 27);
 pub struct Touch {
     /// The step.
     pub step: u32,
-    /// The thread that takes it, less than 16384; of [`TouchKind::Choices`], the one that choice 0 stands for.
+    /// The thread that takes it, less than 16384. For [`TouchKind::Choices`], the thread of choice 0.
     pub thread: u16,
-    /// What `word` is.
+    /// The meaning of `word`.
     pub kind: TouchKind,
-    /// The operation, as [`Op`](crate::Op)'s number; of [`TouchKind::Choices`], the number of the word.
+    /// The number of the [`Op`](crate::Op). For [`TouchKind::Choices`], the index of the word.
     pub op: u8,
     /// The object, the other thread, 64 candidates, the hash, or the address.
     pub word: u64,
 }
 
-/// What is added to the last three bits of the number of a [`TouchKind`], so that no kind of decision has the same.
+/// Added to the last three bits of the number of a [`TouchKind`], so that it differs from every kind of
+/// decision.
 const CODE: u64 = 8;
 
 impl Touch {
-    /// The record as two words of the wire's log, where it lies among decisions.
+    /// The record as two words of the wire's log, which also holds decisions.
     pub const fn pack(&self) -> [u64; 2] {
         let word = (self.step as u64)
             | ((self.thread as u64 & 0x3fff) << 32)
@@ -107,7 +109,7 @@ impl Touch {
         [word, self.word]
     }
 
-    /// The record in two words of the wire's log, if they hold one.
+    /// The record in two words of the wire's log, if they hold a record.
     pub const fn unpack(words: [u64; 2]) -> Option<Touch> {
         let word = words[0];
         let code = (word >> 56) & 0xf;

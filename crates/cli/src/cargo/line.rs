@@ -48,22 +48,23 @@ fn extent(explored: &Finished) -> String {
     match outcome.empty {
         Some(Empty::OneThread) => return "nothing to explore: one thread".to_owned(),
         Some(Empty::NoTest) => return "nothing to explore: no test".to_owned(),
-        Some(Empty::NoPointInScope) => return "no point in the scope".to_owned(),
+        Some(Empty::NoPointInScope) => return "no scheduling point in the scope".to_owned(),
         None => {}
     }
+    let below = if outcome.has_caveats() { ", see below" } else { "" };
     if outcome.status.whole && outcome.complete() {
-        return if outcome.has_caveats() { "all schedules, see below" } else { "all schedules" }.to_owned();
+        return format!("all schedules{below}");
     }
     match options.strategy {
         Kind::Best if outcome.preemption_bound().is_none() => "not all schedules".to_owned(),
         Kind::Icb | Kind::Best => match outcome.preemption_bound() {
-            Some(bound) if outcome.complete() => format!("bound {bound}"),
+            Some(bound) if outcome.complete() => format!("bound {bound}{below}"),
             Some(bound) => format!("bound {bound}, the next in part"),
-            None if outcome.status.has_gaps() => "not all could be followed".to_owned(),
+            None if outcome.status.has_gaps() => "not all executions followed".to_owned(),
             None => "bound 0 in part".to_owned(),
         },
         Kind::Dfs => "not all schedules".to_owned(),
-        Kind::Bpor if outcome.complete() => format!("bound {}", options.bound),
+        Kind::Bpor if outcome.complete() => format!("bound {}{below}", options.bound),
         Kind::Dpor | Kind::Bpor => "not all classes".to_owned(),
         kind => format!("{}, seed {}", kind.name(), options.seed),
     }

@@ -143,7 +143,7 @@ fn built_again(
     match exact.or_else(named) {
         Some(index) => Ok(built[index].clone()),
         None => Err(Error::Input(format!(
-            "{} is not built by this package any more; to replay it as it is: heisen replay",
+            "{} is no longer built by this package; to replay it without building: heisen replay",
             path.display()
         ))
         .into()),

@@ -116,7 +116,7 @@ pub fn conclude(
         return Ok(exit::INTERRUPTED);
     }
     for line in options.suppressions.others(|line| outcome.tally.races.has_used(line)) {
-        say(format_args!("note: {line}: fits no race of this check"));
+        say(format_args!("note: {line}: this suppression matches no data race of this check"));
     }
     Ok(match found {
         true => exit::FOUND,

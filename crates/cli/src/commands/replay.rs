@@ -43,7 +43,7 @@ pub fn replay(
     let changed = program.hash != schedule.binary;
     if changed {
         say(format_args!(
-            "warning: {} has changed since the schedule was made; it may not fit any more",
+            "warning: {} has changed since the schedule was made; the schedule may no longer fit",
             program.path.display()
         ));
     }
@@ -81,7 +81,7 @@ pub fn replay(
         let why =
             caveat::causes(&closeup.run.execution.notes).map_or(String::new(), |why| format!("; {why}"));
         say(format_args!(
-            "diverged at step {}: expected {expected}; found {}{at}{why}; check the program anew for a schedule that fits",
+            "diverged at step {}: expected {expected}; found {}{at}{why}; check the program again to get a schedule that fits",
             divergence.step, divergence.found
         ));
         return Ok(exit::DIVERGED);

@@ -65,13 +65,13 @@ pub fn run(
     ran?;
     if let Ok(what) = std::fs::read_to_string(&failure) {
         return Err(Error::Uncontrolled(format!(
-            "gdb failed at what Heisen needs: {}; `heisen replay` without --gdb shows the schedule",
+            "gdb failed at a command of Heisen: {}; heisen replay without --gdb shows the schedule",
             what.trim_end_matches('.')
         )));
     }
     match ended {
         Some(status) if !status.success() => {
-            Err(Error::Input(format!("gdb failed ({status}); what it wrote says why")))
+            Err(Error::Input(format!("gdb failed ({status}); its output says why")))
         }
         _ => Ok(exit::CLEAN),
     }

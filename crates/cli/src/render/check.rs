@@ -47,7 +47,10 @@ fn remaining(left: &Remaining, of_bound: bool) -> String {
     let of_bound = if of_bound { " of this bound" } else { "" };
     // Rounded up, so that it does not sound better than it is.
     let factor = (left.factor * 10.0).ceil() / 10.0;
-    format!("about {} left{of_bound}, within a factor of {factor:.1} of late", number(left.executions))
+    format!(
+        "about {} left{of_bound} (recent estimates: within a factor of {factor:.1})",
+        number(left.executions)
+    )
 }
 
 /// The screens of all findings, with the commands that replay those which were written, and the summary.
@@ -97,12 +100,12 @@ fn summary(paint: Paint, options: &Options, outcome: &Outcome) -> String {
         tally.time.as_secs_f64()
     );
     if let Some(why) = tally.why_forked().filter(|_| findings == 0 && tally.mostly_forked()) {
-        let _ = writeln!(out, "each execution had a process of its own, which takes longer: {why}");
+        let _ = writeln!(out, "each execution ran in a process of its own, which is slower: {why}");
     }
     if outcome.status.unnoted > 0 {
         let _ = writeln!(
             out,
-            "the memory for states was full, so --reduce has left out less: {} had no room (--memory)",
+            "the memory for states was full, so --reduce skipped fewer executions: no room for {} (raise --memory)",
             count(outcome.status.unnoted, "state")
         );
     }
@@ -135,10 +138,10 @@ fn about_races(options: &Options, outcome: &Outcome) -> String {
     }
     if outcome.accesses_explored && outcome.empty.is_none() {
         let _ = match outcome.tally.points.len() {
-            0 => writeln!(out, "no accesses of memory conflict"),
+            0 => writeln!(out, "no memory accesses conflict"),
             points => {
                 let points = count(points as u64, "place");
-                writeln!(out, "all accesses that conflict are scheduling points, at {points} in the code")
+                writeln!(out, "all conflicting accesses are scheduling points: {points} in the code")
             }
         };
     }
@@ -150,14 +153,14 @@ fn about_hints(options: &Options, outcome: &Outcome) -> String {
     let hints = &outcome.hints;
     if !options.hints && !hints.is_empty() {
         return format!(
-            "{} (--hints shows what was predicted and did no harm)\n",
+            "{} (--hints shows what was predicted but not confirmed)\n",
             count(hints.len() as u64, "hint")
         );
     }
     let mut out = String::new();
     for hint in hints {
         let what = match hint.family {
-            Family::LockOrder => "no execution came to it",
+            Family::LockOrder => "no execution reached it",
             _ => "nothing went wrong when it happened",
         };
         let (family, from) = (hint.family.name(), number(hint.execution));
@@ -176,7 +179,7 @@ fn unseen(unseen: &Unseen) -> String {
         _ => format!("about {}", probability(unseen.chance)),
     };
     format!(
-        "{} told apart in {}; the chance that the next shows another is {next}",
+        "{} in {}; the next execution shows a new one with probability {next}",
         count(unseen.kinds, "behaviour"),
         count(unseen.executions, "execution"),
     )
@@ -201,11 +204,11 @@ mod tests {
         status.remaining = Some(Remaining { executions: 12_345, factor: 1.31 });
         assert_eq!(
             line(&status),
-            "bound 1 · 3 000 executions · 1 500/s · 2.0 s · about 12 345 left of this bound, within a factor of 1.4 of \
-             late, 7 for the next bound"
+            "bound 1 · 3 000 executions · 1 500/s · 2.0 s · about 12 345 left of this bound (recent estimates: within a \
+             factor of 1.4), 7 for the next bound"
         );
         (status.bound, status.deferred) = (None, 0);
-        let end = " · about 12 345 left, within a factor of 1.4 of late";
+        let end = " · about 12 345 left (recent estimates: within a factor of 1.4)";
         assert!(line(&status).ends_with(end), "{}", line(&status));
     }
 }

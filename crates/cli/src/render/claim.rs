@@ -33,27 +33,32 @@ struct Limits {
 
 impl Limits {
     fn of(options: &Options, outcome: &Outcome) -> Limits {
-        let noted = |note| outcome.caveats.contains(&Caveat::Note(note));
+        let limits = Limits {
+            kind: if outcome.tally.races.any() { SEQUENTIAL.0 } else { "" },
+            of: of(outcome.reach),
+            within: if outcome.scoped { WITHIN_SCOPE.0 } else { "" },
+            protected: if outcome.accesses_explored { "" } else { IF_PROTECTED.0 },
+            ..Limits::default()
+        };
+        limits.with(&outcome.caveats, options.world.timeouts)
+    }
+
+    /// The same, and what these caveats add.
+    fn with(self, caveats: &[Caveat], timeouts: Duration) -> Limits {
+        let noted = |note| caveats.contains(&Caveat::Note(note));
         let mut without = String::new();
         if noted(Note::FarTimeout) {
-            without += &WITHOUT_FAR.with(&[("limit", &time(options.world.timeouts))]);
+            without += &WITHOUT_FAR.with(&[("limit", &time(timeouts))]);
         }
         if noted(Note::TimerFd) || noted(Note::Watchdog) {
             without += if without.is_empty() { "" } else { " and" };
             without += WITHOUT_EARLY.0;
         }
-        let when = |limits: bool, words: Sentence| if limits { words.0 } else { "" };
-        let limits = Limits {
-            kind: when(noted(Note::WeakOrders) || outcome.tally.races.any(), SEQUENTIAL),
-            of: of(outcome.reach),
-            within: when(outcome.scoped, WITHIN_SCOPE),
-            without,
-            protected: when(!outcome.accesses_explored, IF_PROTECTED),
-            except: "",
-            or: when(!outcome.caveats.is_empty(), OR_LISTED),
-        };
-        let all_named = outcome.caveats.iter().all(|caveat| limits.name(caveat));
-        Limits { except: when(!all_named, EXCEPT_LISTED), ..limits }
+        let kind = if noted(Note::WeakOrders) { SEQUENTIAL.0 } else { self.kind };
+        let or = if caveats.is_empty() { "" } else { OR_LISTED.0 };
+        let limits = Limits { kind, without, or, ..self };
+        let all_named = caveats.iter().all(|caveat| limits.name(caveat));
+        Limits { except: if all_named { "" } else { EXCEPT_LISTED.0 }, ..limits }
     }
 
     /// Whether the claim names a caveat in words of its own.
@@ -95,7 +100,7 @@ fn claimed(options: &Options, outcome: &Outcome) -> String {
             ("random", &count(outcome.tally.executions, "random execution")),
             ("strategy", &options.strategy.name()),
             ("seed", &options.seed),
-            ("more", &bound.map_or(0, |bound| bound + 1)),
+            ("more", &count(bound.map_or(0, u64::from) + 1, "preemption")),
         ];
         sentence.with(&[&common[..], more].concat())
     };
@@ -235,6 +240,8 @@ fn time(time: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use heisen_engine::check::Differs;
+    use heisen_engine::check::scope::Patterns;
 
     #[test]
     fn times() {
@@ -242,6 +249,52 @@ mod tests {
             assert_eq!(time(Duration::from_secs(seconds)), text);
         }
         assert_eq!(time(Duration::from_millis(1500)), "1500 ms");
+    }
+
+    /// One of each kind.
+    fn caveats() -> Vec<Caveat> {
+        let differs = Differs { executions: 1, at: String::new(), notes: Vec::new() };
+        let notes = Note::ALL.iter().filter(|note| note.is_caveat()).map(|&note| Caveat::Note(note));
+        let others = [
+            Caveat::CallsOnly,
+            Caveat::PatchedOnly(Vec::new()),
+            Caveat::AtomicsOnly,
+            Caveat::StoppedEarly,
+            Caveat::PartlyInstrumented(Vec::new()),
+            Caveat::NoRaces,
+            Caveat::MoreRaces { listed: 100, more: 1 },
+            Caveat::OutOfScope(Patterns::default()),
+            Caveat::BeforeReady,
+            Caveat::DporUnfit,
+            Caveat::DporCut { events: 8192, executions: 1 },
+            Caveat::Diverged(differs.clone()),
+            Caveat::Unconfirmed(differs),
+            Caveat::TooLong { executions: 1, steps: 1 },
+            Caveat::Computed { hang: Duration::ZERO, place: String::new() },
+            Caveat::NoTimeToConfirm { executions: 1, seemed: String::new(), interrupted: false },
+            Caveat::Cut(1),
+            Caveat::Awaited { awaited: String::new(), silence: None },
+            Caveat::NoTime,
+            Caveat::Lost(1),
+            Caveat::OutOfTime(1),
+        ];
+        notes.chain(others).collect()
+    }
+
+    #[test]
+    fn every_caveat_limits_the_claim() {
+        let unlimited = Limits::default().with(&[], Duration::ZERO);
+        assert_eq!((unlimited.kind, unlimited.of, unlimited.within, unlimited.except), ("", "", "", ""));
+        assert_eq!(unlimited.without, "");
+        for caveat in caveats() {
+            let limits = Limits::default().with(&[caveat.clone()], Duration::from_secs(1));
+            let named = limits.name(&caveat);
+            assert!(named || limits.except == EXCEPT_LISTED.0, "{caveat:?}");
+            let words = [limits.kind, limits.of, limits.within, &limits.without, limits.except].concat();
+            assert_ne!(words, "", "{caveat:?}");
+            assert_eq!(limits.or, OR_LISTED.0, "{caveat:?}");
+            assert_ne!(crate::render::caveat::sentence(&caveat), "", "{caveat:?}");
+        }
     }
 
     #[test]

@@ -34,12 +34,12 @@ impl NoticePrinter {
                 say(changed_code(revision, program, changed));
             }
             Notice::AccessPointsNotRead(error) => {
-                say(format_args!("note: no scheduling points are taken from an earlier check: {error}"));
+                say(format_args!("note: the access points of the last check cannot be read: {error}"));
             }
             Notice::AccessPointsNotStored(error) => {
-                say(format_args!("note: the scheduling points are not kept for the next check: {error}"));
+                say(format_args!("note: the access points cannot be stored for the next check: {error}"));
             }
-            Notice::NotSaved(error) => say(format_args!("note: {error}; the check goes on, not saved")),
+            Notice::NotSaved(error) => say(format_args!("note: {error}; the check continues without saving")),
         }
     }
 
@@ -61,9 +61,9 @@ fn changed_code(revision: &str, program: &Path, changed: &Changed) -> String {
     };
     match names.len() {
         0 => format!(
-            "note: no code of {} has changed since {revision}, so none comes first",
+            "note: no code of {} has changed since {revision}, so none is explored first",
             program.display()
         ),
-        _ => format!("note: changed since {revision}, and tried first: {shown}{others}"),
+        _ => format!("note: changed since {revision}, and explored first: {shown}{others}"),
     }
 }

@@ -1,8 +1,9 @@
-//! The batch loop: takes plans from the search in batches, gives them to the workers, and passes the results on in the order
-//! of the plans.
+//! Runs the batch loop: takes plans from the search in batches, gives them to the workers, and passes the
+//! results on in the order of the plans.
 //!
-//! The size of a batch does not depend on the number of workers, and results after the first one that ends the search are
-//! discarded: so the same program, strategy and seed give the same result on any number of cores.
+//! The size of a batch does not depend on the number of workers, and results after the first one that ends
+//! the search are discarded. So the same program, strategy and seed give the same result on any number of
+//! cores.
 
 use super::notice::{Notice, Notify, Progress};
 use super::outcome::Ended;
@@ -18,8 +19,9 @@ use heisen_trace::Plan;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-/// The size of the first batch. Plans of a sampler do not depend on each other, so each of its batches is twice as large as
-/// the one before. A systematic search explores in the order of its results: its batches stay small beside what it has done.
+/// The size of the first batch, and the largest sizes. Plans of a sampler do not depend on each other, so
+/// each of its batches is twice as large as the one before. A systematic search explores in the order of its
+/// results, so its batches remain small compared to the executions already done.
 const BATCH: usize = 64;
 const LARGEST_BATCH: usize = 4096;
 const LARGEST_SYSTEMATIC: usize = 1024;
@@ -31,9 +33,9 @@ pub(super) struct BatchLoop<'s, 'a> {
     state: &'s mut State<'a>,
     shared: &'s Shared,
     autosave: Option<Autosave>,
-    /// How many batches there were.
+    /// The number of batches so far.
     batches: u32,
-    /// When progress was reported last.
+    /// When progress was last reported.
     reported: Instant,
 }
 
@@ -56,10 +58,10 @@ impl<'s, 'a> BatchLoop<'s, 'a> {
     }
 
     fn run_batches(&mut self, notify: &mut Notify<'_>) -> Result<Ended> {
-        // The results of the last batch, if the next plans do not depend on them. The next plans are drawn before these
-        // results are taken, on any number of workers; with several, the workers run meanwhile.
+        // The results of the last batch, if the next plans do not depend on them. The next plans are drawn
+        // before these results are taken, on any number of workers. If there are several, they run meanwhile.
         let mut done: Option<Done> = None;
-        // The plans of the next batch, if they are drawn already: then no worker waits for them.
+        // The plans of the next batch, if they are already drawn, so that no worker waits for them.
         let mut drawn: Vec<Plan> = Vec::new();
         loop {
             let status = self.state.search.status();
@@ -95,7 +97,8 @@ impl<'s, 'a> BatchLoop<'s, 'a> {
                 }
             }
             let several = self.state.case.options.jobs > 1;
-            // One worker uses one processor: it waits.
+            // With one worker, results are taken before the next batch starts: taking them meanwhile would
+            // need a second processor.
             if !several && let Some(ended) = self.take_if_any(done.take())? {
                 plans.iter().for_each(|plan| self.state.search.give_back_unrun(plan));
                 return Ok(ended);
@@ -119,28 +122,31 @@ impl<'s, 'a> BatchLoop<'s, 'a> {
         }
     }
 
-    /// Whether plans are drawn before the results of the last batch are taken. Not in short searches, in which each result
-    /// should count soon, and not where coverage needs all results in one order.
+    /// Whether plans are drawn before the results of the last batch are taken. Not in short searches, where
+    /// each result should count soon, and not where coverage needs all results in one order.
     fn draws_early(&self) -> bool {
         let largest = BATCH << self.batches >= LARGEST_BATCH;
         let State { search, tally, .. } = &*self.state;
         largest && search.samples() && !search.counts_steps() && tally.coverage.is_none()
     }
 
-    /// The plans of the next batch, if there are any yet. So many executions have begun that are not counted.
+    /// The plans of the next batch, if there are any yet. `uncounted` executions have begun but are not in
+    /// the tally.
     fn draw(&mut self, status: &Status, uncounted: usize) -> Vec<Plan> {
         let State { search, tally, case, .. } = &mut *self.state;
         let batch = match status.returned {
             0 if search.samples() => (BATCH << self.batches).min(LARGEST_BATCH),
             0 => (tally.executions as usize / BATCH).clamp(BATCH, LARGEST_SYSTEMATIC),
-            // The rest of a batch that was cut short comes first, and alone: then the search continues as if it had not been.
+            // The rest of a batch that was cut short comes first and alone, so that the search continues as
+            // if it had not been cut.
             returned => returned,
         };
         let config = &case.config;
         let room =
             self.state.executions_left(uncounted).map_or(batch, |left| left.min(batch as u64) as usize);
         let search = &mut self.state.search;
-        // Making a plan may take long. The first is made anyway: no plan at all would be the end of the search.
+        // Making a plan may take long. The first plan is always made: drawing no plan would mean the end of
+        // the search.
         let mut first = true;
         let mut draw = || {
             let draws = std::mem::take(&mut first) || config.over().is_none();
@@ -181,7 +187,8 @@ impl<'s, 'a> BatchLoop<'s, 'a> {
     /// Waits for the workers to end the batch.
     fn wait(&mut self, status: &Status, notify: &mut Notify<'_>) -> Done {
         if self.autosave.as_ref().is_some_and(Autosave::is_due) {
-            // This thread has nothing else to do while the workers run. Plans that are out are saved as not run.
+            // This thread has nothing else to do while the workers run. Plans that the workers have are saved
+            // as not run.
             self.save(notify);
         }
         let mut batch = self.shared.lock();
@@ -198,7 +205,7 @@ impl<'s, 'a> BatchLoop<'s, 'a> {
         (std::mem::take(&mut batch.plans), std::mem::take(&mut batch.results))
     }
 
-    /// Discards the batch that the workers have.
+    /// Discards the batch that the workers are running.
     fn call_off(&mut self) {
         let mut batch = self.shared.lock();
         batch.cut = batch.cut.min(batch.next);
@@ -210,7 +217,7 @@ impl<'s, 'a> BatchLoop<'s, 'a> {
         }
     }
 
-    /// Saves the search, if the user asked for that.
+    /// Saves the search, if the user asked for it.
     fn save(&mut self, notify: &mut Notify<'_>) {
         if let Some(autosave) = &mut self.autosave {
             self.state.count_time();

@@ -1,4 +1,5 @@
-//! What is checked, and how its executions run: the part of a check that never changes. Everything else of a check uses it.
+//! Holds the fixed part of a check: what is checked, and how its executions run. All other modules of a check
+//! use it.
 
 use super::hang::Hang;
 use super::options::Options;
@@ -18,16 +19,16 @@ use heisen_trace::{CodePlace, End, Plan, Policy};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-/// A program, what the user asks of its check, and how its executions run.
+/// A program, the user's options for its check, and how its executions run.
 #[derive(Debug)]
 pub(super) struct Case<'a> {
-    /// The runtime's file.
+    /// The path of the runtime.
     pub(super) runtime: PathBuf,
     pub(super) program: &'a Program,
     pub(super) options: &'a Options,
-    /// How executions run; its step limit and hang time are those of the options.
+    /// How executions run. Its step limit and hang time come from the options.
     pub(super) config: RunConfig,
-    /// Where an execution computed for longer than `--hang`, and went on.
+    /// Where an execution computed for longer than `--hang` and went on.
     pub(super) computed: OnceLock<Hang>,
 }
 
@@ -43,7 +44,7 @@ impl<'a> Case<'a> {
 }
 
 impl Case<'_> {
-    /// Runs the default schedule as often as `--warm-up` says, without counting it.
+    /// Runs the default schedule as often as `--warm-up` says, without counting these executions.
     pub(super) fn warm_up(&self) -> Result<()> {
         if self.options.warm_up == 0 {
             return Ok(());
@@ -53,7 +54,7 @@ impl Case<'_> {
         for _ in 0..self.options.warm_up {
             match zygote.run(Job::Plan(&plan), Detail::End, None) {
                 Ok(run) if run.execution.end == End::Stuck => return Ok(()),
-                // The search will notice that, too.
+                // The search will notice that as well.
                 Err(error) if error.is_cut() => return Ok(()),
                 other => drop(other?),
             }
@@ -66,33 +67,34 @@ impl Case<'_> {
         judge::judge(run, self.options.expect_exit)
     }
 
-    /// Whether the program is a test program that says it ran no test; false if it cannot be run.
+    /// Whether the program is a test program whose output says that it ran no test; false if it cannot be
+    /// run.
     pub(super) fn ran_no_test(&self) -> bool {
         let plan = Plan::new(Policy::Default);
         let run = || self.recorder(&self.config).record(Job::Plan(&plan));
         self.program.test_program && run().is_ok_and(|closeup| test_program::ran_none(&closeup.output))
     }
 
-    /// The accesses at these places of the program.
+    /// The access points at these places of the program.
     pub(super) fn points_at(&self, places: &[CodePlace]) -> Result<Points> {
         let zygote = self.start(&self.config)?;
         Ok(Points::resolve(places, zygote.pid()))
     }
 
-    /// The places of accesses, as files hold them.
+    /// The places of access points, in the form in which files record them.
     pub(super) fn places_of(&self, points: &Arc<Points>) -> Result<Vec<CodePlace>> {
         let mut symbols = Symbols::new();
         Ok(self.start(&self.close_up_config(points))?.points(&mut symbols))
     }
 
-    /// How close-ups run while these accesses are scheduling points. They may take longer than the search.
+    /// How close-ups run with these access points. They may take longer than the search.
     pub(super) fn close_up_config(&self, points: &Arc<Points>) -> RunConfig {
         let config = self.config.clone();
         let deadline = config.deadline.map(Deadline::extended);
         RunConfig { points: points.clone(), deadline, ..config }
     }
 
-    /// Takes close-ups.
+    /// The settings for close-ups.
     pub(super) fn recorder<'c>(&'c self, config: &'c RunConfig) -> Recorder<'c> {
         Recorder {
             runtime: &self.runtime,

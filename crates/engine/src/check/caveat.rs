@@ -1,4 +1,5 @@
-//! What a check did not explore or control, as data. The sentences are the reporter's.
+//! Lists what a check did not explore or control, as data. The command line's `render` turns it into
+//! sentences.
 
 use crate::check::scope::Patterns;
 use crate::patch::PatchedModule;
@@ -13,26 +14,26 @@ pub enum Caveat {
     Note(Note),
     /// Nothing is instrumented and nothing patched: only calls are scheduling points.
     CallsOnly,
-    /// Nothing is instrumented; these modules are patched.
+    /// Nothing is instrumented, but these modules are patched.
     PatchedOnly(Vec<PatchedModule>),
     /// `--races=off`: plain accesses are not scheduling points.
     AtomicsOnly,
     /// The search stopped early, so an access may still become a scheduling point.
     StoppedEarly,
-    /// Some code is instrumented, and this is not.
+    /// Some code is instrumented, but this code is not.
     PartlyInstrumented(Vec<Uninstrumented>),
-    /// Data races were asked for, and nothing is instrumented.
+    /// Data races were asked for, but nothing is instrumented.
     NoRaces,
-    /// More data races than are listed.
+    /// There are more data races than are listed.
     MoreRaces {
         /// How many are listed.
         listed: usize,
         /// How many more there are.
         more: usize,
     },
-    /// `--focus` and `--no-preempt`.
+    /// Threads were preempted only in some code (`--focus` and `--no-preempt`).
     OutOfScope(Patterns),
-    /// `--at-ready`.
+    /// Code before `heisen_ready` was not explored (`--at-ready`).
     BeforeReady,
     /// `dpor` met executions that do different things in the same steps.
     DporUnfit,
@@ -45,36 +46,36 @@ pub enum Caveat {
     },
     /// Executions did not follow their plan.
     Diverged(Differs),
-    /// Executions failed, and their replays did not.
+    /// Executions failed, but their replays did not.
     Unconfirmed(Differs),
-    /// Executions ran beyond `--steps`, and are not known to be livelocks.
+    /// Executions reached the limit of `--steps`, and are not known to be livelocks.
     TooLong {
-        /// How many.
+        /// How many executions.
         executions: u64,
-        /// The limit of steps.
+        /// The step limit.
         steps: u32,
     },
-    /// An execution computed for longer than `--hang`, and went on.
+    /// An execution computed for longer than `--hang` and went on.
     Computed {
-        /// `--hang`.
+        /// The value of `--hang`.
         hang: Duration,
         /// Where it computed.
         place: String,
     },
     /// Executions failed when no time was left to replay them.
     NoTimeToConfirm {
-        /// How many.
+        /// How many executions.
         executions: u64,
-        /// What the first of them seemed to be.
+        /// What the first of them appeared to be.
         seemed: String,
         /// Whether the user ended the check, rather than `--time`.
         interrupted: bool,
     },
-    /// Executions still ran when `--time` was over.
+    /// So many executions were still running when `--time` was over.
     Cut(u64),
     /// The program waits for input from outside.
     Awaited {
-        /// For what.
+        /// What it waits for.
         awaited: String,
         /// How long Heisen waited, if it gave up.
         silence: Option<Duration>,
@@ -87,10 +88,10 @@ pub enum Caveat {
     OutOfTime(u64),
 }
 
-/// Executions that differ although their schedule is the same.
+/// Executions that differ although they have the same schedule.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Differs {
-    /// How many.
+    /// How many executions.
     pub executions: u64,
     /// The first event that differs; empty if unknown.
     pub at: String,

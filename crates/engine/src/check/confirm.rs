@@ -1,5 +1,5 @@
-//! The confirmer: takes a close-up of an execution that failed, and then replays its schedule as it will be written. Only a
-//! failure that comes back both times is a finding.
+//! Confirms failures: takes a close-up of an execution that failed, then replays its schedule as it will be
+//! written. Only a failure that occurs both times is a finding.
 
 use super::case::Case;
 use super::outcome::Tally;
@@ -15,30 +15,32 @@ use crate::process::slots::{Job, Operation};
 use heisen_trace::{Finding, FindingKind, Note, Plan, Policy};
 use std::sync::Arc;
 
-/// Failures that did not come back, after which no further one is confirmed.
+/// After this many failures that did not occur again, no further one is confirmed.
 pub(super) const MAX_UNCONFIRMED: u64 = 20;
-/// Distinct findings after which even `--keep-going` stops.
+/// After this many distinct findings even `--keep-going` stops.
 pub(super) const MAX_FINDINGS: usize = 100;
-/// Further close-ups of a failure that depends on input from outside, until it comes back.
+/// How many further close-ups are taken of a failure that depends on input from outside, until it occurs
+/// again.
 const MORE_CLOSE_UPS: usize = 9;
 
 /// What the close-up and the replay of a failure have shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Confirmation {
-    /// It is a finding, or is known by one.
+    /// It is a finding, or the same as an earlier one.
     Confirmed,
-    /// It did not go wrong again.
+    /// It did not fail again.
     Unconfirmed,
-    /// Time was over before that was known.
+    /// The time was over before that was known.
     Cut,
-    /// It only waits for someone outside the program.
+    /// The program only waits for someone outside.
     Idle,
-    /// It only takes more steps than there may be.
+    /// The execution only takes more steps than the limit.
     TooLong,
 }
 
-/// Whether to take a close-up of one more execution beyond `--steps`, after so many that were only too long. A close-up takes
-/// longer than the execution, so from the fifth on it is the eighth, the sixteenth, and so on.
+/// Whether to take a close-up of one more execution that reached the step limit, after `too_long` that were
+/// only too long. A close-up takes longer than the execution, so after the first four only the eighth, the
+/// sixteenth, and so on get one.
 fn is_worth_a_close_up(too_long: u64) -> bool {
     too_long < 4 || (too_long + 1).is_power_of_two()
 }
@@ -70,7 +72,8 @@ impl Confirmer<'_> {
         if self.tally.keys.contains(&verdict.key) {
             return Ok(Confirmation::Confirmed);
         }
-        // One that did not come back may do so the next time, but not every look is worth its time.
+        // A failure that did not occur again may do so the next time, but not every close-up is worth its
+        // time.
         if self.tally.unconfirmed >= MAX_UNCONFIRMED {
             self.tally.unconfirmed += 1;
             return Ok(Confirmation::Unconfirmed);
@@ -86,7 +89,8 @@ impl Confirmer<'_> {
         let plan = if self.fails_by_default(&recorder, &default, &verdict)? { &default } else { plan };
         let mut closeup = recorder.record(Job::Plan(plan))?;
         for _ in 0..MORE_CLOSE_UPS {
-            // With input from outside, it need not go the same way each time, and once is enough, as that is recorded.
+            // With input from outside, executions may differ. One failure is enough, because its input is
+            // recorded.
             if !closeup.outside || closeup.verdict.as_ref().is_some_and(|v| v.kind == verdict.kind) {
                 break;
             }
@@ -111,7 +115,7 @@ impl Confirmer<'_> {
             return Ok(Confirmation::Unconfirmed);
         };
         finding.predicted = match predictions::prediction(self.case, self.tally, plan) {
-            // The finding does not depend on it.
+            // The finding does not depend on the prediction.
             Err(error) if error.is_cut() => None,
             prediction => prediction?,
         };
@@ -123,7 +127,7 @@ impl Confirmer<'_> {
             self.add(verdict, finding);
             return Ok(Confirmation::Confirmed);
         }
-        // The schedule as it will be written must lead there, too.
+        // The schedule as it will be written must lead to the same failure.
         let again = recorder.record(Job::Schedule(&finding.schedule))?;
         if again.run.execution.diverged.is_some() || again.signature() != finding.signature {
             self.tally.unconfirmed += 1;
@@ -137,7 +141,8 @@ impl Confirmer<'_> {
         Ok(Confirmation::Confirmed)
     }
 
-    /// Whether the first execution of a sampler, which failed, fails in the default schedule, too. That is the shorter explanation.
+    /// Whether a sampler's first execution failed, and the default schedule fails as well. The default
+    /// schedule is the shorter explanation.
     fn fails_by_default(&self, recorder: &Recorder<'_>, default: &Plan, verdict: &Verdict) -> Result<bool> {
         if self.tally.executions != 1 || !self.sampled {
             return Ok(false);
@@ -146,7 +151,7 @@ impl Confirmer<'_> {
         Ok(!closeup.outside && closeup.verdict.is_some_and(|v| v.key == verdict.key))
     }
 
-    /// Whether the schedule of a finding fails in the same way with the recorded input, and nobody outside.
+    /// Whether the schedule of a finding fails in the same way with the recorded input and nobody outside.
     fn replays_with(&self, input: &Arc<[u8]>, finding: &Finding) -> Result<bool> {
         let config = RunConfig { input: Some(input.clone()), ..self.config() };
         let again = self.case.recorder(&config).record(Job::Schedule(&finding.schedule))?;
@@ -166,7 +171,8 @@ impl Confirmer<'_> {
         }
     }
 
-    /// Finds out, the first time only, where executions of a plan differ. If that fails, the place stays unknown.
+    /// Finds out where executions of a plan differ, for the first such plan only. If that fails, the place
+    /// remains unknown.
     pub(super) fn locate_divergence(&mut self, plan: &Plan, noticed: Option<Operation>) {
         if self.tally.diverged_at.is_some() {
             return;

@@ -1,4 +1,5 @@
-//! An execution that hangs: it reaches no scheduling point within `--hang`, so nothing else can run. It ends the check.
+//! Handles an execution that hangs: it reaches no scheduling point within `--hang`, so nothing else can run.
+//! It ends the check.
 
 use crate::error::Error;
 use crate::inspect::{Symbols, View};
@@ -11,17 +12,17 @@ use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// Where an execution was that hung.
+/// Where a hanging execution was.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Hang {
     pub(super) stack: Stack,
     pub(super) spins: bool,
-    /// What the thread was about to do that was scheduled last, if it waits for another process.
+    /// What the last scheduled thread was about to do, if it waits for another process.
     pub(super) waits: Option<Op>,
 }
 
 impl Hang {
-    /// The function, and the line of the program's own that led there.
+    /// The function, and the program's own line that led there.
     pub(super) fn place(&self) -> String {
         let top = self.stack.0.first().map_or("an unknown place", |f| &f.function);
         let own = self.stack.place().map_or(String::new(), |f| format!(" ({} {})", f.place(), f.function));
@@ -29,7 +30,7 @@ impl Hang {
     }
 }
 
-/// Takes the stack of a program that hangs.
+/// Takes the stack of a hanging program.
 pub(super) struct HangWatcher<'a> {
     pub(super) runtime: &'a Path,
     pub(super) patches: &'a Patches,
@@ -53,7 +54,7 @@ impl Observer for HangWatcher<'_> {
     }
 }
 
-/// Why the check ends at an execution that hangs. `limit` is `--hang`.
+/// The error with which the check ends at a hanging execution. `limit` is `--hang`.
 pub(super) fn error(hang: &Hang, limit: Duration) -> Error {
     let seconds = limit.as_secs_f32();
     let place = hang.place();
@@ -67,7 +68,7 @@ pub(super) fn error(hang: &Hang, limit: Duration) -> Error {
     Error::Uncontrolled(if hang.spins {
         format!(
             "the program took {seconds} s of processor time without reaching a scheduling point, in {place}; if it \
-             computes for so long, raise --hang, or give --time, until which it goes on; if it waits in a loop for \
+             computes for so long, raise --hang, or give --time to let it compute until then; if it waits in a loop for \
              another thread, let the loop yield"
         )
     } else {

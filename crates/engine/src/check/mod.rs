@@ -1,18 +1,19 @@
-//! A check: batches of plans over all workers, their results, and the verdict.
+//! Runs a check: gives batches of plans to all workers, takes their results, and computes the verdict.
 //!
-//! The highest room: it uses all others, and none uses it. It prints nothing: what a person should see comes back as data.
+//! This is the top folder: it uses all others, and none uses it. It prints nothing: everything for the user
+//! is returned as data.
 //!
-//! | module | what it is |
+//! | module | what it is for |
 //! | --- | --- |
-//! | [`session`] | a check from the caller's side: begun or resumed, run, written to files |
-//! | `options`, `notice`, `outcome` | what the user asks for; reports while it runs; what was done and found |
-//! | `case`, `state` | the program and how its executions run; the search under way |
-//! | `batch`, `worker`, `plan_result` | the batch loop; the threads that run plans; one result on its way |
-//! | `results`, `confirm`, `races` | the result taker; the confirmer of failures, and of data races |
-//! | `predictions`, `hang`, `dpor_opening` | predictions in words; executions that hang; how dpor begins |
+//! | [`session`] | a check as its caller sees it: begin or resume, run, write files |
+//! | `options`, `notice`, `outcome` | the user's settings; reports while a check runs; its results |
+//! | `case`, `state` | the program and how its executions run; the current search |
+//! | `batch`, `worker`, `plan_result` | the batch loop; the threads that run plans; the result of one plan |
+//! | `results`, `confirm`, `races` | takes results; confirms failures; confirms data races |
+//! | `predictions`, `hang`, `dpor_opening` | predictions in words; executions that hang; how `dpor` begins |
 //! | `verdict`, `caveat` | what was explored; what was not |
-//! | [`saved`], [`coverage`], `access_point_file`, `plan_spill` | files: the search, its coverage, access points, waiting plans |
-//! | [`scope`], [`changed`] | code that the user names; code that has changed |
+//! | [`saved`], [`coverage`], `access_point_file`, `plan_spill` | files: search, coverage, access points, plans |
+//! | [`scope`], [`changed`] | the code that `--focus` and `--no-preempt` name; changed code |
 
 mod access_point_file;
 mod batch;
@@ -54,7 +55,8 @@ use std::path::Path;
 use std::sync::Arc;
 use worker::Shared;
 
-/// Runs a search to its end, and concludes. Plans that do not fit into memory go to a spill file in `directory`.
+/// Runs a search to its end and computes the outcome. Plans that do not fit into memory go to a spill file in
+/// `directory`.
 fn run(
     case: &Case<'_>,
     search: Search,
@@ -67,7 +69,7 @@ fn run(
         Arc::make_mut(&mut tally.points).all = true;
     }
     if let Some(autosave) = &mut autosave {
-        // A search that cannot be saved is not begun.
+        // A search that cannot be saved does not begin.
         autosave.save(&tally, &search)?;
     }
     tally.forget_deadline();
@@ -82,7 +84,7 @@ fn run(
         match ended {
             Ok(ended) => state.conclude(ended),
             Err(error) if state.has_findings() || state.search.status().trouble.is_some() => {
-                // An error does not lose the findings.
+                // After an error the findings so far are still reported.
                 Ok(Outcome { error: Some(error), ..state.conclude(Ended::Failed)? })
             }
             Err(error) => Err(error),

@@ -6,10 +6,10 @@ use heisen_search::Status;
 use std::path::Path;
 use std::time::Duration;
 
-/// Something to show while a check runs. None of it changes the outcome.
+/// Something to show while a check runs. It does not affect the outcome.
 #[derive(Debug)]
 pub enum Notice<'a> {
-    /// How far the search is; several times a second.
+    /// How far the search is; sent several times a second.
     Progress(&'a Progress<'a>),
     /// The code with which the search begins (`--changed-since`).
     ChangedCode {
@@ -17,14 +17,14 @@ pub enum Notice<'a> {
         revision: &'a str,
         /// The executable.
         program: &'a Path,
-        /// The code that differs.
+        /// The changed code.
         changed: &'a Changed,
     },
     /// The access points that an earlier check stored cannot be read.
     AccessPointsNotRead(&'a Error),
     /// The access points cannot be stored for the next check.
     AccessPointsNotStored(&'a Error),
-    /// The search cannot be saved; it continues. Reported once.
+    /// The search cannot be saved, but continues. Reported once.
     NotSaved(&'a Error),
 }
 

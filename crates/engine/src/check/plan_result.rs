@@ -1,7 +1,7 @@
-//! The result of a plan, on its way from the worker that ran it to the result taker.
+//! Carries the result of a plan from the worker that ran it to the result taker.
 //!
-//! Moving a complete [`Run`] between threads took a third of the time of a small execution, so most results are a
-//! [`BriefResult`].
+//! Moving a complete [`Run`] between threads took a third of the time of a small execution, so most results
+//! are a [`BriefResult`].
 
 use super::hang::Hang;
 use crate::error::{Error, Result};
@@ -14,28 +14,28 @@ use heisen_trace::{Execution, Note};
 /// The result of a plan.
 #[derive(Debug)]
 pub(super) enum PlanResult {
-    /// The execution ended well, and logged nothing.
+    /// The execution ended as expected and logged nothing.
     Brief(BriefResult),
     /// Any other execution.
     Full(Box<FullResult>),
-    /// It still ran when time was over, or when the user wanted to stop.
+    /// The execution still ran when the time was over, or when the user wanted to stop.
     Cut(Cut),
-    /// It could not be run.
+    /// The execution could not be run.
     Failed(Error),
 }
 
-/// An execution.
+/// An execution with its verdict.
 #[derive(Debug)]
 pub(super) struct FullResult {
     pub(super) run: Run,
     /// Where it was, if it hung.
     pub(super) hang: Option<Hang>,
-    /// What is wrong with it, if anything.
+    /// Its failure, if any.
     pub(super) verdict: Option<Verdict>,
 }
 
 impl PlanResult {
-    /// The execution, or why there is none.
+    /// The execution, or the error that prevented it.
     pub(super) fn open(self) -> Result<FullResult> {
         match self {
             PlanResult::Brief(brief) => Ok(FullResult { run: brief.run(), hang: None, verdict: None }),
@@ -49,7 +49,7 @@ impl PlanResult {
         matches!(self, PlanResult::Cut(_) | PlanResult::Failed(_))
     }
 
-    /// The execution that still ran at the end of `--time`, if it is that.
+    /// The execution, if it still ran at the end of `--time`.
     pub(super) fn cut_by_time(&self) -> Option<&Cut> {
         match self {
             PlanResult::Cut(cut) if cut.why == Error::TimeOver => Some(cut),
@@ -61,7 +61,7 @@ impl PlanResult {
         matches!(self, PlanResult::Full(full) if full.hang.is_some())
     }
 
-    /// Whether the plans after it need not be run.
+    /// Whether the plans after this one need not be run.
     pub(super) fn ends_search(&self, keep_going: bool) -> bool {
         match self {
             PlanResult::Brief(brief) => brief.is_alone(),

@@ -1,7 +1,9 @@
-//! Predictions in words: the one that led to a finding, and as hints those that no execution has confirmed.
+//! Describes predictions in words: the one that led to a finding, and as hints those that no execution has
+//! confirmed.
 //!
-//! A prediction knows threads, objects and numbers of deeds. Where in the program they are is found out by running the
-//! execution that it was made from once more, with all events logged.
+//! A prediction names threads, objects and the numbers of their operations, called deeds. To find their
+//! places in the program, the execution from which the prediction was made runs once more, with all events
+//! logged.
 
 use super::case::Case;
 use super::outcome::{Attempt, Tally};
@@ -14,12 +16,12 @@ use heisen_trace::{
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Most hints of a check.
+/// The most hints of a check.
 const MAX_HINTS: usize = 20;
-/// Most predictions that are considered for hints.
+/// The most predictions that are considered for hints.
 const MAX_ATTEMPTS: usize = 4 * MAX_HINTS;
 
-/// Notes that an execution was steered to a prediction, and whether it failed.
+/// Records that an execution was steered to a prediction, and whether it failed.
 pub(super) fn note_attempt(tally: &mut Tally, plan: &Plan, failed: bool) {
     let Policy::Directed { to, .. } = &plan.policy else { return };
     if !to.target.likely {
@@ -33,13 +35,13 @@ pub(super) fn note_attempt(tally: &mut Tally, plan: &Plan, failed: bool) {
     }
 }
 
-/// The prediction that a plan is steered to, in words; none if that cannot be found out any more.
+/// The prediction that a plan is steered to, in words; `None` if it can no longer be described.
 pub(super) fn prediction(case: &Case<'_>, tally: &Tally, plan: &Plan) -> Result<Option<Prediction>> {
     let Policy::Directed { to, .. } = &plan.policy else { return Ok(None) };
     Ok(describe(&trace(case, tally, &to.policy)?, to))
 }
 
-/// Likely predictions that no execution has confirmed, as far as there is time to describe them.
+/// Likely predictions that no execution has confirmed, as many as there is time to describe.
 pub(super) fn hints(case: &Case<'_>, tally: &Tally) -> Result<Vec<Prediction>> {
     let mut hints = Vec::new();
     match describe_hints(case, tally, &mut hints) {
@@ -73,7 +75,7 @@ fn describe_hints(case: &Case<'_>, tally: &Tally, hints: &mut Vec<Prediction>) -
     Ok(())
 }
 
-/// Runs an execution of the search again, with every event.
+/// Runs an execution of the search again, with every event logged.
 fn trace(case: &Case<'_>, tally: &Tally, policy: &Policy) -> Result<Closeup> {
     let config = case.close_up_config(&tally.points);
     let mut recorder = case.recorder(&config);
@@ -81,8 +83,9 @@ fn trace(case: &Case<'_>, tally: &Tally, policy: &Policy) -> Result<Closeup> {
     recorder.record(Job::Plan(&Plan::new(policy.clone())))
 }
 
-/// A thread that writes what it has read is a hint only if the other thread can come between, and if the thread does not check
-/// that the value is still the same, as some atomic operations do.
+/// Whether a prediction is worth a hint. For a thread that writes a value it has read, two things must hold:
+/// the other thread can come between, and the thread does not check that the value is still the same, as some
+/// atomic operations do.
 fn is_worth_a_hint(
     case: &Case<'_>,
     tally: &Tally,
@@ -104,7 +107,7 @@ fn is_worth_a_hint(
     Ok(steps.is_some_and(|steps| steps.is_sorted()) && is_of_one_object(&steered, target))
 }
 
-/// Whether a deadlock was found at these places, in another way.
+/// Whether a deadlock at these places was found in another way.
 fn came_true(tally: &Tally, family: Family, places: &BTreeSet<String>) -> bool {
     let deadlocks = tally.findings.iter().filter(|finding| finding.kind == FindingKind::Deadlock);
     family == Family::LockOrder
@@ -128,7 +131,8 @@ fn find<'a>(closeup: &'a Closeup, deed: &Deed) -> Option<&'a TraceLine> {
     closeup.trace.iter().filter(is_it).nth((deed.nth as usize).checked_sub(1)?)
 }
 
-/// Whether all is done to one object. What is told apart by words of memory may be two variables.
+/// Whether all deeds are on one object. Touches distinguish memory only by word, so they may be on two
+/// variables.
 fn is_of_one_object(closeup: &Closeup, target: &Target) -> bool {
     let objects: BTreeSet<Option<u64>> =
         target.deeds.iter().map(|deed| Some(find(closeup, deed)?.event.object)).collect();
@@ -142,7 +146,7 @@ fn is_access(op: Op) -> bool {
     )
 }
 
-/// Where its threads would have gone wrong.
+/// The places at which the threads would have failed.
 fn places(closeup: &Closeup, target: &Target) -> BTreeSet<String> {
     let place = |deed| find(closeup, deed).map(|line| line.place.clone());
     target.deeds.iter().filter_map(place).collect()

@@ -1,5 +1,5 @@
-//! What a search does about data races besides making scheduling points of them: the first of each pair of places is
-//! looked at closely, and reported unless it is suppressed.
+//! Confirms data races: takes a close-up of the first race of each pair of places, and reports it unless it
+//! is suppressed. Access points are not its task.
 
 use super::confirm::{Confirmer, MAX_FINDINGS, MAX_UNCONFIRMED};
 use super::options::Races;
@@ -14,13 +14,13 @@ use heisen_trace::{Note, Plan};
 use std::collections::BTreeSet;
 
 impl Confirmer<'_> {
-    /// Takes the races of an execution; whether they end the search.
+    /// Takes the races of an execution. Returns whether they end the search.
     pub(super) fn take_races(&mut self, plan: &Plan, run: &Run) -> Result<bool> {
         let races: Vec<Conflict> = run.conflicts.iter().copied().filter(Conflict::is_race).collect();
         let mut reports = BTreeSet::new();
         if self.case.options.reports_races() && races.iter().any(|race| !self.is_known(race)) {
             match self.close_up_races(plan, &races, &mut reports) {
-                // What was not looked at is not known, so the next execution with it is looked at.
+                // A race without a close-up remains unknown, so the next execution with it gets one.
                 Err(error) if error.is_cut() => {
                     self.tally.unexamined += 1;
                     self.tally.seemed.get_or_insert_with(|| "a data race".to_owned());
@@ -48,7 +48,7 @@ impl Confirmer<'_> {
         self.case.options.races == Races::Stop && !self.case.options.keep_going
     }
 
-    /// Whether nothing new can be learned of a race that an execution told of.
+    /// Whether nothing new can be learned about a race that an execution reported.
     fn is_known(&self, race: &Conflict) -> bool {
         match self.tally.races.fate(race) {
             None => false,
@@ -57,8 +57,8 @@ impl Confirmer<'_> {
         }
     }
 
-    /// Looks closely at the races of an execution that are not known yet; `told` is what it said of them itself. The
-    /// numbers of all that are reported are added to `reports`.
+    /// Takes close-ups of the unknown races of an execution; `told` are the races that the execution itself
+    /// reported. Adds the numbers of all reported races to `reports`.
     fn close_up_races(
         &mut self,
         plan: &Plan,
@@ -77,7 +77,7 @@ impl Confirmer<'_> {
                 _ if full => Some(Fate::Unlisted),
                 _ => self.close_up_race(plan, &config, &scene, race)?,
             };
-            // What did not come up again may do so in another execution.
+            // A race that did not occur again may do so in another execution.
             let Some(fate) = fate else { continue };
             self.tally.races.settle(race, fate);
             if let Fate::Reported(number) = fate {
@@ -101,7 +101,7 @@ impl Confirmer<'_> {
         Ok(())
     }
 
-    /// Looks closely at one race. None if it did not come up again.
+    /// Takes a close-up of one race. Returns `None` if the race did not occur again.
     fn close_up_race(
         &mut self,
         plan: &Plan,
@@ -123,7 +123,7 @@ impl Confirmer<'_> {
         }
         let outside = closeup.outside;
         let Some(finding) = closeup.into_finding(&recorder, self.tally.executions) else { return Ok(None) };
-        // The schedule as it will be written must lead there, too.
+        // The schedule as it will be written must lead to the same race.
         let same = |other: &Conflict| other.pair() == race.pair();
         let is_it = |again: &Closeup| again.signature() == signature;
         let again = recorder.race(Job::Schedule(&finding.schedule), &same, &is_it)?;
@@ -136,7 +136,7 @@ impl Confirmer<'_> {
         Ok(Some(Fate::Reported(self.tally.races.report(finding))))
     }
 
-    /// A race did not come up again.
+    /// Records that a race did not occur again.
     fn unconfirmed(&mut self, plan: &Plan) -> Option<Fate> {
         self.tally.unconfirmed += 1;
         self.locate_divergence(plan, None);

@@ -1,4 +1,4 @@
-//! The result taker: takes the results of a batch in the order of its plans, and decides whether they end the search.
+//! Takes the results of a batch in the order of its plans, and decides whether they end the search.
 
 use super::confirm::{Confirmation, Confirmer, MAX_FINDINGS};
 use super::dpor_opening;
@@ -17,13 +17,15 @@ use heisen_trace::{Note, Plan};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long results are taken after the end of the time. That is enough for very many results of most programs.
+/// How long results are taken after the end of the time. This suffices for very many results of most
+/// programs.
 const LAST_RESULTS: Duration = Duration::from_millis(500);
 
-/// A batch that was run: its plans, and the result of each plan that was run.
+/// A finished batch: its plans, and the result of each plan that was run.
 pub(super) type Done = (Arc<[Plan]>, Vec<Option<PlanResult>>);
 
-/// Takes the results of a batch. The search starts over if they have shown new access points and its plans depend on them.
+/// Takes the results of a batch. The search starts over if they have shown new access points and its plans
+/// depend on them.
 pub(super) fn take_batch(state: &mut State<'_>, (plans, results): Done) -> Result<Option<Ended>> {
     let before = state.tally.points.clone();
     let mut taker = ResultTaker {
@@ -61,11 +63,11 @@ pub(super) fn take_batch(state: &mut State<'_>, (plans, results): Done) -> Resul
 /// Takes the results of one batch. Results after the first one that ends the search are discarded.
 struct ResultTaker<'s, 'a> {
     state: &'s mut State<'a>,
-    /// The access points, with those of this batch.
+    /// The access points, including those of this batch.
     points: Points,
     began: Instant,
     ended: Option<Ended>,
-    /// Whether a plan before was not run, or its result was not taken.
+    /// Whether an earlier plan was not run, or its result was not taken.
     missing: bool,
     /// Whether an execution was too long for dpor's opening.
     outgrown: bool,
@@ -75,8 +77,8 @@ impl ResultTaker<'_, '_> {
     fn take(&mut self, plan: &Plan, result: Option<PlanResult>) -> Result<()> {
         let over = self.state.case.config.over().is_some();
         let late = over && self.began.elapsed() > LAST_RESULTS;
-        // The order of the results decides what a systematic search does next: it must not depend on when it was
-        // interrupted.
+        // The order of results decides what a systematic search does next, so it must not depend on the
+        // moment of an interruption.
         let missing = self.missing && !self.state.search.samples();
         if let Some(cut) = result.as_ref().and_then(PlanResult::cut_by_time) {
             let tally = &mut self.state.tally;
@@ -93,7 +95,7 @@ impl ResultTaker<'_, '_> {
             Some(Err(error)) if !missing && !error.is_cut() => Err(error),
             result => {
                 self.give_back(plan);
-                // A failure is reported also if the time was over before all results were taken.
+                // A failure is reported even if the time was over before all results were taken.
                 if let Some(Ok(FullResult { verdict: Some(verdict), .. })) = result
                     && over
                     && self.confirmer().confirm(plan, verdict)? == Confirmation::Confirmed
@@ -111,7 +113,7 @@ impl ResultTaker<'_, '_> {
         self.count_steps(&run);
         self.points_of(&run);
         if self.points.all && dpor_opening::outgrows(&run) {
-            // It has shown its conflicts, and nothing else of it is needed.
+            // The execution has shown its conflicts, and nothing else of it is needed.
             self.points.all = false;
             self.state.search.give_back_unrun(plan);
             self.outgrown = true;
@@ -125,7 +127,7 @@ impl ResultTaker<'_, '_> {
         if let Some(verdict) = verdict.filter(|_| failed)
             && !self.take_failure(plan, verdict)?
         {
-            // A search that is resumed runs it again.
+            // A resumed search runs it again.
             self.give_back(plan);
             return Ok(());
         }
@@ -142,12 +144,13 @@ impl ResultTaker<'_, '_> {
             self.ended = Some(Ended::Found);
         }
         predictions::note_attempt(&mut self.state.tally, plan, failed);
-        // Failures come before races; where the search stops at either, a failure is enough.
+        // Failures come before races. If the search stops at either, a failure is enough.
         let enough = failed && self.ended.is_some() && self.state.case.options.races == Races::Stop;
         if !enough && self.confirmer().take_races(plan, &run)? {
             self.ended = Some(Ended::Found);
         }
-        // All further executions would be the same. After a failure that did not fail again, they are run nevertheless.
+        // All further executions would be the same. After a failure that did not occur again, they are run
+        // nevertheless.
         let tally = &self.state.tally;
         if self.ended.is_none() && tally.is_alone() && tally.unconfirmed == 0 {
             self.ended = Some(Ended::Exhausted);
@@ -155,11 +158,11 @@ impl ResultTaker<'_, '_> {
         Ok(())
     }
 
-    /// Confirms a failure; false if the time was over first.
+    /// Confirms a failure. Returns false if the time was over first.
     fn take_failure(&mut self, plan: &Plan, verdict: Verdict) -> Result<bool> {
         match self.confirmer().confirm(plan, verdict)? {
             Confirmation::Confirmed if self.is_enough() => self.ended = Some(Ended::Found),
-            // With nobody outside, all other executions would wait for as long, too.
+            // With nobody outside, all other executions would wait as long.
             Confirmation::Idle if !self.state.tally.has_note(Note::Outside) => self.ended = Some(Ended::Idle),
             Confirmation::Confirmed
             | Confirmation::Unconfirmed
@@ -189,7 +192,7 @@ impl ResultTaker<'_, '_> {
     }
 
     fn take_notes(&mut self, plan: &Plan, run: &Run) {
-        // A plan that asks for all touches may overflow the log: that is no caveat.
+        // A plan that asks for all touches may overflow the log: that is not a caveat.
         let counts = |note: &&Note| !(plan.touches && **note == Note::LogFull);
         for &note in run.execution.notes.iter().filter(counts) {
             self.state.tally.add_note(note);
@@ -204,7 +207,7 @@ impl ResultTaker<'_, '_> {
             None => tally.undone += 1,
             Some(why) => tally.forked = why,
         }
-        // Samplers count classes on their own: they ask for the class of some executions only.
+        // Samplers count classes themselves: they ask for the class of only some executions.
         tally.classes.extend(run.execution.fingerprint.filter(|_| !search.samples()));
         tally.instrumented |= run.instrumented;
         if self.points.is_full() {
@@ -212,13 +215,13 @@ impl ResultTaker<'_, '_> {
         }
     }
 
-    /// Counts what an execution has covered, if that is asked for.
+    /// Counts what an execution has covered, if coverage is on.
     fn cover(&mut self, plan: &Plan, run: &mut Run) {
         let time = self.state.time();
         let State { tally, search, .. } = &mut *self.state;
         let Some(coverage) = &mut tally.coverage else { return };
         coverage.take(run, time);
-        // A sampler must not learn more than without coverage: it would choose otherwise.
+        // A sampler must not learn more than without coverage: it would choose differently.
         if search.samples() && !plan.tells_class() {
             run.execution.fingerprint = None;
         }

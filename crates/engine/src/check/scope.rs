@@ -1,8 +1,8 @@
-//! Scope: patterns that say at which places threads are preempted, and the ranges of code they stand for (CHESS, OSDI'08,
-//! section 4.4.1).
+//! Resolves the scope: patterns that say where threads are preempted, and the ranges of code that they match
+//! (CHESS, OSDI'08, section 4.4.1).
 //!
-//! A pattern is matched against what is known of the code that calls an intercepted function: its module, its source
-//! file, its function. That is worked out once, on the parked program: the runtime only looks an address up.
+//! A pattern is matched against the module, source file and function of the code that calls an intercepted
+//! function. This is computed once, on the parked program: the runtime only looks up an address.
 
 use crate::error::{Error, Result};
 use crate::inspect::maps::code_layout;
@@ -18,25 +18,25 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Names that are shown when a pattern fits none.
+/// How many names are shown when a pattern matches no code.
 const SHOWN: usize = 4;
 
-/// Where threads are preempted, as the user says it.
+/// Where threads are preempted, in the user's words.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Patterns {
-    /// Not in code that matches one of these.
+    /// Threads are not preempted in code that matches one of these.
     pub no_preempt: Vec<String>,
-    /// If there are any: only in code that matches one of these.
+    /// If not empty, threads are preempted only in code that matches one of these.
     pub focus: Vec<String>,
 }
 
 impl Patterns {
-    /// Whether nothing was said.
+    /// Whether there are no patterns.
     pub fn is_empty(&self) -> bool {
         self.no_preempt.is_empty() && self.focus.is_empty()
     }
 
-    /// Finds the code of the parked program that the patterns mean; none if there are no patterns.
+    /// Finds the code of the parked program that the patterns match; `None` if there are no patterns.
     pub fn resolve(
         &self,
         runtime: &Path,
@@ -49,7 +49,7 @@ impl Patterns {
         let zygote = Zygote::start(runtime, program, config, Output::Dropped)?;
         let mut symbols = Symbols::new();
         symbols.hide(runtime);
-        // What a pattern means does not depend on where the check is started.
+        // With full paths, the meaning of a pattern does not depend on where the check is started.
         symbols.full_paths();
         let code = View::new(&mut symbols, zygote.pid())
             .map_err(|e| Error::Internal(format!("the parked program cannot be looked at: {e}")))?
@@ -98,7 +98,7 @@ impl Patterns {
     }
 }
 
-/// Whether a pattern means this piece of code.
+/// Whether a pattern matches this piece of code.
 fn matches_piece(pattern: &str, piece: &Piece) -> bool {
     matches_end(pattern, &piece.module, "/")
         || piece.frames.iter().any(|frame| {
@@ -107,7 +107,7 @@ fn matches_piece(pattern: &str, piece: &Piece) -> bool {
         })
 }
 
-/// Says that a pattern means nothing, and what there is.
+/// The error for a pattern that matches nothing, with names that exist.
 fn no_match(option: &str, pattern: &str, program: &Program, code: &[Piece]) -> Error {
     let own = || code.iter().flat_map(|piece| &piece.frames).filter(|frame| frame.own);
     let mut names: BTreeSet<&str> = own().map(|frame| frame.function.as_str()).collect();
@@ -116,7 +116,7 @@ fn no_match(option: &str, pattern: &str, program: &Program, code: &[Piece]) -> E
     let near = |name: &&&str| !core.is_empty() && name.to_lowercase().contains(&core);
     let mut shown: Vec<&str> = names.iter().filter(near).take(SHOWN).copied().collect();
     if shown.is_empty() {
-        // Code that no function is known for is named by its address.
+        // Code without a known function is named by its address.
         let plain = |name: &&&str| !name.contains("+0x");
         shown = names.iter().filter(plain).take(SHOWN).copied().collect();
     }

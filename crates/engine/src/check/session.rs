@@ -1,7 +1,8 @@
-//! A check from the caller's side: begun or resumed, run, and then saved and written to files.
+//! Offers a check to its caller: begin or resume it, run it, save it and write its files.
 //!
-//! A session resolves everything that the search needs: its scope, changed code, and the access points that an earlier check
-//! stored. Commands only parse, call a session, and render its [`Notice`]s and its [`Finished`] check.
+//! A session resolves everything that the search needs: its scope, changed code, and the access points that
+//! an earlier check stored. Commands only parse, call a session, and render its [`Notice`]s and its
+//! [`Finished`] check.
 
 use crate::check::access_point_file;
 use crate::check::case::Case;
@@ -22,7 +23,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-/// A program and a search that is ready to run: a new one, or one that was saved.
+/// A program with a search that is ready to run, new or saved.
 #[derive(Debug)]
 pub struct Session {
     program: Program,
@@ -35,16 +36,16 @@ pub struct Session {
     save_file: Option<PathBuf>,
 }
 
-/// What may differ when a saved search is resumed. Everything else stays as it was begun.
+/// The settings that may differ when a saved search is resumed. All others stay as they were.
 #[derive(Clone, Debug)]
 pub struct Resumption {
-    /// Show hints.
+    /// Whether to show hints.
     pub hints: bool,
-    /// Give a verdict with a caveat an exit status of its own.
+    /// Whether a verdict with a caveat has its own exit status.
     pub strict: bool,
-    /// Workers.
+    /// The number of workers.
     pub jobs: usize,
-    /// Memory of the search; as before if none.
+    /// Memory of the search; `None` for the same as before.
     pub memory: Option<usize>,
     /// More time from now on.
     pub time: Option<Duration>,
@@ -59,7 +60,8 @@ impl Session {
         Session { program, options, search, tally: Tally::default(), resumed: false, save_file: None }
     }
 
-    /// A search that was saved to a file. If it was saved while it ran, it goes on being saved to that file.
+    /// Reads a search that was saved to a file. If it was saved while it ran, it goes on being saved to that
+    /// file.
     pub fn resume(path: &Path, change: &Resumption) -> Result<Session> {
         let (Saved { mut options, search, tally, regularly, .. }, program) = Saved::read(path)?;
         stdin::fetch(&mut options.world, path)?;
@@ -82,17 +84,17 @@ impl Session {
         &self.program
     }
 
-    /// Has the search saved to this file while it runs, and at its end.
+    /// Saves the search to this file while it runs, and at its end.
     pub fn save_to(&mut self, path: PathBuf) {
         self.save_file = Some(path);
     }
 
-    /// Counts what the executions cover, from the first on. `path` is the file that the user wants it in.
+    /// Counts coverage, from the first execution on. `path` is the file that the user named for it.
     pub fn record_coverage(&mut self, path: &Path) -> Result<()> {
         if self.resumed && self.tally.coverage.is_none() {
             return Err(Error::Input(format!(
                 "--coverage {}: the search was begun without it, so what it has covered is not known; start the check \
-                 anew",
+                 again",
                 path.display()
             )));
         }
@@ -100,7 +102,7 @@ impl Session {
         Ok(())
     }
 
-    /// Runs the search to its end. Files that live from check to check are below `directory`.
+    /// Runs the search to its end. `directory` holds the files that outlive a check.
     pub fn run(self, stop: Arc<AtomicBool>, directory: &Path, notify: &mut Notify<'_>) -> Result<Finished> {
         let Session { program, mut options, mut search, mut tally, save_file, .. } = self;
         let mut config = options.run_config(stop);
@@ -130,7 +132,7 @@ impl Session {
     }
 }
 
-/// Starts with the access points that an earlier check stored. A file that cannot be used counts as no file.
+/// Starts with the access points that an earlier check stored. A file that cannot be used counts as missing.
 fn read_access_points(
     case: &Case<'_>,
     path: &Path,
@@ -163,9 +165,9 @@ fn store_access_points(case: &Case<'_>, path: &Path, tally: &Tally, notify: &mut
 pub struct Finished {
     /// The program.
     pub program: Program,
-    /// What was asked for.
+    /// The settings.
     pub options: Options,
-    /// What was done and found.
+    /// The results.
     pub outcome: Outcome,
     save_file: Option<PathBuf>,
 }
@@ -176,7 +178,7 @@ impl Finished {
         self.save_file.is_some()
     }
 
-    /// Writes what the search has covered, if that was counted.
+    /// Writes the coverage of the search, if it was counted.
     pub fn write_coverage(&self, path: &Path) -> Result<()> {
         match Record::new(&self.program, &self.options, &self.outcome) {
             Some(record) => record.write(path),
@@ -184,7 +186,7 @@ impl Finished {
         }
     }
 
-    /// Saves the search, to its own file or else to one in `directory`; the file.
+    /// Saves the search, to its own file or else to one in `directory`. Returns the path.
     pub fn save(&self, directory: &Path) -> Result<PathBuf> {
         let Finished { program, options, outcome, save_file } = self;
         let path = save_file.clone().unwrap_or_else(|| directory.join("search.json"));
@@ -196,8 +198,8 @@ impl Finished {
         Ok(path)
     }
 
-    /// Writes a schedule file for each finding into `directory`; the files, in the order of the findings. Their names begin
-    /// with `name`; `comment` is the last line of each.
+    /// Writes a schedule file for each finding into `directory`. Returns the paths, in the order of the
+    /// findings. Their names begin with `name`; `comment` is the last line of each.
     pub fn write_schedules(&self, directory: &Path, name: &str, comment: &str) -> Result<Vec<PathBuf>> {
         let mut paths = Vec::new();
         if self.outcome.findings().next().is_some() {

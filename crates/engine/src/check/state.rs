@@ -1,18 +1,18 @@
-//! A search under way: the strategy, and what it has done so far.
+//! Holds the current search: the strategy, and its work so far.
 
 use super::case::Case;
 use super::outcome::Tally;
 use heisen_search::{Halt, Room, Search, Strategy};
 use std::time::{Duration, Instant};
 
-/// A search under way.
+/// The current search.
 pub(super) struct State<'a> {
     pub(super) case: &'a Case<'a>,
     pub(super) search: Search,
     pub(super) tally: Tally,
     /// The memory that the search may use, and the spill file for the rest.
     memory: Room,
-    /// From when on time is not in the tally yet.
+    /// The moment from which on time is not yet in the tally.
     began: Instant,
 }
 
@@ -23,14 +23,15 @@ impl<'a> State<'a> {
         state
     }
 
-    /// Gives the search its memory, and lets the end of the time interrupt it.
+    /// Gives the search its memory limit, and lets the end of the time interrupt it.
     fn connect(&mut self) {
         self.search.bound_memory(self.memory.clone());
         let config = self.case.config.clone();
         self.search.heed(Halt::when(move || config.over().is_some()));
     }
 
-    /// Begins the search again: there are more scheduling points, so its plans count steps that no longer exist.
+    /// Begins the search again: there are new scheduling points, so its plans refer to step numbers that no
+    /// longer exist.
     pub(super) fn start_over(&mut self) {
         self.search = self.case.options.search(self.case.program);
         self.connect();
@@ -38,7 +39,7 @@ impl<'a> State<'a> {
         self.tally.classes.clear();
     }
 
-    /// How many executions may still begin, if so many are done or running that the tally does not count yet.
+    /// How many executions may still begin, if `uncounted` are done or running but not in the tally.
     pub(super) fn executions_left(&self, uncounted: usize) -> Option<u64> {
         let executions = self.tally.executions + uncounted as u64;
         self.case.options.executions.map(|most| most.saturating_sub(executions))
@@ -53,7 +54,7 @@ impl<'a> State<'a> {
         self.tally.time + self.began.elapsed()
     }
 
-    /// Adds the time to the tally.
+    /// Adds the elapsed time to the tally.
     pub(super) fn count_time(&mut self) {
         self.tally.time += self.began.elapsed();
         self.began = Instant::now();

@@ -1,4 +1,4 @@
-//! The outcome of a check: what was explored, and the caveats: what was not.
+//! Computes the outcome of a check: what was explored, and the caveats: what was not.
 
 use super::caveat::{Caveat, Differs};
 use super::confirm::MAX_FINDINGS;
@@ -11,7 +11,7 @@ use crate::program::uninstrumented;
 use heisen_search::{Status, Strategy};
 use heisen_trace::Note;
 
-/// Notes that mean nothing where only one thread ran.
+/// Notes without a meaning if only one thread ran.
 const OF_THREADS: u64 =
     Note::WeakOrders.bit() | Note::FarTimeout.bit() | Note::TimerFd.bit() | Note::Watchdog.bit();
 
@@ -70,7 +70,7 @@ impl State<'_> {
         })
     }
 
-    /// Which accesses of memory the schedules that were explored have in any order.
+    /// Which accesses occur in any order in the explored schedules.
     fn reach(&self, blind: bool) -> Reach {
         let accesses = &self.case.options.world.accesses;
         match self.case.config.patches.patched().is_empty() {
@@ -82,8 +82,8 @@ impl State<'_> {
         }
     }
 
-    /// Whether every access that conflicts in any execution within the bound is a scheduling point, so that the bound was
-    /// explored soundly (ICB, PLDI'07, theorem 2).
+    /// Whether every access that conflicts in any execution within the bound is a scheduling point. Then the
+    /// bound was explored soundly (ICB, PLDI'07, theorem 2).
     fn is_sound(&self, ended: Ended) -> bool {
         let accesses = &self.case.options.world.accesses;
         let partly = [Note::TooManyConflicts, Note::TooManyPoints, Note::TooManyAccesses];
@@ -94,7 +94,7 @@ impl State<'_> {
             && partly.iter().all(|&note| !self.tally.has_note(note))
     }
 
-    /// What is to be said of accesses of memory.
+    /// The caveat about memory accesses, if any.
     fn about_accesses(&self, ended: Ended) -> Option<Caveat> {
         let accesses = &self.case.options.world.accesses;
         if !self.tally.instrumented {
@@ -112,14 +112,14 @@ impl State<'_> {
         (cut && !self.search.samples()).then_some(Caveat::StoppedEarly)
     }
 
-    /// What is to be said of races that were not listed, though that was asked for.
+    /// The caveat about races that are not listed although the user asked for races.
     fn about_races(&self) -> Option<Caveat> {
         let more = self.tally.races.unlisted();
         (self.case.options.reports_races() && more > 0)
             .then_some(Caveat::MoreRaces { listed: MAX_FINDINGS, more })
     }
 
-    /// What limits the verdict in what executions did.
+    /// The caveats that follow from what executions did.
     fn about_executions(&self, status: &Status) -> Vec<Caveat> {
         let mut caveats = Vec::new();
         let options = self.case.options;
@@ -129,7 +129,7 @@ impl State<'_> {
         if self.case.program.at_ready {
             caveats.push(Caveat::BeforeReady);
         }
-        // One after the other, executions share nothing that bears their process id.
+        // Executions that run one after the other share no file that is named by a process id.
         let shared = |note: &Note| *note != Note::FileOfPid || options.jobs > 1;
         let notes = Note::in_word(self.tally.notes).filter(|note| note.is_caveat() && shared(note));
         caveats.extend(notes.map(Caveat::Note));
@@ -157,13 +157,13 @@ impl State<'_> {
         caveats
     }
 
-    /// So many executions that differ although their schedule is the same.
+    /// Describes so many executions that differ although they have the same schedule.
     fn differs(&self, executions: u64) -> Differs {
         let at = self.tally.diverged_at.clone().unwrap_or_default();
         Differs { executions, at, notes: Note::in_word(self.tally.notes).collect() }
     }
 
-    /// What the end of the time, or silence from outside, has left open.
+    /// The caveats for what the end of the time, or silence from outside, has left open.
     fn left_open(&self, ended: Ended) -> Vec<Caveat> {
         let mut caveats = Vec::new();
         let tally = &self.tally;
@@ -178,7 +178,7 @@ impl State<'_> {
             caveats.push(Caveat::Cut(tally.cut));
         }
         if let Some(awaited) = tally.awaited.clone() {
-            // A quarter of the time after which an execution counts as stuck.
+            // The runtime waits a quarter of the time after which an execution counts as stuck.
             let silence = (tally.idle > 0).then(|| self.case.config.hang / 4);
             caveats.push(Caveat::Awaited { awaited, silence });
         }

@@ -1,7 +1,7 @@
-//! A worker: takes plans off the batch, has its zygote run them, and puts the results where they belong.
+//! Runs a worker: takes plans from the batch, runs them in its zygote, and stores the results in the batch.
 //!
-//! Workers share nothing but the batch. One that fails, or whose zygote is stuck, only cuts the batch short: what comes of
-//! that is decided by who takes the results, in the order of the plans.
+//! Workers share only the batch. A worker that fails, or whose zygote is stuck, only cuts the batch short.
+//! The result taker decides what follows from that, in the order of the plans.
 
 use super::case::Case;
 use super::hang::{Hang, HangWatcher};
@@ -18,41 +18,41 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Scope;
 use std::time::{Duration, Instant};
 
-/// Fewer plans than these are not handed to a worker, where there are more, nor such as take less time: to pass the turn costs as
-/// much as some executions.
+/// A worker takes at least this many plans at once, if there are as many, and enough for at least this time.
+/// A turn of the zygote costs as much as some executions.
 const FEWEST: usize = 8;
 const SHORTEST: Duration = Duration::from_micros(250);
-/// How often a parked program may be gone before what it has to run is given up.
+/// How often a zygote may be gone before the worker gives up on its plans.
 const MOST_LOST: u64 = 2;
 
-/// A batch at work.
+/// The current batch.
 #[derive(Default)]
 pub(super) struct Batch {
     pub(super) plans: Arc<[Plan]>,
     /// The next plan to be taken.
     pub(super) next: usize,
-    /// Plans from here on need not be run: one before has failed, or time is over.
+    /// Plans from here on need not be run: an earlier one has failed, or the time is over.
     pub(super) cut: usize,
     pub(super) results: Vec<Option<PlanResult>>,
     pub(super) running: usize,
     pub(super) closed: bool,
-    /// How often a parked program was gone.
+    /// How often a zygote was gone.
     pub(super) lost: u64,
     /// Whether the first plan is run alone, before all others: it may show that there is nothing to explore.
     pub(super) first_alone: bool,
-    /// What they are to log.
+    /// What the executions log.
     pub(super) detail: Detail,
-    /// Accesses that are scheduling points in these executions.
+    /// The access points of these executions.
     pub(super) points: Arc<Points>,
 }
 
-/// What the workers and the batch loop share.
+/// The data that the workers and the batch loop share.
 #[derive(Default)]
 pub(super) struct Shared {
     batch: Mutex<Batch>,
-    /// There is work, or no more.
+    /// Signalled when there is work, or when there will be no more.
     pub(super) work: Condvar,
-    /// A plan is done.
+    /// Signalled when a plan is done.
     pub(super) done: Condvar,
 }
 
@@ -79,7 +79,7 @@ pub(super) fn start_all<'scope, 'env>(
         match std::thread::Builder::new().spawn_scoped(scope, work) {
             Ok(_) => {}
             Err(error) if number == 0 => return Err(sys::no_thread(error)),
-            // The result is the same with fewer.
+            // The result is the same with fewer workers.
             Err(_) => break,
         }
     }
@@ -90,7 +90,7 @@ pub(super) fn start_all<'scope, 'env>(
 struct Worker<'a> {
     case: &'a Case<'a>,
     config: RunConfig,
-    /// Its parked program, once it is started.
+    /// Its zygote, once it is started.
     zygote: Option<Zygote>,
 }
 
@@ -111,7 +111,7 @@ impl<'a> Worker<'a> {
                 batch = shared.work.wait(batch).unwrap_or_else(PoisonError::into_inner);
                 continue;
             }
-            // A share of what is left, so that the workers end at about the same time.
+            // Take a share of the remaining plans, so that the workers end at about the same time.
             let left = batch.cut - batch.next;
             let share = match self.case.options.jobs {
                 _ if batch.first_alone => 1,
@@ -151,9 +151,10 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Runs plans in order. Returns fewer results than plans after an error or an execution that hangs, and how often the parked
-    /// program was gone. Someone may have killed it, so it is started again. If it is gone once more, an execution may have
-    /// damaged it: then all further executions get processes of their own.
+    /// Runs plans in order. Returns the results, fewer than plans after an error or a hanging execution, and
+    /// how often the zygote was gone. Someone may have killed the zygote, so it is started again. If it is
+    /// gone once more, an execution may have damaged it: all further executions then get processes of their
+    /// own.
     fn execute(&mut self, plans: &[Plan], detail: Detail) -> (Vec<PlanResult>, u64) {
         let mut results = Vec::new();
         let mut lost = 0;
@@ -196,7 +197,8 @@ impl<'a> Worker<'a> {
                 continue;
             }
             let run = zygote.read(&turn, number)?;
-            // Once more: a divergence may pass (CHESS, OSDI'08, section 4.2), and someone may have killed the process.
+            // Run it once more: a divergence may not recur (CHESS, OSDI'08, section 4.2), and someone may
+            // have killed the process.
             if run.execution.diverged.is_some() || run.execution.end == End::Signal(libc::SIGKILL) {
                 again.push((number, plan));
             }
@@ -213,7 +215,7 @@ impl<'a> Worker<'a> {
             }
         }
         out.extend(cut.map(PlanResult::Cut));
-        // It went on.
+        // The execution computed for long, but went on.
         if let Some(computed) = watcher.seen.take() {
             case.computed.set(computed).ok();
         }

@@ -1,8 +1,8 @@
-//! The close look: one execution of one schedule with everything on. What the search only knows as "it went wrong" gets
-//! its stacks, names and source lines here; what does not go wrong again is no finding.
+//! Takes close-ups: one execution of a schedule with stacks, names and source lines recorded. A failure that
+//! does not occur again in the close-up is not a finding.
 //!
-//! The execution is watched at its pauses (`watcher`), what is seen is put into names and places (`describe`), and the
-//! verdict gets the words that only this look can find (`messages`).
+//! `watcher` examines the execution at its pauses. `describe` finds the names and places. `words` finds the
+//! parts of the message that only a close-up can know.
 
 mod blocked;
 mod describe;
@@ -36,18 +36,18 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use watcher::Watcher;
 
-/// Everything that can be said of one execution.
+/// Everything recorded of one execution.
 #[derive(Debug)]
 pub struct Closeup {
     /// The execution.
     pub run: Run,
-    /// Whether it went wrong.
+    /// The failure, if the execution failed.
     pub verdict: Option<Verdict>,
-    /// Its switches that are not the default.
+    /// Its switches: the decisions that leave the default.
     pub switches: Vec<Switch>,
-    /// The thread that ended it, and where.
+    /// The thread that ended the execution.
     pub thread: Option<ThreadId>,
-    /// Where it ended.
+    /// The stack at which the execution ended.
     pub stack: Stack,
     /// The threads that were alive at the end.
     pub threads: Vec<ThreadEnd>,
@@ -55,63 +55,65 @@ pub struct Closeup {
     pub idle: Vec<String>,
     /// What it repeats, if it did not end.
     pub cycle: Option<Cycle>,
-    /// Whether it did not end within the limit of steps, and was not seen to come back to the same state: nothing is known of it.
+    /// Whether it reached the step limit without returning to an earlier state. Whether it would end is then
+    /// unknown.
     pub too_long: bool,
-    /// The block of memory that it failed with, if it did with one.
+    /// The block of memory that the failure is about, if there is one.
     pub block: Option<Block>,
     /// All threads, for the schedule file.
     pub lines: Vec<ThreadLine>,
-    /// Every event with its place and object, if a trace was asked for.
+    /// Every event with its place and object, if a trace was requested.
     pub trace: Vec<TraceLine>,
-    /// The operation before which it was noticed that it does not follow its plan; empty if it does.
+    /// The operation at which a divergence was noticed; empty if the execution followed its plan.
     pub diverged: String,
-    /// What the program wrote, if it was kept.
+    /// The program's output, if it was captured.
     pub output: String,
-    /// Whether someone outside took part, and what was recorded of that, if all of it was.
+    /// Whether the execution received input from outside.
     pub outside: bool,
-    /// The record.
+    /// The recorded input, if it is complete.
     pub input: Option<Arc<[u8]>>,
-    /// The accesses of memory that are scheduling points.
+    /// The access points.
     pub points: Vec<CodePlace>,
-    /// The race that was looked for.
+    /// The data race that the close-up was asked for.
     pub race: Option<Race>,
 }
 
-/// One event, described.
+/// One event with its names.
 #[derive(Clone, Debug)]
 pub struct TraceLine {
     /// The event.
     pub event: Event,
-    /// The name of its object.
+    /// The name of the event's object.
     pub object: String,
-    /// Its place.
+    /// The event's place.
     pub place: String,
 }
 
-/// How to take a close look.
+/// The settings of a close-up.
 #[derive(Clone, Copy, Debug)]
 pub struct Recorder<'a> {
-    /// The runtime's file.
+    /// The path of the runtime.
     pub runtime: &'a Path,
     /// The program.
     pub program: &'a Program,
     /// How the execution runs.
     pub config: &'a RunConfig,
-    /// The exit status that is right.
+    /// The correct exit status.
     pub expect_exit: i32,
     /// Where the program's output goes.
     pub output: Output,
-    /// Whether every event is wanted.
+    /// Whether to record every event.
     pub trace: bool,
 }
 
 impl Recorder<'_> {
-    /// Runs the job once and looks closely.
+    /// Runs the job once and takes a close-up.
     pub fn record(&self, job: Job<'_>) -> Result<Closeup> {
         self.record_race(job, None)
     }
 
-    /// The same. If a race is looked for and comes up, that is the verdict, whatever the execution came to in the end.
+    /// Like [`Camera::shoot`]. If a data race is given and it occurs, it becomes the verdict, however the
+    /// execution ended.
     pub(crate) fn record_race(&self, job: Job<'_>, race: Option<&Conflict>) -> Result<Closeup> {
         let mut symbols = Symbols::new();
         symbols.hide(self.runtime);
@@ -175,7 +177,7 @@ impl Recorder<'_> {
             verdict.message +=
                 &format!(", and was in the very same state at steps {} and {}", recurred.since, recurred.at);
         }
-        // A race is told as such, also if the execution came to an error in the use of memory in the end.
+        // A data race is reported as such even if the execution ended with a memory error.
         if let (Some(error), Some(verdict)) = (watcher.memory, &mut closeup.verdict)
             && verdict.kind != FindingKind::DataRace
         {
@@ -190,7 +192,7 @@ impl Recorder<'_> {
                 block,
             )?;
         }
-        // A leak fails where it was allocated, and nowhere else.
+        // The only place of a leak is its allocation.
         if let Some(block) = closeup.block.take_if(|_| kind == Some(FindingKind::Leak)) {
             closeup.thread = Some(block.allocated.thread);
             closeup.stack = block.allocated.stack;
@@ -200,7 +202,7 @@ impl Recorder<'_> {
 }
 
 impl Closeup {
-    /// Puts what only the close look can know into the verdict's words.
+    /// Adds the words that only a close-up can know to the verdict.
     fn refine(&mut self) {
         let Some(verdict) = &mut self.verdict else { return };
         match verdict.kind {
@@ -211,7 +213,7 @@ impl Closeup {
                 }
             }
             FindingKind::Crash if self.run.execution.end == End::Signal(libc::SIGABRT) => {
-                // The C and C++ libraries say why they abort.
+                // The C and C++ libraries print why they abort.
                 if let Some(words) = abort_words(&self.output) {
                     verdict.message = format!("{}: {words}", verdict.message);
                 }
@@ -220,7 +222,7 @@ impl Closeup {
         }
     }
 
-    /// A short name of the bug: equal for two findings of the same kind at the same places.
+    /// A short name of the bug, equal for two findings of the same kind at the same places.
     pub fn signature(&self) -> String {
         let mut text = match &self.verdict {
             None => "clean".to_owned(),
@@ -241,7 +243,7 @@ impl Closeup {
         program::hash(text.as_bytes())[..16].to_owned()
     }
 
-    /// The schedule that makes this execution happen again.
+    /// The schedule that repeats this execution.
     pub fn schedule(&self, recorder: &Recorder<'_>) -> Schedule {
         let entry = |s: &Switch| Entry {
             step: s.step,
@@ -282,7 +284,7 @@ impl Closeup {
         world
     }
 
-    /// The finding, if the execution went wrong.
+    /// The finding, if the execution failed.
     pub fn into_finding(self, recorder: &Recorder<'_>, executions_to_find: u64) -> Option<Finding> {
         let verdict = self.verdict.clone()?;
         let schedule = self.schedule(recorder);

@@ -1,5 +1,5 @@
-//! Executions for a debugger: each waits at its beginning until the debugger has attached and says where to go. When
-//! one ends, or is killed because the user wants to go back, the next one begins.
+//! Runs executions for a debugger. Each waits at its beginning until the debugger has attached and says where
+//! to go. When one ends, or is killed because the user goes back, the next one begins.
 
 use crate::error::{Error, Result};
 use crate::platform::sys;
@@ -10,10 +10,10 @@ use heisen_wire::{flag, turn, want};
 use std::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst};
 use std::time::Duration;
 
-/// How often the debugger is looked after.
+/// How often the debugger is polled.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// What the debugger's script has to know of the wire: its constants by their names.
+/// The constants of the wire that the debugger's script needs, by name.
 pub const WANTS: [(&str, u32); 6] = [
     ("switch", want::SWITCH),
     ("preempt", want::PREEMPTION),
@@ -24,8 +24,8 @@ pub const WANTS: [(&str, u32); 6] = [
 ];
 
 impl Zygote {
-    /// Runs one execution after the other for a debugger, on kernel threads. `began` is told the process of each, which
-    /// waits to be attached to; all ends when `over` says so, which is asked often.
+    /// Runs one execution after the other for a debugger, on kernel threads. `began` receives the process id
+    /// of each, which waits for the debugger. `over` is called often; when it returns true, everything ends.
     pub fn debug(
         &mut self,
         job: Job<'_>,

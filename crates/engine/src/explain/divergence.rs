@@ -1,6 +1,7 @@
-//! Where executions of one plan part ways, and why. A plan is followed by the number of its steps, so that a divergence
-//! is noticed at the next step that the plan fixes (CHESS, OSDI'08, section 4.2); what made the difference may lie long
-//! before it. So the plan is run a few times more with every event logged, and the first event that differs is named.
+//! Finds where executions of one plan begin to differ, and why. A plan identifies its steps by number, so a
+//! divergence is noticed at the next step that the plan fixes (CHESS, OSDI'08, section 4.2). Its cause may
+//! lie long before that step. So the plan is run a few more times with every event logged, and the first
+//! differing event is named.
 
 use crate::error::Result;
 use crate::inspect::{Symbols, View};
@@ -11,7 +12,7 @@ use crate::program::Program;
 use heisen_trace::{Note, Op, Plan, Stack};
 use std::path::Path;
 
-/// How often the plan is run, to see a difference.
+/// How often the plan is run to see a difference.
 const RUNS: usize = 4;
 
 /// The first difference between executions of one plan.
@@ -19,12 +20,12 @@ const RUNS: usize = 4;
 pub struct Difference {
     /// The first operation that differs, such as `lock(q) (queue.c:31, T2)`.
     pub at: String,
-    /// What the executions did that is not controlled.
+    /// Actions of the executions that Heisen does not control.
     pub notes: Vec<Note>,
 }
 
-/// Runs the plan again and again to see where its executions differ; if they do not any more, `noticed` is named, which
-/// is where the search found that it had diverged.
+/// Runs the plan several times to see where its executions differ. If they no longer differ, the result names
+/// `noticed`, the operation at which the search noticed the divergence.
 pub fn locate(
     runtime: &Path,
     program: &Program,
@@ -50,7 +51,7 @@ pub fn locate(
     Ok(Difference { at, notes })
 }
 
-/// The first event in which any of the logs differs from the first of them.
+/// The first event at which any log differs from the first log.
 fn first_difference(logs: &[Vec<Event>]) -> Option<Operation> {
     let (first, others) = logs.split_first()?;
     let same = |a: &Event, b: &Event| Operation::from(a) == Operation::from(b) && a.ok == b.ok;
@@ -62,7 +63,7 @@ fn first_difference(logs: &[Vec<Event>]) -> Option<Operation> {
     others.iter().filter_map(differs).min_by_key(|(at, _)| *at).map(|(_, place)| place)
 }
 
-/// An operation with its object, code place and thread.
+/// An operation with its object, place and thread.
 pub(crate) fn describe(view: &mut View<'_>, place: Operation) -> String {
     let object = match place.op {
         Op::Create | Op::Join => None,
@@ -103,7 +104,7 @@ mod tests {
         assert_eq!(at(&[a.clone(), a.clone()]), None);
         assert_eq!(at(&[a.clone(), b.clone()]), Some((0, Op::Join)));
         assert_eq!(at(&[a.clone(), b, c]), Some((1, Op::Yield)));
-        // One that ends early differs where the other goes on.
+        // A log that ends early differs where the other goes on.
         assert_eq!(at(&[a.clone(), a[..2].to_vec()]), Some((1, Op::Unlock)));
         assert_eq!(at(&[]), None);
     }

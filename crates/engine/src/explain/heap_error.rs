@@ -1,6 +1,6 @@
-//! Memory errors: which block one is about, in words, and where that block was allocated and freed. The runtime knows only
-//! one code address of each, mostly in a library; so the schedule is run once more, with stops where the block is
-//! allocated and freed, and the stacks are taken there.
+//! Describes memory errors: the block concerned, in words, and where it was allocated and freed. The runtime
+//! knows only one code address of each, mostly in a library. So the schedule is run once more, with pauses at
+//! the block's allocation and release, and the stacks are taken there.
 
 use crate::error::Result;
 use crate::inspect::{Symbols, View};
@@ -14,25 +14,25 @@ use heisen_wire::{NO_THREAD, Wire, misuse, stop};
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// What a memory error is about, as far as it is known at the error.
+/// A memory error, as far as it is known when it occurs.
 #[derive(Clone, Debug)]
 pub struct Error {
     /// One of `heisen_wire::misuse`.
     what: u32,
-    /// The thread that made it.
+    /// The thread that made the error.
     thread: ThreadId,
-    /// Bytes of the access.
+    /// The size of the access in bytes.
     access: u64,
-    /// The address.
+    /// The address of the access.
     address: u64,
-    /// Blocks and bytes that were leaked.
+    /// The number of leaked blocks and bytes.
     leaked: (u64, u64),
     /// The block.
     pub block: Option<Block>,
 }
 
 impl Error {
-    /// Reads it off the wire, at the stop where it happened.
+    /// Reads the error from the wire, at the pause where it happened.
     pub fn read(wire: &Wire, view: &mut View<'_>, what: u32, thread: ThreadId, address: u64) -> Error {
         let heap = &wire.heap;
         let mut event = |thread: u32, pc: u64| BlockEvent {
@@ -52,7 +52,7 @@ impl Error {
         Error { what, thread, access: heap.access.load(Relaxed), address, leaked, block }
     }
 
-    /// The error in one sentence.
+    /// Describes the error in one sentence.
     pub fn message(&self) -> String {
         let thread = self.thread;
         let Some(block) = &self.block else {
@@ -95,7 +95,7 @@ impl Error {
             misuse::LEAK => {
                 let (blocks, lost) = self.leaked;
                 let what = if blocks == 1 { "1 block is" } else { &format!("{blocks} blocks are") };
-                format!("{what} left at the end that nothing leads to, {} in all", bytes(lost))
+                format!("{what} unreachable at the end, {} in all", bytes(lost))
             }
             _ => format!("{thread} misuses a block of {whole}"),
         }
@@ -106,7 +106,7 @@ fn bytes(count: u64) -> String {
     if count == 1 { "1 byte".to_owned() } else { format!("{count} bytes") }
 }
 
-/// Where in or beside its block the error is: `4 bytes into`.
+/// The error's position relative to its block, such as `4 bytes into`.
 fn place(block: &Block) -> String {
     match block.offset {
         0 if block.size > 0 => "at the start of".to_owned(),
@@ -141,8 +141,8 @@ impl Observer for BlockWatcher<'_> {
     }
 }
 
-/// Runs the job once more and puts the stacks of the block's allocation and end in place of the single frames. What does
-/// not come up again, such as an allocation before `main`, stays as it is.
+/// Runs the job once more and replaces single frames by the full stacks of the block's allocation and
+/// release. An event that does not occur again, such as an allocation before `main`, keeps its single frame.
 pub fn complete(
     (runtime, program, config): (&Path, &Program, &RunConfig),
     job: Job<'_>,

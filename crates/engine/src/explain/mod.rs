@@ -1,12 +1,10 @@
-//! From an execution that went wrong to a finding: what happened, where, and in which words.
+//! Turns an execution that failed into a finding: what happened, where, and in which words.
 //!
-//! This room runs single schedules again and looks at them. It knows no search.
-//!
-//! | module | what it is |
+//! | module | what it is for |
 //! | --- | --- |
-//! | [`judge`] | whether the end of an execution is a bug |
+//! | [`judge`] | decides whether the end of an execution is a bug |
 //! | [`close_up`] | one execution of a schedule with stacks, names and values recorded |
-//! | `race_close_up`, [`race_log`], [`suppress`] | one data race; all those of a check; those that are not reported |
+//! | `race_close_up`, [`race_log`], [`suppress`] | close-ups of data races; all races of a check; suppressed ones |
 //! | `heap_error` | which block a memory error is about |
 //! | `livelock`, `cycle` | whether an execution returns to the same state, and what it repeats |
 //! | [`divergence`] | where executions of one plan differ |

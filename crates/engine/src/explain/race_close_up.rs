@@ -1,5 +1,5 @@
-//! The close look at a data race. The search knows no more of one than two places in the code; here the schedule is run
-//! again with stops at both accesses, and stacks, locks and the name of what they touch are taken there.
+//! Takes close-ups of data races. The search knows only the two places of a race. Here the schedule runs
+//! again with pauses at both accesses, to take stacks, locks and the name of the memory.
 
 use crate::error::Result;
 use crate::explain::close_up::{Closeup, Recorder};
@@ -18,9 +18,10 @@ pub struct JobRaces {
 }
 
 impl Recorder<'_> {
-    /// The races of a job. An execution that knows of no race at some place remembers only some of the accesses there, and
-    /// may take one of them for another: so it is run once to learn where, and once more. The output is kept, though
-    /// nobody reads it, so that the program finds itself at the same addresses as in the close look.
+    /// Finds the races of a job. At a location without a known race, the runtime remembers only some of the
+    /// accesses, and may take one for another. So the job runs once to learn the locations, and then once
+    /// more. The output is captured although nobody reads it, so that the program has the same addresses as
+    /// in the close-up.
     pub fn races_of(&self, job: Job<'_>) -> Result<JobRaces> {
         let mut zygote = Zygote::start(self.runtime, self.program, self.config, self.output)?;
         let first = zygote.run(job, Detail::Decisions, None)?;
@@ -35,14 +36,14 @@ impl Recorder<'_> {
         Ok(JobRaces { config: RunConfig { points, ..self.config.clone() }, races })
     }
 
-    /// Looks closely at one of the races of a job; none if it does not come up.
+    /// Takes a close-up of one race of a job; `None` if the race does not occur.
     pub fn race_in(&self, scene: &JobRaces, job: Job<'_>, race: &Conflict) -> Result<Option<Closeup>> {
         let closeup = Recorder { config: &scene.config, ..*self }.record_race(job, Some(race))?;
         Ok(Some(closeup).filter(|closeup| closeup.race.is_some()))
     }
 
-    /// Looks closely at the races of a job that are `wanted`, until one is as it `should` be; the first of them if none
-    /// is. None if there is none at all.
+    /// Takes close-ups of the `wanted` races of a job until one satisfies `should`. If none does, returns the
+    /// first; `None` if there is no race at all.
     pub fn race(
         &self,
         job: Job<'_>,

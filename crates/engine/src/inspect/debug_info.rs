@@ -1,4 +1,5 @@
-//! Debug information of a file: source lines and inlined functions. The variables are in [`super::variables`].
+//! Reads source lines and inlined functions from the debug information of a file. [`super::variables`] reads
+//! the variables.
 
 use super::dwarf_unit::Slice;
 use super::elf::{Elf, Source, section};
@@ -15,10 +16,11 @@ use std::sync::Arc;
 
 type Shared = EndianArcSlice<LittleEndian>;
 
-/// What debug information says about one code address; several for one address if functions were inlined.
+/// One function at a code address, by the debug information. An address has several where functions were
+/// inlined.
 #[derive(Debug, Default)]
 pub struct Spot {
-    /// Name of the function, mangled where the compiler wrote that down.
+    /// Name of the function, mangled if the debug information has the mangled name.
     pub function: Option<String>,
     /// Source file, with its directory.
     pub file: Option<String>,
@@ -26,20 +28,21 @@ pub struct Spot {
     pub line: Option<u32>,
 }
 
-/// A function: number of the split file, if it is in one, unit, entry.
+/// Identifies a function: the id of its split debug file, if it has one; the unit; the entry.
 type FunctionKey = (Option<u64>, usize, usize);
 
-/// The debug information of a file, of which no more is parsed than is asked for.
+/// The debug information of a file. Each part is parsed when it is first needed.
 pub struct DebugInfo {
     sections: DwarfSections<Arc<[u8]>>,
     lines: OnceCell<Option<Context<Shared>>>,
     variables: OnceCell<Variables>,
-    /// Full names of functions, by unit and entry: each costs a walk through the unit.
+    /// Full names of functions, by unit and entry. They are cached because each name needs a walk through the
+    /// unit.
     full_names: RefCell<HashMap<FunctionKey, Option<String>>>,
 }
 
 impl DebugInfo {
-    /// Takes the sections out of a file; none if it has no debug information.
+    /// Reads the debug sections of a file. Returns `None` if the file has no debug information.
     pub fn new(elf: &Elf<'_>) -> Option<DebugInfo> {
         let sections = load(|id| section(elf, id.name()));
         let empty =
@@ -63,14 +66,14 @@ impl DebugInfo {
             out.push(Spot {
                 function: self.function(lines, address, &frame),
                 file: location.and_then(|l| l.file).map(str::to_owned),
-                // Line 0 marks code that no line of the source stands for.
+                // Line 0 marks code that belongs to no source line.
                 line: location.and_then(|l| l.line).filter(|&line| line > 0),
             });
         }
         out
     }
 
-    /// Where, between two code addresses, one line of the source ends or another begins.
+    /// The addresses between `start` and `end` at which a source line begins or ends.
     pub fn line_bounds(&self, start: u64, end: u64) -> Vec<u64> {
         let lines = self.lines.get_or_init(|| Context::from_dwarf(share(&self.sections)).ok());
         let rows = lines.as_ref().and_then(|lines| lines.find_location_range(start, end).ok());
@@ -98,27 +101,28 @@ impl DebugInfo {
             let entry = frame.dw_die_offset?;
             let unit = with_split(lines.find_dwarf_and_unit(address))?;
             let mut names = self.full_names.borrow_mut();
-            // Every file of split debug information has its unit at the same place.
+            // The units of all split debug files have the same offset, so the key needs the file's id.
             let key = (unit.dwo_id.map(|id| id.0), unit.header.debug_info_offset()?.0, entry.0);
             names.entry(key).or_insert_with(|| qualified(unit, entry)).clone()
         };
         full().or(Some(name))
     }
 
-    /// Looks at all variables of the file.
+    /// Calls `look` with all variables of the file.
     pub fn with_variables<T>(&self, look: impl FnOnce(&Dwarf<Slice<'_>>, &Variables) -> T) -> T {
         let dwarf = self.sections.borrow(|bytes| EndianSlice::new(bytes, LittleEndian));
         look(&dwarf, self.variables.get_or_init(|| Variables::new(&dwarf)))
     }
 
-    /// The variable that holds an address, and the way to it inside of the variable: `queue.slots[3].lock`.
-    /// `size` is what the symbol table says about the variable, for types that the debug information leaves out.
+    /// The variable that holds an address, with the path to the address inside the variable:
+    /// `queue.slots[3].lock`. `size` is the variable's size by the symbol table, for types that the debug
+    /// information leaves out.
     pub fn variable(&self, address: u64, size: Option<u64>) -> Option<String> {
         self.with_variables(|dwarf, variables| variables.describe(dwarf, address, size))
     }
 }
 
-/// Ends a lookup, with the split debug information that it asks for.
+/// Completes a lookup: loads the split debug information that the lookup asks for.
 fn with_split<L: LookupContinuation<Buf = Shared>>(mut result: LookupResult<L>) -> L::Output {
     loop {
         match result {
@@ -137,7 +141,7 @@ fn share(sections: &DwarfSections<Arc<[u8]>>) -> Dwarf<Shared> {
     sections.borrow(|bytes| Shared::new(bytes.clone(), LittleEndian))
 }
 
-/// The other half of the debug information of a unit that was compiled with `-gsplit-dwarf`.
+/// Loads the split debug file of a unit that was compiled with `-gsplit-dwarf`.
 fn load_split(wanted: &SplitDwarfLoad<Shared>) -> Option<Arc<Dwarf<Shared>>> {
     let text = |bytes: &Option<Shared>| Some(bytes.as_ref()?.to_string_lossy().ok()?.into_owned());
     let path = PathBuf::from(text(&wanted.comp_dir).unwrap_or_default()).join(text(&wanted.path)?);

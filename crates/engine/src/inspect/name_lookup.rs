@@ -1,46 +1,46 @@
-//! The other way round: from a name to the code or the memory that it stands for.
+//! Resolves a name to the code or the memory that it stands for.
 
 use super::dwarf_unit::{EntryRef, Slice};
 use super::types::Types;
 use super::variables::Variables;
 use super::{View, demangle};
 
-/// A function of the process that has a name.
+/// A named function of the process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedFunction {
-    /// As it is written in the source, as far as that is known.
+    /// The name as in the source, as far as it is known.
     pub name: String,
     /// Its first address.
     pub start: u64,
     /// The address after its last.
     pub end: u64,
-    /// Whether it is in a library of the system.
+    /// Whether it belongs to a library of the system.
     pub system: bool,
 }
 
-/// The way to a variable, or to a part of one.
+/// A path of pointers to a variable, or to a part of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VariablePath {
-    /// Where it begins.
+    /// The address where the path begins.
     pub address: u64,
-    /// What is added after each pointer that is followed.
+    /// The offset to add after following each pointer.
     pub then: Vec<u64>,
-    /// How many bytes are meant.
+    /// Size of the variable or part, in bytes.
     pub size: u64,
 }
 
-/// Why there is no way.
+/// Why a path to a variable could not be resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PathError {
     /// The program has no debug information.
     NoDebugInfo,
-    /// There is no such variable; those with the nearest names.
+    /// The program has no such variable. Holds the variables with the most similar names.
     NoVariable(Vec<String>),
-    /// A part of it does not exist: which, and those that there are.
+    /// The variable has no such part. Holds the missing part and the parts that exist.
     NoField(String, Vec<String>),
 }
 
-/// How far a name is from another, by letters that have to be changed.
+/// The edit distance of two names.
 pub fn distance(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();
@@ -56,7 +56,7 @@ pub fn distance(one: &str, other: &str) -> usize {
     row[other.len()]
 }
 
-/// The names that look most like one, at most three.
+/// The names most similar to `name`, at most three.
 pub fn nearest(name: &str, all: impl IntoIterator<Item = String>) -> Vec<String> {
     const MOST: usize = 3;
     let lower = name.to_lowercase();
@@ -89,8 +89,8 @@ impl View<'_> {
         out
     }
 
-    /// The way to a variable of this name, or to a field or element of one: `queue.slots[3].lock`, `rt->state`. Of a
-    /// pointer, what it leads to is meant where anything follows.
+    /// Resolves a variable, or a field or element of one: `queue.slots[3].lock`, `rt->state`. A pointer that
+    /// is not the last part of the path is followed.
     pub fn way_to(&self, path: &str) -> Result<VariablePath, PathError> {
         let mut names = Vec::new();
         let mut any = false;
@@ -115,7 +115,8 @@ impl View<'_> {
         })
     }
 
-    /// Where a way leads at this moment; none if a pointer on it leads nowhere.
+    /// Follows a path and returns the address it leads to now; `None` if a pointer on it is null or cannot be
+    /// read.
     pub fn follow(&self, way: &VariablePath) -> Option<u64> {
         let mut address = way.address;
         for offset in &way.then {
@@ -129,7 +130,7 @@ impl View<'_> {
         Some(address)
     }
 
-    /// The first addresses of a line, `file.c:120`, one for each function that has code of it.
+    /// The first address of a source line, such as `file.c:120`, in each function that has code for it.
     pub fn line(&mut self, file: &str, line: u32) -> Vec<u64> {
         let mut out: Vec<(String, u64)> = Vec::new();
         for piece in self.code() {
@@ -148,7 +149,8 @@ impl View<'_> {
     }
 }
 
-/// The name of the function that gcc has made a variant of, such as `add` of `add.constprop.0`. A part of one is none.
+/// The original name of a variant that gcc made of a function: `add` for `add.constprop.0`. A split-off part
+/// such as `add.part.0` keeps its name, because it is not the entire function.
 fn original(name: String) -> String {
     match name.split_once('.') {
         Some((whole, variant))
@@ -160,13 +162,13 @@ fn original(name: String) -> String {
     }
 }
 
-/// The name of the variable that a path begins with.
+/// The variable name at the beginning of a path.
 fn first_of(path: &str) -> &str {
     let end = path.find(['.', '[']).into_iter().chain(path.find("->")).min();
     &path[..end.unwrap_or(path.len())]
 }
 
-/// A step on the way.
+/// One step of a path.
 enum Step<'p> {
     Field(&'p str),
     Element(u64),
@@ -189,7 +191,7 @@ fn steps(mut rest: &str) -> Option<Vec<Step<'_>>> {
 }
 
 impl Variables {
-    /// The way to a variable of this file, or a part of one; none if there is no such variable.
+    /// Resolves a path in this file; `None` if the file has no such variable.
     fn way_to(
         &self,
         dwarf: &gimli::Dwarf<Slice<'_>>,
@@ -202,7 +204,7 @@ impl Variables {
         for (address, place, name) in self.each() {
             let name =
                 if name.is_empty() { types.declared_name(place).unwrap_or_default() } else { demangle(name) };
-            // The last part of a qualified name is enough.
+            // The last part of a qualified name suffices.
             if name == first || name.rsplit("::").next() == Some(first) {
                 found = Some((address, place));
                 break;
@@ -261,7 +263,7 @@ impl Variables {
             Step::Element(number) => {
                 let element = types.element(type_).ok_or_else(none)?;
                 let size = types.size(element).ok_or_else(none)?;
-                // One without a length has as many as there is memory.
+                // An array without a length has no upper bound.
                 let count = types.size(type_).unwrap_or(0) / size.max(1);
                 if count > 0 && *number >= count {
                     return Err(PathError::NoField(wanted, vec![format!("[0] to [{}]", count - 1)]));

@@ -1,13 +1,14 @@
-//! Full names of what debug information names only in parts: compilers give functions and variables that are local to
-//! a C++ file, lambdas among them, no mangled name, so that what is around them has to be found.
+//! Builds full names for entries that debug information names only in parts. Compilers give no mangled name
+//! to functions and variables local to a C++ file, lambdas among them. Their enclosing scopes have to be
+//! found by a walk.
 
 use super::symbols::{demangle, is_mangled};
 use gimli::{AttributeValue, DwTag, Reader, UnitOffset, UnitRef};
 
-/// How many entries may refer to each other for one name, and how many functions may be inside of each other.
+/// How many entries may refer to each other for one name, and how deep functions may be nested.
 const DEEPEST: usize = 16;
 
-/// A namespace, class or function that is open during the walk.
+/// A namespace, class or function that encloses the current entry of the walk.
 struct Scope<R: Reader> {
     depth: isize,
     entry: UnitOffset,
@@ -15,8 +16,9 @@ struct Scope<R: Reader> {
     name: Option<AttributeValue<R>>,
 }
 
-/// The name of an entry with the names of all namespaces, classes and functions around it. An entry without a name
-/// has that of the one that it completes, if it is in the same unit. Walks the unit up to the entry.
+/// The name of an entry with the names of all enclosing namespaces, classes and functions. An entry without a
+/// name takes the name of the entry that it completes, if that is in the same unit. Walks the unit up to the
+/// entry.
 pub fn qualified<R: Reader<Offset = usize>>(unit: UnitRef<'_, R>, entry: UnitOffset) -> Option<String> {
     within(unit, entry, DEEPEST)
 }
@@ -38,14 +40,14 @@ fn within<R: Reader<Offset = usize>>(
         match (scope.name, scope.tag) {
             (Some(name), _) => path.push_str(&text(unit, name)?),
             (None, gimli::DW_TAG_namespace) => path.push_str("(anonymous namespace)"),
-            // Defined apart from its declaration, it is named there, from the outermost scope on.
+            // A function defined apart from its declaration is named there, from the outermost scope on.
             (None, gimli::DW_TAG_subprogram) => path = within(unit, scope.entry, depth)?,
             (None, _) => path.push_str("{lambda}"),
         }
         path.push_str("::");
     }
     if is_lambda {
-        // There is nothing else to call of it.
+        // A lambda has no name of its own; its enclosing scopes name it.
         path.truncate(path.len().saturating_sub("::".len()));
         return Some(path);
     }
@@ -56,7 +58,7 @@ fn is_unnamed_class<R: Reader>(scope: &Scope<R>) -> bool {
     scope.name.is_none() && !matches!(scope.tag, gimli::DW_TAG_namespace | gimli::DW_TAG_subprogram)
 }
 
-/// What is around an entry, outermost first.
+/// The scopes that enclose an entry, outermost first.
 fn scopes<R: Reader<Offset = usize>>(unit: UnitRef<'_, R>, entry: UnitOffset) -> Option<Vec<Scope<R>>> {
     let mut scopes: Vec<Scope<R>> = Vec::new();
     let mut entries = unit.entries_raw(None).ok()?;
@@ -93,11 +95,11 @@ fn is_scope(tag: DwTag) -> bool {
     )
 }
 
-/// What an entry is called.
+/// The name of an entry.
 enum Name {
-    /// With all that is around it.
+    /// With all enclosing scopes.
     Full(String),
-    /// Alone, and the entry that says so.
+    /// Without scopes, and the entry that has the name.
     Part(UnitOffset, String),
 }
 

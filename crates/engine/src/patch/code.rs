@@ -1,9 +1,9 @@
-//! Machine code of a parked program, and its atomic instructions.
+//! Holds machine code of a parked program and recognises its atomic instructions.
 
 use heisen_wire::patch::{CAS, HIGH, RMW, SET, SET_BY, XCHG};
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 
-/// Some code where it is loaded.
+/// A range of code at its loaded address.
 #[derive(Debug)]
 pub struct Text {
     /// Its first address.
@@ -29,25 +29,26 @@ impl Text {
     }
 }
 
-/// An atomic instruction, as the runtime gets it.
+/// An atomic instruction, as described to the runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Atomic {
-    /// Of `heisen_wire::patch`.
+    /// A kind from `heisen_wire::patch`.
     pub kind: u8,
     /// Bytes that it accesses.
     pub size: u8,
     /// See `heisen_wire::patch::Site`.
     pub register: u8,
-    /// See there.
+    /// See `heisen_wire::patch::Site`.
     pub bit: u8,
-    /// What a script calls the place, if that is all it is.
+    /// The number of the script's mark, if the site is only a mark.
     pub mark: Option<u32>,
 }
 
-/// Reads words of four or eight bytes from the memory of the process; fewer than asked for, if need be.
+/// Reads bytes from the memory of the process; fewer than asked for, if the rest is unreadable.
 pub type Read<'a> = dyn Fn(u64, usize) -> Vec<u8> + 'a;
 
-/// What an instruction is if it accesses memory atomically that other threads may use.
+/// Describes an instruction that atomically accesses memory which other threads may use; `None` for other
+/// instructions.
 pub fn atomic(instruction: &Instruction) -> Option<Atomic> {
     let exchanges = instruction.mnemonic() == Mnemonic::Xchg;
     if !instruction.has_lock_prefix() && !exchanges {
@@ -76,14 +77,14 @@ pub fn atomic(instruction: &Instruction) -> Option<Atomic> {
     Some(atomic)
 }
 
-/// The number of the operand in memory that other threads may use, and its size.
+/// The index and size of the memory operand that other threads may use.
 pub(super) fn shared_operand(instruction: &Instruction) -> Option<(u32, u8)> {
     let memory = (0..instruction.op_count()).find(|&n| instruction.op_kind(n) == OpKind::Memory)?;
-    // These segments belong to the thread.
+    // These segments are thread-local.
     if matches!(instruction.memory_segment(), Register::FS | Register::GS) {
         return None;
     }
-    // Addresses of 32 bits that are relative: nobody writes them, and they are hard to move.
+    // Relative addresses of 32 bits do not occur in compiled code, and are hard to move.
     if matches!(instruction.memory_base(), Register::EIP | Register::ESP) {
         return None;
     }
@@ -91,7 +92,7 @@ pub(super) fn shared_operand(instruction: &Instruction) -> Option<(u32, u8)> {
     Some((memory, size))
 }
 
-/// Whether this changes nothing on the thread's own stack: the way compilers write a fence.
+/// Whether the instruction leaves the thread's stack unchanged. Compilers write fences this way.
 fn is_fence(instruction: &Instruction) -> bool {
     let immediate =
         instruction.op_count() == 2 && !matches!(instruction.op1_kind(), OpKind::Register | OpKind::Memory);

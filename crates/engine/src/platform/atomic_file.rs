@@ -1,4 +1,4 @@
-//! Files that are replaced as a whole: written under a temporary name first, then renamed.
+//! Replaces files atomically: writes them under a temporary name, then renames them.
 
 use crate::error::{Error, Result};
 use std::fs::{self, File, OpenOptions};
@@ -10,7 +10,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     write_with(path, |file| file.write_all(bytes))
 }
 
-/// The same, by a function that writes the contents.
+/// Like [`write`], but a function writes the contents.
 pub(crate) fn write_with(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
     let fail = |e: io::Error| Error::Input(format!("{} cannot be written: {e}", path.display()));
     let fill = |file: File| {
@@ -18,7 +18,7 @@ pub(crate) fn write_with(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::
         write(&mut file)?;
         file.flush()
     };
-    // Where a link leads to; a device or a pipe is written to, never replaced.
+    // Resolve links. A device or a pipe is written to, never replaced.
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     if fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir()) {
         return OpenOptions::new().write(true).open(path).and_then(fill).map_err(fail);

@@ -1,4 +1,4 @@
-//! Patterns with wildcards: `*` stands for any characters, `?` for any one.
+//! Matches patterns with wildcards: `*` stands for any characters, `?` for any single one.
 
 /// Whether a pattern matches a name, or the part of it after one of its separators.
 pub(crate) fn matches_end(pattern: &str, name: &str, separator: &str) -> bool {
@@ -9,7 +9,7 @@ pub(crate) fn matches_end(pattern: &str, name: &str, separator: &str) -> bool {
 /// Whether a pattern matches a text.
 pub fn glob(pattern: &[u8], text: &[u8]) -> bool {
     let (mut p, mut t) = (0, 0);
-    // The last star, and how far the text reaches that it stands for; after a mismatch it stands for one more.
+    // The last star, and where the text that it matches ends. After a mismatch it matches one more character.
     let mut star = None;
     while t < text.len() {
         match pattern.get(p) {

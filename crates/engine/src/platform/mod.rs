@@ -1,8 +1,8 @@
-//! The machine below the engine: system calls, files that are replaced as a whole, wildcards.
+//! Wraps the machine below the engine: system calls, atomic file writes, wildcards.
 //!
-//! The lowest room: it uses nothing of the engine but its errors.
+//! This is the lowest folder: of the engine, it uses only the errors.
 //!
-//! | module | what it is |
+//! | module | what it is for |
 //! | --- | --- |
 //! | `sys`, `seccomp` | system interfaces; the kernel's filter for calls that change the machine |
 //! | [`atomic_file`] | files that no reader sees half-written |

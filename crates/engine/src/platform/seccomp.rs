@@ -1,9 +1,10 @@
-//! The filter by which the kernel itself refuses what changes the machine, in every process of a check: also to system call
-//! instructions that nobody else sees, and to programs that the program starts. See `heisen_trace::machine`.
+//! Builds the filter by which the kernel itself refuses calls that change the machine, in every process of a
+//! check. It also covers system call instructions that Heisen does not intercept, and programs that the
+//! program starts. See `heisen_trace::machine`.
 
 use heisen_trace::machine::{Control, EVERYONE, IOCTL, KILL, REFUSED_REQUESTS, TABLE};
 
-/// An instruction of the filter: code, jumps if true and if false, operand.
+/// An instruction of the filter: code, jump offsets if true and if false, operand.
 pub type Instruction = (u16, u8, u8, u32);
 
 const LOAD: u16 = 0x20;
@@ -11,7 +12,8 @@ const AND: u16 = 0x54;
 const IF_EQUAL: u16 = 0x15;
 const RETURN: u16 = 0x06;
 
-/// Where the kernel puts what the filter looks at: lower halves of arguments, as all of these are numbers.
+/// Offsets of the kernel's data that the filter reads. Of arguments it reads the lower halves, because all of
+/// them are numbers.
 const NUMBER: u32 = 0;
 const ARCHITECTURE: u32 = 4;
 const FIRST: u32 = 16;
@@ -19,19 +21,20 @@ const SECOND: u32 = 24;
 
 const X86_64: u32 = 0xc000_003e;
 const I386: u32 = 0x4000_0003;
-/// Set in the numbers of the x32 interface.
+/// The bit set in call numbers of the x32 interface.
 const X32: u32 = 0x4000_0000;
 
 const ALLOW: u32 = 0x7fff_0000;
 const REFUSE: u32 = 0x0005_0000 | libc::EPERM as u32;
 
-/// The same calls where a program is a 32-bit one: clocks, reboot and kexec, names, file systems, swap, accounting, modules and ports.
+/// The numbers of the same calls in a 32-bit program: clocks, reboot and kexec, names, file systems, swap,
+/// accounting, modules and ports.
 const OF_I386: [u32; 25] = [
     21, 22, 25, 51, 52, 74, 79, 87, 88, 101, 110, 111, 115, 121, 124, 128, 129, 131, 217, 264, 283, 343, 350,
     404, 405,
 ];
 
-/// The filter.
+/// The filter's instructions.
 pub fn instructions() -> Vec<Instruction> {
     let refused = TABLE.iter().filter(|row| matches!(row.control, Control::Virtual | Control::Refused(_)));
     let refused = refused.flat_map(|row| row.calls).map(|call| call.1 as u32);
@@ -44,7 +47,7 @@ pub fn instructions() -> Vec<Instruction> {
     all.extend([(LOAD, 0, 0, ARCHITECTURE), (IF_EQUAL, 1, 0, X86_64), (RETURN, 0, 0, ALLOW)]);
     all.extend([(LOAD, 0, 0, NUMBER), (AND, 0, 0, !X32)]);
     all.extend(refuse_each(&refused.collect::<Vec<_>>()));
-    // To ask by signal 0 whether there is any process does no harm.
+    // Signal 0 to all processes only asks whether there are any, and does no harm.
     all.push((IF_EQUAL, 0, 7, KILL as u32));
     all.extend([(LOAD, 0, 0, FIRST), (IF_EQUAL, 1, 0, EVERYONE as u32), (RETURN, 0, 0, ALLOW)]);
     all.extend([(LOAD, 0, 0, SECOND), (IF_EQUAL, 0, 1, 0), (RETURN, 0, 0, ALLOW), (RETURN, 0, 0, REFUSE)]);
@@ -54,7 +57,7 @@ pub fn instructions() -> Vec<Instruction> {
     all
 }
 
-/// Refuses if what was loaded is one of these.
+/// Refuses if the loaded value is one of these.
 fn refuse_each(values: &[u32]) -> Vec<Instruction> {
     values.iter().flat_map(|&value| [(IF_EQUAL, 0, 1, value), (RETURN, 0, 0, REFUSE)]).collect()
 }
@@ -63,7 +66,7 @@ fn refuse_each(values: &[u32]) -> Vec<Instruction> {
 mod tests {
     use super::*;
 
-    /// What the filter says to a call, as the kernel computes it.
+    /// The filter's answer to a call, as the kernel computes it.
     fn verdict(architecture: u32, number: u32, first: u32, second: u32) -> u32 {
         let all = instructions();
         let (mut at, mut value) = (0, 0);

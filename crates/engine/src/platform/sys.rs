@@ -1,5 +1,5 @@
-//! The few system interfaces that the standard library does not offer. All unsafe code of the engine is here and in
-//! `look::memory`.
+//! Wraps the few system interfaces that the standard library does not offer. Nearly all unsafe code of the
+//! engine is here; the rest is in `inspect::memory` and `process::spin_watch`.
 
 use crate::error::Error;
 use crate::platform::seccomp::Instruction;
@@ -14,7 +14,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 
-/// A shared mapping, of the wire or of what several processes share.
+/// A shared mapping: of the wire, or of the memory that the processes of a system share.
 #[derive(Debug)]
 pub struct Mapping<T = Wire> {
     at: *mut libc::c_void,
@@ -28,14 +28,14 @@ unsafe impl<T> Send for Mapping<T> {}
 unsafe impl<T> Sync for Mapping<T> {}
 
 impl Mapping<Wire> {
-    /// A fresh one, backed by memory only.
+    /// Creates a mapping backed by memory only.
     pub fn new() -> io::Result<Mapping> {
         let mapping = Mapping::map()?;
         mapping.wire().magic.store(MAGIC, Relaxed);
         Ok(mapping)
     }
 
-    /// That of a program which was started by another process; none if it is not one.
+    /// Maps the wire of a program that another process has started; `None` if the file is not a wire.
     pub fn of_another(file: File) -> io::Result<Option<Mapping>> {
         if file.metadata()?.len() != size_of::<Wire>() as u64 {
             return Ok(None);
@@ -44,7 +44,7 @@ impl Mapping<Wire> {
         Ok((mapping.wire().magic.load(Relaxed) == MAGIC).then_some(mapping))
     }
 
-    /// What is in it.
+    /// The mapped wire.
     pub fn wire(&self) -> &Wire {
         // SAFETY: the mapping is of that size, lives as long as `self`, and any bits are valid for atomics.
         unsafe { &*self.at.cast::<Wire>() }
@@ -52,14 +52,14 @@ impl Mapping<Wire> {
 }
 
 impl Mapping<System> {
-    /// A fresh one, backed by memory only.
+    /// Creates a mapping backed by memory only.
     pub fn for_system() -> io::Result<Mapping<System>> {
         let mapping = Mapping::map()?;
         mapping.system().magic.store(system::MAGIC, Relaxed);
         Ok(mapping)
     }
 
-    /// What is in it.
+    /// The mapped memory.
     pub fn system(&self) -> &System {
         // SAFETY: the mapping is of that size, lives as long as `self`, and any bits are valid for atomics.
         unsafe { &*self.at.cast::<System>() }
@@ -100,7 +100,7 @@ impl<T> Mapping<T> {
         self.file.as_raw_fd()
     }
 
-    /// The number under which a program that `command` starts finds it.
+    /// Passes the mapping to the program that `command` starts. Returns its descriptor there.
     pub fn pass_to(&self, command: &mut Command) -> i32 {
         let fd = self.file.as_raw_fd();
         // SAFETY: between fork and exec only `fcntl` is called, which is async-signal-safe.
@@ -121,7 +121,7 @@ impl<T> Drop for Mapping<T> {
     }
 }
 
-/// A file in memory that can be read but not changed.
+/// Creates a file in memory that can be read but not changed.
 pub fn read_only_file(bytes: &[u8]) -> io::Result<File> {
     // SAFETY: a plain system call; the descriptor that comes back is ours.
     let mut file = unsafe {
@@ -140,8 +140,8 @@ pub fn read_only_file(bytes: &[u8]) -> io::Result<File> {
     File::open(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
-/// Makes a command start its program apart from us: in a session of its own, without address-space randomisation and
-/// core dumps, to be killed when the calling thread ends, and with at most `memory` bytes of data.
+/// Isolates the program that a command starts: in a session of its own, without address-space randomisation
+/// and core dumps, killed when the calling thread ends, and with at most `memory` bytes of data.
 pub fn set_apart(command: &mut Command, memory: u64) {
     // SAFETY: only async-signal-safe system calls between fork and exec.
     unsafe {
@@ -162,21 +162,23 @@ pub fn set_apart(command: &mut Command, memory: u64) {
     }
 }
 
-/// Makes the kernel apply a filter to all system calls of the command's program and of what that starts. Where the kernel cannot do
-/// so, the program runs without.
+/// Makes the kernel apply a filter to all system calls of the command's program and of the programs that it
+/// starts. If the kernel cannot do so, the program runs without the filter.
 pub fn set_filter(command: &mut Command, filter: Vec<Instruction>) {
     const SET_MODE_FILTER: libc::c_uint = 1;
-    /// Without the mitigations that untrusted code would need, which cost time.
+    /// Without the mitigations for untrusted code, which cost time.
     const SPEC_ALLOW: libc::c_uint = 4;
     let filter: Vec<libc::sock_filter> =
         filter.into_iter().map(|(code, jt, jf, k)| libc::sock_filter { code, jt, jf, k }).collect();
-    // SAFETY: only async-signal-safe system calls between fork and exec; the kernel copies the filter, which lives in the closure.
+    // SAFETY: only async-signal-safe system calls between fork and exec; the kernel copies the filter, which lives
+    // in the closure.
     unsafe {
         command.pre_exec(move || {
             let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
             let install =
                 || libc::syscall(libc::SYS_seccomp, SET_MODE_FILTER, SPEC_ALLOW, &raw const program);
-            // Only who may do all gets it without this promise, by which programs with more rights than ours lose them.
+            // Only privileged users may install a filter without this promise. With it, set-user-id programs
+            // run without their additional rights.
             if install() != 0 && libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 {
                 install();
             }
@@ -190,26 +192,26 @@ pub fn no_thread(error: io::Error) -> Error {
     Error::Internal(format!("no thread can be started: {error}; raise the limits that ulimit -a shows"))
 }
 
-/// Waits until the word is no longer `value`, is woken, or the time is over.
+/// Waits until the word is no longer `value`, a thread wakes us, or the time is over.
 pub fn futex_wait(word: &AtomicU32, value: u32, limit: Duration) {
     let time = libc::timespec { tv_sec: limit.as_secs() as _, tv_nsec: limit.subsec_nanos() as _ };
     // SAFETY: the word lives in the mapping for the whole call.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, value, &raw const time) };
 }
 
-/// Wakes everyone who waits on the word.
+/// Wakes all waiters of the word.
 pub fn futex_wake(word: &AtomicU32) {
     // SAFETY: as above.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
 }
 
-/// Sends a signal to a process, or with a negative number to a process group.
+/// Sends a signal to a process or, if the number is negative, to a process group.
 pub fn kill(pid: i32, signal: i32) {
     // SAFETY: a plain system call.
     unsafe { libc::kill(pid, signal) };
 }
 
-/// The processor time that a process has taken; none if it is gone.
+/// The processor time that a process has used; `None` if it is gone.
 pub fn processor_time(pid: i32) -> Option<Duration> {
     let mut clock = 0;
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -220,7 +222,7 @@ pub fn processor_time(pid: i32) -> Option<Duration> {
     known.then(|| Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
 }
 
-/// Gives a part of a file back to the file system, if that can be done: it reads as zeros then.
+/// Returns a range of a file to the file system, if possible. The range then reads as zeros.
 pub fn free_part(file: &File, from: u64, length: u64) {
     let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
     // SAFETY: a plain system call on a descriptor that is open.
@@ -240,7 +242,7 @@ pub fn user() -> u32 {
     unsafe { libc::geteuid() }
 }
 
-/// Whether the file may be executed by us.
+/// Whether we may execute the file.
 pub fn executable(path: &std::path::Path) -> bool {
     use std::os::unix::ffi::OsStrExt;
     let Ok(path) = std::ffi::CString::new(path.as_os_str().as_bytes()) else { return false };

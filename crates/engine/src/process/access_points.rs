@@ -1,7 +1,10 @@
-//! Which accesses of memory are scheduling points: those from places in the code at which, in some execution, an access
-//! conflicted with one of another thread and no scheduling point ordered the two ("Iterative context bounding", PLDI'07, sections
-//! 3.1 and 4; CHESS, OSDI'08, section 4.4.1). `runtime::race` states the rule and proves it. The search begins with none, or with
-//! those of an earlier check, and starts over when there are more; dpor may begin with all (`check::dpor_opening`).
+//! Holds the access points: the places in the code whose memory accesses are scheduling points. A place
+//! becomes one when one of its accesses conflicts with another thread's and no scheduling point orders the
+//! two. See "Iterative context bounding", PLDI'07, sections 3.1 and 4; CHESS, OSDI'08, section 4.4.1.
+//! `runtime::memory::race` states the rule and proves it.
+//!
+//! The search begins without access points, or with those of an earlier check, and starts over when it finds
+//! new ones. `dpor` may begin with every access as a scheduling point (`check::dpor_opening`).
 
 use heisen_trace::{CodePlace, ThreadId};
 use heisen_wire::{Lists, MAX_CONFLICTS, MAX_POINTS, MAX_RACY, Report, Wire, access, kind};
@@ -10,41 +13,42 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// One of two accesses that conflict.
+/// One of two conflicting accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Side {
-    /// Its place in the code: an address that a call returns to.
+    /// Its place in the code, as a return address.
     pub pc: u64,
-    /// Who did it.
+    /// The thread that made the access.
     pub thread: ThreadId,
     /// Whether it writes.
     pub write: bool,
     /// Whether it is atomic.
     pub atomic: bool,
-    /// How many bytes it has, of those that lie in the same 8.
+    /// How many bytes it touches within one aligned group of 8.
     pub size: u32,
 }
 
-/// Two accesses of the same memory by different threads, of which at least one writes and which nothing orders.
+/// Two unordered accesses of the same memory by different threads, at least one a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conflict {
-    /// The first byte that both touch.
+    /// The first byte that both accesses touch.
     pub address: u64,
     /// The earlier access.
     pub first: Side,
-    /// The later one.
+    /// The later access.
     pub second: Side,
-    /// The step of the later one.
+    /// The step of the later access.
     pub step: u32,
 }
 
 impl Conflict {
-    /// Whether that is a data race: not if both are atomic.
+    /// Whether the conflict is a data race. It is not if both accesses are atomic.
     pub fn is_race(&self) -> bool {
         !(self.first.atomic && self.second.atomic)
     }
 
-    /// The two places in the code and what is done there, in no order: equal for the same two accesses.
+    /// The two places in the code with the kinds of their accesses, sorted. Equal for the same two accesses
+    /// in either order.
     pub fn pair(&self) -> [(u64, bool, bool); 2] {
         let mut pair = [self.first, self.second].map(|side| (side.pc, side.write, side.atomic));
         pair.sort_unstable();
@@ -52,7 +56,7 @@ impl Conflict {
     }
 }
 
-/// The conflicts that an execution told of.
+/// Reads the conflicts that an execution reported.
 pub(crate) fn read_conflicts(report: &Report, lists: &Lists) -> Vec<Conflict> {
     let count = (report.conflicts.load(Relaxed) as usize).min(MAX_CONFLICTS);
     let read = |told: &heisen_wire::Conflict| {
@@ -79,35 +83,35 @@ pub(crate) fn read_conflicts(report: &Report, lists: &Lists) -> Vec<Conflict> {
     lists.conflicts[..count].iter().map(read).collect()
 }
 
-/// The accesses that are scheduling points, as the runtime takes them.
+/// The access points, in the form that the runtime uses.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Points {
-    /// Whether all are, for the time being; see `check::dpor_opening`.
+    /// Whether every access is a scheduling point for now; see `check::dpor_opening`.
     #[serde(default)]
     pub(crate) all: bool,
-    /// Addresses that calls of theirs return to.
+    /// Their places in the code, as return addresses.
     pcs: BTreeSet<u64>,
-    /// Places in memory that were raced for: there, every access is remembered.
+    /// Memory locations of data races. The runtime records every access there.
     racy: BTreeSet<u64>,
 }
 
 impl Points {
-    /// How many there are.
+    /// The number of access points.
     pub fn len(&self) -> usize {
         self.pcs.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no access points.
     pub fn is_empty(&self) -> bool {
         self.pcs.is_empty()
     }
 
-    /// Whether there are as many as there is room for.
+    /// Whether the list of access points is full.
     pub fn is_full(&self) -> bool {
         self.pcs.len() >= MAX_POINTS
     }
 
-    /// Adds the accesses of a conflict; whether there are more scheduling points now.
+    /// Adds the two places of a conflict. Returns whether one of them is a new access point.
     pub fn learn(&mut self, conflict: &Conflict) -> bool {
         let mut new = false;
         for pc in [conflict.first.pc, conflict.second.pc] {
@@ -117,29 +121,29 @@ impl Points {
         new
     }
 
-    /// Adds the place in memory that a race is about: there, every access is remembered from now on.
+    /// Adds the memory location of a data race. The runtime records every access there from now on.
     pub fn remember(&mut self, conflict: &Conflict) {
         if conflict.is_race() && self.racy.len() < MAX_RACY {
             self.racy.insert(conflict.address & !7);
         }
     }
 
-    /// Whether a place in the code was seen to conflict.
+    /// Whether a place in the code is an access point.
     pub(crate) fn has(&self, pc: u64) -> bool {
         self.pcs.contains(&pc)
     }
 
-    /// Whether these places in the code are all among them.
+    /// Whether all these places are access points.
     pub(crate) fn contain(&self, pcs: &BTreeSet<u64>) -> bool {
         pcs.is_subset(&self.pcs)
     }
 
-    /// Whether a place in memory was raced for.
+    /// Whether a data race was found at this memory location.
     pub fn is_racy(&self, address: u64) -> bool {
         self.racy.contains(&(address & !7))
     }
 
-    /// Tells the runtime of a parked program.
+    /// Writes the access points into the wire of a parked program.
     pub(crate) fn write(&self, wire: &Wire) {
         for (out, pc) in wire.points.iter().zip(&self.pcs) {
             out.store(*pc, Relaxed);
@@ -157,7 +161,7 @@ impl Points {
         wire.points_version.fetch_add(1, Relaxed);
     }
 
-    /// The places as they are found in that process.
+    /// Resolves recorded places to addresses of a process.
     pub fn resolve(places: &[CodePlace], pid: i32) -> Points {
         let modules = modules(pid);
         let find = |place: &CodePlace| {
@@ -169,7 +173,7 @@ impl Points {
         Points { pcs: places.iter().filter_map(find).collect(), ..Points::default() }
     }
 
-    /// The places as they are written down; `describe` gives words for an address.
+    /// The access points in the form in which files record them. `describe` gives a text for an address.
     pub fn places(&self, pid: i32, mut describe: impl FnMut(u64) -> String) -> Vec<CodePlace> {
         let modules = modules(pid);
         let name = |&pc: &u64| {
@@ -182,7 +186,7 @@ impl Points {
         self.pcs.iter().map(name).collect()
     }
 
-    /// Adds all of another.
+    /// Adds all access points of another set.
     pub fn extend(&mut self, other: &Points) {
         self.all |= other.all;
         self.pcs.extend(&other.pcs);
@@ -196,7 +200,7 @@ struct Module {
     end: u64,
 }
 
-/// The files that are mapped into a process, each from its first mapping to its last.
+/// The files mapped into a process, each from its first mapping to its last.
 fn modules(pid: i32) -> Vec<Module> {
     let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
     let mut modules: Vec<Module> = Vec::new();

@@ -1,12 +1,13 @@
-//! Results of executions that ended well and logged nothing: nearly all of a sampler. A few words hold one, so that thousands of
-//! them fit into the processor's caches until they are taken.
+//! Holds the results of executions that ended as expected and logged nothing: nearly all executions of a
+//! sampler. One result is a few words, so that thousands of them fit into the processor's caches until the
+//! engine takes them.
 
 use crate::process::slots::{Run, Tail, read_fingerprint, read_skipped};
 use heisen_trace::{End, Execution, Note};
 use heisen_wire::{Wire, diverged, end};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// An execution that ended well, in a process with others, and of which nothing was logged.
+/// An execution in a runner that ended as expected and logged nothing.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BriefResult {
     status: i32,
@@ -20,7 +21,8 @@ pub(crate) struct BriefResult {
 }
 
 impl BriefResult {
-    /// The execution in a slot, if it was to end with this exit status and there is nothing else to tell of it.
+    /// Reads the execution in a slot. Returns `None` unless it ended with the expected exit status and has
+    /// nothing else to report.
     pub(crate) fn read(wire: &Wire, number: usize, expected: i32) -> Option<BriefResult> {
         let slot = &wire.slots[number];
         let report = &slot.report;
@@ -51,12 +53,12 @@ impl BriefResult {
         })
     }
 
-    /// Whether there was nothing to choose, so that all executions are the same.
+    /// Whether there was nothing to choose. All executions are then the same.
     pub(crate) fn is_alone(self) -> bool {
         self.threads == 1 && self.notes & Note::OtherChoice.bit() == 0
     }
 
-    /// The same as a complete result.
+    /// Converts it to a complete result.
     pub(crate) fn run(self) -> Run {
         Run {
             execution: Execution {

@@ -1,16 +1,16 @@
-//! Where a descriptor of a process leads, as the kernel tells it in `/proc`: an address, a fifo, a terminal.
+//! Finds what a descriptor of a process is connected to, by `/proc`: an address, a fifo, a terminal.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::unix::fs::FileTypeExt;
 
-/// Where a descriptor leads.
+/// What a descriptor is connected to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Endpoint {
     /// A socket that waits for connections at this address.
     Listens(String),
-    /// A socket with somebody at the other end.
+    /// A socket with a peer.
     Connected(String),
     /// A fifo with a name.
     Fifo(String),
@@ -18,17 +18,17 @@ pub(crate) enum Endpoint {
     Terminal(String),
     /// A pipe without a name, whose other end may be anywhere.
     Pipe,
-    /// A socket of which the kernel tells nothing, such as one of a pair.
+    /// A socket of which the kernel shows nothing, such as one of a pair.
     Socket,
 }
 
 impl Endpoint {
-    /// Whether the other end is outside the program, whoever the program has started.
+    /// Whether the other end is certainly outside the program and its children.
     pub(crate) fn is_outside(&self) -> bool {
         !matches!(self, Endpoint::Pipe | Endpoint::Socket)
     }
 
-    /// What is waited for there, such as `a connection to 127.0.0.1:80`.
+    /// What a thread waits for there, such as `a connection to 127.0.0.1:80`.
     pub(crate) fn wish(&self) -> String {
         match self {
             Endpoint::Listens(address) => format!("a connection to {address}"),
@@ -41,8 +41,8 @@ impl Endpoint {
     }
 }
 
-/// Where a descriptor leads, and its number; of an `epoll`, the descriptors that were added to it. Nothing if it is a file, or
-/// leads nowhere.
+/// What a descriptor is connected to, with its number. For an `epoll` descriptor, the answer covers the
+/// descriptors added to it. Empty for a file or an unconnected descriptor.
 pub(crate) fn leads(pid: i32, fd: u64) -> Vec<(u64, Endpoint)> {
     let Some(target) = target(pid, fd) else { return Vec::new() };
     if target.contains("eventpoll") {
@@ -63,7 +63,7 @@ pub(crate) fn listening(pid: i32) -> Vec<(u64, String)> {
     fds.into_iter().filter_map(listens).collect()
 }
 
-/// What the kernel calls a descriptor: a path, or a name such as `anon_inode:inotify`.
+/// The kernel's name of a descriptor: a path, or a name such as `anon_inode:inotify`.
 pub(crate) fn target(pid: i32, fd: u64) -> Option<String> {
     let path = fs::read_link(format!("/proc/{pid}/fd/{fd}")).ok()?;
     Some(path.to_string_lossy().into_owned())
@@ -88,7 +88,7 @@ fn lead(pid: i32, fd: u64) -> Option<(u64, Endpoint)> {
     Some((fd, lead))
 }
 
-/// The descriptors that `/proc/PID/fdinfo` tells of an `epoll`.
+/// The descriptors that `/proc/PID/fdinfo` lists for an `epoll`.
 fn added(info: &str) -> Vec<u64> {
     let lines = info.lines().filter_map(|line| line.strip_prefix("tfd:"));
     lines.filter_map(|rest| rest.split_whitespace().next()?.parse().ok()).collect()
@@ -100,7 +100,7 @@ fn socket(pid: i32, inode: &str) -> Endpoint {
     internet.or_else(|| local(&table("unix"), inode)).unwrap_or(Endpoint::Socket)
 }
 
-/// A socket in the format of `/proc/net/tcp`: both addresses in hexadecimal, the state, and further on the inode.
+/// Finds a socket in `/proc/net/tcp`: both addresses in hexadecimal, the state, and later the inode.
 fn internet(table: &str, inode: &str) -> Option<Endpoint> {
     const LISTEN: &str = "0A";
     table.lines().skip(1).find_map(|line| {
@@ -116,7 +116,7 @@ fn internet(table: &str, inode: &str) -> Option<Endpoint> {
     })
 }
 
-/// An address such as `0100007F:1F90`, whose words are in the order of this machine's bytes.
+/// Parses an address such as `0100007F:1F90`, whose words are in this machine's byte order.
 fn address(text: &str) -> Option<String> {
     let (host, port) = text.split_once(':')?;
     let port = u16::from_str_radix(port, 16).ok()?;
@@ -132,7 +132,7 @@ fn address(text: &str) -> Option<String> {
     Some(SocketAddr::new(ip, port).to_string())
 }
 
-/// A socket in the format of `/proc/net/unix`: flags, of which one is that it listens, the inode, and perhaps a path.
+/// Finds a socket in `/proc/net/unix`: flags, one of which says that it listens; the inode; perhaps a path.
 fn local(table: &str, inode: &str) -> Option<Endpoint> {
     const ACCEPTS: u32 = 1 << 16;
     table.lines().skip(1).find_map(|line| {

@@ -1,9 +1,9 @@
-//! How a process ended, in words.
+//! Describes how a process ended, in words.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
-/// The exit status, or the signal.
+/// Names the exit status, or the signal.
 pub(crate) fn describe_status(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit status {code}"),

@@ -1,4 +1,5 @@
-//! What is done around each execution: a scratch directory of its own, and the user's commands before and after it.
+//! Prepares each execution and cleans up after it: a scratch directory, and the user's commands before and
+//! after.
 
 use crate::error::{Error, Result};
 use crate::platform::sys;
@@ -14,22 +15,22 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// Longest part of a command's output that a message quotes.
+/// How much of a command's output a message quotes, in characters.
 const QUOTED: usize = 200;
 
-/// What surrounds the executions of one zygote.
+/// The directory and the commands for the executions of one zygote.
 #[derive(Debug)]
 pub(crate) struct Hooks {
     config: RunConfig,
-    /// The directory of each execution, one after the other.
+    /// The scratch directory, which the executions use one after the other.
     directory: Option<PathBuf>,
-    /// Whether it is there, and ours.
+    /// Whether we have created the directory, so that we remove it.
     made: bool,
 }
 
 impl Hooks {
-    /// None if nothing is to be done. Each worker has a directory of its own; its name does not depend on anything that
-    /// differs from check to check, as the program may look at it.
+    /// Returns `None` if there is nothing to do. Each worker has a directory of its own. Its name is the same in
+    /// every check, because the program may use it.
     pub fn new(config: &RunConfig) -> Option<Hooks> {
         let base = config.world.dir.as_deref().map(|dir| Path::new(OsStr::from_bytes(dir)));
         let directory = base.map(|base| base.join(format!("run-{}", config.worker)));
@@ -41,7 +42,7 @@ impl Hooks {
         self.directory.as_deref()
     }
 
-    /// Makes the directory, then runs the command before an execution.
+    /// Creates the directory, then runs the command before an execution.
     pub fn before(&mut self) -> Result<()> {
         if let Some(directory) = &self.directory {
             let shown = directory.display();
@@ -66,7 +67,8 @@ impl Hooks {
         }
     }
 
-    /// Runs the command after an execution, then removes the directory. What the command had to say if it failed.
+    /// Runs the command after an execution, then removes the directory. Returns a message if the command
+    /// failed.
     pub fn after(&mut self) -> Result<Option<String>> {
         let mut failed = None;
         if let Some(command) = self.config.world.after.clone() {
@@ -91,7 +93,7 @@ impl Hooks {
         })
     }
 
-    /// Runs a command by the shell, where Heisen was started; how it ended and what it said.
+    /// Runs a command by the shell, in Heisen's working directory. Returns its status and its output.
     fn run(&self, option: &str, text: &str) -> Result<(ExitStatus, String)> {
         let mut command = Command::new("sh");
         command.arg("-c").arg(text).stdin(Stdio::null()).process_group(0);
@@ -101,7 +103,7 @@ impl Hooks {
         };
         let capture = Capture::of(&mut command)?;
         let child = command.spawn();
-        // Or the pipe would never end.
+        // Otherwise our copy of the pipe's writing end would keep the pipe open.
         drop(command);
         let mut child =
             child.map_err(|e| Error::Input(format!("the {option} command cannot be started: {e}")))?;

@@ -1,22 +1,23 @@
-//! Processes of the program: started, parked, run under plans, watched and ended.
+//! Runs processes of the program: starts them, parks them, runs plans in them, watches them and ends them.
 //!
-//! This room runs what it is given and reads the results. It does not judge them, and knows no search.
+//! This folder runs the jobs that it is given and reads their results. It does not judge them, and does not
+//! know the search.
 //!
-//! | module | what it is |
+//! | module | what it is for |
 //! | --- | --- |
-//! | [`zygote`] | one parked program, and the executions that are forked from it |
-//! | [`run_config`] | what holds for all executions of a parked program |
-//! | [`slots`], `brief_result` | jobs and results, as the wire holds them; results with nothing to report |
-//! | `shared_prefix` | how many plans run together, and the prefix that they share |
+//! | [`zygote`] | one parked program, and the executions forked from it |
+//! | [`run_config`] | the settings for all executions of a parked program |
+//! | [`slots`], `brief_result` | jobs and results in the wire; short results without anything to report |
+//! | `shared_prefix` | how many plans run in one turn, and the prefix that they share |
 //! | [`access_points`] | accesses that are scheduling points, and conflicts |
 //! | `scope_ranges` | the code in which threads may be preempted |
 //! | [`exit_status`] | how a process ended, in words |
 //! | `hooks` | the user's commands and directories before and after each execution |
-//! | `capture`, [`stdin`], [`recorded_input`] | what a program writes, reads, and has read from outside |
-//! | `spin_watch` | loops that wait for memory to change |
+//! | `capture`, [`stdin`], [`recorded_input`] | a program's output, standard input, and recorded input |
+//! | `spin_watch` | spin loops: finds them and makes their threads yield |
 //! | [`system`] | programs in system mode |
 //! | [`deadline`] | when a check must end |
-//! | `descriptor` | where the descriptors of a process lead |
+//! | `descriptor` | what the descriptors of a process are connected to |
 
 pub mod access_points;
 pub(crate) mod brief_result;

@@ -1,11 +1,12 @@
-//! The code in which threads may be preempted, as ranges of addresses for the runtime. `check::scope` computes them.
+//! Holds the scope as address ranges for the runtime: the code in which threads may be preempted.
+//! `check::scope` computes them.
 
 use crate::error::{Error, Result};
 use crate::inspect::maps::code_layout;
 use heisen_wire::Wire;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// A range of code and what holds there.
+/// A range of code and the preemption rule for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Range {
     pub(crate) start: u64,
@@ -17,15 +18,15 @@ pub(crate) struct Range {
 /// Where threads may be preempted.
 #[derive(Clone, Debug)]
 pub struct Scope {
-    /// What holds everywhere else.
+    /// The rule for all other code.
     pub(crate) default: u32,
     pub(crate) ranges: Vec<Range>,
-    /// The code that the ranges were computed for (`code_layout`).
+    /// The code mappings for which the ranges were computed (`code_layout`).
     pub(crate) layout: String,
 }
 
 impl Scope {
-    /// Writes it into the wire of a parked program.
+    /// Writes the scope into the wire of a parked program.
     pub(crate) fn write(&self, wire: &Wire, pid: i32) -> Result<()> {
         if code_layout(pid) != self.layout {
             return Err(Error::Uncontrolled(

@@ -1,14 +1,16 @@
-//! Plans that have much in common: how many of them are run together, and where they part.
+//! Finds the prefix that plans share, and how many plans to run in one turn so that it is executed once.
 //!
-//! A systematic search tries the choices of an execution one after the other, so the plans of a turn are often the same for
-//! thousands of steps. What they have in common is done once if the runtime is told where they part (`runtime::reset::ahead`).
-//! CHESS (OSDI'08, section 4.1) replays every execution from its beginning.
+//! A systematic search tries the choices of an execution one after the other, so the plans of a turn often
+//! agree for thousands of steps. The runtime executes the common steps once if it knows where the plans begin
+//! to differ (`runtime::lifecycle::in_process::later_snapshot`). CHESS (OSDI'08, section 4.1) replays every
+//! execution from its beginning.
 
 use crate::process::slots::Job;
 use heisen_trace::{Plan, Policy};
 use heisen_wire::WORTH;
 
-/// How many of the first jobs to run in one turn, and the step of the choice at which they part; 0 if that is not worth while.
+/// How many of the first jobs to run in one turn, and the step of the choice at which they begin to differ.
+/// The step is 0 if sharing a prefix does not pay.
 pub(crate) fn parting(jobs: &[Job<'_>]) -> (usize, u32) {
     let all = (jobs.len(), 0);
     let Some(Job::Plan(first)) = jobs.first() else { return all };
@@ -17,7 +19,7 @@ pub(crate) fn parting(jobs: &[Job<'_>]) -> (usize, u32) {
     for (count, job) in jobs.iter().enumerate().skip(1) {
         let Job::Plan(plan) = job else { return all };
         let with = step.min(parts_from(first, plan));
-        // It is left to another turn, if more would be lost by it than gained.
+        // A plan that would cost more common steps than it saves is left to another turn.
         if saved(count + 1, with) < saved(count, step) && saved(count, step) >= WORTH {
             return (count, step);
         }
@@ -26,7 +28,8 @@ pub(crate) fn parting(jobs: &[Job<'_>]) -> (usize, u32) {
     (jobs.len(), if saved(jobs.len(), step) >= WORTH { step } else { 0 })
 }
 
-/// The step of the last choice that a plan fixes. What others explore before it goes by its overrides and by default.
+/// The step of the last choice that a plan fixes. Before it, an execution follows the overrides and the
+/// default.
 fn fixed_until(plan: &Plan) -> u32 {
     let last = plan.overrides.last().map_or(0, |last| last.step);
     if plan.sleep.is_empty() { last } else { last.min(plan.sleep.from) }
@@ -38,7 +41,7 @@ fn parts_from(one: &Plan, other: &Plan) -> u32 {
     let own = |plan: &Plan| match plan.overrides.get(same) {
         Some(next) if plan.sleep.is_empty() => next.step,
         Some(next) => next.step.min(plan.sleep.from),
-        // It goes on by default, as the other does up to its next override.
+        // Without more overrides it goes on by default, like the other plan until its next override.
         None if plan.policy == Policy::Default && plan.sleep.is_empty() => u32::MAX,
         None => fixed_until(plan),
     };
@@ -65,7 +68,7 @@ mod tests {
         assert_eq!(parts(&deepest_first), (100, 9_901));
         let earliest_first: Vec<Plan> = (0..100).map(|n| plan(&[10_000 + n])).collect();
         assert_eq!(parts(&earliest_first), (100, 10_000));
-        // The parent of all of them goes on by default, so it has as much in common with them.
+        // The parent of all of them goes on by default, so it shares the same prefix.
         let with_parent: Vec<Plan> = earliest_first.iter().cloned().chain([plan(&[])]).collect();
         assert_eq!(parts(&with_parent), (101, 10_000));
     }

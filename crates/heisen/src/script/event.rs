@@ -1,35 +1,35 @@
-//! Events, as `select` gives them.
+//! The events that [`select`](super::select) returns.
 
 use super::predicate::Predicate;
 use super::session::{Answer, ask};
 use super::threads::Thread;
 
-/// What a thread is about to do. Which fields say anything depends on the kind.
+/// The next operation of a thread. Which fields have a meaning depends on its kind.
 #[derive(Clone, Debug)]
 pub struct Event {
     number: u64,
     /// `read`, `write`, `enter`, `return`, `call`, `control`, `lock`, `unlock`, `start`, `end`, `test_start`, `test_end`, `line` or
     /// `operation`.
     pub kind: String,
-    /// The function of `enter` and `return`, as the script has it; of `line`, the line.
+    /// The function of `enter` and `return`, as the script names it. For `line`, the line.
     pub function: String,
-    /// The thread.
+    /// The thread that the event belongs to.
     pub thread: Thread,
-    /// Memory that is accessed, or the object of an operation.
+    /// The address of the memory access, or of the object of the operation.
     pub address: u64,
-    /// Bytes that are accessed.
+    /// The size of the memory access in bytes.
     pub size: u64,
-    /// What is in the memory before.
+    /// The value in memory before the access.
     pub value: u64,
-    /// The first argument, of `enter` and `start`.
+    /// The first argument of the function or of the thread, for `enter` and `start`.
     pub arg0: u64,
-    /// The second argument, of `enter`.
+    /// The second argument of the function, for `enter`.
     pub arg1: u64,
-    /// What is returned, of `return`.
+    /// The returned value, for `return`.
     pub returned: u64,
-    /// Where the function was called from, of `enter`.
+    /// The address from which the function was called, for `enter`.
     pub caller: u64,
-    /// The number of a control point.
+    /// The number of the control point ([`crate::point_at`]), for `control`.
     pub control: u64,
 }
 
@@ -51,19 +51,19 @@ impl Event {
         }
     }
 
-    /// Whether it is one of a predicate.
+    /// Returns whether the event belongs to a predicate.
     #[track_caller]
     pub fn satisfies(&self, predicate: impl Into<Predicate>) -> bool {
         ask(format!("event({}).satisfies({})", self.number, predicate.into().0)).bool()
     }
 
-    /// The file of its place in the source; empty if nobody knows.
+    /// The source file of the event; empty without debug information.
     #[track_caller]
     pub fn file(&self) -> String {
         ask(format!("event({}).file", self.number)).text()
     }
 
-    /// The line of its place in the source; 0 if nobody knows.
+    /// The source line of the event; 0 without debug information.
     #[track_caller]
     pub fn line(&self) -> u64 {
         ask(format!("event({}).line", self.number)).number()

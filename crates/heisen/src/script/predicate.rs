@@ -1,9 +1,9 @@
-//! Predicates: sets of events, as text of the language.
+//! Predicates, which are sets of events, stored as text of the script language.
 
 use super::quoted;
 use std::ops::{BitAnd, BitOr, Not, RangeFull};
 
-/// A set of events. `p & q`, `p | q` and `!p` are others.
+/// A set of events. Predicates combine: `p & q`, `p | q`, `!p`.
 ///
 /// ```
 /// # use heisen::script::*;
@@ -48,9 +48,9 @@ macro_rules! combined {
 combined!(Predicate, &Predicate);
 
 mod sealed {
-    /// What may stand between the parentheses of a predicate.
+    /// An argument of a predicate.
     pub trait Argument {
-        /// As the language writes it.
+        /// The argument as text of the script language.
         fn text(&self) -> String;
     }
 }
@@ -77,25 +77,25 @@ impl Argument for &String {
 
 impl Argument for u64 {
     fn text(&self) -> String {
-        // The language has signed numbers only.
+        // The script language has only signed numbers.
         format!("({})", *self as i64)
     }
 }
 
-/// A function by its name, or any of them (`..`).
+/// A function by its name, or any function (`..`).
 pub trait OfFunction: Argument {}
 impl OfFunction for &str {}
 impl OfFunction for &String {}
 impl OfFunction for RangeFull {}
 
-/// A variable by its name, an address, or any of them (`..`).
+/// A variable by its name, an address, or any memory (`..`).
 pub trait OfMemory: Argument {}
 impl OfMemory for &str {}
 impl OfMemory for &String {}
 impl OfMemory for u64 {}
 impl OfMemory for RangeFull {}
 
-/// The number of a control point, or any of them (`..`).
+/// The number of a control point, or any control point (`..`).
 pub trait OfNumber: Argument {}
 impl OfNumber for u64 {}
 impl OfNumber for RangeFull {}
@@ -111,49 +111,51 @@ macro_rules! predicates {
 }
 
 predicates! {
-    /// A function is entered. It is named as the program's symbols have it, or by the end of its path: `deposit`, `Account::deposit`.
+    /// A thread enters a function. The name is its symbol or the end of its path: `deposit`,
+    /// `Account::deposit`.
     enters(function: impl OfFunction);
-    /// A function is about to return.
+    /// A thread is about to return from a function.
     returns(function: impl OfFunction);
-    /// Calls: of instrumented functions, of those that the script names, and of those that are scheduling points in any program.
+    /// Calls of instrumented functions, of functions that the script names, and all calls that are scheduling
+    /// points in any program.
     calls(function: impl OfFunction);
-    /// What happens within a function.
+    /// All events inside a function.
     in_func(function: &str);
-    /// At a line, `lib.rs:120`.
+    /// A thread is at this line, as in `lib.rs:120`.
     at(line: &str);
-    /// An operation by the name that schedules and traces have for it.
+    /// An operation, by its name in schedules and traces.
     operation(name: &str);
-    /// Locks of the C library's mutexes and their like.
+    /// A thread is about to acquire a mutex, read-write lock or semaphore of the C library.
     locks(object: impl OfMemory);
-    /// Unlocks.
+    /// A thread is about to release a mutex, read-write lock or semaphore of the C library.
     unlocks(object: impl OfMemory);
-    /// Reads of memory, in an instrumented program.
+    /// Reads of memory. The program must be instrumented.
     reads(memory: impl OfMemory);
-    /// Writes of memory, in an instrumented program.
+    /// Writes of memory. The program must be instrumented.
     writes(memory: impl OfMemory);
-    /// Reads and writes of memory, in an instrumented program.
+    /// Reads and writes of memory. The program must be instrumented.
     accesses(memory: impl OfMemory);
-    /// At [`crate::point_at`].
+    /// A thread calls [`crate::point_at`].
     at_control(number: impl OfNumber);
-    /// A thread starts.
+    /// A thread other than the main thread starts.
     starts();
-    /// A thread ends.
+    /// A thread has ended.
     ends();
-    /// At [`crate::test_start`].
+    /// A thread calls [`crate::test_start`].
     test_start();
-    /// At [`crate::test_end`].
+    /// A thread calls [`crate::test_end`].
     test_end();
-    /// Functions that are entered with this as their first argument; threads that start with it.
+    /// Functions entered with this first argument, and threads that start with it.
     with_arg0(value: u64);
-    /// Functions that are entered with this as their second argument.
+    /// Functions entered with this second argument.
     with_arg1(value: u64);
-    /// Accesses of memory with this value in it, before.
+    /// Accesses of memory that holds this value before the access.
     with_value(value: u64);
     /// Returns of this value.
     returns_value(value: u64);
 }
 
-/// What happens within a function that has called itself at least so often, less one.
+/// All events inside a function that is at least `times` calls deep in its own recursion.
 pub fn in_func_times(function: &str, times: usize) -> Predicate {
     Predicate(format!("in_func({}, {times})", quoted(function)))
 }

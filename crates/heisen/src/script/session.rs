@@ -1,5 +1,6 @@
-//! The script's end of the two pipes to `heisen script --remote`, which has the engine; `heisen_script::remote` is the other one and
-//! says what goes over them.
+//! Runs a script against `heisen script --remote`, which holds the engine, over two pipes.
+//!
+//! `heisen_script::remote` is the other end and documents the protocol.
 
 use super::threads::Thread;
 use std::any::Any;
@@ -14,32 +15,32 @@ thread_local! {
     static SESSION: RefCell<Option<Session>> = const { RefCell::new(None) };
 }
 
-/// Leaves a script that is over before its end; no hook for panics is run for it.
+/// The payload that unwinds a script whose execution is over. It does not call the panic hook.
 struct Left;
 
 struct Session {
     to: ChildStdin,
     from: BufReader<ChildStdout>,
-    /// The script has been told that it is over.
+    /// Heisen has reported that this run of the script is over.
     left: bool,
 }
 
-/// What came of a session.
+/// How a session ended.
 pub(crate) enum Ended {
-    /// `heisen` has ended.
+    /// The command `heisen` has ended.
     Heisen {
-        /// How.
+        /// Its exit status.
         status: ExitStatus,
-        /// Whether it came to its report.
+        /// Whether it has written its report.
         reported: bool,
-        /// The report, or what it wrote instead, and what it said.
+        /// The report, or other output in its place, followed by its standard error.
         said: String,
     },
     /// The script has panicked.
     Script(Box<dyn Any + Send>),
 }
 
-/// What a statement came to.
+/// The result of a statement, field by field.
 #[derive(Debug)]
 pub(super) struct Answer(std::vec::IntoIter<String>);
 
@@ -61,7 +62,7 @@ impl Answer {
     }
 }
 
-/// Has a statement evaluated. Does not return if the script is over by that.
+/// Evaluates a statement. If that ends this run of the script, it unwinds instead of returning.
 #[track_caller]
 pub(super) fn ask(statement: String) -> Answer {
     let place = Location::caller();
@@ -71,7 +72,7 @@ pub(super) fn ask(statement: String) -> Answer {
         Some(Some(answer)) => answer,
         Some(None) => resume_unwind(Box::new(Left)),
         None => panic!(
-            "what is in heisen::script belongs into the script of a #[heisen::test(script = …)], and into the thread that it is run by"
+            "heisen::script works only in the script of a #[heisen::test(script = …)], on the thread that runs it"
         ),
     }
 }
@@ -85,7 +86,7 @@ impl Session {
         let answer = self.say(&line).and_then(|()| self.hear());
         let mut fields = answer.as_deref().unwrap_or_default().split('\t');
         if fields.next() != Some("value") {
-            // `stop`, or Heisen has gone, which will show.
+            // Either `stop`, or Heisen has ended, which `follow` notices.
             self.left = true;
             return None;
         }
@@ -103,13 +104,13 @@ impl Session {
     }
 }
 
-/// Has a script run for `heisen script --remote`, whose standard streams are pipes, until it ends.
+/// Runs a script for `heisen script --remote`, whose standard streams are pipes, until the command ends.
 pub(crate) fn follow(mut child: Child, script: &dyn Fn()) -> Ended {
     let (to, from, words) = match (child.stdin.take(), child.stdout.take(), child.stderr.take()) {
         (Some(to), Some(from), Some(words)) => (to, BufReader::new(from), words),
         _ => panic!("the standard streams of heisen are no pipes"),
     };
-    // Read by a thread, or Heisen would have to wait when it says much.
+    // A thread reads standard error, so that a long output does not block Heisen.
     let words = std::thread::spawn(move || text(words));
     SESSION.set(Some(Session { to, from, left: false }));
     loop {
@@ -117,13 +118,13 @@ pub(crate) fn follow(mut child: Child, script: &dyn Fn()) -> Ended {
         match line.as_deref() {
             Some("begin") => {
                 if let Err(panic) = once(script) {
-                    // The end of our pipe is the end of everything there.
+                    // Heisen ends when our end of its input pipe closes.
                     SESSION.take();
                     let _ = (child.wait(), words.join());
                     return Ended::Script(panic);
                 }
             }
-            // Said in the middle of a script that was caught, or after its last statement.
+            // Heisen says `stop` after the last statement, or when the script has caught the unwinding.
             Some("stop") => {}
             other => return ended(child, other, words),
         }
@@ -147,12 +148,12 @@ fn once(script: &dyn Fn()) -> Result<(), Box<dyn Any + Send>> {
     }
 }
 
-/// Takes what is left to be read: after `end` that is the report. `last` is what was heard last.
+/// Reads the rest of the output, which after `end` is the report. `last` is the last line that was read.
 fn ended(mut child: Child, last: Option<&str>, words: JoinHandle<String>) -> Ended {
     let reported = last == Some("end");
     let first = last.filter(|_| !reported);
     let mut said = first.map_or(String::new(), |line| format!("{line}\n"));
-    // What we write is open until then: its end would be an interruption.
+    // Closing the input pipe earlier would interrupt Heisen.
     if let Some(session) = SESSION.take() {
         said += &text(session.from);
         drop(session.to);
@@ -162,14 +163,14 @@ fn ended(mut child: Child, last: Option<&str>, words: JoinHandle<String>) -> End
     Ended::Heisen { status, reported, said }
 }
 
-/// All that there is to read.
+/// Reads a stream to its end.
 fn text(mut from: impl Read) -> String {
     let mut bytes = Vec::new();
     let _ = from.read_to_end(&mut bytes);
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// A field as it was before it had to fit into a line.
+/// Undoes the escaping that makes a field fit into one line.
 fn unescaped(field: &str) -> String {
     let mut out = String::new();
     let mut chars = field.chars();
@@ -200,6 +201,6 @@ mod tests {
     fn out_of_place() {
         let panic = catch_unwind(|| ask("exists()".to_owned())).expect_err("nobody answers");
         let said = panic.downcast_ref::<&str>().expect("words");
-        assert!(said.contains("belongs into the script"), "{said}");
+        assert!(said.contains("works only in the script"), "{said}");
     }
 }

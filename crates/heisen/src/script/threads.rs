@@ -1,33 +1,33 @@
-//! Thread expressions.
+//! Thread expressions: single threads and sets of threads.
 
 use super::session::ask;
 use super::{listed, quoted};
 use std::fmt::{self, Display};
 use std::ops::{Add, Sub};
 
-/// A thread of the program, as commands give it.
+/// A thread of the program, as the commands return it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Thread(pub(super) usize);
 
 impl Thread {
-    /// Its number: 1 of `T1`.
+    /// The number of the thread: 1 for `T1`.
     pub fn number(self) -> usize {
         self.0
     }
 
-    /// Whether it has ended.
+    /// Returns whether the thread has ended.
     #[track_caller]
     pub fn has_ended(self) -> bool {
         ask(format!("{}.has_ended", self.text())).bool()
     }
 
-    /// Whether it is held within a function; no longer when it is about to return.
+    /// Returns whether the thread is held inside a function. False when it is about to return.
     #[track_caller]
     pub fn in_func(self, function: &str) -> bool {
         self.in_func_times(function, 1)
     }
 
-    /// Whether it is held within a function, which has called itself at least so often, less one.
+    /// Returns whether the thread is held inside a function, at least `times` calls deep in its recursion.
     #[track_caller]
     pub fn in_func_times(self, function: &str, times: usize) -> bool {
         ask(format!("{}.in_func({}, {times})", self.text(), quoted(function))).bool()
@@ -44,11 +44,11 @@ impl Display for Thread {
     }
 }
 
-/// Some threads: `[a, b]`, `a + b`, `any() - a`.
+/// A set of threads: `[a, b]`, `a + b`, `any() - a`.
 #[derive(Clone, Debug)]
 pub struct Threads(pub(super) String);
 
-/// All threads, also those to come.
+/// All threads, also future ones.
 pub fn any() -> Threads {
     Threads("any".to_owned())
 }

@@ -1,14 +1,15 @@
-//! Input from outside, recorded and given again: a log of what the kernel said wherever that is not up to the schedule.
+//! Recorded input: logs the kernel's answers that do not follow from the schedule, and replays them.
 //!
-//! An execution that follows a schedule differs from another one only by what comes from outside. So the calls on sockets
-//! and on whatever else leads outside, and every question which descriptors are ready, form one sequence, and it is enough
-//! to log their results in order, with what they have written to the program's memory. When the log is given again, each
-//! takes the next entry and nothing is asked of the kernel; one that does not fit is a divergence. Pipes and counters
-//! inside the program work as ever. (The same idea, for whole processes, is in O'Callahan et al., "Engineering Record And
-//! Replay For Deployability", USENIX ATC'17, section 2.)
+//! Two executions of one schedule can differ only by input from outside. The calls on sockets and on other
+//! descriptors that lead outside form one sequence, together with all questions which descriptors are ready. It
+//! is therefore enough to log their results in order, with the bytes that they wrote to the program's memory.
+//! In a replay each call takes the next entry, and the kernel is not asked. An entry that does not fit is a
+//! divergence. Pipes and counters inside the program work normally. (The same idea, for entire processes, is in
+//! O'Callahan et al., "Engineering Record And Replay For Deployability", USENIX ATC'17, section 2.)
 
 use crate::blocking::descriptors;
 use crate::blocking::descriptors::Class;
+use crate::platform::baton::Guarded;
 use crate::platform::sys;
 use crate::platform::sys::Piece;
 use crate::sched::pause;
@@ -21,19 +22,19 @@ use heisen_wire::{MAX_INPUT, flag, input};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
-    /// For how long the outside is waited for.
+    /// How long the runtime waits for the outside.
     Patience = 1,
-    /// Whether a thread that waits for descriptors can go on; its number.
+    /// Whether a thread that waits for descriptors can run, with its number.
     Look,
-    /// Whether something came while no thread could go on.
+    /// Whether something came while no thread could run.
     Wait,
     /// `poll`, `select` or `epoll_wait`.
     Poll,
-    /// A call that moves bytes.
+    /// A call that transfers bytes.
     Move,
     Accept,
     Connect,
-    /// What a connected socket is.
+    /// The class of a connected socket.
     Classify,
     /// Any other call on a socket.
     Other,
@@ -52,10 +53,7 @@ struct Log {
     at: Cell<usize>,
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Log {}
-
-static LOG: Log = Log { mode: Cell::new(Mode::Off), at: Cell::new(0) };
+static LOG: Guarded<Log> = Guarded::new(Log { mode: Cell::new(Mode::Off), at: Cell::new(0) });
 
 /// An execution begins.
 pub fn begin(flags: u32) {
@@ -67,17 +65,17 @@ pub fn begin(flags: u32) {
     });
 }
 
-/// Whether a log is given again.
+/// Whether a log is replayed.
 pub fn replays() -> bool {
     LOG.mode.get() == Mode::Replay
 }
 
-/// Whether there is a log.
+/// Whether a log is recorded or replayed.
 pub fn is_on() -> bool {
     LOG.mode.get() != Mode::Off
 }
 
-/// A call is made on a descriptor whose effect the log cannot hold.
+/// The program makes a call whose effect the log cannot hold, on this descriptor.
 pub fn cannot(fd: i32) {
     if LOG.mode.get() == Mode::Record && holds(fd) {
         give_up();
@@ -89,19 +87,19 @@ fn set_state(bits: u32) {
     state.store(state.load(Relaxed) | bits, Relaxed);
 }
 
-/// Whether calls on a descriptor are in the log.
+/// Whether calls on a descriptor are logged.
 fn holds(fd: i32) -> bool {
     descriptors::is_socket(fd) || descriptors::class(fd) == Class::Outside
 }
 
-/// What a call writes to the program's memory.
+/// The memory of the program to which a call writes.
 #[derive(Clone, Copy, Default)]
 pub struct Out<'a> {
-    /// As many units as the result says go here, ...
+    /// The call writes here as many units as its result says.
     pub counted: &'a [Piece],
-    /// ... each of so many bytes.
+    /// The size of a unit in bytes.
     pub unit: usize,
-    /// All of this, unless the call fails.
+    /// The call writes all of this, unless it fails.
     pub whole: &'a [Piece],
 }
 
@@ -123,7 +121,7 @@ impl Out<'_> {
     }
 }
 
-/// A call on a descriptor, which is in the log if that leads outside.
+/// A call on a descriptor, which is logged if the descriptor leads outside.
 pub fn call(kind: Kind, fd: i32, out: Out<'_>, real: impl FnOnce() -> isize) -> isize {
     if LOG.mode.get() == Mode::Off || !holds(fd) {
         return real();
@@ -134,17 +132,17 @@ pub fn call(kind: Kind, fd: i32, out: Out<'_>, real: impl FnOnce() -> isize) -> 
     through(kind, fd, out, real)
 }
 
-/// Someone outside takes part: the log is worth keeping.
+/// A process outside takes part: the log is needed.
 pub fn used() {
     if LOG.mode.get() == Mode::Record {
         set_state(input::USED);
     }
 }
 
-/// Bytes of an entry before what was written to memory: kind, number, result, how many bytes were written.
+/// The size of an entry without the written bytes: kind, number, result, and the number of written bytes.
 const HEAD: usize = 1 + 4 + 8 + 4;
 
-/// Something that the kernel is asked: it is asked and the answer logged, or it comes from the log.
+/// Asks the kernel and logs the answer, or takes the answer from the log.
 pub fn through(kind: Kind, number: i32, out: Out<'_>, real: impl FnOnce() -> isize) -> isize {
     match LOG.mode.get() {
         Mode::Off => real(),
@@ -198,7 +196,7 @@ pub fn through(kind: Kind, number: i32, out: Out<'_>, real: impl FnOnce() -> isi
     }
 }
 
-/// No more is recorded. That matters only if someone outside takes part.
+/// Stops recording. That matters only if a process outside takes part.
 fn give_up() {
     set_state(input::INCOMPLETE);
     LOG.mode.set(Mode::Off);
@@ -220,8 +218,8 @@ fn take(bytes: &mut [u8]) {
     LOG.at.set(at + bytes.len());
 }
 
-/// In place of a connection that was accepted when the log was made: a socket like it, under the same number, that leads
-/// nowhere. What the program sets or asks of it works; what it says or hears is in the log.
+/// In a replay, opens a socket in place of a recorded connection, with the same number and kind, that leads
+/// nowhere. Its options work; the log holds the data.
 pub fn stand_in(listener: i32, wanted: i32, flags: i32) {
     let option = |option| {
         let mut value = [0; 2];

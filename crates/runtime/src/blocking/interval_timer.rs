@@ -1,11 +1,11 @@
-//! Timers that are armed, expire and are armed again: what those of `timer_create` and of `timerfd_create` have in common.
+//! Timers that are armed, expire and are armed again: the common part of `timer_create` and `timerfd_create`.
 
 use crate::sched;
 use crate::sched::clock;
 use crate::sched::clock::Timespec;
 use core::cell::Cell;
 
-/// `struct itimerspec`, and `struct itimerval` with microseconds.
+/// `struct itimerspec`; also `struct itimerval`, whose second words are microseconds.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
@@ -14,7 +14,7 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// What is left of a timer's time, and its interval, both in nanoseconds.
+    /// From the remaining time of a timer and its interval, both in nanoseconds.
     pub fn of((left, interval): (u64, u64)) -> Setting {
         Setting { interval: Timespec::of(interval), value: Timespec::of(left) }
     }
@@ -25,7 +25,8 @@ impl Setting {
     }
 }
 
-/// When a timer expires that is set to `value` nanoseconds, a moment on that clock or a time from now on. Never, for 0.
+/// The deadline of a timer set to `value` nanoseconds: a time on that clock, or a duration from now. With 0 it
+/// never expires.
 pub fn deadline_of(clock: i32, value: u64, absolute: bool) -> u64 {
     match value {
         0 => u64::MAX,
@@ -34,12 +35,12 @@ pub fn deadline_of(clock: i32, value: u64, absolute: bool) -> u64 {
     }
 }
 
-/// When a timer expires. All zeros is one that is not armed.
+/// When a timer expires. All zeros is a timer that is not armed.
 #[derive(Debug)]
 pub struct IntervalTimer {
-    /// The moment at which it expires next, plus 1; 0 if it is not armed.
+    /// The time at which it expires next, plus 1; 0 if it is not armed.
     due: Cell<u64>,
-    /// Nanoseconds from then to the time after; 0 if it expires once.
+    /// Nanoseconds until it expires again; 0 if it expires once.
     interval: Cell<u64>,
 }
 
@@ -48,7 +49,7 @@ impl IntervalTimer {
         IntervalTimer { due: Cell::new(0), interval: Cell::new(0) }
     }
 
-    /// The moment at which it expires next; `u64::MAX` if it is not armed.
+    /// The time at which it expires next; `u64::MAX` if it is not armed.
     pub fn deadline(&self) -> u64 {
         self.due.get().wrapping_sub(1)
     }
@@ -61,7 +62,7 @@ impl IntervalTimer {
         self.due.get() != 0
     }
 
-    /// Arms it; disarms it with a deadline of `u64::MAX`. Steps look after timers as long as one is armed.
+    /// Arms it, or disarms it with a deadline of `u64::MAX`. While a timer is armed, each step checks it.
     pub fn set(&self, deadline: u64, interval: u64) {
         let armed = self.is_armed();
         self.due.set(deadline.wrapping_add(1));
@@ -73,14 +74,15 @@ impl IntervalTimer {
         }
     }
 
-    /// What is left of its time, and its interval.
+    /// The remaining time and the interval.
     pub fn left(&self) -> (u64, u64) {
-        // What is due and was not noticed yet has still a moment left.
+        // An expired timer that was not noticed yet has 1 nanosecond left.
         let left = if self.is_armed() { clock::until(self.deadline()).max(1) } else { 0 };
         (left, self.interval.get())
     }
 
-    /// It is armed and has expired by now: how many moments of its time has jumped over since, and when it expires next.
+    /// For an armed timer that has expired by `now`: how many further expiries time has jumped over, and when
+    /// it expires next.
     pub fn expire(&self, now: u64) -> (u64, u64) {
         let (deadline, interval) = (self.deadline(), self.interval.get());
         let missed = now.saturating_sub(deadline).checked_div(interval).unwrap_or(0);

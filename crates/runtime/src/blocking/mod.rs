@@ -1,11 +1,12 @@
-//! Operations that would block in the kernel: their thread is disabled instead, and the others go on.
+//! Operations that would block in the kernel: their thread is disabled instead, and the other threads run.
 //!
-//! **Rule:** uses `platform`, `wire_log`, `sched` and `memory` (for the order that talking through a descriptor makes).
+//! **Rule:** uses `platform`, `wire_log`, `sched` and `memory` (for the happens-before order that communication
+//! through a descriptor creates).
 //!
 //! | module | what it is |
 //! | --- | --- |
 //! | [`descriptors`] | waits for descriptors to become ready |
-//! | [`kernel_calls`] | calls that no descriptor announces, each on a kernel thread of its own |
+//! | [`kernel_calls`] | calls without a descriptor to poll, each on a kernel thread of its own |
 //! | [`input_log`] | input from outside, recorded and replayed |
 //! | [`interval_timer`] | timers that are armed, expire and are armed again |
 //! | [`timer_descriptors`] | timers that are read from a descriptor |

@@ -1,19 +1,20 @@
-//! Timers that are read from a descriptor, on virtual time. The kernel's own would go by real time; an `eventfd` looks
-//! the same to `read`, `poll` and `epoll`: a count of eight bytes, ready when it is not 0. So each timer is one, and the
-//! runtime adds to its count when virtual time passes its moment.
+//! Timers on virtual time that are read from a descriptor. The kernel's own timers would follow real time. To
+//! `read`, `poll` and `epoll` an `eventfd` looks the same: a count of eight bytes, ready when it is not 0. Each
+//! timer is therefore an `eventfd`, and the runtime adds to its count when virtual time passes its deadline.
 
 use super::interval_timer::IntervalTimer;
+use crate::platform::baton::Guarded;
 use crate::platform::sys;
 use crate::platform::sys::Piece;
 use core::cell::Cell;
 
-/// Timers at a time.
+/// The largest number of timers.
 const MAX: usize = 256;
 
 /// One timer.
 #[derive(Debug)]
 pub struct TimerDescriptor {
-    /// Its descriptor plus 1; 0 if the entry is free.
+    /// Its descriptor plus 1; 0 if the entry is unused.
     fd: Cell<i32>,
     clock: Cell<i32>,
     time: IntervalTimer,
@@ -21,18 +22,15 @@ pub struct TimerDescriptor {
 
 struct Timers {
     all: [TimerDescriptor; MAX],
-    /// The earliest moment at which one fires.
+    /// The earliest time at which a timer fires.
     next: Cell<u64>,
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Timers {}
-
-static TIMERS: Timers = Timers {
+static TIMERS: Guarded<Timers> = Guarded::new(Timers {
     all: [const { TimerDescriptor { fd: Cell::new(0), clock: Cell::new(0), time: IntervalTimer::new() } };
         MAX],
     next: Cell::new(u64::MAX),
-};
+});
 
 /// An entry that is not in use.
 pub fn unused() -> Option<&'static TimerDescriptor> {
@@ -44,7 +42,7 @@ pub fn find(fd: i32) -> Option<&'static TimerDescriptor> {
     TIMERS.all.iter().find(|timer| timer.fd.get() == fd + 1)
 }
 
-/// The moment at which the next timer fires.
+/// The time at which the next timer fires.
 pub fn next() -> Option<u64> {
     let next = TIMERS.next.get();
     (next != u64::MAX).then_some(next)
@@ -58,7 +56,7 @@ impl TimerDescriptor {
         self.time.set(u64::MAX, 0);
     }
 
-    /// The clock that its moments are on.
+    /// The clock to which its times refer.
     pub fn clock(&self) -> i32 {
         self.clock.get()
     }
@@ -68,14 +66,14 @@ impl TimerDescriptor {
         &self.time
     }
 
-    /// Sets when it fires, and from that when the next one does.
+    /// Sets when it fires, and updates when the next timer fires.
     pub fn arm(&self, deadline: u64, interval: u64) {
         self.time.set(deadline, interval);
         let next = TIMERS.all.iter().map(|timer| timer.time.deadline()).min();
         TIMERS.next.set(next.unwrap_or(u64::MAX));
     }
 
-    /// Takes back what it has counted.
+    /// Resets its count.
     pub fn take_count(&self) {
         let mut count = 0u64;
         let piece = Piece { base: &raw mut count as usize, length: 8 };
@@ -83,7 +81,7 @@ impl TimerDescriptor {
     }
 }
 
-/// Fires the timers whose moment has come; whether there was one.
+/// Fires the timers that are due; returns whether there was one.
 pub fn fire_due(now: u64) -> bool {
     if TIMERS.next.get() > now {
         return false;

@@ -17,6 +17,7 @@ pub use stacks::{Wish, add_to_pool, give_back_of, spare_stacks};
 
 use crate::carrier::kernel_threads;
 use crate::platform::allocation::without_faults;
+use crate::platform::baton::Guarded;
 use crate::platform::glibc;
 use crate::platform::glibc::{real, tcb};
 use crate::platform::sys;
@@ -48,10 +49,7 @@ struct Fibers {
     pool: [Cell<Stack>; POOL],
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Fibers {}
-
-static F: Fibers = Fibers {
+static F: Guarded<Fibers> = Guarded::new(Fibers {
     allocate_tls: Cell::new(0),
     call_tls_dtors: Cell::new(0),
     ctype_init: Cell::new(0),
@@ -61,7 +59,7 @@ static F: Fibers = Fibers {
     guard_size: Cell::new(0),
     pool: [const { Cell::new(Stack { base: 0, size: 0, guard: 0, fresh: false }) }; POOL],
     pooled: Cell::new(0),
-};
+});
 
 /// Finds what the carrier needs of glibc; an error names what is missing. Threads begin at `entry`.
 pub fn init(entry: usize) -> Result<(), &'static [u8]> {

@@ -1,23 +1,21 @@
-//! Words of the runtime whose value is expensive to find and the same in all executions, such as addresses of functions.
+//! Words of the runtime whose value is expensive to compute and the same in all executions, such as addresses
+//! of functions.
 //!
-//! A runner restores memory after each execution. Whoever takes snapshots plugs in here, and leaves these words as they are.
+//! A runner restores memory after each execution. The snapshot code plugs in here, and does not restore these
+//! words.
 
-use core::cell::Cell;
+use super::baton::Hook;
 
-struct Hook(Cell<fn(at: usize, value: usize, code: usize)>);
+static KEEP: Hook<fn(at: usize, value: usize, code: usize)> = Hook::new(|_, _, _| ());
 
-// SAFETY: written once, before there is a second thread; only read from then on.
-unsafe impl Sync for Hook {}
-
-static KEEP: Hook = Hook(Cell::new(|_, _, _| ()));
-
-/// From now on, `keep` gets to know of such words: their address, their value, and the code that the value depends on.
+/// From now on, passes such words to `keep`: their address, their value, and the code on which the value
+/// depends.
 pub fn plug_in(keep: fn(at: usize, value: usize, code: usize)) {
-    KEEP.0.set(keep);
+    KEEP.set(keep);
 }
 
-/// A word has got such a value. It stays right as long as the code at that address does.
+/// A word has got such a value. It stays valid as long as the code at that address does.
 pub fn keep<T>(word: &T, value: usize, code: usize) {
     assert!(size_of::<T>() == size_of::<usize>());
-    KEEP.0.get()(core::ptr::from_ref(word) as usize, value, code);
+    KEEP.get()(core::ptr::from_ref(word) as usize, value, code);
 }

@@ -1,5 +1,5 @@
-//! Registers: the bare switch from one stack to another, those of a frame for the engine to unwind from, and where an
-//! intercepted function was called.
+//! Registers: the switch from one stack to another, the registers of a frame for the engine to unwind from, and
+//! the return address of an intercepted function.
 
 use core::arch::{asm, global_asm};
 use core::cell::Cell;
@@ -10,12 +10,13 @@ unsafe extern "C" {
 }
 
 global_asm!(
-    // heisen_switch(save, to, fs): saves what a function must preserve, with the layout of `heisen_wire::saved`.
+    // heisen_switch(save, to, fs): saves the registers that a function must preserve, with the layout of
+    // `heisen_wire::saved`.
     ".globl heisen_switch",
     ".hidden heisen_switch",
     ".type heisen_switch, @function",
     "heisen_switch:",
-    // The slowest first, so that the rest overlaps with it.
+    // The slowest instruction comes first, so that the rest overlaps with it.
     "wrfsbase rdx",
     "push rbp",
     "push rbx",
@@ -27,7 +28,7 @@ global_asm!(
     "stmxcsr [rsp]",
     "fnstcw [rsp + 4]",
     "mov [rdi], rsp",
-    // Loading the control words is slow and hardly ever needed: threads rarely differ in them.
+    // Loading the control words is slow and rarely needed: threads rarely differ in them.
     "mov eax, [rsp]",
     "cmp eax, [rsi]",
     "jne 3f",
@@ -50,18 +51,19 @@ global_asm!(
     ".size heisen_switch, . - heisen_switch",
 );
 
-/// Saves what a function must preserve on the stack, whose pointer goes to `save`, and goes on at the frame at `to` with
-/// `fs` as the base of thread-local storage. Returns when that frame is switched to again.
+/// Pushes the registers that a function must preserve, stores the stack pointer in `save`, and continues at the
+/// frame at `to`, with `fs` as the base of thread-local storage. Returns when that frame is switched to again.
 ///
 /// # Safety
-/// At `to` is a frame that this function has left, or one of that layout; `fs` is a live control block of glibc's.
+/// At `to` is a frame that this function has left, or one of that layout; `fs` is a live control block of
+/// glibc.
 #[inline(always)]
 pub unsafe fn switch(save: *const Cell<usize>, to: usize, fs: usize) {
     // SAFETY: the caller's.
     unsafe { heisen_switch(save, to, fs) };
 }
 
-/// Puts the registers of the caller's frame, as they are now, into `out`; in the order of `Stop::registers`.
+/// Stores the registers of the caller's frame in `out`, in the order of `Stop::registers`.
 #[inline(always)]
 pub fn capture(out: &[AtomicU64; 8]) {
     // SAFETY: stores eight words to an array of that size.
@@ -83,8 +85,8 @@ pub fn capture(out: &[AtomicU64; 8]) {
     }
 }
 
-/// The return address of the intercepted function: where the program called it. Only valid directly in the body of
-/// an exported function, and only with frame pointers, which the engine's build script asks for.
+/// The return address of the intercepted function: where the program called it. It is only valid directly in
+/// the body of an exported function, and only with frame pointers, which the engine's build script asks for.
 macro_rules! caller {
     () => {{
         let pc: usize;

@@ -4,6 +4,7 @@
 //!
 //! With `--real-time` clocks show the real time instead, and deadlines are those of the real monotonic clock.
 
+use crate::platform::baton::Guarded;
 use crate::sched::{self, S};
 use crate::sched::{dependence, recurrence};
 use core::cell::Cell;
@@ -34,10 +35,8 @@ struct Clock {
     real: Cell<bool>,
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Clock {}
-
-static C: Clock = Clock { extra: Cell::new(0), shift: Cell::new(0), real: Cell::new(false) };
+static C: Guarded<Clock> =
+    Guarded::new(Clock { extra: Cell::new(0), shift: Cell::new(0), real: Cell::new(false) });
 
 /// Takes over whether time is real.
 pub fn init(real: bool) {

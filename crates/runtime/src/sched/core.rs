@@ -9,8 +9,8 @@
 //! Here is what every scheduling point touches. The record of a thread is in [`Thread`], and the ways to wait are in files of
 //! their own: for an object or a signal (`wait`), in a queue (`queue`), until a deadline (`deadline`).
 //!
-//! Everything is a [`Cell`] in one static: there is one kernel thread, or one at a time that runs, and a switch happens
-//! only in [`reschedule`], when nothing is borrowed.
+//! Everything is a [`Cell`] in one static, which only the kernel thread that holds the baton touches (see [`Guarded`]). A
+//! switch happens only in [`reschedule`], when nothing is borrowed.
 
 use super::alarm::alarm;
 use super::deadline::{self, is_near, let_time_pass, not_far, time_passed};
@@ -22,9 +22,12 @@ use super::{
     atomic_section, clock, decision, dependence, fair, hooks, pause, policy, recurrence, scope, script_state,
     symmetry,
 };
+use crate::platform::baton::{Flag, Guarded};
 use crate::platform::{registers, xsave};
 use crate::wire_log;
 use core::cell::Cell;
+use core::mem::offset_of;
+use core::ops::Deref;
 use heisen_trace::{Op, hash};
 use heisen_wire::MAX_THREADS;
 
@@ -39,7 +42,29 @@ const NEEDED: usize = 64;
 #[repr(C, align(4096))]
 pub struct Sched {
     /// Whether this process is controlled; false before start-up, without an engine, and in a forked child.
-    pub active: Cell<bool>,
+    pub active: Flag,
+    state: Guarded<State>,
+}
+
+impl Deref for Sched {
+    type Target = State;
+
+    #[inline(always)]
+    #[track_caller]
+    fn deref(&self) -> &State {
+        &self.state
+    }
+}
+
+impl Sched {
+    /// Where the epoch of the running thread is, for assembly.
+    pub const NOW: usize = offset_of!(Sched, state) + offset_of!(State, now);
+}
+
+/// What only a controlled process has. Its fields are those of [`Sched`], by its `Deref`.
+#[derive(Debug)]
+#[repr(C)]
+pub struct State {
     /// Whether an execution runs; false from start-up to the zygote point.
     pub running: Cell<bool>,
     /// Whether threads are kernel threads rather than fibers; see `carrier::kernel_threads`.
@@ -99,40 +124,38 @@ pub struct Sched {
     threads: [Thread; MAX_THREADS],
 }
 
-// SAFETY: the process has one kernel thread, or several of which only the one that has the baton touches this (see
-// `carrier::kernel_threads`, which also gives the ordering); signal handlers that touch the state end the process.
-unsafe impl Sync for Sched {}
-
 /// The one scheduler. All zeros, so that it takes no space in the library; [`init`] sets the rest.
 pub static S: Sched = Sched {
-    active: Cell::new(false),
-    running: Cell::new(false),
-    kernel: Cell::new(false),
-    current: Cell::new(0),
-    count: Cell::new(0),
-    live: Cell::new(0),
-    step: Cell::new(0),
-    alarm: Cell::new(0),
-    tail: Cell::new(0),
-    plain_until: Cell::new(0),
-    limit: Cell::new(0),
-    hash: Cell::new(0),
-    in_section: Cell::new(false),
-    known: KnownChoice::new(),
-    now: Cell::new(Epoch::NONE),
-    enabled: Bits::new(),
-    late: Bits::new(),
-    timed: Bits::new(),
-    far: Bits::new(),
-    fars: Cell::new(0),
-    horizon: Cell::new(0),
-    signalled: Bits::new(),
-    barred: Bits::new(),
-    needed: [const { Cell::new(0) }; NEEDED],
-    needs: [const { Cell::new(0) }; MAX_THREADS],
-    look_again: Cell::new(0),
-    tickets: Cell::new(0),
-    threads: [const { Thread::new() }; MAX_THREADS],
+    active: Flag::new(false),
+    state: Guarded::new(State {
+        running: Cell::new(false),
+        kernel: Cell::new(false),
+        current: Cell::new(0),
+        count: Cell::new(0),
+        live: Cell::new(0),
+        step: Cell::new(0),
+        alarm: Cell::new(0),
+        tail: Cell::new(0),
+        plain_until: Cell::new(0),
+        limit: Cell::new(0),
+        hash: Cell::new(0),
+        in_section: Cell::new(false),
+        known: KnownChoice::new(),
+        now: Cell::new(Epoch::NONE),
+        enabled: Bits::new(),
+        late: Bits::new(),
+        timed: Bits::new(),
+        far: Bits::new(),
+        fars: Cell::new(0),
+        horizon: Cell::new(0),
+        signalled: Bits::new(),
+        barred: Bits::new(),
+        needed: [const { Cell::new(0) }; NEEDED],
+        needs: [const { Cell::new(0) }; MAX_THREADS],
+        look_again: Cell::new(0),
+        tickets: Cell::new(0),
+        threads: [const { Thread::new() }; MAX_THREADS],
+    }),
 };
 
 /// The main thread exists, and no limit is near.
@@ -206,7 +229,7 @@ pub fn yield_point(op: Op, pc: usize) {
     event(op, 0, pc);
 }
 
-/// A bit of [`Sched::look_again`]: `policy`, `dependence` or `symmetry` has to know of every step. So no other execution pays for it.
+/// A bit of `look_again`: `policy`, `dependence` or `symmetry` has to know of every step. So no other execution pays for it.
 const WATCHED: usize = 1 << 63;
 
 /// Whether every step of the execution that begins is shown to `policy`, `dependence` or `symmetry`.

@@ -5,7 +5,6 @@ pub use crate::sched::faults::{fault, faults_are_left};
 use crate::sched::{S, candidates, is_candidate, me, next_step, thread, threads, waiters, words};
 use crate::sched::{dependence, events, hooks, plan, policy, recurrence, scope, script_state};
 use crate::wire_log;
-use core::hint::unreachable_unchecked;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use heisen_trace::decision::{Decision, DecisionKind, MAX_OPTIONS};
 use heisen_trace::{Note, Op, hash};
@@ -116,8 +115,7 @@ fn nth(first: usize, options: usize, index: usize) -> usize {
             }
         }
     }
-    // SAFETY: `index` is less than the number of candidates, so it was found.
-    unsafe { unreachable_unchecked() }
+    unreachable!()
 }
 
 /// The threads that a decision is about.

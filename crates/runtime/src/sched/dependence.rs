@@ -17,6 +17,7 @@
 
 pub mod arrivals;
 
+use crate::platform::baton::Guarded;
 use crate::sched::object_key::{key, space};
 use crate::sched::{S, me, threads, words};
 use crate::sched::{fair, policy, sleep_sets};
@@ -60,10 +61,7 @@ struct Touches {
     threads: [Cell<u64>; MAX_THREADS],
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Touches {}
-
-static T: Touches = Touches {
+static T: Guarded<Touches> = Guarded::new(Touches {
     wanted: Cell::new(0),
     total: Cell::new(0),
     threads: [const { Cell::new(0) }; MAX_THREADS],
@@ -72,7 +70,7 @@ static T: Touches = Touches {
     index: [const { Cell::new(0) }; INDEX],
     tries: Cell::new(false),
     timed: Cell::new(false),
-};
+});
 
 /// An execution begins.
 pub fn begin(flags: u32) {

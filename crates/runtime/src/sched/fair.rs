@@ -10,6 +10,7 @@
 use super::script_state::held;
 use super::thread_set::{Bits, WORDS};
 use super::{S, Thread, dependence, thread, threads, words};
+use crate::platform::baton::Guarded;
 use crate::wire_log;
 use core::cell::Cell;
 use heisen_trace::{Note, Op};
@@ -27,15 +28,12 @@ struct Fair {
     above: [[Cell<u64>; WORDS]; MAX_THREADS],
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Fair {}
-
-static F: Fair = Fair {
+static F: Guarded<Fair> = Guarded::new(Fair {
     lowered: Bits::new(),
     any: Cell::new(false),
     in_use: Cell::new(false),
     above: [const { [const { Cell::new(0) }; WORDS] }; MAX_THREADS],
-};
+});
 
 /// Whether [`enabled`] and [`disabled`] have to be told.
 #[inline]

@@ -4,6 +4,7 @@
 use super::object_key::{key, space};
 use super::{S, decision, dependence, me, script_state, thread};
 use crate::platform::allocation::set_may_fail;
+use crate::platform::baton::Guarded;
 use core::cell::Cell;
 use heisen_trace::{DecisionKind, Fault, Op};
 
@@ -17,11 +18,12 @@ struct Budget {
     kinds: Cell<u32>,
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Budget {}
-
-static B: Budget =
-    Budget { spurious: Cell::new(0), faults: Cell::new(0), shared: Cell::new(false), kinds: Cell::new(0) };
+static B: Guarded<Budget> = Guarded::new(Budget {
+    spurious: Cell::new(0),
+    faults: Cell::new(0),
+    shared: Cell::new(false),
+    kinds: Cell::new(0),
+});
 
 /// To others, what is left of the faults and of the spurious wake-ups is something that is read, and written if one is used up.
 fn touch(budget: usize, used: bool) {

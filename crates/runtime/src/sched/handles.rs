@@ -1,6 +1,7 @@
 //! Handles: which thread has which `pthread_t`, the address of its control block.
 
 use super::{symmetry, thread};
+use crate::platform::baton::Guarded;
 use core::cell::Cell;
 use heisen_wire::MAX_THREADS;
 
@@ -12,10 +13,7 @@ const HANDLES: usize = 2 * MAX_THREADS;
 #[repr(C, align(4096))]
 struct Handles([Cell<u16>; HANDLES]);
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Handles {}
-
-static H: Handles = Handles([const { Cell::new(0) }; HANDLES]);
+static H: Guarded<Handles> = Guarded::new(Handles([const { Cell::new(0) }; HANDLES]));
 
 /// The thread whose `pthread_t` this is, for somebody who means this one and no other.
 pub fn thread_of_handle(handle: usize) -> Option<usize> {

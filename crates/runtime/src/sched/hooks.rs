@@ -5,22 +5,19 @@
 //! each step is no hook but lies in this room.
 
 use super::{Delivered, Thread};
-use core::cell::Cell;
+use crate::platform::baton::Hook;
 
 macro_rules! hooks {
     ($($(#[$doc:meta])* $name:ident($($arg:ident: $ty:ty),*) $(-> $ret:ty)? = $default:expr;)*) => {
         /// The functions that the rooms above have plugged in.
         #[derive(Debug)]
         pub struct Hooks {
-            $($(#[$doc])* pub $name: Cell<fn($($ty),*) $(-> $ret)?>,)*
+            $($(#[$doc])* pub $name: Hook<fn($($ty),*) $(-> $ret)?>,)*
         }
-
-        // SAFETY: written once, before there is a second thread; only read from then on.
-        unsafe impl Sync for Hooks {}
 
         /// The one table. Until a room has plugged in, its hooks do nothing.
         pub static HOOKS: Hooks = Hooks {
-            $($name: Cell::new({
+            $($name: Hook::new({
                 fn nothing($(_: $ty),*) $(-> $ret)? { $default }
                 nothing
             }),)*

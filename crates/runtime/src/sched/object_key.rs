@@ -7,7 +7,7 @@ use heisen_trace::touch::NOWHERE;
 pub fn key(space: usize, number: usize) -> usize {
     /// Within `NOWHERE_END`: there are fewer than eight.
     const SPACE: usize = 1 << 24;
-    NOWHERE as usize + space * SPACE + (number * 8) % SPACE
+    NOWHERE as usize + space * SPACE + number.wrapping_mul(8) % SPACE
 }
 
 /// Spaces of [`key`].

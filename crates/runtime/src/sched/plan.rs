@@ -4,6 +4,7 @@
 use super::alarm::set_alarm;
 use super::pause::put;
 use super::{S, me, policy, sleep_sets, thread};
+use crate::platform::baton::Guarded;
 use crate::wire_log;
 use crate::wire_log::{lists, slot, wire};
 use core::cell::Cell;
@@ -17,10 +18,7 @@ struct Position {
     overrides: Cell<u32>,
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Position {}
-
-static AT: Position = Position { next: Cell::new(0), overrides: Cell::new(0) };
+static AT: Guarded<Position> = Guarded::new(Position { next: Cell::new(0), overrides: Cell::new(0) });
 
 /// How many overrides of the plan were followed so far, or given up.
 pub fn followed() -> u32 {

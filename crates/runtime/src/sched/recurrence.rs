@@ -16,6 +16,7 @@
 //!   None of these is in the program's memory, so the next round might be another one.
 
 use super::{S, clock, has_errands, me, needs, pause, script_state, thread, threads};
+use crate::platform::baton::Guarded;
 use crate::platform::glibc;
 use crate::wire_log;
 use core::cell::Cell;
@@ -46,16 +47,13 @@ struct Recurrence {
     consulted: Cell<u32>,
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Recurrence {}
-
-static R: Recurrence = Recurrence {
+static R: Guarded<Recurrence> = Guarded::new(Recurrence {
     anchors: [const {
         Anchor { step: Cell::new(0), positions: Cell::new(0), consulted: Cell::new(0), tries: Cell::new(0) }
     }; ANCHORS],
     kept: Cell::new(0),
     consulted: Cell::new(0),
-};
+});
 
 /// Whether the engine wants to compare states.
 pub fn wanted() -> bool {

@@ -8,6 +8,7 @@
 //! in the fair tail.
 
 use super::{S, Thread, thread, threads};
+use crate::platform::baton::Guarded;
 use crate::wire_log;
 use core::arch::asm;
 use core::cell::Cell;
@@ -25,10 +26,7 @@ struct Scope {
     main_frame: Cell<usize>,
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Scope {}
-
-static C: Scope = Scope { main_frame: Cell::new(0) };
+static C: Guarded<Scope> = Guarded::new(Scope { main_frame: Cell::new(0) });
 
 /// `main` is about to be called.
 #[inline(always)]

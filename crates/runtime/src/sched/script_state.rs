@@ -4,22 +4,19 @@
 
 use super::decision::Choices;
 use super::me;
+use crate::platform::baton::Flag;
 use crate::wire_log;
-use core::cell::Cell;
 use core::sync::atomic::Ordering::Relaxed;
 use heisen_trace::DecisionKind;
 use heisen_wire::script::{ANYONE, MAX_PROMISES, Promise, Script, Set};
 
 struct State {
-    on: Cell<bool>,
+    on: Flag,
     /// Whether the script has fixed any choice, which holds after its end, too.
-    promised: Cell<bool>,
+    promised: Flag,
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for State {}
-
-static STATE: State = State { on: Cell::new(false), promised: Cell::new(false) };
+static STATE: State = State { on: Flag::new(false), promised: Flag::new(false) };
 
 fn script() -> &'static Script {
     &wire_log::wire().script
@@ -43,7 +40,9 @@ pub fn set_on(on: bool) {
 
 /// Sets whether the script has fixed any choice; whether that is news.
 pub fn set_promised(promised: bool) -> bool {
-    STATE.promised.replace(promised) != promised
+    let before = STATE.promised.get();
+    STATE.promised.set(promised);
+    before != promised
 }
 
 /// The threads that the script holds, of a word of the sets of threads.

@@ -7,6 +7,7 @@
 //! replay. Only calls that can fail at once ask, and only their failures are remembered: no other scheduling point
 //! pays for it.
 
+use crate::platform::baton::Guarded;
 use crate::platform::sys;
 use crate::sched::{self, Gives, S, me, thread};
 use crate::sched::{clock, dependence, events, fair, pause};
@@ -106,10 +107,7 @@ const MANY: u32 = 10_000;
 #[repr(align(4096))]
 struct AllLooks([Looks; MAX_THREADS]);
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for AllLooks {}
-
-static L: AllLooks = AllLooks(
+static L: Guarded<AllLooks> = Guarded::new(AllLooks(
     [const {
         Looks {
             seen: [const { Cell::new(0) }; LOOKS],
@@ -121,7 +119,7 @@ static L: AllLooks = AllLooks(
             undone: Cell::new(0),
         }
     }; MAX_THREADS],
-);
+));
 
 fn access(address: usize, pc: usize, value: u64) -> u64 {
     let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
@@ -244,10 +242,8 @@ struct Waiting {
     writes: Cell<bool>,
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Waiting {}
-
-static W: Waiting = Waiting { times: Cell::new(0), at: Cell::new(0), writes: Cell::new(false) };
+static W: Guarded<Waiting> =
+    Guarded::new(Waiting { times: Cell::new(0), at: Cell::new(0), writes: Cell::new(false) });
 
 /// Lets the engine tell a thread that it spins. The handler runs on the thread's own stack, where its frame stays while
 /// others run; and it may be told again before it has returned, on another thread.

@@ -10,6 +10,7 @@
 //! before it joins the others, has chosen between them. That, and other uses of their handles and numbers, is noted where the
 //! runtime sees it. It does not see `pthread_self`, nor what is made of the address of a variable on a thread's stack.
 
+use crate::platform::baton::Guarded;
 use crate::sched;
 use crate::sched::{S, me, thread, threads};
 use crate::sched::{dependence, handles};
@@ -39,10 +40,7 @@ struct Alike {
     threads: [About; MAX_THREADS],
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Alike {}
-
-static A: Alike = Alike {
+static A: Guarded<Alike> = Guarded::new(Alike {
     wanted: Cell::new(false),
     held: Cell::new(0),
     threads: [const {
@@ -54,7 +52,7 @@ static A: Alike = Alike {
             joins: Cell::new(0),
         }
     }; MAX_THREADS],
-};
+});
 
 /// The start of a thread and its first operation.
 const ENOUGH: u8 = 2;

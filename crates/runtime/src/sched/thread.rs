@@ -60,7 +60,7 @@ pub struct Thread {
     pub mask: Cell<u32>,
     /// The mutex to acquire after being taken off a condition variable's queue.
     pub relock: Cell<usize>,
-    /// Descriptors it waits for, see `io`: an array of so many `pollfd`.
+    /// Descriptors it waits for, see `blocking::descriptors`: an array of so many `pollfd`.
     pub polls: Cell<usize>,
     pub polls_count: Cell<usize>,
     /// Whether it is in the middle of [`wait_in_queue`](super::wait_in_queue) or its like.
@@ -85,12 +85,12 @@ pub struct Thread {
     pub guard_size: Cell<usize>,
     /// Whether the program brought the stack.
     pub stack_foreign: Cell<bool>,
-    /// For `kernel`: 1 when it may run, 0 while it waits for that; a futex word.
+    /// For `kernel_threads`: 1 when it may run, 0 while it waits for that; a futex word.
     pub baton: AtomicU32,
-    /// For `kernel`: whether it has signals to take when it runs again, and its stack for signal handlers.
+    /// For `kernel_threads`: whether it has signals to take when it runs again, and its stack for signal handlers.
     pub diverted: Cell<bool>,
     pub handler_stack: Cell<usize>,
-    /// For `kernel`: the kernel thread must stay, though the thread has ended.
+    /// For `kernel_threads`: the kernel thread must not end, though the thread has ended.
     pub stays: Cell<bool>,
     /// What the program believes its alternate signal stack to be: base, size; size 0 if none.
     pub alt_base: Cell<usize>,
@@ -115,7 +115,7 @@ pub struct Thread {
     pub takes_word: Cell<bool>,
     /// For `scope`: how many regions without preemption it is in.
     pub no_preempt: Cell<u32>,
-    /// For `section`: how many atomic sections it is in.
+    /// For `atomic_section`: how many atomic sections it is in.
     pub sections: Cell<u32>,
     /// For `policy`.
     pub mark: policy::Mark,

@@ -8,6 +8,7 @@
 //! What a thread does may be interrupted anywhere by a handler of a signal. Events in there pass unseen, if the thread
 //! was at an event of its own; nothing here holds a lock.
 
+use crate::platform::baton;
 use crate::platform::glibc::real;
 use crate::platform::sys;
 use crate::script::unit_mode;
@@ -86,6 +87,7 @@ fn system() -> Option<&'static System> {
 pub fn init() {
     ON.store(1, Relaxed);
     PID.store(sys::getpid() as u32, Relaxed);
+    baton::abolish();
 }
 
 /// From now on a script may hold threads of this program, which has that number. `fd` is that of the memory it shares.

@@ -10,6 +10,7 @@
 //! can go on, where CONCURRIT waits for a second. A thread that the script does not know, as it was never selected, passes
 //! events that are not waited for: nobody could ever release it.
 
+use crate::platform::baton::Flag;
 use crate::platform::{allocation, sys};
 use crate::sched::access_mode::{self, mode};
 use crate::sched::alarm::set_alarm;
@@ -19,8 +20,7 @@ use crate::sched::{self, Gives, S, me, thread};
 use crate::sched::{dependence, faults, pause};
 use crate::script::system_mode;
 use crate::wire_log;
-use core::cell::Cell;
-use core::sync::atomic::Ordering::{Relaxed, SeqCst};
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use heisen_trace::Op;
 use heisen_wire::patch::{ENTRY, LINE, RETURN};
 use heisen_wire::script::{
@@ -34,27 +34,57 @@ const MAX_FRAMES: usize = 64;
 /// pointer at its entry.
 struct Frames {
     /// Whether it has come to an event, so that what it does there is none.
-    stopped: Cell<bool>,
+    stopped: Flag,
     /// Where it has just come into a function.
-    entered: Cell<usize>,
-    count: Cell<usize>,
-    of: [Cell<(usize, usize)>; MAX_FRAMES],
+    entered: AtomicUsize,
+    count: AtomicUsize,
+    of: [Frame; MAX_FRAMES],
 }
 
+/// A function that the script names, by its number, and the stack pointer at its entry.
+struct Frame {
+    function: AtomicUsize,
+    sp: AtomicUsize,
+}
+
+impl Frames {
+    /// Those that are there now.
+    fn now(&self) -> &[Frame] {
+        &self.of[..self.count.load(Relaxed).min(MAX_FRAMES)]
+    }
+
+    /// The thread comes into a function.
+    fn enter(&self, function: usize, sp: usize) {
+        // What lies deeper was left by a jump, or an exception.
+        let count =
+            self.now().iter().rposition(|frame| frame.sp.load(Relaxed) > sp).map_or(0, |last| last + 1);
+        if let Some(frame) = self.of.get(count) {
+            frame.function.store(function, Relaxed);
+            frame.sp.store(sp, Relaxed);
+            self.count.store(count + 1, Relaxed);
+        }
+    }
+
+    /// The thread leaves a function, and those that it has called.
+    fn leave(&self, function: usize) {
+        if let Some(found) = self.now().iter().rposition(|frame| frame.function.load(Relaxed) == function) {
+            self.count.store(found, Relaxed);
+        }
+    }
+}
+
+/// All atomic: in system mode threads run in parallel, and those beyond the last entry share it.
 struct State {
     frames: [Frames; MAX_SCRIPTED],
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for State {}
-
 static STATE: State = State {
     frames: [const {
         Frames {
-            stopped: Cell::new(false),
-            entered: Cell::new(0),
-            count: Cell::new(0),
-            of: [const { Cell::new((0, 0)) }; MAX_FRAMES],
+            stopped: Flag::new(false),
+            entered: AtomicUsize::new(0),
+            count: AtomicUsize::new(0),
+            of: [const { Frame { function: AtomicUsize::new(0), sp: AtomicUsize::new(0) } }; MAX_FRAMES],
         }
     }; MAX_SCRIPTED],
 };
@@ -193,7 +223,7 @@ pub fn ended() {
     if !is_on() {
         return;
     }
-    frames(number).count.set(0);
+    frames(number).count.store(0, Relaxed);
     let event = Event { kind: kind::END, ..Event::default() };
     if !has(&script.select, number) {
         return;
@@ -245,7 +275,8 @@ pub fn tell(told: &Told, number: usize, event: &Event) {
     returned.store(event.returned, Relaxed);
     caller.store(event.caller as u64, Relaxed);
     pc.store(event.pc as u64, Relaxed);
-    step.store(S.step.get(), Relaxed);
+    // In system mode there are no steps.
+    step.store(if system_mode::is_on() { 0 } else { S.step.get() }, Relaxed);
     op.store(event.op.into(), Relaxed);
     for (function, times) in inside.iter().enumerate() {
         times.store(depth(number, function) as u8, Relaxed);
@@ -254,8 +285,7 @@ pub fn tell(told: &Told, number: usize, event: &Event) {
 
 /// How often a thread is in a function that the script names.
 fn depth(number: usize, function: usize) -> usize {
-    let frames = frames(number);
-    frames.of[..frames.count.get()].iter().filter(|frame| frame.get().0 == function).count()
+    frames(number).now().iter().filter(|frame| frame.function.load(Relaxed) == function).count()
 }
 
 /// The number of the running thread.
@@ -265,16 +295,17 @@ fn current() -> usize {
 
 /// A thread with this number begins.
 pub fn forget_frames(number: usize) {
-    frames(number).count.set(0);
+    frames(number).count.store(0, Relaxed);
 }
 
 /// One thread is a copy of another.
 pub fn copy_frames(from: usize, to: usize) {
     let (from, to) = (frames(from), frames(to));
-    to.count.set(from.count.get());
-    for (to, from) in to.of.iter().zip(&from.of) {
-        to.set(from.get());
+    for (to, from) in to.of.iter().zip(from.now()) {
+        to.function.store(from.function.load(Relaxed), Relaxed);
+        to.sp.store(from.sp.load(Relaxed), Relaxed);
     }
+    to.count.store(from.now().len(), Relaxed);
 }
 
 /// Whether an event of the running thread satisfies a predicate.
@@ -395,7 +426,7 @@ pub extern "C" fn calls(pc: usize) {
     if (is_on() || system_mode::is_on()) && access_mode::is_on(mode::SCRIPT) {
         /// So far from the beginning of a function that call is, at most.
         const NEAR: usize = 128;
-        if pc.wrapping_sub(frames(current()).entered.take()) < NEAR {
+        if pc.wrapping_sub(frames(current()).entered.swap(0, Relaxed)) < NEAR {
             return;
         }
         happens(Event { kind: kind::CALL, pc, ..Event::default() });
@@ -415,27 +446,17 @@ pub fn mark(what: u32, sp: usize, registers: &[u64; 16], pc: usize) {
     let number = named as u64;
     match what & 3 {
         ENTRY => {
-            // What lies deeper was left by a jump, or an exception.
-            while frames.count.get() > 0 && frames.of[frames.count.get() - 1].get().1 <= sp {
-                frames.count.set(frames.count.get() - 1);
-            }
-            if frames.count.get() < MAX_FRAMES {
-                frames.of[frames.count.get()].set((named, sp));
-                frames.count.set(frames.count.get() + 1);
-            }
+            frames.enter(named, sp);
             let args = [registers[RDI], registers[RSI]];
             // SAFETY: at its first instruction the stack pointer of a function is at the address that it returns to.
             let caller = unsafe { (sp as *const usize).read() };
             happens(Event { kind: kind::ENTER, number, args, caller, pc, ..Event::default() });
             // The same event once more, if the function is instrumented.
-            frames.entered.set(pc);
+            frames.entered.store(pc, Relaxed);
         }
         RETURN => {
             // It is as good as left, so one who waits for that does not find the thread in there.
-            let mut inside = frames.of[..frames.count.get()].iter();
-            if let Some(found) = inside.rposition(|frame| frame.get().0 == named) {
-                frames.count.set(found);
-            }
+            frames.leave(named);
             happens(Event { kind: kind::RETURN, number, returned: registers[RAX], pc, ..Event::default() });
         }
         LINE => happens(Event { kind: kind::LINE, number, pc, ..Event::default() }),

@@ -1,5 +1,5 @@
-//! C11 threads, mutexes and condition variables. In glibc they are the same objects as the POSIX ones, reached by internal
-//! calls; here they go to the same code, and return what C11 calls success, busy, timed out, out of memory or an error.
+//! C11 threads, mutexes and condition variables. In glibc they are the POSIX objects, reached by internal
+//! calls. The functions here call the code of the POSIX functions, and return its error numbers as C11 results.
 
 use super::{cond, detours, mutex, pthread, shims, time};
 use crate::platform::glibc::Real;
@@ -15,11 +15,11 @@ const ERROR: c_int = 2;
 const NO_MEMORY: c_int = 3;
 const TIMED_OUT: c_int = 4;
 const ENOMEM: c_int = 12;
-/// What `thrd_sleep` returns when a signal ends it, and for a time that is none.
+/// Results of `thrd_sleep`: a signal ended it, or the time is invalid.
 const INTERRUPTED: c_int = -1;
 const BAD_TIME: c_int = -2;
 
-/// The C11 name of an error number, as glibc maps it.
+/// The C11 result for an error number, as glibc maps it.
 fn code(error: c_int) -> c_int {
     match error {
         0 => SUCCESS,
@@ -33,7 +33,7 @@ fn code(error: c_int) -> c_int {
 static REAL_EXIT: Real = Real::new(c"thrd_exit");
 
 detours! {
-    /// Ends the thread; the real one unwinds the stack, as `pthread_exit` does.
+    /// Ends the thread. The real function unwinds the stack, as `pthread_exit` does.
     fn thrd_exit = before_exit;
 }
 

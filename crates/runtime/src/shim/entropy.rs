@@ -1,11 +1,13 @@
-//! What a program takes for random: bytes from a generator with a fixed seed, the same in every execution, so that what
-//! it makes of them (the order of a hash table, a back-off) is the same each time a schedule is run. One stream for the
-//! whole process, in the order in which it is asked for; independent of what the schedule's policy draws.
+//! Random numbers: gives the program bytes of a generator with a fixed seed, the same in every execution.
+//! Whatever the program derives from them (the order of a hash table, a back-off time) is then the same each
+//! time a schedule runs. The process has one stream of bytes, used in the order of its requests and independent
+//! of the policy's random choices.
 //!
-//! The processor's own instructions (RDRAND, RDSEED) cannot be taken over; where the C++ library uses them, in
-//! `std::random_device`, its function is.
+//! The processor's instructions RDRAND and RDSEED cannot be intercepted. Where the C++ library uses them, in
+//! `std::random_device`, the shim replaces its function.
 
 use super::{pid, shims};
+use crate::platform::baton::Guarded;
 use crate::platform::glibc;
 use crate::platform::glibc::real;
 use crate::platform::sys;
@@ -21,19 +23,16 @@ struct Random {
     state: Cell<u64>,
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Random {}
+static R: Guarded<Random> = Guarded::new(Random { seeded: Cell::new(false), state: Cell::new(0) });
 
-static R: Random = Random { seeded: Cell::new(false), state: Cell::new(0) };
-
-/// How much can be read from one opening of /dev/urandom or /dev/random.
+/// How many bytes one opening of /dev/urandom or /dev/random provides.
 const DEVICE_SIZE: usize = 1 << 20;
 
-/// Starts the stream, and replaces the random bytes that the kernel left for the process (AT_RANDOM). The C library has
-/// taken its stack guard from those already; programs that look there later find the seeded ones.
+/// Starts the stream, and replaces the random bytes that the kernel left for the process (AT_RANDOM). The C
+/// library has taken its stack guard from those already; code that looks there later finds seeded bytes.
 pub fn init(seed: u64) {
     const AT_RANDOM: usize = 25;
-    // Apart from the policies' generators, which start at small numbers, too.
+    // Keeps this stream distinct from the policies' generators, which also start from small seeds.
     R.state.set(seed ^ 0x6a09_e667_f3bc_c908);
     R.seeded.set(true);
     let at = real!(getauxval, fn(AT_RANDOM => usize) -> usize);
@@ -43,7 +42,7 @@ pub fn init(seed: u64) {
     }
 }
 
-/// A forked child goes on with bytes of its own, as it would natively.
+/// A forked child continues with bytes of its own, as it would without Heisen.
 pub fn forked(child: u32) {
     R.state.set(R.state.get() ^ (u64::from(child) << 32 | 0x5851_f42d));
     next();
@@ -61,7 +60,7 @@ fn next() -> u64 {
     hash::scatter(state)
 }
 
-/// Fills memory.
+/// Fills memory with bytes of the stream.
 ///
 /// # Safety
 /// It must be valid for writes.
@@ -76,7 +75,8 @@ unsafe fn fill(at: *mut u8, length: usize) {
     }
 }
 
-/// The system call `getrandom`. The kernel checks the arguments and says how much; the bytes are ours.
+/// The system call `getrandom`. The kernel checks the arguments and decides how many bytes to write; the bytes
+/// come from the seeded stream.
 pub fn get(args: [usize; 6]) -> isize {
     let got = sys::call(sys::SYS_GETRANDOM, args);
     if seeded() && got > 0 {
@@ -86,7 +86,7 @@ pub fn get(args: [usize; 6]) -> isize {
     got
 }
 
-/// A number below `bound`, each as likely as the others.
+/// A uniformly distributed number below `bound`.
 fn below(bound: u32) -> u32 {
     if bound < 2 {
         return 0;
@@ -109,7 +109,7 @@ fn is_device(path: *const c_char) -> bool {
     !path.is_null() && (is(b"/dev/urandom\0") || is(b"/dev/random\0"))
 }
 
-/// A descriptor with seeded bytes in place of a random device.
+/// Opens a file of seeded bytes in place of a random device.
 fn open_device(flags: c_int) -> c_int {
     const O_CLOEXEC: c_int = 0o2_000_000;
     let fd = sys::memory_file(c"random", flags & O_CLOEXEC != 0, DEVICE_SIZE);
@@ -136,7 +136,7 @@ fn opened(fd: c_int) {
     }
 }
 
-/// Opens by `real`, except that a random device is replaced.
+/// Opens a file by `real`, or replaces it if it is a random device.
 fn open_by(path: *const c_char, flags: c_int, real: impl FnOnce() -> c_int) -> c_int {
     if reads_device(path, flags) {
         return open_device(flags);
@@ -153,8 +153,8 @@ fn open_by(path: *const c_char, flags: c_int, real: impl FnOnce() -> c_int) -> c
 }
 
 fn open_stream(path: *const c_char, mode: *const c_char, real: impl FnOnce() -> usize) -> usize {
-    // SAFETY: the program passes C strings; modes that read start with `r` (of the others, `w+` and `a+` are rare
-    // for a device, and pass).
+    // SAFETY: the program passes C strings. Modes that read start with `r`; `w+` and `a+` read as well, but are
+    // rare for a device and are not intercepted.
     if is_device(path) && !mode.is_null() && unsafe { *mode } as u8 == b'r' {
         let fd = open_device(0);
         return if fd < 0 { 0 } else { real!(fdopen, fn(fd => c_int, mode => *const c_char) -> usize) };
@@ -173,13 +173,13 @@ fn open_stream(path: *const c_char, mode: *const c_char, real: impl FnOnce() -> 
 shims! {
     if seeded();
 
-    /// Gives bytes of the seeded stream; not a scheduling point.
+    /// Returns bytes of the seeded stream. Not a scheduling point.
     fn getrandom(buffer: usize, length: usize, flags: u32) -> isize = pc {
         let got = get([buffer, length, flags as usize, 0, 0, 0]);
         if got < 0 { glibc::result(-got as c_int) as isize } else { got }
     }
 
-    /// Gives bytes of the seeded stream; not a scheduling point.
+    /// Returns bytes of the seeded stream. Not a scheduling point.
     fn getentropy(buffer: *mut c_void, length: usize) -> c_int = pc {
         let result = real!(getentropy, fn(buffer => *mut c_void, length => usize) -> c_int);
         if result == 0 {
@@ -189,26 +189,28 @@ shims! {
         result
     }
 
-    /// Gives a number of the seeded stream; not a scheduling point.
+    /// Returns a number of the seeded stream. Not a scheduling point.
     fn arc4random() -> u32 = pc { next() as u32 }
 
-    /// Gives bytes of the seeded stream; not a scheduling point.
+    /// Returns bytes of the seeded stream. Not a scheduling point.
     fn arc4random_buf(buffer: *mut c_void, length: usize) -> () = pc {
         // SAFETY: the program passes room for as much.
         unsafe { fill(buffer.cast(), length) }
     }
 
-    /// Gives a number of the seeded stream; not a scheduling point.
+    /// Returns a number of the seeded stream. Not a scheduling point.
     fn arc4random_uniform(bound: u32) -> u32 = pc { below(bound) }
 
-    /// `std::random_device`: gives a number of the seeded stream, whatever the source; not a scheduling point.
+    /// `std::random_device`: returns a number of the seeded stream, whatever source it was constructed with.
+    /// Not a scheduling point.
     #[allow(non_snake_case)]
     fn _ZNSt13random_device9_M_getvalEv(this: usize) -> u32 = pc {
         let _ = this;
         next() as u32
     }
 
-    /// For /dev/urandom and /dev/random, gives a file of seeded bytes (1 MiB, then it ends); not a scheduling point.
+    /// For /dev/urandom and /dev/random, opens a file with 1 MiB of seeded bytes instead. Not a scheduling
+    /// point.
     fn open(path: *const c_char, flags: c_int, mode: u32) -> c_int = pc {
         open_by(path, flags, || real!(open, fn(path => *const c_char, flags => c_int, mode => u32) -> c_int))
     }
@@ -232,7 +234,7 @@ shims! {
         })
     }
 
-    /// As `open`; what `open` becomes when the program is compiled with checks.
+    /// As `open`: programs compiled with `_FORTIFY_SOURCE` call this instead.
     fn __open_2(path: *const c_char, flags: c_int) -> c_int = pc {
         open_by(path, flags, || real!(__open_2, fn(path => *const c_char, flags => c_int) -> c_int))
     }

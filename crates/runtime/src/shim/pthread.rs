@@ -1,4 +1,4 @@
-//! Threads: creation, end, joining, and what can be asked of one.
+//! Threads: creation, end, joining, names and attributes.
 
 use super::{cancel, detours, shims};
 use crate::carrier::fibers;
@@ -21,12 +21,13 @@ use heisen_wire::{MAX_THREADS, misuse};
 const DETACHED: c_int = 1;
 const ERANGE: c_int = 34;
 const MIN_STACK: usize = 16384;
-/// The deadline of a join that does not wait, and so is no cancellation point.
+/// The deadline of a join that does not wait, and therefore is not a cancellation point.
 const NOW: u64 = 0;
-/// What stands for who joins a thread: no object can be at this distance from its handle, as all are aligned.
+/// A thread's handle plus this is the object of its join. No other object can be at that address, as all are
+/// aligned.
 const JOINED: usize = 1;
 
-/// What the attributes ask for, and whether the thread is to be detached.
+/// Reads the attributes: the requested stack, and whether the thread is detached.
 fn read_attributes(attributes: usize) -> (Wish, bool) {
     let mut wish = Wish::usual();
     if attributes == 0 {
@@ -39,7 +40,7 @@ fn read_attributes(attributes: usize) -> (Wish, bool) {
     real!(pthread_attr_getstack, fn(
         attributes => usize, &raw mut base => *mut usize, &raw mut size => *mut usize
     ) -> c_int);
-    // Without a stack of the program's, glibc answers with the size below address 0.
+    // If the program gave no stack, glibc answers with a stack that ends at address 0.
     if base != 0 && base.wrapping_add(size) != 0 {
         wish.stack = Some((base, size));
     }
@@ -48,14 +49,14 @@ fn read_attributes(attributes: usize) -> (Wish, bool) {
     (wish, detached == DETACHED)
 }
 
-/// Creates a thread. Inlined, so that a debugger finds where the intercepted function returns.
+/// Creates a thread. It is inlined so that a debugger finds the return address of the intercepted function.
 #[inline(always)]
 pub fn create(out: *mut usize, attributes: usize, start: usize, arg: usize, pc: usize) -> c_int {
     sched::point(Op::Create, start, pc);
     make(out, attributes, start, arg)
 }
 
-/// As [`create`], where the scheduling point is the caller's.
+/// As [`create`], without its scheduling point, which the caller makes.
 #[inline(always)]
 pub fn make(out: *mut usize, attributes: usize, start: usize, arg: usize) -> c_int {
     let number = S.count.get();
@@ -65,8 +66,8 @@ pub fn make(out: *mut usize, attributes: usize, start: usize, arg: usize) -> c_i
     }
     let (wish, detached) = read_attributes(attributes);
     if let Err(error) = fibers::create(number, start, arg, &wish) {
-        // Natively there might have been room: stacks count against the limit that keeps a program from taking all
-        // memory.
+        // Without Heisen there might have been enough memory: stacks count against the limit that stops a
+        // program from taking all of it.
         wire_log::note(Note::TooManyThreads);
         return error;
     }
@@ -88,7 +89,7 @@ fn copy_name(from: &Thread, to: &Thread) {
     }
 }
 
-/// Waits for the end of a thread, unless that has come or the deadline passes.
+/// Waits until a thread ends or the deadline passes.
 pub fn join(handle: usize, result: *mut usize, deadline: u64, pc: usize) -> c_int {
     let Some(number) = handles::find(handle) else { return sys::ESRCH };
     let t = thread(number);
@@ -150,13 +151,14 @@ fn timed_join(handle: usize, result: *mut usize, clock: c_int, until: *const Tim
 static REAL_EXIT: Real = Real::new(c"pthread_exit");
 
 detours! {
-    /// Ends the thread: cleanup handlers, destructors and the destructors of keys run as steps of it, then a thread
-    /// that joins it is enabled. From the main thread, the process goes on until the last thread ends.
+    /// Ends the thread. Clean-up handlers, destructors and the destructors of keys run as steps of the thread;
+    /// then a thread that joins it is enabled. If the main thread calls it, the process continues until the
+    /// last thread ends.
     fn pthread_exit = before_exit;
 }
 
-/// Keeps the result; the address of the real function, which unwinds the stack, down to the buffer that the carrier
-/// registered.
+/// Stores the result and returns the address of the real function. That unwinds the stack down to the buffer
+/// that the carrier registered.
 extern "C" fn before_exit(result: usize) -> usize {
     keep_result(result);
     REAL_EXIT.address()
@@ -173,7 +175,8 @@ pub fn keep_result(result: usize) {
 shims! {
     if S.active.get() || system_mode::is_on();
 
-    /// A scheduling point; from then on the new thread is enabled. More threads than fit give `EAGAIN` and a note.
+    /// Creates a thread, which is enabled at once. A scheduling point. If there are too many threads it gives
+    /// `EAGAIN`, which is noted.
     fn pthread_create(out: *mut usize, attributes: usize, start: usize, arg: usize) -> c_int = pc {
         if system_mode::is_on() {
             return system_mode::create(out, attributes, start, arg);
@@ -183,22 +186,22 @@ shims! {
 }
 
 shims! {
-    /// Waits until the thread has ended. Oneself gives `EDEADLK`; a thread that is detached or joined already gives
-    /// `EINVAL` and is a misuse.
+    /// Waits until the thread has ended. Joining oneself gives `EDEADLK`. A thread that is detached or already
+    /// joined gives `EINVAL` and is a misuse.
     fn pthread_join(handle: usize, result: *mut usize) -> c_int = pc { join(handle, result, u64::MAX, pc) }
 
-    /// As `pthread_join`; that the time runs out before is a decision, and gives `ETIMEDOUT`.
+    /// As `pthread_join`. Whether the time-out fires first is a decision; it then gives `ETIMEDOUT`.
     fn pthread_timedjoin_np(handle: usize, result: *mut usize, until: *const Timespec) -> c_int = pc {
         timed_join(handle, result, 0, until, pc)
     }
 
-    /// As `pthread_timedjoin_np`, on the clock given; other clocks than the real-time and the monotonic one give
-    /// `EINVAL`.
+    /// As `pthread_timedjoin_np`, on the given clock. Only the real-time and the monotonic clock are valid;
+    /// others give `EINVAL`.
     fn pthread_clockjoin_np(handle: usize, result: *mut usize, clock: c_int, until: *const Timespec) -> c_int = pc {
         timed_join(handle, result, clock, until, pc)
     }
 
-    /// A scheduling point, never a wait: `EBUSY` if the thread has not ended.
+    /// A scheduling point; never waits. Gives `EBUSY` if the thread has not ended.
     fn pthread_tryjoin_np(handle: usize, result: *mut usize) -> c_int = pc {
         let Some(number) = handles::thread_of_handle(handle) else { return sys::ESRCH };
         spin::attempt(Op::Join, handle, pc);
@@ -210,12 +213,12 @@ shims! {
         join(handle, result, NOW, pc)
     }
 
-    /// No scheduling point. A thread that is detached or joined already gives `EINVAL` and is a misuse.
+    /// A thread that is detached or already joined gives `EINVAL` and is a misuse. Not a scheduling point.
     fn pthread_detach(handle: usize) -> c_int = pc {
         detach(handle, pc)
     }
 
-    /// No scheduling point. Describes the stack that the thread really runs on.
+    /// Describes the stack that the thread really runs on. Not a scheduling point.
     fn pthread_getattr_np(handle: usize, attributes: usize) -> c_int = pc {
         let found = handles::thread_of_handle(handle);
         let stack = found.and_then(|number| thread(number).stack_bounds());
@@ -231,8 +234,8 @@ shims! {
         real!(pthread_attr_setdetachstate, fn(attributes => usize, detached => c_int) -> c_int)
     }
 
-    /// No scheduling point. The name is kept by the runtime, and shown in reports; more than 15 characters give
-    /// `ERANGE`.
+    /// Sets the name of the thread, which reports show. A name of more than 15 characters gives `ERANGE`. Not a
+    /// scheduling point.
     fn pthread_setname_np(handle: usize, name: *const c_char) -> c_int = pc {
         let Some(number) = handles::thread_of_handle(handle) else { return sys::ESRCH };
         // SAFETY: the program passes a C string.
@@ -246,7 +249,7 @@ shims! {
         0
     }
 
-    /// No scheduling point. Room for less than 16 characters gives `ERANGE`.
+    /// Reads the name of the thread. Room for less than 16 characters gives `ERANGE`. Not a scheduling point.
     fn pthread_getname_np(handle: usize, out: *mut u8, size: usize) -> c_int = pc {
         let Some(number) = handles::thread_of_handle(handle) else { return sys::ESRCH };
         let t = thread(number);

@@ -1,8 +1,9 @@
-//! Functions that are a test of one byte and a jump to the function of the same name in the C library. They are called often,
-//! and from the first moment on, so nothing stands between the program and the real function but these few instructions.
+//! Exports functions that test one byte and jump to the function of the same name in the C library. They are
+//! called often and very early, so these few instructions are all that the shim adds to the real function.
 
-/// Exports such a function. If the byte is not 0, it goes to `slow` instead or, with `before`, calls that first with the address
-/// of its arguments and the return address. If the real function was not looked up yet, it goes to `early`.
+/// Exports such a function. If the byte is not 0, the function jumps to `slow` instead, or, with `before`,
+/// first calls `before` with the address of its arguments and the return address. If the real function was not
+/// looked up yet, it jumps to `early`.
 macro_rules! real_jump {
     ($(#[$doc:meta])* fn $name:ident($($arg:ident: $ty:ty),*) -> $ret:ty, $real:path;
      $byte:path => slow $slow:path, early $early:path) => {

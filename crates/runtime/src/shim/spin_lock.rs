@@ -1,4 +1,4 @@
-//! Spin locks: to the scheduler they are mutexes that nobody owns. A thread that spins is a thread that waits.
+//! Spin locks. The scheduler treats them as mutexes without an owner: a thread that would spin waits.
 
 use super::shims;
 use crate::memory::race::order;
@@ -9,7 +9,7 @@ use core::cell::Cell;
 use core::ffi::c_int;
 use heisen_trace::{Fault, Op};
 
-/// The value of a free spin lock in glibc for x86-64; it is 0 or less while held.
+/// The value of a spin lock that no thread holds, in glibc for x86-64; it is 0 or less while held.
 const FREE: i32 = 1;
 
 fn word(lock: usize) -> &'static Cell<i32> {
@@ -28,14 +28,14 @@ fn acquire(lock: usize) {
 }
 
 shims! {
-    /// Waits until the lock is free: a thread that would spin is one that waits.
+    /// Waits until no thread holds the lock, then takes it. A thread that would spin is disabled.
     fn pthread_spin_lock(lock: usize) -> c_int = pc {
         sched::wait_for_key(Op::Lock, lock, sched::without_owner(lock), pc, || is_free(lock), u64::MAX);
         acquire(lock);
         0
     }
 
-    /// A scheduling point, never a wait: `EBUSY` if the lock is held.
+    /// A scheduling point; never waits. Gives `EBUSY` if a thread holds the lock.
     fn pthread_spin_trylock(lock: usize) -> c_int = pc {
         spin::attempt(Op::TryLock, lock, pc);
         dependence::tried(Op::TryLock, lock, pc, is_free(lock));
@@ -47,7 +47,7 @@ shims! {
         0
     }
 
-    /// Enables the threads that wait for the lock; which of them gets it is the decision who runs next.
+    /// Enables the threads that wait for the lock; the one that runs first gets it.
     fn pthread_spin_unlock(lock: usize) -> c_int = pc {
         sched::point(Op::Unlock, lock, pc);
         order::release(lock);

@@ -1,6 +1,6 @@
-//! The start of the program: what runs when the library is loaded, and in place of `main`.
+//! Start of the program: what runs when the library is loaded, and in place of `main`.
 //!
-//! Here the rooms are put together: each plugs its functions into the hooks of the rooms below it.
+//! This file puts the rooms together: each room plugs its functions into the hooks of the rooms below it.
 
 use super::{pid, signal, thread_entry};
 use crate::blocking::descriptors;
@@ -82,7 +82,7 @@ extern "C" fn init() {
     }
 }
 
-/// Lets each room call those above it, before there is a second thread.
+/// Fills the hooks by which each room calls the rooms above it. It must run before there is a second thread.
 fn plug_in() {
     unit_mode::plug_in();
     order::plug_in();
@@ -95,13 +95,13 @@ fn plug_in() {
     HOOKS.is_watchdog.set(super::timer::is_watchdog);
 }
 
-/// Enables or disables the threads whose state nobody announces.
+/// Enables or disables the threads whose condition changes without a call to the scheduler.
 fn recheck() {
     super::once::recheck();
     super::timer::recheck();
 }
 
-/// Before `main`, the process parks; each execution is a fork of it that goes on here.
+/// Parks the process as the zygote before `main`. Each execution is forked from it and continues here.
 ///
 /// # Safety
 /// Called by the program's start-up code with what glibc expects.

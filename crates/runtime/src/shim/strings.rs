@@ -1,8 +1,9 @@
-//! Memory and strings: copying, filling and comparing. Where instrumented code calls these, they access memory like any other
-//! code of it. Compilers differ: newer ones of clang's family call `__tsan_memcpy` instead, gcc and clang 14 do not.
+//! Memory and strings: copying, filling and comparing. A call from instrumented code counts as an access to the
+//! memory. This is needed because gcc and clang 14 call these functions; newer compilers of the clang family
+//! call `__tsan_memcpy` instead.
 //!
-//! Each function is a test and a jump to the C library's. They are called from the first moment on, by resolvers of other
-//! libraries that run before this one is relocated: until it is initialised there are simple forms, which need nothing.
+//! Each function is a test and a jump to the C library's function. Resolvers of other libraries call them
+//! before this library is relocated. Until it is initialised, simple versions run that need nothing else.
 
 use super::real_jump::real_jump;
 use crate::memory::race::MODE;
@@ -10,9 +11,10 @@ use crate::memory::tsan;
 use crate::memory::tsan::{Part, touch};
 use crate::platform::glibc;
 use crate::platform::glibc::Real;
+use crate::platform::program_memory;
 use core::ffi::{c_char, c_int, c_void};
 
-/// Looks the real functions up.
+/// Looks up the real functions.
 pub fn look_up() {
     for real in REALS {
         real.address();
@@ -21,17 +23,18 @@ pub fn look_up() {
 }
 
 fn byte(at: usize) -> u8 {
-    // SAFETY: the program passes strings and memory that can be read. Volatile, so that the compiler makes no call of a
-    // loop.
+    program_memory::probe(at);
+    // SAFETY: the program passes strings and memory that can be read. The read is volatile so that the compiler
+    // does not turn the loop into a call.
     unsafe { (at as *const u8).read_volatile() }
 }
 
 fn set_byte(at: usize, value: u8) {
-    // SAFETY: the program passes memory that can be written; else as above.
+    // SAFETY: the program passes memory that can be written; volatile as above.
     unsafe { (at as *mut u8).write_volatile(value) };
 }
 
-/// How many bytes there are until one of them is as wanted, that one included; at most so many.
+/// The number of bytes up to and including the first one for which `wanted` holds; at most `most`.
 fn until(most: usize, wanted: impl Fn(usize) -> bool) -> usize {
     let mut count = 0;
     while count < most {
@@ -45,12 +48,12 @@ fn until(most: usize, wanted: impl Fn(usize) -> bool) -> usize {
 
 const ALL: usize = usize::MAX;
 
-/// How many bytes a string has, with the one that ends it; at most so many.
+/// The size of a string with its terminating zero; at most `most`.
 fn string(at: usize, most: usize) -> usize {
     until(most, |index| byte(at + index) == 0)
 }
 
-/// How many characters a string has; at most so many.
+/// The length of a string without its terminating zero; at most `most`.
 fn length(at: usize, most: usize) -> usize {
     let mut count = 0;
     while count < most && byte(at + count) != 0 {
@@ -59,22 +62,22 @@ fn length(at: usize, most: usize) -> usize {
     count
 }
 
-/// As [`string`], if it is looked through for a character.
+/// The number of bytes that a search for this character reads.
 fn up_to(at: usize, character: usize) -> usize {
     until(ALL, |index| byte(at + index) == 0 || byte(at + index) == character as u8)
 }
 
-/// What a comparison looks at: all up to the first difference.
+/// The number of bytes that a comparison reads: up to the first difference.
 fn compared(one: usize, other: usize, most: usize) -> usize {
     until(most, |index| byte(one + index) != byte(other + index))
 }
 
-/// The same of strings.
+/// The same for strings.
 fn strings_compared(one: usize, other: usize, most: usize) -> usize {
     until(most, |index| byte(one + index) != byte(other + index) || byte(one + index) == 0)
 }
 
-/// The simple form of `memmove`.
+/// The simple version of `memmove`.
 fn copy(to: usize, from: usize, bytes: usize) -> usize {
     if to.wrapping_sub(from) >= bytes {
         (0..bytes).for_each(|index| set_byte(to + index, byte(from + index)));
@@ -89,7 +92,7 @@ fn fill(to: usize, value: u8, bytes: usize) -> usize {
     to
 }
 
-/// The difference of the last of so many bytes.
+/// The difference of the last of `bytes` bytes.
 fn difference(one: usize, other: usize, bytes: usize) -> usize {
     match bytes.checked_sub(1) {
         None => 0,
@@ -97,7 +100,7 @@ fn difference(one: usize, other: usize, bytes: usize) -> usize {
     }
 }
 
-/// The last of so many bytes, if it is this character; else 0.
+/// The address of the last of `bytes` bytes if it is this character; else 0.
 fn found(at: usize, bytes: usize, character: usize) -> usize {
     match bytes.checked_sub(1) {
         Some(last) if byte(at + last) == character as u8 => at + last,
@@ -109,7 +112,7 @@ fn found_last(at: usize, character: usize) -> usize {
     (0..string(at, ALL)).rev().find(|index| byte(at + index) == character as u8).map_or(0, |index| at + index)
 }
 
-/// The simple form of `strncat`; `strcat` if there is no limit.
+/// The simple version of `strncat`, or of `strcat` without a limit.
 fn append(to: usize, from: usize, most: usize) -> usize {
     let (end, bytes) = (to + length(to, ALL), length(from, most));
     copy(end, from, bytes);
@@ -117,7 +120,7 @@ fn append(to: usize, from: usize, most: usize) -> usize {
     to
 }
 
-/// What `strncat` accesses; `strcat` if there is no limit.
+/// The accesses of `strncat`, or of `strcat` without a limit.
 fn appends(to: usize, from: usize, most: usize, pc: usize) {
     touch(pc, &[Part::read(to, 1), Part::read(from, most.min(1)), Part::write(to, 1)], || {
         let old = length(to, ALL);
@@ -129,12 +132,12 @@ fn appends(to: usize, from: usize, most: usize, pc: usize) {
     });
 }
 
-/// What a function accesses that reads a string.
+/// The accesses of a function that reads a string.
 fn reads(at: usize, pc: usize, bytes: impl FnOnce() -> usize) {
     touch(pc, &[Part::read(at, 1)], || [Part::read(at, bytes())]);
 }
 
-/// What a function accesses that compares.
+/// The accesses of a function that compares.
 fn compares(one: usize, other: usize, most: usize, pc: usize, bytes: impl FnOnce() -> usize) {
     let first = most.min(1);
     touch(pc, &[Part::read(one, first), Part::read(other, first)], || {
@@ -143,7 +146,7 @@ fn compares(one: usize, other: usize, most: usize, pc: usize, bytes: impl FnOnce
     });
 }
 
-/// What `strcpy` accesses.
+/// The accesses of `strcpy`.
 fn copies_string(to: usize, from: usize, pc: usize) {
     touch(pc, &[Part::read(from, 1), Part::write(to, 1)], || {
         let bytes = string(from, ALL);
@@ -151,14 +154,14 @@ fn copies_string(to: usize, from: usize, pc: usize) {
     });
 }
 
-/// What `strncpy` accesses: it fills up with zeros.
+/// The accesses of `strncpy`, which fills the rest with zeros.
 fn copies_some(to: usize, from: usize, most: usize, pc: usize) {
     touch(pc, &[Part::read(from, most.min(1)), Part::write(to, most)], || {
         [Part::read(from, string(from, most)), Part::write(to, most)]
     });
 }
 
-/// Exports functions. Each has the name of the real one; what it accesses; and its simple form.
+/// Exports functions. Each entry has the name of the real function, its accesses and its simple version.
 macro_rules! functions {
     ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $ty:ty),*) -> $ret:ty, $real:ident = $as:ident,
         $before:ident |$pc:ident| $accesses:expr, $early:ident $simple:expr;)*) => {
@@ -173,7 +176,7 @@ macro_rules! functions {
             fn $name($($arg: $ty),*) -> $ret, $real; MODE => before $before, early $early
         }
 
-        /// Looks at what the call accesses. It has its arguments in these registers.
+        /// Records the accesses of the call, whose arguments are in these registers.
         extern "C" fn $before(registers: &[usize; 4], $pc: usize) {
             let [$($arg,)* ..] = *registers;
             $(let _ = $arg;)*
@@ -189,8 +192,8 @@ macro_rules! functions {
 }
 
 functions! {
-    /// A read and a write of that memory, if instrumented code calls it: a scheduling point if it is known to conflict with
-    /// an access of another thread.
+    /// If instrumented code calls it, a read and a write of that memory. A scheduling point if the access is
+    /// known to conflict with one of another thread.
     fn memcpy(to: *mut c_void, from: *const c_void, bytes: usize) -> *mut c_void, MEMCPY = memmove,
         before_memcpy |pc| tsan::copies(to, from, bytes, pc), early_memcpy copy(to, from, bytes);
 
@@ -202,7 +205,7 @@ functions! {
     fn mempcpy(to: *mut c_void, from: *const c_void, bytes: usize) -> *mut c_void, MEMPCPY = mempcpy,
         before_mempcpy |pc| tsan::copies(to, from, bytes, pc), early_mempcpy copy(to, from, bytes) + bytes;
 
-    /// A write of that memory, as `memcpy`.
+    /// A write of that memory, in other respects as `memcpy`.
     fn memset(to: *mut c_void, value: c_int, bytes: usize) -> *mut c_void, MEMSET = memset,
         before_memset |pc| tsan::fills(to, bytes, pc), early_memset fill(to, value as u8, bytes);
 
@@ -210,7 +213,7 @@ functions! {
     fn bzero(to: *mut c_void, bytes: usize) -> (), BZERO = bzero,
         before_bzero |pc| tsan::fills(to, bytes, pc), early_bzero fill(to, 0, bytes);
 
-    /// A read of both, up to the first difference, as `memcpy`.
+    /// A read of both blocks up to the first difference, in other respects as `memcpy`.
     fn memcmp(one: *const c_void, other: *const c_void, bytes: usize) -> c_int, MEMCMP = memcmp,
         before_memcmp |pc| compares(one, other, bytes, pc, || compared(one, other, bytes)),
         early_memcmp difference(one, other, compared(one, other, bytes));
@@ -220,14 +223,14 @@ functions! {
         before_bcmp |pc| compares(one, other, bytes, pc, || compared(one, other, bytes)),
         early_bcmp difference(one, other, compared(one, other, bytes));
 
-    /// A read of what it looks through, as `memcpy`.
+    /// A read of the memory that it searches, in other respects as `memcpy`.
     fn memchr(at: *const c_void, character: c_int, bytes: usize) -> *mut c_void, MEMCHR = memchr,
         before_memchr |pc| touch(pc, &[Part::read(at, bytes.min(1))], || {
             [Part::read(at, until(bytes, |index| byte(at + index) == character as u8))]
         }),
         early_memchr found(at, until(bytes, |index| byte(at + index) == character as u8), character);
 
-    /// A read of the string, as `memcpy`.
+    /// A read of the string, in other respects as `memcpy`.
     fn strlen(at: *const c_char) -> usize, STRLEN = strlen,
         before_strlen |pc| reads(at, pc, || string(at, ALL)), early_strlen length(at, ALL);
 
@@ -236,7 +239,7 @@ functions! {
         before_strnlen |pc| touch(pc, &[Part::read(at, most.min(1))], || [Part::read(at, string(at, most))]),
         early_strnlen length(at, most);
 
-    /// A read of what it looks through, as `memcpy`.
+    /// A read of the part of the string that it searches, in other respects as `memcpy`.
     fn strchr(at: *const c_char, character: c_int) -> *mut c_char, STRCHR = strchr,
         before_strchr |pc| reads(at, pc, || up_to(at, character)),
         early_strchr found(at, up_to(at, character), character);
@@ -246,7 +249,7 @@ functions! {
         before_strrchr |pc| { let _ = character; reads(at, pc, || string(at, ALL)) },
         early_strrchr found_last(at, character);
 
-    /// A read of both strings, up to the first difference, as `memcpy`.
+    /// A read of both strings up to the first difference, in other respects as `memcpy`.
     fn strcmp(one: *const c_char, other: *const c_char) -> c_int, STRCMP = strcmp,
         before_strcmp |pc| compares(one, other, 1, pc, || strings_compared(one, other, ALL)),
         early_strcmp difference(one, other, strings_compared(one, other, ALL));
@@ -256,7 +259,7 @@ functions! {
         before_strncmp |pc| compares(one, other, most, pc, || strings_compared(one, other, most)),
         early_strncmp difference(one, other, strings_compared(one, other, most));
 
-    /// A read of the string and a write of as much, as `memcpy`.
+    /// A read of the string and a write of the copy, in other respects as `memcpy`.
     fn strcpy(to: *mut c_char, from: *const c_char) -> *mut c_char, STRCPY = strcpy,
         before_strcpy |pc| copies_string(to, from, pc), early_strcpy copy(to, from, string(from, ALL));
 
@@ -265,7 +268,7 @@ functions! {
         before_stpcpy |pc| copies_string(to, from, pc),
         early_stpcpy { let bytes = string(from, ALL); copy(to, from, bytes) + bytes - 1 };
 
-    /// A read of the string and a write of all that it fills, as `memcpy`.
+    /// A read of the string and a write of all bytes that it fills, in other respects as `memcpy`.
     fn strncpy(to: *mut c_char, from: *const c_char, most: usize) -> *mut c_char, STRNCPY = strncpy,
         before_strncpy |pc| copies_some(to, from, most, pc), early_strncpy {
             let bytes = length(from, most);
@@ -273,7 +276,7 @@ functions! {
             copy(to, from, bytes)
         };
 
-    /// A read of both strings, and a write of what is added, as `memcpy`.
+    /// A read of both strings and a write of the bytes that it adds, in other respects as `memcpy`.
     fn strcat(to: *mut c_char, from: *const c_char) -> *mut c_char, STRCAT = strcat,
         before_strcat |pc| appends(to, from, ALL, pc), early_strcat append(to, from, ALL);
 
@@ -281,7 +284,7 @@ functions! {
     fn strncat(to: *mut c_char, from: *const c_char, most: usize) -> *mut c_char, STRNCAT = strncat,
         before_strncat |pc| appends(to, from, most, pc), early_strncat append(to, from, most);
 
-    /// A read of the string, as `strlen`, and an allocation.
+    /// A read of the string, as `strlen`, and an allocation, as `malloc`.
     fn strdup(at: *const c_char) -> *mut c_char, STRDUP = strdup,
         before_strdup |pc| reads(at, pc, || string(at, ALL)), early_strdup glibc::real!(strdup, fn(at => usize) -> usize);
 
@@ -290,37 +293,37 @@ functions! {
         before_strndup |pc| touch(pc, &[Part::read(at, most.min(1))], || [Part::read(at, string(at, most))]),
         early_strndup glibc::real!(strndup, fn(at => usize, most => usize) -> usize);
 
-    /// `memcpy`, as `_FORTIFY_SOURCE` has it.
+    /// As `memcpy`, for programs compiled with `_FORTIFY_SOURCE`.
     fn __memcpy_chk(to: *mut c_void, from: *const c_void, bytes: usize, room: usize) -> *mut c_void,
         MEMCPY_CHK = __memcpy_chk, before_memcpy_chk |pc| tsan::copies(to, from, bytes, pc),
         early_memcpy_chk glibc::real!(__memcpy_chk, fn(to => usize, from => usize, bytes => usize, room => usize) -> usize);
 
-    /// `memmove`, as `_FORTIFY_SOURCE` has it.
+    /// As `memmove`, for programs compiled with `_FORTIFY_SOURCE`.
     fn __memmove_chk(to: *mut c_void, from: *const c_void, bytes: usize, room: usize) -> *mut c_void,
         MEMMOVE_CHK = __memmove_chk, before_memmove_chk |pc| tsan::copies(to, from, bytes, pc),
         early_memmove_chk glibc::real!(__memmove_chk, fn(to => usize, from => usize, bytes => usize, room => usize) -> usize);
 
-    /// `memset`, as `_FORTIFY_SOURCE` has it.
+    /// As `memset`, for programs compiled with `_FORTIFY_SOURCE`.
     fn __memset_chk(to: *mut c_void, value: c_int, bytes: usize, room: usize) -> *mut c_void,
         MEMSET_CHK = __memset_chk, before_memset_chk |pc| tsan::fills(to, bytes, pc),
         early_memset_chk glibc::real!(__memset_chk, fn(to => usize, value => usize, bytes => usize, room => usize) -> usize);
 
-    /// `strcpy`, as `_FORTIFY_SOURCE` has it.
+    /// As `strcpy`, for programs compiled with `_FORTIFY_SOURCE`.
     fn __strcpy_chk(to: *mut c_char, from: *const c_char, room: usize) -> *mut c_char,
         STRCPY_CHK = __strcpy_chk, before_strcpy_chk |pc| copies_string(to, from, pc),
         early_strcpy_chk glibc::real!(__strcpy_chk, fn(to => usize, from => usize, room => usize) -> usize);
 
-    /// `strncpy`, as `_FORTIFY_SOURCE` has it.
+    /// As `strncpy`, for programs compiled with `_FORTIFY_SOURCE`.
     fn __strncpy_chk(to: *mut c_char, from: *const c_char, most: usize, room: usize) -> *mut c_char,
         STRNCPY_CHK = __strncpy_chk, before_strncpy_chk |pc| copies_some(to, from, most, pc),
         early_strncpy_chk glibc::real!(__strncpy_chk, fn(to => usize, from => usize, most => usize, room => usize) -> usize);
 
-    /// `strcat`, as `_FORTIFY_SOURCE` has it.
+    /// As `strcat`, for programs compiled with `_FORTIFY_SOURCE`.
     fn __strcat_chk(to: *mut c_char, from: *const c_char, room: usize) -> *mut c_char,
         STRCAT_CHK = __strcat_chk, before_strcat_chk |pc| appends(to, from, ALL, pc),
         early_strcat_chk glibc::real!(__strcat_chk, fn(to => usize, from => usize, room => usize) -> usize);
 
-    /// `strncat`, as `_FORTIFY_SOURCE` has it.
+    /// As `strncat`, for programs compiled with `_FORTIFY_SOURCE`.
     fn __strncat_chk(to: *mut c_char, from: *const c_char, most: usize, room: usize) -> *mut c_char,
         STRNCAT_CHK = __strncat_chk, before_strncat_chk |pc| appends(to, from, most, pc),
         early_strncat_chk glibc::real!(__strncat_chk, fn(to => usize, from => usize, most => usize, room => usize) -> usize);

@@ -1,5 +1,6 @@
-//! The first frame of each thread, and its last steps: where the program's function is called from, and where it goes when
-//! that returns or calls `pthread_exit`. The main thread's is what glibc calls in place of `main`.
+//! The first frame and the last steps of each thread: calls the program's function, and ends the thread when
+//! that returns or calls `pthread_exit`. For the main thread, it is the function that glibc calls in place of
+//! `main`.
 
 use crate::carrier::fibers;
 use crate::lifecycle::in_process;
@@ -11,20 +12,20 @@ use core::arch::global_asm;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// `__pthread_unwind_buf_t` is 104 bytes; rounded up to keep the stack aligned.
+/// `__pthread_unwind_buf_t` has 104 bytes; rounded up so that the stack stays aligned.
 const UNWIND_BUFFER: usize = 112;
 
 unsafe extern "C" {
-    /// Where a fresh fiber begins.
+    /// The first function of a new fiber.
     pub fn heisen_fiber_entry();
-    /// What glibc calls in place of the program's `main`.
+    /// The function that glibc calls in place of the program's `main`.
     pub fn heisen_main(argc: c_int, argv: usize, envp: usize) -> c_int;
     fn __pthread_register_cancel(buffer: *mut c_void);
 }
 
 global_asm!(
-    // The first frame of a fiber. Unwinding ends here: an exception that gets this far is uncaught, as it would be at
-    // the bottom of a native thread. The real pthread_exit comes back through the registered buffer.
+    // The first frame of a fiber. Unwinding ends here: an exception that gets this far is uncaught, as at the
+    // bottom of a native thread. The real pthread_exit returns through the registered buffer.
     ".globl heisen_fiber_entry",
     ".hidden heisen_fiber_entry",
     ".type heisen_fiber_entry, @function",
@@ -88,13 +89,14 @@ extern "C" fn fiber_returned(result: usize) -> ! {
     finish_thread()
 }
 
-/// `pthread_exit` has unwound the stack; the shim has kept the result.
+/// `pthread_exit` has unwound the stack; the shim has stored the result.
 extern "C" fn fiber_exited() -> ! {
     sched::leave_waits();
     finish_thread()
 }
 
-/// As the C library does first when a program exits; ends the execution if nothing is left for it to do.
+/// Runs thread-local destructors, as the C library does first when a program exits. Then ends the execution if
+/// nothing else is left to do.
 pub fn end_if_done(status: c_int) {
     if S.active.get() && S.running.get() && super::pid::is_own() {
         fibers::call_tls_destructors();
@@ -106,32 +108,33 @@ pub fn end_if_done(status: c_int) {
     }
 }
 
-/// The running thread's function is done: destructors, then the end of the thread, or of the process with its last.
+/// The running thread's function has returned: runs destructors, then ends the thread, or the process if this
+/// is the last thread.
 fn finish_thread() -> ! {
     fibers::call_tls_destructors();
     super::key::run_destructors();
     super::mutex::abandon();
     if S.live.get() == 1 {
-        // As natively: the process ends with its last thread, with status 0. This is the end of a thread like any other: it cuts
-        // nobody off.
+        // As in a native process, the process ends with its last thread, with status 0. This counts as the end
+        // of a thread: no other thread is cut off.
         dependence::ended(thread(me()).fs.get());
         super::process::exit_with(0, 0);
     }
     let t = thread(me());
     if !t.stays.get() {
-        // Safe to hand on already: only another thread can take it, and this one never runs again after the switch, or
-        // does not touch it (see `carrier::kernel_threads`).
+        // The stack can be reused from here on. Only another thread can take it, and after the switch this one
+        // never runs again, or does not touch it (see `carrier::kernel_threads`).
         fibers::give_back_of(t);
     }
     sched::end()
 }
 
-/// The user's `main`, and what it is called with.
+/// The program's `main`.
 static MAIN: AtomicUsize = AtomicUsize::new(0);
 
 global_asm!(
-    // Parks as the zygote, unless that is to be later; each execution returns from there and runs the program's main, with
-    // a buffer for pthread_exit as in heisen_fiber_entry. Unwinding ends here, too.
+    // Parks as the zygote, unless that happens later. Each execution returns from there and runs the program's
+    // main, with a buffer for pthread_exit as in heisen_fiber_entry. Unwinding ends here, too.
     ".globl heisen_main",
     ".hidden heisen_main",
     ".type heisen_main, @function",

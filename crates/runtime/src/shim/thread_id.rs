@@ -1,6 +1,7 @@
-//! What is asked of the kernel by thread. Fibers are one kernel thread, so it answers for each of them: its id takes the
-//! place of the one that the program knows, in the thread's control block where glibc looks it up, and in the arguments of
-//! system calls that take one (see `pid`).
+//! Attributes of threads in the kernel, and other system calls with special answers. All fibers run on one
+//! kernel thread, which answers for each of them. During such a call the kernel thread's id replaces the id
+//! that the program knows: in the thread's control block, where glibc reads it, and in the arguments of system
+//! calls (see `pid`).
 
 use super::pid::number_of_thread;
 use super::settime::Timex;
@@ -16,8 +17,8 @@ use crate::sched::clock::Timespec;
 use crate::sched::handles;
 use core::ffi::c_int;
 
-/// A system call as the program makes it: with ids as the kernel knows them, virtual time, seeded random bytes, and processors as
-/// asked for; without those that would change the machine.
+/// A system call of the program, with ids translated, virtual time, seeded random bytes and the processors of
+/// `--cpus`. Calls that would change the machine are refused.
 pub fn call(number: usize, args: [usize; 6], pc: usize) -> isize {
     if pid::known()
         && let Some(result) = change(number, args, pc)
@@ -51,7 +52,7 @@ pub fn call(number: usize, args: [usize; 6], pc: usize) -> isize {
     }
 }
 
-/// A system call that sends a signal to the program or to a thread of it: none if it is another.
+/// A system call that sends a signal to the program or to one of its threads; `None` if it is another call.
 fn signal(number: usize, [a, b, c, ..]: [usize; 6], pc: usize) -> Option<isize> {
     let error = match number {
         sys::SYS_TKILL => send::send_to_id(a as c_int, b as c_int, pc),
@@ -61,7 +62,8 @@ fn signal(number: usize, [a, b, c, ..]: [usize; 6], pc: usize) -> Option<isize> 
     error.map(|error| -(error as isize))
 }
 
-/// A system call that changes the machine, its clock or other processes, if this is one that does not just go to the kernel.
+/// A system call that changes the machine, its clock or other processes; `None` if the kernel is to make it
+/// unchanged.
 fn change(number: usize, args: [usize; 6], pc: usize) -> Option<isize> {
     let [a, b, ..] = args;
     let error = match number {
@@ -76,7 +78,7 @@ fn change(number: usize, args: [usize; 6], pc: usize) -> Option<isize> {
     Some(-(error as isize))
 }
 
-/// A system call that reads or waits for a virtual clock, which the program may have set.
+/// A system call that reads a virtual clock or waits on one.
 fn of_time(number: usize, [a, b, c, d, ..]: [usize; 6], pc: usize) -> Option<isize> {
     let error = match number {
         sys::SYS_CLOCK_GETTIME if time::modelled(a as c_int) => {
@@ -95,7 +97,7 @@ fn of_time(number: usize, [a, b, c, d, ..]: [usize; 6], pc: usize) -> Option<isi
     Some(-(error as isize))
 }
 
-/// Calls `ask` for a thread with the kernel thread's id in its control block.
+/// Calls `ask` for a thread, with the kernel thread's id in its control block.
 fn for_thread(handle: usize, ask: impl FnOnce() -> c_int) -> c_int {
     if handles::thread_of_handle(handle).is_none() {
         return sys::ESRCH;
@@ -104,7 +106,7 @@ fn for_thread(handle: usize, ask: impl FnOnce() -> c_int) -> c_int {
 }
 
 shims! {
-    /// Gives the processors that the thread may use, as `--cpus` asks for; not a scheduling point.
+    /// Returns the processors that the thread may use: with `--cpus`, those. Not a scheduling point.
     fn pthread_getaffinity_np(handle: usize, size: usize, set: usize) -> c_int = pc {
         if let Some(error) =
             handles::thread_of_handle(handle).and_then(|number| cpu::get_affinity_set(number, size, set))
@@ -116,7 +118,7 @@ shims! {
         })
     }
 
-    /// Sets the processors that the thread may use: of those of `--cpus`, if it is given. Not a scheduling point.
+    /// Sets the processors that the thread may use: with `--cpus`, some of those. Not a scheduling point.
     fn pthread_setaffinity_np(handle: usize, size: usize, set: usize) -> c_int = pc {
         if let Some(result) =
             handles::thread_of_handle(handle).and_then(|number| cpu::set_affinity(number, size, set))
@@ -128,29 +130,30 @@ shims! {
         })
     }
 
-    /// No scheduling point. The one kernel thread that runs all threads answers; `ESRCH` for what is no thread.
+    /// Returns the parameters of the kernel thread that runs all threads; an invalid handle gives `ESRCH`. Not
+    /// a scheduling point.
     fn pthread_getschedparam(handle: usize, policy: usize, parameters: usize) -> c_int = pc {
         for_thread(handle, || {
             real!(pthread_getschedparam, fn(handle => usize, policy => usize, parameters => usize) -> c_int)
         })
     }
 
-    /// No scheduling point. Set for the one kernel thread that runs all threads, without influence on schedules;
-    /// `ESRCH` for what is no thread.
+    /// Sets the parameters of the kernel thread that runs all threads, which does not influence schedules. An
+    /// invalid handle gives `ESRCH`. Not a scheduling point.
     fn pthread_setschedparam(handle: usize, policy: c_int, parameters: usize) -> c_int = pc {
         for_thread(handle, || {
             real!(pthread_setschedparam, fn(handle => usize, policy => c_int, parameters => usize) -> c_int)
         })
     }
 
-    /// No scheduling point. Set for the one kernel thread that runs all threads, without influence on schedules;
-    /// `ESRCH` for what is no thread.
+    /// Sets the priority of the kernel thread that runs all threads, which does not influence schedules. An
+    /// invalid handle gives `ESRCH`. Not a scheduling point.
     fn pthread_setschedprio(handle: usize, priority: c_int) -> c_int = pc {
         for_thread(handle, || real!(pthread_setschedprio, fn(handle => usize, priority => c_int) -> c_int))
     }
 
-    /// No scheduling point. The clock is that of the one kernel thread that runs all threads; `ESRCH` for what is
-    /// no thread.
+    /// Returns the clock of the kernel thread that runs all threads; an invalid handle gives `ESRCH`. Not a
+    /// scheduling point.
     fn pthread_getcpuclockid(handle: usize, clock: usize) -> c_int = pc {
         for_thread(handle, || real!(pthread_getcpuclockid, fn(handle => usize, clock => usize) -> c_int))
     }

@@ -1,4 +1,4 @@
-//! Panics and exceptions: noticed as they start, on the way to the unwinder.
+//! Panics and exceptions: records their start, on the way to the unwinder.
 
 use super::detours;
 use crate::platform::glibc;
@@ -12,7 +12,7 @@ static REAL: Real = Real::new(c"_Unwind_RaiseException");
 const RUST: u64 = u64::from_ne_bytes(*b"MOZ\0RUST");
 
 detours! {
-    /// No scheduling point. Notes that a panic or an exception starts, for reports.
+    /// Records the start of a panic or an exception, for reports. Not a scheduling point.
     fn _Unwind_RaiseException = before;
 }
 
@@ -22,7 +22,7 @@ extern "C" fn before(exception: *const u64) -> usize {
         pause::thrown(unsafe { *exception } == RUST);
     }
     match REAL.address() {
-        // The unwinder was loaded privately, by a plug-in written in C++ for instance.
+        // The unwinder was loaded privately, for example by a plug-in written in C++.
         0 => glibc::loaded(c"libgcc_s.so.1", c"_Unwind_RaiseException"),
         address => address,
     }

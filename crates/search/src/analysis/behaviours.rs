@@ -1,60 +1,62 @@
-//! What executions did, up to the order of what is independent: how many different things so far, and how likely it is
-//! that the next execution does yet another.
+//! Counts the different behaviours of the executions so far, and estimates how likely the next execution
+//! shows a new one.
 //!
-//! Good, Turing (Biometrika, 1953): the chance that the next one is of a kind not seen is about the share of those kinds
-//! in the sample that were seen exactly once. Böhme (ICSE 2018) takes it for what is left to be found in fuzzing.
+//! Good, Turing (Biometrika, 1953): the chance that the next draw is of an unseen kind is about the share of
+//! the kinds in the sample that were seen exactly once. Böhme (ICSE 2018) uses this estimate for what is left
+//! to be found in fuzzing.
 //!
-//! The work of telling what an execution did is not free, so after some thousand executions only every so many are asked
-//! for it, and none of a program whose executions are very long. And as there may be millions of kinds, only a share of
-//! them is kept if there are too many: those whose hash begins with enough zeros. They are a fair sample of the kinds.
+//! Recording a behaviour costs time. After some thousand executions, only every 16th is therefore asked for
+//! its behaviour, and none if executions are very long. There may be millions of behaviours. If there are too
+//! many, only those whose hash begins with enough zeros are stored, which is an unbiased sample.
 
 use heisen_trace::Execution;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Kinds that are kept at most.
+/// How many behaviours are stored at most.
 const MOST_KEPT: usize = 1 << 16;
-/// Executions that are all asked for what they did.
+/// How many of the first executions are all asked for their behaviour.
 const ALL_OF: u64 = 1 << 12;
-/// Of the later ones, one in so many is.
+/// Of the later executions, one in this many is asked.
 const ONE_IN: u64 = 16;
-/// Steps of an execution that are too many to ask.
+/// Executions with more steps than this are not asked.
 const TOO_LONG: u32 = 1 << 16;
 
-/// What is known of the executions so far.
+/// The behaviours of the executions so far.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Behaviours {
-    /// The kinds that are kept, and whether they were seen more than once.
+    /// The stored behaviours, and whether each was seen more than once.
     kinds: BTreeMap<u64, bool>,
-    /// One in two to the power of this is kept.
+    /// One behaviour in two to the power of this is stored.
     rarity: u32,
-    /// Executions that told what they did.
+    /// How many executions reported their behaviour.
     executions: u64,
-    /// Steps of the first execution.
+    /// The number of steps of the first execution.
     length: Option<u32>,
 }
 
-/// How likely it is that the next execution does something that none did before.
+/// How likely the next execution shows a behaviour that no execution has shown before.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Unseen {
-    /// Executions that were asked what they did.
+    /// How many executions reported their behaviour.
     pub executions: u64,
-    /// How many different things; if they are very many, an estimate.
+    /// How many different behaviours; an estimate if there are very many.
     pub kinds: u64,
-    /// How many of those were done just once.
+    /// How many of those were seen exactly once.
     pub once: u64,
-    /// The chance.
+    /// The probability.
     pub chance: f64,
 }
 
 impl Behaviours {
-    /// Whether execution `number`, from 0, shall tell what it did. The first is to show how long they are, and is alone.
+    /// Whether execution `number`, from 0, shall report its behaviour. The first one does not: it shows how
+    /// long executions are.
     pub fn asks(&self, number: u64) -> bool {
         let short = self.length.is_some_and(|length| length <= TOO_LONG);
         short && number > 0 && (number < ALL_OF || number.is_multiple_of(ONE_IN))
     }
 
-    /// Takes a finished execution. Whether it did something new, if that is known.
+    /// Takes a finished execution. Returns whether its behaviour is new, if that is known.
     pub fn take(&mut self, execution: &Execution) -> Option<bool> {
         self.length.get_or_insert(execution.steps);
         let kind = execution.fingerprint?;
@@ -78,7 +80,7 @@ impl Behaviours {
         kind.leading_zeros() >= self.rarity
     }
 
-    /// What they say of the next; nothing if none was asked.
+    /// The estimate for the next execution, or `None` if no execution reported its behaviour.
     pub fn unseen(&self) -> Option<Unseen> {
         if self.executions == 0 {
             return None;
@@ -152,7 +154,8 @@ mod tests {
         assert!(!behaviours.asks(0) && behaviours.asks(1) && behaviours.asks(4095));
         assert!(behaviours.asks(4096) && !behaviours.asks(4097) && behaviours.asks(4112));
         assert!(!first(65_537).asks(1));
-        // What later ones do changes nothing: it must not depend on how many run at a time.
+        // The length of later executions changes nothing: the result must not depend on how many run at a
+        // time.
         let mut behaviours = first(10);
         behaviours.take(&execution(None, 1_000_000));
         assert!(behaviours.asks(1));
@@ -163,7 +166,7 @@ mod tests {
         let mut behaviours = Behaviours::default();
         let count = 1_000_000;
         for index in 0..count {
-            // Half of the executions do what none else does, half come in pairs.
+            // Half of the executions have a behaviour of their own, the others come in pairs.
             let kind = if index % 2 == 0 { index } else { index / 4 * 4 + 1 };
             behaviours.take(&execution(Some(crate::analysis::seeds::nth(1, kind)), 10));
         }

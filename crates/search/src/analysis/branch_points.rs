@@ -1,13 +1,14 @@
-//! Where a finished execution can be left, and whether it followed its plan.
+//! Finds where a finished execution can be left, and whether it followed its plan.
 //!
-//! A plan fixes its overrides, choice 0 at all other decisions up to the last override, and choice 0 from there on. So every
-//! schedule is exactly one plan: its last choice other than 0 is the last override, and its parent is the plan without that
-//! override. Branching only *after* a plan's last override therefore makes every schedule exactly once.
+//! A plan fixes its overrides, choice 0 at all other decisions up to the last override, and choice 0 from
+//! there on. Every schedule is therefore exactly one plan: its last choice other than 0 is the last override,
+//! and its parent is the plan without that override. It follows that branching only *after* a plan's last
+//! override makes every schedule exactly once.
 
 use heisen_trace::{Decision, Execution, Plan};
 use serde::{Deserialize, Serialize};
 
-/// A decision at which choices other than 0 are to be explored, in 16 bytes.
+/// A decision whose choices other than 0 are to be explored, in 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "(u32, u16, u8, bool, u64)", into = "(u32, u16, u8, bool, u64)")]
 pub(crate) struct Point {
@@ -20,7 +21,7 @@ pub(crate) struct Point {
 
 impl From<&Decision> for Point {
     fn from(d: &Decision) -> Point {
-        // `Decision::cost` is the same for all choices but 0.
+        // `Decision::cost` is the same for all choices except 0.
         let preemptive = d.cost(1) > 0;
         Point { step: d.step, options: d.options, kind: d.kind as u8, preemptive, hash: d.hash }
     }
@@ -38,7 +39,7 @@ impl From<Point> for (u32, u16, u8, bool, u64) {
     }
 }
 
-/// The points at which the execution of a plan is to be left, in order of their steps.
+/// The points at which plans leave the execution of `plan`, in order of their steps.
 pub(crate) fn points<'a>(plan: &Plan, execution: &'a Execution) -> impl Iterator<Item = Point> + use<'a> {
     let last = plan.overrides.last().map(|o| o.step);
     execution
@@ -49,9 +50,9 @@ pub(crate) fn points<'a>(plan: &Plan, execution: &'a Execution) -> impl Iterator
         .map(Point::from)
 }
 
-/// Whether the decisions of an execution are those its plan, one with the default policy, asks for. Branching from
-/// one that is not would make schedules twice and miss others. Whom an override by name has let go on, and what threads
-/// that sleep have to do with it, decisions do not show.
+/// Whether the decisions of an execution are those that its plan, with the default policy, asks for.
+/// Branching from an execution that diverged would make some schedules twice and miss others. Decisions do
+/// not show which thread an override by name has scheduled, nor how sleeping threads influenced the schedule.
 pub(crate) fn follows(plan: &Plan, execution: &Execution) -> bool {
     let named = plan.overrides.iter().find(|o| o.named).map(|o| o.step);
     let asleep = plan.overrides.last().filter(|_| !plan.sleep.is_empty()).map(|o| o.step + 1);

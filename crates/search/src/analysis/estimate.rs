@@ -1,45 +1,47 @@
-//! How many executions are left, as far as those so far can tell.
+//! Estimates how many executions are left, from those so far.
 //!
-//! Kilby, Slaney, Thiébaux, Walsh: Estimating Search Tree Size, AAAI 2006, the *weighted backtrack estimator*, after Knuth
-//! (Mathematics of Computation, 1975). Each root of the tree weighs 1, and at a decision the weight is shared out evenly
-//! among the choices. If executions of a weight of w in all are done, n of them, the whole tree of r roots has about
-//! n · r / w. What is cut off weighs what it would have, and takes no execution. At the end w is r, so the estimate is right
-//! then; on the way it is as good as what was explored is like the rest, which in depth-first order nobody knows. How much it
-//! changed while the executions doubled twice is told with it.
+//! Kilby, Slaney, Thiébaux, Walsh: Estimating Search Tree Size, AAAI 2006, the *weighted backtrack
+//! estimator*, after Knuth (Mathematics of Computation, 1975). Each root of the tree weighs 1. At a decision,
+//! the weight is divided evenly among the choices. If n executions of total weight w are done, a tree with r
+//! roots has about n · r / w executions. A branch that is cut off keeps its weight and takes no execution.
+//!
+//! At the end w equals r, so the estimate is exact. Before, it is as good as the explored part resembles the
+//! rest, which is unknown in depth-first order. The estimate is therefore reported with the factor by which
+//! it changed while the number of executions doubled twice.
 
 use serde::{Deserialize, Serialize};
 
-/// Estimates that are kept to tell how much they change: one each time the executions have doubled.
+/// How many earlier estimates are stored, one each time the executions have doubled.
 const KEPT: usize = 2;
-/// An estimate that changed more than by this factor is worth nothing.
+/// An estimate that changed by more than this factor is not reported.
 const WORTHLESS: f64 = 10.0;
 
-/// What is left of a search, or of its current bound.
+/// An estimate of the rest of a search, or of its current bound.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Remaining {
-    /// Executions, about.
+    /// How many executions are left, about.
     pub executions: u64,
-    /// By which factor the estimate of the whole changed, at most, while the executions doubled twice.
+    /// The factor by which the estimate of the total changed at most while the executions doubled twice.
     pub factor: f64,
 }
 
-/// What was explored of a tree.
+/// The explored part of a tree.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Explored {
     roots: f64,
     weight: f64,
     executions: u64,
-    /// Estimates of the whole, the latest last.
+    /// Earlier estimates of the total, the latest last.
     earlier: Vec<f64>,
 }
 
 impl Explored {
-    /// Nothing of a tree of so many roots.
+    /// A tree with this many roots, of which nothing is explored.
     pub fn nothing_of(roots: usize) -> Explored {
         Explored { roots: roots as f64, ..Explored::default() }
     }
 
-    /// A plan was executed, and what is left of its weight is explored by that.
+    /// A plan was executed; `weight` is what is left of its weight after its branches.
     pub fn executed(&mut self, weight: f64) {
         self.weight += weight;
         self.executions += 1;
@@ -51,19 +53,19 @@ impl Explored {
         }
     }
 
-    /// A plan need not be executed.
+    /// A plan was dropped: it need not be executed.
     pub fn dropped(&mut self, weight: f64) {
         self.weight += weight;
     }
 
-    /// About how many executions there are in all.
+    /// An estimate of the number of all executions.
     pub fn whole(&self) -> Option<f64> {
         let whole = self.executions as f64 * self.roots / self.weight;
-        // Weights are sums of parts, so the last digits are not right.
+        // Weights are sums of fractions, so their last digits are inexact.
         whole.is_finite().then(|| whole.max(self.executions as f64))
     }
 
-    /// About how many are left; nothing if that is not known.
+    /// An estimate of how many executions are left, or `None` if there is no good one.
     pub fn remaining(&self) -> Option<Remaining> {
         let whole = self.whole()?;
         if self.earlier.len() < KEPT {
@@ -82,7 +84,7 @@ mod tests {
 
     #[test]
     fn numbers_computed_by_hand() {
-        // A root with two choices; below the first two choices again, below the second four.
+        // A root with two choices; below the first, two choices again; below the second, four.
         let mut explored = Explored::nothing_of(1);
         assert_eq!(explored.whole(), None);
         explored.executed(0.25);

@@ -1,41 +1,42 @@
-//! Pairs of places in the code: an operation, and the one of another thread that it came directly after at the same object.
+//! Finds pairs of places in the code: an operation, and the operation of another thread that it directly
+//! followed on the same object.
 //!
-//! These are the edges between threads of the happens-before graph of an execution, seen as places in the code. Where the object
-//! is memory, "location pairs" is what they are called in the literature, and "synchronisation pairs" else (Bron, Farchi,
-//! Magid, Nir, Ur: Applications of Synchronization Coverage, PPoPP 2005; Hong et al.: Testing Concurrent Programs to Achieve
-//! High Synchronization Coverage, ISSTA 2012).
+//! These pairs are the edges between threads of the happens-before graph of an execution, mapped to places in
+//! the code. The literature calls them "location pairs" if the object is memory and "synchronisation pairs"
+//! otherwise (Bron, Farchi, Magid, Nir, Ur: Applications of Synchronization Coverage, PPoPP 2005; Hong et
+//! al.: Testing Concurrent Programs to Achieve High Synchronization Coverage, ISSTA 2012).
 
 use heisen_trace::{Op, Touch, TouchKind};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
-/// An operation, as its number, and the address that its call returns to.
+/// The code of an operation, and the address that its call returns to.
 type Place = (u8, u64);
 
 /// The earlier and the later operation.
 pub type Pair = (Place, Place);
 
-/// What kind of object a pair is about.
+/// The kind of object of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Kind {
-    /// At least one of the two is an operation of synchronisation, or a call of the system.
+    /// At least one of the two is a synchronisation operation or a system call.
     Sync,
-    /// Both are accesses of memory.
+    /// Both are memory accesses.
     Location,
 }
 
-/// Who did something to an object last.
+/// The last operations on an object, each with its thread.
 #[derive(Debug, Default)]
 struct Object {
     written: Option<(u16, Place)>,
-    /// Since then.
+    /// The reads since the last write.
     read: Vec<(u16, Place)>,
 }
 
 /// The pairs of an execution, each as often as it occurs.
 ///
-/// An operation that only reads its object follows the last one that changed it. One that changes it follows those that have
-/// read it since the last change, or, if none has, that change.
+/// An operation that only reads its object follows the last operation that changed it. An operation that
+/// changes the object follows all reads since the last change or, if there are none, that change.
 pub fn pairs(touches: &[Touch]) -> impl Iterator<Item = (Kind, Pair)> {
     let mut objects: HashMap<u64, Object> = HashMap::new();
     let mut place: Option<Place> = None;
@@ -55,7 +56,7 @@ pub fn pairs(touches: &[Touch]) -> impl Iterator<Item = (Kind, Pair)> {
     })
 }
 
-/// The pairs that end with one operation at an object.
+/// The pairs that end with one operation on an object.
 fn step(object: &mut Object, write: bool, thread: u16, here: Place) -> Vec<(Kind, Pair)> {
     let before = if write && !object.read.is_empty() { &object.read[..] } else { object.written.as_slice() };
     let others = before.iter().filter(|(other, _)| *other != thread);
@@ -85,7 +86,7 @@ fn kind(there: Place, here: Place) -> Kind {
 mod tests {
     use super::*;
 
-    /// An operation of a thread, from a place, at an object.
+    /// An operation of a thread, from a place, on an object.
     fn done(thread: u16, op: Op, pc: u64, write: bool, object: u64) -> [Touch; 2] {
         let touch = |kind, op: u8, word| Touch { step: 0, thread, kind, op, word };
         let kind = if write { TouchKind::Write } else { TouchKind::Read };

@@ -1,25 +1,32 @@
-//! What the steps of a finished execution have to do with each other: dependence, happens-before, and the class.
+//! Computes from a finished execution: the dependence of its events, happens-before, and its class.
 //!
-//! An *event* is one turn of a thread: its operation at a scheduling point, the decisions on other things that it makes on
-//! the way, and all it touches until the next point. Two events are dependent if they are of the same thread, if both touch an
-//! object that at least one of them writes, if the first enables the thread of the second, or if one of them ends the
-//! process. *Happens-before* is the order of an execution, restricted to dependent events and closed under transitivity
-//! (vector clocks: Mattern, 1989). Executions with the same happens-before graph are a *class* (a Mazurkiewicz trace): they
-//! differ only in the order of independent events, so they lead to the same states and the same bugs.
+//! An *event* is one turn of a thread: its operation at a scheduling point, the decisions that are not about
+//! threads on the way, and all touches until the next scheduling point. Two events are dependent if
 //!
-//! *Arrivals at a barrier* that is made for n threads read the barrier, and each writes something of its own, which those that go
-//! on from there read: so arrivals commute. That holds as long as only n threads ever meet there, since then all of them are in
-//! every round. With more threads, who is in a round depends on the order. Up to the arrival of the first thread too many the
-//! relation is right, so a search that relies on it comes to such an arrival if there is one. The runtime tells it by an arrival
-//! that writes ([`Events::is_crowded`]), and from then on the search has to take arrivals for writes in all executions
-//! ([`Events::order_arrivals`]).
+//! - they belong to the same thread,
+//! - both touch an object that at least one of them writes,
+//! - the first enables the thread of the second, or
+//! - one of them ends the process.
+//!
+//! *Happens-before* is the order of an execution, restricted to dependent events and closed under
+//! transitivity (vector clocks: Mattern, 1989). Executions with the same happens-before graph form a *class*
+//! (a Mazurkiewicz trace). They differ only in the order of independent events, so they lead to the same
+//! states and the same bugs.
+//!
+//! *Arrivals at a barrier* for n threads read the barrier, and each writes an object of its own. Threads that
+//! leave the barrier read these objects. Arrivals therefore commute. This is correct as long as only n
+//! threads ever meet there, because then all of them take part in every round. With more threads, the order
+//! decides who takes part in a round. The relation is correct up to the arrival of the first thread too many,
+//! so a search that relies on it reaches such an arrival if there is one. The runtime reports such an arrival
+//! as a write ([`Events::is_crowded`]). From then on the search must treat all arrivals as writes, in all
+//! executions ([`Events::order_arrivals`]).
 
 use heisen_trace::touch::{NOWHERE, NOWHERE_END};
 use heisen_trace::{Decision, DecisionKind, End, Execution, Op, Touch, TouchKind};
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 
-/// One object that an event touches.
+/// One object that an event touches, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(from = "(u64, bool, u8)", into = "(u64, bool, u8)")]
 pub(crate) struct Access {
@@ -41,29 +48,30 @@ impl From<Access> for (u64, bool, u8) {
 }
 
 impl Access {
-    /// Whether it is the access of a barrier by an arrival. What else barriers touch has no address.
+    /// Whether this is the access of an arrival to its barrier. The other objects of barriers have no
+    /// address.
     fn is_arrival(&self) -> bool {
         self.op == Op::Barrier as u8 && !(NOWHERE..NOWHERE_END).contains(&self.object)
     }
 }
 
-/// What an event depends on.
+/// Everything that the dependence of an event is computed from.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Footprint {
     pub thread: u16,
     pub accesses: Vec<Access>,
     pub enables: Vec<u16>,
-    /// It depends on everything: it ends the process, or is not known.
+    /// It depends on every event: it ends the process, or it is unknown.
     pub all: bool,
 }
 
 impl Footprint {
-    /// That of a step that nobody has seen.
+    /// The footprint of a step that no execution has taken yet.
     pub fn unknown(thread: u16) -> Footprint {
         Footprint { thread, all: true, ..Footprint::default() }
     }
 
-    /// Whether an event with this footprint, and then one with the other, could not be swapped.
+    /// Whether an event with this footprint and a directly following one with the other cannot be swapped.
     pub fn precedes(&self, later: &Footprint) -> bool {
         self.thread == later.thread
             || self.all
@@ -72,8 +80,8 @@ impl Footprint {
             || self.conflicts(later)
     }
 
-    /// Whether two next steps, which both can be taken, could not be swapped. Whom they enable does not matter then: that
-    /// is some later step of a thread that waits.
+    /// Whether two next steps that are both possible cannot be swapped. Which threads they enable does not
+    /// matter: it concerns only later steps of threads that wait.
     pub fn rivals(&self, other: &Footprint) -> bool {
         self.thread == other.thread || self.all || other.all || self.conflicts(other)
     }
@@ -88,7 +96,8 @@ impl Footprint {
             .any(|a| other.accesses.iter().any(|b| a.object == b.object && (a.write || b.write)))
     }
 
-    /// Whether it touches so many objects that they are compared in order: those of a large copy are as many as its words.
+    /// Whether it touches so many objects that they are compared in sorted order. A large copy touches each
+    /// of its words.
     pub fn is_wide(&self) -> bool {
         self.accesses.len() > WIDE
     }
@@ -120,7 +129,7 @@ impl Footprint {
 }
 
 impl Footprint {
-    /// Orders the accesses of a wide one by their objects. Those of one object stay in the order in which they were made.
+    /// Sorts the accesses of a wide footprint by object. Accesses of one object stay in their original order.
     fn put_in_order(&mut self) {
         if self.is_wide() {
             self.accesses.sort_by_key(|a| a.object);
@@ -128,8 +137,8 @@ impl Footprint {
     }
 }
 
-/// Whether two lists of accesses have an object in common that at least one of them writes. They are in the order of their objects,
-/// unless they were read from a search that an older version has saved.
+/// Whether two lists of accesses have an object in common that at least one of them writes. The lists are
+/// sorted by object, unless they come from a search that an older version has saved.
 fn conflict_in_order(one: &[Access], other: &[Access]) -> bool {
     let object = |a: &Access| a.object;
     if !one.is_sorted_by_key(object) || !other.is_sorted_by_key(object) {
@@ -151,10 +160,10 @@ fn conflict_in_order(one: &[Access], other: &[Access]) -> bool {
     })
 }
 
-/// Accesses of an event from which on there are too many to compare each with each.
+/// With more accesses than this, two events are too expensive to compare access by access.
 const WIDE: usize = 32;
 
-/// A decision on something else than threads that an event makes.
+/// A decision of an event that is not about threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "(u8, u16, u16, u64)", into = "(u8, u16, u16, u64)")]
 pub(crate) struct Outcome {
@@ -180,14 +189,15 @@ impl From<Outcome> for (u8, u16, u16, u64) {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Event {
     pub foot: Footprint,
-    /// The step at which its thread was chosen.
+    /// The step at which its thread was scheduled.
     pub step: u32,
-    /// The threads that could have taken it, in the order of the choices.
+    /// The threads that were enabled, in the order of the choices.
     pub candidates: Vec<u16>,
-    /// The decision by which its thread was chosen, if there was one: its choice, its hash, whether others preempt.
+    /// The decision that scheduled its thread, if there was one: the choice, the hash, and whether other
+    /// choices preempt.
     pub chosen: Option<(u16, u64, bool)>,
     pub outcomes: Vec<Outcome>,
-    /// Nobody could go on, and this is what came when time was let pass.
+    /// No thread was enabled, and this event came when virtual time was advanced.
     pub idle: bool,
 }
 
@@ -206,21 +216,22 @@ impl Event {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Events {
     pub events: Vec<Event>,
-    /// What threads that wait at the end for something to be freed would do next.
+    /// The next steps of threads that wait at the end for an object to be released.
     pub waits: Vec<Footprint>,
-    /// What threads would do next that could go on when the process was ended.
+    /// The next steps of threads that were enabled when the process ended.
     pub ready: Vec<Footprint>,
-    /// Whether all is told of threads that wait at the end.
+    /// Whether the execution recorded all threads that wait at the end.
     pub told: bool,
-    /// Events that access memory, in order, and the places in the code that do so, where these are told.
+    /// Events that access memory, in order, with the places of the accesses, if places were recorded.
     places: Vec<(usize, u64)>,
 }
 
 impl Events {
-    /// The events of an execution whose plan asked for all touches; none if it has a thread decision without candidates,
-    /// so that they were not recorded.
+    /// The events of an execution whose plan asked for all touches. `None` if a thread decision has no
+    /// candidates: then they were not recorded.
     pub fn read(execution: &Execution) -> Option<Events> {
-        // At a deadlock a point was passed after which nobody ran, unless the deadlock was seen before that.
+        // At a deadlock no thread runs after the last scheduling point, unless the runtime saw the deadlock
+        // before it.
         let is_cut = |t: &Touch| t.kind == TouchKind::All && t.op != Op::Sleep as u8;
         let stood_still = execution.end == End::Deadlock && !execution.touches.iter().any(is_cut);
         let last = execution.steps.saturating_sub(u32::from(stood_still));
@@ -228,7 +239,7 @@ impl Events {
         let mut decisions = execution.decisions.iter().peekable();
         let mut events: Vec<Event> = Vec::new();
         let mut running = 0;
-        // What the last event is known to touch.
+        // The accesses of the last event so far.
         let mut touched: HashSet<Access> = HashSet::new();
         let (mut waits, mut ready, mut places) = (Vec::new(), Vec::new(), Vec::new());
         for step in 0..=last {
@@ -290,15 +301,16 @@ impl Events {
         if matches!(execution.end, End::Exit(_) | End::Signal(_))
             && let Some(event) = events.last_mut().filter(|e| !ended(e))
         {
-            // Whoever could still have gone on, or had gone on before, is cut off here and not elsewhere.
+            // The end of the process cuts off all other threads, so it depends on every event.
             event.foot.all = true;
         }
-        // A crash is not seen in time.
+        // After a crash the runtime does not record which threads wait.
         let mut told = !matches!(execution.end, End::Deadlock | End::Signal(1..=5 | 7..));
         let at_end: Vec<&Touch> = execution.touches.iter().filter(|t| t.kind == TouchKind::Waits).collect();
         for (at, t) in at_end.iter().enumerate() {
             told |= execution.end == End::Deadlock;
-            // A program that exits tells it at the beginning of that and at the end; the last time counts.
+            // A program that exits records its waiting threads at the start of exit and at its end; the last
+            // record counts.
             if at_end[at + 1..].iter().any(|later| later.thread == t.thread) {
                 continue;
             }
@@ -306,13 +318,14 @@ impl Events {
             if events.iter().any(ran) {
                 continue;
             }
-            // Who waits to be woken is not in the way of anybody.
+            // A thread that waits to be woken competes with no other thread.
             let op = Op::from_code(t.op);
             if !matches!(op, Some(Op::CondWait | Op::CondTimedWait | Op::FutexWait | Op::SigWait)) {
                 let write = op != Some(Op::Join);
                 let accesses = vec![Access { object: t.word, write, op: t.op }];
                 let foot = Footprint { thread: t.thread, accesses, ..Footprint::default() };
-                // Who could have gone on instead of what ends the process is tried there.
+                // The search explores a thread that was enabled instead of the end of the process at that
+                // event.
                 let tried = |e: &Event| e.foot.all && e.could_be(t.thread);
                 if events.last().is_some_and(tried) { &mut ready } else { &mut waits }.push(foot);
             }
@@ -320,7 +333,7 @@ impl Events {
         Some(Events { events, waits, ready, told, places })
     }
 
-    /// Whether more threads than a barrier is made for have come to it.
+    /// Whether more threads have arrived at a barrier than it is made for.
     pub fn is_crowded(&self) -> bool {
         let crowds = |a: &Access| a.is_arrival() && a.write;
         self.events.iter().any(|e| e.foot.accesses.iter().any(crowds))
@@ -335,8 +348,8 @@ impl Events {
         }
     }
 
-    /// Cuts off an event and all that follow, but for what threads that were in the way of nobody there, as they had to wait,
-    /// would have done next.
+    /// Removes an event and all that follow. Adds to `waits` the next steps of the threads that were disabled
+    /// there.
     pub fn cut(&mut self, at: usize) {
         let Some(event) = self.events.get(at) else { return };
         let mut seen = event.candidates.clone();
@@ -350,7 +363,7 @@ impl Events {
         }
     }
 
-    /// The places in the code from which an event accesses memory, where these are told.
+    /// The places from which an event accesses memory, if places were recorded.
     pub fn places(&self, event: usize) -> impl Iterator<Item = u64> {
         let from = self.places.partition_point(|&(at, _)| at < event);
         self.places[from..].iter().take_while(move |&&(at, _)| at == event).map(|&(_, place)| place)
@@ -361,7 +374,7 @@ impl Events {
         Clocks::new(self.events.iter().map(|e| &e.foot))
     }
 
-    /// A number that is the same for executions of the same class and, in all likelihood, only for those.
+    /// A hash of the class: equal for executions of the same class and, very probably, only for those.
     pub fn fingerprint(&self) -> u64 {
         let clocks = self.clocks();
         let mut sum = 0u64;
@@ -381,12 +394,12 @@ impl Events {
     }
 }
 
-/// The number of an execution's class, if its touches were recorded; see the head of this file.
+/// The hash of an execution's class, if its touches were recorded; see the head of this file.
 pub fn fingerprint(execution: &Execution) -> Option<u64> {
     Events::read(execution).map(|events| events.fingerprint())
 }
 
-/// The threads of a set given by words, `first` first and the others in cyclic order after it.
+/// The threads of a set of bits, `first` first and the others in cyclic order after it.
 pub(crate) fn in_order(first: u16, set: &[(usize, u64)]) -> Vec<u16> {
     let mut threads: Vec<u16> = Vec::new();
     for &(word, bits) in set {
@@ -398,7 +411,7 @@ pub(crate) fn in_order(first: u16, set: &[(usize, u64)]) -> Vec<u16> {
     threads
 }
 
-/// Mixes a word, so that sums of results tell sets apart.
+/// Mixes the bits of a word, so that different sets of words very probably have different sums of results.
 pub(crate) const fn mix(word: u64) -> u64 {
     crate::analysis::seeds::nth(word, 0)
 }
@@ -408,7 +421,7 @@ pub(crate) const fn mix(word: u64) -> u64 {
 pub(crate) struct Clocks {
     threads: usize,
     counts: Vec<u32>,
-    /// Of each event its thread and its number among that thread's events, from 1.
+    /// For each event: its thread, and its number among the events of that thread, from 1.
     places: Vec<(u16, u32)>,
 }
 
@@ -478,7 +491,7 @@ impl Clocks {
         self.clock(event)[thread] as usize
     }
 
-    /// Whether the first event happens before the second, or is it.
+    /// Whether the first event happens before the second, or is the second.
     pub fn before(&self, first: usize, second: usize) -> bool {
         let (thread, number) = self.places[first];
         self.clock(second)[usize::from(thread)] >= number
@@ -489,7 +502,7 @@ impl Clocks {
 mod tests {
     use super::*;
 
-    /// Accesses of so many words from one on, and of a few others before and after.
+    /// Accesses of `words` words from one on, and of a few other objects.
     fn foot(from: u64, words: u64, write: bool, others: &[(u64, bool)]) -> Footprint {
         let wide = (from..from + words).map(|object| Access { object, write, op: 0 });
         let others = others.iter().map(|&(object, write)| Access { object, write, op: 1 });
@@ -516,7 +529,7 @@ mod tests {
             for b in &feet {
                 let expected = slow(a, b);
                 conflicts += usize::from(expected);
-                // As an older version has saved them, and in order.
+                // Unsorted, as an older version saved them, and then sorted.
                 assert_eq!(a.conflicts(b), expected, "{a:?} {b:?}");
                 let (mut a, mut b) = (a.clone(), b.clone());
                 a.put_in_order();

@@ -1,11 +1,13 @@
-//! Many seeds of one: SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014)
-//! read at any index, so that a base seed and a number reproduce one execution without those before it.
+//! Derives many seeds from one.
+//!
+//! SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014), read at any
+//! index: a base seed and a number reproduce one execution without those before it.
 
 /// The odd constant by which the state advances: 2^64 divided by the golden ratio.
 const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Seed number `index` of the sequence that `base` starts. Different indexes give different seeds: the state takes
-/// each value once and the mixing is a bijection.
+/// Seed number `index` of the sequence that `base` starts. Different indexes give different seeds: the state
+/// takes each value once, and the mixing is a bijection.
 pub(crate) const fn nth(base: u64, index: u64) -> u64 {
     let mut z = base.wrapping_add(GAMMA.wrapping_mul(index.wrapping_add(1)));
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,32 +1,34 @@
-//! Violations of atomicity: two steps of a thread that belong together, perhaps, and one of another thread between them.
+//! Predicts violations of atomicity: a step of one thread between two steps of another that may belong
+//! together.
 //!
-//! Lu, Tucek, Qin, Zhou: AVIO, ASPLOS 2006. Of accesses of memory, those triples count that are not as if the other thread
-//! had come before or after: read, write, read; write, write, read; write, read, write; read, write, write. Of a lock, two
-//! sections of one thread, one after the other, count with any of another thread in between, as what is accessed under a
-//! lock is not seen. Many of them mean no harm, and only what goes wrong is told. Only a thread that reads, and as its next
-//! deed writes what another has written meanwhile, is worth a hint.
+//! Lu, Tucek, Qin, Zhou: AVIO, ASPLOS 2006. For memory accesses, a triple counts if it is not equivalent to
+//! one in which the other thread comes before or after: read, write, read; write, write, read; write, read,
+//! write; read, write, write. For a lock, two consecutive sections of one thread count with any section of
+//! another thread in between, because the accesses under the lock are not recorded. Many triples are
+//! harmless, so only executions that fail are reported. Only one pattern is worth a hint: a thread reads, and
+//! its next operation writes, while another thread has written in between.
 
 use super::Patience;
 use super::history::{Act, History};
 use heisen_trace::{Deed, Family, Hold, Op, Target};
 use std::collections::{BTreeMap, HashMap};
 
-/// Triples of each two threads at one object.
+/// How many triples of each two threads on one object are used.
 const OF_EACH: usize = 8;
 
-/// Two steps of a thread, and the one of another that may come between.
+/// Two steps of one thread, and a step of another thread that may come between them.
 #[derive(Debug)]
 pub struct Triple<'a> {
-    /// The earlier one,
+    /// The earlier step of the thread.
     pub first: &'a Act,
-    /// the other thread's,
+    /// The step of the other thread.
     pub between: &'a Act,
-    /// and the later one.
+    /// The later step of the thread.
     pub second: &'a Act,
 }
 
 impl Triple<'_> {
-    /// Whether it could happen, and makes a difference.
+    /// Whether the triple is possible, and makes a difference.
     fn counts(&self) -> bool {
         let Triple { first, between, second } = self;
         let differs = matches!(
@@ -40,15 +42,16 @@ impl Triple<'_> {
             && !first.is_kept_together(second, between)
     }
 
-    /// Whether an update may be lost.
+    /// Whether the triple may lose an update.
     fn loses(&self) -> bool {
         let at_once = self.first.comes_just_before(self.second);
         at_once && self.first.op().is_none() && !self.first.write && self.between.write && self.second.write
     }
 
-    /// How to get there. A thread that waits to do its part holds the locks that this is done under, and so may be in the way
-    /// of the other: the one that is interrupted waits before it takes them, unless it had them all the time, and the other
-    /// does so in the second of the targets, if there are two.
+    /// The targets for this triple. A thread that is held before its step holds its locks, and these may
+    /// block the other thread. The interrupted thread is therefore held before it takes those locks, unless
+    /// it held them at its first step already. If there is a second target, it holds the other thread before
+    /// its own outermost lock.
     fn targets(&self, history: &History) -> impl Iterator<Item = Target> {
         let outermost = |act: &Act, since: Option<&Act>| {
             let mut held = act.held.iter();
@@ -79,7 +82,7 @@ impl Triple<'_> {
     }
 }
 
-/// The targets of this family: of each two threads at an object the first triples first.
+/// The targets of this family, ordered by rank among the triples of the same threads and object.
 pub fn targets(history: &History, most: usize) -> Vec<Target> {
     let mut groups: HashMap<(u16, u16, u64), usize> = HashMap::new();
     let mut ranked = Vec::new();
@@ -95,10 +98,10 @@ pub fn targets(history: &History, most: usize) -> Vec<Target> {
     ranked.into_iter().map(|(_, _, target)| target).take(most).collect()
 }
 
-/// A deed, and which of all it is.
+/// An operation, with its index in the history.
 type Numbered<'a> = (usize, &'a Act);
 
-/// All triples that count and were not seen, at most so many of each two threads at an object.
+/// All triples that count and were not seen, at most `of_each` of each two threads on an object.
 pub fn triples(history: &History, of_each: usize) -> Vec<Triple<'_>> {
     let mut objects: BTreeMap<u64, BTreeMap<u16, Vec<Numbered<'_>>>> = BTreeMap::new();
     for (index, act) in history.acts.iter().enumerate() {
@@ -118,7 +121,7 @@ pub fn triples(history: &History, of_each: usize) -> Vec<Triple<'_>> {
     all
 }
 
-/// The triples of two threads at an object, by how early both their parts are.
+/// The triples of two threads on an object, the earliest operations of both first.
 fn of_two<'a>(
     own: &[Numbered<'a>],
     others: &[Numbered<'a>],
@@ -127,7 +130,7 @@ fn of_two<'a>(
     all: &mut Vec<Triple<'a>>,
 ) {
     let mut left = most;
-    // Beyond this what is left of the early ones is enough.
+    // A limit on the rank: later triples resemble the earlier ones.
     let reach = own.len().max(others.len()).min(4 * most);
     for rank in 0..reach {
         let own_or = |i: usize, j: usize| (own.get(i..i + 2), others.get(j));

@@ -1,45 +1,47 @@
-//! An execution as predictions see it: the deeds of its threads in order, each with the locks that were held, and with
-//! what must have come before it under any schedule.
+//! An execution as predictions need it: the operations of its threads, with locks held and the operations
+//! that must come before.
 //!
-//! What must come first is told by the creation of threads and by joins alone: all else could have gone another way. What
-//! has come first by signals, semaphores and the like is known as well, for hints, which are to be few.
+//! Only the creation of threads and joins say what must come before: everything else could have happened in
+//! another order. The order by signals, semaphores and the like is recorded as well. Hints use it, because
+//! hints should be few.
 
 use heisen_trace::touch::{NOWHERE, NOWHERE_END, WORD};
 use heisen_trace::{Deed, Execution, Op, TouchKind};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-/// A lock that is held.
+/// A lock that a thread holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lock {
-    /// The object.
+    /// The lock object.
     pub object: u64,
-    /// The deed by which it was taken, as an index.
+    /// The index of the operation that acquired it.
     pub since: usize,
-    /// Whether others may hold it in the same way.
+    /// Whether other threads may hold it in the same mode.
     pub shared: bool,
 }
 
-/// One deed.
+/// One operation of a thread.
 #[derive(Clone, Debug)]
 pub struct Act {
-    /// What was done.
+    /// The operation and its object.
     pub deed: Deed,
-    /// Whether the object was changed.
+    /// Whether it changed the object.
     pub write: bool,
-    /// Whether it took a lock, as opposed to an attempt that failed, or to anything else.
+    /// Whether it acquired a lock. False for an attempt that failed, and for other operations.
     pub took: bool,
     /// The locks that the thread held before, the oldest first.
     pub held: Rc<[Lock]>,
-    /// What must have come before, and what has: how far all threads were.
+    /// Two vector clocks: the operations that must come before under every schedule, and those that came
+    /// before here.
     must: Rc<[u32]>,
     did: Rc<[u32]>,
-    /// Which deed of its thread it is, from 1.
+    /// The number of the operation in its thread, from 1.
     index: u32,
 }
 
 impl Act {
-    /// The operation; none for an access of memory.
+    /// The operation code. `None` for a memory access.
     pub fn op(&self) -> Option<Op> {
         Op::from_code(self.deed.op)
     }
@@ -53,45 +55,45 @@ impl Act {
         clock.get(usize::from(self.thread())).is_some_and(|&seen| seen >= self.index)
     }
 
-    /// Whether this comes before the other under any schedule.
+    /// Whether this comes before the other under every schedule.
     pub fn must_precede(&self, other: &Act) -> bool {
         if self.thread() == other.thread() { self.index < other.index } else { self.is_in(&other.must) }
     }
 
-    /// What tells apart deeds of one thread between which something must have happened.
+    /// A clock that differs between two operations of a thread if something must have happened between them.
     pub fn must_clock(&self) -> Rc<[u32]> {
         self.must.clone()
     }
 
-    /// Whether nothing orders the two under all schedules.
+    /// Whether neither must come before the other.
     pub fn is_free_of(&self, other: &Act) -> bool {
         !self.must_precede(other) && !other.must_precede(self)
     }
 
-    /// Whether the other is the next deed of the same thread.
+    /// Whether the other is the next operation of the same thread.
     pub fn comes_just_before(&self, other: &Act) -> bool {
         self.thread() == other.thread() && self.index + 1 == other.index
     }
 
-    /// Whether it came before the other by more than chance in this execution.
+    /// Whether synchronisation ordered this before the other in this execution.
     pub fn did_precede(&self, other: &Act) -> bool {
         self.thread() != other.thread() && self.is_in(&other.did)
     }
 
-    /// Whether a lock keeps the other thread's deed from coming between this one and a later one of its own thread: it was
-    /// held all the time, and the other needs it.
+    /// Whether a lock prevents the operation of another thread between this one and `later`: this thread
+    /// holds it throughout, and the other operation needs it.
     pub fn is_kept_together(&self, later: &Act, other: &Act) -> bool {
         let throughout = |lock: &&Lock| later.held.contains(lock);
         self.held.iter().filter(throughout).any(|lock| other.is_excluded_by(lock))
     }
 
-    /// Whether this is done under a lock that nobody can have while another thread has `lock`.
+    /// Whether this operation holds a lock that excludes `lock`.
     fn is_excluded_by(&self, lock: &Lock) -> bool {
         self.held.iter().any(|own| own.object == lock.object && !(own.shared && lock.shared))
     }
 }
 
-/// How far all threads were, as each thread knows of it: vector clocks (Mattern, 1989).
+/// Vector clocks of threads and objects (Mattern, 1989).
 #[derive(Default)]
 struct Clocks {
     threads: Vec<Rc<[u32]>>,
@@ -115,7 +117,7 @@ impl Clocks {
         &mut self.threads[thread]
     }
 
-    /// What a thread, that has done so much itself, has to pass on.
+    /// The clock that a thread with `done` operations passes on.
     fn told(&mut self, thread: usize, done: u32) -> Rc<[u32]> {
         let mut told = vec![0; thread + 1];
         told[thread] = done;
@@ -125,12 +127,12 @@ impl Clocks {
     }
 }
 
-/// The deeds of an execution.
+/// The operations of an execution.
 #[derive(Clone, Debug, Default)]
 pub struct History {
-    /// In order.
+    /// All operations, in order.
     pub acts: Vec<Act>,
-    /// The lock that each wait on a condition variable gave up, by the index of its deed.
+    /// By the index of a wait on a condition variable: the mutex that it released.
     pub given_up: HashMap<usize, Lock>,
 }
 
@@ -138,16 +140,17 @@ struct Reader {
     history: History,
     must: Clocks,
     did: Clocks,
-    /// Locks held by each thread, and deeds of each thread.
+    /// By thread: the locks that it holds, and how many operations it has done.
     held: HashMap<u16, Rc<[Lock]>>,
     done: HashMap<u16, u32>,
     counts: HashMap<(u16, u8, u64), u32>,
     created: HashSet<u16>,
-    /// Who touched an object last without an operation: of a thread's handle, that is the thread as it ended.
+    /// By object: the thread that last touched it without an operation. For a thread handle, that is the
+    /// ended thread.
     ended: HashMap<u64, u16>,
-    /// Locks that say when they are free; of others, the call that frees them is all there is.
+    /// Locks whose release is recorded. For the others only the unlock call is known.
     told: HashSet<u64>,
-    /// The wait that a thread has just begun.
+    /// By thread: the wait that it has just begun.
     waits: HashMap<u16, usize>,
 }
 
@@ -178,7 +181,7 @@ impl History {
             told: told.filter(|object| locks.contains(object)).collect(),
             waits: HashMap::new(),
         };
-        // What a wide access touches is one deed, at the word it begins in.
+        // A wide access is one operation, on the first word.
         let mut last = None;
         for touch in &execution.touches {
             let same = |word: u64| (touch.step, touch.thread, touch.kind as u8, touch.op, word);
@@ -242,7 +245,7 @@ impl Reader {
         merge(self.did.of(other.into()), &did);
     }
 
-    /// Adds a deed.
+    /// Adds an operation.
     fn act(&mut self, deed: Deed, write: bool, took: bool) {
         let thread = deed.thread;
         let op = Op::from_code(deed.op);
@@ -289,7 +292,7 @@ impl Reader {
         });
     }
 
-    /// A touch of a lock, which changes it or not.
+    /// Adds a touch of a lock. `write` says whether the touch changed it.
     fn lock(&mut self, deed: Deed, write: bool) {
         match Op::from_code(deed.op) {
             Some(op) if is_lock(op) => {
@@ -301,7 +304,8 @@ impl Reader {
                     .filter(|&(&other, held)| other != deed.thread && held.iter().any(in_the_way))
                     .map(|(&other, _)| other)
                     .collect();
-                // What waits for a lock and goes on has it, so the other has lost it in a way that was not seen.
+                // A thread that continues from a wait for a lock holds it, so the other thread lost the lock
+                // unseen.
                 let certain = matches!(op, Op::Lock | Op::Relock);
                 // An attempt that only reads has failed.
                 let took = certain || others.is_empty() && (write || op != Op::TryLock);

@@ -1,14 +1,16 @@
-//! Lock-order cycles: deadlocks that did not happen.
+//! Predicts deadlocks from lock-order cycles.
 //!
-//! Havelund's Goodlock (SPIN 2000) in the form of Joshi, Park, Sen, Naik: A randomized dynamic program analysis technique
-//! for detecting real deadlocks, PLDI 2009. Whoever takes a lock and holds others is an edge. A cycle of edges of different
-//! threads is a deadlock, unless two of them are under a common lock, its gate, or one must come before the other by the
-//! creation of threads and joins.
+//! Havelund's Goodlock (SPIN 2000) in the form of Joshi, Park, Sen, Naik: A randomized dynamic program
+//! analysis technique for detecting real deadlocks, PLDI 2009. A thread that acquires a lock while it holds
+//! others is an edge. A cycle of edges of different threads is a deadlock, with two exceptions: two of the
+//! threads hold a common lock (a gate), or thread creation or a join orders two of the edges.
 //!
-//! Threads are led there in two stages. First each comes to the first lock that it is going to hold, so that nobody is in
-//! the way of another; then, one after the other, each comes to the one that the next in the cycle holds.
+//! A target steers the threads in two stages. First each thread comes to the first lock that it is going to
+//! hold, so that no thread blocks another. Then, one after the other, each comes to the lock that the next
+//! thread of the cycle holds.
 //!
-//! A mutex that is taken again after a wait on a condition variable is known to be held, but waiting for it is no edge.
+//! A mutex that a thread acquires again after a wait on a condition variable counts as held, but acquiring it
+//! is not an edge.
 
 use super::Patience;
 use super::history::{Act, History, Lock};
@@ -16,16 +18,16 @@ use heisen_trace::target::MAX_HOLDS;
 use heisen_trace::{Deed, Family, Hold, Op, Target};
 use std::collections::{HashMap, HashSet};
 
-/// Threads of a cycle at most: for more there are not enough holds.
+/// The largest number of threads of a cycle; a target has no room for more holds.
 const LONGEST: usize = 8;
-/// Threads that are all waited for in the first stage at most.
+/// Up to this many threads, the first thread waits for all others in the first stage.
 const ALL_AWAITED: usize = 6;
-/// Edges of one execution at most.
+/// How many edges of one execution are used at most.
 const MOST_EDGES: usize = 1 << 14;
-/// Edges that differ only in what must come before them, of each kind at most.
+/// How many edges are used at most that differ only in the operations that must come before.
 const OF_EACH: usize = 8;
 
-/// A lock is waited for with others held.
+/// An acquisition of a lock while the thread holds others.
 struct Edge<'a> {
     act: &'a Act,
     shared: bool,
@@ -36,13 +38,13 @@ impl Edge<'_> {
         self.act.deed.object
     }
 
-    /// The lock that the edge before waits for, if this thread holds it in its way.
+    /// The lock that the edge `before` waits for, if this thread holds it in a mode that blocks it.
     fn holds(&self, before: &Edge<'_>) -> Option<Lock> {
         let blocks = |lock: &&Lock| lock.object == before.wants() && !(lock.shared && before.shared);
         self.act.held.iter().find(blocks).copied()
     }
 
-    /// Whether both can be there at a time.
+    /// Whether both threads can be at their edges at the same time.
     fn goes_with(&self, other: &Edge<'_>) -> bool {
         let common =
             |a: &Lock| other.act.held.iter().any(|b| a.object == b.object && !(a.shared && b.shared));
@@ -58,7 +60,7 @@ fn edges(history: &History) -> Vec<Edge<'_>> {
     let nested = |act: &&Act| act.took && !act.held.is_empty();
     let edge = |act| Edge { act, shared: act.op() == Some(Op::ReadLock) };
     let mut instances: HashMap<_, usize> = HashMap::new();
-    // The same again tells nothing new, unless it must come after something else.
+    // An edge of the same kind is new only if other operations must come before it.
     let is_new = |edge: &Edge<'_>| {
         let held: Vec<(u64, bool)> = edge.act.held.iter().map(|lock| (lock.object, lock.shared)).collect();
         let kind = (edge.act.thread(), edge.wants(), edge.shared, held);
@@ -73,8 +75,8 @@ fn edges(history: &History) -> Vec<Edge<'_>> {
     all
 }
 
-/// Leaves out edges that are in no cycle: nobody holds what they wait for, or nobody waits for what they hold. Where locks
-/// are always taken in one order nothing is left.
+/// Removes edges that are in no cycle, because no thread holds the lock they wait for, or no thread waits for
+/// a lock they hold. If all threads acquire locks in one order, no edge is left.
 fn trim(edges: &mut Vec<Edge<'_>>) {
     loop {
         let wanted: HashSet<u64> = edges.iter().map(Edge::wants).collect();
@@ -90,10 +92,10 @@ fn trim(edges: &mut Vec<Edge<'_>>) {
     }
 }
 
-/// The cycles, shortest first, each from its lowest thread on.
+/// The cycles, shortest first, each starting with its lowest thread.
 fn cycles<'a>(edges: &'a [Edge<'a>], most: usize, patience: &mut Patience) -> Vec<Vec<&'a Edge<'a>>> {
     let mut found = Vec::new();
-    // Those that hold a lock, the last first.
+    // By lock: the edges that hold it, the last first.
     let mut holders: HashMap<u64, Vec<&Edge<'_>>> = HashMap::new();
     for edge in edges.iter().rev() {
         for lock in &*edge.act.held {
@@ -132,8 +134,8 @@ fn cycles<'a>(edges: &'a [Edge<'a>], most: usize, patience: &mut Patience) -> Ve
     found
 }
 
-/// The targets of this family: each cycle in one order of its threads, and then all in the other, as a thread may need for a
-/// while what another is to hold.
+/// The targets of this family: each cycle in one order of its threads, then all cycles in the opposite order.
+/// A thread may briefly need a lock that another thread is going to hold.
 pub fn targets(history: &History, most: usize) -> Vec<Target> {
     let edges = edges(history);
     let cycles = cycles(&edges, most, &mut Patience::default());
@@ -148,10 +150,11 @@ pub fn targets(history: &History, most: usize) -> Vec<Target> {
 fn target(history: &History, cycle: &[&Edge<'_>], order: &[&Edge<'_>]) -> Target {
     let first = |edge: &Edge<'_>| history.acts[edge.act.held[0].since].deed;
     let mut holds = Vec::new();
-    // The first thread waits until all others have come to their first locks. Of very many, the last stands for all.
+    // The first thread waits until all others have reached their first locks. If there are many, only the
+    // last one counts.
     let others = if order.len() <= ALL_AWAITED { &order[1..] } else { &order[order.len() - 1..] };
     holds.extend(others.iter().map(|other| Hold { at: first(order[0]), until: first(other), past: false }));
-    // Each of the others waits for the one before to have come to its last.
+    // Each other thread waits until the one before it has reached its last lock.
     holds.extend(order.windows(2).map(|pair| Hold {
         at: first(pair[1]),
         until: pair[0].act.deed,
@@ -192,7 +195,7 @@ mod tests {
         assert!(edges(&history).is_empty());
     }
 
-    /// Each thread goes round the same ring, so there are more paths than anybody can follow.
+    /// All threads go around the same ring, so the number of paths explodes.
     #[test]
     fn the_work_is_bounded_and_short_cycles_come_first() {
         let ring = |_| (0..16).flat_map(|lock| nested(lock, (lock + 1) % 16)).collect();
@@ -207,7 +210,7 @@ mod tests {
         assert_eq!(found.iter().filter(|cycle| cycle.len() == 2).count(), 12);
     }
 
-    /// Each time, the thread has joined one more: so each edge must come after something else.
+    /// Each time the thread has joined one more thread, so each edge must come after another operation.
     #[test]
     fn one_kind_of_edge_has_few_instances() {
         const LOCKS: [u64; 2] = [0x1000, 0x1008];

@@ -1,8 +1,10 @@
-//! What one execution shows of others: where an order of steps that did not happen could, and what to steer to for that.
+//! Predictions: finds in one execution other orders of steps that are possible and may fail, and targets to
+//! steer to.
 //!
-//! Pure: an execution with its touches in, targets out. One file a family: [`locks`], [`wakeups`], [`order`] and
-//! [`atomicity`] stand on [`history`], which tells who did what, with which locks held, and what had to come before. A
-//! target is a guess. Whether it leads anywhere is for the execution to show that is steered to it.
+//! The input is an execution with its touches, the output are targets. Each family has its own file:
+//! [`locks`], [`wakeups`], [`order`] and [`atomicity`]. All use [`history`], the list of operations with
+//! locks held and orders that are forced. A target is a guess: only an execution that is steered to it
+//! confirms it.
 
 pub mod atomicity;
 pub mod history;
@@ -18,38 +20,38 @@ mod tests;
 use heisen_trace::{Execution, Target};
 use history::History;
 
-/// Targets of each family that are taken from one execution at most.
+/// How many targets of each family are taken from one execution at most.
 const MOST: usize = 64;
 
-/// How many deeds a family may compare in one execution. The work grows by a power of the execution's length, and there is
-/// no clock here: so it is counted.
+/// How many operations a family may compare in one execution. The work grows with a power of the length of
+/// the execution. The search has no clock, so the work is counted.
 const LOOKS: usize = 200_000;
 
-/// What is left of the work that a family may do.
+/// The work that a family may still do.
 #[derive(Debug)]
 pub struct Patience(usize);
 
 impl Default for Patience {
-    /// That of one family and execution.
+    /// The budget of one family for one execution.
     fn default() -> Patience {
         Patience(LOOKS)
     }
 }
 
 impl Patience {
-    /// Looks at one more; false if that is too much.
+    /// Takes one unit of work; false if none is left.
     pub fn look(&mut self) -> bool {
         self.0 = self.0.saturating_sub(1);
         self.0 > 0
     }
 
-    /// Whether there is none left.
+    /// Whether no work is left.
     pub fn is_over(&self) -> bool {
         self.0 == 0
     }
 }
 
-/// All targets that an execution shows, the families in turn.
+/// All targets that an execution shows, taken from the families in turn.
 pub fn targets(execution: &Execution) -> Vec<Target> {
     let history = History::read(execution);
     let mut families: Vec<std::vec::IntoIter<Target>> = [

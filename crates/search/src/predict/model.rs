@@ -1,4 +1,5 @@
-//! Small made-up programs, for tests: run under a schedule, steered as the runtime does it, or under all schedules.
+//! Small artificial programs for tests: run under one schedule, steered as by the runtime, or under all
+//! schedules.
 
 use crate::analysis::seeds;
 use heisen_trace::{Deed, End, Execution, Hold, Op, Touch, TouchKind};
@@ -11,7 +12,7 @@ pub enum Does {
     Unlock(u64),
     Read(u64),
     Write(u64),
-    /// Waits, unless the variable was written; the lock is held.
+    /// Waits unless the variable was written. The thread holds the lock.
     WaitUnless(u64, u64),
     Wait(u64),
     Signal,
@@ -28,7 +29,8 @@ const CONDITION: u64 = 0x2000;
 const VARIABLES: u64 = 0x3000;
 const HANDLES: u64 = 0x4000;
 
-/// A state: how far each thread is, who waits, who is about to take its lock again, what was written.
+/// A state: the position of each thread, the waiting threads, those about to relock, lock owners, written
+/// variables.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 struct State {
     at: Vec<usize>,
@@ -38,7 +40,7 @@ struct State {
     written: BTreeSet<u64>,
 }
 
-/// What came of a run: the touches, whether it hung, and its accesses in order.
+/// The result of a run: the touches, whether it hung, and its accesses in order.
 #[derive(Clone, Debug)]
 pub struct Ran {
     pub execution: Execution,
@@ -46,7 +48,7 @@ pub struct Ran {
     pub accesses: Vec<Access>,
 }
 
-/// What each thread is about to do, as operation and object.
+/// For each thread its next operation and object.
 type Next<'a> = dyn Fn(usize) -> Option<(u8, u64)> + 'a;
 /// An access: thread, index of the instruction, variable, and whether it writes.
 pub type Access = (usize, usize, u64, bool);
@@ -100,7 +102,7 @@ impl Program {
             .collect()
     }
 
-    /// The next deed of a thread, for holds: operation and object.
+    /// The next operation of a thread and its object, for holds.
     fn next(&self, state: &State, number: usize) -> Option<(u8, u64)> {
         if state.relocks.iter().any(|(t, _)| *t == number) || self.thread(number).0 != self.group(state) {
             return None;
@@ -115,7 +117,7 @@ impl Program {
         })
     }
 
-    /// Takes a step; what it touches.
+    /// Takes a step. Returns its touches.
     fn step(&self, state: &mut State, number: usize) -> Vec<(TouchKind, u8, u64)> {
         let write = |op: Op, object| (TouchKind::Write, op as u8, object);
         if let Some(&(t, lock)) = state.relocks.iter().find(|(t, _)| *t == number) {
@@ -156,7 +158,8 @@ impl Program {
         }
     }
 
-    /// Runs it. `choose` is given the threads that can go on, the one that ran last first, and what each is about to do.
+    /// Runs the program. `choose` gets the enabled threads, the last one to run first, and the next operation
+    /// of each.
     fn run(&self, mut choose: impl FnMut(&[usize], &Next<'_>, &[Touch]) -> usize) -> Ran {
         let mut state = self.start();
         let mut touches: Vec<Touch> = Vec::new();
@@ -201,7 +204,7 @@ impl Program {
                 };
                 return Ran { execution, hung, accesses };
             }
-            // The one that runs goes on, else the next in cyclic order.
+            // The default policy: the running thread continues, otherwise the next in cyclic order.
             enabled.sort_by_key(|&t| (t + self.count() + 1 - last) % (self.count() + 1));
             last = choose(&enabled, &|number| self.next(&state, number), &touches);
             step += 1;
@@ -215,12 +218,12 @@ impl Program {
         }
     }
 
-    /// One thread after the other, as far as possible.
+    /// Runs one thread after the other, as far as possible.
     pub fn default_run(&self) -> Ran {
         self.run(|enabled, _, _| enabled[0])
     }
 
-    /// By chance.
+    /// Runs the program under a random schedule.
     pub fn random_run(&self, seed: u64) -> Ran {
         let mut number = 0;
         self.run(|enabled, _, _| {
@@ -229,7 +232,7 @@ impl Program {
         })
     }
 
-    /// As the runtime does it.
+    /// Runs the program with these holds, steered as by the runtime.
     pub fn steered(&self, holds: &[Hold]) -> Ran {
         let mut last = 0;
         self.run(|enabled, next, touches| {
@@ -285,7 +288,7 @@ impl Program {
     /// The accesses of all executions, each in its order.
     pub fn all_orders(&self) -> Vec<Vec<Access>> {
         let mut all = Vec::new();
-        // Prefixes by their choices, run again each time: the programs are small.
+        // Prefixes as lists of choices. Each is run again from the start: the programs are small.
         let mut left: Vec<Vec<usize>> = vec![vec![]];
         while let Some(prefix) = left.pop() {
             let (mut at, mut more) = (0, Vec::new());
@@ -310,7 +313,7 @@ impl Program {
     }
 }
 
-/// Numbers by chance.
+/// Random numbers.
 pub struct Chance {
     seed: u64,
     drawn: u64,
@@ -327,11 +330,11 @@ impl Chance {
     }
 }
 
-/// How often each deed of a thread, as the index of its instruction, was done before: its `nth`.
+/// By the index of an instruction: the number of its operation among equal ones of the thread, its `nth`.
 pub fn nth(code: &[Does]) -> HashMap<usize, u32> {
     let mut counts: HashMap<Does, u32> = HashMap::new();
     let object = |does: Does| match does {
-        // Reading and writing are the same to a hold.
+        // A hold does not distinguish reads from writes.
         Does::Write(v) => Does::Read(v),
         other => other,
     };

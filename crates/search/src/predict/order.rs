@@ -1,16 +1,15 @@
-//! Orders that could be the other way round: two accesses of the same memory of which one writes, two uses of the same
-//! lock.
+//! Predicts the opposite order of two conflicting accesses, or of two acquisitions of the same lock.
 //!
-//! Race-directed testing (Sen: Race directed random testing of concurrent programs, PLDI 2008) brings two threads to a
-//! conflict and lets chance decide. Here one order was seen already, so that the other is led to: the first thread is held
-//! until the second has done its part.
+//! Race-directed testing (Sen: Race directed random testing of concurrent programs, PLDI 2008) brings two
+//! threads to a conflict and chooses the order at random. Here one order was already seen, so the target is
+//! the other order: the first thread is held until the second has done its operation.
 
 use super::Patience;
 use super::history::{Act, History};
 use heisen_trace::{Family, Hold, Op, Target};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// Pairs of each two threads at one object.
+/// How many pairs of each two threads on one object are used.
 const OF_EACH: usize = 4;
 
 /// The targets of this family.
@@ -25,9 +24,9 @@ pub fn targets(history: &History, most: usize) -> Vec<Target> {
     pairs.into_iter().take(most).map(target).collect()
 }
 
-/// Pairs in the order in which they were seen, accesses of memory first.
+/// Pairs in the order in which they were seen, memory accesses first.
 fn pairs(history: &History) -> Vec<(&Act, &Act)> {
-    // What each thread has done last at an object, and of locks, what it did first.
+    // By object: the last operation of each thread. Of locks, only a thread's first acquisition is used.
     let mut last: HashMap<u64, BTreeMap<u16, &Act>> = HashMap::new();
     let mut first: HashSet<(u16, u64)> = HashSet::new();
     let mut counts: HashMap<(u16, u16, u64), usize> = HashMap::new();

@@ -1,5 +1,7 @@
-//! Predictions against brute force, on small programs by chance: what all schedules show is predicted from one, and what is
-//! predicted is led to.
+//! Checks predictions against brute force, on small random programs.
+//!
+//! Every failure that some schedule shows must be predicted from one execution, and steering must reach
+//! predictions.
 
 use super::model::{Access, Chance, Does, Program, Ran, nth};
 use super::{atomicity, history::History, locks, targets, wakeups};
@@ -8,7 +10,7 @@ use std::collections::BTreeSet;
 
 const PROGRAMS: u64 = 2000;
 
-/// Sections of locks within each other, and accesses in them.
+/// Nested lock sections with accesses inside.
 fn sections(chance: &mut Chance, held: &mut Vec<u64>, room: &mut usize, accesses: bool) -> Vec<Does> {
     let mut code = Vec::new();
     for _ in 0..=chance.below(2) {
@@ -40,7 +42,7 @@ fn program(seed: u64, threads: u64, room: usize, accesses: bool) -> Program {
             code
         })
         .collect();
-    // Now and then the last is created when the others have been joined.
+    // Sometimes the last thread is created after the others were joined.
     if chance.below(4) == 0 {
         let last = threads.pop().into_iter().collect();
         return Program { groups: vec![threads, last] };
@@ -77,10 +79,11 @@ fn deadlocks_are_predicted_from_any_execution_without_one_and_led_to() {
     assert_eq!(led, with, "all of them are led to");
 }
 
-/// Triples of accesses as (thread, its first, the other thread, its access), by index.
+/// Triples of accesses as (thread, its first access, other thread, its access), by index.
 type Indices = BTreeSet<(usize, usize, usize, usize)>;
 
-/// Those of an execution that are not as if the other thread had come before or after.
+/// The triples of an execution that are not equivalent to one in which the other thread comes before or
+/// after.
 fn torn(accesses: &[Access]) -> Indices {
     let mut all = Indices::new();
     for (at, &(thread, first, _, one)) in accesses.iter().enumerate() {
@@ -144,7 +147,7 @@ fn lost_wake_ups_are_led_to_where_there_are_any() {
         let looks = chance.below(2) == 0;
         let waits =
             vec![Does::Lock(0), if looks { Does::WaitUnless(0, 0) } else { Does::Wait(0) }, Does::Unlock(0)];
-        // To write and to signal, in this order or the other, each under the lock or not.
+        // Write and signal, in this order or the other, each with or without the lock.
         let mut signals: Vec<Does> = Vec::new();
         let first_writes = chance.below(3) != 0;
         let (one, two) =

@@ -1,9 +1,14 @@
-//! Lost wake-ups: a signal that was waited for, and that could come before the wait.
+//! Predicts lost wake-ups: a signal that could come before the wait it ended.
 //!
-//! A condition variable remembers nothing. Where nothing but the schedule makes the wait come first, the signal is led to
-//! come first: before the thread that is going to wait takes the mutex, and, if that is of no use as it looks at what it
-//! waits for under the mutex, between that and the wait. A program that looks is not harmed by the one, and one that signals
-//! under the mutex makes the other impossible. What hangs then is a finding; else there is nothing to be told.
+//! A condition variable has no memory. If only the schedule makes the wait come first, a target makes the
+//! signal come first. There are two targets, because programs differ:
+//!
+//! - The signal comes before the waiting thread acquires the mutex. This does not harm a program that checks
+//!   its condition under the mutex.
+//! - The signal comes between that check and the wait. This is impossible if the program signals under the
+//!   mutex.
+//!
+//! If the execution hangs, that is a finding. Otherwise nothing is reported.
 
 use super::Patience;
 use super::history::{Act, History};
@@ -24,7 +29,7 @@ pub fn targets(history: &History, most: usize) -> Vec<Target> {
         if wait.op() != Some(Op::CondWait) {
             continue;
         }
-        // The first signal of each thread after it, as later ones would have to come even earlier.
+        // Only the first later signal of each thread: a later one would have to move even further.
         let mut threads = HashSet::new();
         let of_object = signals.get(&wait.deed.object).map_or(&[][..], Vec::as_slice);
         for &at in &of_object[of_object.partition_point(|&at| at <= index)..] {
@@ -37,7 +42,7 @@ pub fn targets(history: &History, most: usize) -> Vec<Target> {
             }
             let lock = history.given_up.get(&index).map(|lock| &acts[lock.since]);
             let lock = lock.filter(|lock| lock.op() == Some(Op::Lock) && !signal.must_precede(lock));
-            // What the other does next may keep the thread from waiting.
+            // The next operation of the signalling thread may keep the other thread from waiting.
             let after = acts[at + 1..].iter().find(|act| act.thread() == signal.thread());
             let before = lock.map(|lock| target(&lock.deed, wait, signal, after));
             all.extend(before.into_iter().chain([target(&wait.deed, wait, signal, after)]));

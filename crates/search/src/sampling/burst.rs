@@ -1,19 +1,19 @@
-//! Sticky random walk: the running thread goes on for a while before all choices have the same chance.
+//! Sticky random walk: the running thread continues for a while before all choices have the same chance.
 //!
-//! Which length finds a bug depends on how far one thread must get ahead of the others. Unless told, lengths of 1, 2, 4
-//! to 256 decisions take turns.
+//! Which burst length finds a bug depends on how far one thread must run before the others. Without a given
+//! length, the lengths 1, 2, 4 to 256 decisions take turns.
 
 use crate::sampling::common::{Sampler, Sampling};
 use heisen_trace::Policy;
 use serde::{Deserialize, Serialize};
 
-/// The longest of the bursts that take turns, as a power of two.
+/// The longest burst length, as a power of two.
 const LONGEST: u64 = 8;
 
-/// Sticky random walk.
+/// Sticky random walk; see the head of this file.
 pub type Burst = Sampling<Bursts>;
 
-/// What makes its plans.
+/// Makes the plans of [`Burst`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Bursts {
     pub(crate) length: Option<u32>,
@@ -26,7 +26,7 @@ impl Bursts {
 }
 
 impl Burst {
-    /// The search that this seed stands for, with bursts of this mean length (at least 1), or of all lengths.
+    /// The search of this seed, with bursts of this mean length (at least 1), or of all lengths in turn.
     pub fn new(seed: u64, length: Option<u32>) -> Burst {
         Sampling::of(seed, Bursts::new(length))
     }

@@ -1,9 +1,9 @@
-//! What all searches by chance have in common: plans by number, each with a seed of its own, and what was learnt of the
-//! program between them. What sets one apart from the others is its [`Sampler`].
+//! The part that all samplers share: numbered plans with a seed each, and learning between batches.
 //!
-//! A seed alone reproduces the search, however many executions run at a time: what a sampler has learnt only counts
-//! between batches, when nothing is out. A batch that is nearly through keeps the others waiting, which is rare as
-//! batches get longer. A sampler that learns nothing has no batches, but for the first execution. Never ends.
+//! A strategy differs from the others by its [`Sampler`]. A seed alone reproduces the search, however many
+//! executions run at a time: what a sampler has learnt takes effect only between batches, when no plan is
+//! out. The next batch waits for the last executions of a batch, but batches get longer, so this is rare. A
+//! sampler that learns nothing has no batches after the first execution. The search never ends.
 
 use crate::analysis::behaviours::Behaviours;
 use crate::analysis::seeds;
@@ -12,45 +12,46 @@ use crate::{Guarantee, Status, Strategy};
 use heisen_trace::{Execution, Plan, Policy};
 use serde::{Deserialize, Serialize};
 
-/// What makes the plans of a search by chance.
+/// Makes the plans of a sampling strategy.
 pub trait Sampler {
-    /// Plans of the longest batch; 1 if it learns nothing.
+    /// How many plans the longest batch has; 1 if the sampler learns nothing.
     const LONGEST_BATCH: u64;
-    /// Plans of the batch after the first, which has one. All others have twice as many as the one before.
+    /// How many plans the second batch has. The first has one; each later one has twice as many as the one
+    /// before.
     const SECOND_BATCH: u64 = 2;
 
-    /// The policy of plan `number`, from 0, which has this seed.
+    /// The policy of plan `number`, from 0, with this seed.
     fn policy(&mut self, number: u64, seed: u64) -> Policy;
 
-    /// The same as a plan, for samplers that fix decisions besides.
+    /// The same as a plan, for samplers that also fix decisions.
     fn plan(&mut self, number: u64, seed: u64) -> Plan {
         Plan::new(self.policy(number, seed))
     }
 
-    /// Whether that plan, with this policy, shall tell all that its execution touches.
+    /// Whether that plan, with this policy, shall record all touches of its execution.
     fn touches(&self, _number: u64, _policy: &Policy) -> bool {
         false
     }
 
-    /// Learns from a finished execution: whether it followed its plan to its end, and whether it did something that none
-    /// did before, if that is known.
+    /// Learns from a finished execution. `usable`: it followed its plan to the end. `new`: its behaviour is
+    /// new, if known.
     fn learn(&mut self, _policy: &Policy, _execution: &Execution, _usable: bool, _new: Option<bool>) {}
 
-    /// Nothing is out: what was learnt may count.
+    /// Called when no plan is out: what was learnt may take effect.
     fn settle(&mut self) {}
 
-    /// What the executions so far guarantee.
+    /// The guarantee that the executions so far give.
     fn guarantee(&self) -> Option<Guarantee> {
         None
     }
 }
 
-/// A search by chance.
+/// A sampling strategy.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Sampling<S> {
     seed: u64,
     pub(crate) sampler: S,
-    /// Plans in this batch.
+    /// How many plans this batch has.
     batch: u64,
     /// The number of the first plan after this batch.
     batch_end: u64,
@@ -71,7 +72,7 @@ impl<S: Sampler> Strategy for Sampling<S> {
             return Some(plan);
         }
         let number = self.ledger.handed();
-        // The first is alone: it shows how long executions are.
+        // The first plan runs alone: it shows how long executions are.
         if number == 1 && !self.ledger.is_settled() {
             return None;
         }

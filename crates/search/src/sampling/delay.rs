@@ -1,23 +1,23 @@
-//! Delay bounding, sampled: the default schedule with a few random delays.
+//! Delay bounding, sampled: the default schedule with a few delays at random steps.
 //!
-//! Emmi, Qadeer, Rakamarić: Delay-Bounded Scheduling, POPL 2011. Most bugs need very few delays, and where they lie is
-//! all that is left to chance. How many steps there are for them is measured by the first execution, without any, and
-//! corrected by longer ones.
+//! Emmi, Qadeer, Rakamarić: Delay-Bounded Scheduling, POPL 2011. Most bugs need very few delays; only their
+//! positions are random. The first execution, without delays, measures over how many steps they are spread.
+//! Longer executions correct this number.
 
 use crate::sampling::common::{Sampler, Sampling};
 use heisen_trace::{Execution, Policy};
 use serde::{Deserialize, Serialize};
 
-/// Delay bounding.
+/// Delay bounding; see the head of this file.
 pub type Delay = Sampling<Delays>;
 
-/// What makes its plans.
+/// Makes the plans of [`Delay`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Delays {
     pub(crate) delays: u32,
-    /// The steps that plans of this batch expect.
+    /// The number of steps that plans of this batch expect.
     steps: u32,
-    /// The most steps seen.
+    /// The largest number of steps seen.
     seen: u32,
 }
 
@@ -28,7 +28,7 @@ impl Delays {
 }
 
 impl Delay {
-    /// The search with so many delays (at least 1) that this seed stands for.
+    /// The search of this seed, with this many delays (at least 1).
     pub fn new(seed: u64, delays: u32) -> Delay {
         Sampling::of(seed, Delays::new(delays))
     }

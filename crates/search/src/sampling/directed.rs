@@ -1,8 +1,9 @@
-//! Directed runs: what one execution shows to be possible is led to in others.
+//! Directed testing: steers executions to failures that [`predict`](crate::predict) has found possible in
+//! others.
 //!
-//! Some executions tell all that they touch; [`predict`](crate::predict) finds in them what could go wrong though it did
-//! not. Each target is tried once at once, with all that is not steered as by default, and later again and again with the
-//! rest left to chance. In between others are looked at, by chance, as they may show what the first did not.
+//! Some executions record all their touches, and `predict` finds targets in them. Each target is first tried
+//! with the default policy wherever the target steers nothing. Later it is tried again, with random choices
+//! there. In between, random executions are searched for targets that the first execution did not show.
 
 use crate::predict;
 use crate::sampling::common::{Sampler, Sampling};
@@ -12,53 +13,53 @@ use std::collections::{BTreeSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-/// Targets that are kept, to be tried again.
+/// How many targets are stored, to be tried again.
 const MOST_KEPT: usize = 1 << 10;
-/// Targets that are told apart: then no more are looked for.
+/// After this many different targets no more are looked for.
 const MOST_SEEN: usize = 1 << 14;
-/// Steps of an execution that are too many to look at.
+/// Executions with more steps than this are not analysed.
 const TOO_LONG: u32 = 1 << 16;
-/// Once there are targets, one in so many executions looks for others.
+/// Once there are targets, one in this many executions looks for others.
 const LOOKS: u64 = 4;
 
-/// Directed runs.
+/// Directed testing; see the head of this file.
 pub type Directed = Sampling<Aims>;
 
-/// What makes its plans.
+/// Makes the plans of [`Directed`].
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Aims {
-    /// Not tried yet.
+    /// Targets that were not tried yet.
     fresh: VecDeque<Arc<Predicted>>,
     tried: VecDeque<Arc<Predicted>>,
-    /// Since nothing was out.
+    /// Targets found since the last batch began.
     learnt: Vec<Arc<Predicted>>,
-    /// Hashes of all of them.
+    /// The hashes of all targets found so far.
     seen: BTreeSet<u64>,
-    /// Executions that came back.
+    /// How many executions have come back.
     executions: u64,
-    /// Steps of the first.
+    /// The number of steps of the first execution.
     steps: Option<u32>,
 }
 
 impl Directed {
-    /// The search that this seed stands for.
+    /// The search of this seed.
     pub fn new(seed: u64) -> Directed {
         Sampling::of(seed, Aims::default())
     }
 }
 
 impl Aims {
-    /// Whether executions are short enough to be looked at. That is known after the first.
+    /// Whether executions are short enough to be analysed. This is known after the first.
     pub(crate) fn looks(&self) -> bool {
         self.seen.len() < MOST_SEEN && self.steps.is_some_and(|steps| steps <= TOO_LONG)
     }
 
-    /// Whether there is anything to steer to that was not tried.
+    /// Whether there is a target that was not tried.
     pub(crate) fn has_untried(&self) -> bool {
         !self.fresh.is_empty()
     }
 
-    /// A plan that is steered, if there is anything to steer to.
+    /// A policy that steers to a target, if there is one.
     pub(crate) fn aim(&mut self, seed: u64) -> Option<Policy> {
         if let Some(to) = self.fresh.pop_front() {
             if self.tried.len() == MOST_KEPT {
@@ -92,12 +93,12 @@ impl Aims {
         Arc::new(Predicted { target, execution, policy: Policy::Default })
     }
 
-    /// With one target that was tried.
+    /// Holds one target that was tried.
     pub(crate) fn at_something() -> Aims {
         Aims { tried: [Aims::something(1)].into(), ..Aims::default() }
     }
 
-    /// With so many that were not.
+    /// Holds this many targets that were not tried.
     pub(crate) fn untried(many: u64) -> Aims {
         Aims { fresh: (0..many).map(Aims::something).collect(), ..Aims::default() }
     }
@@ -110,7 +111,7 @@ impl Sampler for Aims {
         let aimed = !number.is_multiple_of(LOOKS) || !self.fresh.is_empty();
         let policy = if aimed { self.aim(seed) } else { None };
         match number {
-            // To see how long executions are, and then what the same one touches.
+            // The first shows how long executions are, the second records the touches of the same schedule.
             0 | 1 => Policy::Default,
             _ => policy.unwrap_or(match seed % 2 {
                 0 => Policy::Random { seed },

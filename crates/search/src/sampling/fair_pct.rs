@@ -1,19 +1,22 @@
-//! Fair probabilistic concurrency testing: by priority for as long as an execution is expected to be, then a random walk.
+//! Fair probabilistic concurrency testing: priorities for the expected length of an execution, then a random
+//! walk.
 //!
-//! After Coyote (Deligiannis et al., TACAS 2023), where it is the fair form of PCT: a thread that waits for one of low
-//! priority, and does not tell by yielding, gets what it waits for. How long an execution is expected to be is measured
-//! by the first, under the default policy, and not corrected: later ones are longer just because of such waits.
+//! After Coyote (Deligiannis et al., TACAS 2023), where it is the fair form of PCT. A thread may wait for a
+//! thread of lower priority without yielding; under the random walk that thread runs in the end. The first
+//! execution, under the default policy, measures the expected length. Later executions do not correct it,
+//! because such waits alone make them longer.
 //!
-//! Guarantees: as PCT, for programs of which no execution is longer than the first; that is why none is stated.
+//! Guarantees: those of PCT, but only for programs whose executions are never longer than the first.
+//! Therefore no guarantee is reported.
 
 use crate::sampling::common::{Sampler, Sampling};
 use heisen_trace::{Execution, Policy};
 use serde::{Deserialize, Serialize};
 
-/// Fair probabilistic concurrency testing.
+/// Fair probabilistic concurrency testing; see the head of this file.
 pub type FairPct = Sampling<FairPriorities>;
 
-/// What makes its plans.
+/// Makes the plans of [`FairPct`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FairPriorities {
     pub(crate) depth: u32,
@@ -27,7 +30,7 @@ impl FairPriorities {
 }
 
 impl FairPct {
-    /// The search for bugs of this depth (at least 1) that this seed stands for.
+    /// The search of this seed for bugs of this depth (at least 1).
     pub fn new(seed: u64, depth: u32) -> FairPct {
         Sampling::of(seed, FairPriorities::new(depth))
     }

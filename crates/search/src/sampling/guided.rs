@@ -1,18 +1,21 @@
-//! Guided search: schedules whose executions showed something new are kept, and changed to make others.
+//! Guided search: mutates schedules whose executions showed something new.
 //!
-//! Greybox fuzzing, with schedules for inputs. Wolff, Shi, Duck, Mathur, Roychoudhury: Greybox Fuzzing for Concurrency Testing
-//! (ASPLOS 2024, RFF) is guided by which write a read reads from, and changes abstract schedules; here it is which place in the
-//! code follows which at an object ([`pairs`]), how often in one execution, and the happens-before class, and what is changed
-//! is the order of the threads' runs. That entries which show what is rare get more energy is from Böhme, Pham, Roychoudhury:
-//! Coverage-based Greybox Fuzzing as Markov Chain, CCS 2016.
+//! This is greybox fuzzing with schedules as inputs. Wolff, Shi, Duck, Mathur, Roychoudhury: Greybox Fuzzing
+//! for Concurrency Testing (ASPLOS 2024, RFF) use the reads-from relation as feedback and mutate abstract
+//! schedules. Here the feedback is which place in the code follows which on an object ([`pairs`]), how often
+//! in one execution, and the happens-before class. The mutations change the order of the threads' runs.
+//! Entries that show something rare get more energy, as in Böhme, Pham, Roychoudhury: Coverage-based Greybox
+//! Fuzzing as Markov Chain, CCS 2016.
 //!
-//! An entry of the corpus is an execution as the *runs* of its threads: who went on, and for how many steps. Most changes keep
-//! the number of steps of each thread and move them: a thread is let in before or after an access to something shared, a run is
-//! left out or made longer or shorter, or another entry's runs follow the first ones of this. What lies before the first
-//! change is repeated exactly, what lies after it are wishes, which are no divergence where they cannot be granted.
+//! An entry of the corpus is an execution as a list of *runs*: a thread and its number of consecutive steps.
+//! Most mutations move steps and preserve the number of steps of each thread. They insert steps of a thread
+//! before or after an access to a shared object, remove, lengthen or shorten a run, or continue with the runs
+//! of another entry. The steps before the first mutation are repeated exactly. After it a plan names
+//! preferred threads; an unavailable one is not a divergence.
 //!
-//! Every so often, and always where executions are too long to tell what they touch, there is a plain random one instead.
-//! Guarantees nothing but that a seed alone reproduces the search.
+//! Some executions are plain random ones, and all of them if executions are too long to record touches.
+//!
+//! Guarantees only that a seed alone reproduces the search.
 
 use crate::analysis::pairs::{Pair, pairs};
 use crate::analysis::relation::mix;
@@ -23,46 +26,47 @@ use heisen_trace::{Execution, Note, Override, Plan, Policy, TouchKind};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 
-/// Entries that are kept.
+/// How many entries the corpus has at most.
 const MOST_KEPT: usize = 256;
-/// Things that executions show, other than classes, which are counted.
+/// How many different features, other than classes, are counted at most.
 const MOST_SEEN: usize = 1 << 16;
-/// Bytes for the classes.
+/// The memory for classes, in bytes.
 const FOR_CLASSES: usize = 1 << 21;
-/// Runs of an entry, and accesses of it near which threads may be let in.
+/// The largest number of runs of an entry, and of its accesses near which threads are inserted.
 const MOST_RUNS: usize = 1 << 12;
 const MOST_SPOTS: usize = 1 << 11;
-/// Steps of an execution that are too many to look at.
+/// Executions with more steps than this are not analysed.
 const TOO_LONG: u32 = 1 << 16;
-/// One in so many executions is random; of the first ones every other.
+/// One in `FRESH` executions is random; of the first `FIRST`, every second.
 const FRESH: u64 = 4;
 const FIRST: u64 = 64;
-/// The energy of an entry that shows what no other does. It is shared by the executions that show it.
+/// The energy of an entry whose rarest feature no other execution shows. Executions that show the feature
+/// share it.
 const ENERGY: u64 = 1 << 16;
-/// After so many executions made from it an entry has half of its energy, after twice as many a third, and so on.
+/// After this many mutations an entry has half of its energy, after twice as many a third, and so on.
 const TIRED: u64 = 16;
-/// Among so many accesses that come next one is chosen.
+/// A run is extended to one of this many next accesses, chosen at random.
 const AHEAD: usize = 6;
-/// How often a pair occurs in an execution is told exactly up to here, and beyond it by the power of two.
+/// The count of a pair in an execution is exact up to here; beyond, only its power of two counts.
 const EXACT: u32 = 16;
 
-/// Guided search.
+/// Guided search; see the head of this file.
 pub type Guided = Sampling<Corpus>;
 
-/// What makes its plans.
+/// Makes the plans of [`Guided`].
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Corpus {
     entries: Vec<Entry>,
-    /// What was learnt since nothing was out, each with what tells its plan from the others.
+    /// What was learnt since the last batch began, with the seed of each plan.
     learnt: Vec<(u64, Shown)>,
-    /// In how many executions each thing was seen.
+    /// By feature: in how many executions it was seen.
     seen: BTreeMap<u64, u64>,
     classes: Edges,
-    /// Steps of the first execution.
+    /// The number of steps of the first execution.
     steps: Option<u32>,
 }
 
-/// One thread goes on for so many steps.
+/// A thread takes this many consecutive steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "(u16, u32)", into = "(u16, u32)")]
 struct Run {
@@ -82,13 +86,13 @@ impl From<Run> for (u16, u32) {
     }
 }
 
-/// An execution that may be worth keeping.
+/// What an execution showed: a candidate for the corpus.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Shown {
     /// Its decisions other than the default.
     overrides: Vec<Override>,
     runs: Vec<Run>,
-    /// Accesses to what is shared: where in the code, and the step; in this order.
+    /// Accesses to shared objects: place and step, sorted.
     spots: Vec<(u64, u32)>,
     things: Vec<u64>,
     class: Option<u64>,
@@ -97,21 +101,21 @@ struct Shown {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Entry {
     shown: Shown,
-    /// The rarest thing that it shows.
+    /// The rarest of its features.
     rarest: u64,
-    /// Plans that were made from it.
+    /// How many plans were made from it.
     tries: u64,
     energy: u64,
 }
 
-/// Numbers that follow from a seed.
+/// Random numbers from a seed.
 struct Dice {
     seed: u64,
     thrown: u64,
 }
 
 impl Dice {
-    /// A number below `sides`; 0 if there are none.
+    /// A number below `sides`, or 0 if `sides` is 0.
     fn below(&mut self, sides: usize) -> usize {
         self.thrown += 1;
         (mix(seeds::nth(self.seed, self.thrown)) % sides.max(1) as u64) as usize
@@ -122,14 +126,14 @@ impl Dice {
     }
 }
 
-/// The runs of an execution that is to be, and from which step on they are others than before.
+/// The runs of a new plan, and the first step at which they differ from the entry.
 struct Draft {
     runs: Vec<Run>,
     changed: u32,
 }
 
 impl Draft {
-    /// The run that has a step, and how many of its steps lie before that.
+    /// The run that contains a step, and the number of its steps before that.
     fn find(&self, step: u32) -> Option<(usize, u32)> {
         let mut left = step;
         self.runs.iter().enumerate().find_map(|(index, run)| match left.checked_sub(run.steps) {
@@ -145,7 +149,7 @@ impl Draft {
         self.runs[..index].iter().map(|run| run.steps).sum()
     }
 
-    /// Threads that take steps at or after a run.
+    /// The threads that take steps in a run or after it.
     fn later(&self, index: usize) -> Vec<u16> {
         let mut threads: Vec<u16> = self.runs[index..].iter().map(|run| run.thread).collect();
         threads.sort_unstable();
@@ -153,7 +157,7 @@ impl Draft {
         threads
     }
 
-    /// Takes up to so many steps of a thread away, the first ones from a run on; how many those are.
+    /// Removes up to `steps` steps of a thread, the first ones from a run on. Returns how many it removed.
     fn take(&mut self, from: usize, thread: u16, steps: u32) -> u32 {
         let mut left = steps;
         for run in self.runs[from..].iter_mut().filter(|run| run.thread == thread) {
@@ -164,7 +168,7 @@ impl Draft {
         steps - left
     }
 
-    /// Lets a thread take some of its later steps before this one.
+    /// Moves the next steps of a thread before this step.
     fn let_in(&mut self, step: u32, thread: u16, steps: u32) {
         let Some((index, before)) = self.find(step) else { return };
         let Run { thread: running, steps: whole } = self.runs[index];
@@ -175,7 +179,7 @@ impl Draft {
         self.changed = self.changed.min(step);
     }
 
-    /// Puts off the last steps of a run, so many of them, until its thread goes on.
+    /// Moves the last steps of a run to the next run of its thread.
     fn put_off(&mut self, index: usize, steps: u32) {
         let Run { thread, steps: whole } = self.runs[index];
         let steps = steps.min(whole);
@@ -187,7 +191,7 @@ impl Draft {
         }
     }
 
-    /// Cuts off what lies at or after a step.
+    /// Removes everything from a step on.
     fn cut(&mut self, step: u32) {
         if let Some((index, before)) = self.find(step) {
             self.runs.truncate(index + 1);
@@ -196,7 +200,8 @@ impl Draft {
         }
     }
 
-    /// Goes on from a step as other runs do that did the same steps of each thread before.
+    /// Continues from a step with the runs of another entry, without the steps that each thread has already
+    /// taken.
     fn splice(&mut self, step: u32, others: &[Run]) {
         self.cut(step);
         let mut done: HashMap<u16, u32> = HashMap::new();
@@ -211,7 +216,7 @@ impl Draft {
         }
     }
 
-    /// The overrides, where these were those of the execution that was changed.
+    /// The overrides of the plan; `before` are those of the entry.
     fn overrides(&self, before: &[Override]) -> Vec<Override> {
         let mut overrides: Vec<Override> =
             before.iter().take_while(|o| o.step < self.changed).copied().collect();
@@ -228,7 +233,7 @@ impl Draft {
 }
 
 impl Shown {
-    /// What an execution shows, if it told all of it.
+    /// What an execution showed, if it recorded everything.
     fn new(execution: &Execution) -> Option<Shown> {
         if execution.touches.is_empty() || execution.notes.contains(&Note::LogFull) {
             return None;
@@ -254,13 +259,14 @@ impl Shown {
         self.runs.iter().map(|run| run.steps).sum()
     }
 
-    /// For how long a thread is let in before a step: mostly until it comes to one of its next accesses to something shared, or
-    /// has made it.
+    /// For how many steps a thread is inserted before a step: usually up to one of its next accesses to a
+    /// shared object, or just past it.
     fn stretch(&self, step: u32, thread: u16, dice: &mut Dice) -> u32 {
         if dice.one_in(3) {
             return few(dice);
         }
-        // Its steps from there on, by where they are in the execution and how many of it came before.
+        // The steps of the thread from there on: start and end of each run, and how many of its steps came
+        // before.
         let (mut start, mut count, mut stretches) = (0, 0, Vec::new());
         for run in &self.runs {
             let end = start + run.steps;
@@ -284,7 +290,7 @@ impl Shown {
     }
 }
 
-/// The accesses to objects that several threads touch, and not all of them only read: where in the code, and the step.
+/// Accesses to objects that several threads touch and at least one writes: place and step.
 fn spots(execution: &Execution) -> Vec<(u64, u32)> {
     #[derive(Default)]
     struct Object {
@@ -314,14 +320,14 @@ fn spots(execution: &Execution) -> Vec<(u64, u32)> {
     }
     found.sort_unstable();
     found.dedup();
-    // A share of them, and not every so many: the places of a loop come in a regular order.
+    // A random share: a regular one would favour some places of a loop.
     let share = found.len().div_ceil(MOST_SPOTS).max(1) as u64;
     found.retain(|&(_, step)| mix(u64::from(step)).is_multiple_of(share));
     found.truncate(2 * MOST_SPOTS);
     found
 }
 
-/// What an execution shows: the pairs of places in the code that followed each other, and how often.
+/// The features of an execution: pairs of places that followed each other, with their counts.
 fn things(execution: &Execution) -> Vec<u64> {
     let mut counts: BTreeMap<Pair, u32> = BTreeMap::new();
     for (_, pair) in pairs(&execution.touches) {
@@ -338,19 +344,19 @@ fn things(execution: &Execution) -> Vec<u64> {
 }
 
 impl Guided {
-    /// The search that this seed stands for.
+    /// The search of this seed.
     pub fn new(seed: u64) -> Guided {
         Sampling::of(seed, Corpus::default())
     }
 }
 
 impl Corpus {
-    /// Whether executions are short enough to be looked at. That is known after the first.
+    /// Whether executions are short enough to be analysed. This is known after the first.
     fn looks(&self) -> bool {
         self.steps.is_some_and(|steps| steps <= TOO_LONG)
     }
 
-    /// An entry by chance, one with more energy more likely.
+    /// Draws an entry, with a probability proportional to its energy.
     fn pick(&self, dice: &mut Dice) -> Option<usize> {
         let sum: u64 = self.entries.iter().map(|entry| entry.energy).sum();
         let mut at = dice.below(usize::try_from(sum).unwrap_or(usize::MAX)) as u64;
@@ -363,7 +369,7 @@ impl Corpus {
         })
     }
 
-    /// A plan made from an entry.
+    /// A plan made by mutating an entry.
     fn change(&mut self, seed: u64) -> Option<Plan> {
         let mut dice = Dice { seed, thrown: 0 };
         let number = self.pick(&mut dice)?;
@@ -418,7 +424,7 @@ impl Corpus {
         draft.runs.retain(|run| run.steps > 0);
     }
 
-    /// Takes what an execution has shown: keeps it if that is new.
+    /// Takes what an execution showed, and adds it to the corpus if something is new.
     fn take(&mut self, shown: Shown) {
         let new_class = shown.class.is_some_and(|class| self.classes.insert(class.max(1)));
         let mut new_thing = false;
@@ -439,7 +445,7 @@ impl Corpus {
     }
 }
 
-/// A number of steps: mostly few, sometimes many, sometimes all there are.
+/// A number of steps: usually few, sometimes many, sometimes all.
 fn few(dice: &mut Dice) -> u32 {
     match dice.below(4) {
         0 => u32::MAX,
@@ -448,25 +454,25 @@ fn few(dice: &mut Dice) -> u32 {
     }
 }
 
-/// The step of an access to something shared. Each place in the code has the same chance, however often it is come to.
+/// The step of an access to a shared object. Each place has the same chance, however often it was executed.
 fn spot(shown: &Shown, dice: &mut Dice) -> Option<u32> {
     let places: Vec<&[(u64, u32)]> = shown.spots.chunk_by(|a, b| a.0 == b.0).collect();
     let place = *places.get(dice.below(places.len()))?;
     place.get(dice.below(place.len())).map(|&(_, step)| step)
 }
 
-/// A walk at random, sometimes in bursts of any length.
+/// A random walk, sometimes in bursts.
 fn walk(seed: u64, dice: &mut Dice) -> Policy {
     if dice.one_in(4) { Policy::Burst { seed, length: 2 << dice.below(8) } } else { Policy::Random { seed } }
 }
 
 impl Sampler for Corpus {
-    /// Short, as what one execution shows is what the next are made from.
+    /// Batches are short, because the next executions are made from what the last ones showed.
     const LONGEST_BATCH: u64 = 64;
 
     fn policy(&mut self, number: u64, seed: u64) -> Policy {
         match number {
-            // To see how long executions are, and then what the same one touches.
+            // The first shows how long executions are, the second records the touches of the same schedule.
             0 | 1 => Policy::Default,
             _ => walk(seed, &mut Dice { seed, thrown: 0 }),
         }
@@ -495,7 +501,8 @@ impl Sampler for Corpus {
     }
 
     fn settle(&mut self) {
-        // Whichever came back first: a search that was interrupted goes on as it would have.
+        // In the order of seeds, not of arrival: an interrupted search then continues exactly as it would
+        // have.
         self.learnt.sort_by_key(|&(seed, _)| seed);
         self.classes.set_room(FOR_CLASSES);
         for (_, shown) in std::mem::take(&mut self.learnt) {
@@ -506,7 +513,7 @@ impl Sampler for Corpus {
             entry.energy = (ENERGY / shared * TIRED / (TIRED + entry.tries)).max(1);
         }
         if self.entries.len() > MOST_KEPT {
-            // The sort is stable, so of equals the older ones go.
+            // The sort is stable, so of entries with equal energy the older ones are removed.
             self.entries.reverse();
             self.entries.sort_by_key(|entry| std::cmp::Reverse(entry.energy));
             self.entries.truncate(MOST_KEPT);

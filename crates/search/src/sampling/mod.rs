@@ -9,7 +9,7 @@
 //! | [`guided`] | mutates schedules that showed something new |
 //! | [`directed`] | steers executions to predicted failures |
 //! | [`portfolio`] | mixes all samplers and favours those that keep finding new behaviour |
-//! | [`common`], `thread_tree` | what samplers share |
+//! | [`common`], `thread_tree` | the parts that samplers share |
 
 pub mod burst;
 pub mod common;

@@ -1,33 +1,34 @@
 //! Probabilistic concurrency testing: random priorities, and a few random points at which they change.
 //!
-//! Burckhardt, Kothari, Musuvathi, Nagarakatte: A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs,
-//! ASPLOS 2010. The scheduling itself is the runtime's; here lies what it needs to know (a seed, the depth, how many
-//! steps to spread the points over) and what it earns.
+//! Burckhardt, Kothari, Musuvathi, Nagarakatte: A Randomized Scheduler with Probabilistic Guarantees of
+//! Finding Bugs, ASPLOS 2010. The runtime does the scheduling. This module gives it a seed, the depth, and
+//! the number of steps over which the points are spread, and computes the guarantee.
 //!
-//! Guarantees: one execution finds a bug of depth d with a probability of at least 1 / (n · k^(d-1)) in a program of
-//! at most n threads and k steps. Neither is known beforehand: the first execution, under the default policy,
-//! measures them, and later ones correct them. So the guarantee holds for programs that never do more than was seen,
-//! and an execution that was planned with fewer steps than are known by now does not count.
+//! Guarantees: in a program of at most n threads and k steps, one execution finds a bug of depth d with a
+//! probability of at least 1 / (n · k^(d-1)). Neither n nor k is known in advance: the first execution, under
+//! the default policy, measures them, and later ones correct them. The guarantee therefore holds for programs
+//! that never exceed the numbers seen. An execution that was planned with fewer steps than are known by now
+//! does not count.
 
 use crate::Guarantee;
 use crate::sampling::common::{Sampler, Sampling};
 use heisen_trace::{End, Execution, Policy};
 use serde::{Deserialize, Serialize};
 
-/// Probabilistic concurrency testing.
+/// Probabilistic concurrency testing; see the head of this file.
 pub type Pct = Sampling<Priorities>;
 
-/// What makes its plans.
+/// Makes the plans of [`Pct`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Priorities {
     pub(crate) depth: u32,
-    /// The steps that plans of this batch expect.
+    /// The number of steps that plans of this batch expect.
     steps: u32,
-    /// The most steps seen.
+    /// The largest number of steps seen.
     seen_steps: u32,
-    /// The most threads seen.
+    /// The largest number of threads seen.
     seen_threads: u32,
-    /// Executions that count for the guarantee.
+    /// How many executions count for the guarantee.
     counted: u64,
 }
 
@@ -38,14 +39,14 @@ impl Priorities {
 }
 
 impl Pct {
-    /// The search for bugs of this depth (at least 1) that this seed stands for.
+    /// The search of this seed for bugs of this depth (at least 1).
     pub fn new(seed: u64, depth: u32) -> Pct {
         Sampling::of(seed, Priorities::new(depth))
     }
 }
 
 impl Sampler for Priorities {
-    /// Steps that were found too low are corrected after so many executions at the latest.
+    /// A number of steps that is too low is corrected after at most this many executions.
     const LONGEST_BATCH: u64 = 1024;
 
     fn policy(&mut self, number: u64, seed: u64) -> Policy {
@@ -59,10 +60,10 @@ impl Sampler for Priorities {
         self.seen_threads = self.seen_threads.max(execution.threads);
         if execution.steps > self.seen_steps {
             self.seen_steps = execution.steps;
-            // All of them had their points spread over too few steps.
+            // The earlier executions spread their points over too few steps.
             self.counted = 0;
         }
-        // An execution that the step limit ended was not scheduled by priority to its end.
+        // Priorities did not schedule an execution to its end if the step limit ended it.
         let ended = usable && execution.end != End::StepLimit;
         if let Policy::Pct { steps, depth, .. } = *policy
             && ended

@@ -1,32 +1,37 @@
-//! A portfolio of samplers: all of them take turns, and those that are likelier to find something get more of them.
-//! At first two of three executions are those of the sampler that is the best on most programs.
+//! A portfolio of samplers: all take turns, and those that are more likely to find something get more turns.
 //!
-//! No sampler is the best for every bug. A random walk never lets one thread get far ahead, one by priority never makes
-//! more ordered switches than its depth, and which parameter is right nobody knows beforehand. But turns that are shared out
-//! evenly make it as many times slower as there are samplers.
+//! At first, two of three executions belong to the sampler that is best on most programs.
 //!
-//! Selectively uniform random walk was the best sampler, or near the best, on most of the examples that this was measured on
-//! (docs/evidence/samplers.md), as in the paper that it comes from. So two of three of the first executions are the first ones of that search
-//! with this seed: the same plans in the same order, which know the same, as batches end where its own do.
+//! No sampler is best for every bug. A random walk never lets one thread run far before the others. PCT never
+//! makes more ordered switches than its depth. The right parameter is not known in advance. But dividing the
+//! turns evenly makes the search as many times slower as there are samplers.
 //!
-//! The others, and later all, are shared out by a bandit with the samplers and their parameters as arms. The turns of each go by
-//! three things:
+//! The selectively uniform random walk (surw) was the best sampler, or near the best, on most of the measured
+//! examples (docs/evidence/samplers.md), as in its paper. Two of three of the first executions are therefore
+//! the first executions of surw with this seed: the same plans in the same order. They know the same, because
+//! the batches end where surw's own batches end.
 //!
-//! - what is known beforehand: its part. After the walk itself, its form with runs has most, as it is good at what the walk is not.
-//! - what comes of it: executions that do what none did before are the reward. What is long past counts less.
-//! - what did not come of it: an arm that has had many turns is not the one that soon finds the bug, or it would have. If the
-//!   chance of a bug is as likely to be a thousandth as a hundredth or a tenth, it is, after n executions in vain,
-//!   about 1 / n for the next. So bugs that are easy are found by what is good at easy ones, and in a long search no arm
-//!   has much more than the others.
+//! A bandit divides the other turns, and later all turns. Its arms are the samplers with their parameters.
+//! The turns of an arm depend on three things:
 //!
-//! A sixteenth of the turns is shared out evenly whatever comes of them (as in Auer, Cesa-Bianchi, Freund, Schapire: The
-//! nonstochastic multiarmed bandit problem, SIAM J. Comput. 2002), as what was of no use may be yet. What was predicted
-//! and not tried is tried early.
+//! - its prior. After surw, its form with runs has the largest, because it is good where surw is not.
+//! - its reward: executions with new behaviour. Old rewards count less.
+//! - its failures: an arm that has had many turns without a bug is less likely to find it soon. If the
+//!   probability of the bug is equally likely to be a thousandth, a hundredth or a tenth, then after n
+//!   executions in vain it is about 1 / n for the next one. Easy bugs are therefore found by arms that are
+//!   good at easy bugs, and in a long search no arm has many more turns than the others.
 //!
-//! Guarantees: what surw with this seed finds with execution n, of the first 127, is found with execution 1.5 n, rounded down, or
-//! before. Of all that come after the first 190, each of the eight samplers has at least a 128th, which its parameters
-//! share; so every bug that one of them finds is found, later by no more than that. And of bugs of depth 2, what the
-//! executions by pct of that depth earn.
+//! A sixteenth of the turns is divided evenly, whatever the rewards (as in Auer, Cesa-Bianchi, Freund,
+//! Schapire: The nonstochastic multiarmed bandit problem, SIAM J. Comput. 2002), because a sampler without
+//! success so far may still find something. Predictions that were not tried yet are tried early.
+//!
+//! Guarantees:
+//!
+//! - A bug that surw with this seed finds with execution n, of the first 127, is found with execution 1.5 n,
+//!   rounded down, or earlier.
+//! - After the first 190 executions, each of the eight samplers has at least a 128th of the turns, divided
+//!   among its parameters. Every bug that one of them finds is therefore found, later by at most that factor.
+//! - For bugs of depth 2, the guarantee of its pct executions of that depth.
 
 use crate::Guarantee;
 use crate::analysis::seeds;
@@ -43,41 +48,43 @@ use heisen_trace::{Execution, Policy};
 use serde::{Deserialize, Serialize};
 use std::mem::discriminant;
 
-/// A portfolio of samplers.
+/// A portfolio of samplers; see the head of this file.
 pub type Portfolio = Sampling<Arms>;
 
-/// What of the reward so far is kept from one batch to the next, in tenths.
+/// How much of the reward carries over from one batch to the next, in tenths.
 const KEPT: u64 = 9;
-/// One execution, and all turns together, in the units in which they are kept. Whole numbers, so that a search that was
-/// saved goes on exactly as it would have.
+/// One execution, and all turns together, as integers. Integers make a resumed search continue exactly as it
+/// would have.
 const ONE: u64 = 1 << 20;
 const ALL: u64 = 1 << 32;
-/// The turns that are shared out evenly among the samplers, and how many of those there are.
+/// The turns that are divided evenly among the samplers, and the number of samplers.
 const EVEN: u64 = ALL / 16;
 const SAMPLERS: u64 = 8;
-/// All parts together.
+/// The sum of all priors.
 const PARTS: u64 = 256;
-/// Executions in vain after which an arm is half as likely to find something with the next.
+/// After this many executions in vain, an arm is half as likely to find something with the next one.
 const IN_VAIN: u64 = 256;
-/// As many executions as if each of them had done something new, what an arm has told counts for before it has told anything.
+/// An arm starts as if this many executions had reported behaviour, all of it new.
 const BELIEVED: u64 = 8 * ONE;
-/// The first executions: two of three are those of the first arm. A whole number of batches, as each of them has that many.
+/// How many executions are the first ones, of which two of three belong to the first arm. A sum of batch
+/// lengths.
 const FIRST: u64 = 1 + 3 + 6 + 12 + 24 + 48 + 96;
-/// One in so many executions tries what was predicted and not tried yet: of the first ones, and later.
+/// One in this many executions tries a prediction that was not tried yet: of the first executions, and of
+/// later ones.
 const TRIES: (u64, u64) = (12, 16);
-/// Which of them.
+/// The remainder of the numbers of those executions.
 const TRIED: u64 = 4;
-/// One in so many executions tells all that it touches.
+/// One in this many executions records all its touches.
 const LOOKS: u64 = 256;
 /// 2^64 divided by the golden ratio: its multiples are spread evenly over all numbers of 64 bits.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// What makes its plans.
+/// Makes the plans of [`Portfolio`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Arms {
     /// The seed of the first arm's own search.
     seed: u64,
-    /// Where in the turns the first is, and the seed of the other arms' plans.
+    /// The position of the first turn, and the seed of the other arms' plans.
     offset: u64,
     arms: Vec<Arm>,
 }
@@ -85,13 +92,13 @@ pub struct Arms {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Arm {
     kind: Kind,
-    /// Its part of [`PARTS`] where nothing is known.
+    /// Its prior, out of [`PARTS`].
     part: u64,
-    /// How many parameters the sampler has, as arms of their own: they share what it has evenly.
+    /// How many arms the sampler has, one for each parameter. They divide the sampler's even share.
     shared_by: u64,
-    /// Turns it has had.
+    /// How many turns it has had.
     turns: u64,
-    /// Executions that told what they did, and those of them that did something new; what is long past counts less.
+    /// How many of its executions reported their behaviour, and how many were new. Old ones count less.
     told: u64,
     new: u64,
     /// Its share of the turns in this batch.
@@ -99,14 +106,14 @@ struct Arm {
 }
 
 impl Arm {
-    /// How much is to be expected of it, in no particular unit.
+    /// Its expected value, up to a common factor.
     fn worth(&self) -> u64 {
-        // One that has told nothing yet is taken for as good as can be.
+        // An arm without reports yet is assumed to be as good as possible.
         let new = (self.new + BELIEVED) * ONE / (self.told + BELIEVED);
         self.part * new * IN_VAIN / (IN_VAIN + self.turns)
     }
 
-    /// What it has whatever comes of it.
+    /// Its share of the turns that are divided evenly.
     fn even(&self) -> u64 {
         EVEN / SAMPLERS / self.shared_by
     }
@@ -134,7 +141,7 @@ impl Kind {
             Kind::Pos(s) => s.policy(number, seed),
             Kind::Surw(s) => s.policy(number, seed),
             Kind::Delay(s) => s.policy(number, seed),
-            // Where there is nothing to steer to, as at random.
+            // A random walk if there is no target.
             Kind::Directed(s) => s.aim(seed).unwrap_or(Policy::Random { seed }),
         }
     }
@@ -165,7 +172,7 @@ impl Kind {
         }
     }
 
-    /// Whether it has made this policy.
+    /// Whether this arm has made the policy.
     fn made(&self, policy: &Policy) -> bool {
         match (self, policy) {
             (Kind::Random(_), Policy::Random { .. })
@@ -181,7 +188,7 @@ impl Kind {
     }
 }
 
-/// The samplers and their parameters, each with its part.
+/// The samplers and their parameters, each with its prior.
 fn kinds() -> Vec<(Kind, u64)> {
     vec![
         (Kind::Surw(Uniform::new()), 182),
@@ -200,7 +207,7 @@ fn kinds() -> Vec<(Kind, u64)> {
 }
 
 impl Portfolio {
-    /// The search that this seed stands for.
+    /// The search of this seed.
     pub fn new(seed: u64) -> Portfolio {
         let kinds = kinds();
         let arm = |(kind, part): &(Kind, u64)| {
@@ -214,7 +221,8 @@ impl Portfolio {
 }
 
 impl Arms {
-    /// Whose turn it is: of two of three at first the first arm's. Of the others the second arm begins.
+    /// The arm whose turn it is. At first, two of three turns belong to the first arm; the second arm has the
+    /// first of the others.
     fn turn(&self, number: u64) -> usize {
         let first = number < FIRST;
         if first && number % 3 != 1 {
@@ -246,10 +254,10 @@ impl Arms {
 }
 
 impl Sampler for Arms {
-    /// Long enough that handing out batches costs little, even where executions are short.
+    /// Long enough that the cost of batches is small, even if executions are short.
     const LONGEST_BATCH: u64 = 512;
 
-    /// As many as the first arm has plans in its own, and half as many.
+    /// The first arm's own second batch, and half as many turns of others.
     const SECOND_BATCH: u64 = 3;
 
     fn policy(&mut self, number: u64, _seed: u64) -> Policy {
@@ -258,16 +266,17 @@ impl Sampler for Arms {
         let nth = arm.turns;
         arm.turns += 1;
         match index {
-            // Its first one measures how long executions are as well as the default schedule does, and may find something.
+            // The first plan of the first arm measures the length of executions as well as the default
+            // schedule would.
             0 => arm.kind.policy(nth, seeds::nth(self.seed, nth)),
-            // The first plan of others is for nothing but to measure that.
+            // The first plan of the other arms would only measure that again, so it is skipped.
             _ => arm.kind.policy(1 + nth, seeds::nth(self.offset, number)),
         }
     }
 
     fn touches(&self, number: u64, policy: &Policy) -> bool {
         let looks = |arm: &Arm| matches!(&arm.kind, Kind::Directed(s) if s.looks());
-        // Telling all costs much, and few show what others did not.
+        // Recording all touches is expensive, and few executions show new targets.
         (number.is_power_of_two() || number % LOOKS == 1)
             && !matches!(policy, Policy::Directed { .. })
             && self.arms.iter().any(looks)
@@ -322,7 +331,7 @@ mod tests {
         }
     }
 
-    /// So many executions by each arm in a batch, each new or not by what made it.
+    /// Runs a batch; `new` says which policies show new behaviour. Returns the turns of each arm.
     fn settled(arms: &mut Arms, new: impl Fn(&Policy) -> bool) -> Vec<u64> {
         let mut turns = vec![0; arms.arms.len()];
         for number in 1..=6400 {
@@ -357,7 +366,8 @@ mod tests {
         settled(&mut arms, |policy| matches!(policy, Policy::Pos { .. }));
         let second = settled(&mut arms, |_| false);
         for (&turns, arm) in second.iter().zip(&arms.arms) {
-            // The one that was of use has most of them; the others, of which little is known yet, a twentieth each at most.
+            // The useful arm has most turns; each of the others, about which little is known yet, at most a
+            // twentieth.
             let right = if matches!(arm.kind, Kind::Pos(_)) { turns > 3200 } else { turns < 320 };
             assert!(right, "{turns} for {:?}, {second:?}", arm.kind);
         }
@@ -371,7 +381,7 @@ mod tests {
         let surw = |turns: &Vec<u64>| turns[0];
         assert!(surw(&batches[0]) > 6400 / 2, "{batches:?}");
         assert!(surw(&batches[19]) < 6400 / 2, "{batches:?}");
-        // Each of the eight has a 128th at least.
+        // Each of the eight samplers has at least a 128th.
         for (index, arm) in arms.arms.iter().enumerate() {
             let least = 50 / arm.shared_by;
             assert!(batches.iter().all(|turns| turns[index] + 2 >= least), "{batches:?}");
@@ -409,7 +419,7 @@ mod tests {
     }
 
     impl Arms {
-        /// As after the first execution, which all learn from, and with something to steer to.
+        /// As after the first execution, from which all arms learn, and with a target to steer to.
         fn kinds_settle(&mut self) {
             for arm in &mut self.arms {
                 if let Kind::Directed(aims) = &mut arm.kind {

@@ -1,24 +1,24 @@
-//! Partial order sampling: a random priority for each event, drawn again for those that lose a race.
+//! Partial-order sampling: a random priority for each event, drawn again for events that lose a race.
 //!
-//! Yuan, Yang, Gu: Partial Order Aware Concurrency Sampling, CAV 2018. The scheduling is the runtime's, and nothing needs
-//! to be known for it.
+//! Yuan, Yang, Gu: Partial Order Aware Concurrency Sampling, CAV 2018. The runtime does the scheduling and
+//! needs no measurements.
 //!
-//! Guarantees: nothing that could be told from what is measured. Executions that differ only in the order of independent
-//! events are taken for one more often than by a random walk.
+//! Guarantees: none that measurements could state. Compared with a random walk, the samples are spread more
+//! evenly over happens-before classes.
 
 use crate::sampling::common::{Sampler, Sampling};
 use heisen_trace::Policy;
 use serde::{Deserialize, Serialize};
 
-/// Partial order sampling.
+/// Partial-order sampling; see the head of this file.
 pub type Pos = Sampling<Events>;
 
-/// What makes its plans.
+/// Makes the plans of [`Pos`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Events;
 
 impl Pos {
-    /// The search that this seed stands for.
+    /// The search of this seed.
     pub fn new(seed: u64) -> Pos {
         Sampling::of(seed, Events)
     }

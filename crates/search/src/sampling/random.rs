@@ -1,23 +1,23 @@
 //! Random walk: at each decision every choice has the same chance.
 //!
-//! The baseline `random` of the iterative context bounding paper (PLDI 2007, section 2.1).
+//! This is the baseline `random` of the paper on iterative context bounding (PLDI 2007, section 2.1).
 //!
-//! Guarantees nothing but that a base seed alone reproduces the whole search, however many executions run at a time,
-//! and that no seed comes twice.
+//! Guarantees only that a base seed alone reproduces the search, however many executions run at a time, and
+//! that no seed comes twice.
 
 use crate::sampling::common::{Sampler, Sampling};
 use heisen_trace::Policy;
 use serde::{Deserialize, Serialize};
 
-/// Random walk.
+/// Random walk; see the head of this file.
 pub type Random = Sampling<Walk>;
 
-/// What makes its plans.
+/// Makes the plans of [`Random`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Walk;
 
 impl Random {
-    /// The search that this seed stands for.
+    /// The search of this seed.
     pub fn new(seed: u64) -> Random {
         Sampling::of(seed, Walk)
     }

@@ -1,14 +1,16 @@
-//! Selectively uniform random walk: every interleaving of the events that count has the same chance.
+//! Selectively uniform random walk: every interleaving of the selected events has the same chance.
 //!
-//! Zhao, Wolff, Mathur, Roychoudhury: Selectively Uniform Concurrency Testing, ASPLOS 2025. The walk itself is the
-//! runtime's; here lies what it has to know: how many events to expect of each thread, which every execution counts.
+//! Zhao, Wolff, Mathur, Roychoudhury: Selectively Uniform Concurrency Testing, ASPLOS 2025. The runtime does
+//! the walk. This module gives it the expected number of events of each thread, which every execution counts.
 //!
-//! What counts differs by execution: in every other one all events do, in the others those on a part of the objects,
-//! so that their interleavings are not drowned by what happens beside them. Of each part the first execution knows
-//! nothing and is a plain random walk. A part that has no events is not taken again.
+//! The selection differs between executions. In every second one all events are selected. In the others only
+//! the events on a part of the objects are, so that other events do not drown their interleavings. The first
+//! execution of each part has no counts yet and is a plain random walk. A part without events is not used
+//! again.
 //!
-//! The portfolio has a second form of it, in runs: all events count, and a thread has two of them in a row, on average, or four.
-//! What takes few switches is a small part of all interleavings, and that is where this looks.
+//! The portfolio has a second form of this sampler, with runs: all events are selected, and a thread takes
+//! two or four of them in a row on average. Schedules with few switches are a small part of all
+//! interleavings, and this form looks there.
 
 use crate::sampling::common::{Sampler, Sampling};
 use crate::sampling::thread_tree::Tree;
@@ -17,28 +19,28 @@ use heisen_trace::{Execution, Expected, Policy};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// The mean lengths of runs that take turns, as powers of two, and how many they are.
+/// The mean lengths of runs, as powers of two: the smallest exponent, and how many there are.
 const SHORTEST: u64 = 1;
 const LENGTHS: u64 = 2;
 
-/// Selectively uniform random walk.
+/// Selectively uniform random walk; see the head of this file.
 pub type Surw = Sampling<Uniform>;
 
-/// What makes its plans.
+/// Makes the plans of [`Surw`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Uniform {
-    /// By part of the objects; the first is for all of them, and alone if threads have runs.
+    /// By part of the objects. The first part is all objects; with runs, it is the only one.
     parts: Vec<Part>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Part {
     tree: Tree,
-    /// What plans of this batch expect.
+    /// The event counts that plans of this batch expect.
     expected: Arc<[Expected]>,
-    /// Whether plans of this batch take it.
+    /// Whether plans of this batch use this part.
     used: bool,
-    /// Whether any execution has counted it.
+    /// Whether an execution has counted its events.
     counted: bool,
 }
 
@@ -47,7 +49,7 @@ impl Uniform {
         Uniform::of(1 + PARTS as usize)
     }
 
-    /// The one whose threads have runs.
+    /// The form whose threads have runs.
     pub(crate) fn in_runs() -> Uniform {
         Uniform::of(1)
     }
@@ -66,7 +68,7 @@ impl Uniform {
         self.has_runs() == (length > 1)
     }
 
-    /// The part of plan `number`: all objects in every other one, else the others in turn.
+    /// The part of plan `number`: all objects in every second plan, the other parts in turn in the rest.
     fn part(&self, number: u64) -> u32 {
         let used: Vec<u32> =
             (1..self.parts.len() as u32).filter(|&part| self.parts[part as usize].used).collect();
@@ -78,7 +80,7 @@ impl Uniform {
 }
 
 impl Surw {
-    /// The search that this seed stands for.
+    /// The search of this seed.
     pub fn new(seed: u64) -> Surw {
         Sampling::of(seed, Uniform::new())
     }
@@ -94,7 +96,8 @@ impl Sampler for Uniform {
     }
 
     fn learn(&mut self, policy: &Policy, execution: &Execution, usable: bool, _new: Option<bool>) {
-        // Runs are to know at once what is known without them; what comes of runs is not what others are to expect.
+        // The form with runs also learns from executions without runs, so that it has counts early. The form
+        // without runs does not learn from runs, which count differently.
         if let Policy::Surw { part, length, .. } = *policy
             && usable
             && (length == 1 || self.has_runs())
@@ -108,7 +111,7 @@ impl Sampler for Uniform {
     fn settle(&mut self) {
         for part in &mut self.parts {
             part.expected = part.tree.expected();
-            // A single event has nothing to come before or after.
+            // A single event has no order.
             part.used = !part.counted || part.tree.events() > 1;
         }
     }

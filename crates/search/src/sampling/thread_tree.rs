@@ -1,37 +1,38 @@
-//! The tree of threads by who created whom, and how many events each had in the executions so far.
+//! The tree of threads by creation, with the mean number of events of each thread.
 
 use heisen_trace::{Counted, Expected};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Threads that are remembered: as many as the runtime counts.
+/// How many threads are stored: as many as the runtime counts.
 const MOST: usize = 256;
 
 /// A tree of threads.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Tree {
-    /// The first is the main thread.
+    /// The first node is the main thread.
     nodes: Vec<Node>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Node {
-    /// Where its children are, in the order in which it created them.
+    /// The indexes of its children, in the order of creation.
     children: Vec<usize>,
-    /// Events in all executions in which it existed, and how many these were.
+    /// The number of events in all executions in which the thread existed, and the number of these
+    /// executions.
     events: u64,
     executions: u64,
 }
 
 impl Node {
-    /// Events in one execution, on average.
+    /// The mean number of events in one execution.
     fn mean(&self) -> u64 {
         (self.events + self.executions / 2).checked_div(self.executions).unwrap_or(0)
     }
 }
 
 impl Tree {
-    /// Adds what was counted in an execution. A thread's creator has a lower number than it has itself.
+    /// Adds the counts of an execution. A thread's creator has a lower number than the thread.
     pub fn add(&mut self, counted: &[Counted]) {
         let mut places: Vec<Option<usize>> = Vec::with_capacity(counted.len());
         for thread in counted {
@@ -55,7 +56,7 @@ impl Tree {
         }
     }
 
-    /// Where child number `child`, from 1, of a thread is; it gets a place if it has none.
+    /// The index of child number `child`, from 1, of a thread. Adds it if it is missing.
     fn child(&mut self, parent: usize, child: u16) -> Option<usize> {
         let index = usize::from(child).checked_sub(1)?;
         while self.nodes[parent].children.len() <= index {
@@ -69,14 +70,14 @@ impl Tree {
         Some(self.nodes[parent].children[index])
     }
 
-    /// Events of all threads together.
+    /// The mean number of events of all threads together.
     pub fn events(&self) -> u64 {
         self.nodes.iter().map(Node::mean).sum()
     }
 
-    /// What is expected of each thread, in the order that [`Expected`] asks for.
+    /// The expected events of each thread, in the order that [`Expected`] asks for.
     pub fn expected(&self) -> Arc<[Expected]> {
-        // The places in the order of the list: level by level, so that the children of one are together.
+        // Nodes in the order of the list: level by level, so that the children of one thread are adjacent.
         let mut order: Vec<usize> = if self.nodes.is_empty() { vec![] } else { vec![0] };
         let mut list: Vec<Expected> = Vec::with_capacity(self.nodes.len());
         let mut at = 0;
@@ -87,7 +88,7 @@ impl Tree {
             order.extend(&node.children);
             at += 1;
         }
-        // Children come after their parents, so their sums are complete when the parents' are made.
+        // Children come after their parents, so a child's sum is complete before its parent needs it.
         for index in (0..list.len()).rev() {
             let children =
                 list[index].first_child as usize..(list[index].first_child + list[index].children) as usize;
@@ -131,7 +132,7 @@ mod tests {
             thread(Some(0), 2, 20),
             thread(Some(1), 1, 30),
         ]);
-        // This time the child of the first was created before the second of main's.
+        // This time the child of the first was created before the second child of main.
         tree.add(&[
             thread(None, 0, 1),
             thread(Some(0), 1, 10),
@@ -147,7 +148,7 @@ mod tests {
         tree.add(&[thread(None, 0, 4), thread(Some(0), 1, 10)]);
         tree.add(&[thread(None, 0, 4)]);
         tree.add(&[thread(None, 0, 6), thread(Some(0), 1, 13)]);
-        // 14 / 3 is nearest to 5; 23 / 2 is rounded up.
+        // 14 / 3 is rounded to 5, 23 / 2 to 12.
         assert_eq!(list(&tree), [(5 + 12, 1, 1), (12, 2, 0)]);
     }
 

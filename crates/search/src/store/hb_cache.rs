@@ -1,29 +1,38 @@
-//! Happens-before caching: a branch is dropped if an equivalent one was taken.
+//! Happens-before cache: drops a branch if an equivalent one was taken.
 //!
-//! CHESS (Musuvathi et al., OSDI 2008), section 4.4.2. Two prefixes with the same happens-before graph lead to the same
-//! state, so the hash of the graph stands for the state. An *edge* is a state and the thread that takes the next step there.
-//! What follows an edge depends on it alone, so of two plans that lead over the same edge the second finds nothing new. Also
-//! an execution that comes, on its way, to an edge that was taken is left alone from there on.
+//! CHESS (Musuvathi et al., OSDI 2008), section 4.4.2. Two prefixes with the same happens-before graph lead
+//! to the same state, so the hash of the graph stands for the state. An *edge* is a state and the thread that
+//! takes the next step there. What follows an edge depends on the edge alone. Of two plans that lead over the
+//! same edge, the second therefore finds nothing new. An execution that itself takes an edge that was taken
+//! before is not branched from after that edge.
 //!
-//! Preserves every state, and so every deadlock, failure and end, of a search without bounds. *And within a preemption
-//! bound*: after an edge its thread is the running one, so how many preemptions a continuation of it costs depends on the edge
-//! alone, too. Iterative context bounding explores all with c preemptions before any with c + 1, and an edge is noted
-//! when it is taken, not when it is found, so it was noted by a prefix with c' ≤ c preemptions if a prefix with c meets it.
-//! A continuation with k preemptions more that is within the bound of the second, c + k, is therefore within that of the
-//! first, c' + k. It was explored from there, or is going to be, or meets, deeper in the graph, another edge that was noted
-//! before, for which the same holds. As executions end, that comes to an end.
+//! *Without a bound* the cache preserves every state, and so every deadlock, failure and end.
 //!
-//! All of it up to collisions of 64-bit hashes, and where who can run depends on the state alone: fairness, which looks at
-//! the past, may leave out what a different past would have led to.
+//! *Within a preemption bound* it does so, too:
+//!
+//! 1. After an edge its thread is the running one. The number of preemptions of a continuation therefore also
+//!    depends on the edge alone.
+//! 2. Iterative context bounding explores all schedules with c preemptions before any with c + 1, and an edge
+//!    is noted when it is taken, not when it is found. So if a prefix with c preemptions meets a noted edge,
+//!    a prefix with c' ≤ c preemptions noted it.
+//! 3. A continuation with k more preemptions that is within the bound for the second prefix, c + k, is
+//!    therefore within the bound for the first, c' + k.
+//! 4. That continuation was explored from the first prefix, or will be, or it meets, deeper in the graph,
+//!    another edge that was noted before, to which the same argument applies. Executions end, so the argument
+//!    ends.
+//!
+//! All this holds up to collisions of 64-bit hashes, and if the state alone decides which threads are
+//! enabled. Fairness looks at the past, so it may leave out a schedule that a different past would have
+//! allowed.
 
 use crate::analysis::relation::{in_order, mix};
 use heisen_trace::{Execution, TouchKind};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::HashMap;
 
-/// A set of edges, 8 bytes each and at most half as many again unused: open addressing, linear probing, 0 for none. Where
-/// memory is bounded it stops growing at some time: an edge that finds no room counts as new each time, so what follows it
-/// is explored again, and nothing is missed.
+/// A set of edges, by hash: open addressing, linear probing, 0 for an empty slot. An edge takes 8 bytes, and
+/// at least a quarter of the slots is empty. If memory is bounded, the set stops growing at some point. An
+/// edge without room counts as new each time: what follows it is explored again, and nothing is missed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Edges {
     /// Their number is a power of two, or 0.
@@ -31,29 +40,29 @@ pub(crate) struct Edges {
     len: usize,
     /// How many bytes they may take.
     room: Option<usize>,
-    /// Edges that had no room, each as often as it was taken.
+    /// How many times an edge had no room.
     unnoted: u64,
 }
 
 impl Edges {
-    /// Bounds what it takes of memory.
+    /// Limits its memory.
     pub fn set_room(&mut self, bytes: usize) {
         self.room = Some(bytes);
     }
 
-    /// How often an edge had no room.
+    /// How many times an edge had no room.
     pub fn unnoted(&self) -> u64 {
         self.unnoted
     }
 
-    /// Makes room for one more, if it may.
+    /// Makes room for one more edge. False if the memory is used up.
     fn grow(&mut self) -> bool {
-        // Never more than three of four slots are used, or searching takes long.
+        // At most three of four slots are used; otherwise lookups get slow.
         if self.len * 4 < self.slots.len() * 3 {
             return true;
         }
         let wanted = (self.slots.len() * 2).max(64);
-        // While it grows, the smaller one is there, too.
+        // While the set grows, the old slots still exist.
         if self.room.is_some_and(|room| (wanted + self.slots.len()) * size_of::<u64>() > room) {
             return false;
         }
@@ -65,7 +74,7 @@ impl Edges {
         true
     }
 
-    /// Adds an edge; tells whether it is new.
+    /// Adds an edge. Returns whether it is new.
     pub fn insert(&mut self, edge: u64) -> bool {
         let room = self.grow();
         if self.slots.is_empty() {
@@ -112,10 +121,10 @@ impl<'de> Deserialize<'de> for Edges {
     }
 }
 
-/// What is recorded at a decision: the hash of the state, choice 0, and the words of the set of candidates.
+/// The record of a decision: the hash of the state, choice 0, and the set of candidates as words of bits.
 type Recorded = (u64, u16, Vec<(usize, u64)>);
 
-/// The edges that lead from the decisions of an execution: by the step, in the order of the choices.
+/// By step: the edges from the decision of an execution, in the order of the choices.
 pub(crate) fn edges(execution: &Execution) -> HashMap<u32, Vec<u64>> {
     let mut states: HashMap<u32, Recorded> = HashMap::new();
     for touch in &execution.touches {
@@ -148,7 +157,7 @@ mod tests {
         assert!(!all.iter().any(|&e| edges.insert(e)));
         assert_eq!(edges.len, 10_000);
         assert!(edges.slots.len() <= 16_384);
-        // Neighbours are kept apart.
+        // Hashes that fall into the same slot remain distinct.
         let mut edges = Edges::default();
         assert!(edges.insert(1) && edges.insert(65) && edges.insert(129) && !edges.insert(65));
     }
@@ -160,7 +169,7 @@ mod tests {
         let all: Vec<u64> = (0..1000).map(|n| mix(n).max(1)).collect();
         assert!(all.iter().all(|&e| edges.insert(e)));
         assert_eq!((edges.len, edges.slots.len(), edges.unnoted()), (96, 128, 904));
-        // Those that had room are known, the others count as new each time.
+        // Edges that had room are known; the others count as new each time.
         assert!(all[..96].iter().all(|&e| !edges.insert(e)) && all[96..].iter().all(|&e| edges.insert(e)));
         let mut none = Edges::default();
         none.set_room(100);

@@ -1,7 +1,7 @@
-//! The plans that are out, and what came of those that are not any more. Every strategy keeps one.
+//! The plans that are out, and the counts of finished executions. Every strategy has a ledger.
 //!
-//! A plan leaves the ledger only when its execution is given back, so a search that is saved while plans are out
-//! loses none: read back, they are as if they had been given back unrun.
+//! A plan leaves the ledger only when its execution is given back. A search that is saved while plans are out
+//! therefore loses none: read back, it treats them as plans that were given back unrun.
 
 use crate::analysis::branch_points;
 use crate::status::Status;
@@ -12,10 +12,10 @@ use std::collections::VecDeque;
 /// A plan that was handed out.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Entry {
-    /// Counted from 0 in the order in which plans were first handed out.
+    /// The number of the plan, from 0, in the order in which plans were first handed out.
     number: u64,
     plan: Plan,
-    /// What it weighs, for strategies that [`estimate`](crate::analysis::estimate) what is left.
+    /// The weight of the plan, for strategies that [`estimate`](crate::analysis::estimate) what is left.
     #[serde(default)]
     weight: f64,
 }
@@ -25,14 +25,14 @@ struct Entry {
 pub(crate) struct Ledger {
     /// How many different plans were handed out.
     handed: u64,
-    /// In the order in which they were handed out.
+    /// The plans that are out, in the order in which they were handed out.
     out: VecDeque<Entry>,
-    /// Those that were given back unrun, by their numbers.
+    /// The plans that were given back unrun, by number.
     back: VecDeque<Entry>,
     tally: Tally,
 }
 
-/// What came of the executions; the fields are those of [`Status`].
+/// Counts of executions; the fields are those of [`Status`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Tally {
     executions: u64,
@@ -67,7 +67,7 @@ impl From<Saved> for Ledger {
 }
 
 impl Ledger {
-    /// How many different plans were handed out: the number of the next one.
+    /// How many different plans were handed out, which is the number of the next one.
     pub fn handed(&self) -> u64 {
         self.handed
     }
@@ -77,7 +77,7 @@ impl Ledger {
         self.out.is_empty() && self.back.is_empty()
     }
 
-    /// Hands out a plan that was given back unrun.
+    /// Hands out again a plan that was given back unrun.
     pub fn again(&mut self) -> Option<Plan> {
         let entry = self.back.pop_front()?;
         let plan = entry.plan.clone();
@@ -85,7 +85,7 @@ impl Ledger {
         Some(plan)
     }
 
-    /// Makes a plan, if it was given back unrun, the first to be handed out again.
+    /// Makes a plan the first to be handed out again, if it was given back unrun.
     pub fn prefer(&mut self, plan: &Plan) {
         if let Some(at) = self.back.iter().position(|entry| entry.plan == *plan)
             && let Some(entry) = self.back.remove(at)
@@ -106,7 +106,7 @@ impl Ledger {
         plan
     }
 
-    /// What a plan that is out weighs.
+    /// The weight of a plan that is out.
     pub fn weight(&self, plan: &Plan) -> f64 {
         self.out.iter().find(|entry| entry.plan == *plan).map_or(0.0, |entry| entry.weight)
     }
@@ -118,7 +118,7 @@ impl Ledger {
         self.back.insert(at, entry);
     }
 
-    /// Takes back a finished execution. Tells whether more can be built on it.
+    /// Takes back a finished execution. Returns whether the search can branch from it.
     pub fn done(&mut self, plan: &Plan, execution: &Execution) -> bool {
         self.remove(plan);
         self.tally.executions += 1;
@@ -139,17 +139,17 @@ impl Ledger {
         true
     }
 
-    /// Counts the last execution as one that did not follow its plan, which its touches have shown.
+    /// Counts the last execution as a divergence, which its touches have shown.
     pub fn diverged(&mut self) {
         self.tally.diverged += 1;
     }
 
-    /// Counts the last execution as one that did not show all there is to branch from.
+    /// Counts the last execution as one with decisions that the search cannot branch from.
     pub fn clipped(&mut self) {
         self.tally.clipped += 1;
     }
 
-    /// Counts the last execution as one of which only the beginning was looked at.
+    /// Counts the last execution as one of which only the first events were analysed.
     pub fn cut(&mut self) {
         self.tally.cut += 1;
         self.clipped();
@@ -165,7 +165,7 @@ impl Ledger {
         self.out.iter().any(|entry| entry.plan == *plan)
     }
 
-    /// A status with what the ledger knows filled in.
+    /// A status with the counts of the ledger filled in.
     pub fn status(&self) -> Status {
         let Tally { executions, diverged, stuck, clipped, cut } = self.tally;
         let (queued, out) = (self.back.len(), self.out.len());

@@ -1,13 +1,16 @@
-//! Plans that wait, kept small: a long search holds millions of them.
+//! The plan pool: waiting plans in compact form, because a long search holds millions of them.
 //!
 //! The plans that follow from one execution share its overrides and differ only in the decision they add. A
-//! [`Spread`] is all of them: the shared overrides once, and the points at which to leave; a plan is only made when it
-//! is handed out. So a spread costs 80 bytes, 12 for each override it shares and 16 for each point, and a waiting plan
-//! about 16 bytes and its part of the rest, where storing it whole would take some 100 bytes and 12 for each override. With
-//! a cache of states each waiting plan takes 8 bytes more.
+//! [`Spread`] stores all of them: the shared overrides once, and the points at which plans leave. A plan is
+//! built only when it is handed out.
 //!
-//! Where memory is bounded, a pool puts those in the middle on a [`Shelf`](crate::Shelf), in parcels, and takes them back in
-//! order: whether it is used as a stack or as a queue, what comes next is in memory or in the next parcel.
+//! A spread costs 80 bytes, 12 for each shared override and 16 for each point. A waiting plan therefore costs
+//! about 16 bytes and its share of the rest; stored separately it would take some 100 bytes and 12 for each
+//! override. With a happens-before cache, each waiting plan takes 8 bytes more.
+//!
+//! If memory is bounded, a pool writes the spreads in its middle to the spill file ([`Shelf`](crate::Shelf)),
+//! in parcels, and reads them back in order. Whether the pool is used as a stack or as a queue, the next plan
+//! is in memory or in the next parcel.
 
 use crate::analysis::branch_points::Point;
 use crate::store::spill::{Room, Shelved};
@@ -18,10 +21,10 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
-/// The largest parcel, and which part of the room it is if that is less.
+/// The size of the largest parcel, and the share of the memory that a parcel takes if that is less.
 const PARCEL: usize = 4 << 20;
 const PARCEL_PART: usize = 4;
-/// What an allocation takes besides what is asked for, about.
+/// The approximate overhead of an allocation, in bytes.
 const ALLOCATION: usize = 16;
 
 /// The waiting plans that follow from one execution.
@@ -29,29 +32,30 @@ const ALLOCATION: usize = 16;
 pub(crate) struct Spread {
     base: Box<[Override]>,
     preemptions: u32,
-    /// What the plan weighs that it follows from; see [`estimate`](crate::analysis::estimate).
+    /// The weight of the plan that they follow from; see [`estimate`](crate::analysis::estimate).
     weight: f64,
     /// The next choice to take at the last point.
     next: u16,
     points: Vec<Point>,
-    /// The edges that the plans lead over, those of each point together; see [`cache`](crate::store::hb_cache). None without a cache.
+    /// The edges that the plans lead over, point by point; see [`hb_cache`](crate::store::hb_cache). Empty
+    /// without a cache.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     edges: Vec<u64>,
 }
 
-/// A plan that waited.
+/// A plan taken from the pool.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Waiting {
     pub plan: Plan,
-    /// The edge that it leads over; 0 if that is not known.
+    /// The edge that it leads over; 0 if unknown.
     pub edge: u64,
-    /// What it weighs, if the points of its spread are all there are.
+    /// Its weight, if the points of its spread are all there are.
     pub weight: f64,
 }
 
 impl Spread {
-    /// The plans that leave the execution of `plan`, of this weight, at `points`; none if there are no points. The edges, if
-    /// they are known, are those of all choices but 0 of each point.
+    /// The plans that leave the execution of `plan`, of this weight, at `points`; `None` if there are no
+    /// points. `edges` are those of all choices except 0 of each point, or empty.
     pub fn new(plan: &Plan, weight: f64, points: Vec<Point>, edges: Vec<u64>) -> Option<Spread> {
         if points.is_empty() {
             return None;
@@ -74,7 +78,8 @@ impl Spread {
         all - (usize::from(self.next) - 1)
     }
 
-    /// Whether this can have come from [`Spread::new`] and [`Spread::take`]; a saved search may have been edited.
+    /// Whether [`Spread::new`] and [`Spread::take`] could have made this; a saved search may have been
+    /// edited.
     fn is_sound(&self) -> bool {
         let Some(last) = self.points.last() else { return false };
         self.points.iter().all(|p| p.options >= 2)
@@ -85,7 +90,7 @@ impl Spread {
             && (self.edges.is_empty() || self.edges.len() + 1 == self.len() + usize::from(self.next))
     }
 
-    /// Takes the next plan: the latest point first, as a depth-first search returns to it first.
+    /// Takes the next plan: the latest point first, because a depth-first search returns to it first.
     fn take(&mut self) -> Option<Waiting> {
         let point = *self.points.last()?;
         let first = self.edges.len().saturating_sub(usize::from(point.options) - 1);
@@ -112,7 +117,7 @@ impl Spread {
         Some(Waiting { plan, edge, weight })
     }
 
-    /// What it takes of memory. That does not change when plans are taken.
+    /// The memory that it takes. Taking plans does not change it.
     fn bytes(&self) -> usize {
         let allocated = |bytes: usize| if bytes == 0 { 0 } else { bytes + ALLOCATION };
         size_of::<Spread>()
@@ -121,7 +126,7 @@ impl Spread {
             + allocated(self.edges.capacity() * size_of::<u64>())
     }
 
-    /// Adds it to a parcel.
+    /// Appends it to a parcel.
     fn pack(&self, parcel: &mut Vec<u8>) {
         let lengths = [self.base.len(), self.points.len(), self.edges.len()];
         lengths.iter().for_each(|&length| parcel.extend((length as u32).to_le_bytes()));
@@ -143,7 +148,7 @@ impl Spread {
         self.edges.iter().for_each(|edge| parcel.extend(edge.to_le_bytes()));
     }
 
-    /// Takes it from the beginning of a parcel.
+    /// Reads it from the start of a parcel.
     fn unpack(parcel: &mut &[u8]) -> Option<Spread> {
         let length = |parcel: &mut &[u8]| Some(u32::from_le_bytes(bytes(parcel)?) as usize);
         let (base, points, edges) = (length(parcel)?, length(parcel)?, length(parcel)?);
@@ -172,27 +177,27 @@ impl Spread {
     }
 }
 
-/// The next bytes of a parcel.
+/// Reads the next bytes of a parcel.
 fn bytes<const N: usize>(parcel: &mut &[u8]) -> Option<[u8; N]> {
     let (first, rest) = parcel.split_first_chunk::<N>()?;
     *parcel = rest;
     Some(*first)
 }
 
-/// Spreads in the order in which they came. None of them is empty.
+/// Spreads in the order in which they were added. None of them is empty.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pool {
-    /// The first ones.
+    /// The first spreads.
     front: VecDeque<Spread>,
-    /// Those after them, in parcels.
+    /// The spreads after them, in parcels in the spill file.
     shelved: VecDeque<Arc<Shelved>>,
-    /// The last ones.
+    /// The last spreads.
     back: VecDeque<Spread>,
     plans: usize,
-    /// What those in memory take of it, and how much they may.
+    /// The memory that the spreads in memory take, and the limit.
     bytes: usize,
     room: Option<Room>,
-    /// What went wrong with the shelf.
+    /// What went wrong with the spill file.
     trouble: Option<String>,
 }
 
@@ -207,13 +212,14 @@ impl Pool {
         self.plans == 0
     }
 
-    /// Bounds what it takes of memory.
+    /// Limits its memory.
     pub fn set_room(&mut self, room: Room) {
         self.room = Some(room);
         self.make_room();
     }
 
-    /// Why plans cannot be put on the shelf, or taken from it. Those that can't be taken are not lost from the count.
+    /// Why plans cannot be written to the spill file, or read back. Plans that cannot be read back still
+    /// count.
     pub fn trouble(&self) -> Option<&str> {
         self.trouble.as_deref()
     }
@@ -226,7 +232,7 @@ impl Pool {
         self.make_room();
     }
 
-    /// Takes a plan of the spread that came last, as from a stack.
+    /// Takes a plan of the last spread, as from a stack.
     pub fn newest(&mut self) -> Option<Waiting> {
         if self.back.is_empty() && !self.shelved.is_empty() {
             let parcel = self.shelved.pop_back()?;
@@ -245,7 +251,7 @@ impl Pool {
         Some(plan)
     }
 
-    /// Takes a plan of the spread that came first, as from a queue.
+    /// Takes a plan of the first spread, as from a queue.
     pub fn oldest(&mut self) -> Option<Waiting> {
         if self.front.is_empty() && !self.shelved.is_empty() {
             let parcel = self.shelved.pop_front()?;
@@ -264,7 +270,7 @@ impl Pool {
         Some(plan)
     }
 
-    /// Puts the oldest of the last ones on the shelf while they take too much memory.
+    /// Writes the oldest spreads of `back` to the spill file while the pool takes too much memory.
     fn make_room(&mut self) {
         let Some(room) = &self.room else { return };
         let most = (room.bytes / PARCEL_PART).min(PARCEL);
@@ -287,13 +293,13 @@ impl Pool {
                 Err(error) => self.trouble = Some(format!("cannot be put on disk: {error}")),
             }
         }
-        // What a deque has once taken it keeps, unless told.
+        // A deque never shrinks by itself.
         if self.back.capacity() > 4 * self.back.len() + 64 {
             self.back.shrink_to_fit();
         }
     }
 
-    /// The spreads of a parcel, which are in memory from now on.
+    /// Reads the spreads of a parcel into memory.
     fn open(&mut self, parcel: &Shelved) -> Option<VecDeque<Spread>> {
         match contents(parcel) {
             Ok(spreads) => {
@@ -446,11 +452,11 @@ mod tests {
         let mut pool = Pool::default();
         pool.add(spread(&[(3, 2), (7, 4)]));
         let weights: Vec<f64> = std::iter::from_fn(|| pool.newest()).map(|w| w.weight).collect();
-        // With the execution that they follow from, an eighth, that is all.
+        // Together with the execution that they follow from, an eighth, that is the full weight.
         assert_eq!(weights, [0.125, 0.125, 0.125, 0.5]);
     }
 
-    /// A shelf in memory, which is full at some time, or loses what it was given.
+    /// A spill file in memory, which is full at some point, or loses what was written to it.
     #[derive(Debug, Default)]
     struct Boards {
         places: Mutex<Vec<Vec<u8>>>,
@@ -491,7 +497,7 @@ mod tests {
     fn with_a_shelf_the_order_is_the_same() {
         let (mut small, shelf) = bounded(Boards::default());
         let (mut large, mut most) = (Pool::default(), 0);
-        // Many come and few go, then fewer come, from either end.
+        // Many spreads come and few plans go, then fewer come; plans are taken from either end.
         for (round, few) in (0..2000u32).map(|n| (n, n < 1000)) {
             if few || round % 7 == 0 {
                 let points = [(3 + round, 2 + (round % 3) as u16), (10_000, 3)];
@@ -507,7 +513,7 @@ mod tests {
             }
             assert_eq!((small.len(), small.is_empty()), (large.len(), large.is_empty()));
             most = most.max(large.bytes);
-            // A parcel that was just opened may be there besides.
+            // A parcel that was just read may be in memory as well.
             assert!(small.bytes <= 2000 + 2000 / PARCEL_PART + 500, "{}", small.bytes);
             if round % 250 == 0 {
                 assert_eq!(serde_json::to_string(&small).unwrap(), serde_json::to_string(&large).unwrap());

@@ -1,39 +1,40 @@
-//! Where plans wait that have no room in memory. What a shelf is made of is the engine's business, as a search does no I/O;
-//! it only puts bytes there and takes them back.
+//! The spill file as a search sees it: a place for plans that do not fit into memory.
+//!
+//! A search does no I/O. The engine implements the trait; the search only writes bytes and reads them back.
 
 use std::fmt::Debug;
 use std::io;
 use std::sync::Arc;
 
-/// A place for bytes.
+/// A store for bytes outside of memory.
 pub trait Shelf: Debug + Send + Sync {
-    /// Puts bytes there; tells where they are.
+    /// Writes bytes. Returns their position.
     fn put(&self, bytes: &[u8]) -> io::Result<u64>;
 
-    /// Reads what was put there.
+    /// Reads bytes that were written.
     fn get(&self, place: u64, length: usize) -> io::Result<Vec<u8>>;
 
-    /// What was put there is not needed any more.
+    /// Frees bytes that are no longer needed.
     fn free(&self, place: u64, length: usize);
 }
 
-/// How much memory a search may take, and where the rest goes.
+/// The memory that a search may take, and the spill file for the rest.
 #[derive(Clone, Debug)]
 pub struct Room {
-    /// Bytes.
+    /// The limit in bytes.
     pub bytes: usize,
-    /// The rest.
+    /// Where plans beyond the limit go.
     pub shelf: Arc<dyn Shelf>,
 }
 
 impl Room {
-    /// A part of it.
+    /// A share of the memory: one of `parts` equal parts.
     pub(crate) fn part(&self, parts: usize) -> Room {
         Room { bytes: self.bytes / parts, shelf: self.shelf.clone() }
     }
 }
 
-/// Bytes that lie on a shelf, until they are dropped.
+/// Bytes in the spill file. Dropping this frees them.
 #[derive(Debug)]
 pub(crate) struct Shelved {
     shelf: Arc<dyn Shelf>,

@@ -1,16 +1,23 @@
-//! Best-first search: every schedule, the most promising first.
+//! Best-first search: explores every schedule, the most promising first.
 //!
-//! Pearl: Heuristics, 1984, for the search; what is promising is known from testing by chance: Bron et al. (PPoPP 2005) look for
-//! places in the code that did not follow each other yet, and a search for a regression (as in Jagannath, Luo, Marinov:
-//! Change-Aware Preemption Prioritization, ISSTA 2011) begins where the code has changed.
+//! The search is that of Pearl: Heuristics, 1984. Two papers on random testing say which schedules are
+//! promising. Bron et al. (PPoPP 2005) look for places in the code that have not followed each other yet.
+//! Jagannath, Luo, Marinov (Change-Aware Preemption Prioritization, ISSTA 2011), who look for regressions,
+//! begin where the code has changed.
 //!
-//! The plans are those of depth-first search. They wait in ranks. The first criterion is whether the execution is left where
-//! the code has changed: there is the thread that is left, or else one that could go on instead. The second is whether
-//! the execution that is left was the first of its happens-before class, the third how often one of those places was left
-//! for the other before. Within a rank the oldest is taken first, so that few switches come before many.
+//! The plans are those of depth-first search. Each one leaves a finished execution at some step, and waits in
+//! a rank. Three criteria give the rank:
 //!
-//! Guarantees: each schedule is explored exactly once, within the bound if there is one. Says nothing of a bound before it is
-//! through.
+//! 1. Has the code changed at that step? Best is a change at the place of the thread that is left, second
+//!    best one at the place of another enabled thread.
+//! 2. Was the execution that is left the first of its happens-before class?
+//! 3. How often was a thread at the first place left for one at the second before?
+//!
+//! Within a rank the oldest plan is taken first, so that schedules with few switches come before those with
+//! many.
+//!
+//! Guarantees: each schedule is explored exactly once, within the bound if there is one. The search makes no
+//! claim about a bound before it has ended.
 
 use crate::analysis::branch_points;
 use crate::analysis::relation::{in_order, mix};
@@ -23,53 +30,55 @@ use heisen_trace::{Execution, Plan, Policy, TouchKind};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 
-/// Kinds of each criterion, and of all together.
+/// How many values each criterion has, and how many ranks there are.
 const CHANGES: usize = 3;
 const CLASSES: usize = 2;
 const RARITIES: usize = 3;
 const RANKS: usize = CHANGES * CLASSES * RARITIES;
-/// A pair of places that was met less often than this is rare, or not so rare.
+/// A pair of places is rare if it was counted less than 4 times, and common from 64 times on.
 const RARE: [u32; RARITIES - 1] = [4, 64];
-/// Pairs of places that are counted; of more than these the others are as common as can be.
+/// How many pairs of places are counted at most. Pairs beyond that are ranked as common.
 const MOST_PAIRS: usize = 1 << 16;
-/// Which part of the memory is for classes.
+/// The share of the memory that is for classes: one in this many bytes.
 const FOR_CLASSES: usize = 4;
 
-/// Best-first search.
+/// Best-first search; see the head of this file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Best {
     max_bound: Option<u32>,
-    /// Addresses of changed code, first and end, in order.
+    /// Address ranges of changed code, start and end, in order.
     changed: Vec<(u64, u64)>,
-    /// The most promising first.
+    /// The waiting plans, the most promising rank first.
     ranks: [Pool; RANKS],
-    /// Happens-before classes that were seen.
+    /// The happens-before classes seen so far.
     classes: Edges,
-    /// How often a thread at one place was or is to be left for one at another.
+    /// How often a thread at one place was, or will be, left for a thread at another place. The key is a hash
+    /// of both.
     pairs: BTreeMap<u64, u32>,
-    /// Plans beyond the bound.
+    /// How many plans need more preemptions than the bound allows.
     beyond: u64,
     ledger: Ledger,
 }
 
 impl Best {
-    /// A search that starts with the default schedule, among those of at most `max_bound` preemptions. It prefers code at
-    /// these addresses, first and end of each range.
+    /// Starts with the default schedule and explores schedules of at most `max_bound` preemptions. The search
+    /// prefers code in the address ranges `changed`, each given by its start and end.
     pub fn new(max_bound: Option<u32>, mut changed: Vec<(u64, u64)>) -> Best {
         changed.sort_unstable();
         let (ranks, classes, pairs, beyond, ledger) = Default::default();
         Best { max_bound, changed, ranks, classes, pairs, beyond, ledger }
     }
 
-    /// Whether the code that calls from here has changed.
+    /// Whether the code of the call that returns to `place` has changed.
     fn is_changed(&self, place: u64) -> bool {
-        // A call is the instruction before the one that it returns to.
+        // A return address is that of the instruction after the call.
         let call = place.saturating_sub(1);
         let before = self.changed.partition_point(|&(start, _)| start <= call);
         self.changed[..before].last().is_some_and(|&(_, end)| call < end)
     }
 
-    /// How promising it is to leave an execution at a step: the number of the rank.
+    /// The rank of the plans that leave an execution at a step. `new`: the execution was the first of its
+    /// class.
     fn rank(&mut self, whereabouts: &Whereabouts, step: u32, new: bool) -> usize {
         let mut places = whereabouts.at(step).into_iter();
         let left = places.next().unwrap_or(0);
@@ -95,13 +104,13 @@ impl Best {
     }
 }
 
-/// Where in the code the threads of an execution were.
+/// The places in the code where the threads of an execution were.
 struct Whereabouts {
-    /// By thread: the steps that it took, and where from.
+    /// By thread: its steps, each with the place.
     places: Vec<Vec<(u32, u64)>>,
-    /// Who could go on: choice 0, and the words of the set.
+    /// By step: the thread of choice 0, and the set of enabled threads as words of bits.
     choices: HashMap<u32, (u16, Vec<(usize, u64)>)>,
-    /// Who ran from which step on.
+    /// From which step on which thread ran.
     turns: Vec<(u32, u16)>,
 }
 
@@ -127,7 +136,8 @@ impl Whereabouts {
         found
     }
 
-    /// Where those are who can go on at a step: choice 0 first. A decision on something else is its thread's own.
+    /// The places of the threads that are enabled at a step, choice 0 first. A decision that is not about
+    /// threads has one place: that of the running thread.
     fn at(&self, step: u32) -> Vec<u64> {
         let threads = match self.choices.get(&step) {
             Some((first, set)) => in_order(*first, set),
@@ -139,7 +149,7 @@ impl Whereabouts {
         threads.into_iter().map(|thread| self.place(thread, step)).collect()
     }
 
-    /// Where a thread stands before a step: where it goes on from when it takes its next one. 0 if that is not known.
+    /// The place of a thread before a step, which is where it takes its next step. 0 if unknown.
     fn place(&self, thread: u16, step: u32) -> u64 {
         let Some(places) = self.places.get(usize::from(thread)) else { return 0 };
         let next = places.partition_point(|&(at, _)| at < step);

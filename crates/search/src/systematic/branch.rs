@@ -1,4 +1,4 @@
-//! From a finished execution to the plans that leave it.
+//! Turns a finished execution into the plans that leave it.
 
 use crate::analysis::branch_points::{Point, points};
 use crate::analysis::estimate::Explored;
@@ -6,8 +6,9 @@ use crate::store::hb_cache::{self, Edges};
 use crate::store::pool::{Spread, Waiting};
 use heisen_trace::{Execution, Plan};
 
-/// The plans that leave the execution of a plan, those at points that `pick` picks; with a cache of states, only up to
-/// where the execution comes to an edge that was taken.
+/// The points at which plans leave an execution, each with the hashes of the states that the other choices
+/// lead to. With a happens-before cache, the points end where the execution itself reaches a state already
+/// explored.
 pub(crate) struct Leaving {
     points: Vec<(Point, Vec<u64>)>,
 }
@@ -22,7 +23,8 @@ impl Leaving {
         let mut leaving = Vec::new();
         for point in found {
             let mut there = edges.remove(&point.step).unwrap_or_default();
-            // What is not a choice of threads, or whose state was not recorded, is always explored.
+            // A point is always explored if it is not a choice of threads, or if its states were not
+            // recorded.
             there.resize(usize::from(point.options), 0);
             let taken = there.remove(0);
             leaving.push((point, there));
@@ -33,21 +35,24 @@ impl Leaving {
         Leaving { points: leaving }
     }
 
-    /// The plans that leave at points of which that is true. `weight` is what the plan weighs if these are all.
+    /// The plans that leave at the picked points. `weight` is the weight of the plan if these are all of its
+    /// points.
     pub fn spread(&self, plan: &Plan, weight: f64, pick: impl Fn(&Point) -> bool) -> Option<Spread> {
         let picked = || self.points.iter().filter(|(point, _)| pick(point));
         let edges = picked().flat_map(|(_, edges)| edges).copied().collect();
         Spread::new(plan, weight, picked().map(|(point, _)| *point).collect(), edges)
     }
 
-    /// What is left of a plan's weight for its execution, if these points are all at which it is left.
+    /// The share of a plan's weight that its own execution takes, if the picked points are all at which it is
+    /// left.
     pub fn left_of(&self, weight: f64, pick: impl Fn(&Point) -> bool) -> f64 {
         let picked = self.points.iter().filter(|(point, _)| pick(point));
         picked.fold(weight, |weight, (point, _)| weight / f64::from(point.options))
     }
 }
 
-/// Takes plans until one leads over an edge that was not taken, which it is from now on. Counts those that are dropped.
+/// Takes waiting plans until one leads to a state that is not in the cache, and adds that state. Counts the
+/// dropped plans.
 pub(crate) fn untaken(
     mut next: impl FnMut() -> Option<Waiting>,
     cache: Option<&mut Edges>,

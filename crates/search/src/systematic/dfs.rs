@@ -1,11 +1,11 @@
-//! Depth-first search: every schedule, the last decision varied first.
+//! Depth-first search: explores every schedule, and varies the last decision first.
 //!
-//! The stateless search of VeriSoft (Godefroid, POPL 1997), the baseline `dfs` of the iterative context bounding paper
-//! (PLDI 2007, section 2.1).
+//! This is the stateless search of VeriSoft (Godefroid, POPL 1997), the baseline `dfs` of the paper on
+//! iterative context bounding (PLDI 2007, section 2.1).
 //!
-//! Guarantees: of a program whose executions all end, every schedule is explored, each exactly once; with a cache
-//! ([`Dfs::cached`]), every state is reached. Says nothing before it is through, which takes a number of executions
-//! exponential in the steps.
+//! Guarantees: if all executions of a program end, every schedule is explored exactly once. With a
+//! happens-before cache ([`Dfs::cached`]), every state is reached instead. The search makes no claim before
+//! it has ended, and the number of executions is exponential in the number of steps.
 
 use crate::store::pool::Pool;
 use crate::systematic::frontier::Frontier;
@@ -13,7 +13,7 @@ use crate::{Room, Status, Strategy, Touches};
 use heisen_trace::{Execution, Plan};
 use serde::{Deserialize, Serialize};
 
-/// Depth-first search.
+/// Depth-first search; see the head of this file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Dfs {
     stack: Pool,
@@ -22,7 +22,7 @@ pub struct Dfs {
 }
 
 impl Dfs {
-    /// A search that starts with the default schedule.
+    /// Starts with the default schedule.
     pub fn new() -> Dfs {
         Dfs { stack: Pool::default(), frontier: Frontier::new() }
     }

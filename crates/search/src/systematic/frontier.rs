@@ -1,5 +1,7 @@
-//! What searches share that branch from one execution after the other: the plans that are out, the happens-before cache, and
-//! the estimate of what is left. A strategy adds its pools, and the order in which it takes plans from them.
+//! The part that [`icb`](super::icb) and [`dfs`](super::dfs) share: plans that are out, happens-before cache,
+//! estimate.
+//!
+//! A strategy adds its pools, and the order in which it takes plans from them.
 
 use crate::analysis::estimate::Explored;
 use crate::store::hb_cache::Edges;
@@ -10,12 +12,12 @@ use crate::{Room, Status, Touches};
 use heisen_trace::{Execution, Plan, Policy};
 use serde::{Deserialize, Serialize};
 
-/// The state of such a search, but for its pools.
+/// The state of such a search, without its pools.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Frontier {
     #[serde(default)]
     cache: Option<Edges>,
-    /// Plans that were dropped, as an equivalent one was handed out.
+    /// How many plans were dropped because they lead to a state already explored.
     #[serde(default)]
     dropped: u64,
     pub explored: Explored,
@@ -23,13 +25,13 @@ pub(crate) struct Frontier {
 }
 
 impl Frontier {
-    /// Before the first plan.
+    /// The state before the first plan.
     pub fn new() -> Frontier {
         let (cache, dropped, ledger) = Default::default();
         Frontier { cache, dropped, explored: Explored::nothing_of(1), ledger }
     }
 
-    /// From now on, plans that lead to an explored state are dropped.
+    /// From now on, drops plans that lead to a state already explored.
     pub fn use_cache(&mut self) {
         self.cache = Some(Edges::default());
     }
@@ -39,7 +41,7 @@ impl Frontier {
         self.ledger.handed() > 0
     }
 
-    /// A plan that was given back unrun, or the default schedule if nothing was handed out yet.
+    /// A plan that was given back unrun, or the default schedule if no plan was handed out yet.
     pub fn again_or_first(&mut self) -> Option<Plan> {
         let again = self.ledger.again();
         again.or_else(|| {
@@ -47,7 +49,7 @@ impl Frontier {
         })
     }
 
-    /// The first of the waiting plans that leads to a state that was not explored.
+    /// The first of the waiting plans that leads to a state not yet explored.
     pub fn unexplored(&mut self, next: impl FnMut() -> Option<Waiting>) -> Option<Waiting> {
         branch::untaken(next, self.cache.as_mut(), &mut self.dropped, &mut self.explored)
     }
@@ -56,7 +58,8 @@ impl Frontier {
         self.ledger.hand_out_of(waiting.plan, waiting.weight)
     }
 
-    /// Takes back an execution: the plans that leave it, and the weight of its plan. `None` if nothing may follow from it.
+    /// Takes back an execution. Returns the plans that leave it and the weight of its plan, or `None` if the
+    /// ledger rejects it: a divergence, for example.
     pub fn take_back(&mut self, plan: &Plan, execution: &Execution) -> Option<(Leaving, f64)> {
         let weight = self.ledger.weight(plan);
         if !self.ledger.done(plan, execution) {
@@ -70,7 +73,7 @@ impl Frontier {
         if self.cache.is_some() { Touches::States } else { Touches::None }
     }
 
-    /// Shares memory out: half for the cache, if there is one, and the rest for the pools in equal parts.
+    /// Divides the memory: half for the cache, if there is one, and the rest for the pools in equal parts.
     pub fn bound_memory<const N: usize>(&mut self, room: Room, pools: [&mut Pool; N]) {
         let parts = if self.cache.is_some() { 2 } else { 1 };
         self.cache.iter_mut().for_each(|cache| cache.set_room(room.bytes / parts));
@@ -79,7 +82,7 @@ impl Frontier {
         }
     }
 
-    /// Where the search stands, if these pools hold plans.
+    /// The status of the search, without the counts of plans in the pools.
     pub fn status<const N: usize>(&self, pools: [&Pool; N]) -> Status {
         let mut status = self.ledger.status();
         status.dropped = self.dropped;

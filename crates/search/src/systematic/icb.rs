@@ -1,15 +1,17 @@
-//! Iterative context bounding: every schedule, in order of preemptions.
+//! Iterative context bounding: explores every schedule, in order of preemptions.
 //!
 //! Musuvathi, Qadeer: Iterative Context Bounding for Systematic Testing of Multithreaded Programs, PLDI 2007,
-//! section 3, Algorithm 1. The two queues are the paper's `workQueue` and `nextWorkQueue`; its procedure `Search`,
-//! which recurses into whatever costs no preemption, is the stack. As there, what lies deepest in an execution is
-//! deferred first.
+//! section 3, Algorithm 1. The pools `work` and `next_work` are the paper's `workQueue` and `nextWorkQueue`.
+//! The paper's procedure `Search`, which recurses into every choice that costs no preemption, is the stack.
+//! As in the paper, the deepest preemptions of an execution are deferred first.
 //!
-//! Guarantees: each schedule is explored exactly once, and all with c preemptions before any with c + 1. So once
-//! bound c is explored every bug that is left takes at least c + 1 preemptions, and a bug that is found takes the
-//! fewest it can. For a program of n threads of at most k steps, b of them potentially blocking, there are at most
-//! C(nk, c) · (nb + c)! schedules with c preemptions (Theorem 1): polynomial in the steps. With a cache
-//! ([`Icb::cached`]) not every schedule is explored, but every state that can be reached is, within each bound.
+//! Guarantees: each schedule is explored exactly once, and all schedules with c preemptions before any with
+//! c + 1. Once bound c is explored, every remaining bug therefore needs at least c + 1 preemptions. A bug that
+//! is found needs as few preemptions as possible.
+//!
+//! For a program of n threads of at most k steps, b of them potentially blocking, there are at most C(nk, c)
+//! · (nb + c)! schedules with c preemptions (Theorem 1): polynomial in the steps. With a happens-before cache
+//! ([`Icb::cached`]) not every schedule is explored, but every reachable state is, within each bound.
 
 use crate::analysis::estimate::Explored;
 use crate::store::pool::{Pool, Waiting};
@@ -18,27 +20,28 @@ use crate::{Room, Status, Strategy, Touches};
 use heisen_trace::{Execution, Plan};
 use serde::{Deserialize, Serialize};
 
-/// Iterative context bounding.
+/// Iterative context bounding; see the head of this file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Icb {
     bound: u32,
     max_bound: Option<u32>,
-    /// Found within this bound: taken depth-first, before more of `work`, so that it stays small.
+    /// Plans found within this bound. They are taken depth first, before more of `work`, so that the stack
+    /// stays small.
     stack: Pool,
-    /// Left for this bound by the one before.
+    /// Plans that the previous bound has deferred to this one.
     work: Pool,
-    /// Left by this bound for the next.
+    /// Plans that this bound defers to the next.
     next_work: Pool,
-    /// Plans beyond the last bound. They are only counted: there would be more of them than of all others.
+    /// How many plans lie beyond the last bound. They are not stored: they would outnumber all others.
     beyond: u64,
-    /// Its estimate is of this bound: the roots are the plans that the bound before has left, and the tree is what follows
-    /// from them without a further preemption.
+    /// Its estimate is about the current bound: the roots are the plans deferred by the previous bound, and
+    /// the tree is what follows from them without another preemption.
     #[serde(flatten)]
     frontier: Frontier,
 }
 
 impl Icb {
-    /// A search that starts with the default schedule and ends with those of `max_bound` preemptions, or when there
+    /// Starts with the default schedule. Ends after the schedules of `max_bound` preemptions, or when there
     /// are no more.
     pub fn new(max_bound: Option<u32>) -> Icb {
         let (stack, work, next_work) = Default::default();
@@ -51,7 +54,7 @@ impl Icb {
         self
     }
 
-    /// Whether no plan is left within the bound.
+    /// Whether no plan is left within the current bound.
     fn bound_is_explored(&self) -> bool {
         let nothing_waits = self.stack.is_empty() && self.work.is_empty();
         self.frontier.is_started() && nothing_waits && self.frontier.ledger.is_settled()
@@ -78,7 +81,7 @@ impl Strategy for Icb {
             let Icb { stack, work, frontier, .. } = self;
             let root = |waiting: Waiting| Waiting { weight: 1.0, ..waiting };
             let waiting = frontier.unexplored(|| stack.newest().or_else(|| work.oldest().map(root)));
-            // The cache may have dropped every plan that was left of the bound.
+            // The cache may have dropped every plan that was left within the bound.
             if waiting.is_some() || !self.bound_is_explored() || self.next_work.is_empty() {
                 break waiting?;
             }

@@ -6,8 +6,8 @@
 //! | [`dfs`] | depth-first search |
 //! | [`best`] | best-first search: the most promising schedules first |
 //! | [`dpor`] | dynamic partial-order reduction, also within a preemption bound |
-//! | `branch` | from a finished execution to the plans that leave it |
-//! | `frontier` | what icb and dfs share |
+//! | `branch` | turns a finished execution into the plans that leave it |
+//! | `frontier` | the part that icb and dfs share |
 
 pub mod best;
 pub(crate) mod branch;

@@ -399,11 +399,11 @@ fn the_screen_has_the_numbers_too() {
         run(command.arg("check").args(options).args(["--", "./locked"])).expect(0).out
     };
     let out = shown(&["--strategy", "random", "--executions", "2001"]);
-    let words = "20 behaviours told apart in 2 000 executions; the chance that the next shows another is less than 1 in 2 000";
+    let words = "20 behaviours in 2 000 executions; the next execution shows a new one with probability less than 1 in 2 000";
     assert!(out.contains(words), "{out}");
     let out = shown(&["--strategy", "random", "--executions", "2"]);
     let words =
-        "1 behaviour told apart in 1 execution; the chance that the next shows another is about 99.99 %";
+        "1 behaviour in 1 execution; the next execution shows a new one with probability about 99.99 %";
     assert!(out.contains(words), "{out}");
     let out = shown(&["--strategy", "portfolio", "--executions", "300"]);
     assert!(out.contains("no bug in 300 executions of portfolio (seed 0); with 3 threads"), "{out}");

@@ -46,15 +46,16 @@ pub const VERSION: u32 = 1;
 /// One decision of a schedule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
-    /// The step it is taken at.
+    /// The step of the decision.
     pub step: u32,
     /// The thread that is running.
     pub from: ThreadId,
-    /// The thread that runs, or is woken, instead of the default one; the same as `from` if no thread is chosen.
+    /// The thread that runs, or is woken, instead of the default one. The same as `from` if the decision is
+    /// not about threads.
     pub to: ThreadId,
-    /// Why this is not the default.
+    /// How the decision differs from the default.
     pub kind: SwitchKind,
-    /// What `from` is about to do.
+    /// The operation that `from` is about to do.
     pub op: Op,
     /// How many choices there were; 0 if unknown.
     pub options: u16,
@@ -75,7 +76,7 @@ pub struct ThreadLine {
     pub start: String,
 }
 
-/// A whole schedule file.
+/// A schedule file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schedule {
     /// The executable.
@@ -84,33 +85,33 @@ pub struct Schedule {
     pub args: Vec<Vec<u8>>,
     /// The source file it was compiled from by `heisen check FILE`.
     pub source: Option<Vec<u8>>,
-    /// Whether it was instrumented then.
+    /// Whether that build was instrumented.
     #[serde(default)]
     pub instrumented: bool,
-    /// Whether Rust's standard library was, too.
+    /// Whether Rust's standard library was instrumented, too.
     #[serde(default)]
     pub with_std: bool,
     /// Hash of the executable.
     pub binary: String,
-    /// Whether its steps count from `heisen_ready`, rather than from `main`.
+    /// Whether steps are counted from `heisen_ready` rather than from `main`.
     #[serde(default)]
     pub at_ready: bool,
-    /// The step limit the finding was made under.
+    /// The step limit of the execution.
     pub steps_limit: u32,
     /// The exit status that counts as success.
     pub expect_exit: i32,
-    /// Whether of threads that are alike only the first may go on.
+    /// Whether of interchangeable threads only the first may continue (`--symmetry`).
     #[serde(default)]
     pub symmetry: bool,
-    /// Spurious wake-ups that the execution may have.
+    /// How many spurious wake-ups the execution may have.
     #[serde(default)]
     pub spurious: u32,
-    /// Faults that it may meet.
+    /// The faults that it may have.
     #[serde(default)]
     pub faults: Faults,
-    /// What surrounds the execution.
+    /// The environment of the execution.
     pub world: World,
-    /// Name and hash of the file beside it that holds what came from outside.
+    /// Name and hash of the file beside it with the recorded input.
     #[serde(default)]
     pub input: Option<(String, String)>,
     /// The outcome it leads to: kind and message.
@@ -124,7 +125,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Preemptions among the entries.
+    /// The number of preemptions among the entries.
     pub fn preemptions(&self) -> u32 {
         self.entries.iter().filter(|e| e.kind == SwitchKind::Preempt).count() as u32
     }

@@ -1,4 +1,5 @@
-//! Reads a schedule file. A person may have edited it, so every error names its line and what should be there.
+//! Reads a schedule file. A person may have edited it, so every error names its line and says what should be
+//! there.
 
 use super::words::{Words, error};
 use super::{ParseError, Schedule, ThreadLine, VERSION};
@@ -136,7 +137,7 @@ impl Schedule {
         Ok(schedule)
     }
 
-    /// Whether the last entry is still within the budgets: beyond them there is no such decision.
+    /// Checks that the last entry is within the budgets: beyond them there is no such decision.
     fn check_budgets(&self, line: usize) -> Result<(), ParseError> {
         let count = |kind: &str| self.entries.iter().filter(|e| e.kind.name() == kind).count();
         let (spurious, faults) = (self.spurious, self.faults);

@@ -1,4 +1,5 @@
-//! What is written is read again as it was; what is damaged is refused, with the line that is wrong.
+//! Tests that a written schedule is read back unchanged, and that a damaged one is refused with the wrong
+//! line.
 
 use super::{Entry, Schedule, ThreadLine};
 use crate::access::{Accesses, CodePlace};
@@ -71,7 +72,7 @@ fn sample() -> Schedule {
     }
 }
 
-/// With decisions that choose no thread.
+/// A schedule with decisions that are not about threads.
 fn with_values() -> Schedule {
     let entry = |step, kind, op, options, object: &str| Entry {
         step,
@@ -109,7 +110,7 @@ fn values_round_trip() {
         assert!(text.lines().any(|l| l == line), "{line} is not in {text}");
     }
     assert_eq!(with_values().preemptions(), 1);
-    // Without them, the file is as it always was.
+    // Without such decisions, the file does not mention the budgets.
     let plain = sample().to_text();
     assert!(!plain.contains("spurious") && !plain.contains("faults"), "{plain}");
 }

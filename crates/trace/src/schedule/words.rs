@@ -1,4 +1,4 @@
-//! The words of one line of a schedule file: numbers, names, quoted strings, and the entries that are made of them.
+//! The words of one line of a schedule file: numbers, names, quoted strings, and entries made of them.
 
 use super::{Entry, ParseError};
 use crate::fault::Fault;
@@ -67,7 +67,7 @@ impl<'a> Words<'a> {
         Ok(Entry { step, from, to, kind, op, options, object, place })
     }
 
-    /// The rest of an entry in which no thread is chosen.
+    /// The rest of an entry whose decision is not about threads.
     fn value_entry(&mut self, step: u32, from: ThreadId, word: &str) -> Result<Entry, ParseError> {
         let mut entry = Entry {
             step,

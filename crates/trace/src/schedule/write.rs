@@ -1,4 +1,4 @@
-//! Writes a schedule file. What is as usual is left out, so that files stay short.
+//! Writes a schedule file. Default values are left out, so that files stay short.
 
 use super::{Schedule, VERSION};
 use crate::access::CodePlace;

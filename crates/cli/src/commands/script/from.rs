@@ -77,14 +77,14 @@ pub fn run(args: &ScriptArgs, path: &Path, stop: Arc<AtomicBool>) -> Result<u8, 
     };
     if schedule.outcome.as_ref().is_some_and(|(kind, _)| *kind == FindingKind::DataRace) {
         return Err(Error::Input(format!(
-            "{} is about a data race, which is no failure that an execution under a script could show",
+            "{} is a schedule of a data race; a script can only lead to a failure",
             path.display()
         )));
     }
     let closeup = recorder.record(Job::Schedule(&schedule))?;
     let Some(verdict) = closeup.verdict.filter(|_| closeup.run.execution.diverged.is_none()) else {
         return Err(Error::Input(format!(
-            "{} does not lead to a bug any more; heisen replay tells where it diverges",
+            "{} no longer leads to a bug; heisen replay shows where it diverges",
             path.display()
         )));
     };

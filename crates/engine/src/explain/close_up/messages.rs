@@ -1,10 +1,11 @@
-//! The words of a verdict that only a close look can find: what kind of deadlock it is, why a library aborted, what a panic
-//! said.
+//! Finds the words of a verdict that only a close-up can know: the kind of a deadlock, why a library aborted,
+//! the message of a panic.
 
 use heisen_trace::finding::ThreadEnd;
 use heisen_trace::{Op, ThreadId};
 
-/// Says what kind of deadlock it is: a cycle, a lock that went with its thread, a wake-up that nobody is left to give.
+/// Describes the kind of a deadlock: a cycle, a lock whose thread has ended, or a wake-up that no thread is
+/// left to give.
 pub(super) fn describe_deadlock(threads: &[ThreadEnd]) -> String {
     let find = |id: ThreadId| threads.iter().find(|t| t.thread == id);
     for start in threads {
@@ -58,8 +59,9 @@ pub(super) fn describe_deadlock(threads: &[ThreadEnd]) -> String {
     }
 }
 
-/// Says who sleeps on condition variables and futexes. A wake-up was lost only if one was given before, to nobody; and of
-/// futexes only if all sleep on the same one, as threads that sleep in several locks may as well wait for each other.
+/// Describes the threads that sleep on condition variables and futexes. A wake-up was lost only if one was
+/// given earlier, when nobody slept. For futexes, all must also sleep on the same one: threads that sleep in
+/// several locks may wait for each other.
 fn describe_sleepers(threads: &[ThreadEnd]) -> Option<String> {
     let on_condition = threads.iter().find(|t| t.op == Op::CondWait);
     let on_futex: Vec<&ThreadEnd> = threads.iter().filter(|t| t.op == Op::FutexWait).collect();
@@ -72,7 +74,7 @@ fn describe_sleepers(threads: &[ThreadEnd]) -> Option<String> {
                 .filter(|other| other.holder == Some(t.thread))
                 .map(|other| format!("; {} waits for {}, held by {}", other.thread, other.object, t.thread))
                 .collect();
-            // Who would signal may wait for a lock that the sleeper holds.
+            // The thread that would signal may wait for a lock that the sleeper holds.
             let lost = if blocks.is_empty() { lost(t) } else { "" };
             Some(format!(
                 "{lost}{} waits on condition variable {}, and no thread is left to signal it{}",
@@ -96,8 +98,8 @@ fn describe_sleepers(threads: &[ThreadEnd]) -> Option<String> {
     }
 }
 
-/// What a library wrote before it aborted: what C++'s `terminate` says, that Rust had no memory, or the last line. Cut to
-/// a sensible length.
+/// What a library wrote before it aborted, cut to a sensible length: the message of C++'s `terminate`, Rust's
+/// message about missing memory, or the last line.
 pub(super) fn abort_words(output: &str) -> Option<String> {
     const LONGEST: usize = 200;
     let lines: Vec<&str> = output.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
@@ -109,7 +111,7 @@ pub(super) fn abort_words(output: &str) -> Option<String> {
     Some(lines[first..].join("; ").chars().take(LONGEST).collect())
 }
 
-/// What Rust wrote about the first panic: place and message.
+/// Rust's message about the first panic: place and message.
 pub fn panic_words(output: &str) -> Option<String> {
     let mut lines = output.lines().skip_while(|l| !l.contains("panicked at "));
     let first = lines.next()?;
@@ -164,7 +166,7 @@ mod tests {
         assert!(describe_deadlock(&lost).starts_with("T1 waits on condition variable ready"));
         lost[1].missed_wakeup = true;
         assert!(describe_deadlock(&lost).starts_with("lost wake-up: T1 waits on condition variable ready"));
-        // Whoever would signal again cannot.
+        // The thread that would signal again cannot.
         lost[0] = waiting(0, Op::Lock, "m", Some(1));
         assert!(describe_deadlock(&lost).starts_with("T1 waits on condition variable ready"));
         assert!(describe_deadlock(&lost).ends_with("; T0 waits for m, held by T1"));

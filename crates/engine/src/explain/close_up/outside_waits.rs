@@ -1,4 +1,4 @@
-//! Threads that wait for someone outside the program: that nobody comes is not the program's fault.
+//! Finds threads that wait for someone outside the program. If nobody comes, that is not the program's fault.
 
 use crate::process::descriptor;
 use crate::process::descriptor::Endpoint;
@@ -7,9 +7,9 @@ use heisen_trace::{Note, Op, ThreadId};
 use heisen_wire::{Wire, state};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// What threads of a program that cannot go on wait for outside, such as `T0 waits on descriptor 3 for a connection to
-/// 127.0.0.1:80`. Nothing if nobody outside was waited for. The other end of a pipe may be with a process that the program has
-/// started itself: then it does not count.
+/// What the blocked threads of a program wait for outside, such as
+/// `T0 waits on descriptor 3 for a connection to 127.0.0.1:80`. Empty if no thread waits for the outside. The
+/// other end of a pipe does not count if it may belong to a process that the program started itself.
 pub(super) fn waits(wire: &Wire, pid: i32) -> Vec<String> {
     let report = report_of(wire);
     let noted = |note: Note| report.notes.load(Relaxed) & 1 << (note as u8) != 0;
@@ -27,7 +27,7 @@ pub(super) fn waits(wire: &Wire, pid: i32) -> Vec<String> {
         let mut leads = descriptor::leads(pid, fd);
         leads.retain(|(_, lead)| alone || lead.is_outside());
         if leads.is_empty() && op == Some(Op::Poll) {
-            // Of several descriptors that a thread waits for, only the first is known.
+            // If a thread waits for several descriptors, only the first is known.
             let listening = descriptor::listening(pid).into_iter();
             leads.extend(listening.map(|(fd, address)| (fd, Endpoint::Listens(address))));
         }

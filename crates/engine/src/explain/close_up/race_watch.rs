@@ -1,4 +1,4 @@
-//! Stops at the two accesses of one data race, and takes their stacks, locks and the name of what they touch.
+//! Pauses at the two accesses of one data race, and takes their stacks, locks and the name of the memory.
 
 use super::describe::held_by;
 use crate::explain::judge::Verdict;
@@ -11,33 +11,33 @@ use heisen_trace::{FindingKind, Stack, ThreadId};
 use heisen_wire::{Wire, stop};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// The verdict on an execution with a race.
+/// The verdict on an execution with a data race.
 pub(crate) fn verdict(race: &Race) -> Verdict {
     Verdict { kind: FindingKind::DataRace, message: race.message(), key: race.identity() }
 }
 
-/// The stops at which a race is watched for, and the race once it happened.
+/// Watches for a race at pauses, and holds the race once it has happened.
 #[derive(Debug, Default)]
 pub(crate) struct RaceWatch {
     conflict: Option<Conflict>,
-    /// The last of the accesses that may be the earlier one. There may be very many, so no more is done about each than
-    /// to take what is needed to unwind the stack.
+    /// The latest access that may be the earlier one of the race. There may be very many. So for each, only
+    /// the data for unwinding the stack is taken.
     earlier: Option<Earlier>,
     /// The race.
     pub race: Option<Race>,
 }
 
-/// A thread at an access, to be looked at when it has gone on.
+/// A thread at an access, to be described after it has gone on.
 #[derive(Debug)]
 struct Earlier {
     registers: Registers,
     memory: StackMemory,
-    /// How many events there had been.
+    /// How many events had been logged.
     events: usize,
 }
 
 impl RaceWatch {
-    /// Looks out for a race, in the parked program.
+    /// Starts to watch for a race, in the parked program.
     pub fn of(conflict: &Conflict, wire: &Wire) -> RaceWatch {
         wire.watch.store(conflict.address, Relaxed);
         wire.watch_pc.store(conflict.first.pc, Relaxed);
@@ -46,7 +46,7 @@ impl RaceWatch {
         RaceWatch { conflict: Some(*conflict), ..RaceWatch::default() }
     }
 
-    /// At a stop: whether it is before what may be the earlier access.
+    /// Called at a pause. Returns whether it is before an access that may be the earlier one.
     pub fn watched(&mut self, wire: &Wire, pid: i32) -> bool {
         let watched = wire.stop.reason.load(Relaxed) == stop::WATCHED;
         if watched && self.race.is_none() {
@@ -58,10 +58,10 @@ impl RaceWatch {
         watched
     }
 
-    /// At the conflict.
+    /// Called at the conflict: records the race.
     pub fn conflict(&mut self, wire: &Wire, view: &mut View<'_>) {
         let (Some(conflict), Some(earlier)) = (self.conflict, self.earlier.take()) else { return };
-        // It is not looked for any more.
+        // Stop watching for it.
         wire.watch_pc.store(0, Relaxed);
         let stack = view.stack_in(earlier.registers, earlier.memory);
         let events = read_events(wire);
@@ -96,7 +96,7 @@ fn access(
     }
 }
 
-/// The block of the heap that the watched access touched, in words.
+/// The heap block of the watched access, in words.
 fn block(view: &mut View<'_>, wire: &Wire) -> Option<String> {
     let heap = &wire.heap;
     (heap.serial.load(Relaxed) != 0).then(|| {
@@ -108,7 +108,7 @@ fn block(view: &mut View<'_>, wire: &Wire) -> Option<String> {
     })
 }
 
-/// What is at an address, in words: a variable, the stack of a thread, or the heap.
+/// What lies at an address, in words: a variable, the stack of a thread, or the heap.
 fn touched(view: &mut View<'_>, wire: &Wire, address: u64) -> String {
     if let Some(name) = view.object_name(address) {
         return name;

@@ -1,4 +1,5 @@
-//! Starts a program with the runtime preloaded, waits until it is parked, and says why if it never is.
+//! Starts a program with the runtime preloaded, waits until it is parked, and reports the reason if it never
+//! is.
 
 use super::{Output, RunConfig, SUSPECT, Waited, Zygote};
 use crate::error::{Error, Result};
@@ -35,7 +36,7 @@ impl Zygote {
             }
             Waited::Over(why) => Err(why),
             Waited::Gone(_) if output == Output::Dropped => {
-                // Once more, to hear what it has to say.
+                // Start it once more with its output captured, for the message.
                 drop(zygote);
                 Zygote::start(runtime, program, config, Output::Captured)?;
                 Err(Error::Uncontrolled(
@@ -63,7 +64,7 @@ impl Zygote {
         }
     }
 
-    /// Patches the parked program, as its world asks for.
+    /// Patches the parked program, as its environment asks for.
     fn patch(&mut self, runtime: &Path) -> Result<()> {
         let RunConfig { world, patches, .. } = self.config.clone();
         if world.patch.is_empty() && !patches.has_marks() {
@@ -97,7 +98,7 @@ impl Zygote {
         let directory = around.as_ref().and_then(Hooks::directory);
         write_world(mapping.wire(), &config.world);
         write_heap(mapping.wire(), &config.world, program);
-        // Leaks are what nothing leads to, and what is saved of the program's memory would.
+        // A leak is a block to which nothing points. A saved copy of the program's memory would point to it.
         let plain = output == Output::Dropped && around.is_none() && !config.world.leaks;
         if plain && config.in_process {
             mapping.wire().reset.store(runner::ASKED, Relaxed);
@@ -156,11 +157,11 @@ impl Zygote {
     }
 }
 
-/// The environment lies above the first stack: filled up to a multiple of this, the addresses of that
-/// stack are the same from whatever shell the program is started. The runtime takes the filling away.
+/// The environment lies above the first stack. It is padded to a multiple of this, so that the stack has the
+/// same addresses whatever shell starts the program. The runtime removes the padding.
 const FRAME: usize = 16 << 10;
 
-/// What the kernel will put of the environment on the first stack, in bytes: the strings, and a pointer each.
+/// How many bytes of the environment the kernel puts on the first stack: the strings, and a pointer to each.
 fn environment_size(command: &Command) -> usize {
     let mut environment: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
     for (name, value) in command.get_envs() {
@@ -186,11 +187,11 @@ fn write_world(wire: &Wire, from: &World) {
     wire.world.seed.store(from.seed, Relaxed);
     wire.world.cpus.store(from.cpus.unwrap_or(0), Relaxed);
     wire.world.flags.store(flags, Relaxed);
-    // Which accesses are scheduling points is told when the program is parked.
+    // The access points are written when the program is parked.
     wire.access_flags.store(if from.accesses.check { access::CHECK } else { 0 }, Relaxed);
 }
 
-/// Leaks can only be told by the heap, so whoever asks for them asks for it.
+/// Only the checked heap finds leaks, so asking for leaks switches it on.
 fn write_heap(wire: &Wire, from: &World, program: &Program) {
     let on = from.heap.unwrap_or(program.instrumented || from.leaks);
     let leaks = if from.leaks { heap::LEAKS } else { 0 };

@@ -87,9 +87,6 @@ struct Control {
 const _: () = assert!(size_of::<Control>() <= STACK - BASE);
 const _: () = assert!(BASE + SIZE <= LOG && LOG + later_snapshot::LOG_SIZE <= HANDLERS);
 
-// SAFETY: as for `sched::S`; there is one runner, with one kernel thread.
-unsafe impl Sync for Control {}
-
 /// Where an execution begins: the registers that a function keeps.
 #[repr(C)]
 struct Context {

@@ -1,12 +1,13 @@
-//! Atomic operations: they conflict with plain accesses, and they order threads as their memory orders say.
+//! Atomic operations in the race check: they conflict with plain accesses, and they order threads by their
+//! memory orders.
 //!
-//! After the standard of C++20 (section "Data races"): a release sequence is a release followed by nothing but
-//! read-modify-writes, of any thread. An acquire that reads a value of the sequence is after the release that heads it. Every
-//! store ends the sequence, also one by the thread that released, which C++17 still let continue it. Relaxed operations order
-//! nothing by themselves, but fences before and after them do.
+//! This follows the C++20 standard (section "Data races"). A release sequence is a release followed only by
+//! read-modify-writes, of any thread. An acquire that reads a value of the sequence is ordered after the
+//! release that heads it. Every store ends the sequence, also one by the thread that released; C++17 still let
+//! that one continue it. Relaxed operations order nothing by themselves, but fences before and after them do.
 //!
-//! The clock at a variable is the join of the clocks of all releases whose sequences its value belongs to. So a store
-//! replaces the clock, and a read-modify-write adds to it.
+//! The clock at a variable is the join of the clocks of all releases whose sequences contain its value. A store
+//! therefore replaces the clock, and a read-modify-write adds to it.
 
 use super::access::passing;
 use super::shadow::granule;
@@ -40,24 +41,24 @@ fn releases(order: i32) -> bool {
 pub enum Does {
     /// It reads.
     Load,
-    /// It writes whatever was there before.
+    /// It writes, whatever the old value is.
     Store,
     /// It reads and writes at once.
     Update,
 }
 
-/// An atomic operation of so many bytes was done by the running thread.
+/// The running thread has done an atomic operation of `size` bytes.
 pub fn done(does: Does, address: usize, size: usize, order: i32, pc: usize) {
     done_as(0, does, address, size, order, pc);
 }
 
-/// The running thread has taken or given up a lock by an atomic operation. Its order is the lock's: a program that has no other weak
-/// orders is sequentially consistent.
+/// The running thread has taken or released a lock by an atomic operation. Its memory order is that of a lock
+/// and is not noted: a program without other weak orders is sequentially consistent.
 pub fn done_by_lock(does: Does, address: usize, size: usize, order: i32, pc: usize) {
     order_by(0, does, address, size, order, pc);
 }
 
-/// A load or store that was patched was done by the running thread.
+/// The running thread has done a patched load or store.
 pub fn done_patched(does: Does, address: usize, size: usize, pc: usize) {
     done_as(kind::PATCHED, does, address, size, SEQ_CST, pc);
 }
@@ -91,7 +92,8 @@ fn order_by(bits: u32, does: Does, address: usize, size: usize, order: i32, pc: 
     synchronise(&granule(address).make_node().left(address).known, does, order, super::is_atomic_point(pc));
 }
 
-/// Orders by what is known at a variable; for the order of scheduling points, only if the operation is one.
+/// Orders threads by the clock at a variable. The order of scheduling points takes part only if the operation
+/// is one.
 fn synchronise(left: &Known, does: Does, order: i32, is_point: bool) {
     if does != Does::Store && !left.is_empty() {
         if acquires(order) {

@@ -1,7 +1,8 @@
-//! Tells the engine of conflicts, each pair of places once in an execution.
+//! Reports conflicts to the engine, each pair of places once in an execution.
 
 use super::shadow::Access;
 use super::{is_on, mode};
+use crate::platform::baton::Guarded;
 use crate::sched::pause;
 use crate::wire_log;
 use core::cell::Cell;
@@ -13,18 +14,15 @@ const SEEN: usize = 256;
 
 struct Seen([Cell<(usize, usize)>; SEEN]);
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Seen {}
-
-/// Pairs of places that were told already, or some of them, by their hash.
-static TOLD: Seen = Seen([const { Cell::new((0, 0)) }; SEEN]);
+/// Pairs of places that were reported already, by their hash. A slot keeps only its latest pair.
+static TOLD: Guarded<Seen> = Guarded::new(Seen([const { Cell::new((0, 0)) }; SEEN]));
 
 fn is_new(first: usize, second: usize) -> bool {
     let hash = (first.wrapping_mul(31) ^ second).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56;
     TOLD.0[hash].replace((first, second)) != (first, second)
 }
 
-/// Two accesses conflict, and nothing orders them.
+/// Reports two accesses that conflict and that nothing orders.
 #[cold]
 pub fn conflict(old: &Access, new: &Access, address: usize) {
     if is_on(mode::WATCH) {
@@ -58,7 +56,7 @@ pub fn conflict(old: &Access, new: &Access, address: usize) {
     wire_log::set_conflicts(count + 1);
 }
 
-/// In a close look: stops if that is the conflict that is looked for.
+/// In a close-up: stops if this is the conflict that the engine looks for.
 fn watched(old: &Access, new: &Access) {
     let wire = wire_log::wire();
     if old.pc() as u64 == wire.watch_pc.load(Relaxed)

@@ -1,13 +1,14 @@
-//! Happens-before between threads: what each thread knows of the others, and what it leaves at objects for those that
-//! come after it.
+//! Happens-before between threads: what each thread knows of the others, and the clocks that it leaves at
+//! objects for later threads.
 //!
-//! The shim calls [`release`] where a thread lets others pass, and [`acquire`] where it passes itself, both with the address of
-//! the object. What is left there is kept with the memory of the object (see `shadow`), so that it is forgotten when the
-//! memory is used for something else. Things that have no address have one made up by
+//! The shim calls [`release`] where a thread lets others pass, and [`acquire`] where it passes itself, both
+//! with the address of the object. The clock of an object is stored with the object's memory (see `shadow`), so
+//! that it is forgotten when the memory is reused. Objects without an address get an artificial one from
 //! [`key`](crate::sched::object_key::key).
 
 use super::shadow;
 use super::vector_clock::Known;
+use crate::platform::baton::Guarded;
 use crate::sched::access_mode::{is_on, mode};
 use crate::sched::epoch::Epoch;
 use crate::sched::hooks::HOOKS;
@@ -18,28 +19,25 @@ use heisen_wire::MAX_THREADS;
 // As for `sched::Sched`.
 #[repr(C, align(4096))]
 pub struct Threads {
-    /// Counts what changes any clock.
+    /// Counts the changes to all clocks.
     changes: Cell<u64>,
-    /// For [`settled`]: the thread that was asked for last, at which change, and the answer.
+    /// For [`settled`]: the thread of the last question, the number of changes at that time, and the answer.
     settled: Cell<(u32, u64, u32)>,
     clocks: [Known; MAX_THREADS],
-    /// For fences: what was known at the last release fence, what acquire fences will learn.
+    /// For fences: the clock at the last release fence, and the clock that the next acquire fence will join.
     fence_release: [Known; MAX_THREADS],
     fence_acquire: [Known; MAX_THREADS],
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Threads {}
-
-pub static T: Threads = Threads {
+pub static T: Guarded<Threads> = Guarded::new(Threads {
     clocks: [const { Known::new() }; MAX_THREADS],
     fence_release: [const { Known::new() }; MAX_THREADS],
     fence_acquire: [const { Known::new() }; MAX_THREADS],
     changes: Cell::new(1),
     settled: Cell::new((0, 0, 0)),
-};
+});
 
-/// Lets the scheduler call this module.
+/// Plugs this module into the hooks of the scheduler.
 pub fn plug_in() {
     HOOKS.created.set(created);
     HOOKS.acquire.set(acquire);
@@ -52,13 +50,13 @@ pub fn now() -> Epoch {
     S.now.get()
 }
 
-/// Whether scheduling points order what happened at an epoch before what the thread does now.
+/// Whether scheduling points order an epoch before the thread's current step.
 #[inline(always)]
 pub fn knows(thread: usize, epoch: Epoch) -> bool {
     T.clocks[thread].points.of(epoch.thread()) >= epoch.clock()
 }
 
-/// Whether anything does.
+/// Whether any operation orders an epoch before the thread's current step.
 pub fn knows_at_all(thread: usize, epoch: Epoch) -> bool {
     T.clocks[thread].all.of(epoch.thread()) >= epoch.clock()
 }
@@ -67,7 +65,7 @@ fn changed() {
     T.changes.set(T.changes.get() + 1);
 }
 
-/// What happened at an epoch is known to every thread that can still do anything, so that nothing can conflict with it.
+/// Whether an epoch is ordered before the next step of every live thread, so that nothing can conflict with it.
 pub fn settled(epoch: Epoch) -> bool {
     let thread = epoch.thread();
     let (asked, at, answer) = T.settled.get();
@@ -82,7 +80,7 @@ pub fn settled(epoch: Epoch) -> bool {
     answer >= epoch.clock()
 }
 
-/// The thread's next accesses are later than those it had.
+/// Begins a new epoch of the thread: its next accesses are later than all earlier ones.
 fn advance(thread: usize) {
     let clock = T.clocks[thread].points.of(thread) + 1;
     T.clocks[thread].set(thread, clock);
@@ -91,7 +89,7 @@ fn advance(thread: usize) {
     changed();
 }
 
-/// From here on order is kept: everyone knows what anyone has done so far.
+/// From here on order is recorded: every thread is ordered after everything so far.
 pub fn begin() {
     for (number, _) in threads() {
         advance(number);
@@ -106,7 +104,7 @@ pub fn begin() {
     }
 }
 
-/// The running thread has created one, which knows what it knows.
+/// The running thread has created a thread, which is ordered after it.
 pub fn created(thread: usize) {
     if is_on(mode::CHECK) {
         T.clocks[thread].join(&T.clocks[me()]);
@@ -115,7 +113,7 @@ pub fn created(thread: usize) {
     }
 }
 
-/// The running thread knows from now on all that the other did.
+/// Orders the running thread after everything that the other thread did.
 pub fn learn_from(thread: usize) {
     if is_on(mode::CHECK) {
         T.clocks[me()].join(&T.clocks[thread]);
@@ -123,7 +121,7 @@ pub fn learn_from(thread: usize) {
     }
 }
 
-/// Another thread, which waits, knows from now on all that the running one did.
+/// Orders another thread, which waits, after everything that the running thread did.
 pub fn teach(thread: usize) {
     if is_on(mode::CHECK) {
         T.clocks[thread].join(&T.clocks[me()]);
@@ -131,7 +129,7 @@ pub fn teach(thread: usize) {
     }
 }
 
-/// The running thread passes an object: it knows what was left there.
+/// The running thread passes an object: it joins the object's clock.
 #[inline]
 pub fn acquire(object: usize) {
     if is_on(mode::CHECK) {
@@ -150,7 +148,7 @@ pub fn acquire_for(thread: usize, object: usize) {
     }
 }
 
-/// The running thread lets others pass an object: it leaves there what it knows.
+/// The running thread lets others pass an object: it adds its clock to the object's.
 #[inline]
 pub fn release(object: usize) {
     if is_on(mode::CHECK) {
@@ -165,28 +163,28 @@ fn leave(object: usize) {
     advance(thread);
 }
 
-/// What the running thread knows.
+/// The clock of the running thread.
 pub fn mine() -> &'static Known {
     &T.clocks[me()]
 }
 
-/// The running thread learns what is known elsewhere, by an operation that is a scheduling point or not.
+/// The running thread joins a clock, by an operation that is a scheduling point or not.
 pub fn learn(is_point: bool, known: &Known) {
     T.clocks[me()].join_by(is_point, known);
     changed();
 }
 
-/// The running thread's accesses from now on are later than what it has left.
+/// Begins a new epoch of the running thread, after it has left its clock somewhere.
 pub fn step() {
     advance(me());
 }
 
-/// What the running thread knew at its last release fence.
+/// The running thread's clock at its last release fence.
 pub fn fence_release() -> &'static Known {
     &T.fence_release[me()]
 }
 
-/// What its next acquire fence will learn.
+/// The clock that its next acquire fence will join.
 pub fn fence_acquire() -> &'static Known {
     &T.fence_acquire[me()]
 }

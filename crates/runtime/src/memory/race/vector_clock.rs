@@ -1,9 +1,10 @@
-//! Vector clocks: for each thread, how much of what it did is known. A clock is as long as the largest number in it.
+//! Vector clocks: for each thread, up to which of its epochs something is ordered. A clock is as long as its
+//! highest thread number requires.
 
 use super::arena;
 use core::cell::Cell;
 
-/// One vector clock. All zeros is one that knows nothing.
+/// One vector clock. All zeros is an empty clock.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Clock {
@@ -26,7 +27,7 @@ impl Clock {
         unsafe { core::slice::from_raw_parts(self.at.get() as *const Cell<u32>, self.length.get() as usize) }
     }
 
-    /// How much of that thread is known.
+    /// The entry of a thread.
     #[inline(always)]
     pub fn of(&self, thread: usize) -> u32 {
         if thread < self.length.get() as usize {
@@ -37,7 +38,7 @@ impl Clock {
         }
     }
 
-    /// Whether it knows nothing.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.length.get() == 0
     }
@@ -66,13 +67,13 @@ impl Clock {
         }
     }
 
-    /// Sets what is known of a thread.
+    /// Sets the entry of a thread.
     pub fn set(&self, thread: usize, to: u32) {
         self.lengthen(thread + 1);
         self.entries()[thread].set(to);
     }
 
-    /// Learns all that the other one knows.
+    /// Joins another clock: takes the larger of each two entries.
     pub fn join(&self, other: &Clock) {
         self.lengthen(other.length.get() as usize);
         for (mine, theirs) in self.entries().iter().zip(other.entries()) {
@@ -80,12 +81,12 @@ impl Clock {
         }
     }
 
-    /// Forgets everything.
+    /// Makes it empty.
     pub fn clear(&self) {
         self.length.set(0);
     }
 
-    /// Forgets everything, and gives its memory back.
+    /// Makes it empty, and frees its memory.
     pub fn drop(&self) {
         if self.at.get() != 0 {
             arena::give(self.at.get(), self.room.get() as usize * 4);
@@ -96,13 +97,14 @@ impl Clock {
     }
 }
 
-/// What is known by the two orders that count; see the rule in `race`.
+/// The clocks of the two orders that count; see the rule in `race`.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Known {
-    /// By scheduling points alone: whatever this leaves open may happen in another order.
+    /// By scheduling points alone. A pair that this leaves unordered may happen in another order.
     pub points: Clock,
-    /// By all operations: whatever this leaves open is a data race. It knows all that `points` does.
+    /// By all operations. A conflict that this leaves unordered is a data race. It includes the order of
+    /// `points`.
     pub all: Clock,
 }
 
@@ -111,7 +113,7 @@ impl Known {
         Known { points: Clock::new(), all: Clock::new() }
     }
 
-    /// Learns all that the other one knows.
+    /// Joins the other clocks.
     pub fn join(&self, other: &Known) {
         self.points.join(&other.points);
         self.all.join(&other.all);
@@ -125,24 +127,24 @@ impl Known {
         self.all.join(&other.all);
     }
 
-    /// Whether it knows nothing.
+    /// Whether both are empty.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// Sets what is known of a thread.
+    /// Sets the entry of a thread.
     pub fn set(&self, thread: usize, to: u32) {
         self.points.set(thread, to);
         self.all.set(thread, to);
     }
 
-    /// Forgets everything.
+    /// Makes both empty.
     pub fn clear(&self) {
         self.points.clear();
         self.all.clear();
     }
 
-    /// Forgets everything, and gives its memory back.
+    /// Makes both empty, and frees their memory.
     pub fn drop(&self) {
         self.points.drop();
         self.all.drop();

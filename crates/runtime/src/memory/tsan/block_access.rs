@@ -1,9 +1,11 @@
-//! Accesses of whole blocks of memory by instrumented code: copies, and what the C library's functions do for it.
+//! Accesses to blocks of memory by instrumented code: copies, and the work of C library functions on its
+//! behalf.
 
 use super::plain;
 use crate::memory::heap;
+use crate::platform::program_memory;
 
-/// Memory that a call accesses.
+/// A part of memory that a call accesses.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
     at: usize,
@@ -21,7 +23,8 @@ impl Part {
     }
 }
 
-/// A call accesses memory. What it touches first is known, all that it touches only when nobody can change it any more.
+/// A call accesses memory. `first` is what it accesses first. `all` computes the rest, once no other thread can
+/// change it.
 pub fn touch<const N: usize>(pc: usize, first: &[Part], all: impl FnOnce() -> [Part; N]) {
     let first = || first.iter().filter(|part| part.bytes != 0);
     for part in first() {
@@ -31,7 +34,7 @@ pub fn touch<const N: usize>(pc: usize, first: &[Part], all: impl FnOnce() -> [P
         heap::touch(part.at, part.bytes, part.write, pc);
     }
     for part in all().iter().filter(|part| part.bytes != 0) {
-        // The point itself has told of the first bytes only.
+        // The scheduling point recorded the first bytes only.
         if plain::is_point(pc) {
             crate::sched::dependence::memory(part.at, part.bytes, part.write);
         }
@@ -52,7 +55,8 @@ pub fn fills(to: usize, bytes: usize, pc: usize) {
 
 macro_rules! copy {
     ($name:ident) => {
-        /// Copies memory, which may overlap: a read and a write of it all, as [`__tsan_read8`] and [`__tsan_write8`].
+        /// Copies memory, which may overlap: a read and a write of all of it, as [`__tsan_read8`] and
+        /// [`__tsan_write8`].
         ///
         /// # Safety
         /// Called by instrumented code, with what `memmove` takes.
@@ -70,7 +74,7 @@ pub(super) use copy;
 
 macro_rules! set {
     ($name:ident) => {
-        /// Fills memory: a write of it all, as [`__tsan_write8`].
+        /// Fills memory: a write of all of it, as [`__tsan_write8`].
         ///
         /// # Safety
         /// Called by instrumented code, with what `memset` takes.
@@ -88,6 +92,10 @@ pub(super) use set;
 
 /// Copies.
 pub fn real_copy(to: usize, from: usize, bytes: usize) -> usize {
+    if bytes != 0 {
+        program_memory::probe(from);
+        program_memory::probe(to);
+    }
     // SAFETY: the program passes what `memmove` takes.
     unsafe { core::ptr::copy(from as *const u8, to as *mut u8, bytes) };
     to
@@ -95,6 +103,9 @@ pub fn real_copy(to: usize, from: usize, bytes: usize) -> usize {
 
 /// Fills.
 pub fn real_set(to: usize, byte: i32, bytes: usize) -> usize {
+    if bytes != 0 {
+        program_memory::probe(to);
+    }
     // SAFETY: the program passes what `memset` takes.
     unsafe { core::ptr::write_bytes(to as *mut u8, byte as u8, bytes) };
     to

@@ -1,4 +1,4 @@
-//! Memory: mapping it, at certain places too, giving it back, and which of it is there.
+//! System calls on memory: mapping it, also at given addresses, releasing it, and listing it.
 
 use super::numbers::{
     SYS_BRK, SYS_MMAP, SYS_MPROTECT, SYS_MUNMAP, SYS_OPEN, SYS_PREAD, SYS_PRLIMIT64, SYS_READ,
@@ -16,25 +16,25 @@ const MAP_NORESERVE: usize = 0x4000;
 const MAP_FIXED: usize = 0x10;
 const MAP_FIXED_NOREPLACE: usize = 0x10_0000;
 
-/// Maps a shared file; none on error.
+/// Maps a shared file; `None` on error.
 pub fn map_shared(fd: i32, size: usize) -> Option<usize> {
     let at = call(SYS_MMAP, [0, size, PROT_READ_WRITE, MAP_SHARED, fd as usize, 0]);
     (at > 0).then_some(at as usize)
 }
 
-/// Maps fresh memory for a stack; none on error.
+/// Maps new memory for a stack; `None` on error.
 pub fn map_stack(size: usize) -> Option<usize> {
     let flags = MAP_PRIVATE_ANON | MAP_STACK_NORESERVE;
     let at = call(SYS_MMAP, [0, size, PROT_READ_WRITE, flags, usize::MAX, 0]);
     (at > 0).then_some(at as usize)
 }
 
-/// Takes a range of addresses that nothing else is at, without any memory. Whether that was possible.
+/// Reserves a range of unused addresses, without memory. Returns whether it succeeded.
 pub fn reserve(at: usize, size: usize) -> bool {
     map_fixed(at, size, PROT_NONE, MAP_FIXED_NOREPLACE)
 }
 
-/// The same, with zeros to be read there.
+/// As [`reserve`], but the range can be read, as zeros.
 pub fn reserve_readable(at: usize, size: usize) -> bool {
     map_fixed(at, size, PROT_READ, MAP_FIXED_NOREPLACE)
 }
@@ -43,35 +43,35 @@ fn map_fixed(at: usize, size: usize, protection: usize, how: usize) -> bool {
     let flags = MAP_PRIVATE_ANON | MAP_NORESERVE | how;
     let got = call(SYS_MMAP, [at, size, protection, flags, usize::MAX, 0]);
     if got > 0 && got as usize != at {
-        // A kernel before 4.17 takes the address for a hint.
+        // A kernel before 4.17 treats the address as a hint.
         unmap(got as usize, size);
     }
     got == at as isize
 }
 
-/// The same, as memory.
+/// As [`reserve`], but with memory.
 pub fn reserve_usable(at: usize, size: usize) -> bool {
     raise_data_limit(size as isize);
     map_fixed(at, size, PROT_READ_WRITE, MAP_FIXED_NOREPLACE)
 }
 
-/// Makes a part of such a range memory, or memory again. Whether there is any.
+/// Gives memory to a part of such a range. Returns whether it succeeded.
 pub fn make_usable(at: usize, size: usize) -> bool {
     call(SYS_MPROTECT, [at, size, PROT_READ_WRITE, 0, 0, 0]) == 0
 }
 
-/// Gives the memory of a part back.
+/// Releases the memory of a part of such a range.
 pub fn make_unusable(at: usize, size: usize) {
     if size > 0 {
         map_fixed(at, size, PROT_NONE, MAP_FIXED);
     }
 }
 
-/// Maps fresh memory at an address where nothing is; the process ends if that is not possible.
+/// Maps new memory at an unused address; the process ends if that fails.
 pub fn map_at(at: usize, size: usize) {
     const FIXED_NOREPLACE: usize = 0x10_0000;
     const NORESERVE: usize = 0x4000;
-    // The memory is not the program's, and does not count for its limit.
+    // The memory is not the program's, and does not count against the program's limit.
     raise_data_limit(size as isize);
     let flags = MAP_PRIVATE_ANON | FIXED_NOREPLACE | NORESERVE;
     let got = call(SYS_MMAP, [at, size, PROT_READ_WRITE, flags, usize::MAX, 0]);
@@ -81,31 +81,31 @@ pub fn map_at(at: usize, size: usize) {
     }
 }
 
-/// Maps fresh memory for code at exactly this place; whether that was possible.
+/// Maps new memory for code at exactly this address; returns whether it succeeded.
 pub fn map_code(at: usize, size: usize) -> bool {
     const MAP_FIXED_NOREPLACE: usize = 0x10_0000;
     let flags = MAP_PRIVATE_ANON | MAP_FIXED_NOREPLACE;
     let got = call(SYS_MMAP, [at, size, PROT_READ_EXEC, flags, usize::MAX, 0]);
     if got > 0 && got as usize != at {
-        // An old kernel, which takes the address for a wish.
+        // An old kernel, which treats the address as a hint.
         unmap(got as usize, size);
     }
     got as usize == at
 }
 
-/// Makes memory with code in it writable, or takes that back; whether that was possible.
+/// Makes memory that holds code writable, or no longer writable; returns whether it succeeded.
 pub fn let_write_code(at: usize, size: usize, writable: bool) -> bool {
     let protection = if writable { PROT_READ_EXEC | PROT_READ_WRITE } else { PROT_READ_EXEC };
     call(SYS_MPROTECT, [at, size, protection, 0, 0, 0]) == 0
 }
 
-/// Lets memory that can be read be written, or only read; whether that was possible.
+/// Makes readable memory writable or read-only; returns whether it succeeded.
 pub fn set_writable(at: usize, size: usize, writable: bool) -> bool {
     let protection = if writable { PROT_READ_WRITE } else { PROT_READ };
     call(SYS_MPROTECT, [at, size, protection, 0, 0, 0]) == 0
 }
 
-/// Lets pages of code be written, when they cannot be executed, or executed again; whether that is allowed.
+/// Makes pages of code writable and not executable, or executable again; returns whether that is allowed.
 pub fn set_code_writable(at: usize, size: usize, writable: bool) -> bool {
     const PROT_READ_EXECUTE: usize = 5;
     let protection = if writable { PROT_READ_WRITE } else { PROT_READ_EXECUTE };
@@ -116,7 +116,7 @@ pub fn protect_none(at: usize, size: usize) {
     call(SYS_MPROTECT, [at, size, 0, 0, 0, 0]);
 }
 
-/// Forgets the content of whole pages: they are zeros when next touched.
+/// Discards the content of full pages: they read as zeros afterwards.
 pub fn drop_pages(at: usize, size: usize) {
     const SYS_MADVISE: usize = 28;
     const DONTNEED: usize = 4;
@@ -127,7 +127,8 @@ pub fn unmap(at: usize, size: usize) {
     call(SYS_MUNMAP, [at, size, 0, 0, 0, 0]);
 }
 
-/// Raises the limit on the program's data by so many bytes, or lowers it again; as far as that is allowed.
+/// Raises the limit on the program's data by this many bytes, or lowers it for a negative number, as far as
+/// that is allowed.
 pub fn raise_data_limit(bytes: isize) {
     const RLIMIT_DATA: usize = 2;
     let mut limit = [0u64; 2];
@@ -144,8 +145,8 @@ pub fn program_break() -> usize {
     call(SYS_BRK, [0; 6]) as usize
 }
 
-/// Calls `with` for each mapping of the process that can be read: where it begins and ends, its rights as four letters, and its
-/// name.
+/// Calls `with` for each readable mapping of the process: its start, its end, its rights as four letters, and
+/// its name.
 pub fn each_mapping(mut with: impl FnMut(usize, usize, &[u8], &[u8])) {
     let fd = call(SYS_OPEN, [c"/proc/self/maps".as_ptr() as usize, 0, 0, 0, 0, 0]);
     if fd < 0 {
@@ -174,7 +175,7 @@ pub fn each_mapping(mut with: impl FnMut(usize, usize, &[u8], &[u8])) {
     close(fd as i32);
 }
 
-/// Takes one line of that list apart.
+/// Parses one line of that list.
 fn mapping(line: &[u8], with: &mut impl FnMut(usize, usize, &[u8], &[u8])) {
     let mut words = line.split(|&b| b == b' ').filter(|word| !word.is_empty());
     let (Some(range), Some(rights)) = (words.next(), words.next()) else { return };
@@ -189,7 +190,8 @@ fn hexadecimal(digits: &[u8]) -> usize {
     digits.iter().fold(0, |sum, &d| sum << 4 | (d as char).to_digit(16).unwrap_or(0) as usize)
 }
 
-/// Calls `with` for each page of a range that holds anything: where it begins and ends. All of them, if that cannot be told.
+/// Calls `with` with the start and end of each page of a range that holds data. If the kernel does not tell,
+/// calls it for all pages.
 pub fn each_touched_page(from: usize, to: usize, mut with: impl FnMut(usize, usize)) {
     const PAGE: usize = 4096;
     const PRESENT_OR_SWAPPED: u64 = 3 << 62;

@@ -12,6 +12,7 @@ mod pos;
 mod random;
 mod surw;
 
+use crate::platform::baton::Guarded;
 use crate::sched::decision::Choices;
 use crate::sched::{Thread, me, thread as get, threads};
 use crate::sched::{script_state, sleep_sets};
@@ -32,15 +33,12 @@ struct Policy {
     follows: Cell<bool>,
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Policy {}
-
-static P: Policy = Policy {
+static P: Guarded<Policy> = Guarded::new(Policy {
     kind: Cell::new(policy::DEFAULT),
     parameter: Cell::new(0),
     rarity: Cell::new(0),
     follows: Cell::new(false),
-};
+});
 
 /// What the policies keep of a thread. All zeros is a thread that nothing is known of.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! What threads are about to do: which object, and whether that races with what another thread is about to do.
 //!
-//! `touch` knows all that a step has touched, but only when it was taken. What it is going to touch has to be told from the
-//! operation alone.
+//! `dependence` knows all that a step has touched, but only after the step. What a step is going to touch has to be read off
+//! the operation alone.
 
 use crate::sched::Thread;
 use heisen_trace::Op;

@@ -9,6 +9,7 @@
 
 use super::random::{below, random};
 use super::running;
+use crate::platform::baton::Guarded;
 use crate::sched::decision::Choices;
 use crate::sched::{S, Thread, candidates, thread as get, words};
 use core::cell::Cell;
@@ -27,16 +28,13 @@ struct Pct {
     until: Cell<u32>,
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Pct {}
-
-static PCT: Pct = Pct {
+static PCT: Guarded<Pct> = Guarded::new(Pct {
     changes: [const { Cell::new(0) }; MAX_CHANGES],
     count: Cell::new(0),
     next_change: Cell::new(0),
     bottom: Cell::new(0),
     until: Cell::new(0),
-};
+});
 
 /// Priorities of threads that were never lowered start here; below it lie the lowered ones.
 const HIGH: u64 = 1 << 63;

@@ -14,6 +14,7 @@
 
 use super::next_operation::object;
 use super::random::{below, below_any};
+use crate::platform::baton::Guarded;
 use crate::sched::decision::Choices;
 use crate::sched::thread_set::Bits;
 use crate::sched::{NONE, Thread, is_candidate, thread as get, threads};
@@ -35,16 +36,13 @@ struct Surw {
     counting: Bits,
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Surw {}
-
-static W: Surw = Surw {
+static W: Guarded<Surw> = Guarded::new(Surw {
     part: Cell::new(0),
     expected: Cell::new(&[]),
     length: Cell::new(1),
     intended: Cell::new(NONE),
     counting: Bits::new(),
-};
+});
 
 pub fn begin(part: u32, length: u32, expected: &'static [Expected]) {
     W.part.set(part);

@@ -1,5 +1,5 @@
-//! Locks on files. Who holds one is the kernel's knowledge, and it may be another process, so a thread that has to wait
-//! does so aside (see `crate::blocking::kernel_calls`).
+//! File locks. The kernel knows who holds one, and the holder may be another process. A thread that has to wait
+//! therefore makes the call on a kernel thread of its own (see `crate::blocking::kernel_calls`).
 
 use crate::blocking::kernel_calls;
 use crate::platform::glibc;
@@ -19,7 +19,8 @@ pub fn waits(command: c_int) -> bool {
     matches!(command, F_SETLKW | F_OFD_SETLKW)
 }
 
-/// Makes a call that takes a lock: `now` without waiting, or, if it is held, `later` aside.
+/// Takes a lock by the call `now`, which does not wait. If the lock is held, makes the call `later` on a kernel
+/// thread of its own.
 fn take(fd: c_int, now: [usize; 3], later: [usize; 3], number: usize, pc: usize) -> c_int {
     sched::point(Op::FileLock, fd as usize, pc);
     let args = |three: [usize; 3]| [three[0], three[1], three[2], 0, 0, 0];
@@ -37,7 +38,7 @@ pub fn lock_range(fd: c_int, command: c_int, range: usize, pc: usize) -> c_int {
     take(fd, [fd_, now, range], [fd_, later, range], sys::SYS_FCNTL, pc)
 }
 
-/// `lockf`: locks so many bytes from where the descriptor stands.
+/// `lockf`: locks `length` bytes from the descriptor's position.
 fn lock_here(fd: c_int, command: c_int, length: i64, pc: usize, real: impl Fn() -> c_int) -> c_int {
     const F_LOCK: c_int = 1;
     const F_WRLCK: u64 = 1;
@@ -51,7 +52,7 @@ fn lock_here(fd: c_int, command: c_int, length: i64, pc: usize, real: impl Fn() 
 }
 
 shims! {
-    /// Waits for the lock aside, so that other threads go on.
+    /// Waits for the lock while other threads run. A scheduling point.
     fn lockf(fd: c_int, command: c_int, length: i64) -> c_int = pc {
         lock_here(fd, command, length, pc, || {
             glibc::real!(lockf, fn(fd => c_int, command => c_int, length => i64) -> c_int)
@@ -65,7 +66,7 @@ shims! {
         })
     }
 
-    /// Waits for the lock aside, so that other threads go on.
+    /// Waits for the lock while other threads run. A scheduling point.
     fn flock(fd: c_int, operation: c_int) -> c_int = pc {
         const LOCK_NB: c_int = 4;
         let now = [fd as usize, (operation | LOCK_NB) as usize, 0];

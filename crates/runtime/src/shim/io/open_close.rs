@@ -1,4 +1,4 @@
-//! Descriptors that come and go: what each of them is has to be known before it is used.
+//! Opening and closing descriptors: records what kind each descriptor is before it is used.
 
 use crate::blocking::descriptors;
 use crate::blocking::descriptors::Class;
@@ -12,14 +12,14 @@ use crate::wire_log;
 use core::ffi::c_int;
 use heisen_trace::{Note, Op};
 
-/// Remembers a descriptor that was just made; passes an error on.
+/// Records the class of a new descriptor; passes an error on.
 pub fn made(fd: c_int, class: Class) -> c_int {
     descriptors::set_class(fd, class);
     descriptors::set_socket(fd, false);
     fd
 }
 
-/// Remembers a pair of descriptors, if making them has succeeded.
+/// Records a pair of descriptors, if creating them succeeded.
 fn made_pair(pair: *const [c_int; 2], result: c_int) -> c_int {
     if result == 0 {
         // SAFETY: the real function has just filled it.
@@ -30,7 +30,7 @@ fn made_pair(pair: *const [c_int; 2], result: c_int) -> c_int {
     result
 }
 
-/// A copy of `old` was made as `new`, or an error.
+/// `new` is a copy of `old`, or an error.
 fn copied(old: c_int, new: c_int) -> c_int {
     if new >= 0 && new != old {
         descriptors::copy_class(old, new);
@@ -40,21 +40,21 @@ fn copied(old: c_int, new: c_int) -> c_int {
     new
 }
 
-/// A way to talk is about to be closed: those at the other end will see that.
+/// A channel is about to be closed; threads at its other end will see that.
 fn closes(fd: c_int, pc: usize) {
     sched::point(Op::Close, fd as usize, pc);
     timer_descriptors::closed(fd, fd);
     descriptors::touched();
 }
 
-/// As [`closes`] for what `new` is before it becomes a copy of `old`.
+/// As [`closes`], for the descriptor `new` before it becomes a copy of `old`.
 fn replaces(old: c_int, new: c_int, pc: usize) {
     if new >= 0 && new != old && descriptors::class(new).talks() {
         closes(new, pc);
     }
 }
 
-/// As [`closes`] for a range of descriptors, whatever they are.
+/// As [`closes`], for a range of descriptors of any class.
 fn closes_range(first: u32, last: u32, pc: usize) {
     sched::point(Op::Close, first as usize, pc);
     let number = |fd| c_int::try_from(fd).unwrap_or(c_int::MAX);
@@ -75,7 +75,8 @@ fn control(fd: c_int, command: c_int, argument: usize, pc: usize, real: impl Fn(
 }
 
 shims! {
-    /// A scheduling point if the descriptor is a way to talk: those that wait at the other end see its end.
+    /// A scheduling point if the descriptor is a pipe, a socket or similar: threads that wait at its other end
+    /// see that it was closed.
     fn close(fd: c_int) -> c_int = pc {
         if fd >= 0 && descriptors::class(fd).talks() {
             closes(fd, pc);
@@ -84,7 +85,7 @@ shims! {
         real!(close, fn(fd => c_int) -> c_int)
     }
 
-    /// Closes all descriptors of a range; a scheduling point, as `close` is.
+    /// Closes a range of descriptors. A scheduling point.
     fn close_range(first: u32, last: u32, flags: c_int) -> c_int = pc {
         const CLOSE_RANGE_CLOEXEC: c_int = 4;
         if flags & CLOSE_RANGE_CLOEXEC == 0 {
@@ -93,28 +94,29 @@ shims! {
         real!(close_range, fn(first => u32, last => u32, flags => c_int) -> c_int)
     }
 
-    /// Closes all descriptors from one on; a scheduling point, as `close` is.
+    /// Closes all descriptors from `first` on. A scheduling point.
     fn closefrom(first: c_int) -> () = pc {
         closes_range(first.max(0) as u32, u32::MAX, pc);
         real!(closefrom, fn(first => c_int) -> ())
     }
 
-    /// No scheduling point. The copy is waited for as the original is.
+    /// Copies a descriptor; threads wait on the copy as on the original. Not a scheduling point.
     fn dup(old: c_int) -> c_int = pc { copied(old, real!(dup, fn(old => c_int) -> c_int)) }
 
-    /// The copy is waited for as the original is. What it replaces is closed as by `close`.
+    /// As `dup`. The descriptor that it replaces is closed as by `close`.
     fn dup2(old: c_int, new: c_int) -> c_int = pc {
         replaces(old, new, pc);
         copied(old, real!(dup2, fn(old => c_int, new => c_int) -> c_int))
     }
 
-    /// The copy is waited for as the original is. What it replaces is closed as by `close`.
+    /// As `dup2`.
     fn dup3(old: c_int, new: c_int, flags: c_int) -> c_int = pc {
         replaces(old, new, pc);
         copied(old, real!(dup3, fn(old => c_int, new => c_int, flags => c_int) -> c_int))
     }
 
-    /// Copies as `dup` does; waits for a lock on a file aside, so that other threads go on; else passed on.
+    /// Copies a descriptor, as `dup`. Waits for a file lock, as `lockf`. Other commands go to the kernel
+    /// unchanged.
     fn fcntl(fd: c_int, command: c_int, argument: usize) -> c_int = pc {
         control(fd, command, argument, pc, || {
             real!(fcntl, fn(fd => c_int, command => c_int, argument => usize) -> c_int)
@@ -128,7 +130,8 @@ shims! {
         })
     }
 
-    /// No scheduling point. Both ends are known to be in the program, so a wait that nobody there can end is a deadlock.
+    /// Creates a pipe. Both ends are known to be in the program, so a wait that no thread can end is a
+    /// deadlock. Not a scheduling point.
     fn pipe(pair: *mut [c_int; 2]) -> c_int = pc {
         made_pair(pair, real!(pipe, fn(pair => *mut [c_int; 2]) -> c_int))
     }
@@ -145,14 +148,14 @@ shims! {
         ) -> c_int))
     }
 
-    /// Tells of signals from other processes that all threads block; those that the program sends itself do not arrive
-    /// there, which the verdict says.
+    /// Returns signals from other processes that all threads block. Signals that the program sends to itself do
+    /// not arrive there, which is noted.
     fn signalfd(fd: c_int, set: usize, flags: c_int) -> c_int = pc {
         wire_log::note(Note::SignalFd);
         made(real!(signalfd, fn(fd => c_int, set => usize, flags => c_int) -> c_int), Class::Outside)
     }
 
-    /// No scheduling point. Makes a counter that threads wait for with `read`, `poll` and `epoll`.
+    /// Creates a counter, for which threads wait with `read`, `poll` and `epoll`. Not a scheduling point.
     fn eventfd(value: u32, flags: c_int) -> c_int = pc {
         made(real!(eventfd, fn(value => u32, flags => c_int) -> c_int), Class::Inside)
     }
@@ -165,7 +168,7 @@ shims! {
         whole(super::stream::write_at(fd, &raw const value as usize, 8, pc))
     }
 
-    /// No scheduling point. What is added to it later is waited for with `epoll_wait`.
+    /// Creates an epoll set, on which threads wait with `epoll_wait`. Not a scheduling point.
     fn epoll_create(size: c_int) -> c_int = pc {
         made(real!(epoll_create, fn(size => c_int) -> c_int), Class::Epoll)
     }
@@ -176,7 +179,7 @@ shims! {
     }
 }
 
-/// 0 if all eight bytes of a counter were handed over; `errno` is set already if they were not.
+/// 0 if all eight bytes of a counter were transferred; otherwise -1, with `errno` set.
 fn whole(moved: isize) -> c_int {
     if moved == 8 {
         return 0;

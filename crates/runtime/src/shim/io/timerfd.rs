@@ -1,4 +1,4 @@
-//! `timerfd_create` and its like: timers on virtual time that are read from a descriptor.
+//! `timerfd_create` and related functions: timers on virtual time that are read from a descriptor.
 
 use super::open_close::made;
 use crate::blocking::descriptors::{self, Class};
@@ -15,14 +15,15 @@ use core::ffi::c_int;
 use heisen_trace::{Note, Op};
 
 const TFD_TIMER_ABSTIME: c_int = 1;
-/// For one timer more than there is room for.
+/// The error if there are too many timers.
 const EMFILE: i32 = 24;
 
 shims! {
-    /// A timer on virtual time, which fires when no thread can go on before its moment, or when time has passed it.
+    /// Creates a timer on virtual time. It fires once virtual time reaches its deadline: by passing it, or by a
+    /// jump when no thread can run. Not a scheduling point.
     fn timerfd_create(clock: c_int, flags: c_int) -> c_int = pc {
         let Some(timer) = unused() else { return glibc::result(EMFILE) };
-        // The real one checks the arguments.
+        // The real function checks the arguments.
         let fd = real!(timerfd_create, fn(clock => c_int, flags => c_int) -> c_int);
         if fd < 0 {
             return fd;
@@ -35,7 +36,7 @@ shims! {
         made(fd, Class::Inside)
     }
 
-    /// Arms or disarms the timer; a scheduling point.
+    /// Arms or disarms the timer. A scheduling point.
     fn timerfd_settime(fd: c_int, flags: c_int, new: *const Setting, old: *mut Setting) -> c_int = pc {
         let Some(timer) = find(fd) else {
             return real!(timerfd_settime, fn(
@@ -58,7 +59,7 @@ shims! {
         0
     }
 
-    /// What is left of the timer, on virtual time.
+    /// Returns the remaining virtual time of the timer. Not a scheduling point.
     fn timerfd_gettime(fd: c_int, out: *mut Setting) -> c_int = pc {
         match find(fd) {
             // SAFETY: the program passes room for a setting.

@@ -1,6 +1,6 @@
-//! Alternate stacks for handlers. They belong to a kernel thread, and fibers share one: the program is told what it set,
-//! per thread, and handlers that are called at scheduling points run there. Handlers that the kernel calls, those of
-//! faults, run on a stack of the runtime's.
+//! Alternate stacks for signal handlers. In the kernel they belong to a kernel thread, and fibers share one.
+//! The runtime therefore stores each thread's setting, and runs handlers that it calls at scheduling points on
+//! that stack. Handlers that the kernel calls, for faults, run on a stack of the runtime.
 
 use crate::carrier::handler_stack::stack_pointer;
 use crate::platform::glibc;
@@ -26,7 +26,7 @@ pub fn unused_end(t: &Thread) -> Option<usize> {
     (t.alt_size.get() != 0 && !is_on(t)).then(|| (t.alt_base.get() + t.alt_size.get()) & !15)
 }
 
-/// The kernel gets to know the running thread's alternate stack.
+/// Passes the running thread's alternate stack on to the kernel.
 pub fn hand_over() {
     let t = sched::thread(sched::me());
     let flags = if t.alt_size.get() == 0 { SS_DISABLE } else { 0 };
@@ -34,7 +34,8 @@ pub fn hand_over() {
 }
 
 shims! {
-    /// Sets or tells the calling thread's alternate stack, on which handlers run that ask for it.
+    /// Sets or returns the calling thread's alternate stack, for handlers with SA_ONSTACK. Not a scheduling
+    /// point.
     fn sigaltstack(new: *const SignalStack, old: *mut SignalStack) -> c_int = pc {
         let t = sched::thread(sched::me());
         let on = is_on(t);

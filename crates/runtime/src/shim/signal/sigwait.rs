@@ -14,8 +14,8 @@ use crate::shim::{cancel, shims};
 use core::ffi::c_int;
 use heisen_trace::Op;
 
-/// Signals of the set that the running thread could take at once, as `sigwait` would; for other ways to wait for them,
-/// such as a descriptor.
+/// The signals of the set that the running thread could take at once, as `sigwait` would. For other ways to
+/// wait for them, such as a descriptor.
 pub fn takable(set: u64) -> u64 {
     (pending::set_of(me()) | sys::signals_pending()) & set
 }
@@ -26,7 +26,8 @@ pub fn take(set: u64) -> Option<Info> {
     pending::take(me(), set)
 }
 
-/// Waits for a signal of the set; an error number if the time runs out or a handler of another one has run.
+/// Waits for a signal of the set. Returns an error number if the time-out fires or a handler of another signal
+/// has run.
 fn wait_for(set: u64, deadline: u64, pc: usize) -> Result<Info, c_int> {
     let t = thread(me());
     sched::point(Op::SigWait, 0, pc);
@@ -47,21 +48,21 @@ fn wait_for(set: u64, deadline: u64, pc: usize) -> Result<Info, c_int> {
             events::timed_out(Op::SigWait, 0, pc);
             return Err(sys::EAGAIN);
         }
-        // What is waited for is not handled.
+        // A signal that the thread waits for is not handled.
         if deliver_but(set) != Delivered::Nothing {
             return take(set).ok_or(sys::EINTR);
         }
     }
 }
 
-/// Waits until a handler has run, or the thread is to end, for which the caller has to look.
+/// Waits until a handler has run or the thread is cancelled; the caller must check for cancellation.
 fn suspend(pc: usize) {
     while !cancel::due() && deliver() == Delivered::Nothing {
         cancel::wait(|| sched::wait_for_signal(Op::SigWait, pc, u64::MAX));
     }
 }
 
-/// A handler has run, or the thread is to end.
+/// Ends a wait after a handler has run or the thread was cancelled.
 fn suspended() -> c_int {
     cancel::point();
     glibc::result(sys::EINTR)
@@ -106,10 +107,10 @@ shims! {
         0
     }
 
-    /// As `sigwait`; a handler interrupts it.
+    /// As `sigwait`; a handler of another signal interrupts it.
     fn sigwaitinfo(set: *const u64, out: *mut Info) -> c_int = pc { timed_wait(set, out, u64::MAX, pc) }
 
-    /// As `sigwaitinfo`; whether its time runs out first is a decision.
+    /// As `sigwaitinfo`; whether the time-out fires first is a decision.
     fn sigtimedwait(set: *const u64, out: *mut Info, timeout: *const Timespec) -> c_int = pc {
         // SAFETY: the program passes a time, or null.
         let deadline = match unsafe { timeout.as_ref() } {
@@ -122,7 +123,7 @@ shims! {
         timed_wait(set, out, deadline, pc)
     }
 
-    /// Waits, with another mask, until a handler has run.
+    /// Sets another mask and waits until a handler has run.
     fn sigsuspend(set: *const u64) -> c_int = pc { suspend_with(read(set), pc) }
 
     /// Waits until a handler has run.
@@ -132,10 +133,10 @@ shims! {
         suspended()
     }
 
-    /// Waits, with a mask of the old kind, until a handler has run.
+    /// As `sigsuspend`, with a set of 32 signals.
     fn sigpause(set: c_int) -> c_int = pc { suspend_with(set as u32 as u64, pc) }
 
-    /// Waits, with a signal unblocked, until a handler has run.
+    /// As `sigsuspend`, with one signal unblocked.
     fn __xpg_sigpause(signal: c_int) -> c_int = pc {
         if !is_valid(signal) {
             return glibc::result(sys::EINVAL);
@@ -143,7 +144,8 @@ shims! {
         suspend_with(mask::of_running() & !bit(signal), pc)
     }
 
-    /// The signals that are pending for the thread or the process and that the thread blocks.
+    /// Returns the signals that are pending for the thread or the process and that the thread blocks. Not a
+    /// scheduling point.
     fn sigpending(out: *mut u64) -> c_int = pc {
         let set = takable(mask::of_running());
         // SAFETY: the program passes room for a set.

@@ -1,18 +1,27 @@
-//! What must be tried elsewhere in an execution, so that a bound on preemptions hides nothing.
+//! Finds the threads that a bounded reduction must also explore, so that the bound on preemptions hides no
+//! class.
 //!
-//! A *block* of a thread are its events from where it was given the turn to where it is taken away. Say that from a state s
-//! thread t is explored, and that an execution w of the same bound goes on from s in another way: first u, in which t has no
-//! part, and then t. If u is independent of what t does next, w is as good as one that begins with t; but not of t's first event
-//! alone, for to leave t after that may be a preemption that w does not have. It is as good as one that begins with *all* of the
-//! block that t has in w: t is left where it is left in w, so there is no preemption more. If t was running, and so w begins with a
-//! preemption of it, the first event is enough: t is preempted later.
+//! A *block* of a thread is the sequence of its events from where it is scheduled to where another thread is
+//! scheduled.
 //!
-//! One more must hold: moving the block forward must not make a thread able to go on that u leaves while it waits, as then
-//! that is a preemption. Its next step, were it taken, would depend on the block, too, but cannot be reversed with it.
+//! *Why blocks.* Say thread t is explored from a state s, and an execution w within the bound continues
+//! differently from s: first a sequence u without t, then t. Let u be independent of what t does next.
 //!
-//! So an event y that depends on an event i of another thread t, with nothing before y in its thread that happens after i, asks
-//! for something at the state before i; and at each state before it where a block of t begins, if t needed nobody else to come
-//! from there to i. What it asks for is one of the threads that u consists of: those whose next event there y needs, or y's own.
+//! - Then w is equivalent to an execution that begins with t. But moving t's first event alone is not enough:
+//!   leaving t after that event may be a preemption that w does not have.
+//! - Moving the *entire* block that t has in w is enough. Then t is left where w leaves it, so there is no
+//!   further preemption.
+//! - If t was running, w begins with a preemption of t. Then moving the first event is enough, because t is
+//!   preempted later instead.
+//!
+//! *One more condition.* Moving the block forward must not enable a thread that u leaves while that thread
+//! waits, because leaving it would then be a preemption. The next step of such a thread also depends on the
+//! block, but cannot be reversed with it.
+//!
+//! *The demands.* Let event y depend on event i of another thread t, and let no earlier event of y's thread
+//! happen after i. Then y makes a demand at the state before i. It also makes one at each earlier state where
+//! a block of t begins, if t needed no other thread to get from there to i. The demand is that one of the
+//! threads of u be explored: a thread whose next event there is needed by y, or y's own thread.
 
 use crate::analysis::relation::Events;
 use crate::systematic::dpor::reversal::Races;
@@ -20,12 +29,12 @@ use crate::systematic::dpor::reversal::Races;
 /// One of these threads must be explored from a state.
 #[derive(Debug)]
 pub(crate) struct Demand {
-    /// The number of the event before which that is.
+    /// The state, by the number of the event that follows it.
     pub at: usize,
     pub one_of: Vec<u16>,
 }
 
-/// All there is to look for demands in an execution.
+/// An execution, prepared for the search for demands.
 pub(crate) struct Blocks<'a> {
     all: &'a Events,
     races: Races<'a>,
@@ -34,7 +43,7 @@ pub(crate) struct Blocks<'a> {
 }
 
 impl<'a> Blocks<'a> {
-    /// Prepares to look for demands.
+    /// Prepares an execution.
     pub fn new(all: &'a Events) -> Blocks<'a> {
         let mut threads: Vec<Vec<usize>> = Vec::new();
         for (at, event) in all.events.iter().enumerate() {
@@ -45,7 +54,7 @@ impl<'a> Blocks<'a> {
         Blocks { all, races: Races::new(all), threads }
     }
 
-    /// What the events from `new` on, the threads that wait at the end, and the end ask for.
+    /// The demands of the events from `new` on, of the threads that wait at the end, and of the end itself.
     pub fn demands(&self, new: usize) -> Vec<Demand> {
         let mut demands = Vec::new();
         for second in new..self.all.events.len() + self.all.waits.len() {
@@ -65,7 +74,7 @@ impl<'a> Blocks<'a> {
         if let Some(last) = self.all.events.len().checked_sub(1)
             && self.all.events[last].foot.all
         {
-            // Whatever else could have come first is cut off.
+            // The end cuts off every other thread that could have run first.
             for at in self.states(last) {
                 let candidates = self.all.events[at].candidates.iter();
                 demands.extend(candidates.map(|&thread| Demand { at, one_of: vec![thread] }));
@@ -74,12 +83,12 @@ impl<'a> Blocks<'a> {
         demands
     }
 
-    /// Whether what the thread of `second` did before happens after `first`.
+    /// Whether an earlier event of the thread of `second` happens after `first`.
     fn is_ordered(&self, first: usize, second: usize) -> bool {
         self.races.previous(second).is_some_and(|p| self.races.clocks.before(first, p))
     }
 
-    /// The states at which something is asked for on behalf of an event, by the numbers of the events that follow them.
+    /// The states at which an event makes demands, by the numbers of the events that follow them.
     fn states(&self, event: usize) -> impl Iterator<Item = usize> + '_ {
         let thread = self.all.events[event].thread();
         let own = &self.threads[usize::from(thread)];
@@ -87,7 +96,7 @@ impl<'a> Blocks<'a> {
             let count = self.races.clocks.count(event, other);
             (other != usize::from(thread) && count > 0).then(|| events[count - 1])
         };
-        // The last event of another thread that it needed.
+        // The last event of another thread that this event needed.
         let needed = self.threads.iter().enumerate().filter_map(other).max();
         let alone = &own[own.partition_point(|&e| needed.is_some_and(|n| e <= n))..];
         let begins = move |&at: &usize| at < event && self.begins_block(at);
@@ -100,7 +109,7 @@ impl<'a> Blocks<'a> {
         !same || event.chosen.is_some_and(|(_, _, preemptive)| !preemptive)
     }
 
-    /// The threads that can go on before event `at`, and without which `second` cannot come before it.
+    /// The threads that are enabled before event `at` and that `second` needs in order to come before it.
     fn needed(&self, at: usize, second: usize, causes: &[usize]) -> Vec<u16> {
         let own = self.races.foot(second).thread;
         let event = &self.all.events[at];

@@ -1,20 +1,25 @@
-//! Partial order reduction within a bound on preemptions.
+//! Partial-order reduction within a bound on preemptions.
 //!
-//! After Coons, Musuvathi, McKinley: Bounded Partial-Order Reduction, OOPSLA 2013, whose idea it is to go back not only to
-//! where two dependent events could be swapped, but also to the beginning of the block of the thread that would be preempted
-//! there: to the same end another way may lead that takes fewer preemptions. Depth first over the states of one execution, as
-//! [`dpor`](crate::systematic::dpor); `blocks` tells what is to be tried from which state, and why that is enough.
+//! After Coons, Musuvathi, McKinley: Bounded Partial-Order Reduction, OOPSLA 2013. Their idea is to backtrack
+//! to two states: the one where two dependent events could be swapped, and the start of the block of the
+//! thread that would be preempted there. From that start the same result may be reached with fewer
+//! preemptions. The search goes depth first over the states of one execution, as in
+//! [`dpor`](crate::systematic::dpor). `blocks` says which threads must be explored from which state, and
+//! proves that this is enough.
 //!
-//! Guarantees: of a program whose executions all end, every class of equivalent executions that has one of at most so many
-//! preemptions is explored, by such a one; so is every final state, deadlock and failure within the bound. And no
-//! execution with more preemptions is. What touches do not show is as in `dpor`.
+//! Guarantees: let all executions of the program end. Every class that has an execution within the bound is
+//! explored, by an execution within the bound. The same holds for every final state, deadlock and failure. No
+//! execution exceeds the bound. Touches must show all shared data, as in `dpor`.
 //!
-//! A class may be explored more than once. Sleep sets would see to that, but hide ways here: a thread sleeps as all that begins with
-//! it was explored, and within a bound it was not. What begins with it and then goes on with it may take a preemption more when
-//! others come in between, as they do where it is asleep.
+//! A class may be explored more than once. Sleep sets would prevent that, but within a bound they hide
+//! executions. A thread sleeps because all executions that begin with it were explored; within a bound some
+//! of them were not. An execution that begins with a thread and continues with it may need one more
+//! preemption when other threads come in between, as they do where the thread sleeps.
 //!
-//! *Other choices* than of threads are part of an event, and all of them are explored. *Several at a time* are as in `dpor`;
-//! what is to be explored never changes by what is found before it, so all of it may be handed out early.
+//! *Decisions that are not about threads* are part of an event, and all their choices are explored.
+//!
+//! *Several executions at a time* work as in `dpor`. Here every plan may be handed out early, because the
+//! results of earlier executions never change it.
 
 use crate::Status;
 use crate::analysis::relation::{Event, Events};
@@ -26,39 +31,39 @@ use heisen_trace::Plan;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
-/// Partial order reduction within a bound on preemptions.
+/// Partial-order reduction within a bound on preemptions; see the head of this file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Bpor {
     bound: u32,
-    /// The states that the execution in hand went through, but for those that nothing is left to try from.
+    /// The states of the current execution, up to the last one from which something is left to explore.
     path: Vec<Node>,
     turns: Turns<Way>,
-    /// Ways that were left out since they take a preemption too many.
+    /// How many branches were left out because they exceed the bound.
     beyond: u64,
-    /// The classes that were explored, by their fingerprints.
+    /// The fingerprints of the classes explored so far.
     classes: HashSet<u64>,
 }
 
-/// A state.
+/// A state of the current execution.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Node {
-    /// The event that leads from here to the next state of the path.
+    /// The event that leads from here to the next state.
     event: Event,
-    /// How many preemptions there were before it.
+    /// How many preemptions come before the event.
     preemptions: u32,
-    /// What is left to be explored with the thread of the event.
+    /// The other outcomes of this event that are left to explore.
     outcomes: Vec<Todo>,
-    /// The threads that are explored from here, or would be but for the bound.
+    /// The threads that are explored from here, or would be without the bound.
     threads: Vec<u16>,
-    /// What is left of them, and whether its plan was handed out.
+    /// Those of these threads that are left to explore, and whether the plan was handed out.
     left: Vec<(u16, bool)>,
 }
 
-/// If it goes on with the same thread: how many outcomes of the event are as before.
+/// If the same thread continues: how many outcomes of the event are unchanged. `None` if another thread does.
 type Way = Option<usize>;
 
 impl Node {
-    /// How many preemptions there were if a thread goes on from here.
+    /// The number of preemptions after this state if `thread` runs next.
     fn preemptions_with(&self, thread: u16) -> u32 {
         let preemptive = self.event.chosen.is_some_and(|(_, _, preemptive)| preemptive);
         self.preemptions + u32::from(preemptive && self.event.candidates.first() != Some(&thread))
@@ -66,12 +71,12 @@ impl Node {
 }
 
 impl Bpor {
-    /// A search among the executions with at most so many preemptions.
+    /// Explores the executions with at most `bound` preemptions.
     pub fn new(bound: u32) -> Bpor {
         Bpor { bound, path: vec![], turns: Turns::default(), beyond: 0, classes: HashSet::new() }
     }
 
-    /// Makes the path that of an execution.
+    /// Replaces the path by the states of an execution.
     fn extend(&mut self, pick: &Pick<Way>, events: &Events) {
         for (at, event) in events.events.iter().enumerate().skip(pick.depth) {
             if let Some(node) = self.path.get_mut(at) {
@@ -90,7 +95,7 @@ impl Bpor {
         }
     }
 
-    /// The plan that goes along the path to a state.
+    /// The plan that follows the path to a state.
     fn plan_to(&self, depth: usize) -> Plan {
         path_plan::plan_of(self.path[..depth].iter().map(|node| &node.event))
     }
@@ -119,7 +124,7 @@ impl InTurn for Bpor {
         &mut self.turns
     }
 
-    /// Finds a plan that will come later.
+    /// Finds a plan that will be needed later.
     fn early_plan(&mut self) -> Option<Plan> {
         for depth in (0..self.path.len()).rev() {
             let node = &mut self.path[depth];
@@ -146,7 +151,8 @@ impl InTurn for Bpor {
     fn take_in(&mut self, pick: Pick<Way>, mut events: Events) -> Option<Pick<Way>> {
         self.classes.insert(events.fingerprint());
         self.extend(&pick, &events);
-        // Within a bound it may be too late to try at the end.
+        // Within a bound, a thread that was ready at the end may be too late there; so treat it like one that
+        // waits.
         events.waits.append(&mut events.ready);
         for demand in Blocks::new(&events).demands(pick.depth) {
             let node = &mut self.path[demand.at];

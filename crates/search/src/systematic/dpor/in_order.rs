@@ -1,5 +1,7 @@
-//! Searches that take in one execution after the other, in an order of their own, though several are run at a time: plans that
-//! are sure to be needed are handed out early, and their executions kept until it is their turn.
+//! Lets a depth-first search run several executions at a time and still process them in its own order.
+//!
+//! The search hands out early each plan that it is certain to need. The reorder buffer holds the executions
+//! that come back early, until the search reaches them.
 
 use crate::analysis::relation::Events;
 use crate::halt::Halt;
@@ -8,10 +10,10 @@ use crate::{Status, Strategy, Touches};
 use heisen_trace::{Execution, Note, Plan, Policy};
 use serde::{Deserialize, Serialize};
 
-/// What is explored next: it leaves the path that the search is on by some way.
+/// What the search explores next: a plan that leaves the current path at some state.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Pick<W> {
-    /// The number of the state it leaves the path at.
+    /// The number of the state at which it leaves the path.
     pub depth: usize,
     pub way: W,
     pub plan: Plan,
@@ -20,41 +22,42 @@ pub(crate) struct Pick<W> {
 }
 
 impl<W: Default> Pick<W> {
-    /// The first execution of all.
+    /// The first execution of the search.
     pub fn first() -> Pick<W> {
         Pick { depth: 0, way: W::default(), plan: Plan::new(Policy::Default), out: false }
     }
 }
 
-/// Whose turn it is, and who came before theirs.
+/// The next pick of a search, and the executions that came back before the search needs them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Turns<W> {
-    /// What is explored now.
+    /// The pick whose execution the search needs next.
     pub pick: Option<Pick<W>>,
-    /// Executions that came before their turn. Their plans stay in the ledger, so a search that is saved runs them again.
+    /// Executions that came back early. Their plans stay in the ledger, so a saved search runs them again.
     #[serde(skip)]
     early: Vec<(Plan, Execution)>,
-    /// How much these are; of a search that was read back, what it will do again.
+    /// How many executions and steps `early` holds. In a search that was read back, how many it will run
+    /// again.
     #[serde(default)]
     ahead: Again,
-    /// Plans that were out when the search started over.
+    /// Plans that were handed out before the search started over.
     #[serde(default)]
     stale: Vec<Plan>,
     /// Arrivals at barriers do not commute in this program; see [`Events::is_crowded`].
     #[serde(default)]
     crowded: bool,
     pub ledger: Ledger,
-    /// When executions whose turn it is are kept for later.
+    /// Asks the search to put off processing executions.
     #[serde(skip)]
     pub halt: Halt,
 }
 
-/// Executions that were done, and that a search which was saved has to do again.
+/// Executions that were run before a search was saved and that it has to run again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Again {
-    /// How many.
+    /// How many executions.
     pub executions: u64,
-    /// Their steps.
+    /// How many steps they have together.
     pub steps: u64,
 }
 
@@ -73,14 +76,14 @@ impl<W> Default for Turns<W> {
 }
 
 impl<W> Turns<W> {
-    /// An execution came, perhaps before its turn.
+    /// Adds an execution that came back.
     fn keep(&mut self, plan: &Plan, execution: &Execution) {
         self.ahead.executions += 1;
         self.ahead.steps += u64::from(execution.steps);
         self.early.push((plan.clone(), execution.clone()));
     }
 
-    /// The execution of a plan, if it has come.
+    /// Removes the execution of a plan, if it has come back.
     fn take(&mut self, plan: &Plan) -> Option<Execution> {
         let at = self.early.iter().position(|(early, _)| early == plan)?;
         let (_, execution) = self.early.swap_remove(at);
@@ -89,13 +92,13 @@ impl<W> Turns<W> {
         Some(execution)
     }
 
-    /// Of a search that was just read back: what was done before it was saved, and is not known any more.
+    /// In a search that was just read back: the executions that it has to run again. Can be taken once.
     pub fn take_again(&mut self) -> Again {
         std::mem::take(&mut self.ahead)
     }
 
-    /// The search starts over. Executions that came before their turn, and those of plans that are out, count, but no more
-    /// comes of them.
+    /// Empties the buffer when the search starts over. Executions in it, and those of plans that are still
+    /// out, count as executed, but the search does not use them.
     pub fn forget(&mut self) {
         self.ahead = Again::default();
         for (plan, execution) in std::mem::take(&mut self.early) {
@@ -104,7 +107,8 @@ impl<W> Turns<W> {
         self.stale = self.ledger.unfinished();
     }
 
-    /// Counts an execution that was out when the search started over; false if this is not one.
+    /// Counts the execution of a plan from before the search started over. Returns false if the plan is not
+    /// such a plan.
     pub fn is_stale(&mut self, plan: &Plan, execution: &Execution) -> bool {
         let Some(at) = self.stale.iter().position(|stale| stale == plan) else { return false };
         self.stale.swap_remove(at);
@@ -112,7 +116,7 @@ impl<W> Turns<W> {
         true
     }
 
-    /// How far the search is, if so many ways are left besides what is out or picked.
+    /// The status of the search, if `left` branches are left besides the plans that are out and the pick.
     pub fn status(&self, left: usize) -> Status {
         let mut status = self.ledger.status();
         let started = self.ledger.handed() > 0;
@@ -123,37 +127,37 @@ impl<W> Turns<W> {
     }
 }
 
-/// Such a search.
+/// A search that processes executions in its own depth-first order.
 pub(crate) trait InTurn {
-    /// How it leaves the path.
+    /// How a pick leaves the path.
     type Way: Default;
 
     fn turns(&self) -> &Turns<Self::Way>;
 
     fn turns_mut(&mut self) -> &mut Turns<Self::Way>;
 
-    /// A plan that is needed whatever comes of those before it, if there is one.
+    /// A plan that the search needs whatever the executions before it show, if there is one.
     fn early_plan(&mut self) -> Option<Plan>;
 
-    /// Whether an execution begins as those before it did, and then as it was told to.
+    /// Whether an execution follows the path to the state of the pick, and then the plan of the pick.
     fn is_as_planned(&self, pick: &Pick<Self::Way>, events: &Events) -> bool;
 
-    /// Takes in the events of what was picked; what is to be explored next, if anything.
+    /// Processes the events of the picked execution. Returns the next pick, if anything is left.
     fn take_in(&mut self, pick: Pick<Self::Way>, events: Events) -> Option<Pick<Self::Way>>;
 
-    /// Forgets what was explored: what was run until now was in vain.
+    /// Discards everything explored so far.
     fn start_over(&mut self);
 
-    /// Finds what is to be explored next, the deepest first, and leaves states behind from which nothing is.
+    /// Finds the next pick, the deepest first, and drops states from which nothing is left to explore.
     fn advance(&mut self) -> Option<Pick<Self::Way>>;
 
-    /// How many ways are left besides the plans that are out and the next one.
+    /// How many branches are left besides the plans that are out and the pick.
     fn left(&self) -> usize;
 
-    /// Completes the status with what only this search knows.
+    /// Adds to the status what only this search knows.
     fn describe(&self, status: &mut Status);
 
-    /// An execution came back whose plan was out when the search started over.
+    /// Called when an execution comes back whose plan was out when the search started over.
     fn discarded(&mut self) {}
 }
 
@@ -195,11 +199,11 @@ impl<S: InTurn> Strategy for S {
     }
 }
 
-/// The next plan, if there is one yet.
+/// The next plan, or `None` if there is none yet.
 fn next<S: InTurn>(search: &mut S) -> Option<Plan> {
     take_turns(search);
     let turns = search.turns_mut();
-    // Executions that come before their turn are lost when the search is saved, so that whose turn it is goes first.
+    // A saved search loses the executions that came back early, so the plan of the pick is handed out first.
     if let Some(pick) = &turns.pick {
         turns.ledger.prefer(&pick.plan);
     }
@@ -219,8 +223,8 @@ fn next<S: InTurn>(search: &mut S) -> Option<Plan> {
     Some(search.turns_mut().ledger.hand_out(plan))
 }
 
-/// Takes in executions as long as the one is there whose turn it is. To take in one may take long, so the search may be halted
-/// before each.
+/// Processes executions as long as that of the pick is in the buffer. Processing one may take long, so the
+/// search can be halted before each.
 fn take_turns<S: InTurn>(search: &mut S) {
     while !search.turns_mut().halt.is_asked()
         && let Some(pick) = search.turns_mut().pick.take()
@@ -235,11 +239,12 @@ fn take_turns<S: InTurn>(search: &mut S) {
     }
 }
 
-/// Events of an execution that are looked at: to reverse two of them takes a sequence of those in between, so twice as many
-/// take four times as long. An execution that has more is mostly one that does not end.
+/// How many events of an execution are analysed at most. Reversing a race copies the events in between, so
+/// the time is quadratic in the number of events. An execution with more events is usually one that does not
+/// end.
 pub const MOST_EVENTS: usize = 1 << 13;
 
-/// Takes in the execution of what was picked; what is to be explored next, if anything.
+/// Processes the execution of a pick. Returns the next pick, if anything is left.
 fn feed<S: InTurn>(search: &mut S, pick: Pick<S::Way>, execution: &Execution) -> Option<Pick<S::Way>> {
     if !search.turns_mut().ledger.done(&pick.plan, execution) {
         return search.advance();

@@ -1,37 +1,49 @@
-//! Dynamic partial order reduction: one execution of each class of equivalent ones.
+//! Dynamic partial-order reduction: explores one execution of each happens-before class.
 //!
-//! Abdulla, Aronis, Jonsson, Sagonas: Optimal Dynamic Partial Order Reduction, POPL 2014; Source Sets: A Foundation for
-//! Optimal Dynamic Partial Order Reduction, JACM 2017. Depth first over the states of one execution: a race that can be
-//! reversed (`reversal`) adds to the state before its first event a sequence that reverses it, unless that leads to what
-//! was explored. What was explored from a state sleeps (Godefroid's sleep sets) until something it depends on has happened.
+//! Abdulla, Aronis, Jonsson, Sagonas: Optimal Dynamic Partial Order Reduction, POPL 2014; Source Sets: A
+//! Foundation for Optimal Dynamic Partial Order Reduction, JACM 2017.
 //!
-//! - [`Dpor::optimal`] keeps whole sequences, in wake-up trees (`wakeup`): no execution is started that is not of a new
-//!   class. The exceptions are named in `reversal` ("perhaps") and in the paragraphs below.
-//! - [`Dpor::source`] keeps first steps only, from source sets: less work for each execution, but some of them find, on the
-//!   way, that all threads sleep.
-//! - [`Dpor::sleeping`] branches to every thread, as depth-first search does, and has sleep sets alone.
+//! The search goes depth first over the states of one execution. For each race that can be reversed
+//! (`reversal`), it adds a sequence of steps that reverses the race to the state before the first event. It
+//! does not add a sequence that leads to an execution already explored. A thread that was explored from a
+//! state sleeps (Godefroid's sleep sets) until an event happens that its next step depends on.
 //!
-//! Guarantees: of a program whose executions all end, at least one execution of every class is explored, so every final
-//! state, deadlock and failure is found; and no class is explored to its end twice. All of it speaks of what touches show:
-//! data that is shared but not seen by the runtime must be protected by what is. It knows no bounds.
+//! There are three variants:
 //!
-//! *Plans.* A sequence leads through states that were not visited, so it names threads and not choices
-//! ([`Override::thread`]), and who sleeps goes with the plan, so that the rest of the execution is of a new class, too. An
-//! execution that lets a sleeping thread go on though another could is cut off there, and run again with that one.
+//! - [`Dpor::optimal`] stores complete sequences in wake-up trees (`wakeup_tree`). Every execution that it
+//!   starts belongs to a new class. The exceptions are named in `reversal` ("perhaps") and in the paragraphs
+//!   below.
+//! - [`Dpor::source`] stores only first steps, from source sets. Each execution takes less work, but in some
+//!   executions all threads turn out to sleep.
+//! - [`Dpor::sleeping`] branches to every thread, as depth-first search does, and uses sleep sets alone.
 //!
-//! *Other choices* than of threads are part of an event, and all of them are explored. Until they are its thread does not
-//! sleep, and then it does with what any of the outcomes touches. Sequences are not made for that: what a step does in
-//! another place, with another outcome, may touch something else. So the optimal variant starts over with source sets when it
-//! first sees such a choice; on random programs that have them, sequences were seen to miss a class in several thousand.
+//! Guarantees: let all executions of the program end. At least one execution of every class is explored, so
+//! every final state, deadlock and failure is found. No class is explored to its end twice. All this holds
+//! for what touches show: shared data that the runtime does not see must be protected by synchronisation that
+//! it sees. There is no bound on preemptions.
 //!
-//! *The end of the process* depends on all events: threads that could still go on are tried before it. What threads wait
-//! for in vain at the end is treated as an event.
+//! *Plans.* A sequence leads through states that no execution has visited. A plan therefore names threads
+//! instead of choices ([`Override::thread`]). It also names the sleeping threads, so that the rest of the
+//! execution belongs to a new class, too. If an execution schedules a sleeping thread although another one is
+//! enabled, the search cuts the execution off there and runs it again with the other thread.
 //!
-//! *Barriers.* Arrivals commute as long as no more threads meet at a barrier than it is made for. The first execution in which
-//! more do makes the search start over, with arrivals that do not commute (`relation`).
+//! *Decisions that are not about threads* are part of an event, and all their choices are explored. The
+//! thread of the event does not sleep before that. Then it sleeps with everything that any of the outcomes
+//! touches. Wake-up trees do not cover such decisions: the same step in another place, with another outcome,
+//! may touch another object. The optimal variant therefore starts over with source sets when it first sees
+//! such a decision. On random programs with such decisions, wake-up trees missed about one class in several
+//! thousand.
 //!
-//! *Several at a time.* Executions are taken in depth-first order, however many plans are out. Plans that come later in that
-//! order are handed out early if nothing that is found until then can change them, and their executions kept.
+//! *The end of the process* depends on all events: the search tries all enabled threads before it. The
+//! operations that threads wait for at the end are treated as events.
+//!
+//! *Barriers.* Arrivals commute as long as no more threads meet at a barrier than it is made for. The first
+//! execution in which more threads do makes the search start over, with arrivals that do not commute
+//! (`relation`).
+//!
+//! *Several executions at a time.* The search processes executions in depth-first order, however many plans
+//! are out. It hands out a later plan early if no execution before it can change that plan, and buffers the
+//! execution.
 
 mod blocks;
 pub mod bounded;
@@ -54,14 +66,14 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-/// Dynamic partial order reduction.
+/// Dynamic partial-order reduction; see the head of this file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Dpor {
     variant: Variant,
-    /// The states that the execution in hand went through, but for those that nothing is left to try from.
+    /// The states of the current execution, up to the last one from which something is left to explore.
     path: Vec<Node>,
     turns: Turns<Way>,
-    /// The places in the code, where executions tell them, of accesses that took part in a race that can be reversed.
+    /// The places of accesses that took part in a reversible race, if executions record places.
     #[serde(default)]
     raced: BTreeSet<u64>,
     classes: u64,
@@ -76,27 +88,27 @@ enum Variant {
     Optimal,
 }
 
-/// A state.
+/// A state of the current execution.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Node {
-    /// The event that leads from here to the next state of the path.
+    /// The event that leads from here to the next state.
     event: Event,
-    /// What the events of its thread touch that were explored from here; none while there is none.
+    /// What the events of its thread touched that were explored from here. `None` before the first.
     explored: Option<Footprint>,
-    /// Who sleeps here.
+    /// The threads that sleep here.
     sleep: Vec<Footprint>,
-    /// What is left to be explored with the thread of the event.
+    /// The other outcomes of this event that are left to explore.
     outcomes: Vec<Todo>,
-    /// What is left to be explored with others.
+    /// The sequences of other threads that are left to explore.
     branches: Vec<Branch>,
 }
 
-/// How the next thing to explore leaves the path.
+/// How a pick leaves the path.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Way {
-    /// Steps of other threads, each with the branches of the state after it.
+    /// With steps of other threads, each with the branches of the state after it.
     Steps(Vec<(Step, Vec<Branch>)>),
-    /// The same thread, with other outcomes: those before this index are as before.
+    /// With the same thread and other outcomes. The outcomes before this index are unchanged.
     Outcomes(usize),
 }
 
@@ -111,7 +123,7 @@ impl Node {
         self.sleep.iter().any(|q| q.thread == thread)
     }
 
-    /// Adds a branch to a thread of which nothing else is known.
+    /// Adds a branch to a thread whose next step is not known.
     fn add_unknown(&mut self, thread: u16) {
         let known = self.branches.iter().any(|b| b.step.foot.thread == thread);
         if !known && !self.sleeps(thread) {
@@ -119,14 +131,14 @@ impl Node {
         }
     }
 
-    /// Whether a branch is to be explored at all.
+    /// Whether a branch has to be explored: its thread is enabled and does not sleep.
     fn allows(&self, branch: &Branch) -> bool {
         let thread = branch.step.foot.thread;
         self.event.could_be(thread) && !self.sleeps(thread)
     }
 }
 
-/// An event wakes those that depend on it.
+/// An event wakes the threads whose next step depends on it.
 fn wake(sleep: &mut Vec<Footprint>, event: &Footprint) {
     sleep.retain(|q| !event.precedes(q));
 }
@@ -137,17 +149,17 @@ impl Dpor {
         Dpor { variant, path: vec![], turns, raced, classes: 0, blocked: 0 }
     }
 
-    /// The places in the code of accesses whose order with others was, or will be, reversed, where executions tell places.
+    /// The places of accesses whose order with others was or will be reversed, if executions record places.
     pub fn raced(&self) -> &BTreeSet<u64> {
         &self.raced
     }
 
-    /// Optimal dynamic partial order reduction.
+    /// Optimal dynamic partial-order reduction.
     pub fn optimal() -> Dpor {
         Dpor::new(Variant::Optimal)
     }
 
-    /// Dynamic partial order reduction with source sets and sleep sets.
+    /// Dynamic partial-order reduction with source sets and sleep sets.
     pub fn source() -> Dpor {
         Dpor::new(Variant::Source)
     }
@@ -157,8 +169,8 @@ impl Dpor {
         Dpor::new(Variant::Sleeping)
     }
 
-    /// Makes the path that of an execution. Tells the event at which a thread goes on that sleeps, if there is one: all from
-    /// there on was explored.
+    /// Replaces the path by the states of an execution. Returns the first event of a sleeping thread, if
+    /// there is one: everything from there on was explored.
     fn extend(&mut self, pick: Pick<Way>, events: &Events) -> Option<usize> {
         let depth = pick.depth;
         let mut sleep = self.path.get(depth).map_or(vec![], |node| node.sleep.clone());
@@ -198,12 +210,12 @@ impl Dpor {
         None
     }
 
-    /// Adds to the states of the path what reverses the races of its events.
+    /// Adds to the states of the path the sequences that reverse the races of its events.
     fn reverse_races(&mut self, events: &Events) {
         let races = Races::new(events);
         for race in races.all() {
             let pair = [race.first, race.second];
-            // Sections are ordered as a whole, whatever they access.
+            // Atomic sections are ordered as units, whatever they access.
             if !pair.iter().all(|&event| races.foot(event).begins_section()) {
                 self.raced.extend(pair.iter().flat_map(|&event| events.places(event)));
             }
@@ -227,7 +239,7 @@ impl Dpor {
         }
     }
 
-    /// The plan that goes along the path to a state.
+    /// The plan that follows the path to a state.
     fn plan_to(&self, depth: usize) -> Plan {
         path_plan::plan_of(self.path[..depth].iter().map(|node| &node.event))
     }
@@ -241,7 +253,7 @@ impl Dpor {
         plan
     }
 
-    /// The plan for steps of others from a state at which so many sleep.
+    /// The plan for steps of other threads from a state, while the threads of `sleep` sleep there.
     fn plan_of_steps<'a>(
         &self,
         depth: usize,
@@ -269,7 +281,7 @@ impl Dpor {
     }
 }
 
-/// Who sleeps, as plans tell it.
+/// The sleeping threads in the form that a plan has.
 fn asleep(from: u32, sleep: &[Footprint]) -> Sleep {
     let mut sleepers = Vec::new();
     for q in sleep {
@@ -298,7 +310,7 @@ impl InTurn for Dpor {
         &mut self.turns
     }
 
-    /// Finds a plan that will come later and that nothing can change until then.
+    /// Finds a plan that will be needed later and that no execution until then can change.
     fn early_plan(&mut self) -> Option<Plan> {
         let (now, now_steps) = match &self.turns.pick {
             Some(Pick { depth, way: Way::Steps(steps), .. }) => (Some(*depth), steps.first()),
@@ -353,7 +365,7 @@ impl InTurn for Dpor {
                 rest.first().is_some_and(|e| e.thread() == self.path[pick.depth].event.thread())
             }
             Way::Steps(steps) => {
-                // Whom a step enables depends on who waits already.
+                // The set of threads that a step enables depends on which threads already wait.
                 let same = |step: &Step, event: &Event| step.foot.accesses == event.foot.accesses;
                 steps.iter().enumerate().all(|(at, (step, _))| {
                     let taken = |e: &Event| e.thread() == step.foot.thread && (!step.sure || same(step, e));
@@ -395,7 +407,7 @@ impl InTurn for Dpor {
             && cut.is_none()
             && node.event.foot.all
         {
-            // With the end behind it, so that nobody sleeps any more after that.
+            // The end of the process is part of the sequence, so that it wakes every sleeping thread.
             let end = node.event.foot.clone();
             let no_events = Clocks::new([].iter());
             for thread in node.event.candidates.clone() {
@@ -459,7 +471,7 @@ impl InTurn for Dpor {
         status.whole = status.exhausted && !status.has_gaps();
     }
 
-    /// It would be of a class that the search explores again.
+    /// The execution is wasted, because the search explores its class again.
     fn discarded(&mut self) {
         self.blocked += 1;
     }

@@ -1,18 +1,18 @@
-//! Plans that lead along the events of an execution and then leave it, for searches that keep the path they are on.
+//! Builds plans that follow the events of an execution and then leave it.
 
 use crate::analysis::relation::{Event, Outcome};
 use heisen_trace::{DecisionKind, Override, Plan, Policy};
 use serde::{Deserialize, Serialize};
 
-/// The first outcomes of an event, the last of which is still to be explored.
+/// The first outcomes of an event, of which the last is still to be explored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Todo {
     pub outcomes: Vec<Outcome>,
-    /// The plan for it was handed out.
+    /// Whether its plan was handed out.
     pub out: bool,
 }
 
-/// What else could have come of an event, from its outcome number `from` on.
+/// The other outcomes of an event, from its outcome number `from` on.
 pub(crate) fn other_outcomes(event: &Event, from: usize) -> Vec<Todo> {
     let mut todo = Vec::new();
     for (at, o) in event.outcomes.iter().enumerate().skip(from) {
@@ -25,7 +25,7 @@ pub(crate) fn other_outcomes(event: &Event, from: usize) -> Vec<Todo> {
     todo
 }
 
-/// The plan for these events.
+/// The plan that follows these events.
 pub(crate) fn plan_of<'a>(events: impl Iterator<Item = &'a Event>) -> Plan {
     let mut plan = Plan::new(Policy::Default);
     for event in events {
@@ -35,7 +35,7 @@ pub(crate) fn plan_of<'a>(events: impl Iterator<Item = &'a Event>) -> Plan {
     plan
 }
 
-/// Adds an event again, but with these outcomes, of which the last is another.
+/// Adds the event with these outcomes, of which the last differs from that of the event.
 pub(crate) fn add_other_outcomes(plan: &mut Plan, event: &Event, outcomes: &[Outcome]) {
     add_same_thread(plan, event);
     add_outcomes(plan, event.step, outcomes, true);
@@ -62,7 +62,7 @@ fn add_choice(plan: &mut Plan, event: &Event, choice: u16) {
     plan.preemptions += u32::from(preemptive && choice > 0);
 }
 
-/// Adds the outcomes of an event; outcome 0 only if it is the last and that `must` be said.
+/// Adds the outcomes of an event. Choice 0 is left out, except for the last outcome if `must` is set.
 fn add_outcomes(plan: &mut Plan, step: u32, outcomes: &[Outcome], must: bool) {
     for (at, o) in outcomes.iter().enumerate() {
         if o.chosen > 0 || must && at + 1 == outcomes.len() {

@@ -1,19 +1,24 @@
-//! Races that can be reversed: pairs of events of which the second could have come before the first.
+//! Finds races that can be reversed: pairs of events of which the second could have come before the first.
 //!
-//! In "Optimal Dynamic Partial Order Reduction" (POPL 2014, definition 4.1; JACM 2017, section 4) two dependent events of
-//! different threads race if no event lies between them in happens-before, and the race is reversible if the thread of the
-//! second was not blocked before the first. Here threads block all the time, so this is said more generally: event j of
-//! thread p *can be moved to before* event i of another thread if
+//! In "Optimal Dynamic Partial Order Reduction" (POPL 2014, definition 4.1; JACM 2017, section 4) two
+//! dependent events of different threads race if no event lies between them in happens-before. The race is
+//! reversible if the thread of the second event was not blocked before the first. In real programs threads
+//! block all the time, so this module uses a more general definition. Event j of thread p *can be moved
+//! before* event i of another thread if
 //!
-//! 1. i and j are dependent, and nothing that p did before, nor what made p able to go on, happens after i;
-//! 2. p can take its step in the state that is reached by what comes before i and all that does not happen after i;
-//! 3. no later event, between i and j in happens-before, satisfies 1 and 2: that one would be reversed first, and i in the
-//!    execution that comes of it.
+//! 1. i and j are dependent, and neither an earlier event of p nor the event that enabled p happens after i;
+//! 2. p can take its step in the state that is reached by the events before i and all events that do not
+//!    happen after i;
+//! 3. no later event between i and j in happens-before satisfies 1 and 2. Otherwise that event is reversed
+//!    with j first, and i in the execution that results.
 //!
-//! So the unlock of a mutex cannot be reversed with the lock that waits for it, as 2 does not hold, and therefore the lock
-//! before it can. The state of 2 was not visited. If p came to its step before i, who could run at i tells. If not, the
-//! operations tell, and where they do not (a semaphore that is posted may have been above 0 before) the answer is
-//! "perhaps": then only the other events are moved to before i, and what p can do is seen when that is run.
+//! Example: the unlock of a mutex cannot be reversed with the lock that waits for it, because 2 does not
+//! hold. Therefore the lock before that unlock can.
+//!
+//! No execution has visited the state of condition 2. If p reached its step before i, the threads that were
+//! enabled at i give the answer. Otherwise the operations give it. Where they do not (a semaphore that is
+//! posted may have been above 0 before), the answer is "perhaps". Then only the other events are moved before
+//! i, and running that sequence shows what p can do.
 
 use crate::analysis::relation::{Access, Clocks, Events, Footprint};
 use crate::systematic::dpor::sequence::Sequence;
@@ -24,11 +29,11 @@ use std::ops::Range;
 
 /// A race that can be reversed.
 pub(crate) struct Race {
-    /// The event before which the other is moved.
+    /// The event before which the other one is moved.
     pub first: usize,
-    /// The event that is moved; one that is not among the events is a step that its thread waits for at the end.
+    /// The event that is moved. A number past the last event is a step that a thread waits for at the end.
     pub second: usize,
-    /// Whether the thread may turn out not to be able to.
+    /// Whether the thread may turn out to be blocked there.
     pub perhaps: bool,
 }
 
@@ -39,18 +44,18 @@ enum Able {
     No,
 }
 
-/// All there is to look for races in an execution.
+/// An execution, prepared for the search for races.
 pub(crate) struct Races<'a> {
     all: &'a Events,
     pub clocks: Clocks,
-    /// Of each event and then of each waiting thread, the event of the same thread before it.
+    /// For each event and then each waiting thread: the event before it of the same thread.
     previous: Vec<Option<usize>>,
-    /// The events that touch an object, in order.
+    /// By object: the events that touch it, in order.
     touching: HashMap<u64, Vec<usize>>,
 }
 
 impl<'a> Races<'a> {
-    /// Prepares to look for races among these events and the steps that threads wait for.
+    /// Prepares these events and the steps that threads wait for.
     pub fn new(all: &'a Events) -> Races<'a> {
         let mut latest: HashMap<u16, usize> = HashMap::new();
         let mut touching: HashMap<u64, Vec<usize>> = HashMap::new();
@@ -68,7 +73,7 @@ impl<'a> Races<'a> {
         Races { all, clocks: all.clocks(), previous, touching }
     }
 
-    /// What an event touches, or would touch, if it is the step that a thread waits for.
+    /// The footprint of an event, or of the step that a thread waits for.
     pub fn foot(&self, event: usize) -> &'a Footprint {
         let events = self.all.events.len();
         match self.all.events.get(event) {
@@ -77,14 +82,14 @@ impl<'a> Races<'a> {
         }
     }
 
-    /// The event of the same thread before an event.
+    /// The event before this one of the same thread.
     pub fn previous(&self, event: usize) -> Option<usize> {
         self.previous[event]
     }
 
-    /// The events of other threads that an event depends on, whether or not it could come before them; the latest first.
+    /// The events of other threads that an event depends on, reversible or not, the latest first.
     pub fn causes(&self, event: usize) -> Vec<usize> {
-        // What comes when nobody can go on cannot come while somebody can.
+        // An event that happens only when no thread is enabled cannot happen earlier.
         if self.all.events.get(event).is_some_and(|e| e.idle) {
             return vec![];
         }
@@ -108,7 +113,7 @@ impl<'a> Races<'a> {
     }
 
     fn with_second(&self, second: usize, races: &mut Vec<Race>) {
-        // What comes when nobody can go on cannot come while somebody can.
+        // An event that happens only when no thread is enabled cannot happen earlier.
         if self.all.events.get(second).is_some_and(|e| e.idle) {
             return;
         }
@@ -130,16 +135,16 @@ impl<'a> Races<'a> {
                 races.push(Race { first, second, perhaps: able == Able::Perhaps });
             }
             if after || able == Able::Yes {
-                // What touched an object before this one has written it happens before it, and is not reversed. And so does
-                // what has written an object that the thread has read before: a thread that looks at something again and
-                // again has few events to look back at.
+                // Events that touched an object before `first` wrote it happen before `first`, and are not
+                // reversed with `second`. The same holds for events that wrote an object before this thread
+                // itself read it. A thread that polls an object therefore has few events to examine.
                 let over = |a: &&Access| a.write || own && !foot.writes(a.object);
                 before.leave_out(other.accesses.iter().filter(over).map(|a| a.object));
             }
         }
     }
 
-    /// The events before an event that touch what it touches, the latest first.
+    /// The events before an event that touch the same objects, the latest first.
     fn touched_before(&self, event: usize) -> Before<'_> {
         let foot = self.foot(event);
         let end = event.min(self.all.events.len());
@@ -165,32 +170,34 @@ impl<'a> Races<'a> {
         if came.is_none_or(|p| p < first) && events[first].could_be(thread) {
             return Able::Yes;
         }
-        // From where on the thread was about to take the step, as far as that lies after `first`.
+        // From here on the thread was about to take the step, as far as that is after `first`.
         let from = came.map_or(first, |p| p.max(first));
         let kept = |e: usize| e != first && !self.clocks.before(first, e);
         let enabling = |e: usize| events[e].foot.enables.contains(&thread);
         let could = |e: usize| events.get(e).is_some_and(|e| e.could_be(thread));
         let mut wakers = (from..end).filter(|&e| enabling(e)).peekable();
         let able = if wakers.peek().is_some() {
-            // Who is woken needs somebody who wakes him.
+            // A thread that is woken needs an event that wakes it.
             wakers.any(kept)
         } else {
-            // Who could not go on before `first` needs somebody who frees what he waits for.
+            // A thread that was blocked before `first` needs an event that releases the object it waits for.
             came.is_some_and(|p| p > first) || (from..end).any(|e| kept(e) && !could(e) && could(e + 1))
         };
         if able { self.by_operations(first, second) } else { Able::No }
     }
 
-    /// Whether what `first`, and all that happens after it, has done to the objects of `second` may be what let `second` be.
+    /// Whether the operations say that `second` was possible only because of `first` and the events that
+    /// happen after it.
     fn by_operations(&self, first: usize, second: usize) -> Able {
-        // An atomic section can always begin: if it has to wait for something inside, it is left there.
+        // An atomic section can always begin: if the thread has to wait inside, the section ends there.
         if self.foot(second).begins_section() {
             return Able::Yes;
         }
         let end = second.min(self.all.events.len());
         let mut able = Able::Yes;
         for b in &self.foot(second).accesses {
-            // What is done first to an object tells in which state it was: an event may take a lock and free it, too.
+            // The first operation on an object shows the state before it, because an event may both lock and
+            // unlock an object.
             let list = self.touching.get(&b.object).map_or(&[][..], Vec::as_slice);
             let list = &list[list.partition_point(|&e| e < first)..list.partition_point(|&e| e < end)];
             let Some(&e) = list.iter().find(|&&e| self.clocks.before(first, e)) else { continue };
@@ -201,8 +208,8 @@ impl<'a> Races<'a> {
         able
     }
 
-    /// The events after `first`, and before `end`, that do not happen after it, and then `second`: with them an execution
-    /// begins that reverses the race.
+    /// The sequence that reverses a race: the events between `first` and `end` that do not happen after
+    /// `first`, and then `second`.
     pub fn reversal(&self, race: &Race, end: usize) -> Sequence<'_> {
         let mut sequence = Sequence::new(&self.clocks);
         let moved = self.foot(race.second);
@@ -210,15 +217,15 @@ impl<'a> Races<'a> {
             if !self.clocks.before(race.first, at) {
                 let mut foot = Cow::Borrowed(self.foot(at));
                 if at > race.second && foot.enables.contains(&moved.thread) {
-                    // Whom it enables is the thread after that step, not before.
+                    // In the sequence, this event would enable the thread after its moved step, not before.
                     foot.to_mut().enables.retain(|&t| t != moved.thread);
                 }
                 sequence.push_event(at, foot);
             }
         }
         let mut foot = Cow::Borrowed(moved);
-        // A step that ends the process may not do so before what it has read was written. If it does, all that could go on
-        // there is tried anyway.
+        // A step that ends the process may not do so before the value that it has read is written. If it
+        // still ends the process there, the search tries all enabled threads anyway.
         if foot.all && foot.conflicts(self.foot(race.first)) {
             foot.to_mut().all = false;
         }
@@ -229,14 +236,14 @@ impl<'a> Races<'a> {
 
 /// Events, the latest first.
 enum Before<'a> {
-    /// All of them.
+    /// All events.
     All(Range<usize>),
-    /// Those that touch some objects: of each, those that are left, in order.
+    /// The events that touch some objects: for each object the events that are left, in order.
     Some(Vec<(u64, &'a [usize])>),
 }
 
 impl Before<'_> {
-    /// From here on, events do not count for touching these objects.
+    /// From here on, touching these objects does not make an event count.
     fn leave_out(&mut self, objects: impl Iterator<Item = u64>) {
         if let Before::Some(lists) = self {
             for object in objects {
@@ -266,27 +273,29 @@ impl Iterator for Before<'_> {
     }
 }
 
-/// Whether an operation can be done just before another one on the same object that it was seen after.
+/// Whether the operation `second` was possible just before the operation `first` on the same object, which it
+/// came after.
 fn before(first: Option<Op>, writes: bool, second: Option<Op>) -> Able {
     use Op::*;
-    // What is not an operation of its own, or an access of memory, never waits.
+    // Steps without an operation of their own, and memory accesses, never wait.
     let Some(second) = second else { return Able::Yes };
     match (first, second) {
-        // What has a deadline may have missed it.
+        // An operation with a deadline may have timed out.
         (Some(TimedLock | SemTimedWait), Lock | Relock | TimedLock | SemWait | SemTimedWait) => Able::Perhaps,
-        // What was taken was free; what could not be taken was not; what is freed, by an operation or on the way, was held.
+        // A lock that was acquired was free before, one that could not be acquired was held, and one that was
+        // released was held.
         (Some(Lock | Relock), Lock | Relock | TimedLock) => Able::Yes,
         (Some(TryLock), Lock | Relock | TimedLock) if writes => Able::Yes,
-        // Who waits with a deadline may time out instead: perhaps.
+        // A wait with a deadline may time out instead: perhaps.
         (None | Some(TryLock | Unlock | CondWait | CondTimedWait), Lock | Relock) => Able::No,
         (Some(SemWait), SemWait | SemTimedWait) => Able::Yes,
         (Some(SemTryWait), SemWait | SemTimedWait) if writes => Able::Yes,
         (Some(SemTryWait), SemWait) => Able::No,
         (Some(WriteLock), ReadLock | WriteLock) | (Some(ReadLock), ReadLock) => Able::Yes,
-        // What is no operation of its own may be an attempt, of which it is not told whether it succeeded.
+        // An access without an operation may be an attempt, whose success is not recorded.
         (Some(RwUnlock), WriteLock) => Able::No,
         (Some(End), Join) => Able::No,
-        // Nobody goes on from a barrier before all have arrived; to arrive takes nobody else.
+        // No thread leaves a barrier before all have arrived; an arrival needs no other thread.
         (Some(Barrier), Barrier) if writes => Able::No,
         (_, Barrier) => Able::Yes,
         (_, Lock | Relock | TimedLock | SemWait | SemTimedWait | ReadLock | WriteLock | Join) => {

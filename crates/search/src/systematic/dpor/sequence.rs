@@ -1,8 +1,8 @@
-//! A sequence of events that is to be added to a wake-up tree, as long as nobody keeps it.
+//! A sequence of events on its way into a wake-up tree.
 //!
-//! Most sequences are led to by the tree already, and of the others the tree keeps the end alone. So the steps are borrowed
-//! from the execution, steps that were taken out are only marked, and whether a step could be the first is told by the
-//! vector clocks of the execution, not by a comparison with every step before it.
+//! The tree already covers most sequences, and it stores only the end of the others. The steps are therefore
+//! borrowed from the execution, and removed steps are only marked. Vector clocks of the execution say whether
+//! a step could come first, so that it need not be compared with every step before it.
 
 use crate::analysis::relation::{Clocks, Footprint};
 use crate::systematic::dpor::wakeup_tree::Step;
@@ -12,9 +12,9 @@ use std::borrow::Cow;
 #[derive(Debug)]
 struct Moved<'a> {
     foot: Cow<'a, Footprint>,
-    /// Which event it is; none for the one that is moved to before what it depended on.
+    /// The number of the event. `None` for the step that is moved before an event it depended on.
     event: Option<usize>,
-    /// Whether it may turn out to be impossible.
+    /// Whether the step may turn out to be impossible.
     perhaps: bool,
     gone: bool,
 }
@@ -23,35 +23,37 @@ struct Moved<'a> {
 #[derive(Debug)]
 struct Own {
     thread: u16,
-    /// Their places in the sequence, in order, and how many of them are gone.
+    /// Their positions in the sequence, in order.
     steps: Vec<usize>,
     gone: usize,
-    /// Which event of the thread is the first of them, from 1.
+    /// The number of the first of them among the events of the thread, from 1.
     first: usize,
 }
 
-/// A sequence: events of an execution that do not happen after some event, in order, and then one that is moved to before it.
+/// A sequence: events of an execution that do not happen after some event e, in order, then a step that is
+/// moved before e.
 #[derive(Debug)]
 pub(crate) struct Sequence<'a> {
     clocks: &'a Clocks,
     steps: Vec<Moved<'a>>,
     threads: Vec<Own>,
-    /// The first step that is not gone.
+    /// The position of the first step that was not removed.
     from: usize,
 }
 
 impl<'a> Sequence<'a> {
-    /// An empty one, of events with these clocks.
+    /// An empty sequence of events with these clocks.
     pub fn new(clocks: &'a Clocks) -> Sequence<'a> {
         Sequence { clocks, steps: Vec::new(), threads: Vec::new(), from: 0 }
     }
 
-    /// Adds an event. All that happens before it, from the first event of the sequence on, must be there.
+    /// Adds an event. The sequence must contain all events that happen before it, from the first event of the
+    /// sequence on.
     pub fn push_event(&mut self, event: usize, foot: Cow<'a, Footprint>) {
         self.push(Moved { foot, event: Some(event), perhaps: false, gone: false });
     }
 
-    /// Adds a step that was not taken there: the event that is moved.
+    /// Adds a step that the execution did not take there: the moved event.
     pub fn push_moved(&mut self, foot: Cow<'a, Footprint>, perhaps: bool) {
         self.push(Moved { foot, event: None, perhaps, gone: false });
     }
@@ -81,13 +83,13 @@ impl<'a> Sequence<'a> {
         self.left().next().map(|step| step.foot.thread)
     }
 
-    /// The place of a thread's first step.
+    /// The position of a thread's first step.
     pub fn first_of(&self, thread: u16) -> Option<usize> {
         let own = self.threads.iter().find(|own| own.thread == thread)?;
         own.steps.get(own.gone).copied()
     }
 
-    /// Whether nothing before a step, the first of its thread, must come before it.
+    /// Whether no step before this one, the first of its thread, has to come before it.
     pub fn is_initial(&self, at: usize) -> bool {
         let step = &self.steps[at];
         let by_comparison =
@@ -101,7 +103,8 @@ impl<'a> Sequence<'a> {
         initial
     }
 
-    /// Whether a step, the next of its thread, is a weak initial of the sequence: where it is in it, if it is.
+    /// Whether the next step of a thread is a weak initial of the sequence. Returns its position, or
+    /// `Some(None)` if it is not in the sequence.
     pub fn weak_initial(&self, step: &Footprint) -> Option<Option<usize>> {
         match self.first_of(step.thread) {
             Some(at) => self.is_initial(at).then_some(Some(at)),
@@ -109,14 +112,14 @@ impl<'a> Sequence<'a> {
         }
     }
 
-    /// Whether a step that was explored, with all its outcomes, is a weak initial of the sequence. In the sequence it may be
-    /// another one, or one of the outcomes, so what counts is what it touched.
+    /// Whether a step that was explored, with all its outcomes, is a weak initial of the sequence. In the
+    /// sequence the thread may take another step, or have another outcome, so the footprint decides.
     pub fn is_covered_by(&self, explored: &Footprint) -> bool {
         let mut before = self.left().take_while(|s| s.foot.thread != explored.thread);
         !before.any(|s| s.foot.rivals(explored))
     }
 
-    /// Takes out the first step of its thread.
+    /// Removes a step, the first of its thread.
     pub fn remove(&mut self, at: usize) {
         let thread = self.steps[at].foot.thread;
         self.steps[at].gone = true;
@@ -128,7 +131,7 @@ impl<'a> Sequence<'a> {
         }
     }
 
-    /// What is left, to be kept. Only the step that is moved may be another one in its new place.
+    /// The steps that are left. Only the moved step may turn out to be a different one in its new place.
     pub fn into_steps(self) -> impl DoubleEndedIterator<Item = Step> {
         self.steps.into_iter().filter(|step| !step.gone).map(|step| Step {
             foot: step.foot.into_owned(),

@@ -1,10 +1,13 @@
-//! Wake-up trees: the sequences of steps that are still to be tried from a state, in order.
+//! Wake-up trees: the sequences of steps that are still to be explored from a state, in order.
 //!
-//! Abdulla, Aronis, Jonsson, Sagonas: Optimal Dynamic Partial Order Reduction, POPL 2014, section 6; Source Sets: A
-//! Foundation for Optimal Dynamic Partial Order Reduction, JACM 2017. The first children of a state on the way to a leaf are
-//! one sequence. A sequence is added only if no leaf leads to all it leads to; to tell that, it is enough to follow, at each
-//! state, the first child that is a *weak initial* of the sequence: one with which an equivalent sequence begins, as the
-//! step is in it with nothing before it that it depends on, or is independent of all of it.
+//! Abdulla, Aronis, Jonsson, Sagonas: Optimal Dynamic Partial Order Reduction, POPL 2014, section 6; Source
+//! Sets: A Foundation for Optimal Dynamic Partial Order Reduction, JACM 2017.
+//!
+//! Each path from the root to a leaf is one sequence. A sequence is added only if no leaf covers it, which
+//! means that no leaf leads to everything that the sequence leads to. To decide this, it is enough to follow,
+//! at each state, the first child that is a *weak initial* of the sequence: a step with which an equivalent
+//! sequence begins. The step is either in the sequence, with no step before it that it depends on, or it is
+//! independent of the entire sequence.
 
 use crate::analysis::relation::Footprint;
 use crate::systematic::dpor::sequence::Sequence;
@@ -14,25 +17,25 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Step {
     pub foot: Footprint,
-    /// Whether it will be just so. The last step of a sequence is one that is moved to before what it depended on, so it
-    /// may be another then.
+    /// Whether the thread will take exactly this step. The last step of a sequence is moved before an event
+    /// that it depended on, so the thread may take another step there.
     pub sure: bool,
-    /// It may turn out that the thread cannot take it.
+    /// Whether the thread may turn out to be blocked.
     pub perhaps: bool,
 }
 
-/// A step and what may follow it.
+/// A step and the branches that may follow it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "Vec<Saved>", try_from = "Vec<Saved>")]
 pub(crate) struct Branch {
     pub step: Step,
     pub children: Vec<Branch>,
-    /// The plan that leads to its first leaf was handed out.
+    /// Whether the plan that leads to its first leaf was handed out.
     pub out: bool,
 }
 
-/// A branch as it is saved: before its children, of which there are so many. A tree is a list of these, as formats bound how deep
-/// values may be nested, and a sequence may have thousands of steps.
+/// A branch in a saved search, followed by its children. A tree is saved as a flat list, because formats
+/// limit the nesting of values and a sequence may have thousands of steps.
 #[derive(Debug, Serialize, Deserialize)]
 struct Saved {
     step: Step,
@@ -56,7 +59,7 @@ impl TryFrom<Vec<Saved>> for Branch {
 
     fn try_from(saved: Vec<Saved>) -> Result<Branch, &'static str> {
         const BROKEN: &str = "a tree of steps that is not whole";
-        // Those that no parent was found for yet, the first child last.
+        // Branches whose parent comes later in this loop, the first child last.
         let mut open: Vec<Branch> = Vec::new();
         for Saved { step, children, out } in saved.into_iter().rev() {
             let first = open.len().checked_sub(children).ok_or(BROKEN)?;
@@ -71,7 +74,7 @@ impl TryFrom<Vec<Saved>> for Branch {
 }
 
 impl Branch {
-    /// A step of a thread of which nothing else is known.
+    /// A step of a thread whose next operation is not known.
     pub fn unknown(thread: u16) -> Branch {
         let foot = Footprint::unknown(thread);
         let step = Step { foot, sure: false, perhaps: false };
@@ -84,7 +87,7 @@ impl Branch {
             .fold(None, |rest, step| Some(Branch { step, children: rest.into_iter().collect(), out: false }))
     }
 
-    /// Splits off the first sequence: its steps, and of each state after them the other branches.
+    /// Splits off the first sequence: each of its steps, with the other branches of the state after it.
     pub fn into_first(self) -> Vec<(Step, Vec<Branch>)> {
         let mut path = Vec::new();
         let mut next = Some(self);
@@ -106,7 +109,7 @@ impl Branch {
     }
 }
 
-/// Adds a sequence to the branches of a state, unless what it leads to is led to by one of them.
+/// Adds a sequence to the branches of a state, unless one of them covers it.
 pub(crate) fn insert(mut branches: &mut Vec<Branch>, mut sequence: Sequence<'_>) {
     loop {
         let found = branches

@@ -193,17 +193,22 @@ fn name_of(path: &Path) -> String {
     path.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-#[test]
-fn finds_names_in_code_only() {
-    let text = "use crate::{\n    a::b,\n    c::{d, e},\n    self,\n};\n// crate::f\nlet x = crate::g::h(\"crate::i\");\n\
-                $crate::j!();\n";
-    let found: Vec<(usize, String)> = uses(text).into_iter().collect();
-    let expected = [(2, "a"), (3, "c"), (4, "self"), (7, "g"), (8, "j")];
-    assert_eq!(found, expected.map(|(line, name)| (line, name.to_string())));
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-#[test]
-fn finds_cycles() {
-    assert!(cycle(&[("a", &[]), ("b", &["a"])]).is_empty());
-    assert_eq!(cycle(&[("a", &["b"]), ("b", &["a"]), ("c", &[])]), ["a", "b"]);
+    #[test]
+    fn finds_names_in_code_only() {
+        let text = "use crate::{\n    a::b,\n    c::{d, e},\n    self,\n};\n// crate::f\nlet x = crate::g::h(\"crate::i\");\n\
+                    $crate::j!();\n";
+        let found: Vec<(usize, String)> = uses(text).into_iter().collect();
+        let expected = [(2, "a"), (3, "c"), (4, "self"), (7, "g"), (8, "j")];
+        assert_eq!(found, expected.map(|(line, name)| (line, name.to_string())));
+    }
+
+    #[test]
+    fn finds_cycles() {
+        assert!(cycle(&[("a", &[]), ("b", &["a"])]).is_empty());
+        assert_eq!(cycle(&[("a", &["b"]), ("b", &["a"]), ("c", &[])]), ["a", "b"]);
+    }
 }

@@ -1,9 +1,6 @@
 //! The rooms of the engine use each other in one direction only.
 
-#[path = "../../runtime/tests/rooms/checker.rs"]
-mod checker;
-
-use checker::{Rule, cycle, names_twice, violations};
+use heisen_testkit::rooms::{Rule, cycle, names_twice, violations};
 use std::path::Path;
 
 /// From the lowest to the highest. The head comment of each room states its rule in words.
