@@ -2,8 +2,7 @@
 //! addresses in every process of the program. Each parked program then receives them through its memory file,
 //! which may write to code.
 
-use super::code::Atomic;
-use super::code::Text;
+use super::code::{Atomic, Text};
 use super::find::{self, Found, JUMP, Piece, Want};
 use super::locks::{self, Roles};
 use super::marks::{self, Marks, Named};

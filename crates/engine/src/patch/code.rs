@@ -93,7 +93,7 @@ pub(super) fn shared_operand(instruction: &Instruction) -> Option<(u32, u8)> {
 }
 
 /// Whether the instruction leaves the thread's stack unchanged. Compilers write fences this way.
-pub(super) fn is_fence(instruction: &Instruction) -> bool {
+fn is_fence(instruction: &Instruction) -> bool {
     let immediate =
         instruction.op_count() == 2 && !matches!(instruction.op1_kind(), OpKind::Register | OpKind::Memory);
     let nothing = match instruction.mnemonic() {
@@ -106,7 +106,7 @@ pub(super) fn is_fence(instruction: &Instruction) -> bool {
 }
 
 /// See `heisen_wire::patch::Site::register`.
-pub(super) fn number_of(register: Register) -> u8 {
+fn number_of(register: Register) -> u8 {
     match register {
         Register::None => 0,
         Register::AH | Register::CH | Register::DH | Register::BH => {
