@@ -4,7 +4,7 @@
 //! are decided here. Both must agree.
 
 use crate::event::Event;
-use heisen_engine::inspect::Way;
+use heisen_engine::inspect::VariablePath;
 use heisen_trace::Op;
 use heisen_wire::script::{code, kind};
 
@@ -26,7 +26,7 @@ pub struct Place {
     /// Which program, if there may be several.
     pub program: Option<usize>,
     /// Where it is.
-    pub way: Way,
+    pub way: VariablePath,
 }
 
 /// Tells where a place is now.

@@ -11,7 +11,7 @@ use crate::predicate::{ALL_KINDS, Place, Predicate};
 use crate::subject::{Answer, Order, PATIENCE, Subject};
 use crate::threads::Threads;
 use heisen_engine::Error;
-use heisen_engine::inspect::{NoWay, View};
+use heisen_engine::inspect::{PathError, View};
 use heisen_engine::patch::Named;
 use heisen_engine::process::slots::Run as Ended;
 use heisen_engine::process::system;
@@ -201,24 +201,24 @@ impl Run {
             }
             let or = |names: &[String]| names.join(" or ");
             Stop::Wrong(match why {
-                NoWay::NoDebugInfo => {
+                PathError::NoDebugInfo => {
                     format!(
                         "{path} cannot be found, as the program has no debug information; compile it with -g"
                     )
                 }
-                NoWay::NoVariable(near) if near.is_empty() => {
+                PathError::NoVariable(near) if near.is_empty() => {
                     format!("the program has no global or static variable for {path}")
                 }
-                NoWay::NoVariable(near) => {
+                PathError::NoVariable(near) => {
                     format!(
                         "the program has no global or static variable for {path}; did you mean {}?",
                         or(&near)
                     )
                 }
-                NoWay::NoField(field, others) if others.is_empty() => {
+                PathError::NoField(field, others) if others.is_empty() => {
                     format!("{path}: there is no {field}")
                 }
-                NoWay::NoField(field, others) => {
+                PathError::NoField(field, others) => {
                     format!("{path}: there is no {field}, only {}", others.join(", "))
                 }
             })

@@ -174,7 +174,7 @@ impl Test<'_> {
                         // What Rust writes of a panic is read once.
                         let oracle = state.borrow().run.oracle.clone();
                         drop((engine, ast, state));
-                        (state, engine, ast) = self.start(&named, oracle, Output::Kept)?;
+                        (state, engine, ast) = self.start(&named, oracle, Output::Captured)?;
                     }
                     outcome.found = Some(self.again(&engine, &ast, &state, found)?);
                     outcome.time = began.elapsed();

@@ -66,7 +66,7 @@ pub fn options(args: &SearchArgs, stop: &AtomicBool) -> Result<Options, Error> {
         world: world(args, stop)?,
         warm_up: args.warm_up,
         races: match args.races {
-            None | Some(args::Races::Count) => Races::Quiet,
+            None | Some(args::Races::Count) => Races::Count,
             Some(args::Races::Report) => Races::Report,
             Some(args::Races::Stop) => Races::Stop,
             Some(args::Races::Off) => Races::Off,

@@ -8,7 +8,7 @@ use crate::render::caveat;
 use crate::render::finding::{Screen, operation, value};
 use crate::render::paint::{Paint, print, say};
 use heisen_engine::Error;
-use heisen_engine::explain::close_up::{Camera, Closeup};
+use heisen_engine::explain::close_up::{Closeup, Recorder};
 use heisen_engine::process::run_config::{Output, RunConfig};
 use heisen_engine::process::slots::Job;
 use heisen_engine::process::{recorded_input, stdin};
@@ -53,16 +53,16 @@ pub fn replay(
     if args.gdb {
         return gdb::run(args, &schedule, &program, &config, &runtime);
     }
-    let camera = Camera {
+    let recorder = Recorder {
         runtime: &runtime,
         program: &program,
         config: &config,
         expect_exit: schedule.expect_exit,
         // Kept rather than passed on: the report quotes it, and it comes before the report.
-        output: Output::Kept,
+        output: Output::Captured,
         trace: args.trace,
     };
-    let mut closeup = camera.shoot(Job::Schedule(&schedule))?;
+    let mut closeup = recorder.record(Job::Schedule(&schedule))?;
     if !args.quiet {
         print(&closeup.output, true);
         if args.trace {
@@ -97,17 +97,17 @@ pub fn replay(
     // A race is looked for only where one is expected: the execution may end as well as any other.
     if schedule.outcome.as_ref().is_some_and(|(kind, _)| *kind == FindingKind::DataRace) {
         let same = |closeup: &Closeup| closeup.signature() == schedule.signature;
-        if let Some(race) = camera.race(Job::Schedule(&schedule), &|_| true, &same)? {
+        if let Some(race) = recorder.race(Job::Schedule(&schedule), &|_| true, &same)? {
             closeup = race;
         }
     }
-    conclude(args, &schedule, &camera, closeup, changed)
+    conclude(args, &schedule, &recorder, closeup, changed)
 }
 
 fn conclude(
     args: &ReplayArgs,
     schedule: &Schedule,
-    camera: &Camera<'_>,
+    recorder: &Recorder<'_>,
     closeup: Closeup,
     changed: bool,
 ) -> Result<u8, Error> {
@@ -126,7 +126,7 @@ fn conclude(
     }
     match closeup.verdict.clone() {
         Some(verdict) => {
-            if let (Some(mut finding), false) = (closeup.into_finding(camera, 0), args.quiet) {
+            if let (Some(mut finding), false) = (closeup.into_finding(recorder, 0), args.quiet) {
                 // Already printed above.
                 finding.output.clear();
                 print(&Screen { paint, replay: "", time: None }.render(&finding), false);

@@ -133,7 +133,7 @@ fn about_races(options: &Options, outcome: &Outcome) -> String {
         let _ = writeln!(out, "{} suppressed", count(races.suppressed() as u64, "race"));
     }
     // Where nothing was found, the headline says so.
-    if options.races == Races::Quiet && races.any() && outcome.findings().next().is_some() {
+    if options.races == Races::Count && races.any() && outcome.findings().next().is_some() {
         let _ = writeln!(out, "{} (--races lists them)", data_races(outcome));
     }
     if outcome.accesses_explored && outcome.empty.is_none() {

@@ -4,7 +4,7 @@
 use super::hang::Hang;
 use super::options::Options;
 use crate::error::Result;
-use crate::explain::close_up::Camera;
+use crate::explain::close_up::Recorder;
 use crate::explain::judge;
 use crate::explain::judge::Verdict;
 use crate::inspect::Symbols;
@@ -71,7 +71,7 @@ impl Case<'_> {
     /// run.
     pub(super) fn ran_no_test(&self) -> bool {
         let plan = Plan::new(Policy::Default);
-        let run = || self.camera(&self.config).shoot(Job::Plan(&plan));
+        let run = || self.recorder(&self.config).record(Job::Plan(&plan));
         self.program.test_program && run().is_ok_and(|closeup| test_program::ran_none(&closeup.output))
     }
 
@@ -95,13 +95,13 @@ impl Case<'_> {
     }
 
     /// The settings for close-ups.
-    pub(super) fn camera<'c>(&'c self, config: &'c RunConfig) -> Camera<'c> {
-        Camera {
+    pub(super) fn recorder<'c>(&'c self, config: &'c RunConfig) -> Recorder<'c> {
+        Recorder {
             runtime: &self.runtime,
             program: self.program,
             config,
             expect_exit: self.options.expect_exit,
-            output: Output::Kept,
+            output: Output::Captured,
             trace: false,
         }
     }

@@ -5,7 +5,7 @@ use super::case::Case;
 use super::outcome::Tally;
 use super::predictions;
 use crate::error::Result;
-use crate::explain::close_up::Camera;
+use crate::explain::close_up::Recorder;
 use crate::explain::divergence;
 use crate::explain::divergence::Difference;
 use crate::explain::judge::Verdict;
@@ -84,17 +84,17 @@ impl Confirmer<'_> {
             return Ok(Confirmation::TooLong);
         }
         let config = self.config();
-        let camera = self.case.camera(&config);
+        let recorder = self.case.recorder(&config);
         let default = Plan::new(Policy::Default);
-        let plan = if self.fails_by_default(&camera, &default, &verdict)? { &default } else { plan };
-        let mut closeup = camera.shoot(Job::Plan(plan))?;
+        let plan = if self.fails_by_default(&recorder, &default, &verdict)? { &default } else { plan };
+        let mut closeup = recorder.record(Job::Plan(plan))?;
         for _ in 0..MORE_CLOSE_UPS {
             // With input from outside, executions may differ. One failure is enough, because its input is
             // recorded.
             if !closeup.outside || closeup.verdict.as_ref().is_some_and(|v| v.kind == verdict.kind) {
                 break;
             }
-            closeup = camera.shoot(Job::Plan(plan))?;
+            closeup = recorder.record(Job::Plan(plan))?;
         }
         if closeup.too_long {
             self.tally.too_long += 1;
@@ -111,7 +111,7 @@ impl Confirmer<'_> {
             return Ok(Confirmation::Idle);
         }
         let (outside, input) = (closeup.outside, closeup.input.take());
-        let Some(mut finding) = closeup.into_finding(&camera, self.tally.executions) else {
+        let Some(mut finding) = closeup.into_finding(&recorder, self.tally.executions) else {
             return Ok(Confirmation::Unconfirmed);
         };
         finding.predicted = match predictions::prediction(self.case, self.tally, plan) {
@@ -128,7 +128,7 @@ impl Confirmer<'_> {
             return Ok(Confirmation::Confirmed);
         }
         // The schedule as it will be written must lead to the same failure.
-        let again = camera.shoot(Job::Schedule(&finding.schedule))?;
+        let again = recorder.record(Job::Schedule(&finding.schedule))?;
         if again.run.execution.diverged.is_some() || again.signature() != finding.signature {
             self.tally.unconfirmed += 1;
             self.locate_divergence(plan, again.run.tail.diverged);
@@ -143,18 +143,18 @@ impl Confirmer<'_> {
 
     /// Whether a sampler's first execution failed, and the default schedule fails as well. The default
     /// schedule is the shorter explanation.
-    fn fails_by_default(&self, camera: &Camera<'_>, default: &Plan, verdict: &Verdict) -> Result<bool> {
+    fn fails_by_default(&self, recorder: &Recorder<'_>, default: &Plan, verdict: &Verdict) -> Result<bool> {
         if self.tally.executions != 1 || !self.sampled {
             return Ok(false);
         }
-        let closeup = camera.shoot(Job::Plan(default))?;
+        let closeup = recorder.record(Job::Plan(default))?;
         Ok(!closeup.outside && closeup.verdict.is_some_and(|v| v.key == verdict.key))
     }
 
     /// Whether the schedule of a finding fails in the same way with the recorded input and nobody outside.
     fn replays_with(&self, input: &Arc<[u8]>, finding: &Finding) -> Result<bool> {
         let config = RunConfig { input: Some(input.clone()), ..self.config() };
-        let again = self.case.camera(&config).shoot(Job::Schedule(&finding.schedule))?;
+        let again = self.case.recorder(&config).record(Job::Schedule(&finding.schedule))?;
         Ok(again.run.execution.diverged.is_none() && again.signature() == finding.signature)
     }
 

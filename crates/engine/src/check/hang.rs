@@ -62,19 +62,19 @@ pub(super) fn error(hang: &Hang, limit: Duration) -> Error {
         let what = if op == Op::WaitChild { "a child process to end" } else { "a lock on a file" };
         return Error::Uncontrolled(format!(
             "the program waited for {seconds} s for {what} in {place}, and no other thread could go on; if it only \
-                 takes long, raise --hang"
+             takes long, raise --hang"
         ));
     }
     Error::Uncontrolled(if hang.spins {
         format!(
             "the program took {seconds} s of processor time without reaching a scheduling point, in {place}; if it \
-                 computes for so long, raise --hang, or give --time to let it compute until then; if it waits in a loop for \
-                 another thread, let the loop yield"
+             computes for so long, raise --hang, or give --time to let it compute until then; if it waits in a loop for \
+             another thread, let the loop yield"
         )
     } else {
         format!(
             "the program blocks in {place}, a call that Heisen does not control; nothing else can run \
-                 meanwhile; if it only takes long, raise --hang"
+             meanwhile; if it only takes long, raise --hang"
         )
     })
 }

@@ -100,7 +100,8 @@ pub struct Options {
 pub enum Races {
     /// They are scheduling points, but only the failures that they cause are reported.
     #[default]
-    Quiet,
+    #[serde(rename = "quiet")]
+    Count,
     /// They are also reported.
     Report,
     /// The first one ends the search.

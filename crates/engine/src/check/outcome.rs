@@ -3,7 +3,7 @@
 use super::caveat::Caveat;
 use crate::check::coverage::Coverage;
 use crate::error::Error;
-use crate::explain::race_log::Raced;
+use crate::explain::race_log::RaceLog;
 use crate::process::access_points::Points;
 use heisen_search::{Search, Status};
 use heisen_trace::{Finding, Note, Predicted, Prediction};
@@ -92,7 +92,7 @@ pub struct Tally {
     pub instrumented: bool,
     /// The data races seen.
     #[serde(default)]
-    pub races: Raced,
+    pub races: RaceLog,
     /// Predictions that become hints if no execution confirms them.
     #[serde(default)]
     pub(super) tried: Vec<Attempt>,

@@ -78,9 +78,9 @@ fn describe_hints(case: &Case<'_>, tally: &Tally, hints: &mut Vec<Prediction>) -
 /// Runs an execution of the search again, with every event logged.
 fn trace(case: &Case<'_>, tally: &Tally, policy: &Policy) -> Result<Closeup> {
     let config = case.close_up_config(&tally.points);
-    let mut camera = case.camera(&config);
-    camera.trace = true;
-    camera.shoot(Job::Plan(&Plan::new(policy.clone())))
+    let mut recorder = case.recorder(&config);
+    recorder.trace = true;
+    recorder.record(Job::Plan(&Plan::new(policy.clone())))
 }
 
 /// Whether a prediction is worth a hint. For a thread that writes a value it has read, two things must hold:

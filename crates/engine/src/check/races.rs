@@ -5,7 +5,7 @@ use super::confirm::{Confirmer, MAX_FINDINGS, MAX_UNCONFIRMED};
 use super::options::Races;
 use crate::error::Result;
 use crate::explain::close_up::Closeup;
-use crate::explain::race_close_up::Scene;
+use crate::explain::race_close_up::JobRaces;
 use crate::explain::race_log::Fate;
 use crate::process::access_points::Conflict;
 use crate::process::run_config::RunConfig;
@@ -33,9 +33,9 @@ impl Confirmer<'_> {
                 Some(Fate::Reported(number)) => {
                     reports.insert(number);
                 }
-                None | Some(Fate::Told) if !self.case.options.reports_races() => {
+                None | Some(Fate::Uncertain) if !self.case.options.reports_races() => {
                     let exact = self.tally.points.is_racy(race.address);
-                    self.tally.races.settle(race, if exact { Fate::Unlisted } else { Fate::Told });
+                    self.tally.races.settle(race, if exact { Fate::Unlisted } else { Fate::Uncertain });
                 }
                 _ => {}
             }
@@ -52,7 +52,7 @@ impl Confirmer<'_> {
     fn is_known(&self, race: &Conflict) -> bool {
         match self.tally.races.fate(race) {
             None => false,
-            Some(Fate::Told) => !self.tally.points.is_racy(race.address),
+            Some(Fate::Uncertain) => !self.tally.points.is_racy(race.address),
             Some(_) => true,
         }
     }
@@ -69,11 +69,11 @@ impl Confirmer<'_> {
             return Ok(());
         }
         let config = self.config();
-        let scene = self.case.camera(&config).scene(Job::Plan(plan))?;
+        let scene = self.case.recorder(&config).races_of(Job::Plan(plan))?;
         for race in &scene.races {
             let full = self.tally.races.reports().len() >= MAX_FINDINGS;
             let fate = match self.tally.races.fate(race) {
-                Some(fate) if fate != Fate::Told => Some(fate),
+                Some(fate) if fate != Fate::Uncertain => Some(fate),
                 _ if full => Some(Fate::Unlisted),
                 _ => self.close_up_race(plan, &config, &scene, race)?,
             };
@@ -93,7 +93,7 @@ impl Confirmer<'_> {
             }
             let near = |other: &Conflict| other.address / 8 == race.address / 8;
             if scene.races.iter().any(near) {
-                self.tally.races.settle(race, Fate::Told);
+                self.tally.races.settle(race, Fate::Uncertain);
             } else {
                 self.unconfirmed(plan);
             }
@@ -106,11 +106,11 @@ impl Confirmer<'_> {
         &mut self,
         plan: &Plan,
         config: &RunConfig,
-        scene: &Scene,
+        scene: &JobRaces,
         race: &Conflict,
     ) -> Result<Option<Fate>> {
-        let camera = self.case.camera(config);
-        let closeup = camera.race_in(scene, Job::Plan(plan), race)?;
+        let recorder = self.case.recorder(config);
+        let closeup = recorder.race_in(scene, Job::Plan(plan), race)?;
         let seen = closeup.as_ref().and_then(|closeup| closeup.race.clone());
         let (Some(closeup), Some(seen)) = (closeup, seen) else { return Ok(self.unconfirmed(plan)) };
         let signature = closeup.signature();
@@ -122,11 +122,11 @@ impl Confirmer<'_> {
             return Ok(Some(Fate::Reported(number)));
         }
         let outside = closeup.outside;
-        let Some(finding) = closeup.into_finding(&camera, self.tally.executions) else { return Ok(None) };
+        let Some(finding) = closeup.into_finding(&recorder, self.tally.executions) else { return Ok(None) };
         // The schedule as it will be written must lead to the same race.
         let same = |other: &Conflict| other.pair() == race.pair();
         let is_it = |again: &Closeup| again.signature() == signature;
-        let again = camera.race(Job::Schedule(&finding.schedule), &same, &is_it)?;
+        let again = recorder.race(Job::Schedule(&finding.schedule), &same, &is_it)?;
         if again.is_none_or(|again| again.run.execution.diverged.is_some() || !is_it(&again)) {
             return Ok(self.unconfirmed(plan));
         }

@@ -197,7 +197,7 @@ impl Autosave {
     /// Prepares to save a search of `program` to this file.
     pub fn new(path: &Path, program: &Program, options: &Options) -> Result<Autosave> {
         remove_unfinished(path);
-        let world = stdin::keep(&options.world, program, &directory_of(path))?;
+        let world = stdin::write_beside(&options.world, program, &directory_of(path))?;
         let options = Options { world, ..options.clone() };
         let (path, program) = (path.to_owned(), program.clone());
         let (saved, took) = (Instant::now(), Duration::ZERO);

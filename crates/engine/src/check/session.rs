@@ -191,7 +191,7 @@ impl Finished {
         let Finished { program, options, outcome, save_file } = self;
         let path = save_file.clone().unwrap_or_else(|| directory.join("search.json"));
         create_directory(&directory_of(&path))?;
-        let world = stdin::keep(&options.world, program, &directory_of(&path))?;
+        let world = stdin::write_beside(&options.world, program, &directory_of(&path))?;
         let options = Options { world, ..options.clone() };
         let regularly = save_file.is_some();
         Saved::new(program, regularly, &options, &outcome.tally, &outcome.search).write(&path)?;
@@ -204,7 +204,7 @@ impl Finished {
         let mut paths = Vec::new();
         if self.outcome.findings().next().is_some() {
             create_directory(directory)?;
-            stdin::keep(&self.options.world, &self.program, directory)?;
+            stdin::write_beside(&self.options.world, &self.program, directory)?;
         }
         for finding in self.outcome.findings() {
             let path = directory.join(format!("{name}-{}.schedule", &finding.signature[..8]));

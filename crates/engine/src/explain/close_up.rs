@@ -1,15 +1,15 @@
 //! Takes close-ups: one execution of a schedule with stacks, names and source lines recorded. A failure that
 //! does not occur again in the close-up is not a finding.
 //!
-//! `watcher` examines the execution at its pauses. `describe` finds the names and places. `words` finds the
-//! parts of the message that only a close-up can know.
+//! `watcher` examines the execution at its pauses. `describe` finds the names and places. `messages` finds
+//! the parts of the message that only a close-up can know.
 
 mod blocked;
 mod describe;
-mod idle;
+mod messages;
+mod outside_waits;
 mod race_watch;
 mod watcher;
-mod words;
 
 use crate::error::Result;
 use crate::explain::heap_error;
@@ -27,14 +27,14 @@ use heisen_trace::cycle::Cycle;
 use heisen_trace::finding::{Block, Switch, ThreadEnd};
 use heisen_trace::schedule::{Entry, ThreadLine};
 use heisen_trace::{CodePlace, End, Finding, FindingKind, Race, Schedule, Stack, ThreadId, World};
+pub use messages::panic_words;
+use messages::{abort_words, describe_deadlock};
 use race_watch::RaceWatch;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use watcher::Watcher;
-pub use words::panic_words;
-use words::{abort_words, describe_deadlock};
 
 /// Everything recorded of one execution.
 #[derive(Debug)]
@@ -91,7 +91,7 @@ pub struct TraceLine {
 
 /// The settings of a close-up.
 #[derive(Clone, Copy, Debug)]
-pub struct Camera<'a> {
+pub struct Recorder<'a> {
     /// The path of the runtime.
     pub runtime: &'a Path,
     /// The program.
@@ -106,15 +106,15 @@ pub struct Camera<'a> {
     pub trace: bool,
 }
 
-impl Camera<'_> {
+impl Recorder<'_> {
     /// Runs the job once and takes a close-up.
-    pub fn shoot(&self, job: Job<'_>) -> Result<Closeup> {
-        self.shoot_at(job, None)
+    pub fn record(&self, job: Job<'_>) -> Result<Closeup> {
+        self.record_race(job, None)
     }
 
-    /// Like [`Camera::shoot`]. If a data race is given and it occurs, it becomes the verdict, however the
+    /// Like [`Recorder::record`]. If a data race is given and it occurs, it becomes the verdict, however the
     /// execution ended.
-    pub(crate) fn shoot_at(&self, job: Job<'_>, race: Option<&Conflict>) -> Result<Closeup> {
+    pub(crate) fn record_race(&self, job: Job<'_>, race: Option<&Conflict>) -> Result<Closeup> {
         let mut symbols = Symbols::new();
         symbols.hide(self.runtime);
         let mut zygote = Zygote::start(self.runtime, self.program, self.config, self.output)?;
@@ -244,7 +244,7 @@ impl Closeup {
     }
 
     /// The schedule that repeats this execution.
-    pub fn schedule(&self, camera: &Camera<'_>) -> Schedule {
+    pub fn schedule(&self, recorder: &Recorder<'_>) -> Schedule {
         let entry = |s: &Switch| Entry {
             step: s.step,
             from: s.from,
@@ -256,20 +256,20 @@ impl Closeup {
             place: s.stack.place().map_or(String::new(), |f| format!("{} {}", f.place(), f.function)),
         };
         Schedule {
-            program: camera.program.path.as_os_str().as_bytes().to_vec(),
-            args: camera.program.args.iter().map(|a| a.as_bytes().to_vec()).collect(),
-            source: camera.program.source.as_ref().map(|s| s.as_os_str().as_bytes().to_vec()),
-            instrumented: camera.program.source.is_some() && camera.program.instrumented,
-            with_std: camera.program.with_std,
-            binary: camera.program.hash.clone(),
-            at_ready: camera.program.at_ready,
-            steps_limit: camera.config.steps,
-            expect_exit: camera.expect_exit,
-            symmetry: camera.config.symmetry,
-            spurious: camera.config.spurious,
-            faults: camera.config.faults,
+            program: recorder.program.path.as_os_str().as_bytes().to_vec(),
+            args: recorder.program.args.iter().map(|a| a.as_bytes().to_vec()).collect(),
+            source: recorder.program.source.as_ref().map(|s| s.as_os_str().as_bytes().to_vec()),
+            instrumented: recorder.program.source.is_some() && recorder.program.instrumented,
+            with_std: recorder.program.with_std,
+            binary: recorder.program.hash.clone(),
+            at_ready: recorder.program.at_ready,
+            steps_limit: recorder.config.steps,
+            expect_exit: recorder.expect_exit,
+            symmetry: recorder.config.symmetry,
+            spurious: recorder.config.spurious,
+            faults: recorder.config.faults,
             input: None,
-            world: self.world(camera),
+            world: self.world(recorder),
             outcome: self.verdict.as_ref().map(|v| (v.kind, v.message.clone())),
             signature: self.signature(),
             threads: self.lines.clone(),
@@ -277,17 +277,17 @@ impl Closeup {
         }
     }
 
-    fn world(&self, camera: &Camera<'_>) -> World {
-        let mut world = stdin::recorded(&camera.config.world, camera.program);
-        world.accesses.all |= camera.config.points.all;
+    fn world(&self, recorder: &Recorder<'_>) -> World {
+        let mut world = stdin::recorded(&recorder.config.world, recorder.program);
+        world.accesses.all |= recorder.config.points.all;
         world.accesses.points.clone_from(&self.points);
         world
     }
 
     /// The finding, if the execution failed.
-    pub fn into_finding(self, camera: &Camera<'_>, executions_to_find: u64) -> Option<Finding> {
+    pub fn into_finding(self, recorder: &Recorder<'_>, executions_to_find: u64) -> Option<Finding> {
         let verdict = self.verdict.clone()?;
-        let schedule = self.schedule(camera);
+        let schedule = self.schedule(recorder);
         Some(Finding {
             kind: verdict.kind,
             message: verdict.message,

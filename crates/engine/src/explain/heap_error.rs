@@ -121,13 +121,13 @@ fn place(block: &Block) -> String {
 
 /// Takes the stacks at which a block is allocated and freed.
 #[derive(Debug)]
-struct Biographer<'a> {
+struct BlockWatcher<'a> {
     symbols: &'a mut Symbols,
     allocated: Option<BlockEvent>,
     freed: Option<BlockEvent>,
 }
 
-impl Observer for Biographer<'_> {
+impl Observer for BlockWatcher<'_> {
     fn stopped(&mut self, wire: &Wire, pid: i32) {
         let place = match wire.stop.reason.load(Relaxed) {
             stop::ALLOCATED => &mut self.allocated,
@@ -153,9 +153,9 @@ pub fn complete(
     let heap = &zygote.wire().heap;
     heap.stop_at_alloc.store(block.number, Relaxed);
     heap.stop_at_free.store(block.number, Relaxed);
-    let mut biographer = Biographer { symbols, allocated: None, freed: None };
-    zygote.run(job, Detail::All, Some(&mut biographer))?;
-    let Biographer { allocated, freed, .. } = biographer;
+    let mut watcher = BlockWatcher { symbols, allocated: None, freed: None };
+    zygote.run(job, Detail::All, Some(&mut watcher))?;
+    let BlockWatcher { allocated, freed, .. } = watcher;
     if let Some(event) = allocated.filter(|event| event.thread == block.allocated.thread) {
         block.allocated = event;
     }

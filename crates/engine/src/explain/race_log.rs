@@ -16,12 +16,13 @@ pub enum Fate {
     Unlisted,
     /// Only an execution that did not record every access of the location reported it. It may really be
     /// another pair.
-    Told,
+    #[serde(rename = "Told")]
+    Uncertain,
 }
 
 /// The data races seen so far.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Raced {
+pub struct RaceLog {
     /// Racing pairs, by their places in the code.
     pairs: BTreeMap<String, Fate>,
     /// Findings, in the order in which they were found.
@@ -30,7 +31,7 @@ pub struct Raced {
     suppressed: BTreeSet<String>,
 }
 
-impl Raced {
+impl RaceLog {
     /// The reports.
     pub fn reports(&self) -> &[Finding] {
         &self.reports
@@ -88,7 +89,8 @@ impl Raced {
 
     /// Whether no race is reported although one was seen that is not suppressed.
     pub fn unreported(&self) -> bool {
-        self.reports.is_empty() && self.pairs.values().any(|fate| matches!(fate, Fate::Unlisted | Fate::Told))
+        self.reports.is_empty()
+            && self.pairs.values().any(|fate| matches!(fate, Fate::Unlisted | Fate::Uncertain))
     }
 
     /// Whether any race was seen.

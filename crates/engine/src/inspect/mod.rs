@@ -3,6 +3,8 @@
 //! [`Symbols`] caches the parsed files of a program over any number of processes. A [`View`] inspects one
 //! process. A missing or damaged file never causes an error, only a less detailed answer: at worst a frame is
 //! `module+0xoffset`.
+//!
+//! This folder only reads processes and files. It does not know the wire or plans.
 
 mod debug_info;
 mod dwarf_unit;
@@ -11,7 +13,7 @@ mod frame;
 pub(crate) mod maps;
 pub(crate) mod memory;
 mod module;
-mod named;
+mod name_lookup;
 mod origin;
 mod place;
 mod qualified_name;
@@ -22,7 +24,7 @@ mod types;
 mod unwind;
 mod variables;
 
-pub use named::{NamedFunction, NoWay, Way, nearest};
+pub use name_lookup::{NamedFunction, PathError, VariablePath, nearest};
 
 pub(crate) use frame::ProgramFrame;
 

@@ -20,7 +20,7 @@ const QUOTED: usize = 200;
 
 /// The directory and the commands for the executions of one zygote.
 #[derive(Debug)]
-pub(crate) struct Around {
+pub(crate) struct Hooks {
     config: RunConfig,
     /// The scratch directory, which the executions use one after the other.
     directory: Option<PathBuf>,
@@ -28,13 +28,13 @@ pub(crate) struct Around {
     made: bool,
 }
 
-impl Around {
+impl Hooks {
     /// Returns `None` if there is nothing to do. Each worker has a directory of its own. Its name is the same in
     /// every check, because the program may use it.
-    pub fn new(config: &RunConfig) -> Option<Around> {
+    pub fn new(config: &RunConfig) -> Option<Hooks> {
         let base = config.world.dir.as_deref().map(|dir| Path::new(OsStr::from_bytes(dir)));
         let directory = base.map(|base| base.join(format!("run-{}", config.worker)));
-        config.world.has_hooks().then(|| Around { config: config.clone(), directory, made: false })
+        config.world.has_hooks().then(|| Hooks { config: config.clone(), directory, made: false })
     }
 
     /// The directory in which executions begin.
@@ -133,7 +133,7 @@ impl Around {
     }
 }
 
-impl Drop for Around {
+impl Drop for Hooks {
     fn drop(&mut self) {
         let _ = self.remove();
     }

@@ -143,7 +143,7 @@ pub enum Output {
     /// It is discarded.
     Dropped,
     /// It is captured, up to a limit.
-    Kept,
+    Captured,
     /// It goes to Heisen's own output.
     Shown,
 }

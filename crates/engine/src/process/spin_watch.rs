@@ -154,7 +154,7 @@ pub(crate) struct Known(Vec<varied::Loop>);
 
 /// How closely to examine a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Look {
+pub(crate) enum WatchLevel {
     /// Steps are slow. So the thread is stepped only if samples show the same state twice, as they do in a
     /// short loop, or if it is in a known loop.
     Glance,
@@ -167,20 +167,26 @@ pub(crate) enum Look {
 /// Makes a thread yield if it waits in a spin loop. Returns whether it does. If that cannot be determined,
 /// because the thread is gone or may not be traced, the answer is no. Before the thread goes on, `tell`
 /// receives the kind of loop, one of `heisen_wire::spin`.
-pub(crate) fn yields(tid: i32, look: Look, known: &mut Known, loops: &Loops, tell: impl FnOnce(u32)) -> bool {
+pub(crate) fn yields(
+    tid: i32,
+    look: WatchLevel,
+    known: &mut Known,
+    loops: &Loops,
+    tell: impl FnOnce(u32),
+) -> bool {
     try_yield(tid, look, known, loops, tell).unwrap_or(false)
 }
 
 fn try_yield(
     tid: i32,
-    look: Look,
+    look: WatchLevel,
     known: &mut Known,
     loops: &Loops,
     tell: impl FnOnce(u32),
 ) -> io::Result<bool> {
     let traced = Traced::stop(tid)?;
     let rip = traced.general()?[RIP];
-    let thorough = look != Look::Glance;
+    let thorough = look != WatchLevel::Glance;
     let is_known = known.0.iter().any(|found| (found.head..=found.last).contains(&rip));
     if would_lose_handler(tid)? || !thorough && !is_known && !loops.any() && !recurs(&traced)? {
         return Ok(false);
@@ -191,8 +197,8 @@ fn try_yield(
         return Ok(false);
     }
     let mut code = Code::new(tid);
-    if look == Look::Force || loops.any() && loops.comes_by(&traced, &mut code)? {
-        if look == Look::Force && !loops.find(&traced, &mut code)? {
+    if look == WatchLevel::Force || loops.any() && loops.comes_by(&traced, &mut code)? {
+        if look == WatchLevel::Force && !loops.find(&traced, &mut code)? {
             return Ok(false);
         }
         tell(heisen_wire::spin::FORCED);
@@ -475,8 +481,13 @@ mod tests {
         assert!(Command::new("cc").arg(&source).arg("-o").arg(&program).status().unwrap().success());
         let mut child = Command::new(&program).stderr(Stdio::null()).spawn().unwrap();
         for _ in 0..1000 {
-            let found =
-                yields(child.id() as i32, Look::Thorough, &mut Known::default(), &Loops::default(), |_| {});
+            let found = yields(
+                child.id() as i32,
+                WatchLevel::Thorough,
+                &mut Known::default(),
+                &Loops::default(),
+                |_| {},
+            );
             assert!(!found, "it counts, so it is never in the same state again");
             assert_eq!(child.try_wait().unwrap(), None, "the signal of a breakpoint was lost");
         }

@@ -64,7 +64,7 @@ pub fn recorded(world: &World, program: &Program) -> World {
 
 /// Writes the standard input to a file in `directory`, if the recorded environment names one. Returns that
 /// environment.
-pub fn keep(world: &World, program: &Program, directory: &Path) -> Result<World> {
+pub fn write_beside(world: &World, program: &Program, directory: &Path) -> Result<World> {
     let recorded = recorded(world, program);
     if let (Some(Stdin::Bytes(bytes)), Some(Stdin::Beside { name, .. })) = (&world.stdin, &recorded.stdin) {
         atomic_file::write(&directory.join(name), bytes)?;

@@ -259,7 +259,7 @@ impl System {
                 "{name} runs already; name a command to start: --attach {name}='PROG'"
             )));
         };
-        let zygote = Zygote::start(&self.runtime, &how.0, &how.1, Output::Kept)?;
+        let zygote = Zygote::start(&self.runtime, &how.0, &how.1, Output::Captured)?;
         zygote.let_go();
         self.processes.push(Process { program, zygote, status: None, asked: false });
         Ok(self.processes.len() - 1)

@@ -10,7 +10,7 @@ mod start;
 mod system_mode;
 
 use crate::process::run_config::{Output, RunConfig};
-pub use scripted::Came;
+pub use scripted::NextStop;
 
 use crate::error::{Error, Result};
 use crate::inspect::{Symbols, View};
@@ -21,13 +21,13 @@ use crate::process::brief_result::BriefResult;
 use crate::process::capture::Capture;
 use crate::process::descriptor;
 use crate::process::exit_status::describe_status;
-use crate::process::hooks::Around;
+use crate::process::hooks::Hooks;
 use crate::process::recorded_input;
 use crate::process::shared_prefix::parting;
 use crate::process::slots;
 use crate::process::slots::{Detail, Event, Job, Run};
 use crate::process::spin_watch;
-use crate::process::spin_watch::Look;
+use crate::process::spin_watch::WatchLevel;
 use effort::{Effort, Idle};
 use heisen_trace::{CodePlace, Note, Stack};
 use heisen_wire::{MAX_SLOTS, SPINS, Wire, flag, script, spin as wire_spin, stop, turn};
@@ -70,7 +70,7 @@ pub struct Zygote {
     mapping: Mapping,
     config: RunConfig,
     capture: Option<Capture>,
-    around: Option<Around>,
+    around: Option<Hooks>,
     spinning: bool,
     /// For how long the program may take no step before it is examined for a spin loop.
     suspicion: Duration,
@@ -244,7 +244,7 @@ impl Zygote {
                 && suspect < moved.elapsed()
                 && wire.spin.load(SeqCst) != wire_spin::ALONE
             {
-                if self.yields(if suspect >= THOROUGH { Look::Thorough } else { Look::Glance }) {
+                if self.yields(if suspect >= THOROUGH { WatchLevel::Thorough } else { WatchLevel::Glance }) {
                     self.suspicion = SUSPECT;
                     suspect = moved.elapsed() + SUSPECT;
                 } else {
@@ -263,7 +263,10 @@ impl Zygote {
                     return Waited::Stuck;
                 }
                 self.spinning = why == Idle::Computes;
-                if self.spinning && wire.spin.load(SeqCst) != wire_spin::ALONE && self.yields(Look::Force) {
+                if self.spinning
+                    && wire.spin.load(SeqCst) != wire_spin::ALONE
+                    && self.yields(WatchLevel::Force)
+                {
                     moved = Instant::now();
                     effort.moved(pid);
                     continue;
@@ -288,7 +291,7 @@ impl Zygote {
     }
 
     /// Whether the current execution waits in a spin loop. If so, it was made to yield.
-    fn yields(&mut self, look: Look) -> bool {
+    fn yields(&mut self, look: WatchLevel) -> bool {
         let wire = self.mapping.wire();
         let pid = wire.child.load(SeqCst) as i32;
         let Some(tid) = (pid != 0).then(|| running(pid)).flatten() else { return false };
@@ -360,7 +363,7 @@ impl Zygote {
             self.kill_execution();
         }
         let ran = (self.wire().slots_run.load(Relaxed) as usize).min(wanted);
-        let after = self.around.as_mut().map_or(Ok(None), Around::after)?;
+        let after = self.around.as_mut().map_or(Ok(None), Hooks::after)?;
         Ok(Turn { ran, stuck, cut: None, after })
     }
 

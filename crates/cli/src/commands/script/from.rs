@@ -6,7 +6,7 @@ use crate::commands::check::check_file;
 use crate::commands::{replay, show};
 use crate::render::paint::{count, print};
 use heisen_engine::Error;
-use heisen_engine::explain::close_up::Camera;
+use heisen_engine::explain::close_up::Recorder;
 use heisen_engine::platform::atomic_file;
 use heisen_engine::process::run_config::{Output, RunConfig};
 use heisen_engine::process::slots::Job;
@@ -66,13 +66,13 @@ pub fn run(args: &ScriptArgs, path: &Path, stop: Arc<AtomicBool>) -> Result<u8, 
     program.at_ready = schedule.at_ready;
     let config = replay::run_config(&schedule, path, args.hang, stop)?;
     let runtime = embedded::runtime()?;
-    let camera = Camera {
+    let recorder = Recorder {
         runtime: &runtime,
         program: &program,
         config: &config,
         expect_exit: schedule.expect_exit,
         // A panic says there what it is about.
-        output: Output::Kept,
+        output: Output::Captured,
         trace: false,
     };
     if schedule.outcome.as_ref().is_some_and(|(kind, _)| *kind == FindingKind::DataRace) {
@@ -81,7 +81,7 @@ pub fn run(args: &ScriptArgs, path: &Path, stop: Arc<AtomicBool>) -> Result<u8, 
             path.display()
         )));
     }
-    let closeup = camera.shoot(Job::Schedule(&schedule))?;
+    let closeup = recorder.record(Job::Schedule(&schedule))?;
     let Some(verdict) = closeup.verdict.filter(|_| closeup.run.execution.diverged.is_none()) else {
         return Err(Error::Input(format!(
             "{} no longer leads to a bug; heisen replay shows where it diverges",

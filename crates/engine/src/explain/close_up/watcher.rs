@@ -7,7 +7,7 @@ use super::describe::{
     describe_cycle, describe_events, describe_thread, holders_for, is_timer, object_name, or_place, path_of,
     paused_stack, thread_name,
 };
-use super::idle;
+use super::outside_waits;
 use super::race_watch::RaceWatch;
 use crate::explain::livelock::Recurrence;
 use crate::explain::{cycle, divergence, heap_error};
@@ -77,7 +77,7 @@ impl Observer for Watcher {
                     // comes.
                     self.idle = match blocked::has_cycle(&self.threads) {
                         true => Vec::new(),
-                        false => idle::waits(wire, pid),
+                        false => outside_waits::waits(wire, pid),
                     };
                 }
             }

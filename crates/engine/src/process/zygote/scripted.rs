@@ -17,7 +17,7 @@ const LOOK: Duration = Duration::from_micros(30);
 
 /// The outcome of letting a program go on.
 #[derive(Debug)]
-pub enum Came {
+pub enum NextStop {
     /// The program has an answer for the script, and waits for the next command.
     Answer,
     /// The execution has ended.
@@ -65,7 +65,7 @@ impl Zygote {
     /// Begins an execution and runs it until it asks for the first command. It follows the schedule, if one
     /// is given, as long as no thread is held. If `states` is set, [`Zygote::graph`] distinguishes its
     /// states.
-    pub fn begin_script(&mut self, follows: Option<&Schedule>, states: bool) -> Result<Came> {
+    pub fn begin_script(&mut self, follows: Option<&Schedule>, states: bool) -> Result<NextStop> {
         let script = self.script();
         script.turn.store(script_turn::PROGRAM, SeqCst);
         for set in [&script.release, &script.select, &script.known, &script.held] {
@@ -81,7 +81,7 @@ impl Zygote {
     }
 
     /// Lets the program go on with the command in the wire, for at most `limit`.
-    pub fn go_on(&mut self, limit: Option<Duration>) -> Result<Came> {
+    pub fn go_on(&mut self, limit: Option<Duration>) -> Result<NextStop> {
         let script = self.script();
         script.turn.store(script_turn::PROGRAM, SeqCst);
         sys::futex_wake(&script.turn);
@@ -102,14 +102,14 @@ impl Zygote {
         self.script().turn.store(script_turn::PROGRAM, SeqCst);
     }
 
-    fn come(&mut self) -> Result<Came> {
+    fn come(&mut self) -> Result<NextStop> {
         match self.wait(turn::ZYGOTE, None) {
-            Waited::Asked => Ok(Came::Answer),
-            Waited::Late => Ok(Came::Late),
-            Waited::Parked => Ok(Came::End(Box::new(slots::read_run(self.wire(), 0, false)?))),
+            Waited::Asked => Ok(NextStop::Answer),
+            Waited::Late => Ok(NextStop::Late),
+            Waited::Parked => Ok(NextStop::End(Box::new(slots::read_run(self.wire(), 0, false)?))),
             Waited::Stuck => {
                 self.kill_execution();
-                Ok(Came::End(Box::new(slots::read_run(self.wire(), 0, true)?)))
+                Ok(NextStop::End(Box::new(slots::read_run(self.wire(), 0, true)?)))
             }
             Waited::Over(why) => {
                 self.kill_execution();

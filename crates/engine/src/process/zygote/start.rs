@@ -8,7 +8,7 @@ use crate::platform::sys;
 use crate::platform::sys::Mapping;
 use crate::process::capture::Capture;
 use crate::process::exit_status::describe_status;
-use crate::process::hooks::Around;
+use crate::process::hooks::Hooks;
 use crate::process::stdin;
 use crate::program::Program;
 use heisen_trace::World;
@@ -38,7 +38,7 @@ impl Zygote {
             Waited::Gone(_) if output == Output::Dropped => {
                 // Start it once more with its output captured, for the message.
                 drop(zygote);
-                Zygote::start(runtime, program, config, Output::Kept)?;
+                Zygote::start(runtime, program, config, Output::Captured)?;
                 Err(Error::Uncontrolled(
                     "the program failed before it was parked once, and the second time did not; run the check again"
                         .into(),
@@ -94,8 +94,8 @@ impl Zygote {
             Error::Internal(format!("no shared memory: {e}; raise the limits that ulimit -a shows"))
         })?;
         mapping.wire().park.store(if program.at_ready { park::READY } else { park::MAIN }, Relaxed);
-        let around = Around::new(config);
-        let directory = around.as_ref().and_then(Around::directory);
+        let around = Hooks::new(config);
+        let directory = around.as_ref().and_then(Hooks::directory);
         write_world(mapping.wire(), &config.world);
         write_heap(mapping.wire(), &config.world, program);
         // A leak is a block to which nothing points. A saved copy of the program's memory would point to it.
@@ -118,7 +118,7 @@ impl Zygote {
             Output::Dropped => {
                 command.stdout(Stdio::null()).stderr(Stdio::null());
             }
-            Output::Kept => capture = Some(Capture::of(&mut command)?),
+            Output::Captured => capture = Some(Capture::of(&mut command)?),
             Output::Shown => {}
         }
         sys::set_apart(&mut command, config.memory);

@@ -1,7 +1,7 @@
 //! Finds threads that wait for someone outside the program. If nobody comes, that is not the program's fault.
 
 use crate::process::descriptor;
-use crate::process::descriptor::Lead;
+use crate::process::descriptor::Endpoint;
 use crate::process::slots::report_of;
 use heisen_trace::{Note, Op, ThreadId};
 use heisen_wire::{Wire, state};
@@ -29,7 +29,7 @@ pub(super) fn waits(wire: &Wire, pid: i32) -> Vec<String> {
         if leads.is_empty() && op == Some(Op::Poll) {
             // If a thread waits for several descriptors, only the first is known.
             let listening = descriptor::listening(pid).into_iter();
-            leads.extend(listening.map(|(fd, address)| (fd, Lead::Listens(address))));
+            leads.extend(listening.map(|(fd, address)| (fd, Endpoint::Listens(address))));
         }
         let who = ThreadId(number as u16);
         waits.extend(

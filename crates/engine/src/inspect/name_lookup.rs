@@ -20,7 +20,7 @@ pub struct NamedFunction {
 
 /// A path of pointers to a variable, or to a part of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Way {
+pub struct VariablePath {
     /// The address where the path begins.
     pub address: u64,
     /// The offset to add after following each pointer.
@@ -31,7 +31,7 @@ pub struct Way {
 
 /// Why a path to a variable could not be resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NoWay {
+pub enum PathError {
     /// The program has no debug information.
     NoDebugInfo,
     /// The program has no such variable. Holds the variables with the most similar names.
@@ -91,7 +91,7 @@ impl View<'_> {
 
     /// Resolves a variable, or a field or element of one: `queue.slots[3].lock`, `rt->state`. A pointer that
     /// is not the last part of the path is followed.
-    pub fn way_to(&self, path: &str) -> Result<Way, NoWay> {
+    pub fn way_to(&self, path: &str) -> Result<VariablePath, PathError> {
         let mut names = Vec::new();
         let mut any = false;
         let mut worst = None;
@@ -110,14 +110,14 @@ impl View<'_> {
         }
         Err(match worst {
             Some(why) => why,
-            None if !any => NoWay::NoDebugInfo,
-            None => NoWay::NoVariable(nearest(first_of(path), names)),
+            None if !any => PathError::NoDebugInfo,
+            None => PathError::NoVariable(nearest(first_of(path), names)),
         })
     }
 
     /// Follows a path and returns the address it leads to now; `None` if a pointer on it is null or cannot be
     /// read.
-    pub fn follow(&self, way: &Way) -> Option<u64> {
+    pub fn follow(&self, way: &VariablePath) -> Option<u64> {
         let mut address = way.address;
         for offset in &way.then {
             let mut word = [0];
@@ -197,7 +197,7 @@ impl Variables {
         dwarf: &gimli::Dwarf<Slice<'_>>,
         path: &str,
         names: &mut Vec<String>,
-    ) -> Option<Result<Way, NoWay>> {
+    ) -> Option<Result<VariablePath, PathError>> {
         let first = first_of(path);
         let types = Types::new(dwarf, self.units());
         let mut found = None;
@@ -212,9 +212,9 @@ impl Variables {
             names.push(name);
         }
         let (address, place) = found?;
-        let mut way = Way { address, then: Vec::new(), size: 0 };
+        let mut way = VariablePath { address, then: Vec::new(), size: 0 };
         let Some(steps) = steps(&path[first.len()..]) else {
-            return Some(Err(NoWay::NoField(path[first.len()..].to_owned(), Vec::new())));
+            return Some(Err(PathError::NoField(path[first.len()..].to_owned(), Vec::new())));
         };
         let mut type_ = types.type_of(place);
         for step in steps {
@@ -230,15 +230,15 @@ impl Variables {
     fn take(
         &self,
         types: &Types<'_, '_>,
-        way: &mut Way,
+        way: &mut VariablePath,
         type_: Option<EntryRef>,
         step: &Step<'_>,
-    ) -> Result<EntryRef, NoWay> {
+    ) -> Result<EntryRef, PathError> {
         let wanted = match step {
             Step::Field(name) => (*name).to_owned(),
             Step::Element(number) => format!("[{number}]"),
         };
-        let none = || NoWay::NoField(wanted.clone(), Vec::new());
+        let none = || PathError::NoField(wanted.clone(), Vec::new());
         let mut type_ = types.bare(type_.ok_or_else(none)?).ok_or_else(none)?;
         if let Some(target) = types.pointee(type_) {
             way.then.push(0);
@@ -255,7 +255,7 @@ impl Variables {
                 let field = fields.iter().find(|(field, ..)| field == name);
                 let Some((_, offset, type_)) = field else {
                     let names = fields.iter().map(|(name, ..)| name.clone()).collect();
-                    return Err(NoWay::NoField(wanted, names));
+                    return Err(PathError::NoField(wanted, names));
                 };
                 add(way, *offset);
                 Ok(*type_)
@@ -266,7 +266,7 @@ impl Variables {
                 // An array without a length has no upper bound.
                 let count = types.size(type_).unwrap_or(0) / size.max(1);
                 if count > 0 && *number >= count {
-                    return Err(NoWay::NoField(wanted, vec![format!("[0] to [{}]", count - 1)]));
+                    return Err(PathError::NoField(wanted, vec![format!("[0] to [{}]", count - 1)]));
                 }
                 add(way, number * size);
                 Ok(element)
@@ -275,7 +275,7 @@ impl Variables {
     }
 }
 
-fn add(way: &mut Way, offset: u64) {
+fn add(way: &mut VariablePath, offset: u64) {
     match way.then.last_mut() {
         Some(last) => *last += offset,
         None => way.address += offset,
