@@ -1,18 +1,20 @@
-//! The callbacks that instrumented code calls, as one list: compilers emit calls to them (`-fsanitize=thread`), the stub that
-//! is linked to each instrumented program forwards them, the runtime answers them.
+//! The list of callbacks that instrumented code calls.
 //!
-//! The names and their meaning are ThreadSanitizer's. The list holds what gcc 12 and later, clang 14 and later and the LLVM
-//! of rustc can emit, found in their binaries, and what their headers declare for programs to call.
+//! Compilers emit calls to them (`-fsanitize=thread`), the stub that is linked to each instrumented program
+//! forwards them, and the runtime answers them. Names and meaning are those of ThreadSanitizer. The list
+//! holds all callbacks that gcc 12 and later, clang 14 and later and the LLVM of rustc can emit, as found in
+//! their binaries, and those that their headers declare for programs.
 //!
-//! Stub and runtime need not be of one build: the runtime has a [`Table`] with a version, and a stub takes nothing from one
-//! of another version. So **the order never changes**; what is added comes last, with a new [`VERSION`].
+//! Stub and runtime may come from different builds. The runtime has a [`Table`] with a version, and a stub
+//! uses no table of another version. Therefore **the order never changes**: additions come last, with a new
+//! [`VERSION`].
 #![no_std]
 
-/// Grows with every change of [`callbacks`].
+/// Increases with every change of [`callbacks`].
 pub const VERSION: u32 = 1;
 
-/// Where the runtime has its answers. It exports one under the name `heisen_tsan_table`; stubs look for it when they are
-/// initialised, which may be before the runtime is.
+/// The table of the runtime's callbacks. The runtime exports it as `heisen_tsan_table`; stubs look for it
+/// when they are initialised, which may be before the runtime is.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Table {
@@ -82,7 +84,7 @@ macro_rules! callbacks {
             write(4) __tsan_unaligned_write4;
             write(8) __tsan_unaligned_write8;
             write(16) __tsan_unaligned_write16;
-            // Clang, with -tsan-compound-read-before-write: a read and then a write of the same place.
+            // Clang, with -tsan-compound-read-before-write: a read and then a write of the same location.
             read_write(1) __tsan_read_write1;
             read_write(2) __tsan_read_write2;
             read_write(4) __tsan_read_write4;
@@ -92,7 +94,7 @@ macro_rules! callbacks {
             read_write(4) __tsan_unaligned_read_write4;
             read_write(8) __tsan_unaligned_read_write8;
             read_write(16) __tsan_unaligned_read_write16;
-            // Accesses at a place in the code that is told.
+            // Accesses with an explicit code address.
             read_pc(1) __tsan_read1_pc;
             read_pc(2) __tsan_read2_pc;
             read_pc(4) __tsan_read4_pc;
@@ -103,7 +105,7 @@ macro_rules! callbacks {
             write_pc(4) __tsan_write4_pc;
             write_pc(8) __tsan_write8_pc;
             write_pc(16) __tsan_write16_pc;
-            // Volatile accesses, where the compiler is asked to tell them apart.
+            // Volatile accesses, if the compiler is asked to distinguish them.
             volatile_read(1) __tsan_volatile_read1;
             volatile_read(2) __tsan_volatile_read2;
             volatile_read(4) __tsan_volatile_read4;
@@ -127,10 +129,10 @@ macro_rules! callbacks {
             write_range() __tsan_write_range;
             read_range_pc() __tsan_read_range_pc;
             write_range_pc() __tsan_write_range_pc;
-            // The pointer to the virtual functions of an object.
+            // The virtual function table pointer of an object.
             vptr_update() __tsan_vptr_update;
             vptr_read() __tsan_vptr_read;
-            // Blocks of memory: the callback does what the function of that name does.
+            // Memory blocks: the callback does what the function of that name does.
             memcpy() __tsan_memcpy;
             memmove() __tsan_memmove;
             memset() __tsan_memset;
@@ -197,10 +199,11 @@ macro_rules! callbacks {
             compare_exchange_val(u128) __tsan_atomic128_compare_exchange_val;
             thread_fence() __tsan_atomic_thread_fence;
             signal_fence() __tsan_atomic_signal_fence;
-            // From here to there accesses do not count.
+            // Accesses between these two are ignored.
             ignore_begin() __tsan_ignore_thread_begin;
             ignore_end() __tsan_ignore_thread_end;
-            // What sanitizer/tsan_interface.h offers: programs, and libstdc++ in its own headers, call it if instrumented.
+            // Functions of sanitizer/tsan_interface.h. Instrumented programs call them, and so do the headers
+            // of libstdc++.
             acquire() __tsan_acquire;
             release() __tsan_release;
             mutex(create) __tsan_mutex_create;
@@ -224,7 +227,7 @@ macro_rules! callbacks {
             told() __tsan_external_read;
             told() __tsan_external_write;
             told() __tsan_flush_memory;
-            // What virtual machines tell of their heaps.
+            // Virtual machines report their heaps by these.
             told() __tsan_java_init;
             told() __tsan_java_fini;
             told() __tsan_java_alloc;
@@ -241,7 +244,7 @@ macro_rules! callbacks {
             told() __tsan_java_acquire;
             told() __tsan_java_release;
             told() __tsan_java_release_store;
-            // Annotations of older programs, which have them in a header of their own.
+            // Annotations of older programs, which declare them in their own header.
             annotate_happens(before) AnnotateHappensBefore;
             annotate_happens(after) AnnotateHappensAfter;
             told() AnnotateBenignRace;

@@ -1,6 +1,6 @@
-//! Puts a call before each memory access of a whole program, and makes an object file of it.
+//! Instruments every memory access of a program in LLVM bitcode, and writes an object file.
 //!
-//! These are the steps of a compiler with `-fsanitize=thread`, at the place where it takes them: after optimisation.
+//! These are the steps of a compiler with `-fsanitize=thread`, at the same point: after optimisation.
 
 use crate::Error;
 use crate::library::{Library, RawMachine, RawTarget};
@@ -10,22 +10,21 @@ use std::path::Path;
 use std::ptr::null_mut;
 use std::sync::Once;
 
-/// A read is left out otherwise if the same place is written to afterwards.
+/// Without this option a read is not instrumented if the same location is written afterwards.
 const OPTIONS: [&CStr; 1] = [c"-tsan-instrument-read-before-write=1"];
 
-/// The pass looks at functions with this attribute only.
+/// The pass instruments only functions with this attribute.
 const ATTRIBUTE: &str = "sanitize_thread";
 
-/// Calls `__tsan_init` when the program is loaded. The pass for that, `tsan-module`, makes a constructor of the kind that
-/// LLVM puts into `.ctors` unless it is told otherwise, for which its C interface has no way; some linkers drop these.
+/// Calls `__tsan_init` when the program is loaded. The pass `tsan-module` would make a constructor that LLVM
+/// puts into `.ctors` by default, and the C interface cannot change that. Some linkers drop `.ctors`.
 const CONSTRUCTOR: &str =
     ".pushsection .init_array, \"aw\", @init_array\n.p2align 3\n.quad __tsan_init\n.popsection\n";
 
-/// Sets options and makes LLVM know the processor; once in a process.
+/// Sets the options and initialises the target, once in a process.
 static PREPARED: Once = Once::new();
 
-/// Instruments the program in the file `bitcode`, which is as the compiler would make code of it, and writes the object
-/// file `object`.
+/// Instruments the optimised bitcode in the file `bitcode`, and writes the object file `object`.
 pub fn instrument(library: &Library, bitcode: &Path, object: &Path) -> Result<(), Error> {
     let functions = &library.functions;
     PREPARED.call_once(|| {
@@ -41,7 +40,7 @@ pub fn instrument(library: &Library, bitcode: &Path, object: &Path) -> Result<()
     });
     let module = Module::read(library, bitcode)?;
     let machine = Machine::new(&module)?;
-    // Most of the standard library is not used.
+    // Most of the standard library is unused.
     machine.run(&module, c"globaldce")?;
     // SAFETY: the name is as long as said; the context is there.
     let attribute = unsafe {
@@ -61,7 +60,7 @@ pub fn instrument(library: &Library, bitcode: &Path, object: &Path) -> Result<()
     machine.write(&module, object)
 }
 
-/// What makes code for the machine of a module.
+/// The code generator for the target of a module.
 struct Machine<'a> {
     library: &'a Library,
     raw: *mut RawMachine,
@@ -69,9 +68,9 @@ struct Machine<'a> {
 
 impl<'a> Machine<'a> {
     fn new(module: &Module<'a>) -> Result<Machine<'a>, Error> {
-        /// Some optimisation of the code itself, which saves more time in executions than it costs here.
+        /// Some optimisation of the code, which saves more time in executions than it costs here.
         const LESS: u32 = 1;
-        /// Wherever it is loaded, which suits every kind of executable.
+        /// Position-independent code suits every kind of executable.
         const POSITION_INDEPENDENT: u32 = 2;
         const DEFAULT_MODEL: u32 = 0;
         let library = module.library;
@@ -188,7 +187,7 @@ mod tests {
             assert!(has(name), "{name} is not in the object");
         }
 
-        // Errors come back; none of them ends the process.
+        // Errors are returned; none of them ends the process.
         std::fs::write(path("bad.bc"), "BC\u{0}\u{0}").expect("a file");
         let bad = instrument(&library, &path("bad.bc"), &path("bad.o")).expect_err("no bitcode");
         assert!(bad.0.contains("bad.bc is no bitcode: "), "{bad}");

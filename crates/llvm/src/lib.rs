@@ -1,10 +1,11 @@
-//! LLVM, as it comes with rustc: found, loaded and used at run time, so that nothing of it has to be installed or linked.
+//! The LLVM library of rustc, found and loaded at run time, so that nothing of it has to be installed or
+//! linked.
 //!
 //! | module | what it is |
 //! | --- | --- |
-//! | [`library`] | where the library is, and its functions |
+//! | [`library`] | finds the library and its functions |
 //! | [`module`] | a module of bitcode |
-//! | [`instrument`] | puts calls before the accesses of a module, and makes an object file of it |
+//! | [`instrument`] | instruments the accesses of a module, and writes an object file |
 
 pub mod instrument;
 pub mod library;

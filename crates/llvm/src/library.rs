@@ -1,8 +1,9 @@
-//! Where rustc has its LLVM, and the functions of its C interface that are used here.
+//! Finds the LLVM library of rustc, and the functions of its C interface.
 //!
-//! The compiler reads and writes bitcode of its own version, which other LLVMs of the machine, usually older, cannot
-//! read. Its own library can, and exports the whole C interface. The signatures are those of LLVM's `llvm-c` headers;
-//! functions are looked up once, all of them, so that one that is missing is noticed at once.
+//! The compiler reads and writes bitcode of its own LLVM version. Other LLVMs on the machine are usually
+//! older and cannot read it. The compiler's own library can, and exports the complete C interface. The
+//! signatures are those of LLVM's `llvm-c` headers. All functions are looked up at once, so that a missing
+//! one is noticed at once.
 
 use crate::Error;
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_uint, c_void};
@@ -10,10 +11,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The version whose interface and options this is written for and tested with.
+/// The LLVM version whose interface and options this crate is written for and tested with.
 pub const VERSION: u32 = 22;
 
-/// Something of LLVM's, of which only the address is known here.
+/// Declares types of LLVM of which only the address is used.
 macro_rules! opaque {
     ($($(#[$meta:meta])* $name:ident)*) => {$(
         $(#[$meta])*
@@ -26,29 +27,29 @@ macro_rules! opaque {
 }
 
 opaque! {
-    /// What modules have in common: types and constants.
+    /// The types and constants that modules share.
     RawContext
     /// A module.
     RawModule
-    /// Bytes of a file.
+    /// The contents of a file.
     RawBuffer
-    /// A function, or anything else that has a value.
+    /// A function or another value.
     RawValue
     /// An attribute of a function.
     RawAttribute
     /// A kind of processor.
     RawTarget
-    /// What makes code for it.
+    /// A code generator.
     RawMachine
     /// Options of passes.
     RawOptions
-    /// What a pass found wrong.
+    /// An error of a pass.
     RawError
     /// A message about a module.
     RawDiagnostic
 }
 
-/// Declares the table of functions, and what fills it.
+/// Declares the table of functions, and the function that fills it.
 macro_rules! functions {
     ($(fn $name:ident($($argument:ty),*) $(-> $result:ty)?;)*) => {
         /// LLVM's functions, under their own names.
@@ -59,7 +60,7 @@ macro_rules! functions {
         }
 
         impl Functions {
-            /// Looks all of them up with `find`.
+            /// Looks up all functions with `find`.
             fn new(find: impl Fn(&CStr) -> Result<*mut c_void, Error>) -> Result<Functions, Error> {
                 Ok(Functions {
                     $($name: {
@@ -83,7 +84,7 @@ macro_rules! functions {
     };
 }
 
-/// What LLVM calls with a message.
+/// The type of the callback for messages.
 pub type DiagnosticHandler = extern "C" fn(*mut RawDiagnostic, *mut c_void);
 
 functions! {
@@ -123,14 +124,14 @@ functions! {
     fn LLVMTargetMachineEmitToFile(*mut RawMachine, *mut RawModule, *const c_char, c_uint, *mut *mut c_char) -> c_int;
 }
 
-/// LLVM, loaded. It stays loaded for good: it keeps things of its own for when the process ends.
+/// The loaded library. It stays loaded, because LLVM registers functions that run when the process exits.
 #[derive(Debug)]
 pub struct Library {
     /// Its functions.
     pub functions: Functions,
 }
 
-/// The library of the compiler that `rustc` calls.
+/// The library of the compiler that `rustc` runs.
 pub fn find(rustc: &OsStr) -> Result<PathBuf, Error> {
     let shown = rustc.display();
     let output = Command::new(rustc)
@@ -146,8 +147,7 @@ pub fn find(rustc: &OsStr) -> Result<PathBuf, Error> {
     in_directory(&sysroot.join("lib"))
 }
 
-/// The library in the directory of a compiler's libraries. (What is named `libLLVM-22-rust-….so` beside it is a script for
-/// linkers.)
+/// The library in a directory of a compiler. (The file `libLLVM-22-rust-….so` beside it is a linker script.)
 fn in_directory(directory: &Path) -> Result<PathBuf, Error> {
     let named =
         |path: &PathBuf| path.file_name().is_some_and(|name| name.as_bytes().starts_with(b"libLLVM.so."));
@@ -163,7 +163,7 @@ fn in_directory(directory: &Path) -> Result<PathBuf, Error> {
 }
 
 impl Library {
-    /// Loads it.
+    /// Loads the library.
     pub fn open(path: &Path) -> Result<Library, Error> {
         let shown = path.display();
         let name = CString::new(path.as_os_str().as_bytes())
@@ -204,8 +204,8 @@ impl Library {
         [major, minor, patch]
     }
 
-    /// Sets options of passes, as LLVM's own tools take them. They hold for the process and can be set once only; a wrong
-    /// one ends the process with a message.
+    /// Sets options of passes, as LLVM's own tools take them. They apply to the process and can be set only
+    /// once. A wrong option ends the process with a message.
     pub fn set_options(&self, options: &[&CStr]) {
         let words: Vec<*const c_char> =
             [c"heisen"].iter().chain(options).map(|option| option.as_ptr()).collect();
@@ -215,10 +215,10 @@ impl Library {
         }
     }
 
-    /// A message that LLVM has made, which is disposed of.
+    /// Copies a message of LLVM, and disposes of it.
     ///
     /// # Safety
-    /// It is null or such a message, and not used afterwards.
+    /// `text` is null or such a message, and not used afterwards.
     pub(crate) unsafe fn message(&self, text: *mut c_char) -> String {
         if text.is_null() {
             return "no reason given".to_owned();
@@ -231,7 +231,7 @@ impl Library {
     }
 }
 
-/// Why a library was not loaded.
+/// Why a library could not be loaded.
 fn last_error() -> String {
     // SAFETY: it has no arguments; what it returns is null or a string that stays until the next call in this thread.
     let text = unsafe { libc::dlerror() };

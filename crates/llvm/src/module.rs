@@ -1,4 +1,4 @@
-//! A module of bitcode, in a context of its own.
+//! A module of bitcode, in its own context.
 
 use crate::Error;
 use crate::library::{Library, RawBuffer, RawContext, RawDiagnostic, RawModule, RawValue};
@@ -14,11 +14,11 @@ pub struct Module<'a> {
     pub(crate) library: &'a Library,
     pub(crate) context: *mut RawContext,
     pub(crate) raw: *mut RawModule,
-    /// What LLVM has said of it; the context has the address.
+    /// The messages of LLVM about it. The context holds the address.
     said: Box<Said<'a>>,
 }
 
-/// Where messages go.
+/// Collects messages.
 struct Said<'a> {
     library: &'a Library,
     errors: RefCell<Vec<String>>,
@@ -30,7 +30,7 @@ impl fmt::Debug for Module<'_> {
     }
 }
 
-/// Takes messages. LLVM's own handler ends the process at an error.
+/// Receives messages. LLVM's own handler ends the process at an error.
 extern "C" fn hear(diagnostic: *mut RawDiagnostic, said: *mut c_void) {
     const ERROR: u32 = 0;
     // SAFETY: it is the address that was given with this function, of what lives as long as the context.
@@ -78,7 +78,7 @@ impl<'a> Module<'a> {
         Ok(module)
     }
 
-    /// The errors that LLVM has told.
+    /// The errors that LLVM has reported.
     pub(crate) fn errors(&self) -> String {
         match &self.said.errors.borrow()[..] {
             [] => "no reason given".to_owned(),
@@ -86,13 +86,13 @@ impl<'a> Module<'a> {
         }
     }
 
-    /// The machine that it is for.
+    /// The target of the module.
     pub fn target(&self) -> &CStr {
         // SAFETY: the module is there, and has the string as long as it is not changed.
         unsafe { CStr::from_ptr((self.library.functions.LLVMGetTarget)(self.raw)) }
     }
 
-    /// Its functions that have a body.
+    /// The functions that have a body.
     pub(crate) fn bodies(&self) -> impl Iterator<Item = *mut RawValue> {
         let functions = &self.library.functions;
         // SAFETY: the module is there.
@@ -118,7 +118,7 @@ impl Drop for Module<'_> {
     }
 }
 
-/// A path as LLVM takes it.
+/// A path as a C string.
 pub(crate) fn c_path(path: &Path) -> Result<CString, Error> {
     CString::new(path.as_os_str().as_bytes())
         .map_err(|_| Error(format!("{} is no path: it contains a zero", path.display())))

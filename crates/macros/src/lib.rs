@@ -1,8 +1,9 @@
-//! The attribute `#[heisen::test]`; see the crate `heisen`. Tokens are taken apart by hand: there is little to parse.
+//! The attribute `#[heisen::test]`; see the crate `heisen`. It parses tokens by hand, because there is little
+//! to parse.
 
 use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenStream, TokenTree};
 
-/// What an argument takes.
+/// The type of an argument.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Takes {
     Number,
@@ -11,7 +12,7 @@ enum Takes {
     Flag,
 }
 
-/// The arguments of a test that is explored, options of `heisen check`.
+/// The arguments of an explored test: options of `heisen check`.
 const CHECK: [(&str, Takes); 13] = [
     ("strategy", Takes::Text),
     ("bound", Takes::Number),
@@ -28,7 +29,7 @@ const CHECK: [(&str, Takes); 13] = [
     ("focus", Takes::Text),
 ];
 
-/// The arguments of a test with a script, options of `heisen script`.
+/// The arguments of a test with a script: options of `heisen script`.
 const SCRIPT: [(&str, Takes); 8] = [
     ("oracle", Takes::Text),
     ("seed", Takes::Number),
@@ -40,7 +41,7 @@ const SCRIPT: [(&str, Takes); 8] = [
     ("hang", Takes::Text),
 ];
 
-/// The argument that is the script itself.
+/// The argument that names the script.
 const THE_SCRIPT: &str = "script";
 
 /// Makes a test that explores the schedules of the function; documented in the crate `heisen`.
@@ -52,7 +53,7 @@ pub fn test(arguments: TokenStream, item: TokenStream) -> TokenStream {
     }
 }
 
-/// What is wrong, and where.
+/// An error message and its location.
 struct Mistake(String, Span);
 
 fn mistake<T>(message: impl Into<String>, span: Span) -> Result<T, Mistake> {
@@ -75,13 +76,13 @@ fn compile_error(message: &str, span: Span) -> TokenStream {
 
 /// The arguments of the attribute.
 struct Options {
-    /// As words of a command line, each a literal.
+    /// The words of the command line, each a literal.
     words: Vec<Literal>,
     /// The script, if there is one.
     script: Option<TokenStream>,
 }
 
-/// `bound = 2, strategy = "random"`: names, each with the tokens up to the next comma.
+/// Parses `bound = 2, strategy = "random"`: names, each with the tokens up to the next comma.
 fn named(arguments: TokenStream) -> Result<Vec<(Ident, Vec<TokenTree>)>, Mistake> {
     let mut all = Vec::new();
     let mut tokens = arguments.into_iter();
@@ -154,7 +155,7 @@ fn options(arguments: TokenStream) -> Result<Options, Mistake> {
     Ok(options)
 }
 
-/// The test: the function, inside of another one of its name that runs or explores it.
+/// Expands the test: the function moves into another one of its name, which runs or explores it.
 fn expand(options: Options, item: TokenStream) -> Result<TokenStream, Mistake> {
     let mut attributes = TokenStream::new();
     let mut function = TokenStream::new();
@@ -223,7 +224,7 @@ fn expand(options: Options, item: TokenStream) -> Result<TokenStream, Mistake> {
     Ok(out)
 }
 
-/// Attributes that would mean something else inside and outside.
+/// Refuses attributes that would have another meaning on the outer function.
 fn refuse_attribute(group: &Group) -> Result<(), Mistake> {
     let first = group.stream().into_iter().next();
     match first.as_ref().map(ToString::to_string).as_deref() {
@@ -236,7 +237,7 @@ fn refuse_attribute(group: &Group) -> Result<(), Mistake> {
     }
 }
 
-/// Text of our own as tokens.
+/// Parses text of our own into tokens.
 fn code(text: &str) -> TokenStream {
     text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
 }

@@ -6,15 +6,15 @@
 //!
 //! | room | what it is |
 //! | --- | --- |
-//! | [`platform`] | system calls, glibc, registers |
-//! | [`wire_log`] | the runtime's side of the wire: the slot of the execution, the log |
-//! | [`sched`] | threads, who is enabled, scheduling points, decisions, policies |
-//! | [`carrier`] | what threads run on: fibers or kernel threads |
-//! | [`script`] | threads that stop at the events of a script |
-//! | [`memory`] | accesses of memory: instrumented and patched code, races, the checked heap |
-//! | [`blocking`] | operations that would block in the kernel |
-//! | [`lifecycle`] | where executions begin and are undone |
-//! | [`shim`] | what is intercepted, one file a family of functions; the start of the program |
+//! | `platform` | system calls, glibc, registers |
+//! | `wire_log` | the runtime's side of the wire: the slot of the execution, the log |
+//! | `sched` | threads, who is enabled, scheduling points, decisions, policies |
+//! | `carrier` | what threads run on: fibers or kernel threads |
+//! | `script` | threads that stop at the events of a script |
+//! | `memory` | accesses of memory: instrumented and patched code, races, the checked heap |
+//! | `blocking` | operations that would block in the kernel |
+//! | `lifecycle` | where executions begin and are undone |
+//! | `shim` | what is intercepted, one file a family of functions; the start of the program |
 //!
 //! The rooms are listed from the lowest to the highest: a room uses only those above it in the table. The head comment of each
 //! states its rule, and `tests/it/rooms.rs` checks it. Where a lower room has to call a higher one, on a cold path, the higher

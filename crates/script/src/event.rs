@@ -1,46 +1,47 @@
-//! Events: what a thread is about to do. CONCURRIT (PLDI'13), section 3.1, calls them records from fields to values.
+//! Events: the next operation of a thread. CONCURRIT (PLDI'13), section 3.1, calls them records from fields
+//! to values.
 
 use heisen_trace::Op;
 use heisen_wire::script::{self, MAX_NAMED, kind};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// What a thread is about to do.
+/// The next operation of a thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Event {
     /// The thread.
     pub thread: usize,
-    /// Its process; 0 where there is only one.
+    /// Its process; 0 if there is only one.
     pub process: i32,
-    /// The number of its program; 0 where there is only one.
+    /// The number of its program; 0 if there is only one.
     pub program: usize,
     /// One of `heisen_wire::script::kind`.
     pub kind: u8,
-    /// Bytes that are accessed.
+    /// The size of the access in bytes.
     pub size: u64,
-    /// Memory or object.
+    /// The address of the memory or object.
     pub address: u64,
-    /// What is in the memory.
+    /// The value in memory.
     pub value: u64,
     /// The number of a named function or line, or of a control point.
     pub number: u64,
     /// Arguments of a function.
     pub args: [u64; 2],
-    /// What it returns.
+    /// The returned value.
     pub returned: u64,
-    /// Where it was called from.
+    /// The address from which the function was called.
     pub caller: u64,
-    /// The place in the code.
+    /// The address of the code.
     pub pc: u64,
     /// The step of the execution.
     pub step: u32,
-    /// The operation, of those that are scheduling points in any program.
+    /// The operation, for events that are scheduling points in any program.
     pub op: Option<Op>,
-    /// How often the thread is in each of the functions that the script names.
+    /// For each function that the script names: how many calls deep the thread is in it.
     pub inside: Vec<u8>,
 }
 
 impl Event {
-    /// As the runtime tells it, of a thread of this process and program.
+    /// Reads an event that the runtime has written, of a thread of this process and program.
     pub fn read(thread: usize, (process, program): (i32, usize), told: &script::Event) -> Event {
         Event {
             thread,
@@ -61,23 +62,23 @@ impl Event {
         }
     }
 
-    /// How often the thread is in the function of this number.
+    /// How many calls deep the thread is in the function with this number.
     pub fn depth(&self, function: usize) -> u8 {
         self.inside.get(function % MAX_NAMED).copied().unwrap_or(0)
     }
 
-    /// The number of its control point; 0 elsewhere.
+    /// The number of its control point; 0 for other events.
     pub fn control(&self) -> u64 {
         if self.kind == kind::POINT { self.number } else { 0 }
     }
 
-    /// The word for its kind.
+    /// The name of its kind.
     pub fn word(&self) -> &'static str {
         word(self.kind)
     }
 }
 
-/// The word for a kind of events.
+/// The name of a kind of events.
 pub fn word(kind: u8) -> &'static str {
     match kind {
         kind::READ => "read",

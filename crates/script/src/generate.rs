@@ -1,36 +1,40 @@
-//! From a finding to a script: the refinement that CONCURRIT's authors did by hand (PLDI'13, section 2.4).
+//! Turns a finding into a script: the refinement that CONCURRIT's authors did by hand (PLDI'13, section 2.4).
 //!
-//! *Strengthen*: the events of a failing execution become lines, one for each stretch that a thread runs alone: it runs until it
-//! is about to do what it stops at, in words of the program and not as a number of a step. *Weaken*: lines are dropped, and what is left
-//! loosened, as long as every run still fails.
+//! *Strengthen*: the events of a failing execution become lines, one for each run of a thread without a
+//! switch. A line runs the thread until it is about to do the operation at which it stops. It names the
+//! operation in words of the program, not by a step number. *Weaken*: lines are dropped and the others are
+//! relaxed, as long as every execution still fails.
 //!
-//! A line says which of the events that it names is meant, the n-th. That follows from the recording and the lines before, so a line
-//! stays exact when others are dropped.
+//! A line says which of the events that it names is meant, the n-th. This number follows from the recording
+//! and the lines before, so a line stays exact when others are dropped.
 
 use crate::record::{Recording, Wording};
 use heisen_trace::finding::SwitchKind;
 use heisen_wire::script::kind;
 use std::fmt::Write;
 
-/// Where a script gets to know threads.
+/// Where a script first names its threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Naming {
-    /// Where each stops first, from the first decision on that is not the default. All that comes before is the default.
+    /// Each thread at its first stop, from the first decision on that is not the default. Everything before
+    /// is the default.
     Stops,
-    /// All but the main thread at their start, before anything else, and this many. The main thread is free.
+    /// All threads except the main thread at their start, before anything else; their number. The main thread
+    /// is not controlled.
     Starts(usize),
-    /// The main thread before `main`, the others at their start as soon as one of them is needed.
+    /// The main thread before `main`, the others at their start as soon as a line needs one of them.
     Main,
 }
 
-/// What a line is about.
+/// What a line does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum What {
-    /// The thread runs until the event at this place in the recording.
+    /// The thread runs until the event at this index of the recording.
     Until(usize),
-    /// It runs to its end, or until the bug shows.
+    /// The thread runs to its end, or until the bug shows.
     Ends,
-    /// A decision of it that is none of threads: the entry of the schedule, and the n-th such decision.
+    /// The thread makes a decision that is not about threads: the entry of the schedule, and the n-th such
+    /// decision.
     Decides(usize, usize),
 }
 
@@ -39,7 +43,7 @@ enum What {
 struct Line {
     thread: usize,
     what: What,
-    /// The first such event, whatever the recording says.
+    /// Whether the line means the first such event, whatever the recording says.
     first: bool,
 }
 
@@ -51,11 +55,12 @@ pub struct Draft<'r> {
     lines: Vec<Line>,
 }
 
-/// What is known where a script has come to in the recording.
+/// The state of a script at some point of the recording.
 struct Place {
-    /// Threads by name, in the order in which they came to be known, with the event that each is held at.
+    /// The threads that have names, in the order in which they got them, each with the event at which it is
+    /// held.
     known: Vec<(usize, Option<usize>)>,
-    /// The events up to this one are over.
+    /// The last event that is over.
     last: Option<usize>,
 }
 
@@ -71,7 +76,7 @@ impl Place {
         }
     }
 
-    /// Those that are not known yet.
+    /// A thread expression for the threads without a name.
     fn others(&self) -> String {
         let names: Vec<String> = self.known.iter().filter_map(|(thread, _)| self.name(*thread)).collect();
         match names.as_slice() {
@@ -85,7 +90,7 @@ impl Place {
         self.known.iter().any(|(known, _)| *known == thread)
     }
 
-    /// A thread has come to an event; it is known from here on.
+    /// A thread has reached an event, and has a name from here on.
     fn comes(&mut self, thread: usize, at: Option<usize>) {
         match self.known.iter_mut().find(|(known, _)| *known == thread) {
             Some((_, held)) => *held = at.or(*held),
@@ -95,7 +100,7 @@ impl Place {
     }
 }
 
-/// The lines with those that come several times in turn, one or two of them, in a loop.
+/// Folds repeated lines, or repeated pairs of lines, into loops.
 fn folded(text: String) -> String {
     const LEAST: usize = 3;
     let lines: Vec<&str> = text.lines().collect();
@@ -122,14 +127,14 @@ fn folded(text: String) -> String {
     out
 }
 
-/// An argument that says which of several is meant, unless it is the first.
+/// The argument that says which event is meant, unless it is the first.
 fn also(nth: usize) -> String {
     if nth > 1 { format!(", {nth}") } else { String::new() }
 }
 
 impl<'r> Draft<'r> {
-    /// A script that does what the recording tells. `nth` says which decision is meant where it is none
-    /// of threads, of those that its thread makes from its last event on.
+    /// A script that repeats the recording. `nth` says which decision is meant where it is not about threads,
+    /// counted among those that the thread makes from its last event on.
     pub fn strengthen(recording: &'r Recording, naming: Naming, nth: usize) -> Draft<'r> {
         let mut draft = Draft { recording, naming, lines: Vec::new() };
         let decisions = recording.decisions();
@@ -150,7 +155,7 @@ impl<'r> Draft<'r> {
         draft
     }
 
-    /// Adds what is decided besides threads, each behind the line that holds its thread.
+    /// Adds the decisions that are not about threads, each after the line that holds its thread.
     fn decide(&mut self, decisions: &[(usize, usize)], nth: usize) {
         for (at, number) in decisions {
             let entry = &self.recording.entries[*number];
@@ -166,7 +171,7 @@ impl<'r> Draft<'r> {
         }
     }
 
-    /// The best way to say an event, and which of those that this means it is, counted from 1.
+    /// The best wording of an event, and which of the events with that wording it is, from 1.
     fn say(&self, place: &Place, thread: usize, at: usize, first: bool) -> Option<(&'r Wording, usize)> {
         let events = &self.recording.events;
         let known = place.known.iter().find(|(known, _)| *known == thread);
@@ -186,12 +191,12 @@ impl<'r> Draft<'r> {
             events.get(from..=at).unwrap_or_default().iter().filter(is).count().max(1)
         };
         let ways = self.recording.stops.get(&at)?.iter().map(|wording| (wording, counts(wording)));
-        // The first of those that are best, as it is the clearest.
+        // The first of the best wordings, because it is the clearest.
         let (wording, nth) = ways.reduce(|best, next| if next.1 < best.1 { next } else { best })?;
         Some((wording, if first { 1 } else { nth }))
     }
 
-    /// The script.
+    /// The text of the script.
     pub fn text(&self) -> String {
         folded(self.lines_of_text())
     }
@@ -270,7 +275,8 @@ impl<'r> Draft<'r> {
         };
     }
 
-    /// Drops lines and loosens what is left, while `fails` says that every run does. None if it does not fail to begin with.
+    /// Drops lines and relaxes others while `fails` says that every execution still fails. `None` if the
+    /// script does not fail to begin with.
     pub fn weaken<E>(self, fails: &mut dyn FnMut(&str) -> Result<bool, E>) -> Result<Option<Self>, E> {
         if !fails(&self.text())? {
             return Ok(None);
@@ -298,7 +304,7 @@ impl<'r> Draft<'r> {
         let mut out = Vec::new();
         let with = |lines: Vec<Line>| Draft { lines, ..self.clone() };
         let count = self.lines.len();
-        // Halves, then quarters, and so on: long scripts get short soon.
+        // Halves, then quarters, and so on: long scripts get short early.
         let mut size = count;
         while size > 0 {
             for from in (0..count).step_by(size).rev() {
@@ -317,7 +323,7 @@ impl<'r> Draft<'r> {
                 continue;
             }
             out.push(loose);
-            // If it has to be one of many, it may not matter at all where it stops.
+            // If the line needs one of many such events, it may not matter at all where the thread stops.
             lines[at].what = What::Ends;
             out.push(with(lines));
         }
@@ -347,7 +353,7 @@ mod tests {
         Event { thread, kind, number, ..Event::default() }
     }
 
-    /// A recording of control points, each told by its thread and number.
+    /// A recording of control points, each given by thread, kind and number.
     fn recording(told: &[(usize, u8, u64)], entries: &[(u32, SwitchKind)]) -> Recording {
         let mut events: Vec<Event> = told.iter().map(|(t, kind, number)| event(*t, *kind, *number)).collect();
         for (at, event) in events.iter_mut().enumerate() {
@@ -424,7 +430,7 @@ mod tests {
         assert_eq!(text(2), expected.replace("\"malloc\"", "\"malloc\", 2"));
     }
 
-    /// What is needed stays, whatever else goes; and which event is meant is counted anew.
+    /// Weakening preserves the lines that are needed, and counts anew which event is meant.
     #[test]
     fn weakening_keeps_what_is_needed() {
         let mut told = Vec::new();
@@ -440,7 +446,8 @@ mod tests {
         let draft = Draft::strengthen(&recording, Naming::Stops, 1);
         let weak = draft.weaken(&mut fails).expect("no error").expect("it fails");
         assert_eq!(weak.text(), "let a = wait_for_thread(any, at_control(4));\n");
-        // Alone, the line of the last round is about the tenth such event: the other thread has one, too.
+        // Alone, the line of the last round is about the tenth such event, because the other thread also has
+        // one.
         let mut draft = Draft::strengthen(&recording, Naming::Stops, 1);
         draft.lines.retain(|line| line.what == What::Until(16));
         assert_eq!(draft.text(), "let a = wait_for_thread(any, at_control(7), 10);\n");

@@ -1,5 +1,6 @@
-//! The words of the language: what a script can say, as functions and types of rhai. A script reads no files and starts
-//! nothing: rhai has no such functions by itself, and modules are switched off.
+//! The script language: its functions and types, registered with rhai.
+//!
+//! A script reads no files and starts nothing: rhai has no such functions, and modules are disabled.
 
 use crate::event::Event;
 use crate::library;
@@ -18,23 +19,24 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// Operations of rhai without anything being asked of the program, after which a script is taken for an endless loop.
+/// After this many rhai operations without a command to the program, a script counts as an endless loop.
 const MOST_OPERATIONS: u64 = 20_000_000;
-/// Events that are given again, as nobody released the thread, before that is taken for an endless loop.
+/// After this many repeated events, because the script released no thread, a script counts as an endless
+/// loop.
 const MOST_IDLE: u64 = 100_000;
 
 /// A thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Thread(pub usize);
 
-/// What a script has to do with.
+/// The state of a running script.
 #[derive(Debug)]
 pub struct State {
     /// The execution.
     pub run: Run,
-    /// Where a script is that is run elsewhere, which counts instead of the line.
+    /// The place of a remote script, used instead of the line.
     pub place: Option<usize>,
-    /// Why the script was stopped, and in which line.
+    /// Why the script was stopped, and at which line.
     pub stopped: Option<(Stop, Option<usize>)>,
     /// Whether one good execution is enough.
     pub exists: bool,
@@ -42,7 +44,7 @@ pub struct State {
 }
 
 impl State {
-    /// With nothing done yet.
+    /// The state before the first command.
     pub fn new(run: Run) -> State {
         State { run, place: None, stopped: None, exists: false, operations: 0 }
     }
@@ -51,7 +53,7 @@ impl State {
 pub(crate) type Shared = Rc<RefCell<State>>;
 type Answer<T> = Result<T, Box<EvalAltResult>>;
 
-/// Does something with the execution; where that stops the script, rhai is told so.
+/// Does something with the execution. If that stops the script, it terminates rhai.
 pub(crate) fn with<T>(
     state: &Shared,
     context: &NativeCallContext<'_>,
@@ -73,7 +75,7 @@ pub(crate) fn with<T>(
 }
 
 pub(crate) fn terminated(position: Position) -> Box<EvalAltResult> {
-    // Unlike other errors it can't be caught.
+    // Unlike other errors, a script cannot catch this one.
     Box::new(EvalAltResult::ErrorTerminated(Dynamic::UNIT, position))
 }
 
@@ -81,7 +83,7 @@ pub(crate) fn wrong(what: String) -> Stop {
     Stop::Wrong(what)
 }
 
-/// A thread, several, or an array of them.
+/// Converts a thread, a set of threads or an array of threads.
 pub(crate) fn threads(value: Dynamic) -> Result<Threads, Stop> {
     if let Some(thread) = value.clone().try_cast::<Thread>() {
         return Ok(Threads::one(thread.0));
@@ -92,7 +94,7 @@ pub(crate) fn threads(value: Dynamic) -> Result<Threads, Stop> {
     Ok(Threads { any: false, list: list(value)?.into_iter().collect() })
 }
 
-/// An array of threads, in order.
+/// Converts an array of threads, in order.
 fn list(value: Dynamic) -> Result<Vec<usize>, Stop> {
     let kind = value.type_name().to_owned();
     let Some(array) = value.try_cast::<Array>() else {
@@ -116,7 +118,7 @@ fn names(array: Array) -> Result<Vec<String>, Stop> {
     array.into_iter().map(name).collect()
 }
 
-/// That there is no such thing, and what is meant instead.
+/// The message that there is no such thing, with similar names.
 pub(crate) fn unknown(what: &str, name: &str, all: impl IntoIterator<Item = String>) -> String {
     match nearest(name, all).join(" or ") {
         near if near.is_empty() => format!("there is no {what} {name}"),
@@ -135,7 +137,7 @@ pub(crate) fn from_one(number: INT, of: &str) -> Result<usize, Stop> {
         .ok_or_else(|| wrong(format!("{number} is no number {of}")))
 }
 
-/// An engine that knows the language.
+/// A rhai engine with the script language.
 pub fn engine(state: &Shared) -> Engine {
     let mut engine = Engine::new();
     engine.set_module_resolver(rhai::module_resolvers::DummyModuleResolver::new());
@@ -221,7 +223,8 @@ fn types(engine: &mut Engine, state: &Shared) {
         .register_fn("to_string", move |event: &mut Event| text.borrow_mut().run.describe(event));
 }
 
-/// Calls of instrumented functions, of those that the script names, and of those that are scheduling points in any program.
+/// Calls of instrumented functions, of functions that the script names, and all calls that are scheduling
+/// points in any program.
 pub const CALLS: u32 = 1 << kind::CALL
     | 1 << kind::ENTER
     | 1 << kind::LOCK
@@ -452,7 +455,7 @@ fn commands(engine: &mut Engine, state: &Shared) {
         })
     });
     let at = state.clone();
-    // `print`: see `source`.
+    // `source` rewrites `print` to this function.
     engine.register_fn("tell", move |context: NativeCallContext<'_>, value: Dynamic| -> Answer<()> {
         let text: ImmutableString = context.call_native_fn("to_string", (value,))?;
         let mut state = at.borrow_mut();
@@ -464,7 +467,7 @@ fn commands(engine: &mut Engine, state: &Shared) {
     engine.register_fn("exists", move || at.borrow_mut().exists = true);
     let at = state.clone();
     engine.register_fn("forall", move || at.borrow_mut().exists = false);
-    // `let [a, b] = …`: see `source`.
+    // `source` rewrites `let [a, b] = …` to this function.
     let at = state.clone();
     engine.register_fn("part", move |context: NativeCallContext<'_>, whole: Array, number: INT, of: INT| {
         with(&at, &context, |_| {

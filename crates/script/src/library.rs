@@ -1,4 +1,6 @@
-//! Functions made of `select`, `release` and `choose`: the library of CONCURRIT (PLDI'13), figure 8, and the patterns of section 5.1.
+//! Functions built from `select`, `release` and `choose`.
+//!
+//! They are the library of CONCURRIT (PLDI'13), figure 8, and the patterns of section 5.1.
 
 use crate::language::CALLS;
 use crate::predicate::Predicate;
@@ -19,7 +21,7 @@ fn both(one: Predicate, other: Predicate) -> Predicate {
 const ENDS: Predicate = Predicate::Kinds(1 << kind::END);
 const STARTS: Predicate = Predicate::Kinds(1 << kind::START);
 
-/// Every access, every call, and the end: where threads may be switched to see all interleavings.
+/// Every access, every call, and the end of a thread: switching there explores all interleavings.
 fn everything() -> Predicate {
     either(Predicate::Kinds(1 << kind::READ | 1 << kind::WRITE | CALLS), ENDS)
 }
@@ -29,7 +31,8 @@ pub fn wait_for_thread(run: &mut Run, threads: &Threads, until: &Predicate) -> R
     run.select(threads, Some(until)).map(|event| event.thread)
 }
 
-/// As [`wait_for_thread`], for the n-th such event, whoever of them has the others. Those are not the script's threads then.
+/// As [`wait_for_thread`], for the n-th such event. Any of the threads may have the events before; the script
+/// does not get to know these threads.
 pub fn wait_for_nth(run: &mut Run, threads: &Threads, until: &Predicate, nth: usize) -> Result<usize, Stop> {
     for _ in 1..nth {
         let known = run.known.clone();
@@ -68,12 +71,12 @@ pub fn run_until(run: &mut Run, threads: &Threads, until: &Predicate) -> Result<
     Ok(())
 }
 
-/// As [`run_until`], to the n-th such event of each.
+/// As [`run_until`], to the n-th such event of each thread.
 pub fn run_until_nth(run: &mut Run, threads: &Threads, until: &Predicate, nth: usize) -> Result<(), Stop> {
     (0..nth).try_for_each(|_| run_until(run, threads, until))
 }
 
-/// As [`run_until`], and then what the event is about is done, up to the next event of any kind.
+/// As [`run_until`], and then one more event of any kind, so that the first one has happened.
 pub fn run_through(run: &mut Run, threads: &Threads, until: &Predicate) -> Result<(), Stop> {
     run_until(run, threads, until)?;
     for &thread in &threads.list {
@@ -85,7 +88,7 @@ pub fn run_through(run: &mut Run, threads: &Threads, until: &Predicate) -> Resul
     Ok(())
 }
 
-/// `ChooseThread`, among those that have not ended and are not blocked, which is known here.
+/// `ChooseThread`, among the threads that have not ended and are not blocked, which is known here.
 pub fn choose_thread(run: &mut Run, threads: &[usize]) -> Result<usize, Stop> {
     let left: Vec<usize> = threads.iter().copied().filter(|thread| !run.has_ended(*thread)).collect();
     if left.is_empty() {
@@ -97,14 +100,14 @@ pub fn choose_thread(run: &mut Run, threads: &[usize]) -> Result<usize, Stop> {
         [one] => Ok(*one),
         _ if run.is_covered() => Err(Stop::Covered),
         able => {
-            // That the thread goes on which went on last is usual.
+            // The usual choice: the thread that ran last continues.
             let usual = able.iter().position(|thread| run.last == Some(*thread)).unwrap_or(0);
             Ok(able[run.oracle.choose_or(able.len(), usual)])
         }
     }
 }
 
-/// Numbers up to `count`, in an order that is chosen.
+/// The numbers below `count`, in an order that the oracle chooses.
 pub fn permute(run: &mut Run, count: usize) -> Vec<usize> {
     let mut left: Vec<usize> = (0..count).collect();
     let mut order = Vec::new();
@@ -124,13 +127,13 @@ fn numbers(run: &Run, functions: &[String]) -> Result<Vec<usize>, Stop> {
     functions.iter().map(|name| run.number(&Named::Function(name.clone()))).collect()
 }
 
-/// `SearchAll`: every interleaving of so many threads.
+/// `SearchAll`: every interleaving of `count` threads.
 pub fn search_all(run: &mut Run, count: usize) -> Result<(), Stop> {
     let threads = wait_for_distinct_threads(run, count, &STARTS)?;
     interleave(run, &threads, &everything())
 }
 
-/// As `SearchAll`, but each thread runs to its end without a break (section 2.1).
+/// As `SearchAll`, but each thread runs to its end without a switch (section 2.1).
 pub fn search_seq(run: &mut Run, count: usize) -> Result<(), Stop> {
     let threads = wait_for_distinct_threads(run, count, &STARTS)?;
     interleave(run, &threads, &ENDS)
@@ -144,7 +147,7 @@ fn interleave(run: &mut Run, threads: &[usize], until: &Predicate) -> Result<(),
     Ok(())
 }
 
-/// Where threads are switched in a search within functions: at accesses and calls in there, and where they are left.
+/// Where a search within functions switches threads: at accesses and calls inside, and at returns.
 fn within(functions: &[usize], at: Predicate) -> Predicate {
     let inside = functions.iter().map(|f| Predicate::Inside(*f, 1)).reduce(either);
     let left = functions.iter().map(|f| Predicate::Named(kind::RETURN, *f)).reduce(either);
@@ -154,13 +157,13 @@ fn within(functions: &[usize], at: Predicate) -> Predicate {
     }
 }
 
-/// `SearchInFunc`: every interleaving of so many threads while one of them is in one of the functions.
+/// `SearchInFunc`: every interleaving of `count` threads while one of them is in one of the functions.
 pub fn search_in_func(run: &mut Run, count: usize, functions: &[String]) -> Result<(), Stop> {
     let at = Predicate::Kinds(1 << kind::READ | 1 << kind::WRITE | CALLS);
     in_func(run, count, functions, at)
 }
 
-/// `SearchInFuncLS`: as `SearchInFunc`, but threads are switched at control points only.
+/// `SearchInFuncLS`: as `SearchInFunc`, but switches threads only at control points.
 pub fn search_in_func_large_steps(run: &mut Run, count: usize, functions: &[String]) -> Result<(), Stop> {
     in_func(run, count, functions, Predicate::Kinds(1 << kind::POINT))
 }
@@ -169,7 +172,7 @@ fn in_func(run: &mut Run, count: usize, functions: &[String], at: Predicate) -> 
     let (threads, functions) = enter(run, count, functions)?;
     let until = within(&functions, at);
     loop {
-        // One that has left them has nothing more to do with the others.
+        // A thread that has left the functions no longer matters.
         let inside: Vec<usize> =
             threads.iter().copied().filter(|thread| any_inside(run, &[*thread], &functions)).collect();
         if inside.is_empty() {
@@ -180,7 +183,8 @@ fn in_func(run: &mut Run, count: usize, functions: &[String], at: Predicate) -> 
     }
 }
 
-/// Waits for so many threads that enter one of the functions; they, and the numbers of the functions.
+/// Waits for `count` threads that enter one of the functions. Returns the threads, and the numbers of the
+/// functions.
 fn enter(run: &mut Run, count: usize, functions: &[String]) -> Result<(Vec<usize>, Vec<usize>), Stop> {
     let functions = numbers(run, functions)?;
     let Some(enters) = functions.iter().map(|f| Predicate::Named(kind::ENTER, *f)).reduce(either) else {
@@ -189,7 +193,8 @@ fn enter(run: &mut Run, count: usize, functions: &[String]) -> Result<(Vec<usize
     Ok((wait_for_distinct_threads(run, count, &enters)?, functions))
 }
 
-/// `SearchInBuggy`: from here on, every interleaving of some threads while one of them is in one of the functions.
+/// `SearchInBuggy`: from here on, every interleaving of some threads while one of them is in one of the
+/// functions.
 pub fn search_in_buggy(run: &mut Run, threads: &[usize], functions: &[String]) -> Result<(), Stop> {
     let functions = numbers(run, functions)?;
     while any_inside(run, threads, &functions) {
@@ -199,8 +204,8 @@ pub fn search_in_buggy(run: &mut Run, threads: &[usize], functions: &[String]) -
     Ok(())
 }
 
-/// `SearchInFuncCB`: as `SearchInFunc` with at most so many contexts, each as long as is chosen; then one thread after
-/// the other.
+/// `SearchInFuncCB`: as `SearchInFunc` with at most `bound` contexts, whose lengths are chosen; then one
+/// thread after the other.
 pub fn context_bounded(run: &mut Run, bound: usize, count: usize, functions: &[String]) -> Result<(), Stop> {
     let (threads, functions) = enter(run, count, functions)?;
     let until = everything();
@@ -226,7 +231,7 @@ pub fn context_bounded(run: &mut Run, bound: usize, count: usize, functions: &[S
     Ok(())
 }
 
-/// `ExactSchedule`: threads and how far each goes, in order.
+/// `ExactSchedule`: runs each thread up to its event, in order.
 pub fn exact_schedule(run: &mut Run, steps: &[(BTreeSet<usize>, Predicate)]) -> Result<(), Stop> {
     for (threads, until) in steps {
         run_until(run, &Threads { any: false, list: threads.clone() }, until)?;

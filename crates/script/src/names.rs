@@ -1,6 +1,6 @@
-//! The names of the functions of the language, for messages on those that do not exist.
+//! The names of the functions of the language, for messages about unknown functions.
 
-/// The functions that a script can call, but for those that rhai has by itself.
+/// The functions that a script can call, without those of rhai itself.
 #[rustfmt::skip]
 pub const FUNCTIONS: &[&str] = &[
     "accesses", "assert", "assume", "at", "at_control", "calls", "choose", "choose_thread",
@@ -18,7 +18,7 @@ pub const FUNCTIONS: &[&str] = &[
 mod tests {
     use super::*;
 
-    /// Where functions are told to rhai.
+    /// The files that register functions with rhai.
     const SOURCES: [&str; 3] =
         [include_str!("language.rs"), include_str!("promises.rs"), include_str!("processes.rs")];
 

@@ -1,8 +1,10 @@
-//! Oracles: who resolves the choices of a script, and which execution is next. CONCURRIT (PLDI'13), section 4 and figure 7.
+//! Oracles: they resolve the choices of a script, and decide which execution is next. CONCURRIT (PLDI'13),
+//! section 4 and figure 7.
 //!
-//! An execution is known by the sequence of its choices. What is left to be explored is a set of prefixes of such sequences, none of
-//! which is a prefix of one that was run, so no sequence is run twice; an oracle differs from another by which it takes next. After
-//! the prefix it is the first choice everywhere, and the others become prefixes of their own.
+//! The sequence of its choices identifies an execution. A set of prefixes of such sequences is left to be
+//! explored. None of them is a prefix of a sequence that was run, so no sequence is run twice. Oracles differ
+//! in the prefix they take next. After the prefix an execution takes the first choice everywhere, and the
+//! other choices become new prefixes.
 
 use std::collections::BTreeMap;
 
@@ -14,40 +16,42 @@ pub enum Order {
     Depth,
     /// The earliest choice first.
     Breadth,
-    /// Those first that differ least from what is usual: a thread goes on as long as it can. The number of preemptions bounds such a
-    /// search as in iterative context bounding (Musuvathi and Qadeer, PLDI'07).
+    /// First the executions that differ least from the usual choice: a thread continues as long as it can.
+    /// The number of preemptions bounds such a search as in iterative context bounding (Musuvathi and Qadeer,
+    /// PLDI'07).
     Few,
     /// At random, from this seed.
     Random(u64),
 }
 
-/// A choice.
+/// A choice that was made.
 #[derive(Clone, Copy, Debug)]
 struct Taken {
     chosen: usize,
     options: usize,
-    /// What is chosen if nothing speaks against it.
+    /// The usual choice.
     usual: usize,
 }
 
-/// Resolves choices, and keeps what is left.
+/// Resolves choices, and stores the prefixes that are left.
 #[derive(Clone, Debug)]
 pub struct Oracle {
     order: Order,
-    /// Prefixes that are left, by what they cost and when they were found: the first is next, for [`Order::Depth`] the last.
+    /// The prefixes that are left, by cost and by when they were found. The first is next; for
+    /// [`Order::Depth`], the last.
     left: BTreeMap<(usize, u64), Vec<usize>>,
     found: u64,
     /// The choices of this execution.
     taken: Vec<Taken>,
-    /// The first of them.
+    /// The prefix of this execution.
     prefix: Vec<usize>,
-    /// Choices that were not as they had been: there were fewer than the prefix wants.
+    /// How often there were fewer options than the prefix needs.
     pub diverged: u64,
     random: u64,
 }
 
 impl Oracle {
-    /// For all sequences of choices.
+    /// An oracle for all sequences of choices.
     pub fn new(order: Order) -> Oracle {
         let seed = if let Order::Random(seed) = order { seed } else { 0 };
         Oracle {
@@ -61,17 +65,17 @@ impl Oracle {
         }
     }
 
-    /// For one sequence only.
+    /// An oracle for a single sequence.
     pub fn of(choices: Vec<usize>) -> Oracle {
         Oracle { prefix: choices, ..Oracle::new(Order::Depth) }
     }
 
-    /// One of `options`, which are at least one, and of which the first is usual.
+    /// Chooses one of `options`, at least one. The first is the usual choice.
     pub fn choose(&mut self, options: usize) -> usize {
         self.choose_or(options, 0)
     }
 
-    /// One of `options`, of which one is usual.
+    /// Chooses one of `options`, of which `usual` is the usual choice.
     pub fn choose_or(&mut self, options: usize, usual: usize) -> usize {
         let first = if self.order == Order::Few { usual } else { 0 };
         let wanted = self.prefix.get(self.taken.len()).copied().unwrap_or(first);
@@ -83,13 +87,13 @@ impl Oracle {
         chosen
     }
 
-    /// As it was when this execution began.
+    /// The oracle as it was when this execution began.
     pub fn again(mut self) -> Oracle {
         self.taken.clear();
         self
     }
 
-    /// Whether the next choice is one of an execution before.
+    /// Whether the next choice repeats an earlier execution.
     pub fn repeats(&self) -> bool {
         self.taken.len() < self.prefix.len()
     }
@@ -99,10 +103,11 @@ impl Oracle {
         self.taken.iter().map(|taken| taken.chosen).collect()
     }
 
-    /// The execution has ended. Whether there is another one, which begins now.
+    /// Called when the execution has ended. Returns whether there is another one, which begins now.
     pub fn restart(&mut self) -> bool {
         let taken = std::mem::take(&mut self.taken);
-        // Those that differ from here on for the first time. The last choice is left first, so the last one is next.
+        // The sequences that first differ from here on. Those that differ at the last choice are added last,
+        // and are next.
         let unusual = |taken: &&Taken| taken.chosen != taken.usual;
         for at in self.prefix.len()..taken.len() {
             let Taken { chosen, options, usual } = taken[at];
@@ -141,8 +146,8 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    /// All sequences that an oracle goes through for a given tree of choices: `options` tells how many there are
-    /// after a sequence, 0 at its end.
+    /// All sequences that an oracle visits in a tree of choices. `options` gives the number of options after
+    /// a sequence, 0 at its end.
     fn all(mut oracle: Oracle, options: impl Fn(&[usize]) -> usize) -> Vec<Vec<usize>> {
         let mut out = Vec::new();
         let mut seen = BTreeSet::new();
@@ -162,7 +167,7 @@ mod tests {
         }
     }
 
-    /// A tree of choices by chance: how many there are depends on all that was chosen before.
+    /// A random tree of choices: the number of options depends on all choices before.
     fn options(seed: u64, sequence: &[usize]) -> usize {
         let hash = sequence
             .iter()

@@ -1,7 +1,7 @@
-//! Predicates: sets of events, as values that combine. CONCURRIT (PLDI'13), section 3.1.
+//! Predicates: sets of events that can be combined. CONCURRIT (PLDI'13), section 3.1.
 //!
-//! The runtime decides most of them, event by event, so they are written as a program for it; those on a thread that is held already
-//! are decided here. Both must agree.
+//! The runtime evaluates most of them, event by event, so they are compiled to a program for it. Predicates
+//! on a held thread are evaluated here. Both must agree.
 
 use crate::event::Event;
 use heisen_engine::inspect::VariablePath;
@@ -11,64 +11,64 @@ use heisen_wire::script::{code, kind};
 /// Every kind of events.
 pub const ALL_KINDS: u32 = (1 << (kind::OTHER + 1)) - 1;
 
-/// Where an access must be.
+/// The location of an access.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// In these bytes.
     Range(u64, u64),
-    /// In a variable, or a part of one; the name, for messages.
+    /// In a variable or a part of one; with its name, for messages.
     Variable(String, Vec<Place>),
 }
 
 /// A variable of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Which program, if there may be several.
+    /// The program, if there may be several.
     pub program: Option<usize>,
-    /// Where it is.
+    /// The path to the variable.
     pub way: VariablePath,
 }
 
-/// Tells where a place is now.
+/// Returns the current address of a place.
 pub type Follow<'f> = dyn FnMut(&Place) -> Option<u64> + 'f;
 
 /// A set of events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Predicate {
-    /// Those of certain kinds, as bits.
+    /// Events of certain kinds, as bits.
     Kinds(u32),
-    /// Those of certain kinds that concern memory or an object.
+    /// Events of certain kinds on a memory location or object.
     On(u32, Target),
-    /// Those of one kind at a place that the script names by number.
+    /// Events of one kind at a place that the script names, by its number.
     Named(u8, usize),
-    /// Those of a thread that is in a function, at least so often.
+    /// Events of a thread that is in a function, at least this many calls deep.
     Inside(usize, u8),
-    /// Those of threads of a program, by its number.
+    /// Events of threads of a program, by its number.
     Program(usize),
-    /// Those of threads of a process.
+    /// Events of threads of a process.
     Process(i32),
     /// A control point with this number.
     Control(u64),
-    /// Those that are this operation.
+    /// Events with this operation.
     Op(Op),
-    /// Those with this first argument.
+    /// Events with this first argument.
     Arg0(u64),
-    /// Those with this second argument.
+    /// Events with this second argument.
     Arg1(u64),
-    /// Those of memory with this value.
+    /// Accesses of memory that holds this value.
     Value(u64),
     /// A return of this value.
     Returns(u64),
-    /// Both.
+    /// Events in both sets.
     And(Box<Predicate>, Box<Predicate>),
-    /// One of two.
+    /// Events in one of the two sets.
     Or(Box<Predicate>, Box<Predicate>),
-    /// All others.
+    /// All other events.
     Not(Box<Predicate>),
 }
 
 impl Predicate {
-    /// Whether an event is one of them. `follow` tells where a way leads now.
+    /// Whether an event belongs to the set. `follow` returns where a pointer path leads now.
     pub fn holds(&self, event: &Event, follow: &mut Follow<'_>) -> bool {
         match self {
             Predicate::Kinds(kinds) => kinds >> event.kind & 1 != 0,
@@ -96,7 +96,7 @@ impl Predicate {
         }
     }
 
-    /// The program for the runtime.
+    /// Compiles the predicate to a program for the runtime.
     pub fn compile(&self, follow: &mut Follow<'_>, out: &mut Vec<u64>) {
         let word = |code: u8, rest: u64| u64::from(code) | rest << 8;
         let kinds = |bits: u32| word(code::KINDS, bits.into());
@@ -144,7 +144,7 @@ impl Predicate {
         }
     }
 
-    /// How many truth values its program needs at once, at most.
+    /// How many truth values its program needs on the stack at most.
     pub fn height(&self) -> usize {
         match self {
             Predicate::And(one, other) | Predicate::Or(one, other) => one.height().max(1 + other.height()),
@@ -155,7 +155,7 @@ impl Predicate {
         }
     }
 
-    /// Whether it depends on where a pointer leads.
+    /// Whether it depends on the target of a pointer.
     pub fn follows(&self) -> bool {
         match self {
             Predicate::On(_, Target::Variable(_, places)) => {
@@ -167,7 +167,7 @@ impl Predicate {
         }
     }
 
-    /// The events that it is about, each by itself: what a script that has it mentions.
+    /// The elementary sets of events in it: the events that a script with this predicate mentions.
     pub fn mentions(&self) -> Vec<Predicate> {
         match self {
             Predicate::And(one, other) | Predicate::Or(one, other) => {
@@ -175,7 +175,7 @@ impl Predicate {
                 all.extend(other.mentions());
                 all
             }
-            // Everything else is too much to stop at.
+            // These sets are too large to stop at.
             Predicate::Not(_)
             | Predicate::Inside(..)
             | Predicate::Program(_)
@@ -206,7 +206,7 @@ impl Predicate {
     }
 }
 
-/// The bytes that are meant, in which programs.
+/// The address ranges of a target, each with its program.
 fn ranges(target: &Target, follow: &mut Follow<'_>) -> Vec<(Option<usize>, (u64, u64))> {
     match target {
         Target::Range(from, to) => vec![(None, (*from, *to))],
@@ -214,7 +214,7 @@ fn ranges(target: &Target, follow: &mut Follow<'_>) -> Vec<(Option<usize>, (u64,
             let mut range = |place: &Place| {
                 let Place { program, way } = place;
                 let at = if way.then.is_empty() { Some(way.address) } else { follow(place) };
-                // A pointer that leads nowhere yet: nothing is there.
+                // A null pointer: nothing is there yet.
                 (*program, at.map_or((0, 0), |at| (at, at.wrapping_add(way.size.max(1)))))
             };
             places.iter().map(&mut range).collect()

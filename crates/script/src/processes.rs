@@ -1,5 +1,5 @@
-//! What a script can say of the processes of a system: starts those programs that the command line names, waits for
-//! their ends, asks what they have written.
+//! Script functions for the processes of a system: start the programs of the command line, wait for their
+//! end, read their output.
 
 use crate::event::Event;
 use crate::language::{Shared, with};
@@ -21,7 +21,7 @@ fn program(run: &mut Run, name: &str) -> Result<usize, Stop> {
     })
 }
 
-/// Whether somebody listens on a port of this machine, as the kernel's tables tell.
+/// Whether a process listens on a port of this machine, according to the kernel's tables.
 fn is_listened_on(port: u16) -> bool {
     const LISTENS: &str = "0A";
     ["tcp", "tcp6"].iter().any(|table| {
@@ -36,7 +36,7 @@ fn is_listened_on(port: u16) -> bool {
     })
 }
 
-/// Adds the words to the language.
+/// Registers the functions with rhai.
 pub fn register(engine: &mut Engine, state: &Shared) {
     engine.register_type_with_name::<Process>("Process");
     let at = state.clone();

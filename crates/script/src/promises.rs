@@ -1,6 +1,8 @@
-//! What a script can say of decisions that are none of threads: which waiter is woken, whether a wait ends though nobody woke the
-//! thread, whether a call fails, which value `heisen_choose` gives. Without a promise each is the default, as in a search: the longest
-//! waiter, no, no, and 0.
+//! Script functions for decisions that are not about threads: waiters, spurious wake-ups, faults and
+//! `heisen_choose`.
+//!
+//! Without a promise each decision is the default, as in a search: the longest waiter wakes, no wait ends
+//! without a wake-up, no call fails, and `heisen_choose` returns 0.
 
 use crate::language::{Shared, Thread, from_one, threads, unknown, with, wrong};
 use crate::run::Stop;
@@ -9,7 +11,7 @@ use rhai::{Dynamic, Engine, EvalAltResult, INT, ImmutableString, NativeCallConte
 
 type Answer = Result<(), Box<EvalAltResult>>;
 
-/// Makes a promise of the n-th decision of some threads.
+/// Fixes the n-th decision of some threads.
 fn promise(
     state: &Shared,
     context: &NativeCallContext<'_>,
@@ -34,7 +36,7 @@ fn choice(value: INT) -> Result<u32, Stop> {
     u32::try_from(value).map_err(|_| wrong(format!("{value} is no value of heisen_choose")))
 }
 
-/// Tells rhai of them. Each takes, last, which of the decisions is meant.
+/// Registers the functions with rhai. The last argument of each says which decision is meant.
 pub fn register(engine: &mut Engine, state: &Shared) {
     use DecisionKind::{Choose, Fault, Spurious, Waiter};
     type Context<'c> = NativeCallContext<'c>;

@@ -1,7 +1,9 @@
-//! An execution along a schedule, as a script would see it: every event, with what can be said of it in words of the program.
+//! Records an execution along a schedule as a script would see it: every event, with wordings in terms of the
+//! program.
 //!
-//! A schedule counts steps, a script waits for events; so the schedule is followed once with all events told. Nothing is held meanwhile, so
-//! this changes no step. It is done twice, as in which functions a thread is can only be told of functions that are named before.
+//! A schedule counts steps, a script waits for events. The schedule is therefore followed once with all
+//! events recorded. No thread is held, so this changes no step. It is done twice: the functions that a thread
+//! is in are only known for functions that are named before.
 
 use crate::event::Event;
 use crate::oracle::Oracle;
@@ -19,54 +21,57 @@ use heisen_trace::{Schedule, ThreadId};
 use heisen_wire::script::{MAX_NAMED, kind};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// More events are not looked at: what comes later is left to chance.
+/// Events after this many are ignored, so the script leaves them to the search.
 const MOST_EVENTS: usize = 500_000;
 
-/// So many stops are kept that come after all decisions which are not the default: from there on the program goes by itself.
+/// How many stops are stored after the last decision that is not the default: from there on the program runs
+/// by itself.
 const MOST_AFTER: usize = 8;
 
-/// A predicate, and how a script says it.
+/// A predicate, and its text in a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wording {
-    /// As it is written.
+    /// The text.
     pub text: String,
-    /// What it means.
+    /// The predicate.
     pub predicate: Predicate,
 }
 
-/// What came of an execution along a schedule.
+/// The recording of an execution along a schedule.
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
     /// Its events, in order.
     pub events: Vec<Event>,
-    /// Where a thread stopped and another one went on, up to a little after the last decision that is not the default, and where one
-    /// decided on something else than threads; with how that event may be called, the best way first.
+    /// By index of the event: the stops. A stop is where a thread stopped and another continued, up to a
+    /// little after the last decision that is not the default, or where a thread made a decision that is not
+    /// about threads. Each has its wordings, the best first.
     pub stops: BTreeMap<usize, Vec<Wording>>,
-    /// The schedule's decisions that are not the default.
+    /// The decisions of the schedule that are not the default.
     pub entries: Vec<Entry>,
 }
 
 impl Recording {
-    /// Whether something was decided besides the next thread and the one that is woken.
+    /// Whether there was a decision other than of the next thread and of the waiter.
     pub fn has_values(&self) -> bool {
         self.entries.iter().any(|entry| entry.kind.is_value())
     }
 
-    /// What a thread was about to do last, before an entry is decided on.
+    /// The last event of a thread before the decision of an entry.
     fn before(&self, entry: &Entry, thread: ThreadId) -> Option<usize> {
-        // Which thread goes on is decided with the step that an event is in, all else in a step of its own.
+        // A thread decision belongs to the step of an event; every other decision has a step of its own.
         let of_threads = matches!(entry.kind, SwitchKind::Preempt | SwitchKind::Free);
         let last = entry.step.saturating_sub(u32::from(!of_threads));
         let until = self.events.partition_point(|event| event.step <= last);
         self.events[..until].iter().rposition(|event| event.thread == usize::from(thread.0))
     }
 
-    /// Where threads have to be held for the decisions that are not the default, with the number of the entry for each.
+    /// The events at which threads have to be held for the decisions that are not the default, each with the
+    /// number of its entry.
     pub fn decisions(&self) -> Vec<(usize, usize)> {
         let mut out = Vec::new();
         for (number, entry) in self.entries.iter().enumerate() {
             out.extend(self.before(entry, entry.from).map(|at| (at, number)));
-            // To be woken by name, it must have one.
+            // A thread must have a name to be woken by name.
             if entry.kind == SwitchKind::Wake {
                 out.extend(self.before(entry, entry.to).map(|at| (at, number)));
             }
@@ -74,7 +79,7 @@ impl Recording {
         out
     }
 
-    /// The places of [`Recording::stops`].
+    /// The keys of [`Recording::stops`].
     fn places(&self) -> BTreeSet<usize> {
         let last = self.entries.last().map_or(0, |entry| entry.step);
         let ends =
@@ -91,12 +96,12 @@ impl Recording {
 }
 
 impl Test<'_> {
-    /// Follows a schedule, and records what a script would see. The verdict is that of an execution that nobody looks at closely. None
-    /// if the schedule does not fit, or does not fail.
+    /// Follows a schedule, and records what a script would see. The verdict is that of an execution without a
+    /// close-up. `None` if the schedule does not fit, or does not fail.
     pub fn record(&self, schedule: &Schedule) -> Result<Option<(Recording, Verdict)>> {
         let Some((mut run, events, verdict)) = self.follow(schedule, &[])? else { return Ok(None) };
         let mut named = functions(&mut run, &events);
-        // Without the functions, if marks at their entries change anything.
+        // Without the functions, if marks at their entries change the result.
         let marked = self.follow(schedule, &named)?.filter(|(.., marked)| is_same(marked, &verdict));
         let (mut run, events) = match marked {
             Some((run, events, _)) => (run, events),
@@ -147,7 +152,7 @@ impl Test<'_> {
     }
 }
 
-/// The functions of the program's own that threads were in, as far as events tell, each by a name that means no other.
+/// The program's own functions that threads were in, as far as events show, each by an unambiguous name.
 fn functions(run: &mut Run, events: &[Event]) -> Vec<Named> {
     let places: BTreeSet<u64> = events.iter().map(|event| event.pc).filter(|pc| *pc != 0).collect();
     let Ok(mut view) = run.view(None) else { return Vec::new() };
@@ -171,7 +176,7 @@ fn functions(run: &mut Run, events: &[Event]) -> Vec<Named> {
     names.into_iter().map(short).filter(plain).take(MAX_NAMED).map(Named::Function).collect()
 }
 
-/// The number of the function that the thread of each event has entered last, of those that are named.
+/// For each event: the number of the named function that its thread has entered last.
 fn innermost(events: &[Event]) -> Vec<Option<usize>> {
     let mut inside: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     let mut of = |event: &Event| {
@@ -185,13 +190,13 @@ fn innermost(events: &[Event]) -> Vec<Option<usize>> {
             }
             _ => {}
         }
-        // What was left by a jump is not left by a return.
+        // A function that was left by a jump has no return event.
         stack.iter().rev().copied().find(|number| event.depth(*number) > 0)
     };
     events.iter().map(&mut of).collect()
 }
 
-/// How an event may be called: by the object, by the function, or by what is done alone.
+/// The wordings of an event: by its object, by its function, or by its kind alone.
 fn wordings(run: &mut Run, event: &Event, function: Option<&Named>) -> Vec<Wording> {
     let mut out: Vec<Wording> = Vec::new();
     let wording = |text: String, predicate| Wording { text, predicate };
@@ -220,7 +225,7 @@ fn wordings(run: &mut Run, event: &Event, function: Option<&Named>) -> Vec<Wordi
     }
     let object = run.view(None).ok().and_then(|mut view| view.object_name(event.address));
     let named = object.filter(|_| !plain.is_empty() && event.address != 0).and_then(|name| {
-        // The way back: what a script with that name would wait for.
+        // The reverse lookup: the places that a script with that name would mean.
         let places = run.ways_to(&name).ok()?;
         let short = name.rsplit("::").next().unwrap_or(&name).to_owned();
         let name = if run.ways_to(&short).is_ok_and(|short| short == places) { short } else { name };

@@ -1,14 +1,14 @@
-//! A script that is run elsewhere and comes one statement at a time: a function in Rust, next to the test that it is about.
-//! The crate `heisen` (its module `script`) is the other end.
+//! A script in another process that arrives one statement at a time: a Rust function beside its test.
 //!
-//! We write a line, the other end answers with a line, until the script is over; fields are separated by tabs. Statements are
-//! expressions of the language, so nothing in it has to be told twice.
+//! The crate `heisen` (its module `script`) is the other end. We write a line, the other end answers with a
+//! line, until the script is over. Fields are separated by tabs. Statements are expressions of the script
+//! language, so the two ends share one definition of it.
 //!
 //! | we write | then the other end |
 //! | --- | --- |
-//! | `begin` | begins the script, and writes as follows |
-//! | `value`, with fields | goes on with what its statement came to |
-//! | `stop` | leaves the script where it is, and writes nothing more until the next `begin` |
+//! | `begin` | begins the script, and writes as below |
+//! | `value`, with fields | continues with the result of its statement |
+//! | `stop` | leaves the script, and writes nothing more until the next `begin` |
 //! | `end` | shows what follows, up to the end of our output |
 //!
 //! | it writes | and we |
@@ -32,26 +32,26 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// Statements without the program being asked to go on, after which a script is taken for an endless loop.
+/// After this many statements without a command to the program, a script counts as an endless loop.
 const MOST_STATEMENTS: u64 = 200_000;
 /// How soon an interruption is noticed while the other end computes.
 const GLANCE: Duration = Duration::from_millis(50);
 
-/// The other end.
+/// The connection to the other end.
 pub struct Remote {
     lines: Receiver<String>,
     stop: Arc<AtomicBool>,
     told: RefCell<Told>,
-    /// The events that statements of this execution came to: the other end knows them by their numbers.
+    /// The events of this execution that were returned to the other end, which refers to them by number.
     events: Rc<RefCell<Vec<Event>>>,
 }
 
 /// What is known of the other end.
 struct Told {
     output: Box<dyn Write>,
-    /// Places in its source, by their numbers less one.
+    /// Places in its source. The number of a place is its index plus 1.
     places: Vec<String>,
-    /// Functions and lines that it names, and where it did so first.
+    /// The functions and lines that it names, and the place of the first mention.
     named: Vec<(Named, usize)>,
 }
 
@@ -62,7 +62,8 @@ impl std::fmt::Debug for Remote {
 }
 
 impl Remote {
-    /// Listens to `input` and writes to `output`. When the input ends the other end has gone, which sets `stop`.
+    /// Reads from `input` and writes to `output`. The end of the input means that the other end has gone, and
+    /// sets `stop`.
     pub fn new(
         input: impl BufRead + Send + 'static,
         output: impl Write + 'static,
@@ -70,7 +71,7 @@ impl Remote {
     ) -> Remote {
         let (send, lines) = channel();
         let gone = stop.clone();
-        // A thread of its own, so that we hear of it in the middle of a wait, too.
+        // A separate thread reads, so that the end of the input is noticed also during a wait.
         std::thread::spawn(move || {
             for line in input.lines().map_while(Result::ok) {
                 if send.send(line).is_err() {
@@ -88,18 +89,18 @@ impl Remote {
         self.told.borrow().places.get(number.wrapping_sub(1)).cloned().unwrap_or_default()
     }
 
-    /// Where something was named first.
+    /// The place where something was first named.
     pub fn place_of(&self, name: &str) -> Option<usize> {
         self.told.borrow().named.iter().find(|(named, _)| named.name() == name).map(|(_, place)| *place)
     }
 
     /// All executions are over.
     pub fn end(&self) {
-        // Somebody who is not there any more need not be told.
+        // An error means that the other end has gone, and does not matter.
         let _ = self.say("end");
     }
 
-    /// What only statements need: threads and events by their numbers.
+    /// Registers the functions that only remote statements use: threads and events by number.
     pub fn register(&self, engine: &mut Engine) {
         let events = self.events.clone();
         engine
@@ -123,7 +124,7 @@ impl Remote {
         self.events.borrow_mut().clear();
         let ran = self.say("begin").and_then(|()| self.statements(engine, scope, state));
         let Err(refused) = ran else { return Ok(()) };
-        // If nobody hears it, that is known already or will be soon.
+        // An error means that the other end has gone, which is noticed elsewhere.
         let _ = self.say("stop");
         Err(match refused {
             Refused::Rhai(error) => error,
@@ -174,8 +175,8 @@ impl Remote {
         }
     }
 
-    /// All that a statement names must be marked in the program, or it is started anew; that is seldom, if it is done for all of
-    /// them at once.
+    /// Everything that a statement names must be marked in the program. Otherwise the program is started
+    /// again, which is rare if all names of a statement are marked at once.
     fn marked(&self, run: &Run, source: &Source, place: usize) -> Result<(), Refused> {
         let named = source.named.iter().map(|(named, _)| named.clone());
         let missing: Vec<Named> = named.filter(|named| run.number(named).is_err()).collect();
@@ -186,7 +187,7 @@ impl Remote {
         Err(Stop::Names(missing).into())
     }
 
-    /// What a statement came to, as a line.
+    /// The result of a statement, as a line.
     fn value(&self, engine: &Engine, run: &Run, value: Dynamic) -> Result<String, Refused> {
         let values = match value.try_cast_result::<Array>() {
             Ok(array) => array,
@@ -205,7 +206,7 @@ impl Remote {
         Ok(line)
     }
 
-    /// A value, if it is one that can be told. An event gets a number.
+    /// The fields of a value, if it can be sent. An event gets a number.
     fn fields(&self, run: &Run, value: Dynamic) -> Option<Vec<String>> {
         if value.is_bool() || value.is_int() || value.is_string() {
             return Some(vec![value.to_string()]);
@@ -252,7 +253,7 @@ impl Remote {
 }
 
 impl Told {
-    /// These are named in this place.
+    /// Stores the names that a statement at this place mentions.
     fn name(&mut self, names: &[Named], place: usize) {
         for name in names {
             if !self.named.iter().any(|(known, _)| known == name) {
@@ -261,7 +262,7 @@ impl Told {
         }
     }
 
-    /// The number of a place.
+    /// The number of a place; a new place gets a new number.
     fn number(&mut self, place: &str) -> usize {
         let known = self.places.iter().position(|known| known == place);
         1 + known.unwrap_or_else(|| {
@@ -271,7 +272,7 @@ impl Told {
     }
 }
 
-/// Why the script does not go on: the program's reasons, or rhai's.
+/// Why the script does not continue: for a reason of the execution, or an error of rhai.
 enum Refused {
     Stop(Stop),
     Rhai(Box<EvalAltResult>),
@@ -283,7 +284,7 @@ impl From<Stop> for Refused {
     }
 }
 
-/// A field in which no tab and no end of a line is left.
+/// Escapes tabs and line ends in a field.
 fn escaped(field: &str) -> String {
     field.replace('\\', "\\\\").replace('\t', "\\t").replace('\n', "\\n").replace('\r', "\\r")
 }

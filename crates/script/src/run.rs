@@ -1,9 +1,8 @@
-//! One execution under a script: `select` and `release`, the two commands that all else is made of. CONCURRIT (PLDI'13),
-//! section 3.3.3 and figure 5.
+//! One execution under a script: `select` and `release`, from which all other commands are built.
 //!
-//! A thread that has come to an event is held there until it is released. Whoever waits for an event of some threads lets
-//! all others run that are not held; as soon as no event can come any more, that is known, and the execution is
-//! infeasible for the script.
+//! CONCURRIT (PLDI'13), section 3.3.3 and figure 5. A thread that has reached an event is held there until it
+//! is released. While the script waits for an event of some threads, all threads that are not held run. When
+//! no such event can come any more, the execution is infeasible for the script.
 
 use crate::event::Event;
 use crate::oracle::Oracle;
@@ -21,44 +20,44 @@ use heisen_wire::script::{MAX_CODE, MAX_SCRIPTED, kind};
 use std::collections::{BTreeSet, HashSet};
 use std::time::Duration;
 
-/// Why a script does not go on.
+/// Why a script does not continue.
 #[derive(Clone, Debug)]
 pub enum Stop {
-    /// What it waits for cannot come.
+    /// The event that it waits for cannot come.
     Infeasible(String),
     /// The program has ended.
     Ended,
-    /// It says so.
+    /// The script called `end_run`.
     EndRun,
-    /// What it assumes does not hold.
+    /// An assumption of the script does not hold.
     Assumed,
-    /// What follows was explored by another execution.
+    /// Another execution has explored what follows.
     Covered,
-    /// What it asserts does not hold.
+    /// An assertion of the script does not hold.
     Asserted(String),
-    /// It is wrong.
+    /// The script has an error.
     Wrong(String),
-    /// It names places that are not marked yet.
+    /// The script names places that are not marked yet.
     Names(Vec<Named>),
-    /// The engine cannot go on.
+    /// The engine has failed.
     Engine(Error),
 }
 
-/// A step of the script that was done.
+/// A command of the script that was done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Done {
     /// The line of the script.
     pub line: Option<usize>,
-    /// What came of it.
+    /// Its result.
     pub what: What,
 }
 
-/// What a step of a script came to.
+/// The result of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
     /// A thread has come to an event.
     Event(Event),
-    /// The script says something.
+    /// The script prints a line.
     Said(String),
 }
 
@@ -69,37 +68,39 @@ pub struct Run {
     named: Vec<Named>,
     /// Resolves choices.
     pub oracle: Oracle,
-    /// Threads that the script has seen.
+    /// The threads that the script has seen.
     pub(crate) known: BTreeSet<usize>,
     ended: BTreeSet<usize>,
-    /// Those that are to go on with the next command.
+    /// The threads that continue with the next command.
     released: BTreeSet<usize>,
     mentioned: Vec<Predicate>,
     kinds: u32,
-    /// What came of the program, once it has ended.
+    /// The result of the program, once it has ended.
     pub end: Option<Box<Ended>>,
-    /// What was done so far.
+    /// The commands so far.
     pub trail: Vec<Done>,
-    /// Whether executions are cut where another one has come to the same state, in the same line of the script.
+    /// Whether an execution is cut off where another one reached the same state, at the same line of the
+    /// script.
     pub reduces: bool,
     /// The schedule that executions follow as long as no thread is held.
     pub follows: Option<Schedule>,
     seen: HashSet<Seen>,
-    /// The thread that has come to an event last.
+    /// The thread that has reached an event last.
     pub last: Option<usize>,
-    /// How long a select may take.
+    /// The time limit of a select.
     pub limit: Option<Duration>,
-    /// The events that were looked at in all executions.
+    /// How many events were examined in all executions.
     pub events: u64,
-    /// Where the script is, for [`Run::trail`].
+    /// The current line of the script, for [`Run::trail`].
     pub line: Option<usize>,
-    /// How often the program was let go on, in all executions.
+    /// How often the program was continued, in all executions.
     pub orders: u64,
-    /// Commands since anything was asked of the program: a script that asks nothing more goes round in circles.
+    /// How many commands came since the last one to the program: a script without such commands is an endless
+    /// loop.
     pub idle: u64,
 }
 
-/// A state: the line of the script, the hash of what was done, and where threads are held.
+/// A state: the line of the script, the hash of the happens-before graph, and where threads are held.
 type Seen = (Option<usize>, u64, Vec<(usize, u64)>);
 
 impl Run {
@@ -147,7 +148,7 @@ impl Run {
         }
     }
 
-    /// The program goes on by itself; to its end, if it is one that is under control.
+    /// Lets the program run on by itself; to its end, if it is a controlled program.
     pub fn finish(&mut self) -> Result<(), Stop> {
         let end = self.subject.finish().map_err(Stop::Engine)?;
         self.over(end);
@@ -162,7 +163,7 @@ impl Run {
         }
     }
 
-    /// The program has ended.
+    /// Notes that the program has ended.
     fn over(&mut self, run: Option<Box<Ended>>) -> Stop {
         if run.is_some() {
             self.events += self.subject.events();
@@ -176,12 +177,12 @@ impl Run {
         self.named.iter().position(|named| named == place).ok_or_else(|| Stop::Names(vec![place.clone()]))
     }
 
-    /// What a number stands for.
+    /// The name of the place with this number.
     pub fn name(&self, number: usize) -> &str {
         self.named.get(number).map_or("?", Named::name)
     }
 
-    /// The function or line of an event that is at one the script names.
+    /// The function or line of an event at a place that the script names.
     pub fn function(&self, event: &Event) -> &str {
         match event.kind {
             kind::ENTER | kind::RETURN | kind::LINE => self.name(event.number as usize),
@@ -193,7 +194,7 @@ impl Run {
         self.subject.view(event, self.end.is_some())
     }
 
-    /// The ways to a variable.
+    /// The paths to a variable.
     pub fn ways_to(&mut self, path: &str) -> Result<Vec<Place>, Stop> {
         self.subject.ways_to(path, self.end.is_some()).map_err(|(why, stop)| {
             if let Some(stop) = stop {
@@ -225,12 +226,12 @@ impl Run {
         })
     }
 
-    /// Whether the program is instrumented, so that accesses of memory can be events.
+    /// Whether the program is instrumented, so that memory accesses can be events.
     pub fn is_instrumented(&self) -> bool {
         self.subject.is_instrumented()
     }
 
-    /// Lets threads go on, when the program does so next.
+    /// Releases threads: they continue when the program continues next.
     pub fn release(&mut self, threads: &Threads) -> Result<(), Stop> {
         self.check(threads)?;
         let released: Vec<usize> = self.held().into_iter().filter(|thread| threads.has(*thread)).collect();
@@ -244,7 +245,7 @@ impl Run {
         held
     }
 
-    /// Threads that the script names must be there.
+    /// Checks that the threads which the script names have not ended.
     fn check(&self, threads: &Threads) -> Result<(), Stop> {
         match threads.list.iter().find(|thread| !threads.any && self.ended.contains(thread)) {
             Some(thread) => Err(Stop::Infeasible(format!("T{thread} has ended"))),
@@ -252,8 +253,8 @@ impl Run {
         }
     }
 
-    /// Waits for an event of some threads, among those of a predicate; of any kind that the script mentions if there is none. Those
-    /// that have another go on.
+    /// Waits for an event of some threads that belongs to a predicate, or, without one, of any kind that the
+    /// script mentions. Threads with another event continue.
     pub fn select(&mut self, threads: &Threads, predicate: Option<&Predicate>) -> Result<Event, Stop> {
         if !threads.any && threads.list.is_empty() {
             return Err(Stop::Wrong("no thread is left to wait for".into()));
@@ -290,7 +291,7 @@ impl Run {
                 let where_they_are = self.whereabouts();
                 Err(Stop::Infeasible(format!("no such event came within {limit:?}{where_they_are}")))
             }
-            // Nobody is held: that is not the script's doing.
+            // No thread is held, so the script is not the cause.
             Answer::Nobody if !self.subject.holds_any() => {
                 self.finish()?;
                 Err(Stop::Ended)
@@ -299,7 +300,7 @@ impl Run {
         }
     }
 
-    /// An event that a thread is held at already.
+    /// An event at which a thread is already held.
     fn has_event(&mut self, threads: &Threads, predicate: Option<&Predicate>) -> Result<Option<Event>, Stop> {
         for thread in self.held().into_iter().filter(|thread| threads.has(*thread)) {
             let event = self.subject.at(thread);
@@ -358,7 +359,7 @@ impl Run {
         self.subject.order(order, self.limit).map_err(Stop::Engine)
     }
 
-    /// Says what a decision will be that is none of threads: the n-th of those of one thread, or of any, that could be so.
+    /// Fixes a decision that is not about threads: the n-th such decision of one thread, or of any.
     pub fn promise(&mut self, kind: DecisionKind, of: &Threads, value: u32, nth: u32) -> Result<(), Stop> {
         self.check(of)?;
         let thread = match (of.any, of.list.first(), of.list.len()) {
@@ -369,7 +370,7 @@ impl Run {
         self.subject.promise(kind, thread, value, nth)
     }
 
-    /// The system that the script is run with.
+    /// The system that the script controls.
     pub fn system(&mut self, what: &str) -> Result<&mut System, Stop> {
         match &mut self.subject {
             Subject::System(system) => Ok(system),
@@ -379,7 +380,7 @@ impl Run {
         }
     }
 
-    /// Waits until something has come that is no event. Threads that are held stay so, all others run free.
+    /// Waits for something that is not an event. Held threads stay held, all others run.
     pub fn wait_until(&mut self, what: &str, mut done: impl FnMut(&mut System) -> bool) -> Result<(), Stop> {
         let release = std::mem::take(&mut self.released).into_iter().collect();
         let limit = self.limit.unwrap_or(PATIENCE);
@@ -397,14 +398,14 @@ impl Run {
         }
     }
 
-    /// Whether an event is one of a predicate.
+    /// Whether an event belongs to a predicate.
     pub fn holds(&mut self, predicate: &Predicate, event: &Event) -> bool {
         let over = self.end.is_some();
         predicate.holds(event, &mut |place| self.subject.follow(place.program, &place.way, over))
     }
 
-    /// There is a choice: whether what follows need not be run, as an equivalent execution has come here before. Its other choices are
-    /// explored, or will be.
+    /// Called at a choice: whether the rest need not be run, because an equivalent execution has been here
+    /// before. The other choices of that execution are explored, or will be.
     pub fn is_covered(&mut self) -> bool {
         if !self.reduces || self.oracle.repeats() {
             return false;
@@ -420,12 +421,12 @@ impl Run {
         self.ended.contains(&thread) || self.subject.has_ended(thread)
     }
 
-    /// Whether a thread could take a step if it were released now, as far as is known.
+    /// Whether a thread would be enabled if it were released now, as far as is known.
     pub fn is_able(&mut self, thread: usize) -> bool {
         self.subject.is_able(thread)
     }
 
-    /// How often a thread is in a function that the script names, where it is held.
+    /// How many calls deep a held thread is in a function that the script names.
     pub fn depth(&self, thread: usize, function: usize) -> u8 {
         let held = self.subject.held().contains(&thread);
         if held { self.subject.at(thread).depth(function) } else { 0 }

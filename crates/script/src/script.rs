@@ -1,4 +1,4 @@
-//! What a script is: a text, or one that is run elsewhere. All that counts, judges and repeats executions is the same for both.
+//! A script: a text, or a remote one. Counting, judging and repeating executions is the same for both.
 
 use crate::language::Shared;
 use crate::remote::Remote;
@@ -12,12 +12,12 @@ use rhai::{AST, Engine, EvalAltResult, Scope};
 pub enum Script<'a> {
     /// A text.
     Text(&'a Source),
-    /// One that is run elsewhere. What is called a line of it has a number that only stands for a place in its source.
+    /// A remote script. Its line numbers stand for places in its source.
     Remote(&'a Remote),
 }
 
 impl Script<'_> {
-    /// A line of it in words.
+    /// A line of it, for messages.
     pub fn place(&self, line: usize) -> String {
         match self {
             Script::Text(_) => format!("line {line}"),
@@ -25,7 +25,7 @@ impl Script<'_> {
         }
     }
 
-    /// What it names, as far as that is known before it is run.
+    /// The functions and lines that it names, as far as they are known before it runs.
     pub(crate) fn named(&self) -> Vec<Named> {
         match self {
             Script::Text(source) => source.named.iter().map(|(named, _)| named.clone()).collect(),
@@ -33,7 +33,7 @@ impl Script<'_> {
         }
     }
 
-    /// The line in which something is named first.
+    /// The line in which something is first named.
     pub(crate) fn line_of(&self, name: &str) -> Option<usize> {
         match self {
             Script::Text(source) => source.line_of(name),
@@ -41,7 +41,7 @@ impl Script<'_> {
         }
     }
 
-    /// Whether it may mention accesses of memory.
+    /// Whether it may mention memory accesses.
     pub(crate) fn mentions_memory(&self) -> bool {
         match self {
             Script::Text(source) => source.mentions_memory(),
@@ -49,7 +49,7 @@ impl Script<'_> {
         }
     }
 
-    /// Makes it ready to be run by an engine.
+    /// Compiles it for an engine.
     pub(crate) fn compile(&self, engine: &mut Engine) -> Result<AST> {
         match self {
             Script::Text(source) => engine.compile(&source.text).map_err(|error| {

@@ -1,27 +1,29 @@
-//! The text of a script. It is rhai, but for three things: `let [a, b] = …;` takes an array apart, `event.thread` is
-//! allowed, though rhai keeps the word for itself, and `print` knows its line.
+//! The text of a script, translated to rhai.
+//!
+//! The language is rhai with three differences: `let [a, b] = …;` takes an array apart, `event.thread` is
+//! allowed although rhai reserves the word, and `print` knows its line.
 
 use heisen_engine::patch::Named;
 
-/// Functions whose argument names a function of the program, and the one whose argument names a line.
+/// The functions whose argument names a function of the program, and the one whose argument names a line.
 const FUNCTIONS: [&str; 5] = ["enters", "returns", "calls", "in_func", "search_in_func"];
 const LINE: &str = "at";
 
 /// A script.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// What is given to rhai: line by line the same.
+    /// The text for rhai; each line corresponds to the same line of the script.
     pub text: String,
-    /// The functions and lines that it names in so many words, and where it does so first.
+    /// The functions and lines that literals name, and the line of the first mention.
     pub named: Vec<(Named, usize)>,
 }
 
-/// A piece of the text.
+/// A token of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Token<'t> {
     /// A name or a number.
     Word(&'t str),
-    /// A string in quotes, as it is written.
+    /// A quoted string, as it is written.
     Text(&'t str),
     /// White space and comments.
     Gap(&'t str),
@@ -29,7 +31,7 @@ enum Token<'t> {
     Sign(char),
 }
 
-/// Takes the text apart; all pieces together are the text.
+/// Splits the text into tokens; their concatenation is the text.
 fn tokens(text: &str) -> Vec<Token<'_>> {
     let mut out = Vec::new();
     let mut rest = text;
@@ -82,20 +84,20 @@ impl Source {
         Source { text: rewrite(&tokens), named: named(&tokens) }
     }
 
-    /// Whether it may mention accesses of memory, or calls of functions that it does not name.
+    /// Whether it may mention memory accesses, or calls of functions that it does not name.
     pub fn mentions_memory(&self) -> bool {
         let words = ["reads", "writes", "accesses", "calls", "search_", "context_bounded"];
         let mentions = |word: &str| words.iter().any(|known| word.starts_with(known));
         tokens(&self.text).iter().any(|token| matches!(token, Token::Word(word) if mentions(word)))
     }
 
-    /// The line in which something is named first.
+    /// The line in which something is first named.
     pub fn line_of(&self, name: &str) -> Option<usize> {
         self.named.iter().find(|(named, _)| named.name() == name).map(|(_, line)| *line)
     }
 }
 
-/// What the literals in the text name.
+/// The functions and lines that literals in the text name.
 fn named(tokens: &[Token<'_>]) -> Vec<(Named, usize)> {
     let mut out: Vec<(Named, usize)> = Vec::new();
     let solid: Vec<(usize, Token<'_>)> =
@@ -103,7 +105,7 @@ fn named(tokens: &[Token<'_>]) -> Vec<(Named, usize)> {
     for (at, window) in solid.windows(3).enumerate() {
         let [(_, Token::Word(word)), (_, Token::Sign('(')), _] = window else { continue };
         let before = tokens[..window[0].0].iter().map(length_in_lines).sum::<usize>();
-        // All strings up to the end of the arguments: some functions take a list.
+        // All strings up to the end of the arguments, because some functions take a list.
         let mut depth = 0;
         for (_, token) in &solid[at + 1..] {
             match token {
@@ -139,10 +141,10 @@ fn length_in_lines(token: &Token<'_>) -> usize {
     }
 }
 
-/// The text with each `let [a, b] = value;` as `let whole = value; let a = part(whole, 0, 2); let b = …;`.
+/// Rewrites each `let [a, b] = value;` to `let whole = value; let a = part(whole, 0, 2); let b = …;`.
 fn rewrite(tokens: &[Token<'_>]) -> String {
     let mut out = String::new();
-    // Names that are still to be set, with the depth of brackets at which their statement ends.
+    // Names that are still to be set, with the bracket depth at which their statement ends.
     let mut pending: Vec<(usize, Vec<&str>, String)> = Vec::new();
     let (mut depth, mut at, mut count) = (0usize, 0, 0);
     while let Some(token) = tokens.get(at) {
@@ -152,7 +154,7 @@ fn rewrite(tokens: &[Token<'_>]) -> String {
             count += 1;
             let whole = format!("whole_{count}");
             out.push_str(&format!("let {whole} "));
-            // Lines within the pattern stay.
+            // Line ends within the pattern are preserved.
             let skipped = &tokens[at + 1..at + 1 + after];
             out.extend(std::iter::repeat_n('\n', skipped.iter().map(length_in_lines).sum()));
             pending.push((depth, names, whole));
@@ -165,9 +167,9 @@ fn rewrite(tokens: &[Token<'_>]) -> String {
             _ => {}
         }
         match token {
-            // A word that rhai keeps for itself.
+            // Rhai reserves this word.
             Token::Word("thread") if at > 0 && tokens[at - 1] == Token::Sign('.') => out.push_str("tid"),
-            // Rhai's own does not know its line.
+            // Rhai's own `print` does not know its line.
             Token::Word("print") if tokens.get(at + 1) == Some(&Token::Sign('(')) => out.push_str("tell"),
             Token::Word(text) | Token::Text(text) | Token::Gap(text) => out.push_str(text),
             Token::Sign(sign) => out.push(*sign),
@@ -185,7 +187,7 @@ fn rewrite(tokens: &[Token<'_>]) -> String {
     out
 }
 
-/// The names in `[a, b] ` if that is what follows, before a `=`, and how many pieces they take.
+/// The names in `[a, b] ` if that pattern and a `=` follow, and how many tokens it has.
 fn pattern<'t>(tokens: &[Token<'t>]) -> Option<(Vec<&'t str>, usize)> {
     let mut names = Vec::new();
     let mut solid = tokens.iter().enumerate().filter(|(_, token)| !matches!(token, Token::Gap(_)));
@@ -225,7 +227,7 @@ mod tests {
         }
         assert_eq!(text("e.thread; thread()"), "e.tid; thread()");
         assert_eq!(text("print(1); printed(2); print"), "tell(1); printed(2); print");
-        // Lines stay.
+        // Lines are preserved.
         let lines = "let [a,\n b] =\n f();\nh();";
         assert_eq!(text(lines).lines().count(), 4);
         assert_eq!(text(lines).lines().last(), Some("h();"));

@@ -1,4 +1,5 @@
-//! What a script is run with: one program under full control, or a system of programs whose threads run free.
+//! What a script controls: one program under full control, or a system of programs whose threads run in
+//! parallel.
 
 use crate::event::Event;
 use crate::predicate::Place;
@@ -17,45 +18,45 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// How long a select of a system may take, unless the script says otherwise.
+/// The default time limit of a select in system mode.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What a script is run with.
+/// What a script controls.
 #[derive(Debug)]
 pub enum Subject {
-    /// One program, all of whose threads are under control.
+    /// One program, with all its threads under control.
     Unit(Box<Zygote>, Box<Symbols>),
-    /// Several programs whose threads run free, but where the script holds them.
+    /// Several programs in system mode: threads run in parallel, and the script holds some.
     System(Box<System>),
 }
 
 /// A command, as the runtime gets it.
 #[derive(Debug)]
 pub struct Order<'a> {
-    /// Kinds of events that the script mentions, as bits.
+    /// The kinds of events that the script mentions, as bits.
     pub kinds: u32,
-    /// What is waited for.
+    /// The awaited events.
     pub until: &'a [u64],
-    /// What stops threads that the script knows.
+    /// The events at which threads that the script knows stop.
     pub mentioned: &'a [u64],
-    /// The threads that are waited for.
+    /// The threads whose events are awaited.
     pub select: &'a Threads,
     /// The threads that the script knows.
     pub known: &'a BTreeSet<usize>,
-    /// Those that go on.
+    /// The threads that continue.
     pub release: BTreeSet<usize>,
 }
 
-/// What came of a command.
+/// The result of a command.
 #[derive(Debug)]
 pub enum Answer {
     /// A thread has come to an event.
     Event(usize),
-    /// The threads that are waited for have ended.
+    /// All awaited threads have ended.
     Ended,
-    /// Nobody can go on.
+    /// No thread is enabled that is not held.
     Nobody,
-    /// Nothing came in time.
+    /// No event came in time.
     Late(Duration),
     /// The program has ended.
     Over(Option<Box<Ended>>),
@@ -96,7 +97,7 @@ impl Subject {
         }
     }
 
-    /// Gives a command, and waits for what comes of it.
+    /// Gives a command, and waits for its result.
     pub fn order(&mut self, order: Order<'_>, limit: Option<Duration>) -> Result<Answer, Error> {
         match self {
             Subject::Unit(zygote, _) => {
@@ -146,8 +147,8 @@ impl Subject {
         }
     }
 
-    /// Says what a decision of a thread, or of any, will be, by its name in schedules: the n-th of those that could be so. Whether that
-    /// was possible.
+    /// Fixes a decision of a thread, or of any, by its name in schedules: the n-th such decision. Returns
+    /// whether that was possible.
     pub fn promise(
         &mut self,
         kind: DecisionKind,
@@ -173,7 +174,7 @@ impl Subject {
         Ok(())
     }
 
-    /// The script is over: all threads go on. What came of the program, if it is one that is run to its end.
+    /// Ends the script: all threads continue. Returns the result of the program, if it is run to its end.
     pub fn finish(&mut self) -> Result<Option<Box<Ended>>, Error> {
         match self {
             Subject::Unit(zygote, _) => {
@@ -190,7 +191,7 @@ impl Subject {
         }
     }
 
-    /// Ends the execution, wherever it is.
+    /// Ends the execution at once.
     pub fn abandon(&mut self) {
         match self {
             Subject::Unit(zygote, _) => zygote.abandon(),
@@ -198,7 +199,7 @@ impl Subject {
         }
     }
 
-    /// Events that were looked at in this execution.
+    /// How many events were examined in this execution.
     pub fn events(&self) -> u64 {
         match self {
             Subject::Unit(zygote, _) => zygote.script().events.load(Relaxed).into(),
@@ -206,7 +207,7 @@ impl Subject {
         }
     }
 
-    /// Whether there is instrumented code, so that accesses of memory can be events.
+    /// Whether there is instrumented code, so that memory accesses can be events.
     pub fn is_instrumented(&self) -> bool {
         match self {
             Subject::Unit(zygote, _) => zygote.is_instrumented(),
@@ -214,7 +215,7 @@ impl Subject {
         }
     }
 
-    /// The threads that are held, of those that a script can know.
+    /// The held threads, among those that a script can know.
     pub fn held(&self) -> Vec<usize> {
         match self {
             Subject::Unit(zygote, _) => {
@@ -232,7 +233,7 @@ impl Subject {
         }
     }
 
-    /// The event that a thread stops at.
+    /// The event at which a thread stops.
     pub fn at(&self, thread: usize) -> Event {
         match self {
             Subject::Unit(zygote, _) => Event::read(thread, (0, 0), &zygote.script().at[thread]),
@@ -250,7 +251,7 @@ impl Subject {
         }
     }
 
-    /// Whether a thread could take a step if it were released now, as far as is known.
+    /// Whether a thread would be enabled if it were released now, as far as is known.
     pub fn is_able(&self, thread: usize) -> bool {
         let able = |told| matches!(told, state::READY | state::TIMED | state::NEW);
         match self {
@@ -259,7 +260,7 @@ impl Subject {
         }
     }
 
-    /// A hash of all that was done so far, the same for equivalent executions, if there is one.
+    /// The hash of the happens-before graph so far, equal for equivalent executions, if there is one.
     pub fn graph(&self) -> Option<u64> {
         match self {
             Subject::Unit(zygote, _) => Some(zygote.graph()),
@@ -267,11 +268,11 @@ impl Subject {
         }
     }
 
-    /// A view of a program: the one of an event, if one is given, else the first.
+    /// A view of the program of an event, or of the first program without an event.
     pub fn view(&mut self, event: Option<&Event>, over: bool) -> Result<View<'_>, Stop> {
         let view = match self {
             Subject::Unit(zygote, symbols) => {
-                // Once it has ended, the parked program has everything at the same place.
+                // After the end, the parked program has everything at the same addresses.
                 let pid = if over { zygote.pid() } else { zygote.execution() };
                 View::new(symbols, pid)
             }
@@ -280,7 +281,7 @@ impl Subject {
         view.map_err(|e| Stop::Engine(Error::Internal(format!("the program cannot be looked at: {e}"))))
     }
 
-    /// The ways to a variable, in all programs that have it.
+    /// The paths to a variable, in all programs that have it.
     pub fn ways_to(
         &mut self,
         path: &str,
@@ -306,7 +307,7 @@ impl Subject {
         if ways.is_empty() { Err((why, None)) } else { Ok(ways) }
     }
 
-    /// Where a way leads now.
+    /// The address to which a path leads now.
     pub fn follow(&mut self, program: Option<usize>, way: &VariablePath, over: bool) -> Option<u64> {
         match self {
             Subject::Unit(..) => self.view(None, over).ok()?.follow(way),

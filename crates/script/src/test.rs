@@ -1,4 +1,5 @@
-//! A script, run with one execution after the other until its choices are exhausted, a bug is found, or a limit is reached.
+//! Runs a script, one execution after the other, until its choices are exhausted, a bug is found, or a limit
+//! is reached.
 
 use crate::language::{self, State};
 use crate::names::FUNCTIONS;
@@ -24,96 +25,97 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-/// The process that is started before the script begins, if one is.
+/// The number of the process that is started before the script begins.
 const FIRST: usize = 0;
 /// How often a script may name a new place while it runs.
 const MOST_NAMES: usize = 64;
 
-/// What a script is run with.
+/// What a script controls.
 #[derive(Clone, Copy, Debug)]
 pub enum Target<'a> {
-    /// One program, all of whose threads are under control.
+    /// One program, with all its threads under control.
     Unit(&'a Program),
-    /// Programs by their names, whose threads run free, but where the script holds them.
+    /// Named programs in system mode: threads run in parallel, and the script holds some.
     System {
         /// The programs.
         programs: &'a [(String, Source)],
-        /// Whether the first one is started before the script begins.
+        /// Whether the first program is started before the script begins.
         started: bool,
     },
 }
 
-/// A script and what it is run with.
+/// A script, what it controls, and limits.
 #[derive(Debug)]
 pub struct Test<'a> {
     /// The script.
     pub script: Script<'a>,
-    /// The runtime.
+    /// The path of the runtime.
     pub runtime: &'a Path,
-    /// What is run.
+    /// What the script controls.
     pub target: Target<'a>,
-    /// What holds for its executions.
+    /// The configuration of executions.
     pub config: RunConfig,
-    /// The exit status that is right.
+    /// The expected exit status.
     pub expected: i32,
-    /// In which order choices are explored.
+    /// The order in which choices are explored.
     pub order: Order,
-    /// If these are given, only this sequence of choices is run.
+    /// If given, only this sequence of choices is run.
     pub choices: Option<Vec<usize>>,
-    /// Whether executions are cut where an equivalent one was at the same choice of a thread, in the same line of the script.
+    /// Whether an execution is cut off where an equivalent one was at the same choice of a thread, at the
+    /// same line of the script.
     pub reduce: bool,
-    /// Most executions.
+    /// The limit on the number of executions.
     pub executions: Option<u64>,
-    /// Most time.
+    /// The limit on the time.
     pub time: Option<Duration>,
 }
 
-/// A line of the script, and what came of it, in words.
+/// A line of the script, with a sentence on its result.
 pub type Told = (Option<usize>, String);
 
-/// What a script found.
+/// A bug that a script found.
 #[derive(Clone, Debug)]
 pub struct Found {
     /// What is wrong.
     pub verdict: Verdict,
-    /// The line that the script was in; none if it was over.
+    /// The line at which the script was; `None` if it was over.
     pub line: Option<usize>,
-    /// The choices that lead there.
+    /// The choices that lead to it.
     pub choices: Vec<usize>,
     /// What the script had done.
     pub trail: Vec<Told>,
-    /// Whether the same choices have led there again.
+    /// Whether the same choices led to it again.
     pub repeats: bool,
 }
 
-/// What came of it.
+/// The result of a script.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// Executions in which the script could be followed to its end, or to a bug.
+    /// How many executions followed the script to its end, or to a bug.
     pub executions: u64,
-    /// Executions in which it could not.
+    /// How many executions could not follow it.
     pub infeasible: u64,
-    /// Why, of the last one, and in which line.
+    /// Why the last of those could not, and at which line.
     pub why: Option<(String, Option<usize>)>,
-    /// Executions in which something did not hold that the script assumes.
+    /// In how many executions an assumption of the script did not hold.
     pub assumed: u64,
-    /// Executions that were cut, as what follows was explored by others.
+    /// How many executions were cut off because others explored the rest.
     pub covered: u64,
     /// Whether all choices were explored.
     pub complete: bool,
     /// The bug.
     pub found: Option<Found>,
-    /// Whether the script asks for one good execution, and what it did.
+    /// Set if the script asks for one good execution: what that execution did, if there is one.
     pub exists: Option<Option<Vec<Told>>>,
-    /// Choices that were fewer than before.
+    /// How often there were fewer options than before.
     pub diverged: u64,
-    /// Events that were looked at.
+    /// How many events were examined.
     pub events: u64,
-    /// How long it took.
+    /// The duration.
     pub time: Duration,
 }
 
-/// What came of one execution.
+/// The result of one execution.
 enum One {
     Good,
     Bug(Verdict, Option<usize>),
@@ -124,7 +126,7 @@ enum One {
 }
 
 impl Test<'_> {
-    /// Runs the script. `tell` hears of each execution; its answer says whether to go on.
+    /// Runs the script. Calls `tell` after each execution; its result says whether to continue.
     pub fn run(&self, tell: &mut dyn FnMut(&Outcome) -> bool) -> Result<Outcome> {
         let began = Instant::now();
         let mut named = self.script.named();
@@ -171,7 +173,7 @@ impl Test<'_> {
                         Found { verdict, line, choices, trail, repeats: false }
                     };
                     if found.verdict.kind == FindingKind::Panic && matches!(self.target, Target::Unit(_)) {
-                        // What Rust writes of a panic is read once.
+                        // The output of a Rust panic is read only now.
                         let oracle = state.borrow().run.oracle.clone();
                         drop((engine, ast, state));
                         (state, engine, ast) = self.start(&named, oracle, Output::Captured)?;
@@ -202,7 +204,7 @@ impl Test<'_> {
         }
     }
 
-    /// Whether so many runs with the given choices all end in the same way.
+    /// Whether `times` executions with the given choices all fail in the expected way.
     pub fn fails(&self, times: usize, expected: &Verdict) -> Result<bool> {
         let named = self.script.named();
         let choices = self.choices.clone().unwrap_or_default();
@@ -240,7 +242,7 @@ impl Test<'_> {
         Ok(found)
     }
 
-    /// What the script is run with, in which these places are marked.
+    /// Starts what the script controls, with these places marked.
     pub(crate) fn subject(&self, named: &[Named], oracle: Oracle, output: Output) -> Result<Run> {
         let mut config = self.config.clone();
         config.in_process = false;
@@ -281,7 +283,7 @@ impl Test<'_> {
         Ok((state, engine, ast))
     }
 
-    /// A message on something that the script names, with the line.
+    /// Adds the line to a message about something that the script names.
     fn with_line(&self, text: &str, named: &[Named]) -> String {
         let meant =
             named.iter().map(Named::name).filter(|name| text.contains(*name)).max_by_key(|name| name.len());
@@ -291,7 +293,7 @@ impl Test<'_> {
         }
     }
 
-    /// The script is over. A program that was started without being asked for is run to its end.
+    /// Ends the script. A program that was started before the script is run to its end.
     fn finish(&self, run: &mut Run) -> std::result::Result<(), Stop> {
         run.finish()?;
         if let (Target::System { started: true, .. }, Subject::System(system)) =
@@ -314,7 +316,7 @@ impl Test<'_> {
         Ok(())
     }
 
-    /// Whether what has ended went wrong.
+    /// The verdict on a program that has ended, if it failed.
     pub(crate) fn judge(&self, run: &mut Run) -> Option<Verdict> {
         match &mut run.subject {
             Subject::Unit(..) => run.end.as_ref().and_then(|end| judge(end, self.expected)),
@@ -322,7 +324,7 @@ impl Test<'_> {
         }
     }
 
-    /// One execution.
+    /// Runs one execution.
     fn one(&self, engine: &Engine, ast: &AST, state: &Rc<RefCell<State>>) -> Result<One> {
         {
             let mut state = state.borrow_mut();
@@ -388,15 +390,15 @@ impl Test<'_> {
     }
 }
 
-/// Whether two executions went wrong in the same way. Of a deadlock or a panic more is known after a close look; how long a program has
-/// run that does not end is no matter.
+/// Whether two executions failed in the same way. A close-up may add details to the message of a deadlock or
+/// panic. For a program that does not end, the message depends on how long it ran.
 pub(crate) fn is_same(one: &Verdict, other: &Verdict) -> bool {
     use FindingKind::{Deadlock, GoodSamaritan, Livelock, Panic};
     let known_later = matches!(one.kind, Deadlock | Panic | Livelock | GoodSamaritan);
     one.kind == other.kind && (known_later || one.message == other.message)
 }
 
-/// An error of rhai's own.
+/// The reason of an error of rhai itself.
 fn refused(error: &EvalAltResult) -> (Stop, Option<usize>) {
     let line = error.position().line();
     let text = match error.unwrap_inner() {

@@ -1,13 +1,13 @@
-//! Thread expressions: the sets of threads that commands are about. CONCURRIT (PLDI'13), figure 4.
+//! Thread expressions: the sets of threads that commands take. CONCURRIT (PLDI'13), figure 4.
 
 use std::collections::BTreeSet;
 
-/// Threads: all, or some, or all but some.
+/// A set of threads: some, or all except some.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Threads {
-    /// Whether all are meant but those in the list, rather than those.
+    /// Whether the set is all threads except those in the list, rather than those in the list.
     pub any: bool,
-    /// The list.
+    /// The list of threads.
     pub list: BTreeSet<usize>,
 }
 
@@ -22,12 +22,12 @@ impl Threads {
         Threads { any: true, list: BTreeSet::new() }
     }
 
-    /// Whether a thread is one of them.
+    /// Whether a thread belongs to the set.
     pub fn has(&self, thread: usize) -> bool {
         self.list.contains(&thread) != self.any
     }
 
-    /// These and another one, or all of `others`.
+    /// The union with another set.
     pub fn plus(mut self, others: &Threads) -> Threads {
         match (self.any, others.any) {
             (true, false) => self.list.retain(|thread| !others.has(*thread)),
@@ -41,7 +41,7 @@ impl Threads {
         self
     }
 
-    /// These but for others.
+    /// The set without the threads of another set.
     pub fn minus(mut self, others: &Threads) -> Threads {
         match (self.any, others.any) {
             (true, false) => self.list.extend(&others.list),

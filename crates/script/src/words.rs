@@ -1,4 +1,4 @@
-//! What an execution under a script has come to, in words.
+//! Describes in words what an execution under a script has done.
 
 use crate::event::Event;
 use crate::run::{Run, What};
@@ -13,13 +13,13 @@ impl Run {
     pub fn place(&mut self, event: &Event) -> Option<(String, Option<u32>)> {
         let pc = event.pc;
         let frames = self.view(Some(event)).ok()?.frame_at(pc, true);
-        // The program's own, rather than that of a library's function that was inlined there.
+        // The program's own frame, rather than that of an inlined library function.
         let own = frames.iter().position(|frame| frame.own).unwrap_or(0);
         let frame = frames.into_iter().nth(own)?;
         Some((frame.file.unwrap_or(frame.function), frame.line))
     }
 
-    /// What was done, in words, with the line of the script.
+    /// The commands that were done, in words, with the lines of the script.
     pub fn tell(&mut self) -> Vec<(Option<usize>, String)> {
         let trail = self.trail.clone();
         let mut tell = |what: &What| match what {
@@ -59,7 +59,7 @@ impl Run {
         }
     }
 
-    /// The thread of an event, with its program where there are several.
+    /// The thread of an event, with its program if there are several.
     fn who(&self, event: &Event) -> String {
         match &self.subject {
             Subject::System(system) if system.programs() > 1 => {
@@ -69,7 +69,7 @@ impl Run {
         }
     }
 
-    /// Where the threads are that the script knows, as far as that can be told of threads that run free.
+    /// Where the known threads are, as far as that is known of threads that run in parallel.
     pub(crate) fn whereabouts(&mut self) -> String {
         let Subject::System(system) = &self.subject else { return String::new() };
         let held = system.held();
@@ -89,7 +89,7 @@ impl Run {
         if parts.is_empty() { String::new() } else { format!(": {}", parts.join("; ")) }
     }
 
-    /// Why no thread can go on.
+    /// Why no thread is enabled.
     pub(crate) fn why_nobody(&mut self, wanted: &Threads) -> String {
         let held = self.subject.held();
         let Subject::Unit(zygote, _) = &self.subject else { return String::new() };

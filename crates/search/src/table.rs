@@ -329,6 +329,8 @@ impl StrategyKind {
     }
 
     /// Its name on the command line and in reports.
+    // The entry's own `name` is the one of saved searches.
+    #[allow(clippy::misnamed_getters)]
     pub fn name(self) -> &'static str {
         self.entry().shown
     }

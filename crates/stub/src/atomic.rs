@@ -1,4 +1,5 @@
-//! The stub's own atomics: the real operations, always sequentially consistent, which every weaker order allows.
+//! The stub's own atomics: the real operations, always sequentially consistent, which every weaker order
+//! permits.
 
 use crate::wide::AtomicU128;
 use core::ffi::c_int;

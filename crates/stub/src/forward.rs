@@ -1,6 +1,7 @@
-//! What must have names and sections that Rust cannot give: the callbacks, each a jump through the table; the constructor
-//! that fills it; and a note that says where the jumps are. It stays when symbols are stripped, so `heisen` can always tell
-//! which code of a module is instrumented.
+//! The assembly for names and sections that Rust cannot express: callbacks, constructor, and a note.
+//!
+//! Each callback is a jump through the table. The constructor fills the table. The note says where the jumps
+//! are. It survives stripping, so `heisen` can always find the instrumented code of a module.
 
 use crate::table::{TABLE, take};
 use core::arch::global_asm;
@@ -30,12 +31,12 @@ macro_rules! jumps {
             ".long 7, 12, 1",
             ".asciz \"Heisen\"",
             ".p2align 2",
-            // The version, and where the jumps begin and end, from here.
+            // The version, and the start and end of the jumps, relative to here.
             ".long {version}",
             ".long 2b - .",
             ".long 3b - .",
             ".popsection",
-            // Zero is the first of the priorities of constructors.
+            // Constructors with priority zero run first.
             ".pushsection .init_array.00000, \"aw\", @init_array",
             ".p2align 3",
             ".quad {take}",

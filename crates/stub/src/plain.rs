@@ -1,14 +1,15 @@
-//! The stub's own answers to all but atomics.
+//! The stub's own functions for all callbacks except atomics.
 
 use core::arch::asm;
 use core::ffi::{c_int, c_void};
 
-/// Ignores the callback. Some of those that are only told something expect a result: 0 says that there is nothing.
+/// Ignores the callback. Some callers expect a result: 0 means that there is nothing.
 pub extern "C" fn nothing() -> usize {
     0
 }
 
-/// In one instruction, as the program's own function of the name need not be there: the compiler took its calls away.
+/// A single instruction, because the program may lack its own `memcpy`: the compiler replaced all calls of
+/// it.
 pub unsafe extern "C" fn memcpy(to: *mut c_void, from: *const c_void, bytes: usize) -> *mut c_void {
     // SAFETY: the caller promises both ranges.
     unsafe {
@@ -24,7 +25,7 @@ pub unsafe extern "C" fn memcpy(to: *mut c_void, from: *const c_void, bytes: usi
 }
 
 pub unsafe extern "C" fn memmove(to: *mut c_void, from: *const c_void, bytes: usize) -> *mut c_void {
-    // Also if it lies before.
+    // This also covers a destination before the source.
     if (to as usize).wrapping_sub(from as usize) >= bytes {
         // SAFETY: going upwards, nothing is overwritten that is still to be read.
         return unsafe { memcpy(to, from, bytes) };

@@ -1,5 +1,7 @@
-//! Atomics of 128 bits, with the methods of those in `core`. All are made of the one instruction that there is, which needs
-//! memory that can be written, even to load from it; that is how the C library's do it, too, on most processors.
+//! Atomics of 128 bits, with the methods of those in `core`.
+//!
+//! All use `cmpxchg16b`, the only such instruction. It needs writable memory even for a load. The C library
+//! does the same on most processors.
 
 use core::arch::asm;
 use core::cell::UnsafeCell;
@@ -30,7 +32,7 @@ impl AtomicU128 {
     }
 
     pub fn load(&self, order: Ordering) -> u128 {
-        // Writes zero where there is zero.
+        // Compares with zero: if that succeeds, it writes zero again.
         match self.compare_exchange(0, 0, order, order) {
             Ok(found) | Err(found) => found,
         }

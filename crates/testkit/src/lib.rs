@@ -218,6 +218,12 @@ pub struct Sandbox {
     root: tempfile::TempDir,
 }
 
+impl Default for Sandbox {
+    fn default() -> Sandbox {
+        Sandbox::new()
+    }
+}
+
 impl Sandbox {
     /// An empty one.
     pub fn new() -> Sandbox {

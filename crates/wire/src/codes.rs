@@ -1,6 +1,7 @@
-//! What the numbers in the fields of the wire stand for: one module for each field that holds one of several values, or bits.
+//! The values of the wire's fields: one module for each field that holds one of several values, or bits.
 //!
-//! They are plain constants and not enums, since the fields are atomics, in memory that a program gone wrong can write to.
+//! They are constants and not enums, because the fields are atomics in memory that a faulty program can
+//! overwrite.
 
 /// Values of [`Wire::turn`](crate::Wire::turn), a futex word.
 pub mod turn {
@@ -15,9 +16,10 @@ pub mod turn {
     /// The zygote maps [`Wire::patch_areas`](crate::Wire::patch_areas) and gets ready for
     /// [`Wire::patch_traps`](crate::Wire::patch_traps).
     pub const PATCH: u32 = 4;
-    /// Of a program with [`world::LISTENS`]: a script begins, whose memory [`World::system`](crate::World::system) tells.
+    /// For a program with [`world::LISTENS`]: a script begins. [`World::system`](crate::World::system) names
+    /// its memory.
     pub const JOIN: u32 = 5;
-    /// It is over.
+    /// The script is over.
     pub const LEAVE: u32 = 6;
 }
 
@@ -25,7 +27,7 @@ pub mod turn {
 pub mod park {
     /// The program parks before `main`.
     pub const MAIN: u32 = 0;
-    /// It parks where it calls `heisen_ready`.
+    /// The program parks where it calls `heisen_ready`.
     pub const READY: u32 = 1;
 }
 
@@ -33,9 +35,9 @@ pub mod park {
 pub mod boot {
     /// The program has not reached `main`.
     pub const START: u32 = 0;
-    /// It has reached `main`.
+    /// The program has reached `main`.
     pub const MAIN: u32 = 1;
-    /// It has called `heisen_ready` while it had more than one thread, and was ended.
+    /// The program has called `heisen_ready` while it had several threads, and was ended.
     pub const THREADS: u32 = 2;
 }
 
@@ -44,35 +46,35 @@ pub mod boot {
 pub mod runner {
     /// There is no runner.
     pub const NONE: u32 = 0;
-    /// It has been forked.
+    /// The runner has been forked.
     pub const BEGINS: u32 = 1;
-    /// It runs an execution.
+    /// The runner runs an execution.
     pub const RUNS: u32 = 2;
-    /// It is between two.
+    /// The runner is between two executions.
     pub const WAITS: u32 = 3;
 
-    /// Nobody wants one.
+    /// The engine does not want a runner.
     pub const UNASKED: u32 = 0;
-    /// The engine wants one.
+    /// The engine wants a runner.
     pub const ASKED: u32 = 1;
     /// The runtime has tried, and has given up.
     pub const REFUSED: u32 = 2;
 
-    /// There is no room for what it saves.
+    /// There is no room for the snapshot.
     pub const NO_MEMORY: u32 = 1;
-    /// The kernel does not hand system calls over.
+    /// The kernel does not support dispatching system calls to user space.
     pub const NO_DISPATCH: u32 = 2;
     /// The program has more memory than is worth saving.
     pub const TOO_LARGE: u32 = 4;
     /// An execution crashed.
     pub const CRASH: u32 = 6;
-    /// Memory was not what it had been.
+    /// The restored memory differed from the snapshot.
     pub const DAMAGED: u32 = 5;
-    /// More descriptors were opened than are remembered.
+    /// An execution opened more descriptors than the runtime records.
     pub const FILES: u32 = 7;
-    /// A signal came that no thread of the program sent.
+    /// A signal came from outside the program.
     pub const SIGNAL: u32 = 8;
-    /// This plus the number of a system call that cannot be undone.
+    /// This value plus the number of a system call that cannot be undone.
     pub const CALL: u32 = 1 << 16;
 }
 
@@ -82,20 +84,20 @@ pub mod world {
     pub const REAL_TIME: u32 = 1;
     /// Each execution begins in the directory that the environment variable [`DIR`](crate::ENV_DIR) names.
     pub const DIR: u32 = 2;
-    /// Each execution reads its standard input, a file, from where the parked program has left it.
+    /// Each execution reads its standard input, a file, from the position at which the program was parked.
     pub const STDIN: u32 = 4;
-    /// Nothing is controlled but what a script holds; see [`crate::system`]. The program is not forked: it goes on itself when
-    /// it is let.
+    /// System mode: threads run in parallel, and only a script holds them; see [`crate::system`]. The program
+    /// is not forked: the zygote itself continues.
     pub const FREE: u32 = 8;
-    /// With [`FREE`]: scripts may come and go while the program runs, so somebody listens for them.
+    /// With [`FREE`]: scripts may come and go while the program runs, so a thread listens for them.
     pub const LISTENS: u32 = 16;
 }
 
 /// Bits of [`Heap::flags`](crate::Heap::flags).
 pub mod heap {
-    /// The program's memory comes from the runtime's own heap.
+    /// The program uses the checked heap.
     pub const ON: u32 = 1;
-    /// Leaks are looked for at the end.
+    /// Leaks are searched for at the end.
     pub const LEAKS: u32 = 2;
 }
 
@@ -103,35 +105,37 @@ pub mod heap {
 pub mod access {
     /// Accesses are checked for conflicts that nothing orders.
     pub const CHECK: u32 = 1;
-    /// Every access of memory is a scheduling point, not only those at [`Wire::points`](crate::Wire::points).
+    /// Every memory access is a scheduling point, not only those at [`Wire::points`](crate::Wire::points).
     pub const ALL: u32 = 2;
 }
 
-/// Values of [`Wire::scope_default`](crate::Wire::scope_default) and [`ScopeRange::kind`](crate::ScopeRange::kind): what a
-/// thread that could go on does at a scheduling point that is called from there.
+/// Values of [`Wire::scope_default`](crate::Wire::scope_default) and
+/// [`ScopeRange::kind`](crate::ScopeRange::kind): whether an enabled thread may be preempted at a scheduling
+/// point that this code calls.
 pub mod scope {
-    /// There is no scope: every point is a decision.
+    /// There is no scope: every scheduling point is a decision.
     pub const NONE: u32 = 0;
-    /// It may be preempted.
+    /// The thread may be preempted.
     pub const FREE: u32 = 1;
-    /// It goes on.
+    /// The thread continues.
     pub const HELD: u32 = 2;
-    /// It depends on who called this code: the wrapper of a language's library around the intercepted function.
+    /// The caller of this code decides: it is a wrapper in a library of the language.
     pub const GLUE: u32 = 3;
 }
 
-/// Values of [`Override::by_name`](crate::Override::by_name): what its choice is.
+/// Values of [`Override::by_name`](crate::Override::by_name): the meaning of the choice.
 pub mod named {
     /// An index.
     pub const INDEX: u8 = 0;
-    /// What is chosen: a thread, a value, a fault.
+    /// The chosen thing itself: a thread, a value, a fault.
     pub const NAME: u8 = 1;
-    /// A thread, at the first decision on threads from its step on. Where it cannot be chosen the default is, and that is no
-    /// divergence.
+    /// A preferred thread, at the first thread decision from the step on. If the thread is not a candidate,
+    /// the default is chosen; that is not a divergence.
     pub const WISH: u8 = 2;
 }
 
-/// Values of [`Override::kind`](crate::Override::kind) in one that stands for a thread that sleeps: what its next step touches.
+/// Values of [`Override::kind`](crate::Override::kind) in an override that stands for a sleeping thread: what
+/// its next step touches.
 pub mod sleeper {
     /// Nothing.
     pub const NOTHING: u8 = 0;
@@ -139,7 +143,7 @@ pub mod sleeper {
     pub const READS: u8 = 1;
     /// It writes the object.
     pub const WRITES: u8 = 2;
-    /// All there is.
+    /// Every object.
     pub const EVERYTHING: u8 = 3;
 }
 
@@ -151,19 +155,19 @@ pub mod policy {
     pub const RANDOM: u32 = 1;
     /// Probabilistic concurrency testing.
     pub const PCT: u32 = 2;
-    /// Random choices, but the running thread goes on for a while.
+    /// Random choices, but the running thread continues for a while.
     pub const BURST: u32 = 3;
     /// As [`PCT`] for the expected steps, then as [`RANDOM`].
     pub const FAIR_PCT: u32 = 4;
-    /// Partial order sampling.
+    /// Partial-order sampling.
     pub const POS: u32 = 5;
     /// Selectively uniform random walk.
     pub const SURW: u32 = 6;
     /// The default with a few delays.
     pub const DELAY: u32 = 7;
-    /// The default, or as [`BURST`], but for threads that are held; see [`Slot::holds`](crate::Slot::holds).
+    /// As [`DEFAULT`] or [`BURST`], with threads held; see [`Lists::holds`](crate::Lists::holds).
     pub const DIRECTED: u32 = 8;
-    /// The default, but for threads that a script waits for: they go on first.
+    /// The default, except that threads which a script waits for run first.
     pub const SCRIPT: u32 = 9;
 }
 
@@ -173,40 +177,41 @@ pub mod flag {
     pub const DECISIONS: u32 = 1;
     /// Log events.
     pub const EVENTS: u32 = 2;
-    /// Stop, for the engine to look, at decisions that are not the default, at the end and at a crash.
+    /// Stop for the engine at decisions other than the default, at the end and at a crash.
     pub const STOPS: u32 = 4;
     /// Run the threads of the program on kernel threads rather than as fibers.
     pub const KERNEL: u32 = 1 << 16;
-    /// Wait at the beginning for a debugger to attach, then stop where it wants. Only with [`KERNEL`].
+    /// Wait at the start for a debugger to attach, then stop where it asks. Only with [`KERNEL`].
     pub const DEBUGGER: u32 = 1 << 17;
-    /// Log what comes from outside.
+    /// Record input from outside.
     pub const RECORD_INPUT: u32 = 1 << 18;
-    /// Take it from the log.
+    /// Replay recorded input.
     pub const REPLAY_INPUT: u32 = 1 << 19;
-    /// Tell the hash of all that is done, [`Report::graph`](crate::Report::graph). With [`DECISIONS`], also log that and the
-    /// candidates at each of them, see `heisen_trace::Touch`.
+    /// Compute the hash of the happens-before graph, [`Report::graph`](crate::Report::graph). With
+    /// [`DECISIONS`], also log it and the candidates at each decision; see `heisen_trace::Touch`.
     pub const STATES: u32 = 1 << 20;
-    /// Log all of `heisen_trace::Touch`. Only with [`DECISIONS`].
+    /// Log all touches (`heisen_trace::Touch`). Only with [`DECISIONS`].
     pub const TOUCHES: u32 = 1 << 21;
-    /// Log where in the code they come from, too. Only with [`TOUCHES`].
+    /// Log also the places of touches. Only with [`TOUCHES`].
     pub const PLACES: u32 = 1 << 22;
-    /// Of threads that are alike only the first may go on.
+    /// Of interchangeable threads only the first may continue.
     pub const SYMMETRY: u32 = 1 << 23;
-    /// A script is at work; see [`script`](crate::script).
+    /// A script controls the execution; see [`script`](crate::script).
     pub const SCRIPT: u32 = 1 << 24;
-    /// Log decisions from the last override on only. What comes before is what the plan asks for, or the execution diverges.
+    /// Log decisions only from the last override on. Before it the plan fixes them, or the execution
+    /// diverges.
     pub const LATE: u32 = 1 << 25;
 }
 
 /// Values of [`Wire::spin`](crate::Wire::spin). The engine sets the first two before it sends [`SPINS`](crate::SPINS).
 pub mod spin {
-    /// It writes to memory in each round what it wrote before, or nothing.
+    /// The loop writes in each round what it wrote before, or nothing.
     pub const SAME: u32 = 0;
-    /// It writes something else in each round.
+    /// The loop writes different values in each round.
     pub const WRITES: u32 = 1;
-    /// The same, and the runtime does not let it yield, as nobody else would do anything.
+    /// The same, and the runtime does not make it yield, because no other thread would do anything.
     pub const ALONE: u32 = 2;
-    /// It is not known whether it waits; it has run for too long.
+    /// It is unknown whether the loop waits; it has run for too long.
     pub const FORCED: u32 = 3;
 }
 
@@ -216,7 +221,7 @@ pub mod end {
     pub const NONE: u32 = 0;
     /// `exit`, `_exit`, or a return from `main`.
     pub const EXIT: u32 = 1;
-    /// Nothing was enabled.
+    /// No thread was enabled.
     pub const DEADLOCK: u32 = 2;
     /// The step limit was reached.
     pub const STEP_LIMIT: u32 = 3;
@@ -228,7 +233,7 @@ pub mod end {
 
 /// Values of [`Report::misuse`](crate::Report::misuse).
 pub mod misuse {
-    /// None was seen.
+    /// No misuse was seen.
     pub const NONE: u32 = 0;
     /// A mutex was unlocked by a thread that does not hold it.
     pub const UNLOCK_NOT_OWNER: u32 = 1;
@@ -258,7 +263,7 @@ pub mod misuse {
     pub const ALIGNMENT: u32 = 13;
     /// Memory of a stack was used after its function had returned, or its thread had ended.
     pub const DEAD_STACK: u32 = 14;
-    /// The first of those that concern the heap; see [`crate::Heap`].
+    /// The first code that concerns the heap; see [`crate::Heap`].
     pub const HEAP: u32 = 50;
     /// Freed memory was read.
     pub const USE_AFTER_FREE_READ: u32 = 50;
@@ -266,19 +271,19 @@ pub mod misuse {
     pub const USE_AFTER_FREE_WRITE: u32 = 51;
     /// A block was freed twice.
     pub const DOUBLE_FREE: u32 = 52;
-    /// What was freed is no block.
+    /// An address was freed that is not that of a block.
     pub const INVALID_FREE: u32 = 53;
-    /// Memory beside a block was read.
+    /// Memory next to a block was read.
     pub const HEAP_OVERFLOW_READ: u32 = 54;
-    /// Memory beside a block was written.
+    /// Memory next to a block was written.
     pub const HEAP_OVERFLOW_WRITE: u32 = 55;
-    /// Memory beside a block had been written when the block was freed.
+    /// Memory next to a block was found overwritten when the block was freed.
     pub const HEAP_TRAMPLED: u32 = 56;
-    /// A freed block was to get another size.
+    /// A freed block was reallocated.
     pub const REALLOC_FREED: u32 = 57;
-    /// Blocks that nothing leads to were left at the end.
+    /// Blocks were left at the end that no pointer reaches.
     pub const LEAK: u32 = 58;
-    /// The last of those that concern the heap.
+    /// The last code that concerns the heap.
     pub const HEAP_LAST: u32 = 59;
     /// `heisen_no_preempt_end` without a `heisen_no_preempt_begin` before it.
     pub const NO_PREEMPT_END: u32 = 40;
@@ -290,7 +295,7 @@ pub mod misuse {
 pub mod diverged {
     /// The plan was followed.
     pub const NO: u32 = 0;
-    /// The step passed without a decision, or with another kind of decision.
+    /// The step passed without a decision, or with a decision of another kind.
     pub const NO_DECISION: u32 = 1;
     /// The number of choices is not the expected one.
     pub const OPTIONS: u32 = 2;
@@ -298,17 +303,17 @@ pub mod diverged {
     pub const NOT_ENABLED: u32 = 3;
     /// The steps before differ from the expected ones.
     pub const HASH: u32 = 4;
-    /// Another thread is running, or it is about to do something else.
+    /// Another thread is running, or it is about to do another operation.
     pub const OTHER_OP: u32 = 5;
-    /// The recorded input does not fit.
+    /// The recorded input does not match.
     pub const INPUT: u32 = 6;
 }
 
 /// Bits of [`Wire::input_state`](crate::Wire::input_state).
 pub mod input {
-    /// Someone outside took part.
+    /// Input came from outside.
     pub const USED: u32 = 1;
-    /// The log does not hold everything.
+    /// The log of input is incomplete.
     pub const INCOMPLETE: u32 = 2;
 }
 
@@ -325,21 +330,21 @@ pub mod stop {
     pub const END: u32 = 2;
     /// A signal that will kill the process.
     pub const CRASH: u32 = 3;
-    /// The engine asked where the program is, as it did not move.
+    /// The engine asked where the program is, because it made no progress.
     pub const STUCK: u32 = 4;
     /// A misuse was noticed.
     pub const MISUSE: u32 = 5;
     /// A panic or exception starts to unwind.
     pub const THROW: u32 = 6;
-    /// The state of the program is to be kept or compared; see [`Recurrence`](crate::Recurrence).
+    /// The state of the program has to be saved or compared; see [`Recurrence`](crate::Recurrence).
     pub const STATE: u32 = 7;
     /// The block of [`Heap::stop_at_alloc`](crate::Heap::stop_at_alloc) was allocated.
     pub const ALLOCATED: u32 = 30;
     /// The block of [`Heap::stop_at_free`](crate::Heap::stop_at_free) is freed.
     pub const FREED: u32 = 31;
-    /// An access that is watched for.
+    /// An access that the engine watches for.
     pub const WATCHED: u32 = 20;
-    /// A conflict of an access with one that is watched for.
+    /// A conflict with an access that the engine watches for.
     pub const CONFLICT: u32 = 21;
 }
 
@@ -349,27 +354,27 @@ pub mod state {
     pub const UNUSED: u32 = 0;
     /// Created, has not run yet.
     pub const NEW: u32 = 1;
-    /// Can take its step.
+    /// Enabled.
     pub const READY: u32 = 2;
-    /// Cannot take its step.
+    /// Disabled.
     pub const BLOCKED: u32 = 3;
-    /// Blocked, but may time out.
+    /// Disabled, but may time out.
     pub const TIMED: u32 = 4;
     /// Ended.
     pub const ENDED: u32 = 5;
 }
 
-/// What an access does: bits in [`Conflict::kinds`](crate::Conflict::kinds).
+/// What an access does: bits of [`Conflict::kinds`](crate::Conflict::kinds).
 pub mod kind {
     /// It writes.
     pub const WRITE: u32 = 1;
     /// It is atomic.
     pub const ATOMIC: u32 = 2;
-    /// It is a load or store that was patched: whether it is an atomic or a plain one is not known, and it counts as atomic.
+    /// It is a patched load or store. Whether it is atomic is unknown, and it counts as atomic.
     pub const PATCHED: u32 = 4;
 }
 
-/// What a debugger wants to stop at: bits of what it passes to the runtime.
+/// Where a debugger wants to stop: bits that it passes to the runtime.
 pub mod want {
     /// A switch to another thread.
     pub const SWITCH: u32 = 1;
@@ -381,6 +386,6 @@ pub mod want {
     pub const THROW: u32 = 8;
     /// A misuse.
     pub const MISUSE: u32 = 16;
-    /// A step: not a wish but the reason of a stop at the step that was asked for.
+    /// A step. Not a request, but the reason of a stop at a requested step.
     pub const STEP: u32 = 32;
 }

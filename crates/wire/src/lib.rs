@@ -1,9 +1,10 @@
 //! The shared memory between the engine and the runtime: one mapping for each zygote, laid out as [`Wire`].
 //!
-//! Layout only, no logic. Every field is an atomic so that both sides may hold a plain reference to the mapping; on
-//! x86-64 a relaxed access is an ordinary load or store. Who may touch what follows from [`Wire::turn`] (engine or
-//! zygote) and, while a program runs, from [`Stop::state`]: exactly one side is awake at any time, except that the
-//! engine may read [`Report::steps`] whenever it likes to see whether the program still moves.
+//! This crate holds the layout and no logic. Every field is an atomic, so that both sides may hold a plain
+//! reference to the mapping; on x86-64 a relaxed access is an ordinary load or store. [`Wire::turn`] says
+//! which side may access the mapping, engine or zygote; while a program runs, [`Stop::state`] does. Exactly
+//! one side is awake at any time. The only exception: the engine may read [`Report::steps`] at any time, to
+//! see whether the program makes progress.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -18,7 +19,7 @@ pub use slot::*;
 
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
-/// Identifies a mapping as ours; changes with every change of the layout.
+/// Identifies the mapping. It changes with every change of the layout.
 pub const MAGIC: u64 = 0x4845_4953_454e_000f;
 
 /// The environment variable that names the file descriptor of the mapping.
@@ -27,35 +28,35 @@ pub const ENV_FD: &str = "HEISEN_WIRE";
 /// The environment variable that names the directory of an execution.
 pub const ENV_DIR: &str = "HEISEN_DIR";
 
-/// Most threads that one execution may create.
+/// The largest number of threads in one execution.
 pub const MAX_THREADS: usize = 1 << 14;
-/// Most overrides a plan may have.
+/// The largest number of overrides of a plan.
 pub const MAX_OVERRIDES: usize = 1 << 20;
-/// Most decisions that are logged.
+/// The largest number of logged decisions.
 pub const MAX_DECISIONS: usize = 1 << 20;
-/// Most events that are logged.
+/// The largest number of logged events.
 pub const MAX_EVENTS: usize = 1 << 20;
-/// Most executions that the zygote runs in one turn.
+/// The largest number of executions that the zygote runs in one turn.
 pub const MAX_SLOTS: usize = 1024;
-/// Most ranges of code that a scope may have.
+/// The largest number of code ranges of a scope.
 pub const MAX_SCOPE: usize = 1 << 16;
-/// Most bytes of recorded input.
+/// The largest size of recorded input in bytes.
 pub const MAX_INPUT: usize = 4 << 20;
-/// Most accesses that are scheduling points.
+/// The largest number of access points.
 pub const MAX_POINTS: usize = 1 << 14;
-/// Most places in memory that are known to be raced for.
+/// The largest number of memory locations that are known to be in data races.
 pub const MAX_RACY: usize = 1 << 12;
-/// Most conflicts of accesses that are told of one execution.
+/// The largest number of conflicts that one execution reports.
 pub const MAX_CONFLICTS: usize = 64;
-/// Most pieces of memory for patched code.
+/// The largest number of memory areas for patched code.
 pub const MAX_AREAS: usize = 64;
-/// Most patched instructions that have no room for a jump.
+/// The largest number of patched instructions without room for a jump.
 pub const MAX_TRAPS: usize = 1 << 14;
-/// Most threads whose events are counted, and expected.
+/// The largest number of threads whose events are counted and expected.
 pub const MAX_COUNTED: usize = 256;
-/// Most holds of an execution that is steered.
+/// The largest number of holds of a directed execution.
 pub const MAX_HOLDS: usize = 16;
-/// Room for the text of a failed assertion.
+/// The size of the text of a failed assertion, in bytes.
 pub const MAX_TEXT: usize = 1024;
 
 /// "No thread" in a field that names one.
@@ -65,11 +66,11 @@ pub const NO_THREAD: u32 = 0xffff;
 #[derive(Debug)]
 #[repr(C)]
 pub struct Trap {
-    /// Where it is.
+    /// Its address.
     pub at: AtomicU64,
-    /// Its trampoline.
+    /// The address of its trampoline.
     pub trampoline: AtomicU64,
-    /// The byte that was there.
+    /// The original byte.
     pub byte: AtomicU64,
 }
 
@@ -85,40 +86,40 @@ pub struct ScopeRange {
     pub kind: AtomicU64,
 }
 
-/// What the engine asks of all executions; written before the program is started.
+/// What the engine asks of all executions. It writes this before it starts the program.
 #[derive(Debug)]
 #[repr(C)]
 pub struct World {
-    /// Seed of what the program takes for random.
+    /// Seed of the bytes that the program reads as random.
     pub seed: AtomicU64,
-    /// How many processors it sees; 0: the real ones.
+    /// How many processors the program sees; 0 for the real number.
     pub cpus: AtomicU32,
     /// Bits of [`world`].
     pub flags: AtomicU32,
-    /// With [`world::FREE`]: the descriptor of the [`system::System`], plus 1; 0 if there is none yet.
+    /// With [`world::FREE`]: the descriptor of the [`system::System`] plus 1; 0 if there is none yet.
     pub system: AtomicU32,
-    /// The process whose descriptor that is; 0 for the program's own.
+    /// The process that owns the descriptor; 0 for the program's own.
     pub script: AtomicU32,
-    /// With [`world::FREE`]: the number of the program among those of a script, and in the high half whether its accesses of
-    /// memory are events.
+    /// With [`world::FREE`]: the number of the program among those of a script. The high half says whether
+    /// memory accesses are events.
     pub program: AtomicU32,
 }
 
-/// A pause of the program in which the engine may look at it.
+/// A pause of the program in which the engine may inspect it.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Stop {
     /// [`stop::RUNNING`] or [`stop::STOPPED`].
     pub state: AtomicU32,
-    /// Why.
+    /// The reason, one of [`stop`].
     pub reason: AtomicU32,
-    /// The thread that runs.
+    /// The running thread.
     pub thread: AtomicU32,
-    /// The operation it is about to do.
+    /// The operation that it is about to do.
     pub op: AtomicU32,
     /// The step.
     pub step: AtomicU32,
-    /// For a decision: what was chosen, by name as in [`Override::choice`].
+    /// For a decision: the chosen thing, as in [`Override::choice`] by name.
     pub to: AtomicU32,
     /// For a decision: its kind, and in bit 8 whether it is preemptive.
     pub kind: AtomicU32,
@@ -126,35 +127,35 @@ pub struct Stop {
     pub options: AtomicU32,
     /// The object of the operation.
     pub object: AtomicU64,
-    /// For a crash: the signal. The number of the stop otherwise.
+    /// For a crash: the signal. Otherwise the number of the stop.
     pub signal: AtomicU64,
-    /// For a crash: the address that was touched.
+    /// For a crash: the address of the fault.
     pub address: AtomicU64,
     /// rip, rsp, rbp, rbx, r12, r13, r14, r15 of the running thread.
     pub registers: [AtomicU64; 8],
 }
 
-/// One thread, as filled in at a stop.
+/// One thread. The runtime fills this in at a stop.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Thread {
     /// One of [`state`].
     pub state: AtomicU32,
-    /// The operation it is about to do.
+    /// The operation that it is about to do.
     pub op: AtomicU32,
     /// The thread that created it.
     pub parent: AtomicU32,
-    /// Its number among the threads its parent created, from 1.
+    /// Its number among the threads that its parent created, from 1.
     pub child: AtomicU32,
     /// The object of the operation.
     pub object: AtomicU64,
-    /// Where it called the operation.
+    /// The place of the call of the operation.
     pub pc: AtomicU64,
     /// Its start function.
     pub start: AtomicU64,
     /// Its saved stack pointer, which points at a [`saved`] frame; 0 for the running thread.
     pub sp: AtomicU64,
-    /// The object that must be free before it can go on; 0 if none.
+    /// The object that must be released before it is enabled; 0 if none.
     pub needs: AtomicU64,
     /// Its `pthread_t`.
     pub handle: AtomicU64,
@@ -162,42 +163,43 @@ pub struct Thread {
     pub kernel_id: AtomicU32,
     /// Unused.
     pub pad: AtomicU32,
-    /// Its stack, from the lowest address to the one after the highest; 0 for the main thread and for stacks of the program's.
+    /// The lowest address of its stack; 0 for the main thread and for stacks that the program provides.
     pub stack: AtomicU64,
-    /// See `stack`.
+    /// The address after the highest of its stack.
     pub stack_end: AtomicU64,
 }
 
-/// Whether an execution that does not end comes back to the same state: what a close look asks, and what it compares at
-/// [`stop::STATE`]; see `runtime::sched::recurrence`.
+/// A search for a repeated state in an execution that does not end. The runtime stops at [`stop::STATE`], and
+/// the close-up compares states; see `runtime::sched::recurrence`.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Recurrence {
-    /// Set by the engine: not 0 while it wants to compare states.
+    /// Not 0 while the engine wants to compare states.
     pub wanted: AtomicU32,
-    /// At a stop: the number of the state that is kept, or compared with.
+    /// At a stop: the number of the state that is saved, or compared with.
     pub anchor: AtomicU32,
-    /// At a stop: the step of that state; that of now if it is to be kept.
+    /// At a stop: the step of that state; the current step if it has to be saved.
     pub since: AtomicU32,
     /// Unused.
     pub pad: AtomicU32,
-    /// Where the program has this very memory.
+    /// The address of this mapping in the program.
     pub wire: AtomicU64,
-    /// Where the kernel writes to by itself; 0 if nowhere.
+    /// The address of the area that the kernel writes by itself (restartable sequences); 0 if there is none.
     pub rseq: AtomicU64,
 }
 
-/// Where a mutex keeps the thread that holds it: offset of a 32-bit word, which is [`TID_BASE`] plus its number.
+/// The offset in a mutex of the thread that holds it: a 32-bit word, [`TID_BASE`] plus the thread's number.
 pub const MUTEX_OWNER: usize = 8;
 
-/// In [`Thread::needs`]: the thread waits for a lock at this address, less this bit, which does not say who holds it.
+/// In [`Thread::needs`]: a bit that is set if the lock at this address does not say which thread holds it.
 pub const WITHOUT_OWNER: u64 = 1;
 
-/// Thread ids as the program sees them: this plus the thread's number. The main thread's is also the process id. The
-/// kernel never gives out ids above 4194304, so one of these that goes astray hits nobody.
+/// The thread ids that the program sees are this plus the thread's number. That of the main thread is also
+/// the process id. The kernel never uses ids above 4194304, so such an id that leaks to the kernel names no
+/// thread.
 pub const TID_BASE: i32 = 5_000_000;
 
-/// What lies on the stack of a thread that is switched out: offsets in words from its saved stack pointer.
+/// The saved frame of a thread that does not run: offsets in words from its saved stack pointer.
 pub mod saved {
     /// Floating-point control words.
     pub const CONTROL: usize = 0;
@@ -215,53 +217,55 @@ pub mod saved {
     pub const RBP: usize = 6;
     /// The return address.
     pub const RIP: usize = 7;
-    /// Number of words; the thread's own stack pointer is this far above.
+    /// The number of words; the thread's own stack pointer is this far above.
     pub const WORDS: usize = 8;
 }
 
-/// The signal by which the engine tells a thread that it waits in a loop for memory to change, and shall yield. It is the
-/// one by which glibc cancels threads, which Heisen does by itself; programs cannot use it.
+/// The signal by which the engine makes a thread yield that waits in a loop for memory to change. It is the
+/// signal that glibc uses to cancel threads. Heisen implements cancellation itself, and programs cannot use
+/// the signal.
 pub const SPINS: i32 = 32;
 
-/// The heap: what the engine asks of it and, where an execution ends by a misuse of it, which block that is about.
+/// The checked heap: what the engine asks of it and, if an execution ends with a misuse of it, the block
+/// concerned.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Heap {
-    /// Bits of [`heap`]; written before the program is started.
+    /// Bits of [`heap`]. The engine writes them before it starts the program.
     pub flags: AtomicU32,
     /// The thread that allocated the block.
     pub alloc_thread: AtomicU32,
-    /// The thread that freed it; [`NO_THREAD`] if none did.
+    /// The thread that freed the block; [`NO_THREAD`] if none did.
     pub free_thread: AtomicU32,
     /// Unused.
     pub pad: AtomicU32,
-    /// The number of a block at whose allocation an execution with [`flag::STOPS`] stops; 0 if none. Blocks are numbered
-    /// from 1 in the order of their allocation, those before `main` included.
+    /// The number of the block at whose allocation an execution with [`flag::STOPS`] stops; 0 if none. Blocks
+    /// are numbered from 1 in the order of allocation, including those before `main`.
     pub stop_at_alloc: AtomicU64,
-    /// The number of a block that it stops at before it is freed; 0 if none.
+    /// The number of the block before whose free it stops; 0 if none.
     pub stop_at_free: AtomicU64,
-    /// The number of the block; 0 if there is none that it is about.
+    /// The number of the block concerned; 0 if there is none.
     pub serial: AtomicU64,
-    /// Bytes of the block.
+    /// The size of the block in bytes.
     pub size: AtomicU64,
-    /// Where it was allocated.
+    /// The place of the allocation.
     pub alloc_pc: AtomicU64,
-    /// Where it was freed.
+    /// The place of the free.
     pub free_pc: AtomicU64,
-    /// Bytes of the access; 0 if it is none.
+    /// The size of the access in bytes; 0 if the error is not an access.
     pub access: AtomicU64,
-    /// Where in the block the error is: beyond its size is behind it, a negative number before it.
+    /// The offset of the error: at least the size if it is after the block, negative if before.
     pub offset: AtomicU64,
-    /// Blocks that were leaked; the block is the first of them.
+    /// The number of leaked blocks; the block concerned is the first of them.
     pub leaked_blocks: AtomicU64,
-    /// Their bytes.
+    /// The number of leaked bytes.
     pub leaked_bytes: AtomicU64,
 }
 
 /// One event: step, thread, operation and flags in the first word, then object and code address.
 pub type Event = [AtomicU64; 3];
 
-/// The whole mapping.
+/// The layout of the mapping.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Wire {
@@ -269,32 +273,34 @@ pub struct Wire {
     pub magic: AtomicU64,
     /// Whose turn it is: one of [`turn`], a futex word.
     pub turn: AtomicU32,
-    /// Counts whatever the engine should notice: a turn given back, a stop. A futex word.
+    /// A counter of everything that the engine should notice: a turn given back, a stop. A futex word.
     pub bell: AtomicU32,
     /// The zygote's process id.
     pub zygote: AtomicU32,
-    /// The process of the execution that runs.
+    /// The process of the running execution.
     pub child: AtomicU32,
-    /// How many slots the zygote is to run.
+    /// How many slots the zygote has to run.
     pub slots_wanted: AtomicU32,
     /// The slot that runs.
     pub slot: AtomicU32,
-    /// How many slots were run: fewer than wanted if the log was nearly full or the engine wanted it so.
+    /// How many slots were run. Fewer than wanted if the log was nearly full or the engine asked to stop.
     pub slots_run: AtomicU32,
-    /// Set by the engine if no further slot shall be run in this turn.
+    /// The engine sets this if the zygote shall run no further slot in this turn.
     pub enough: AtomicU32,
-    /// Counts while the program waits for time to pass, so that the engine does not take it for stuck.
+    /// A counter that increases while the program waits for time to pass, so that the engine does not
+    /// consider it stuck.
     pub heartbeat: AtomicU32,
-    /// The signal that the engine is about to send to the execution, [`SPINS`] or the question where it is; 0 if none. The runtime
-    /// takes it back, and so tells that signal from one of the same number that somebody else sends.
+    /// The signal that the engine is about to send to the execution, [`SPINS`] or the question where it is; 0
+    /// if none. The runtime clears it. This distinguishes the signal from one of the same number that another
+    /// process sends.
     pub question: AtomicU32,
-    /// What surrounds the executions.
+    /// The environment of the executions.
     pub world: World,
     /// The pause.
     pub stop: Stop,
     /// The executions of this turn.
     pub slots: [Slot; MAX_SLOTS],
-    /// What they have besides.
+    /// Their lists, which are rarely used.
     pub lists: [Lists; MAX_SLOTS],
     /// Threads, filled in at a stop.
     pub threads: [Thread; MAX_THREADS],
@@ -304,102 +310,105 @@ pub struct Wire {
     pub decisions: [[AtomicU64; 2]; MAX_DECISIONS],
     /// Events.
     pub events: [Event; MAX_EVENTS],
-    /// Where the program parks, one of [`park`]; set before it starts.
+    /// Where the program parks, one of [`park`]. Set before it starts.
     pub park: AtomicU32,
-    /// How far a program has come that has not parked yet: one of [`boot`].
+    /// How far a program that has not parked yet has come: one of [`boot`].
     pub boot: AtomicU32,
-    /// What holds for code that is in no range of [`Wire::scope`]: one of [`scope`].
+    /// The rule for code in no range of [`Wire::scope`]: one of [`scope`].
     pub scope_default: AtomicU32,
-    /// How many ranges there are.
+    /// The number of ranges.
     pub scope_ranges: AtomicU32,
-    /// Ranges of code, sorted, that do not overlap.
+    /// Code ranges, sorted and disjoint.
     pub scope: [ScopeRange; MAX_SCOPE],
-    /// Bytes in use of [`Wire::input`].
+    /// The number of used bytes of [`Wire::input`].
     pub input_length: AtomicU32,
     /// Bits of [`input`].
     pub input_state: AtomicU32,
-    /// What came from outside; the runtime knows how it is laid out.
+    /// The recorded input. The runtime defines its format.
     pub input: [AtomicU8; MAX_INPUT],
     // The heap.
-    /// What is asked of the heap, and what it tells.
+    /// The checked heap.
     pub heap: Heap,
     /// Bits of [`access`].
     pub access_flags: AtomicU32,
     /// Set by the program if it has instrumented code.
     pub instrumented: AtomicU32,
-    /// Counts whenever the engine has changed one of the following; it does so while the zygote is parked.
+    /// A counter that the engine increases when it changes one of the following fields, while the zygote is
+    /// parked.
     pub points_version: AtomicU32,
-    /// How many accesses are scheduling points, and how many places are known to be raced for.
+    /// The number of access points.
     pub points_count: AtomicU32,
-    /// See `points_count`.
+    /// The number of locations in [`Wire::racy`].
     pub racy_count: AtomicU32,
-    /// Accesses that are scheduling points: addresses that a call of theirs returns to.
+    /// Access points: the addresses that their calls return to.
     pub points: [AtomicU64; MAX_POINTS],
-    /// Places that were raced for in an execution before, where every access is remembered.
+    /// Locations that were in a data race before. The runtime remembers every access there.
     pub racy: [AtomicU64; MAX_RACY],
-    /// In a close look: stop at accesses of this byte, 0 if none,
+    /// In a close-up: stop at accesses of this byte; 0 if none.
     pub watch: AtomicU64,
-    /// from this place,
+    /// Stop only at accesses from this place.
     pub watch_pc: AtomicU64,
-    /// and at a conflict of such an access with one from this place;
+    /// Stop also at a conflict of such an access with one from this place.
     pub watch_conflicts: AtomicU64,
-    /// by the thread of that number.
+    /// Stop only for accesses of this thread.
     pub watch_thread: AtomicU32,
     /// Unused.
     pub pad: AtomicU32,
     // Patched code.
-    /// Where trampolines call the runtime; set by the runtime.
+    /// The address in the runtime that trampolines call. Set by the runtime.
     pub patch_entry: AtomicU64,
-    /// How many pieces of memory the engine wants for trampolines, and after that how many there are.
+    /// The number of memory areas for trampolines: first as the engine wants, then as many as there are.
     pub patch_areas: AtomicU32,
-    /// How many instructions are breakpoints.
+    /// The number of breakpoints.
     pub patch_traps: AtomicU32,
-    /// The allocation functions of the program, if it brings any, in the order of [`patch::ALLOCATION`]; 0 for those that
-    /// it does not.
+    /// The allocation functions that the program itself defines, in the order of [`patch::ALLOCATION`]; 0 for
+    /// the others.
     pub patch_own: [AtomicU64; patch::ALLOCATION.len()],
-    /// What the C library shall call instead of them; set by the runtime.
+    /// The functions that the C library shall call instead of them. Set by the runtime.
     pub patch_quiet: [AtomicU64; patch::ALLOCATION.len()],
-    /// What takes the place of a call that locks or unlocks a word, in the order of [`patch::LOCK_CALLS`]; set by the runtime.
+    /// The functions that replace calls which lock or unlock a word, in the order of [`patch::LOCK_CALLS`].
+    /// Set by the runtime.
     pub patch_lock: [AtomicU64; patch::LOCK_CALLS],
-    /// Address and size of each piece of memory.
+    /// Address and size of each memory area.
     pub patch_area: [[AtomicU64; 2]; MAX_AREAS],
-    /// The breakpoints, in order of their addresses.
+    /// The breakpoints, in order of address.
     pub patch_trap: [Trap; MAX_TRAPS],
     // Executions in one process.
-    /// Whether the engine wants them, or the runtime has given up: one of [`runner`].
+    /// Whether the engine wants a runner, or the runtime has given up: one of [`runner`].
     pub reset: AtomicU32,
-    /// Why the last execution could not be undone, if one could not: one of [`runner`].
+    /// Why the last execution could not be undone, if it could not: one of [`runner`].
     pub reset_reason: AtomicU32,
-    /// What the runner does: one of [`runner`].
+    /// The state of the runner: one of [`runner`].
     pub runner: AtomicU32,
     /// How many executions were undone.
     pub resets: AtomicU32,
     /// How many runners ended in an execution.
     pub runners: AtomicU32,
-    /// How many executions, the latest ones, began in memory that was put back by guess and not compared since; see
-    /// `runtime::lifecycle::in_process`.
+    /// How many of the latest executions began in memory that was restored by prediction and not verified
+    /// since; see `runtime::lifecycle::in_process`.
     pub unverified: AtomicU32,
-    /// After how many of the next executions nothing is guessed.
+    /// For how many of the next executions memory is not restored by prediction.
     pub careful: AtomicU32,
-    /// The step of the choice at which the executions of this turn part, where it is worth while to begin there; else 0.
+    /// The step of the decision at which the plans of this turn begin to differ, if starting there is
+    /// worthwhile; else 0.
     pub parting: AtomicU32,
-    /// How many runners ended because a plan did not fit where they had been moved ahead to.
+    /// How many runners ended because a plan did not fit the later snapshot that they had taken.
     pub misfits: AtomicU32,
-    /// What a script wants.
+    /// The commands of a script.
     pub script: script::Script,
-    /// Whether the program comes back to the same state.
+    /// The search for a repeated state.
     pub recurrence: Recurrence,
     /// What is known of the loop that a thread waits in: one of [`spin`].
     pub spin: AtomicU32,
 }
 
-/// So many steps must be saved by beginning executions of a turn further ahead. To save the program there takes as long as that.
+/// A later snapshot must save at least this many steps in a turn. Taking it costs as much time as that.
 pub const WORTH: u64 = 1 << 16;
 
 /// Size of the mapping in bytes.
 pub const SIZE: usize = size_of::<Wire>();
 
-/// Bit of an [`Event`]'s first word: the operation did not succeed (lock not acquired, timed out).
+/// A bit of the first word of an [`Event`]: the operation did not succeed (lock not acquired, timed out).
 pub const EVENT_FAILED: u64 = 1 << 56;
 
 /// The first word of an [`Event`].

@@ -1,36 +1,36 @@
-//! Scripts: what the engine wants held, and what is told of threads that are. See `runtime::script::unit_mode`.
+//! The commands of a script to the runtime, and the state of held threads. See `runtime::script`.
 //!
-//! While a script is at work, [`Script::turn`] says whose turn it is: the script's, which is run by the engine, or the
-//! program's. Both sides wait for it as for a futex.
+//! While a script controls an execution, [`Script::turn`] says whose turn it is: that of the script, which
+//! the engine runs, or that of the program. Both sides wait for it as a futex.
 
 use crate::MAX_THREADS;
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
-/// Most threads that a script may know.
+/// The largest number of threads that a script may know.
 pub const MAX_SCRIPTED: usize = 256;
-/// Most words of a predicate.
+/// The largest number of words of a predicate.
 pub const MAX_CODE: usize = 1024;
-/// Most functions and lines that a script may name.
+/// The largest number of functions and lines that a script may name.
 pub const MAX_NAMED: usize = 64;
 
-/// Most things that a script may have promised and that have not come yet.
+/// The largest number of promises that are not fulfilled yet.
 pub const MAX_PROMISES: usize = 64;
-/// In place of a thread: any.
+/// In place of a thread: any thread.
 pub const ANYONE: u32 = u32::MAX;
 
 /// Values of [`Script::turn`], a futex word.
 pub mod turn {
     /// The program runs.
     pub const PROGRAM: u32 = 0;
-    /// The script does.
+    /// The script runs.
     pub const SCRIPT: u32 = 1;
 }
 
 /// Values of [`Script::command`].
 pub mod command {
-    /// Release some threads, and go on until one of those that are selected has an event.
+    /// Release some threads, and continue until a selected thread has an event.
     pub const SELECT: u32 = 1;
-    /// Release all of them. The script is over.
+    /// Release all threads. The script is over.
     pub const FINISH: u32 = 2;
 }
 
@@ -40,9 +40,9 @@ pub mod answer {
     pub const BEGINS: u32 = 0;
     /// A selected thread has an event.
     pub const EVENT: u32 = 1;
-    /// No thread can go on that is not held.
+    /// No thread that is not held is enabled.
     pub const NOBODY: u32 = 2;
-    /// All threads that are selected have ended.
+    /// All selected threads have ended.
     pub const ENDED: u32 = 3;
 }
 
@@ -50,23 +50,23 @@ pub mod answer {
 pub mod kind {
     /// About to read memory.
     pub const READ: u8 = 0;
-    /// About to write it.
+    /// About to write memory.
     pub const WRITE: u8 = 1;
-    /// At the beginning of a function that the script names.
+    /// At the start of a function that the script names.
     pub const ENTER: u8 = 2;
-    /// About to return from it.
+    /// About to return from such a function.
     pub const RETURN: u8 = 3;
-    /// At the beginning of any function that is instrumented.
+    /// At the start of any instrumented function.
     pub const CALL: u8 = 4;
     /// At a control point.
     pub const POINT: u8 = 5;
-    /// About to acquire something.
+    /// About to acquire a lock or semaphore.
     pub const LOCK: u8 = 6;
-    /// About to release it.
+    /// About to release a lock or semaphore.
     pub const UNLOCK: u8 = 7;
-    /// A thread begins.
+    /// A thread starts.
     pub const START: u8 = 8;
-    /// It has ended.
+    /// A thread has ended.
     pub const END: u8 = 9;
     /// `heisen_test_start`.
     pub const TEST_START: u8 = 10;
@@ -74,72 +74,72 @@ pub mod kind {
     pub const TEST_END: u8 = 11;
     /// At a line that the script names.
     pub const LINE: u8 = 12;
-    /// Any other operation of a thread that is a scheduling point.
+    /// Any other operation that is a scheduling point.
     pub const OTHER: u8 = 13;
 }
 
-/// Predicates on events: programs for a stack of truth values. The low byte of a word is one of these, the rest what goes
-/// with it; some have another word, or two.
+/// Predicates on events: programs for a stack of truth values. The low byte of a word is one of these codes,
+/// the other bytes are its operand. Some codes have one or two more words.
 pub mod code {
-    /// The kind is one of those in the bits that go with it.
+    /// The kind is one of those in the bits of the operand.
     pub const KINDS: u8 = 1;
-    /// The address is in the range that the next two words tell, from the first up to the second.
+    /// The address is in the range of the next two words, from the first up to the second.
     pub const ADDRESS: u8 = 2;
-    /// The function, or line, has this number.
+    /// The function or line has the number of the operand.
     pub const NAMED: u8 = 3;
-    /// The thread is in the function of this number (the low byte), at least so often (the rest).
+    /// The thread is in the function with this number (low byte), at least this many calls deep (rest).
     pub const INSIDE: u8 = 4;
     /// The number of the control point is the next word.
     pub const CONTROL: u8 = 5;
     /// The first argument is the next word.
     pub const ARG0: u8 = 6;
-    /// The second one is.
+    /// The second argument is the next word.
     pub const ARG1: u8 = 7;
     /// The value is the next word.
     pub const VALUE: u8 = 8;
-    /// What is returned is the next word.
+    /// The returned value is the next word.
     pub const RETURNS: u8 = 9;
     /// The operation has this number.
     pub const OP: u8 = 10;
-    /// The thread is one of the program with this number.
+    /// The thread belongs to the program with this number.
     pub const PROGRAM: u8 = 11;
-    /// The thread is one of the process with this number.
+    /// The thread belongs to the process with this number.
     pub const PROCESS: u8 = 12;
-    /// Both of the last two.
+    /// Both of the last two values.
     pub const AND: u8 = 16;
-    /// One of them.
+    /// One of the last two values.
     pub const OR: u8 = 17;
-    /// Not the last one.
+    /// The negation of the last value.
     pub const NOT: u8 = 18;
 }
 
-/// What a thread is about to do.
+/// The next operation of a thread.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Event {
     /// One of [`kind`].
     pub kind: AtomicU32,
-    /// How many bytes are accessed.
+    /// The size of the access in bytes.
     pub size: AtomicU32,
-    /// Memory or object.
+    /// The address of the memory or object.
     pub address: AtomicU64,
-    /// What is there.
+    /// The value in memory.
     pub value: AtomicU64,
-    /// The number of the function or line that the script names; of the control point.
+    /// The number of the function or line that the script names, or of the control point.
     pub number: AtomicU64,
-    /// Arguments of a function.
+    /// The first two arguments of the function.
     pub args: [AtomicU64; 2],
-    /// What it returns.
+    /// The returned value.
     pub returned: AtomicU64,
-    /// Where it is called from.
+    /// The address from which the function was called.
     pub caller: AtomicU64,
-    /// The place in the code.
+    /// The address of the code.
     pub pc: AtomicU64,
     /// The step.
     pub step: AtomicU32,
-    /// The operation, for those that are [`kind::OTHER`], [`kind::LOCK`] and [`kind::UNLOCK`].
+    /// The operation, for [`kind::OTHER`], [`kind::LOCK`] and [`kind::UNLOCK`].
     pub op: AtomicU32,
-    /// How often the thread is in each of the functions that the script names.
+    /// For each function that the script names: how many calls deep the thread is in it.
     pub inside: [AtomicU8; MAX_NAMED],
 }
 
@@ -155,25 +155,25 @@ pub struct Predicate {
     pub words: [AtomicU64; MAX_CODE],
 }
 
-/// What a decision on something else than the next thread will be, as the script says: which waiter is woken, whether a wait
-/// ends early, whether a call fails, which value is chosen.
+/// A decision, not about threads, that the script fixes in advance: which waiter wakes, whether a wait ends
+/// early, whether a call fails, which value is chosen.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Promise {
-    /// The number of the kind of decision. 0, which is the choice of a thread, if there is no promise here.
+    /// The number of the kind of decision. 0, the choice of a thread, if this promise is unused.
     pub kind: AtomicU32,
-    /// The thread that the decision is one of, or [`ANYONE`].
+    /// The thread that makes the decision, or [`ANYONE`].
     pub thread: AtomicU32,
-    /// What is chosen, by the name that schedules have for it.
+    /// The choice, by its name in schedules.
     pub value: AtomicU32,
-    /// How many such decisions come before, and this one.
+    /// Which of these decisions is meant, from 1, counted from now on.
     pub nth: AtomicU32,
 }
 
 /// A set of threads.
 pub type Set = [AtomicU64; MAX_THREADS / 64];
 
-/// A script at work.
+/// The commands and answers of a script.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Script {
@@ -185,28 +185,28 @@ pub struct Script {
     pub answer: AtomicU32,
     /// The thread that has an event.
     pub thread: AtomicU32,
-    /// Kinds of events that the script mentions, as bits: no other is looked at.
+    /// The kinds of events that the script mentions, as bits. The runtime ignores all others.
     pub kinds: AtomicU32,
-    /// Events that were looked at.
+    /// How many events the runtime examined.
     pub events: AtomicU32,
-    /// Threads that go on.
+    /// The threads that continue.
     pub release: Set,
-    /// Threads whose events are waited for, also of those that do not exist yet.
+    /// The threads whose events are awaited, including future ones.
     pub select: Set,
-    /// Threads that the script knows: they stop at every event that it mentions.
+    /// The threads that the script knows. They stop at every event that it mentions.
     pub known: Set,
-    /// Threads that are held; told by the runtime.
+    /// The threads that are held. Set by the runtime.
     pub held: Set,
-    /// The events that are waited for.
+    /// The awaited events.
     pub until: Predicate,
     /// The events that the script mentions.
     pub mentioned: Predicate,
-    /// How many promises there are: they are the first of those that follow.
+    /// How many promises there are: the first of [`Script::promises`].
     pub promised: AtomicU32,
     /// Unused.
     pub pad: AtomicU32,
-    /// What was promised.
+    /// The promises.
     pub promises: [Promise; MAX_PROMISES],
-    /// Where each thread is that is held.
+    /// The event of each held thread.
     pub at: [Event; MAX_SCRIPTED],
 }

@@ -1,8 +1,8 @@
-//! The executions of a turn: what the engine asks of each, and what the runtime has to tell of it.
+//! The slots: one plan each, and the result of its execution.
 
 use crate::*;
 
-/// One execution: what is asked of it, and what came of it.
+/// One execution: its plan and its result.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Slot {
@@ -12,29 +12,31 @@ pub struct Slot {
     pub report: Report,
     /// The wait status of its process; `u32::MAX` if it could not be forked.
     pub status: AtomicU32,
-    /// Not 0 if all that it changed was undone, in one process with the next: 1 if it began at `main`, 2 if at a choice.
+    /// Not 0 if all its changes were undone, so that the next execution ran in the same process: 1 if it
+    /// began at `main`, 2 if it began at a decision.
     pub undone: AtomicU32,
-    /// The steps that were done before it began, by another one.
+    /// How many steps another execution did before it began.
     pub skipped: AtomicU32,
 }
 
-/// What an execution has besides, mostly nothing; apart from its slot, so that slots lie close together.
+/// The lists of an execution, which are rarely used. They are separate from the slot, so that slots lie close
+/// together.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Lists {
-    /// Text of a failed assertion: expression, file, function, each ended by a zero byte.
+    /// The text of a failed assertion: expression, file, function, each terminated by a zero byte.
     pub text: [AtomicU8; MAX_TEXT],
-    /// Conflicts of its accesses, each once.
+    /// The conflicts of its accesses, each once.
     pub conflicts: [Conflict; MAX_CONFLICTS],
-    /// For [`policy::SURW`]: what is expected of its threads,
+    /// For [`policy::SURW`]: the expected events of its threads.
     pub expected: [Expected; MAX_COUNTED],
-    /// and what they had, by their numbers.
+    /// For [`policy::SURW`]: the counted events of its threads, by number.
     pub counted: [Counted; MAX_COUNTED],
-    /// For [`policy::DIRECTED`]: who waits for what.
+    /// For [`policy::DIRECTED`]: the holds.
     pub holds: [Hold; MAX_HOLDS],
 }
 
-/// What the engine asks of an execution.
+/// The plan of an execution.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Plan {
@@ -46,36 +48,37 @@ pub struct Plan {
     pub seed: AtomicU64,
     /// The hash to be reached before the last override, 0 if unknown.
     pub expect: AtomicU64,
-    /// How many nanoseconds away a deadline may be for a timeout while other threads can go on.
+    /// The time-out horizon: how many nanoseconds ahead a deadline may lie and still fire while other threads
+    /// are enabled.
     pub horizon: AtomicU64,
-    /// Depth of [`policy::PCT`] and [`policy::FAIR_PCT`], mean burst of [`policy::BURST`] and [`policy::DIRECTED`], delays of
-    /// [`policy::DELAY`], part of the objects of [`policy::SURW`].
+    /// The depth of [`policy::PCT`] and [`policy::FAIR_PCT`], the mean burst of [`policy::BURST`] and
+    /// [`policy::DIRECTED`], the delays of [`policy::DELAY`], the part of the objects of [`policy::SURW`].
     pub parameter: AtomicU32,
-    /// Steps that are expected; how long runs are in [`policy::SURW`].
+    /// The expected number of steps; for [`policy::SURW`], the mean length of runs.
     pub expected_steps: AtomicU32,
-    /// How many of [`Slot::expected`] there are.
+    /// How many of [`Lists::expected`] there are.
     pub expected: AtomicU32,
-    /// How many of [`Slot::holds`] there are.
+    /// How many of [`Lists::holds`] there are.
     pub holds: AtomicU32,
-    /// Steps after which the execution is ended.
+    /// The step limit: after this many steps the execution ends.
     pub step_limit: AtomicU32,
-    /// How many of [`Wire::overrides`] belong to it.
+    /// How many of [`Wire::overrides`] belong to the plan.
     pub overrides: AtomicU32,
-    /// The first of them.
+    /// The index of the first of them.
     pub first_override: AtomicU32,
-    /// How many of [`Wire::overrides`], after those, tell which threads the default policy leaves aside after the last
-    /// override, and what these touch: the thread is in [`Override::expect`], the object in [`Override::step`] and, its high
-    /// half, [`Override::choice`], and [`Override::kind`] is one of [`sleeper`].
+    /// How many of [`Wire::overrides`] after those describe sleeping threads and their touches. The thread is
+    /// in [`Override::expect`], the object in [`Override::step`] and, its high half, [`Override::choice`];
+    /// [`Override::kind`] is one of [`sleeper`].
     pub sleepers: AtomicU32,
     /// The step from which on they sleep.
     pub sleep_from: AtomicU32,
-    /// For how many milliseconds a program that waits for input from outside, and for nothing else, is let wait.
+    /// For how many milliseconds a program may wait for input from outside when it waits for nothing else.
     pub patience: AtomicU32,
-    /// Most spurious wake-ups.
+    /// The budget of spurious wake-ups.
     pub spurious: AtomicU32,
-    /// Most faults.
+    /// The budget of faults.
     pub faults: AtomicU32,
-    /// Bits of `heisen_trace::Fault`: those that may happen.
+    /// The faults that may happen: bits of `heisen_trace::Fault`.
     pub fault_kinds: AtomicU32,
 }
 
@@ -85,88 +88,90 @@ pub struct Plan {
 pub struct Override {
     /// The step of the decision.
     pub step: AtomicU32,
-    /// The choice: an index, or what it stands for if [`Override::by_name`] says so.
+    /// The choice: an index, or a name, as [`Override::by_name`] says.
     pub choice: AtomicU32,
-    /// Low 16 bits: expected number of choices, 0 if unknown. High 16 bits: the thread that must be running,
-    /// [`NO_THREAD`] if unknown.
+    /// Low 16 bits: the expected number of choices, 0 if unknown. High 16 bits: the thread that must be
+    /// running, [`NO_THREAD`] if unknown.
     pub expect: AtomicU32,
-    /// Kind of the decision.
+    /// The kind of the decision.
     pub kind: AtomicU8,
     /// One of [`named`].
     pub by_name: AtomicU8,
-    /// The operation the running thread must be about to do, 0 if unknown.
+    /// The operation that the running thread must be about to do; 0 if unknown.
     pub op: AtomicU8,
     /// Unused.
     pub pad: AtomicU8,
 }
 
-/// What is expected of a thread that is at some place in the tree of creation. The first is the main thread.
+/// The expected events of a thread, by its position in the tree of creation. The first is the main thread.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Expected {
-    /// Events of it and of all that it creates, and so on.
+    /// The events of the thread and of all its descendants.
     pub events: AtomicU64,
-    /// Where its children are, one after the other.
+    /// The index of its first child. The children are adjacent.
     pub first_child: AtomicU32,
-    /// How many they are.
+    /// The number of children.
     pub children: AtomicU32,
 }
 
-/// Something that a thread does.
+/// An operation of a thread.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Deed {
-    /// On what.
+    /// The object.
     pub object: AtomicU64,
-    /// The how manieth time.
+    /// The number of this operation among equal ones of the thread, from 1.
     pub nth: AtomicU32,
-    /// The thread, and in the high half the operation, 0 for an access of memory.
+    /// The thread. The high half is the operation, 0 for a memory access.
     pub who: AtomicU32,
 }
 
-/// One hold: a thread that does not go on until another has come to something.
+/// One hold: a thread that waits until another has reached an operation.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Hold {
-    /// What is held.
+    /// The operation that has to wait.
     pub at: Deed,
-    /// What the other is to come to.
+    /// The operation of the other thread.
     pub until: Deed,
-    /// Not 0 if the other is to have done it.
+    /// Not 0 if the other thread must have done its operation.
     pub past: AtomicU64,
 }
 
-/// What the runtime tells of an execution.
+/// The result of an execution, written by the runtime.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Report {
-    /// Scheduling points passed so far; the engine watches it while the program runs.
+    /// The number of scheduling points passed so far. The engine watches it while the program runs.
     pub steps: AtomicU32,
-    /// Threads created, the main thread included.
+    /// The number of threads created, the main thread included.
     pub threads: AtomicU32,
     /// How many of [`Wire::decisions`] belong to it.
     pub decisions: AtomicU32,
-    /// The first of them.
+    /// The index of the first of them.
     pub first_decision: AtomicU32,
-    /// Events logged. They go round in [`Wire::events`] with [`flag::STOPS`], else those that do not fit are left out.
+    /// The number of logged events. With [`flag::STOPS`], [`Wire::events`] is a ring; otherwise events that
+    /// do not fit are dropped.
     pub events: AtomicU32,
     /// Bits of `heisen_trace::Note`.
     pub notes: AtomicU64,
-    /// Where [`flag::STATES`] or [`flag::TOUCHES`] is asked for: the hash of all that was done so far, the same for equivalent
-    /// executions.
+    /// With [`flag::STATES`] or [`flag::TOUCHES`]: the hash of the happens-before graph so far, equal for
+    /// equivalent executions.
     pub graph: AtomicU64,
     /// One of [`end`].
     pub end: AtomicU32,
-    /// The exit status. For [`end::STEP_LIMIT`]: the thread that never gave way to others, plus 1; 0 if none; -1 if the
-    /// limit was not reached but every thread that can run waits for memory that nobody changes.
+    /// The exit status. For [`end::STEP_LIMIT`]: the thread that never yielded to others, plus 1; 0 if there
+    /// is none; -1 if the limit was not reached, but every enabled thread waits for memory that no thread
+    /// changes.
     pub end_code: AtomicU32,
     /// The thread that ended the execution.
     pub end_thread: AtomicU32,
-    /// One of [`misuse`]: the first that was seen.
+    /// The first misuse: one of [`misuse`].
     pub misuse: AtomicU32,
-    /// Where the end was called.
+    /// The place of the call that ended it.
     pub end_pc: AtomicU64,
-    /// Where the misuse was called.
+    /// The place of the misuse.
     pub misuse_pc: AtomicU64,
     /// The object of the misuse.
     pub misuse_object: AtomicU64,
@@ -180,52 +185,52 @@ pub struct Report {
     pub diverged_step: AtomicU32,
     /// The thread that was running there.
     pub diverged_thread: AtomicU32,
-    /// The operation it was about to do.
+    /// The operation that it was about to do.
     pub diverged_op: AtomicU32,
     /// How many choices there were.
     pub diverged_options: AtomicU32,
-    /// Its object.
+    /// The object of the operation.
     pub diverged_object: AtomicU64,
-    /// Where it was called.
+    /// The place of the operation.
     pub diverged_pc: AtomicU64,
-    /// Length of [`Slot::text`].
+    /// The length of [`Lists::text`].
     pub text: AtomicU32,
-    /// Overrides that were followed.
+    /// How many overrides were followed.
     pub followed: AtomicU32,
-    /// How many of [`Slot::conflicts`] there are.
+    /// How many of [`Lists::conflicts`] there are.
     pub conflicts: AtomicU32,
-    /// How many of [`Slot::counted`] there are.
+    /// How many of [`Lists::counted`] there are.
     pub counted: AtomicU32,
 }
 
-/// Two accesses of the same memory by two threads, of which at least one writes, and which nothing orders. A data race,
-/// unless both are atomic.
+/// A conflict: two accesses of one location by two threads that nothing orders, at least one a write. It is a
+/// data race unless both are atomic.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Conflict {
-    /// The first byte that both touch.
+    /// The first byte that both access.
     pub address: AtomicU64,
-    /// Where the earlier access is, as an address that a call returns to.
+    /// The place of the earlier access, as the address that a call returns to.
     pub first_pc: AtomicU64,
-    /// Where the later one is.
+    /// The place of the later access.
     pub second_pc: AtomicU64,
-    /// The thread of the earlier one, and in the high half that of the later.
+    /// The thread of the earlier access. The high half is that of the later.
     pub threads: AtomicU32,
-    /// Bits of [`kind`] of the earlier one, and in the high half of the later.
+    /// Bits of [`kind`] of the earlier access. The high half is for the later.
     pub kinds: AtomicU32,
-    /// How many bytes the earlier one has, and in the high half the later.
+    /// The size of the earlier access in bytes. The high half is that of the later.
     pub sizes: AtomicU32,
-    /// The step at which it was seen.
+    /// The step at which the runtime saw the conflict.
     pub step: AtomicU32,
 }
 
-/// What was counted of a thread.
+/// The event count of a thread.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Counted {
-    /// The thread that created it, [`NO_THREAD`] if none, and in the high half its number among the threads of that one,
-    /// from 1.
+    /// The thread that created it, [`NO_THREAD`] if none. The high half is its number among the threads of
+    /// that thread, from 1.
     pub place: AtomicU32,
-    /// Events that it came to, of those that count.
+    /// The number of selected events that it reached.
     pub events: AtomicU32,
 }

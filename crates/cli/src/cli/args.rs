@@ -134,8 +134,8 @@ pub struct TargetArgs {
 /// How to search, and what surrounds the executions: what every command that explores has in common.
 #[derive(Debug, clap::Args)]
 pub struct SearchArgs {
-    /// The search strategy [default: icb; portfolio with --time and neither --bound nor --reduce; best with
-    /// --changed-since]
+    /// The search strategy [default: icb; best if --changed-since is given; portfolio if --time is given
+    /// and neither --bound nor --reduce is]
     #[arg(help_heading = "Search", long, value_parser = strategies())]
     pub strategy: Option<Kind>,
 
@@ -166,7 +166,7 @@ pub struct SearchArgs {
     #[arg(help_heading = "Search", long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub delays: Option<u32>,
 
-    /// Stop after this many executions [default: unlimited; 10000 for samplers without --time]
+    /// Stop after this many executions [default: unlimited; 10000 for samplers if --time is not given]
     #[arg(help_heading = "Limits", long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u64).range(1..))]
     pub executions: Option<u64>,
 
@@ -244,10 +244,11 @@ pub struct SearchArgs {
     #[arg(help_heading = "Scheduling points", long, value_name = "PATTERN")]
     pub focus: Vec<String>,
 
-    /// Make atomic instructions of uninstrumented modules scheduling points: file names separated by commas
-    /// (* and ? are wildcards), or one of default (the program and its own libraries), instrumented (those
-    /// of them that are instrumented), instructions (as default, with Rust mutexes as single instructions)
-    /// and none [default: default; instrumented with --focus or --no-preempt]
+    /// Make the atomic instructions of uninstrumented code in these modules scheduling points: file names
+    /// separated by commas (* and ? are wildcards), or default (the program and its own libraries),
+    /// instrumented (the instrumented ones among them), instructions (as default, with mutexes of Rust as
+    /// instructions instead of locks) or none [default: default; instrumented if --focus or --no-preempt is
+    /// given]
     #[arg(help_heading = "Scheduling points", long, value_name = "MODULES")]
     pub patch: Option<String>,
 

@@ -1,3 +1,3 @@
-//! Tests of the instrumentation by LLVM: the standard library of Rust, instrumented along with programs.
+//! Tests of the instrumentation by LLVM, which instruments Rust's standard library together with programs.
 
 mod with_std;

@@ -1,10 +1,10 @@
-//! `--with-std`: Rust's standard library is instrumented along with the program.
+//! `--with-std`: Rust's standard library is instrumented together with the program.
 
 use heisen_testkit::{Ran, Sandbox, root};
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 
-/// Whether the compiler has its LLVM as a library; without it there is nothing to test.
+/// Whether the compiler has its LLVM as a library. Without it there is nothing to test.
 fn has_llvm() -> bool {
     match heisen_llvm::library::find(OsStr::new("rustc")) {
         Ok(_) => true,
@@ -15,7 +15,8 @@ fn has_llvm() -> bool {
     }
 }
 
-/// Data that are handed over by what the standard library does inside, and, last, a race that is half inside.
+/// Programs that pass data between threads through code inside the standard library; the last one has a race,
+/// half of which is inside.
 const HANDED: &str = r#"
 use std::cell::UnsafeCell;
 use std::sync::{mpsc, Arc, Barrier, Condvar, Mutex, OnceLock};
@@ -139,7 +140,7 @@ fn package() -> Sandbox {
     sandbox
 }
 
-/// What the prebuilt library does inside is not seen, without patches: order is missed, and so is a race.
+/// Without patches, Heisen does not see inside the prebuilt library: it misses orders and races.
 #[test]
 fn without_it_order_and_races_are_missed() {
     let ran = package().cargo_heisen(&["test", "--races=stop", "--patch", "none", "park", "text"]).expect(1);
@@ -185,13 +186,13 @@ fn order_and_races_inside_the_standard_library_are_seen() {
         assert!(ran.out.contains(words), "{words:?} is not in\n{}", ran.out);
     }
     assert!(!ran.out.contains("Rust's own libraries"), "{}", ran.out);
-    // No bitcode of the program is left, which is larger than the program.
+    // The bitcode of the program, which is larger than the program, is deleted.
     let in_deps = |name: &&String| name.contains("/deps/handed-") && !name.contains('.');
     let program = ran.made.iter().find(in_deps).expect("the program");
     assert!(!ran.made.contains(&format!("{program}.bc")), "{:?}", ran.made);
 
-    // The same again, if what was learnt is forgotten, and replayed; the build of the schedule is the one with the
-    // standard library.
+    // The result is the same if the learnt access points are deleted, and when replayed. The schedule records
+    // the build with the standard library.
     std::fs::remove_dir_all(sandbox.path("target/heisen/schedules/points")).expect("points");
     let again = sandbox.cargo_heisen(&args).expect(1);
     assert_eq!(lines(&again), lines(&ran));
@@ -202,7 +203,8 @@ fn order_and_races_inside_the_standard_library_are_seen() {
     assert!(replayed.messages().is_empty() && !replayed.err.contains("Compiling"), "{}", replayed.err);
 }
 
-/// Build scripts and procedural macros are left as they are; everything else is one program, which may abort at panics.
+/// Build scripts and procedural macros are not instrumented; everything else is one program, which may abort
+/// on panic.
 #[test]
 fn workspaces_build() {
     if !has_llvm() {
@@ -244,12 +246,12 @@ fn workspaces_build() {
         ran.out
     );
     assert!(!ran.out.contains("not instrumented"), "{}", ran.out);
-    // Lines are right.
+    // Line numbers are correct.
     let ran = sandbox.cargo_heisen(&[&run[..], &["--", "wrong"]].concat()).expect(1);
     for words in ["\n    it is 2\n", "in T0 (main), app::main at app/src/main.rs:4\n"] {
         assert!(ran.out.contains(words), "{words:?} is not in\n{}", ran.out);
     }
-    // The program runs without Heisen, too.
+    // The program also runs without Heisen.
     let built = sandbox.cargo_heisen(&["build", "--with-std", "--release"]).expect(0);
     let program = sandbox.path(built.out.trim_end());
     assert!(
@@ -285,7 +287,7 @@ fn what_cannot_be_done_is_told() {
     sandbox.heisen(&["check", "--with-std", "a.c"]).fails(2, &["a.c is not a .rs file", "--with-std"]);
     sandbox.heisen(&["check", "--with-std", "--", "true"]).fails(2, &["required", "<FILE>"]);
     sandbox.heisen(&["check", "--with-std", "--no-instrument", "a.rs"]).fails(2, &["--no-instrument"]);
-    // A compiler without LLVM, one that says nothing, and none.
+    // A compiler without LLVM, one that prints nothing, and a missing one.
     let sysroot = sandbox.path("rust");
     let script = |name: &str, text: &str| {
         let path = sandbox.write(name, format!("#!/bin/sh\n{text}\n"));
@@ -302,7 +304,7 @@ fn what_cannot_be_done_is_told() {
         let ran = sandbox.run(sandbox.command(&["check", "--with-std", "a.rs"]).env("RUSTC", rustc));
         ran.fails(2, &["the standard library cannot be instrumented: ", words]);
     }
-    // LLVM of another kind.
+    // A file that is not an LLVM library.
     let library = sandbox.write("rust/lib/libLLVM.so.99", "not a library");
     let ran = sandbox.run(sandbox.command(&["check", "--with-std", "a.rs"]).env("RUSTC", &bare));
     ran.fails(2, &["LLVM cannot be loaded", library.to_str().expect("text")]);

@@ -49,7 +49,7 @@ pub enum Class {
     /// A channel whose other end may be outside.
     Outside = 3,
     /// An `epoll` set. All of them count as outside once a descriptor that leads outside was added to any of
-    /// them. Sets are not told apart, because libraries wait on one copy of a set and add to another.
+    /// them. Sets are not distinguished, because libraries wait on one copy of a set and add to another.
     Epoll = 4,
 }
 

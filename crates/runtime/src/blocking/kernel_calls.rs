@@ -41,8 +41,8 @@ struct Errands {
     count: Cell<usize>,
 }
 
-/// The kernel thread that does a call is given a reference to its entry. What is not atomic there is written only while no
-/// call is out in that entry.
+/// The kernel thread that makes a call gets a reference to its entry. The fields that are not atomic are
+/// written only while the entry has no call in progress.
 static ERRANDS: Guarded<Errands> = Guarded::new(Errands {
     all: [const {
         Errand {

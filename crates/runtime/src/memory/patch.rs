@@ -20,6 +20,7 @@ use crate::carrier::handler_stack;
 use crate::memory::race::atomic_order::{Does, memory_order};
 use crate::memory::tsan::plain;
 use crate::memory::{race, word_lock};
+use crate::platform::program_memory;
 use crate::platform::sys;
 use crate::platform::sys::bit;
 use crate::platform::xsave;
@@ -207,7 +208,7 @@ pub fn leads_on(context: *mut usize) -> bool {
     if !has_traps() {
         return false;
     }
-    // SAFETY: the kernel passes a whole `ucontext_t`.
+    // SAFETY: the kernel passes a complete `ucontext_t`.
     let rip = unsafe { &mut *context.add(RIP) };
     let at = (*rip as u64).wrapping_sub(1);
     let traps = traps(wire_log::wire());
@@ -373,7 +374,7 @@ fn updates(address: usize, site: &Site, registers: &[u64; 16], pc: usize) -> Doe
     }
     let futile = is_futile(address, site, registers);
     if !futile {
-        // A comparison expects the value of a lock that nobody holds, and an exchange writes a value other than
+        // A comparison expects the value of a lock that no thread holds, and an exchange writes a value other than
         // the current one.
         word_lock::changed(address, || matches!(site.kind, CAS | XCHG) && read(address, site.size) == 0);
     }
@@ -415,13 +416,5 @@ fn is_futile(address: usize, site: &Site, registers: &[u64; 16]) -> bool {
 }
 
 fn read(address: usize, size: u8) -> u64 {
-    // SAFETY: the program is about to read and write this memory.
-    unsafe {
-        match size {
-            1 => (address as *const u8).read_volatile().into(),
-            2 => (address as *const u16).read_unaligned().into(),
-            4 => (address as *const u32).read_unaligned().into(),
-            _ => (address as *const u64).read_unaligned(),
-        }
-    }
+    program_memory::load(address, size.into())
 }

@@ -18,9 +18,9 @@
 //! it unlocks wakes a waiter. This last part is the assumption about the library: its mutex wakes the threads
 //! that wait for it.
 //!
-//! A thread that waits here counts as one that has read the word. Otherwise a thread that takes the word for
-//! ever, by an instruction that is not a scheduling point yet, would never be seen to conflict with a thread
-//! that waits in vain (rule 3 of `race`).
+//! A thread that waits here counts as one that has read the word. Otherwise a conflict could be missed
+//! (rule 3 of `race`): one thread takes the word for ever, by an instruction that is not a scheduling point yet,
+//! and another waits for it in vain.
 //!
 //! The word itself has the value that the program expects. Instructions that are not recognised, such as those
 //! of `try_lock`, may use it at the same time: [`changed`] updates the threads that wait.
@@ -30,6 +30,7 @@ use crate::memory::race::atomic_order::{Does, memory_order};
 use crate::memory::tsan::plain;
 use crate::memory::{heap, race};
 use crate::platform::baton::Guarded;
+use crate::platform::program_memory;
 use crate::platform::registers::caller;
 use crate::sched::events;
 use crate::sched::spin;
@@ -47,6 +48,7 @@ const FREE: u32 = 0;
 const HELD: u32 = 1;
 
 fn atomic(word: usize) -> &'static AtomicU32 {
+    program_memory::probe(word);
     // SAFETY: the program is about to access this word; if it is not mapped, the program crashes here as it would there.
     unsafe { AtomicU32::from_ptr(word as *mut u32) }
 }

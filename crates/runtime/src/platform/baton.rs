@@ -1,23 +1,25 @@
-//! Data that belongs to the kernel thread that holds the baton, and the check of that rule.
+//! Data that only the kernel thread that holds the baton may use, and the check of that rule.
 //!
-//! The threads of a controlled program run one at a time. On fibers there is one kernel thread. On kernel threads, one of
-//! them holds the baton, and handing it on orders memory (see `carrier::kernel_threads`). So the runtime's own data is
-//! [`Guarded`]: cells without locks. In system mode threads run in parallel, and none of them may touch such data.
+//! The threads of a controlled program run one at a time. On fibers there is one kernel thread. On kernel
+//! threads, one of them holds the baton, and handing it over orders memory (see `carrier::kernel_threads`). The
+//! runtime's own data is therefore [`Guarded`]: cells without locks. In system mode threads run in parallel,
+//! and none of them may access such data.
 
 use core::cell::Cell;
 use core::ops::Deref;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
-/// Data that only the kernel thread that holds the baton may touch.
+/// Data that only the kernel thread that holds the baton may access.
 ///
-/// A build with debug assertions checks that at each use; in a release the wrapper is nothing but its content.
+/// A build with debug assertions checks this at each use; in a release build the wrapper adds nothing to its
+/// content.
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct Guarded<T>(T);
 
-// SAFETY: one kernel thread at a time touches the content, and the baton orders what they do. A signal handler that
-// touches it runs on the kernel thread that holds the baton, all others block signals; and its content is cells, to
-// which a handler writes single words that the code it interrupts reads anew.
+// SAFETY: one kernel thread at a time accesses the content, and the baton orders these accesses. A signal
+// handler that accesses it runs on the kernel thread that holds the baton; all others block signals. The
+// content is cells, to which a handler writes single words that the interrupted code reads again.
 unsafe impl<T> Sync for Guarded<T> {}
 
 impl<T> Guarded<T> {
@@ -39,7 +41,7 @@ impl<T> Deref for Guarded<T> {
     }
 }
 
-/// A flag that every thread may read, with the baton or without. Its writer orders nothing else by it.
+/// A flag that every thread may read, with or without the baton. It orders nothing else.
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct Flag(AtomicBool);
@@ -60,12 +62,13 @@ impl Flag {
     }
 }
 
-/// A function that another room plugs in before there is a second kernel thread; every thread may read it from then on.
+/// A function that another room plugs in before there is a second kernel thread; from then on every thread may
+/// read it.
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct Hook<F: Copy>(Cell<F>);
 
-// SAFETY: nobody reads while it is written, as there is one kernel thread then.
+// SAFETY: no thread reads it while it is written, because there is only one kernel thread then.
 unsafe impl<F: Copy> Sync for Hook<F> {}
 
 impl<F: Copy> Hook<F> {
@@ -92,7 +95,8 @@ const NOT_CHECKED: usize = 0;
 /// Threads run in parallel.
 const NOBODY: usize = 1;
 
-/// The thread with this fs base holds the baton from now on. Called by the one that hands it on, while it still has it.
+/// The thread with this fs base holds the baton from now on. The previous holder calls this while it still has
+/// the baton.
 #[inline(always)]
 pub fn handed_to(fs: usize) {
     if cfg!(debug_assertions) {

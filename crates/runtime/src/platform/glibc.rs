@@ -216,7 +216,7 @@ pub fn env_value(prefix: &[u8]) -> usize {
     find_env(prefix).map_or(0, |(_, value)| value.cast::<u8>() as usize)
 }
 
-/// An environment variable: its place in the table, and its value without the zero that ends it.
+/// An environment variable: its index in the table, and its value without the terminating zero.
 fn find_env(prefix: &[u8]) -> Option<(usize, *mut [u8])> {
     // SAFETY: `environ` is a null-terminated array of C strings, and before `main` only this thread exists.
     unsafe {

@@ -5,6 +5,7 @@
 //! | module | what it is |
 //! | --- | --- |
 //! | [`baton`] | data of the kernel thread that holds the baton |
+//! | [`program_memory`] | memory at addresses that the program gives |
 //! | [`sys`] | system calls, made directly |
 //! | [`glibc`] | glibc's own functions, and its thread control block |
 //! | [`registers`] | the bare switch between two stacks |
@@ -16,6 +17,7 @@ pub mod allocation;
 pub mod baton;
 pub mod constant;
 pub mod glibc;
+pub mod program_memory;
 pub mod registers;
 pub mod sys;
 pub mod xsave;

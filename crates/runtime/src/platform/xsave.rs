@@ -99,7 +99,7 @@ fn all_kept<T>(work: impl FnOnce() -> T) -> T {
     // SAFETY: the previous content is saved; Rust uses none of it.
     unsafe { asm!("fninit", options(nostack, preserves_flags)) };
     let done = work();
-    // SAFETY: as above. The compiler is told that whatever it may have in these registers is lost.
+    // SAFETY: as above. The clobbers tell the compiler that its values in these registers are lost.
     unsafe {
         if parts == 0 {
             asm!("fxrstor64 [{}]", in(reg) at, clobber_abi("C"), options(nostack));

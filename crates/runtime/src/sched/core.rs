@@ -229,7 +229,7 @@ pub fn yield_point(op: Op, pc: usize) {
     event(op, 0, pc);
 }
 
-/// A bit of [`Sched::look_again`]: `policy`, `dependence` or `symmetry` has to know of every step. So no other execution pays for it.
+/// A bit of `look_again`: `policy`, `dependence` or `symmetry` has to know of every step. So no other execution pays for it.
 const WATCHED: usize = 1 << 63;
 
 /// Whether every step of the execution that begins is shown to `policy`, `dependence` or `symmetry`.

@@ -1,4 +1,4 @@
-//! Functions of `heisen.h`: what a program calls to talk to Heisen. The header refers to them weakly, so that
+//! Heisen's own functions: those of `heisen.h`, by which a program talks to Heisen. The header refers to them weakly, so that
 //! without the runtime each call does nothing.
 
 use super::process::assertion_failed;
@@ -40,9 +40,9 @@ pub extern "C" fn heisen_point_at(number: c_ulong) {
     }
 }
 
-/// Tells Heisen that the program's state has this hash. Searches that drop equivalent executions treat two
-/// moments as the same state if the hashes are equal and the threads are at the same places, whatever came
-/// before. Not a scheduling point.
+/// Tells Heisen that the program's state has this hash. Searches that drop equivalent executions
+/// treat two moments as the same state if the hashes and the places of the threads are equal. What came before
+/// makes no difference. Not a scheduling point.
 #[unsafe(no_mangle)]
 pub extern "C" fn heisen_state(hash: c_ulong) {
     if S.active.get() {

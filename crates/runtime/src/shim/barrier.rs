@@ -41,7 +41,7 @@ fn set(barrier: usize, word: usize, value: u32) {
 }
 
 /// Whether the barrier is initialised already. This is only known for static variables of the program: other
-/// memory may still hold a barrier that nobody destroyed before the memory was released.
+/// memory may still hold a barrier that was not destroyed before the memory was released.
 fn is_in_use(barrier: usize) -> bool {
     read(barrier, STATE) == IN_USE && code::is_variable(barrier)
 }

@@ -1,5 +1,5 @@
-//! Calls that change the machine: the calls that `heisen_trace::machine` refuses fail with `EPERM`, in the
-//! program and in its forked children.
+//! Calls that change the machine: they fail with `EPERM`, in the program and in its forked children.
+//! `heisen_trace::machine` decides which calls these are.
 
 use super::{detours, pid};
 use crate::lifecycle::refused_calls::refuse;

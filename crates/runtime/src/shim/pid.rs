@@ -47,13 +47,13 @@ impl Process {
     }
 }
 
-/// All atomic: a forked child, whose threads run in parallel, translates ids, too.
+/// All fields are atomic: a forked child, whose threads run in parallel, translates ids, too.
 struct Pids {
     own: Process,
     parent: Process,
     /// Real ids of children by their number; 0 if there is none.
     children: [AtomicI32; MAX_CHILDREN],
-    /// How many there have been.
+    /// How many children there have been.
     count: AtomicI32,
 }
 
@@ -96,7 +96,7 @@ pub fn thread_id() -> i32 {
     if real == own.real && own.seen != 0 { own.seen } else { real }
 }
 
-/// The slot of a child's real id, if the number is one that is known.
+/// The slot of a child's real id, if a child of this number is known.
 fn child(number: i32) -> Option<&'static AtomicI32> {
     let count = P.count.load(Relaxed);
     let known = number >= 1 && number <= count && count - number < MAX_CHILDREN as i32;

@@ -11,6 +11,7 @@ use crate::memory::tsan;
 use crate::memory::tsan::{Part, touch};
 use crate::platform::glibc;
 use crate::platform::glibc::Real;
+use crate::platform::program_memory;
 use core::ffi::{c_char, c_int, c_void};
 
 /// Looks up the real functions.
@@ -22,6 +23,7 @@ pub fn look_up() {
 }
 
 fn byte(at: usize) -> u8 {
+    program_memory::probe(at);
     // SAFETY: the program passes strings and memory that can be read. The read is volatile so that the compiler
     // does not turn the loop into a call.
     unsafe { (at as *const u8).read_volatile() }

@@ -1,8 +1,12 @@
 //! Leaks: finds blocks that are in use at the end and that nothing points to. It works like a conservative
 //! garbage collector: any aligned word that could be the address of a byte of a block counts as a pointer to
-//! it. It scans all private writable memory (the program's variables, glibc's heap, the program's mappings),
-//! the stacks of live threads from their stack pointers on, and every block that was reached. The registers of
-//! a thread are on its stack, because it is switched out or in a call to this function.
+//! it. It scans:
+//!
+//! - all private writable memory: the program's variables, glibc's heap, the program's mappings;
+//! - the stacks of live threads, from their stack pointers on;
+//! - every block that was reached.
+//!
+//! The registers of a thread are on its stack, because it is switched out or in a call to this function.
 
 use super::blocks::{self, Block, state};
 use super::{BASE, H, contains, error, marks, quarantine, serves};

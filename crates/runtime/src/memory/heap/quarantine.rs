@@ -1,6 +1,6 @@
 //! The quarantine: a freed block is not reused before a certain amount of memory was freed after it. An access
-//! to it can then be told from one to a later block at the same address. The order is first in, first out. The
-//! list lies apart from the blocks, because a program may write to freed memory.
+//! to the freed block therefore cannot be mistaken for one to a later block at the same address. The order is
+//! first in, first out. The list lies apart from the blocks, because a program may write to freed memory.
 
 use super::blocks::Block;
 use crate::platform::baton::Guarded;

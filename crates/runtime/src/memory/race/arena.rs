@@ -50,7 +50,7 @@ pub fn take(bytes: usize) -> usize {
 /// Frees a block.
 pub fn give(block: usize, bytes: usize) {
     let free = &A.free[class(bytes) as usize];
-    // SAFETY: the block is as large, and nobody's any more.
+    // SAFETY: the block is as large, and no longer in use.
     unsafe { *(block as *mut usize) = free.get() };
     free.set(block);
 }

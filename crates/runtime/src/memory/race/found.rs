@@ -14,7 +14,7 @@ const SEEN: usize = 256;
 
 struct Seen([Cell<(usize, usize)>; SEEN]);
 
-/// Pairs of places that were told already, or some of them, by their hash.
+/// Pairs of places that were reported already, by their hash. A slot keeps only its latest pair.
 static TOLD: Guarded<Seen> = Guarded::new(Seen([const { Cell::new((0, 0)) }; SEEN]));
 
 fn is_new(first: usize, second: usize) -> bool {

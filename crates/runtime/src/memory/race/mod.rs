@@ -28,9 +28,10 @@
 //! # Why nothing is missed
 //!
 //! Between two operations in P a thread runs a *block*: one operation in P and the accesses outside of P that
-//! follow it. The search runs each block without a switch. Claim: if no explored execution fails or runs for
-//! ever, then for every execution E of the program, with switches anywhere, some explored execution has the
-//! same conflicting accesses in the same order.
+//! follow it. The search runs each block without a switch.
+//!
+//! Claim: suppose that no explored execution fails or runs for ever. Let E be any execution of the program, with
+//! switches anywhere. Then some explored execution has the same conflicting accesses in the same order.
 //!
 //! The proof is by induction on the length of E = E'·e. Here e is the next access of thread t. F' is the
 //! explored execution for E': each thread has done the same as in E' and then finished its block.
@@ -49,11 +50,11 @@
 //! bound on preemptions the same argument holds with the count of appendix A: F' has no more preemptions than
 //! E'.
 //!
-//! A data race is a pair that *all* atomic operations, in P or not, leave unordered. The check therefore keeps
-//! two clocks ([`vector_clock::Known`]). Rule 3 takes all pairs of conflicting atomics, but of pairs with a
-//! plain access only data races. This is enough: as long as each pair of conflicting atomics is in P or ordered
-//! by P, every order made by reading another thread's value is also made by P, so the two orders agree. Where
-//! they do not agree, rule 3 has found an atomic for the next round.
+//! A data race is a conflict that *all* atomic operations, in P or not, leave unordered. The check therefore
+//! keeps two clocks ([`vector_clock::Known`]). Rule 3 takes all pairs of conflicting atomics, but of pairs with
+//! a plain access only data races. This is enough. Suppose that each pair of conflicting atomics is in P or
+//! ordered by P. Then every order that a thread gets by reading another thread's value is also made by P, so
+//! the two orders agree. Where they do not agree, rule 3 has found an atomic for the next round.
 
 pub mod access;
 mod arena;

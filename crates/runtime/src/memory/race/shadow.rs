@@ -251,7 +251,7 @@ impl Node {
 /// A block of the arena that holds a value of all zeros, which must be a valid one.
 fn zeroed<T>() -> &'static T {
     let block = arena::take(size_of::<T>());
-    // SAFETY: a block of that size, which nobody else has.
+    // SAFETY: a block of that size, which nothing else uses.
     unsafe {
         core::ptr::write_bytes(block as *mut u8, 0, size_of::<T>());
         &*(block as *const T)

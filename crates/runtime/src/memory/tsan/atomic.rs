@@ -7,6 +7,7 @@ use crate::memory::race::atomic_order::Does;
 use crate::memory::race::mode;
 use crate::memory::tsan::plain;
 use crate::memory::{heap, word_lock};
+use crate::platform::program_memory;
 use crate::sched::S;
 use crate::sched::{dependence, faults, spin};
 use crate::script::{system_mode, unit_mode};
@@ -36,11 +37,13 @@ macro_rules! words {
     ($($ty:ident $atomic:ident)*) => {$(
         impl Word for $ty {
             unsafe fn load(at: *mut $ty) -> $ty {
+                program_memory::probe(at as usize);
                 // SAFETY: as the caller says.
                 unsafe { $atomic::from_ptr(at) }.load(SeqCst)
             }
 
             unsafe fn exchange_if(at: *mut $ty, expected: $ty, new: $ty) -> $ty {
+                program_memory::probe(at as usize);
                 // SAFETY: as the caller says.
                 match unsafe { $atomic::from_ptr(at) }.compare_exchange(expected, new, SeqCst, SeqCst) {
                     Ok(old) | Err(old) => old,

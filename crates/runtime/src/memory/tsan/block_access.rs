@@ -3,6 +3,7 @@
 
 use super::plain;
 use crate::memory::heap;
+use crate::platform::program_memory;
 
 /// A part of memory that a call accesses.
 #[derive(Clone, Copy, Debug)]
@@ -91,6 +92,10 @@ pub(super) use set;
 
 /// Copies.
 pub fn real_copy(to: usize, from: usize, bytes: usize) -> usize {
+    if bytes != 0 {
+        program_memory::probe(from);
+        program_memory::probe(to);
+    }
     // SAFETY: the program passes what `memmove` takes.
     unsafe { core::ptr::copy(from as *const u8, to as *mut u8, bytes) };
     to
@@ -98,6 +103,9 @@ pub fn real_copy(to: usize, from: usize, bytes: usize) -> usize {
 
 /// Fills.
 pub fn real_set(to: usize, byte: i32, bytes: usize) -> usize {
+    if bytes != 0 {
+        program_memory::probe(to);
+    }
     // SAFETY: the program passes what `memset` takes.
     unsafe { core::ptr::write_bytes(to as *mut u8, byte as u8, bytes) };
     to

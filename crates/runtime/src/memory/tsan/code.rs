@@ -14,10 +14,10 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 /// `_dl_find_object`, of glibc 2.35 and later.
 static FIND: Real = Real::new(c"_dl_find_object");
 
-/// Where this library begins and ends.
+/// The start and end of this library.
 static OWN: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 
-/// Looks both up: later, a look-up could be in the middle of another.
+/// Looks up both. A later look-up could be in the middle of another.
 pub fn look_up() {
     if let Some(own) = Module::of(look_up as *const () as usize) {
         OWN[0].store(own.start, Relaxed);
@@ -27,18 +27,20 @@ pub fn look_up() {
 
 const REMEMBERED: usize = 1 << 12;
 
-/// Places that were asked for, by their hash: twice the address, and 1 more if its function is instrumented. One word each, as
-/// threads that run in parallel ask and answer without a lock. All find the same answer, so it does not matter whose stays.
+/// A cache of answers by the hash of the code address: twice the address, plus 1 if its function is
+/// instrumented. Each answer is one word, because in system mode threads read and write it in parallel without
+/// a lock. All threads compute the same answer, so any of their writes may win.
 static ANSWERS: [AtomicUsize; REMEMBERED] = [const { AtomicUsize::new(0) }; REMEMBERED];
 
-/// Whether the function that made a call is instrumented, by the address that the call returns to.
+/// Whether the function that made a call is instrumented, by the return address of the call.
 pub fn is_instrumented(pc: usize) -> bool {
     let known = &ANSWERS[(pc.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48) % REMEMBERED];
     let found = known.load(Relaxed);
     if found >> 1 == pc {
         return found & 1 != 0;
     }
-    // Our own code is not instrumented. The search for an answer ends here, should it call what is asked for.
+    // The runtime's own code is not instrumented. This also ends the recursion if the search below calls such a
+    // function.
     if (OWN[0].load(Relaxed)..OWN[1].load(Relaxed)).contains(&pc) {
         return false;
     }

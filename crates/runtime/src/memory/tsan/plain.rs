@@ -3,6 +3,7 @@
 use crate::memory::heap;
 use crate::memory::race;
 use crate::memory::race::{access, mode, points};
+use crate::platform::program_memory;
 use crate::sched;
 use crate::sched::pause;
 use crate::sched::{dependence, spin};
@@ -76,11 +77,7 @@ fn point(address: usize, size: usize, write: bool, pc: usize) {
 
 /// The value that a thread is about to read, as far as it fits into a word.
 pub fn peek(address: usize, size: usize) -> u64 {
-    let mut value = [0u8; 8];
-    // SAFETY: the program reads that many bytes there itself; if they are not mapped it crashes here, as it
-    // would there.
-    unsafe { core::ptr::copy_nonoverlapping(address as *const u8, value.as_mut_ptr(), size.min(8)) };
-    u64::from_ne_bytes(value)
+    program_memory::load(address, size.min(8))
 }
 
 /// In a close-up: stops at the accesses that the engine looks for.

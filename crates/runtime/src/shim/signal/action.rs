@@ -43,7 +43,7 @@ pub enum Effect {
 
 const NOTHING: Action = Action { handler: DEFAULT, flags: 0, mask: 0 };
 
-/// An action, in words that handlers and threads in parallel may read.
+/// An action, in atomic words, which signal handlers and parallel threads may read.
 struct Slot {
     handler: AtomicUsize,
     flags: AtomicI32,
@@ -66,7 +66,7 @@ impl Slot {
     }
 }
 
-/// Written by the kernel thread that holds the baton.
+/// Only the kernel thread that holds the baton writes it.
 static ACTIONS: [Slot; 65] = [const {
     Slot {
         handler: AtomicUsize::new(NOTHING.handler),
@@ -190,6 +190,7 @@ shims! {
             return glibc::result(sys::EINVAL);
         }
         // `new` and `old` may be the same address.
+        // SAFETY: the program passes one, or null.
         let new = unsafe { new.as_ref() }.map(|new| Action {
             handler: new.handler,
             flags: new.flags,

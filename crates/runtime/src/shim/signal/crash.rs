@@ -45,7 +45,7 @@ fn take_registers(context: *const usize) {
     const GENERAL: usize = 5;
     const ORDER: [usize; 8] = [16, 15, 10, 11, 4, 5, 6, 7];
     for (slot, index) in wire_log::wire().stop.registers.iter().zip(ORDER) {
-        // SAFETY: the kernel passes a whole `ucontext_t`.
+        // SAFETY: the kernel passes a complete `ucontext_t`.
         slot.store(unsafe { *context.add(GENERAL + index) } as u64, Relaxed);
     }
 }
@@ -62,7 +62,7 @@ extern "C" fn on_question(signal: c_int, info: *const Info, context: *const usiz
 }
 
 extern "C" fn on_crash(signal: c_int, info: *const Info, context: *mut usize) {
-    // SAFETY: the kernel passes a whole `siginfo_t`.
+    // SAFETY: the kernel passes a complete `siginfo_t`.
     let sent = unsafe { (*info).is_sent() };
     if !sent && signal == sys::SIGTRAP && patch::leads_on(context) || sent && action::is_ignored(signal) {
         return;
@@ -79,7 +79,7 @@ extern "C" fn on_crash(signal: c_int, info: *const Info, context: *mut usize) {
         take_registers(context);
         let stop = &wire_log::wire().stop;
         stop.signal.store(signal as u64, Relaxed);
-        // SAFETY: the kernel passes a whole `siginfo_t`; the address is its third word.
+        // SAFETY: the kernel passes a complete `siginfo_t`; the address is its third word.
         stop.address.store(unsafe { *info.cast::<u64>().add(2) }, Relaxed);
         pause::pause_with(stop::CRASH);
     }

@@ -19,7 +19,7 @@
 //! | [`action`] | what the program wants done for each signal |
 //! | [`mask`] | which signals each thread blocks, and which of them the kernel blocks |
 //! | [`pending`] | signals that were sent and not yet delivered |
-//! | [`send`], [`deliver`], [`sigwait`] | sending, delivering and waiting |
+//! | [`send`], [`mod@deliver`], [`sigwait`] | sending, delivering and waiting |
 //! | [`outside`] | signals that the kernel delivers |
 //! | [`jump`] | jumps out of handlers |
 //! | [`crash`], [`alt_stack`] | the engine's question, crashes in a close-up; alternate stacks |

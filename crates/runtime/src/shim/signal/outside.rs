@@ -20,10 +20,10 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicU64, Ordering::SeqCst, compiler_fence};
 use heisen_trace::{Note, Op};
 
-/// What was told of the last of each kind, and how often any was: a reader that was interrupted reads again.
+/// The information of the last signal of each kind. A reader that a signal interrupted reads again.
 struct Told(UnsafeCell<[Info; 65]>);
 
-/// Written by the handler only, which nothing interrupts; readers check that it did not run meanwhile.
+/// Only the handler writes it, and nothing interrupts the handler; readers check that it did not run meanwhile.
 static TOLD: Guarded<Told> = Guarded::new(Told(UnsafeCell::new([Info::new(0, 0); 65])));
 static TIMES: AtomicU64 = AtomicU64::new(0);
 
@@ -31,7 +31,7 @@ static TIMES: AtomicU64 = AtomicU64::new(0);
 pub extern "C" fn on_outside(signal: c_int, info: *const Info, _context: *const usize) {
     if (1..=LAST).contains(&signal) {
         TIMES.fetch_add(1, SeqCst);
-        // SAFETY: the kernel passes a whole `siginfo_t`, and nothing interrupts this handler.
+        // SAFETY: the kernel passes a complete `siginfo_t`, and nothing interrupts this handler.
         unsafe { (*TOLD.0.get())[signal as usize] = *info };
         ARRIVED.fetch_or(bit(signal), SeqCst);
         // The next scheduling point collects it.
@@ -41,7 +41,7 @@ pub extern "C" fn on_outside(signal: c_int, info: *const Info, _context: *const 
 
 /// The kernel's handler of faults and `abort`: calls the program's handler.
 pub extern "C" fn on_raised(signal: c_int, info: *mut Info, context: *mut usize) {
-    // SAFETY: the kernel passes a whole `siginfo_t`.
+    // SAFETY: the kernel passes a complete `siginfo_t`.
     let told = unsafe { &*info };
     if told.is_sent() && !is_from_running(told) {
         return on_outside(signal, info, context);
