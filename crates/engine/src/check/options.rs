@@ -102,7 +102,7 @@ pub enum Races {
     #[default]
     #[serde(rename = "quiet")]
     Count,
-    /// They are reported, too.
+    /// They are also reported.
     Report,
     /// The first one ends the search.
     Stop,

@@ -1,8 +1,8 @@
 //! Takes close-ups: one execution of a schedule with stacks, names and source lines recorded. A failure that
 //! does not occur again in the close-up is not a finding.
 //!
-//! `watcher` examines the execution at its pauses. `describe` finds the names and places. `words` finds the
-//! parts of the message that only a close-up can know.
+//! `watcher` examines the execution at its pauses. `describe` finds the names and places. `messages` finds
+//! the parts of the message that only a close-up can know.
 
 mod blocked;
 mod describe;
@@ -112,7 +112,7 @@ impl Recorder<'_> {
         self.record_race(job, None)
     }
 
-    /// Like [`Camera::shoot`]. If a data race is given and it occurs, it becomes the verdict, however the
+    /// Like [`Recorder::record`]. If a data race is given and it occurs, it becomes the verdict, however the
     /// execution ended.
     pub(crate) fn record_race(&self, job: Job<'_>, race: Option<&Conflict>) -> Result<Closeup> {
         let mut symbols = Symbols::new();

@@ -1,5 +1,7 @@
 //! Turns an execution that failed into a finding: what happened, where, and in which words.
 //!
+//! This folder runs single schedules again and examines them. It does not know the search.
+//!
 //! | module | what it is for |
 //! | --- | --- |
 //! | [`judge`] | decides whether the end of an execution is a bug |

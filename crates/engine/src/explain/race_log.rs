@@ -14,7 +14,8 @@ pub enum Fate {
     Suppressed(usize),
     /// No close-up of it was taken.
     Unlisted,
-    /// The execution did not record every access there, so the pair may really be another one.
+    /// Only an execution that did not record every access of the location reported it. It may really be
+    /// another pair.
     #[serde(rename = "Told")]
     Uncertain,
 }

@@ -4,7 +4,7 @@
 //! process. A missing or damaged file never causes an error, only a less detailed answer: at worst a frame is
 //! `module+0xoffset`.
 //!
-//! This room only reads processes and files. It knows neither the wire nor plans.
+//! This folder only reads processes and files. It does not know the wire or plans.
 
 mod debug_info;
 mod dwarf_unit;

@@ -1,6 +1,6 @@
 //! Makes the atomic instructions of uninstrumented code scheduling points: `lock`-prefixed ones, and `xchg`
-//! with memory. The engine patches the program while it is parked, so that every execution is patched; see
-//! docs/how-it-works/patching.md.
+//! with memory. The engine patches the program while it is parked, so that every execution is patched.
+//! This folder finds and writes patches; it does not start programs. See docs/how-it-works/patching.md.
 //!
 //! | module | what it does |
 //! | --- | --- |

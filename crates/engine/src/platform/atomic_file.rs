@@ -10,7 +10,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     write_with(path, |file| file.write_all(bytes))
 }
 
-/// Like [`write`], but a function writes the contents.
+/// Like [`write()`], but a function writes the contents.
 pub(crate) fn write_with(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
     let fail = |e: io::Error| Error::Input(format!("{} cannot be written: {e}", path.display()));
     let fill = |file: File| {

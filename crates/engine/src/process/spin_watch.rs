@@ -164,8 +164,9 @@ pub(crate) enum WatchLevel {
     Force,
 }
 
-/// Makes a thread yield that waits for memory to change; whether it does wait so. What cannot be found out, as the thread is gone or may
-/// not be traced, is "no". Before the thread goes on, `tell` is called with what is known of the loop, of `heisen_wire::spin`.
+/// Makes a thread yield if it waits in a spin loop. Returns whether it does. If that cannot be determined,
+/// because the thread is gone or may not be traced, the answer is no. Before the thread goes on, `tell`
+/// receives the kind of loop, one of `heisen_wire::spin`.
 pub(crate) fn yields(
     tid: i32,
     look: WatchLevel,

@@ -1,4 +1,5 @@
 //! Finds, compiles and instruments the program under test, and explains why a program cannot be run.
+//! This folder reads and builds files: it starts compilers, never the program.
 
 pub mod compile;
 pub(crate) mod compiler_args;
