@@ -515,7 +515,7 @@ fn tests_that_cannot_be_explored() {
     sandbox.write("tests/silent.rs", main);
     let ran = sandbox.cargo_heisen(&["test", "--test", "silent"]).expect(3);
     assert!(ran.out.contains("does not list its tests (exit status: 7)"), "{}", ran.out);
-    assert!(ran.out.contains("say harness = false"), "{}", ran.out);
+    assert!(ran.out.contains("set harness = false"), "{}", ran.out);
 }
 
 #[test]

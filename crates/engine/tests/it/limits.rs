@@ -82,7 +82,7 @@ fn a_signal_ends_a_close_look_and_what_is_known_is_told() {
         let output = interrupted(&sandbox, &[signal]);
         let said = String::from_utf8_lossy(&output.stdout);
         assert!(
-            said.contains("but the check was interrupted before that was confirmed; resume it"),
+            said.contains("but the check was interrupted before a replay confirmed it (resume the check)"),
             "{said}"
         );
         let error = String::from_utf8_lossy(&output.stderr);
@@ -135,7 +135,7 @@ fn a_server_that_only_lets_time_pass_is_cut_and_named() {
     let port = free_port().to_string();
     let args = [&ENDLESS[..], &["--time", "1s", "--", "./idle", "tick", &port]].concat();
     let (said, _) = incomplete(&sandbox, &args);
-    let words = format!("descriptor 3 listens on 127.0.0.1:{port}, and nobody connects; run a client");
+    let words = format!("descriptor 3 listens on 127.0.0.1:{port}, and nobody connects (run a client");
     assert!(said.contains(&words), "{said}");
 }
 

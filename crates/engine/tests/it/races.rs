@@ -411,7 +411,7 @@ fn races_are_quiet_unless_they_are_asked_for() {
     assert_eq!((&json["verdict"], &json["races"]), (&"clean".into(), &Value::Array(Vec::new())));
     let ran = sandbox.heisen(&["check", "--races=off", "--", "./two"]).expect(0);
     assert!(
-        ran.out.contains("the check for races is off") && !ran.out.contains("--races lists"),
+        ran.out.contains("as the race check is off") && !ran.out.contains("--races lists"),
         "{}",
         ran.out
     );

@@ -161,7 +161,8 @@ impl Zygote {
 /// same addresses whatever shell starts the program. The runtime removes the padding.
 const FRAME: usize = 16 << 10;
 
-/// How many bytes of the environment the kernel puts on the first stack: the strings, and a pointer to each.
+/// How many bytes of the environment the kernel puts on the first stack: the strings, and a pointer to each. The kernel aligns
+/// the pointers, together with those to the arguments, to 16 bytes, so an odd number of them takes the place of one more.
 fn environment_size(command: &Command) -> usize {
     let mut environment: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
     for (name, value) in command.get_envs() {
@@ -170,7 +171,10 @@ fn environment_size(command: &Command) -> usize {
             None => environment.remove(name),
         };
     }
-    environment.iter().map(|(name, value)| name.len() + value.len() + 2 + size_of::<usize>()).sum()
+    let strings: usize = environment.iter().map(|(name, value)| name.len() + value.len() + 2).sum();
+    // The number of arguments, their strings with the program's name, and two null pointers. What follows is even.
+    let pointers = environment.len() + command.get_args().count() + 4;
+    strings + pointers.next_multiple_of(2) * size_of::<usize>()
 }
 
 fn write_world(wire: &Wire, from: &World) {

@@ -347,7 +347,7 @@ fn check(seed: u64, flags: &[&str]) {
             ]
             .concat(),
         );
-        let told = format!("({} in generated)", writer.sites);
+        let told = format!(": {} in generated (", writer.sites);
         let said = json["not_controlled"][0].as_str().unwrap();
         assert!(said.contains(&told), "seed {seed}: {told}: {said}");
         assert!(json["steps"].as_u64().unwrap() > 20 * 3 * writer.sites as u64, "seed {seed}: {json:#}");
