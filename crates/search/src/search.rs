@@ -1,9 +1,9 @@
 //! Any of the strategies, as one value that can be saved and resumed.
 
-use crate::systematic::dpor::in_order::InTurn;
+use crate::systematic::dpor::reorder_buffer::OrderedSearch;
 use crate::{
-    Again, Best, Bpor, Burst, Delay, Dfs, Directed, Dpor, FairPct, Guided, Halt, Icb, Pct, Portfolio, Pos,
-    Random, Room, Status, Strategy, Surw, Touches,
+    Best, Bpor, Burst, Delay, Dfs, Directed, Dpor, FairPct, Guided, Halt, Icb, Pct, Portfolio, Pos, Random,
+    Rerun, Room, Status, Strategy, Surw, Touches,
 };
 use heisen_trace::{Execution, Plan};
 use serde::{Deserialize, Serialize};
@@ -84,29 +84,31 @@ strategies! {
 }
 
 impl Search {
-    /// Whether it only ever samples, and so is never complete.
+    /// Whether it is a sampler, which never ends.
     pub fn samples(&self) -> bool {
         !matches!(self, Search::Dfs(_) | Search::Icb(_) | Search::Best(_) | Search::Dpor(_) | Search::Bpor(_))
     }
 
-    /// Whether its plans follow from the steps of earlier executions, and so are of no use when steps are counted anew.
+    /// Whether its plans refer to steps of earlier executions, and so become useless when steps are counted
+    /// anew.
     pub fn counts_steps(&self) -> bool {
         !self.samples() || matches!(self, Search::Guided(_))
     }
 
-    /// Of a search that was just read back: what was done before it was saved, and will be done again.
-    pub fn take_again(&mut self) -> Again {
+    /// In a search that was just read back: the executions that it has to run again. Can be taken once.
+    pub fn take_rerun(&mut self) -> Rerun {
         match self {
-            Search::Dpor(dpor) => dpor.turns_mut().take_again(),
-            Search::Bpor(bpor) => bpor.turns_mut().take_again(),
-            _ => Again::default(),
+            Search::Dpor(dpor) => dpor.buffer_mut().take_rerun(),
+            Search::Bpor(bpor) => bpor.buffer_mut().take_rerun(),
+            _ => Rerun::default(),
         }
     }
 
-    /// The places in the code of accesses whose order made a difference to it, if it looks at that; see [`Dpor::raced`].
-    pub fn raced(&self) -> Option<&BTreeSet<u64>> {
+    /// The places of accesses whose order was or will be reversed, for strategies that reverse races; see
+    /// [`Dpor::reversed_places`].
+    pub fn reversed_places(&self) -> Option<&BTreeSet<u64>> {
         match self {
-            Search::Dpor(dpor) => Some(dpor.raced()),
+            Search::Dpor(dpor) => Some(dpor.reversed_places()),
             _ => None,
         }
     }

@@ -60,7 +60,7 @@ impl Driver<'_> {
     /// Whether the opening is over by what its executions have led to.
     pub(super) fn has_opened(&self) -> bool {
         let status = self.search.status();
-        let known = || self.search.raced().is_none_or(|raced| self.tally.points.contain(raced));
+        let known = || self.search.reversed_places().is_none_or(|places| self.tally.points.contain(places));
         let costs = self.tally.steps > MOST && 2 * self.tally.needless > self.tally.steps;
         status.has_gaps() || !status.exhausted && (costs || !known())
     }

@@ -118,7 +118,7 @@ impl Check<'_> {
                     Err(_) => break,
                 }
             }
-            let room = Room { bytes: self.options.memory, shelf: Arc::new(Disk::new(aside)) };
+            let room = Room { bytes: self.options.memory, spill: Arc::new(Disk::new(aside)) };
             let began = Instant::now();
             let mut driver = Driver {
                 check: self,

@@ -1,14 +1,14 @@
 //! A file on disk for plans that have no room in memory. It has no name, so it is gone when this process is, however that ends.
 
 use crate::process::sys;
-use heisen_search::Shelf;
+use heisen_search::SpillFile;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// A shelf that is a file, made when the first bytes are put there.
+/// A spill that is a file, made when the first bytes are put there.
 #[derive(Debug)]
 pub struct Disk {
     directory: PathBuf,
@@ -25,7 +25,7 @@ struct Space {
 }
 
 impl Disk {
-    /// A shelf in `directory`, or where that would be made.
+    /// A spill in `directory`, or where that would be made.
     pub fn new(directory: &Path) -> Disk {
         let there = directory.ancestors().find(|path| path.is_dir());
         let directory = there.unwrap_or(Path::new(".")).to_owned();
@@ -47,7 +47,7 @@ impl Disk {
     }
 }
 
-impl Shelf for Disk {
+impl SpillFile for Disk {
     fn put(&self, bytes: &[u8]) -> io::Result<u64> {
         let mut space = self.space.lock().unwrap_or_else(PoisonError::into_inner);
         let file = match space.file.take() {
