@@ -8,11 +8,12 @@
 //! execution for a bug if the judge does, without a close look. Which accesses are scheduling points is settled before, so that all
 //! start from the same. What is counted does not depend on how fast the machine is, so examples are searched side by side.
 
-use heisen_engine::check::access_points::Points;
 use heisen_engine::explain::judge;
 use heisen_engine::patch;
+use heisen_engine::process::access_points::Points;
+use heisen_engine::process::run_config::{Output, RunConfig};
 use heisen_engine::process::slots::{Detail, Job, Run};
-use heisen_engine::process::zygote::{Limits, Output, Zygote};
+use heisen_engine::process::zygote::Zygote;
 use heisen_engine::program::compile::{Extent, compile};
 use heisen_engine::program::embedded;
 use heisen_search::{
@@ -72,18 +73,18 @@ fn stated(path: &Path) -> Option<Vec<String>> {
 }
 
 /// What these options mean; examples have no others.
-fn limits(options: &[String]) -> Limits {
+fn run_config(options: &[String]) -> RunConfig {
     let patch = patch::parse(patch::DEFAULT).expect("the default");
-    let mut limits = Limits { world: World { patch, ..World::default() }, ..Limits::default() };
+    let mut config = RunConfig { world: World { patch, ..World::default() }, ..RunConfig::default() };
     for option in options.chunks(2) {
         match [option[0].as_str(), option[1].as_str()] {
-            ["--steps", value] => limits.steps = value.parse().expect("a number"),
-            ["--spurious", value] => limits.spurious = value.parse().expect("a number"),
-            ["--faults", value] => limits.faults = value.parse::<Faults>().expect("faults"),
+            ["--steps", value] => config.steps = value.parse().expect("a number"),
+            ["--spurious", value] => config.spurious = value.parse().expect("a number"),
+            ["--faults", value] => config.faults = value.parse::<Faults>().expect("faults"),
             other => panic!("what does {other:?} mean?"),
         }
     }
-    limits
+    config
 }
 
 fn examples() -> Vec<(PathBuf, Vec<String>)> {
@@ -163,7 +164,8 @@ fn measure(path: &Path, options: &[String], seeds: u64, most: u64) -> Vec<Option
     let directory = tempfile::tempdir().expect("a temporary directory");
     let program = compile(path, vec![], directory.path(), Extent::Program).expect("it compiles");
     let runtime = embedded::runtime().expect("the runtime");
-    let mut zygote = Zygote::start(&runtime, &program, &limits(options), Output::Dropped).expect("it starts");
+    let mut zygote =
+        Zygote::start(&runtime, &program, &run_config(options), Output::Dropped).expect("it starts");
     let mut points = Points::default();
     for round in 0..ROUNDS {
         // With what is known by now, as more may conflict where threads are switched at an access.

@@ -1,19 +1,19 @@
-//! What can go wrong, in words that say what to do next.
+//! Defines the engine's errors, with messages that say what to do next.
 
 use std::fmt;
 
-/// An error, sorted by what it means for the user.
+/// An error, classified by what it means for the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// What was asked for makes no sense or is not there: exit code 2.
+    /// The user's input is wrong or missing: exit code 2.
     Input(String),
     /// The program cannot be controlled: exit code 3.
     Uncontrolled(String),
-    /// Something that should not happen: exit code 5.
+    /// A bug of Heisen, or a failure of the system: exit code 5.
     Internal(String),
     /// The user interrupted: exit code 130.
     Interrupted,
-    /// The deadline of `--time` has passed. A search that has begun ends with what is known by then.
+    /// The deadline of `--time` has passed. A search that has begun ends with its results so far.
     TimeOver,
 }
 

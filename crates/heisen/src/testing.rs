@@ -71,7 +71,7 @@ pub fn test_with(module: &str, name: &str, options: &[&str], body: impl FnOnce()
     match script::follow(child, &script) {
         Ended::Script(panic) => std::panic::resume_unwind(panic),
         Ended::Heisen { status, reported: false, said } if status.success() => panic!(
-            "{} does not speak as the crate heisen does: is it the Heisen that belongs to it?\n\n{said}",
+            "{} does not understand the crate heisen: are both of the same version?\n\n{said}",
             Path::new(heisen.get_program()).display()
         ),
         Ended::Heisen { status, said, .. } => {
@@ -86,7 +86,7 @@ fn heisen(command: &[&str], module: &str, name: &str, options: &[&str]) -> Comma
     let heisen = std::env::var_os(EXECUTABLE).filter(|value| !value.is_empty()).unwrap_or("heisen".into());
     if std::env::var_os(INNER).is_some() {
         let shown = Path::new(&heisen).display();
-        panic!("{shown} does not control this test: is it the Heisen that belongs to the crate heisen?");
+        panic!("{shown} does not control this test: are it and the crate heisen of the same version?");
     }
     let executable = std::env::current_exe().expect("the path of the test's own executable");
     let mut heisen = Command::new(heisen);

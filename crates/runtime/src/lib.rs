@@ -6,14 +6,19 @@
 //!
 //! | room | what it is |
 //! | --- | --- |
-//! | [`sched`] | threads, who is enabled, scheduling points, decisions, policies |
-//! | [`carrier`] | what threads run on: fibers or kernel threads |
-//! | [`lifecycle`] | where executions begin, pause, end and are undone; the log |
-//! | [`blocking`] | operations that would block in the kernel |
-//! | [`memory`] | accesses of memory: instrumented and patched code, races, the checked heap |
-//! | [`script`] | threads that stop at the events of a script |
-//! | [`shim`] | what is intercepted, one file a family of functions |
-//! | [`platform`] | system calls and glibc |
+//! | `platform` | system calls, glibc, registers |
+//! | `wire_log` | the runtime's side of the wire: the slot of the execution, the log |
+//! | `sched` | threads, who is enabled, scheduling points, decisions, policies |
+//! | `carrier` | what threads run on: fibers or kernel threads |
+//! | `script` | threads that stop at the events of a script |
+//! | `memory` | accesses of memory: instrumented and patched code, races, the checked heap |
+//! | `blocking` | operations that would block in the kernel |
+//! | `lifecycle` | where executions begin and are undone |
+//! | `shim` | what is intercepted, one file a family of functions; the start of the program |
+//!
+//! The rooms are listed from the lowest to the highest: a room uses only those above it in the table. The head comment of each
+//! states its rule, and `tests/it/rooms.rs` checks it. Where a lower room has to call a higher one, on a cold path, the higher
+//! room plugs a function into `sched::hooks` when the library is loaded.
 //!
 //! The engine's build script builds it with `--cfg heisen_embedded`, and only then is it the library that is preloaded.
 //! In a build of the whole workspace cargo gives `trace` its `std` feature here, too, and there may be only one panic
@@ -28,6 +33,7 @@ mod platform;
 mod sched;
 mod script;
 mod shim;
+mod wire_log;
 
 /// A bug in the runtime itself: nothing sensible can follow, so the process ends with a status of its own and the
 /// engine reports an internal error.

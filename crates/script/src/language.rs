@@ -64,8 +64,7 @@ pub(crate) fn with<T>(
     let line = state.place.or(position.line());
     state.run.line = line;
     if state.run.idle > MOST_IDLE {
-        let why =
-            "the script goes round in circles: it is given the same events again, as it releases no thread";
+        let why = "the script loops: it receives the same events again, as it releases no thread";
         state.stopped = Some((Stop::Wrong(why.into()), line));
         return Err(terminated(position));
     }
@@ -155,8 +154,10 @@ pub fn engine(state: &Shared) -> Engine {
             state.operations = operations;
         }
         (operations.saturating_sub(state.operations) > MOST_OPERATIONS).then(|| {
-            state.stopped =
-                Some((wrong("an endless loop: nothing is asked of the program any more".into()), None));
+            state.stopped = Some((
+                wrong("an endless loop: the script no longer asks anything of the program".into()),
+                None,
+            ));
             Dynamic::UNIT
         })
     });

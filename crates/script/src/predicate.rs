@@ -4,7 +4,7 @@
 //! on a held thread are evaluated here. Both must agree.
 
 use crate::event::Event;
-use heisen_engine::inspect::Way;
+use heisen_engine::inspect::VariablePath;
 use heisen_trace::Op;
 use heisen_wire::script::{code, kind};
 
@@ -26,7 +26,7 @@ pub struct Place {
     /// The program, if there may be several.
     pub program: Option<usize>,
     /// The path to the variable.
-    pub way: Way,
+    pub way: VariablePath,
 }
 
 /// Returns the current address of a place.

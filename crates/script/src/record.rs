@@ -14,7 +14,7 @@ use crate::threads::Threads;
 use heisen_engine::error::{Error, Result};
 use heisen_engine::explain::judge::Verdict;
 use heisen_engine::patch::Named;
-use heisen_engine::process::zygote::Output;
+use heisen_engine::process::run_config::Output;
 use heisen_trace::finding::SwitchKind;
 use heisen_trace::schedule::Entry;
 use heisen_trace::{Schedule, ThreadId};

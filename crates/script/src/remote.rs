@@ -157,9 +157,10 @@ impl Remote {
                 (orders, idle) = (state.borrow().run.orders, 0);
             }
             if idle > MOST_STATEMENTS {
-                return Err(
-                    Stop::Wrong("an endless loop: nothing is asked of the program any more".into()).into()
-                );
+                return Err(Stop::Wrong(
+                    "an endless loop: the script no longer asks anything of the program".into(),
+                )
+                .into());
             }
             let source = Source::new(statement);
             self.marked(&state.borrow().run, &source, place)?;

@@ -10,7 +10,7 @@ use crate::predicate::{ALL_KINDS, Place, Predicate};
 use crate::subject::{Answer, Order, PATIENCE, Subject};
 use crate::threads::Threads;
 use heisen_engine::Error;
-use heisen_engine::inspect::{NoWay, View};
+use heisen_engine::inspect::{PathError, View};
 use heisen_engine::patch::Named;
 use heisen_engine::process::slots::Run as Ended;
 use heisen_engine::process::system;
@@ -202,19 +202,26 @@ impl Run {
             }
             let or = |names: &[String]| names.join(" or ");
             Stop::Wrong(match why {
-                NoWay::NoDebugInfo => {
-                    format!("where {path} is nobody knows: the program has no debug information; compile it with -g")
+                PathError::NoDebugInfo => {
+                    format!(
+                        "{path} cannot be found, as the program has no debug information; compile it with -g"
+                    )
                 }
-                NoWay::NoVariable(near) if near.is_empty() => {
+                PathError::NoVariable(near) if near.is_empty() => {
                     format!("the program has no global or static variable for {path}")
                 }
-                NoWay::NoVariable(near) => {
-                    format!("the program has no global or static variable for {path}; did you mean {}?", or(&near))
+                PathError::NoVariable(near) => {
+                    format!(
+                        "the program has no global or static variable for {path}; did you mean {}?",
+                        or(&near)
+                    )
                 }
-                NoWay::NoField(field, others) if others.is_empty() => {
+                PathError::NoField(field, others) if others.is_empty() => {
                     format!("{path}: there is no {field}")
                 }
-                NoWay::NoField(field, others) => format!("{path}: there is no {field}, only {}", others.join(", ")),
+                PathError::NoField(field, others) => {
+                    format!("{path}: there is no {field}, only {}", others.join(", "))
+                }
             })
         })
     }
@@ -322,7 +329,7 @@ impl Run {
         const MEMORY: u32 = 1 << kind::READ | 1 << kind::WRITE | 1 << kind::CALL;
         if until.kinds() & !MEMORY == 0 && !self.is_instrumented() {
             return Err(Stop::Wrong(
-                "the program is not instrumented, so its accesses of memory and calls are no events; give heisen script its \
+                "the program is not instrumented, so its memory accesses and calls are not events; give heisen script its \
                  source file, or compile it with heisen cc; in a test of Rust, wait for heisen::point_at by at_control"
                     .into(),
             ));

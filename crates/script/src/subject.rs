@@ -6,11 +6,11 @@ use crate::predicate::Place;
 use crate::run::Stop;
 use crate::threads::Threads;
 use heisen_engine::Error;
-use heisen_engine::inspect::{Symbols, View, Way};
+use heisen_engine::inspect::{Symbols, VariablePath, View};
 use heisen_engine::process::slots::Run as Ended;
 use heisen_engine::process::system;
 use heisen_engine::process::system::System;
-use heisen_engine::process::zygote::{Came, Zygote};
+use heisen_engine::process::zygote::{NextStop, Zygote};
 use heisen_trace::{DecisionKind, Schedule};
 use heisen_wire::script::{ANYONE, MAX_PROMISES, MAX_SCRIPTED, Set, answer, command};
 use heisen_wire::{MAX_THREADS, state};
@@ -87,8 +87,8 @@ impl Subject {
     pub fn begin(&mut self, follows: Option<&Schedule>, states: bool) -> Result<Option<Box<Ended>>, Error> {
         match self {
             Subject::Unit(zygote, _) => match zygote.begin_script(follows, states)? {
-                Came::End(run) => Ok(Some(run)),
-                Came::Answer | Came::Late => Ok(None),
+                NextStop::End(run) => Ok(Some(run)),
+                NextStop::Answer | NextStop::Late => Ok(None),
             },
             Subject::System(system) => {
                 system.begin();
@@ -117,9 +117,9 @@ impl Subject {
                 let script = zygote.script();
                 let thread = script.thread.load(Relaxed) as usize;
                 Ok(match came {
-                    Came::End(run) => Answer::Over(Some(run)),
-                    Came::Late => Answer::Late(limit.unwrap_or_default()),
-                    Came::Answer => match script.answer.load(Relaxed) {
+                    NextStop::End(run) => Answer::Over(Some(run)),
+                    NextStop::Late => Answer::Late(limit.unwrap_or_default()),
+                    NextStop::Answer => match script.answer.load(Relaxed) {
                         answer::EVENT => Answer::Event(thread),
                         answer::ENDED => Answer::Ended,
                         _ => Answer::Nobody,
@@ -157,7 +157,9 @@ impl Subject {
         nth: u32,
     ) -> Result<(), Stop> {
         let Subject::Unit(zygote, _) = self else {
-            return Err(Stop::Wrong("what threads that run free will do nobody can promise".into()));
+            return Err(Stop::Wrong(
+                "promises need controlled threads: leave out --system and --attach".into(),
+            ));
         };
         let script = zygote.script();
         let count = script.promised.load(Relaxed) as usize;
@@ -178,7 +180,7 @@ impl Subject {
             Subject::Unit(zygote, _) => {
                 zygote.script().command.store(command::FINISH, Relaxed);
                 match zygote.go_on(None)? {
-                    Came::End(run) => Ok(Some(run)),
+                    NextStop::End(run) => Ok(Some(run)),
                     _ => Err(Error::Internal("the program asks a script that is over".into())),
                 }
             }
@@ -284,21 +286,21 @@ impl Subject {
         &mut self,
         path: &str,
         over: bool,
-    ) -> Result<Vec<Place>, (heisen_engine::inspect::NoWay, Option<Stop>)> {
-        use heisen_engine::inspect::NoWay;
-        let stop = |stop| (NoWay::NoDebugInfo, Some(stop));
+    ) -> Result<Vec<Place>, (heisen_engine::inspect::PathError, Option<Stop>)> {
+        use heisen_engine::inspect::PathError;
+        let stop = |stop| (PathError::NoDebugInfo, Some(stop));
         if let Subject::Unit(..) = self {
             let way = self.view(None, over).map_err(stop)?.way_to(path).map_err(|why| (why, None))?;
             return Ok(vec![Place { program: None, way }]);
         }
         let Subject::System(system) = self else { return Ok(Vec::new()) };
         let mut ways = Vec::new();
-        let mut why = NoWay::NoDebugInfo;
+        let mut why = PathError::NoDebugInfo;
         for program in 0..system.programs() {
             let Ok(view) = system.view(program, None) else { continue };
             match view.way_to(path) {
                 Ok(way) => ways.push(Place { program: Some(program), way }),
-                Err(NoWay::NoDebugInfo) => {}
+                Err(PathError::NoDebugInfo) => {}
                 Err(other) => why = other,
             }
         }
@@ -306,7 +308,7 @@ impl Subject {
     }
 
     /// The address to which a path leads now.
-    pub fn follow(&mut self, program: Option<usize>, way: &Way, over: bool) -> Option<u64> {
+    pub fn follow(&mut self, program: Option<usize>, way: &VariablePath, over: bool) -> Option<u64> {
         match self {
             Subject::Unit(..) => self.view(None, over).ok()?.follow(way),
             Subject::System(system) => system.view(program.unwrap_or(0), None).ok()?.follow(way),

@@ -9,11 +9,12 @@ use crate::script::Script;
 use crate::subject::Subject;
 use heisen_engine::error::{Error, Result};
 use heisen_engine::explain::close_up::panic_words;
-use heisen_engine::explain::judge::{Verdict, judge};
+use heisen_engine::explain::judge::{Verdict, judge, judge_system};
 use heisen_engine::inspect::Symbols;
 use heisen_engine::patch::{Named, Patches};
+use heisen_engine::process::run_config::{Output, RunConfig};
 use heisen_engine::process::system::{Source, System};
-use heisen_engine::process::zygote::{Limits, Output, Zygote};
+use heisen_engine::process::zygote::Zygote;
 use heisen_engine::program::Program;
 use heisen_trace::FindingKind;
 use rhai::{AST, Engine, EvalAltResult};
@@ -53,7 +54,7 @@ pub struct Test<'a> {
     /// What the script controls.
     pub target: Target<'a>,
     /// The configuration of executions.
-    pub limits: Limits,
+    pub config: RunConfig,
     /// The expected exit status.
     pub expected: i32,
     /// The order in which choices are explored.
@@ -145,7 +146,9 @@ impl Test<'_> {
                 One::Names(more) => {
                     named.extend(more);
                     if named.len() > first + MOST_NAMES {
-                        return Err(Error::Input("the script names ever more functions and lines".into()));
+                        return Err(Error::Input(
+                            "the script names more functions and lines each time it runs".into(),
+                        ));
                     }
                     let oracle = state.borrow().run.oracle.clone();
                     drop((engine, ast, state));
@@ -173,7 +176,7 @@ impl Test<'_> {
                         // Only this run captures the output, which holds the message of Rust's panic.
                         let oracle = state.borrow().run.oracle.clone();
                         drop((engine, ast, state));
-                        (state, engine, ast) = self.start(&named, oracle, Output::Kept)?;
+                        (state, engine, ast) = self.start(&named, oracle, Output::Captured)?;
                     }
                     outcome.found = Some(self.again(&engine, &ast, &state, found)?);
                     outcome.time = began.elapsed();
@@ -241,24 +244,24 @@ impl Test<'_> {
 
     /// Starts what the script controls, with these places marked.
     pub(crate) fn subject(&self, named: &[Named], oracle: Oracle, output: Output) -> Result<Run> {
-        let mut limits = self.limits.clone();
-        limits.in_process = false;
+        let mut config = self.config.clone();
+        config.in_process = false;
         let with_line = |error| match error {
             Error::Input(text) => Error::Input(self.with_line(&text, named)),
             error => error,
         };
         let subject = match self.target {
             Target::Unit(program) => {
-                limits.patches = Arc::new(Patches::with_marks(named.to_vec()));
-                let zygote = Zygote::start(self.runtime, program, &limits, output).map_err(with_line)?;
+                config.patches = Arc::new(Patches::with_marks(named.to_vec()));
+                let zygote = Zygote::start(self.runtime, program, &config, output).map_err(with_line)?;
                 let mut symbols = Symbols::new();
                 symbols.hide(self.runtime);
-                symbols.set_moved(limits.patches.moved());
+                symbols.set_moved(config.patches.moved());
                 Subject::Unit(Box::new(zygote), Box::new(symbols))
             }
             Target::System { programs, .. } => {
                 let (runtime, memory) = (self.runtime.to_owned(), self.script.mentions_memory());
-                let system = System::new(runtime, programs, named, &limits, memory);
+                let system = System::new(runtime, programs, named, &config, memory);
                 Subject::System(Box::new(system.map_err(with_line)?))
             }
         };
@@ -296,15 +299,15 @@ impl Test<'_> {
         if let (Target::System { started: true, .. }, Subject::System(system)) =
             (self.target, &mut run.subject)
         {
-            let until = Instant::now() + self.limits.hang;
+            let until = Instant::now() + self.config.hang;
             while system.status(FIRST).is_none() {
-                if self.limits.stop.load(Relaxed) {
+                if self.config.stop.load(Relaxed) {
                     return Err(Stop::Engine(Error::Interrupted));
                 }
                 if Instant::now() > until {
                     return Err(Stop::Infeasible(format!(
                         "the program did not end within {:?} after the script; if it never does, call end_run() last",
-                        self.limits.hang
+                        self.config.hang
                     )));
                 }
                 std::thread::sleep(Duration::from_millis(1));
@@ -317,7 +320,7 @@ impl Test<'_> {
     pub(crate) fn judge(&self, run: &mut Run) -> Option<Verdict> {
         match &mut run.subject {
             Subject::Unit(..) => run.end.as_ref().and_then(|end| judge(end, self.expected)),
-            Subject::System(system) => system.judge(self.expected),
+            Subject::System(system) => judge_system(system, self.expected),
         }
     }
 

@@ -21,6 +21,7 @@ mod search;
 mod status;
 mod store;
 pub mod systematic;
+mod table;
 
 pub use analysis::behaviours::Unseen;
 pub use analysis::estimate::Remaining;
@@ -35,7 +36,6 @@ pub use sampling::portfolio::Portfolio;
 pub use sampling::pos::Pos;
 pub use sampling::random::Random;
 pub use sampling::surw::Surw;
-pub use search::Search;
 pub use status::{Guarantee, Status};
 pub use store::spill::{Room, SpillFile};
 pub use systematic::best::Best;
@@ -44,6 +44,7 @@ pub use systematic::dpor::Dpor;
 pub use systematic::dpor::bounded::Bpor;
 pub use systematic::dpor::reorder_buffer::{MOST_EVENTS, Rerun};
 pub use systematic::icb::Icb;
+pub use table::{Class, Entry, Parameter, Parameters, Search, StrategyKind, TABLE};
 
 use heisen_trace::{Execution, Plan};
 

@@ -1,98 +1,25 @@
-//! Any of the strategies, as one value that can be saved and resumed.
+//! A search with any strategy: it passes every call on to its strategy.
 
 use crate::systematic::dpor::reorder_buffer::OrderedSearch;
-use crate::{
-    Best, Bpor, Burst, Delay, Dfs, Directed, Dpor, FairPct, Guided, Halt, Icb, Pct, Portfolio, Pos, Random,
-    Rerun, Room, Status, Strategy, Surw, Touches,
-};
+use crate::{Halt, Rerun, Room, Search, Status, Strategy, Touches};
 use heisen_trace::{Execution, Plan};
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// The strategies, each with its name. The first four are systematic.
-macro_rules! strategies {
-    ($($(#[$doc:meta])* $kind:ident = $name:literal;)*) => {
-        /// A search with any strategy.
-        ///
-        /// It may be saved at any moment. Read back, it goes on as it would have: plans that were out come first.
-        #[derive(Clone, Debug, Serialize, Deserialize)]
-        #[allow(clippy::large_enum_variant, reason = "a check has one")]
-        pub enum Search {
-            $($(#[$doc])* #[serde(rename = $name)] $kind($kind),)*
-        }
-
-        impl Search {
-            /// The name of its strategy, as it is saved.
-            pub fn name(&self) -> &'static str {
-                match self {
-                    $(Search::$kind(_) => $name,)*
-                }
-            }
-
-            fn strategy(&self) -> &dyn Strategy {
-                match self {
-                    $(Search::$kind(s) => s,)*
-                }
-            }
-
-            fn strategy_mut(&mut self) -> &mut dyn Strategy {
-                match self {
-                    $(Search::$kind(s) => s,)*
-                }
-            }
-        }
-
-        $(impl From<$kind> for Search {
-            fn from(s: $kind) -> Search {
-                Search::$kind(s)
-            }
-        })*
-    };
-}
-
-strategies! {
-    /// Depth-first search.
-    Dfs = "dfs";
-    /// Iterative context bounding.
-    Icb = "icb";
-    /// Best-first search.
-    Best = "best";
-    /// Dynamic partial order reduction.
-    Dpor = "dpor";
-    /// Partial order reduction within a bound on preemptions.
-    Bpor = "bpor";
-    /// Random walk.
-    Random = "random";
-    /// Sticky random walk.
-    Burst = "burst";
-    /// Probabilistic concurrency testing.
-    Pct = "pct";
-    /// Fair probabilistic concurrency testing.
-    FairPct = "fair-pct";
-    /// Partial order sampling.
-    Pos = "pos";
-    /// Selectively uniform random walk.
-    Surw = "surw";
-    /// Delay bounding, sampled.
-    Delay = "delay";
-    /// Schedules that showed something new, changed.
-    Guided = "guided";
-    /// Steered to what other executions have shown to be possible.
-    Directed = "directed";
-    /// All samplers in turn, by results.
-    Portfolio = "portfolio";
-}
-
 impl Search {
+    /// The name of its strategy in files.
+    pub fn name(&self) -> &'static str {
+        self.kind().entry().name
+    }
+
     /// Whether it is a sampler, which never ends.
     pub fn samples(&self) -> bool {
-        !matches!(self, Search::Dfs(_) | Search::Icb(_) | Search::Best(_) | Search::Dpor(_) | Search::Bpor(_))
+        self.kind().samples()
     }
 
     /// Whether its plans refer to steps of earlier executions, and so become useless when steps are counted
     /// anew.
     pub fn counts_steps(&self) -> bool {
-        !self.samples() || matches!(self, Search::Guided(_))
+        self.kind().entry().counts_steps
     }
 
     /// In a search that was just read back: the executions that it has to run again. Can be taken once.
@@ -105,7 +32,7 @@ impl Search {
     }
 
     /// The places of accesses whose order was or will be reversed, for strategies that reverse races; see
-    /// [`Dpor::reversed_places`].
+    /// [`Dpor::reversed_places`](crate::Dpor::reversed_places).
     pub fn reversed_places(&self) -> Option<&BTreeSet<u64>> {
         match self {
             Search::Dpor(dpor) => Some(dpor.reversed_places()),

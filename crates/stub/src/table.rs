@@ -2,6 +2,7 @@
 
 use crate::{atomic, plain};
 use core::arch::asm;
+use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 use heisen_abi::{COUNT, Table, VERSION, callbacks};
 
 /// What the stub itself does at a callback.
@@ -20,22 +21,22 @@ macro_rules! answer {
 
 macro_rules! answers {
     ($($kind:ident($($argument:tt)?) $name:ident;)*) => {
-        [$(answer!($kind($($argument)?)) as *const ()),*]
+        [$(AtomicPtr::new(answer!($kind($($argument)?)) as *mut ())),*]
     };
 }
 
-/// Where the callbacks lead, in the order of the list.
-pub static mut TABLE: [*const (); COUNT] = callbacks!(answers);
+/// Where the callbacks lead, in the order of the list. The jumps read it, each its one word, at any time.
+pub static TABLE: [AtomicPtr<()>; COUNT] = callbacks!(answers);
 
 /// The stub's `__tsan_init`. Each unit of code calls that in a constructor, some before ours; the runtime is to hear of it
 /// even if this is the only unit.
 extern "C" fn init() {
     take();
-    // SAFETY: nobody writes now. It is the first of the list, for good.
-    let theirs = unsafe { TABLE[0] };
-    if theirs != init as *const () {
+    // It is the first of the list, for good.
+    let theirs = TABLE[0].load(Relaxed);
+    if theirs != init as *mut () {
         // SAFETY: the runtime's answer to the same callback.
-        unsafe { core::mem::transmute::<*const (), extern "C" fn()>(theirs)() };
+        unsafe { core::mem::transmute::<*mut (), extern "C" fn()>(theirs)() };
     }
 }
 
@@ -57,10 +58,8 @@ pub extern "C" fn take() {
     if theirs.version != VERSION || theirs.length as usize != COUNT {
         return;
     }
-    let ours = (&raw mut TABLE).cast::<*const ()>();
-    for (index, &theirs) in theirs.callbacks.iter().enumerate() {
-        // SAFETY: within the table. Nobody else writes; who reads at the same time, as threads that constructors start may,
-        // finds either word, which is whole. The writes are volatile so that they stay single words.
-        unsafe { ours.add(index).write_volatile(theirs) };
+    // Threads that constructors have started may call meanwhile: they find the old answer or the new one.
+    for (ours, &theirs) in TABLE.iter().zip(&theirs.callbacks) {
+        ours.store(theirs.cast_mut(), Relaxed);
     }
 }

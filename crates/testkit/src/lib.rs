@@ -6,6 +6,7 @@
 //! | [`executable`] | finds `heisen` and `cargo-heisen`, and builds them if they are older than the sources |
 //! | [`package`] | a crate outside of the workspace that uses the crate `heisen` |
 //! | [`schema`] | the JSON Schema of results, and what it says of a value |
+//! | [`rooms`] | checks which modules of a crate use which |
 //! | [`stated`] | the examples, and what each states of itself |
 //! | [`traces`] | everything that a check reports, so that two checks can be compared |
 //!
@@ -15,6 +16,7 @@
 pub mod compile;
 pub mod executable;
 pub mod package;
+pub mod rooms;
 pub mod schema;
 pub mod stated;
 pub mod traces;
@@ -214,6 +216,12 @@ pub fn soon(condition: impl Fn() -> bool) -> bool {
 #[derive(Debug)]
 pub struct Sandbox {
     root: tempfile::TempDir,
+}
+
+impl Default for Sandbox {
+    fn default() -> Sandbox {
+        Sandbox::new()
+    }
 }
 
 impl Sandbox {

@@ -1,7 +1,7 @@
-//! What an execution did that Heisen does not control or has not explored. Verdicts list these as sentences.
+//! What an execution did that Heisen does not control or has not explored. The sentences of verdicts are the reporter's.
 
 macro_rules! notes {
-    ($($(#[$doc:meta])* $name:ident = $bit:literal, $text:literal;)*) => {
+    ($($(#[$doc:meta])* $name:ident = $bit:literal;)*) => {
         /// One thing that was not controlled; the number is its bit in the wire's note word.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
@@ -10,124 +10,119 @@ macro_rules! notes {
         impl Note {
             /// Every note.
             pub const ALL: &'static [Note] = &[$(Note::$name,)*];
-
-            /// The sentence a verdict shows.
-            pub const fn text(self) -> &'static str {
-                match self { $(Note::$name => $text,)* }
-            }
         }
     };
 }
 
 notes! {
     /// `fork` was called.
-    Fork = 0, "fork: the child process ran uncontrolled";
+    Fork = 0;
     /// The exec family was called in the controlled process.
-    Exec = 1, "exec: what runs after it is not controlled";
+    Exec = 1;
     /// A process was started by `posix_spawn`, `system` or `popen`.
-    Spawn = 2, "another process was started and ran uncontrolled";
+    Spawn = 2;
     /// A priority-inheriting or -protecting mutex.
-    PriorityMutex = 4, "priority mutex: treated as a plain one";
+    PriorityMutex = 4;
     /// A mutex, semaphore or futex shared with other processes.
-    ProcessShared = 5, "process-shared synchronisation: other processes are not scheduled";
+    ProcessShared = 5;
     /// A futex operation that is not modelled.
-    FutexOp = 7, "an unmodelled futex operation: refused with ENOSYS";
+    FutexOp = 7;
     /// More threads than the runtime has room for.
-    TooManyThreads = 8, "more threads than Heisen has room for: pthread_create returned EAGAIN";
+    TooManyThreads = 8;
     /// The step limit forced a fair tail that was not branched from.
-    FairTail = 9, "a long execution was ended under a fair schedule that was not searched";
+    FairTail = 9;
     /// More choices at one point than a decision can hold.
-    TooManyChoices = 10, "a point with more choices than Heisen records: the rest was not searched";
+    TooManyChoices = 10;
     /// The log of decisions was full.
-    LogFull = 11, "an execution with more decisions than the log holds: its tail was not searched";
+    LogFull = 11;
     /// Something came from outside the program.
-    Outside = 13, "input from outside: when it came, and what it was, is not up to the schedule";
+    Outside = 13;
     /// Nothing came from outside for long, and no thread could go on.
-    OutsideSilent = 14, "a thread waited for input from outside until Heisen gave up waiting";
+    OutsideSilent = 14;
     /// A call that blocks was run on a kernel thread of its own.
-    Aside = 15, "a call that blocks in the kernel ran aside: when it came back is not up to the schedule";
+    Aside = 15;
     /// Input from outside with a finding that could not be recorded.
-    Unrecorded = 16, "input from outside that could not be recorded: to replay a finding, it has to come again";
+    Unrecorded = 16;
     /// `signalfd`.
-    SignalFd = 17, "signalfd: only signals from outside arrive there, not those that the program sends itself";
+    SignalFd = 17;
     /// A signal that no thread of the program sent.
-    OutsideSignal = 37, "a signal from outside the program: when it comes is not controlled";
+    OutsideSignal = 37;
     /// SIGSTOP and its like, sent by the program to itself.
-    StopSignal = 38, "a signal that stops the program, sent by itself: ignored";
+    StopSignal = 38;
     /// A timer that counts processor time.
-    CpuTimer = 39, "a timer of processor time: ITIMER_VIRTUAL and ITIMER_PROF run by the real clock, timer_create is refused";
+    CpuTimer = 39;
     /// More signals were pending than there is room for.
-    TooManySignals = 40, "more pending signals than Heisen has room for: sigqueue returned EAGAIN";
+    TooManySignals = 40;
     /// More timers than the runtime has room for.
-    TooManyTimers = 41, "more timers than Heisen has room for: timer_create returned EAGAIN";
+    TooManyTimers = 41;
     /// `heisen_no_preempt_begin`.
-    NoPreempt = 20, "preemptions between heisen_no_preempt_begin and heisen_no_preempt_end: not searched";
+    NoPreempt = 20;
     /// `heisen_ready` in a program that was parked already.
-    Ready = 21, "heisen_ready: did nothing, as the program was parked already (--at-ready parks it at the first call)";
+    Ready = 21;
     /// A clock of processor time was read: `clock`, `times`, `getrusage`, CLOCK_PROCESS_CPUTIME_ID and the like.
-    CpuClock = 24, "processor time: the program reads a clock of it, which differs from run to run";
+    CpuClock = 24;
     /// `--real-time`.
-    RealTime = 25, "time: real, as --real-time asks for; what depends on it differs from run to run";
+    RealTime = 25;
     /// A file was opened that had been written while the check ran. Seen only in a close look.
-    ChangedFile = 26, "files: the program reads a file that was written while the check ran";
+    ChangedFile = 26;
     /// `pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS)`.
-    AsyncCancel = 31, "asynchronous cancellation: refused with ENOTSUP, threads are cancelled at cancellation points only";
+    AsyncCancel = 31;
     /// A thread that yields was held back until another had its turn. Noted only where every touch is told.
-    GaveWay = 52, "fairness: a thread that yields again gives way to the others first, which a partial order does not know";
+    GaveWay = 52;
     /// `--symmetry`, where threads that are alike do not stay so.
-    ToldApart = 53, "threads that are alike: the program tells them apart, by joining one before it does something else, or by its handle or number; with --symmetry not all of their orders were explored";
+    ToldApart = 53;
     /// A loop tried the same call again and again.
-    Spin = 42, "a loop that tries the same call again and again without a yield: treated as one that yields, from its fourth attempt on";
+    Spin = 42;
     /// A loop waited for memory to change.
-    SpinOnMemory = 43, "a loop that waits for memory to change, without a yield: treated as one that yields in each round";
+    SpinOnMemory = 43;
     /// A loop was made to yield of which it is not known that it waits.
-    ForcedYield = 29, "a loop that ran for longer than --hang without a scheduling point: treated as one that waits for memory, and yields in each round; if it computes, when it yields differs from run to run";
+    ForcedYield = 29;
     /// Something else is where the heap belongs.
-    NoHeap = 50, "the heap: its addresses are taken or cannot be reserved, so memory errors are not looked for (is there a limit on virtual memory, ulimit -v?)";
+    NoHeap = 50;
     /// Futex operations on priority-inheriting words.
-    FutexPi = 32, "futex operation LOCK_PI, LOCK_PI2, TRYLOCK_PI or UNLOCK_PI: refused with ENOSYS";
+    FutexPi = 32;
     /// Those that move waiters to such a word.
-    FutexRequeuePi = 33, "futex operation WAIT_REQUEUE_PI or CMP_REQUEUE_PI: refused with ENOSYS";
+    FutexRequeuePi = 33;
     /// `FUTEX_FD`, which Linux does not have any more either.
-    FutexFd = 34, "futex operation FD: refused with ENOSYS, as Linux does";
+    FutexFd = 34;
     /// An atomic access with an order below sequential consistency.
-    WeakOrders = 44, "memory orders: executions are sequentially consistent; what relaxed, acquire and release atomics allow beyond that was not explored";
+    WeakOrders = 44;
     /// More conflicts of accesses in one execution than are told.
-    TooManyConflicts = 45, "an execution with more conflicting accesses than Heisen records: not all of them became scheduling points";
+    TooManyConflicts = 45;
     /// The table of accesses that are scheduling points was full.
-    TooManyPoints = 46, "more conflicting accesses than Heisen has room for: the rest are no scheduling points";
+    TooManyPoints = 46;
     /// A wait or a timer whose deadline is further away than `--timeouts`, while other threads could go on.
-    FarTimeout = 47, "time-outs: one that is further away than --timeouts never came while another thread could go on (a larger one, such as --timeouts 2h, explores it)";
+    FarTimeout = 47;
     /// A `timerfd` was armed.
-    TimerFd = 27, "timerfd: a timer that is read from a descriptor expires only when no thread can go on; that it comes earlier was not explored";
+    TimerFd = 27;
     /// A timer whose signal would end the program was kept from firing, within `--timeouts`.
-    Watchdog = 28, "a timer whose signal ends the program: taken for a watchdog, which fires only when everything else waits longer";
+    Watchdog = 28;
     /// A choice other than of threads: a value, a waiter, a fault. It limits nothing.
-    OtherChoice = 48, "a choice other than of threads";
+    OtherChoice = 48;
     /// A thread could be preempted at a place that `--focus` and `--no-preempt` allow. It limits nothing.
-    InScope = 49, "a place in the scope of --focus and --no-preempt";
+    InScope = 49;
     /// A thread was not preempted at a place, as `--focus` or `--no-preempt` say. The verdict says so by itself.
-    OutOfScope = 54, "a place out of the scope of --focus and --no-preempt";
+    OutOfScope = 54;
     /// `kill` and its like, at a process that does not belong to the program.
-    OtherProcess = 63, "a call that changes a process of others (kill, sigqueue, setpriority, prlimit and the like): refused with EPERM";
+    OtherProcess = 63;
     /// `reboot` and its like.
-    Reboot = 62, "reboot or kexec: refused with EPERM, see docs/reference/machine.md";
+    Reboot = 62;
     /// `sethostname`, `setdomainname`.
-    HostName = 61, "sethostname or setdomainname: refused with EPERM, see docs/reference/machine.md";
+    HostName = 61;
     /// `mount` and its like.
-    Mount = 60, "mount, umount or pivot_root: refused with EPERM, see docs/reference/machine.md";
+    Mount = 60;
     /// Swap space, quotas, accounting.
-    Accounting = 59, "swapon, swapoff, quotactl or acct: refused with EPERM, see docs/reference/machine.md";
+    Accounting = 59;
     /// Kernel modules and the like.
-    KernelCode = 58, "init_module, delete_module or bpf: refused with EPERM, see docs/reference/machine.md";
+    KernelCode = 58;
     /// Ports, the kernel's log, terminals.
-    Devices = 57, "iopl, ioperm, syslog(2), vhangup or an ioctl that takes over a terminal: refused with EPERM, see docs/reference/machine.md";
+    Devices = 57;
     /// `adjtimex`, for more than the time.
-    ClockRate = 56, "adjtimex: the rate of the virtual clock cannot be changed, refused with EPERM";
+    ClockRate = 56;
     /// A file whose name has the process id in it.
-    FileOfPid = 55, "a file is named by the process id, which is the same in all executions: parallel ones share the file (use --jobs 1, or --dir and a relative path)";
+    FileOfPid = 55;
     /// More accesses to one place in memory than are remembered.
-    TooManyAccesses = 51, "more accesses to one place in memory than Heisen remembers: conflicts with some of them were not looked for";
+    TooManyAccesses = 51;
 }
 
 impl Note {

@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Explores the tests and programs of a cargo package under Heisen.
+/// Explores the schedules of the tests and programs of a cargo package.
 #[derive(Debug, Parser)]
 #[command(name = "cargo-heisen", bin_name = "cargo heisen", version, after_help = exit::TABLE, max_term_width = 100)]
 pub struct Args {
@@ -17,15 +17,15 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Explore the schedules of each test, in a process of its own; all tests run, whatever fails
+    /// Explore the schedules of each test, each in its own process; run all tests even if some fail
     #[command(after_help = exit::TABLE)]
     Test(Box<TestArgs>),
     /// Build a program of the package and explore its schedules
     #[command(after_help = exit::TABLE)]
     Run(Box<RunArgs>),
-    /// Build programs so that Heisen sees their memory accesses, and say where they are
+    /// Build instrumented programs, and print their paths
     Build(Box<BuildArgs>),
-    /// Build anew and run one schedule again: the same outcome, or where it diverged
+    /// Rebuild, and replay a schedule: reach the same outcome, or say where the execution diverged
     #[command(after_help = exit::TABLE)]
     Replay(Box<ReplayCommand>),
 }
@@ -37,12 +37,13 @@ pub struct TestArgs {
     #[command(flatten)]
     pub filters: FilterArgs,
 
-    /// Only tests that fit this expression, such as 'test(push) & !package(foo)' (repeatable: any of them)
+    /// Only tests that match this expression, such as 'test(push) & !package(foo)' (repeatable: any of
+    /// them)
     #[arg(short = 'E', long = "filter-expr", value_name = "EXPR", allow_hyphen_values = true)]
     pub expressions: Vec<String>,
 
-    /// What cargo test takes here: filters, --skip, --exact, --ignored, --include-ignored; all of it for a test with a
-    /// main of its own
+    /// Arguments of cargo test: filters, --skip, --exact, --ignored, --include-ignored; a test with its own
+    /// main gets all of them
     #[arg(last = true, value_name = "OPTIONS OF TESTS")]
     pub for_tests: Vec<OsString>,
 
@@ -50,7 +51,7 @@ pub struct TestArgs {
     pub search: SearchArgs,
 
     /// Write the results as JUnit XML to this file
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = "Output", long, value_name = "FILE")]
     pub junit: Option<PathBuf>,
 
     #[command(flatten)]
@@ -77,15 +78,15 @@ pub struct FilterArgs {
     #[arg(long, value_name = "FILTER")]
     pub skip: Vec<String>,
 
-    /// Filters are whole names
+    /// Filters match whole names only
     #[arg(long)]
     pub exact: bool,
 
-    /// Only tests that are ignored otherwise
+    /// Only tests marked #[ignore]
     #[arg(long)]
     pub ignored: bool,
 
-    /// Also tests that are ignored otherwise
+    /// Also tests marked #[ignore]
     #[arg(long, conflicts_with = "ignored")]
     pub include_ignored: bool,
 }
@@ -110,7 +111,7 @@ pub struct AfterDashes {
 #[derive(Debug, clap::Args)]
 #[command(override_usage = "cargo heisen run [OPTIONS] [-- ARGS...]")]
 pub struct RunArgs {
-    /// The arguments of the program
+    /// Arguments of the program
     #[arg(last = true, value_name = "ARGS")]
     pub args: Vec<OsString>,
 
@@ -142,7 +143,7 @@ pub struct BuildArgs {
     #[arg(short, long)]
     pub quiet: bool,
 
-    /// Colours
+    /// When to use colours
     #[arg(long, value_enum, default_value = "auto")]
     pub color: Color,
 
@@ -170,20 +171,21 @@ pub struct ReplayCommand {
 /// What is shown, and what is written where.
 #[derive(Debug, clap::Args)]
 pub struct Output {
-    /// Where schedules and other files go [default: heisen/schedules in the target directory]
-    #[arg(short, long, value_name = "DIR")]
+    /// Write schedules and other files into this directory [default: heisen/schedules in the target
+    /// directory]
+    #[arg(help_heading = "Output", short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
 
-    /// Write the result as JSON to this file, - for standard output; for tests, one object a line
-    #[arg(long, value_name = "FILE")]
+    /// Write the result as JSON to this file (- is standard output); for tests, one object per line
+    #[arg(help_heading = "Output", long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
-    /// Show nothing of tests that pass, nor how cargo gets on
-    #[arg(short, long)]
+    /// Show neither passing tests nor the progress of cargo
+    #[arg(help_heading = "Output", short, long)]
     pub quiet: bool,
 
-    /// Colours
-    #[arg(long, value_enum, default_value = "auto")]
+    /// When to use colours
+    #[arg(help_heading = "Output", long, value_enum, default_value = "auto")]
     pub color: Color,
 }
 
@@ -214,20 +216,20 @@ pub struct Build {
     #[arg(long)]
     pub all_features: bool,
 
-    /// Not the default feature
+    /// Without default features
     #[arg(long)]
     pub no_default_features: bool,
 
-    /// Optimised, with the release profile
+    /// Build with the release profile
     #[arg(short, long, conflicts_with = "profile")]
     pub release: bool,
 
-    /// With this profile
+    /// Build with this profile
     #[arg(long, value_name = "NAME")]
     pub profile: Option<String>,
 
-    /// Instrument Rust's standard library, too
-    #[arg(long, help_heading = "Options")]
+    /// Instrument Rust's standard library as well
+    #[arg(long, help_heading = "Scheduling points")]
     pub with_std: bool,
 }
 
@@ -272,15 +274,15 @@ pub struct Cargo {
     #[arg(long, value_name = "PATH")]
     pub manifest_path: Option<PathBuf>,
 
-    /// The target directory; what is built here goes to heisen in it
+    /// The target directory; instrumented builds go to heisen below it
     #[arg(long, value_name = "DIR")]
     pub target_dir: Option<PathBuf>,
 
-    /// Leave Cargo.lock as it is
+    /// Do not change Cargo.lock
     #[arg(long)]
     pub locked: bool,
 
-    /// Do without the network
+    /// Do not use the network
     #[arg(long)]
     pub offline: bool,
 
@@ -288,7 +290,7 @@ pub struct Cargo {
     #[arg(long)]
     pub frozen: bool,
 
-    /// Let cargo say more (twice: still more)
+    /// Verbose output of cargo (-vv: very verbose)
     #[arg(short, long, action = clap::ArgAction::Count)]
     pub verbose: u8,
 }

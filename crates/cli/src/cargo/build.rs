@@ -134,7 +134,7 @@ pub fn build(workspace: &Workspace, order: &Order<'_>) -> Result<Vec<Executable>
     }
     let status = child.wait().map_err(|e| Error::Internal(format!("cargo cannot be waited for: {e}")))?;
     if !status.success() {
-        return Err(Failure::Told);
+        return Err(Failure::Reported);
     }
     Ok(found.finish())
 }

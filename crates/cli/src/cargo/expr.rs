@@ -12,7 +12,7 @@
 //! Text alone is a part of the name for `test`, the whole of it for `kind`, and a glob, which may be a whole name, for
 //! the others. In text, a backslash takes away the meaning of what follows it.
 
-use heisen_engine::check::scope::glob;
+use heisen_engine::platform::glob::glob;
 use regex_lite::Regex;
 use std::fmt;
 

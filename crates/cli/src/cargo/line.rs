@@ -2,9 +2,10 @@
 
 use super::from_here;
 use super::result::{Tested, Verdict};
-use crate::commands::check::Explored;
-use crate::render::check::{name, screens};
+use crate::render::caveat;
+use crate::render::check::screens;
 use crate::render::paint::{Paint, count, number};
+use heisen_engine::check::session::Finished;
 use heisen_engine::check::{Empty, Kind};
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -42,33 +43,34 @@ pub fn line(paint: Paint, tested: &Tested) -> String {
 }
 
 /// How far a search that found nothing has come.
-fn extent(explored: &Explored) -> String {
-    let Explored { options, outcome, .. } = explored;
+fn extent(explored: &Finished) -> String {
+    let Finished { options, outcome, .. } = explored;
     match outcome.empty {
         Some(Empty::OneThread) => return "nothing to explore: one thread".to_owned(),
         Some(Empty::NoTest) => return "nothing to explore: no test".to_owned(),
-        Some(Empty::NoPointInScope) => return "no point in the scope".to_owned(),
+        Some(Empty::NoPointInScope) => return "no scheduling point in the scope".to_owned(),
         None => {}
     }
+    let below = if outcome.has_caveats() { ", see below" } else { "" };
     if outcome.status.whole && outcome.complete() {
-        return if outcome.has_caveats() { "all schedules, see below" } else { "all schedules" }.to_owned();
+        return format!("all schedules{below}");
     }
     match options.strategy {
         Kind::Best if outcome.preemption_bound().is_none() => "not all schedules".to_owned(),
         Kind::Icb | Kind::Best => match outcome.preemption_bound() {
-            Some(bound) if outcome.complete() => format!("bound {bound}"),
+            Some(bound) if outcome.complete() => format!("bound {bound}{below}"),
             Some(bound) => format!("bound {bound}, the next in part"),
-            None if outcome.status.has_gaps() => "not all could be followed".to_owned(),
+            None if outcome.status.has_gaps() => "not all executions followed".to_owned(),
             None => "bound 0 in part".to_owned(),
         },
         Kind::Dfs => "not all schedules".to_owned(),
-        Kind::Bpor if outcome.complete() => format!("bound {}", options.bound),
+        Kind::Bpor if outcome.complete() => format!("bound {}{below}", options.bound),
         Kind::Dpor | Kind::Bpor => "not all classes".to_owned(),
-        kind => format!("{}, seed {}", name(kind), options.seed),
+        kind => format!("{}, seed {}", kind.name(), options.seed),
     }
 }
 
-fn cost(explored: &Explored) -> String {
+fn cost(explored: &Finished) -> String {
     let tally = &explored.outcome.tally;
     format!("{}, {:.2} s", count(tally.executions, "execution"), tally.time.as_secs_f64())
 }
@@ -118,16 +120,16 @@ pub fn summary(paint: Paint, all: &[Tested], filtered: usize, left: usize, time:
 
 /// What was not controlled in any test, each once.
 fn not_controlled(paint: Paint, all: &[Tested]) -> String {
-    let explored: Vec<&Explored> = all
+    let explored: Vec<&Finished> = all
         .iter()
         .filter_map(|tested| match &tested.verdict {
             Verdict::Explored(explored, _) => Some(&**explored),
             _ => None,
         })
         .collect();
-    let mut sentences: Vec<(&str, usize)> = Vec::new();
-    for sentence in explored.iter().flat_map(|explored| &explored.outcome.not_controlled) {
-        match sentences.iter_mut().find(|(known, _)| known == sentence) {
+    let mut sentences: Vec<(String, usize)> = Vec::new();
+    for sentence in explored.iter().flat_map(|explored| caveat::sentences(&explored.outcome)) {
+        match sentences.iter_mut().find(|(known, _)| *known == sentence) {
             Some((_, times)) => *times += 1,
             None => sentences.push((sentence, 1)),
         }

@@ -41,7 +41,7 @@ use std::sync::atomic::Ordering::Relaxed;
 enum Failure {
     Error(Error),
     /// Cargo has said what is wrong.
-    Told,
+    Reported,
 }
 
 impl From<Error> for Failure {
@@ -75,8 +75,8 @@ pub fn main() -> ExitCode {
     let code = match result {
         Ok(code) => code,
         // Cargo was interrupted along with us.
-        Err(Failure::Told) if stop.load(Relaxed) => exit::INTERRUPTED,
-        Err(Failure::Told) => exit::INPUT,
+        Err(Failure::Reported) if stop.load(Relaxed) => exit::INTERRUPTED,
+        Err(Failure::Reported) => exit::INPUT,
         Err(Failure::Error(error)) => {
             paint::say(&error);
             exit::of(&error)

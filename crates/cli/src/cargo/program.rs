@@ -9,10 +9,11 @@ use crate::cli::args::Color;
 use crate::cli::exit;
 use crate::cli::search_options;
 use crate::commands::check;
-use crate::commands::check::{Place, Prepared};
+use crate::commands::check::Place;
 use crate::commands::{replay as replays, show};
 use crate::render::paint::print;
 use heisen_engine::Error;
+use heisen_engine::check::session::Session;
 use heisen_engine::program::Program;
 use heisen_trace::Schedule;
 use std::ffi::{OsStr, OsString};
@@ -71,8 +72,9 @@ pub fn run(args: RunArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
         origin: &origin(Mode::Programs, &words),
     };
     let options = search_options::options_for(&program, &args.search, options);
-    let explored = Prepared::new(program, options).explore(stop.clone(), !output.quiet, place.directory)?;
-    Ok(explored.conclude(&place, output.json.as_deref(), output.quiet, output.color)?)
+    let session = Session::new(program, options);
+    let finished = check::explore(session, stop.clone(), output.quiet, place.directory)?;
+    Ok(check::conclude(&finished, &place, output.json.as_deref(), output.quiet, output.color)?)
 }
 
 /// The program that is meant.
@@ -141,7 +143,7 @@ fn built_again(
     match exact.or_else(named) {
         Some(index) => Ok(built[index].clone()),
         None => Err(Error::Input(format!(
-            "{} is not built by this package any more; to replay it as it is: heisen replay",
+            "{} is no longer built by this package; to replay it without building: heisen replay",
             path.display()
         ))
         .into()),

@@ -1,7 +1,7 @@
 //! What came of a test.
 
-use crate::commands::check::Explored;
 use heisen_engine::Error;
+use heisen_engine::check::session::Finished;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub struct Tested {
 #[derive(Debug)]
 pub enum Verdict {
     /// Explored, with the schedules of what was found.
-    Explored(Box<Explored>, Vec<PathBuf>),
+    Explored(Box<Finished>, Vec<PathBuf>),
     /// Not asked for.
     Ignored,
     /// The search was saved here.

@@ -40,7 +40,7 @@ fn names(executable: &Executable, more: &[&str]) -> Result<Vec<String>, Error> {
     if !output.status.success() {
         let words = String::from_utf8_lossy(&output.stderr);
         return Err(Error::Uncontrolled(format!(
-            "{shown} does not list its tests ({}); if it has a main of its own, say harness = false in Cargo.toml{}{}",
+            "{shown} does not list its tests ({}); if it has its own main, set harness = false in Cargo.toml{}{}",
             output.status,
             if words.is_empty() { "" } else { "; it said:\n" },
             words.trim_end()

@@ -9,11 +9,11 @@ use super::{Failure, from_here, junit, line};
 use crate::cli::exit;
 use crate::cli::search_options;
 use crate::commands::check;
-use crate::commands::check::{Place, Prepared};
 use crate::render::paint::{Paint, count, print, say};
 use heisen_engine::Error;
-use heisen_engine::check::saved::write_whole;
+use heisen_engine::check::session::Session;
 use heisen_engine::check::{Ended, Options};
+use heisen_engine::platform::atomic_file;
 use heisen_engine::program::Program;
 use std::path::Path;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub fn run(args: &TestArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
         color: args.output.color,
     };
     let executables = build::build(&workspace, &order)?;
-    let session = Session {
+    let run = TestRun {
         args,
         options,
         directory: &directory,
@@ -46,11 +46,11 @@ pub fn run(args: &TestArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
         paint: Paint::new(args.output.color),
         stop,
     };
-    session.run(&selection, &executables)
+    run.run(&selection, &executables)
 }
 
 /// One run over all tests.
-struct Session<'a> {
+struct TestRun<'a> {
     args: &'a TestArgs,
     options: Options,
     /// Where schedules go.
@@ -62,7 +62,7 @@ struct Session<'a> {
     stop: &'a Arc<AtomicBool>,
 }
 
-impl Session<'_> {
+impl TestRun<'_> {
     fn run(&self, selection: &Selection, executables: &[Executable]) -> Result<u8, Failure> {
         let began = Instant::now();
         let mut all = Vec::new();
@@ -128,27 +128,20 @@ impl Session<'_> {
         program.directory = Some(executable.directory.clone());
         program.environment = executable.environment.clone();
         let options = search_options::options_for(&program, &self.args.search, self.options.clone());
-        let prepared = Prepared::new(program, options);
-        let explored = prepared.explore(self.stop.clone(), !self.args.output.quiet, self.directory)?;
+        let session = Session::new(program, options);
+        let finished = check::explore(session, self.stop.clone(), self.args.output.quiet, self.directory)?;
         let name = file_name(&executable.id(), &test.name);
-        let place = Place {
-            directory: self.directory,
-            name: &name,
-            command: line::COMMAND,
-            replay: line::REPLAY,
-            origin: &self.origin,
-        };
-        let schedules = explored.write_schedules(&place)?;
-        if let Some(error) = &explored.outcome.error
+        let schedules = finished.write_schedules(self.directory, &name, &self.origin)?;
+        if let Some(error) = &finished.outcome.error
             && schedules.is_empty()
         {
             return Err(error.clone());
         }
-        if explored.outcome.ended == Ended::Interrupted && schedules.is_empty() {
-            let path = explored.save(&place)?;
+        if finished.outcome.ended == Ended::Interrupted && schedules.is_empty() {
+            let path = finished.save(self.directory)?;
             return Ok(Verdict::Interrupted(path));
         }
-        Ok(Verdict::Explored(Box::new(explored), schedules))
+        Ok(Verdict::Explored(Box::new(finished), schedules))
     }
 
     fn show(&self, tested: &Tested) {
@@ -171,11 +164,11 @@ impl Session<'_> {
             });
         }
         if let Some(path) = &self.args.junit {
-            write_whole(path, junit::document(all).as_bytes())?;
+            atomic_file::write(path, junit::document(all).as_bytes())?;
         }
         if let Some(path) = self.args.output.json.as_deref().filter(|_| !self.json_on_stdout) {
             let lines: String = all.iter().map(|tested| format!("{}\n", tested.json())).collect();
-            write_whole(path, lines.as_bytes())?;
+            atomic_file::write(path, lines.as_bytes())?;
         }
         if self.stop.load(Relaxed) {
             say(match all.last().map(|tested| &tested.verdict) {

@@ -58,7 +58,7 @@ impl Workspace {
             .output()
             .map_err(|e| no_cargo(&e))?;
         if !output.status.success() {
-            return Err(Failure::Told);
+            return Err(Failure::Reported);
         }
         let strange = || Error::Internal("cargo metadata did not give what was expected".into());
         let metadata: Value = serde_json::from_slice(&output.stdout).map_err(|_| strange())?;

@@ -5,16 +5,18 @@ mod script;
 pub use script::{OracleName, RunArgs, ScriptArgs};
 
 use crate::cli::exit;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand, ValueEnum};
 use heisen_engine::Error;
 use heisen_engine::check::Kind;
-use heisen_engine::process::zygote;
+use heisen_engine::process::run_config;
+use heisen_search::{Entry, Parameter, TABLE};
 use heisen_trace::Faults;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Finds, reproduces and explains concurrency bugs in native Linux programs, exactly as they are.
+/// Finds, reproduces and explains concurrency bugs in unmodified native Linux programs.
 #[derive(Debug, Parser)]
 #[command(version, after_help = exit::TABLE, max_term_width = 100)]
 pub struct Args {
@@ -27,34 +29,34 @@ pub enum Command {
     /// Explore the schedules of a program and report the first bug
     #[command(after_help = exit::TABLE)]
     Check(Box<CheckArgs>),
-    /// Run one schedule again: the same outcome, or where it diverged
+    /// Replay a schedule: reach the same outcome, or say where the execution diverged
     #[command(after_help = exit::TABLE)]
     Replay(ReplayArgs),
-    /// Show a schedule as a table of switches with source lines
+    /// Show a schedule file as a table of switches with source lines
     Show(ShowArgs),
-    /// Run a script along with a program: it says what is known of the schedule, and the rest is searched
+    /// Run a script that fixes part of the schedule of a program, and search the rest
     #[command(after_help = exit::TABLE)]
     Script(ScriptArgs),
-    /// Run a program by a name, so that scripts can attach to it: heisen script SCRIPT.rhai --attach NAME
+    /// Run a program under a name, for scripts to attach to: heisen script SCRIPT.rhai --attach NAME
     Run(RunArgs),
-    /// Show what checks have covered: classes of executions by preemptions and over executions, as tables or figures
+    /// Show what checks covered, by preemptions and over executions, as tables or figures
     #[command(after_help = exit::TABLE)]
     Coverage(CoverageArgs),
-    /// Compile and link C as cc does, instrumented: CC="heisen cc" make (HEISEN_CC names the real compiler)
+    /// Compile and link C like cc, with instrumentation: CC="heisen cc" make (HEISEN_CC names the real compiler)
     #[command(disable_help_flag = true)]
     Cc {
-        /// What the compiler takes
+        /// Arguments of the compiler
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGS")]
         args: Vec<OsString>,
     },
-    /// Compile and link C++ as c++ does, instrumented: CXX="heisen c++" make (HEISEN_CXX names the real compiler)
+    /// Compile and link C++ like c++, with instrumentation: CXX="heisen c++" make (HEISEN_CXX names the real compiler)
     #[command(name = "c++", disable_help_flag = true)]
     Cpp {
-        /// What the compiler takes
+        /// Arguments of the compiler
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGS")]
         args: Vec<OsString>,
     },
-    /// Print heisen.h, for programs that know of Heisen: heisen header > heisen.h
+    /// Print heisen.h, the C interface for programs under test: heisen header > heisen.h
     Header,
 }
 
@@ -68,30 +70,30 @@ pub struct CheckArgs {
     pub target: TargetArgs,
 
     /// Instrument Rust's standard library as well as FILE.rs
-    #[arg(long, requires = "source", conflicts_with = "no_instrument")]
+    #[arg(help_heading = "Scheduling points", long, requires = "source", conflicts_with = "no_instrument")]
     pub with_std: bool,
 
     #[command(flatten)]
     pub search: SearchArgs,
 
-    /// Where schedules and other files go
-    #[arg(short, long, value_name = "DIR", default_value = ".heisen")]
+    /// Write schedules and other files into this directory
+    #[arg(help_heading = "Output", short, long, value_name = "DIR", default_value = ".heisen")]
     pub output: PathBuf,
 
-    /// Write the result as JSON to this file, - for standard output
-    #[arg(long, value_name = "FILE")]
+    /// Write the result as JSON to this file (- is standard output)
+    #[arg(help_heading = "Output", long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
-    /// Count what the executions cover, and write that to this file, for heisen coverage
-    #[arg(long, value_name = "FILE")]
+    /// Measure what the executions cover, and write it to this file for heisen coverage
+    #[arg(help_heading = "Output", long, value_name = "FILE")]
     pub coverage: Option<PathBuf>,
 
-    /// Save the search to this file every few seconds while it runs, and at its end, so that it can be continued
-    #[arg(long, value_name = "FILE")]
+    /// Save the search to this file every few seconds and at its end, so that --resume can continue it
+    #[arg(help_heading = "Output", long, value_name = "FILE")]
     pub save: Option<PathBuf>,
 
-    /// Continue a search that was saved or interrupted, with the options it was started with
-    #[arg(long, value_name = "FILE", conflicts_with_all = [
+    /// Continue a saved or interrupted search, with the options it was started with
+    #[arg(help_heading = "Search", long, value_name = "FILE", conflicts_with_all = [
         "source", "no_instrument", "with_std", "command", "strategy", "bound", "changed_since", "reduce", "depth", "burst", "delays", "steps", "hang", "seed", "keep_going", "expect_exit",
         "carrier", "fork", "symmetry", "spurious", "faults", "no_preempt", "focus", "at_ready", "cpus", "real_time", "timeouts", "before",
         "after", "dir", "stdin", "heap", "leaks", "patch", "warm_up", "races", "accesses",
@@ -99,31 +101,32 @@ pub struct CheckArgs {
     ])]
     pub resume: Option<PathBuf>,
 
-    /// Show, too, what was predicted and did no harm: locks in both orders, updates that may be lost
-    #[arg(long)]
+    /// Show predictions that no execution confirmed: locks taken in both orders, updates that may be lost
+    #[arg(help_heading = "Output", long)]
     pub hints: bool,
 
     /// Print nothing but errors
-    #[arg(short, long)]
+    #[arg(help_heading = "Output", short, long)]
     pub quiet: bool,
 
-    /// Colours
-    #[arg(long, value_enum, default_value = "auto")]
+    /// When to use colours
+    #[arg(help_heading = "Output", long, value_enum, default_value = "auto")]
     pub color: Color,
 }
 
 /// What is run: what the commands that take a program have in common.
 #[derive(Debug, clap::Args)]
 pub struct TargetArgs {
-    /// A source file, compiled and instrumented first, with cc, c++ or rustc (CC, CXX and RUSTC are honoured), -g and -pthread
+    /// A source file: Heisen compiles and instruments it with cc, c++ or rustc (or CC, CXX, RUSTC), with -g
+    /// and -pthread
     #[arg(value_name = "FILE")]
     pub source: Option<PathBuf>,
 
-    /// The program and its arguments; with FILE, the arguments only
+    /// The program and its arguments; after FILE, the arguments only
     #[arg(last = true, value_name = "PROG ARGS")]
     pub command: Vec<OsString>,
 
-    /// Compile FILE as it is, without calls at memory accesses
+    /// Compile FILE without instrumentation: its memory accesses are not scheduling points
     #[arg(long, requires = "source")]
     pub no_instrument: bool,
 }
@@ -131,171 +134,184 @@ pub struct TargetArgs {
 /// How to search, and what surrounds the executions: what every command that explores has in common.
 #[derive(Debug, clap::Args)]
 pub struct SearchArgs {
-    /// How to search [default: icb, or portfolio if neither --bound nor --reduce but --time is there, or best with
-    /// --changed-since]
-    #[arg(long, value_enum)]
-    pub strategy: Option<Strategy>,
+    /// The search strategy [default: icb; best if --changed-since is given; portfolio if --time is given
+    /// and neither --bound nor --reduce is]
+    #[arg(help_heading = "Search", long, value_parser = strategies())]
+    pub strategy: Option<Kind>,
 
-    /// icb: stop after this many preemptions [default: 2]; best and dpor: leave out what takes more [default: none]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(0..))]
+    /// Explore schedules with at most this many preemptions [default: 2 for icb, unlimited for best and
+    /// dpor]
+    #[arg(help_heading = "Search", long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(0..))]
     pub bound: Option<u32>,
 
-    /// best: begin where the program's code has changed since this revision of git; uncommitted changes count, too
-    #[arg(long, value_name = "REV", allow_hyphen_values = true)]
+    /// best: start with code that changed since this git revision, committed or not
+    #[arg(help_heading = "Search", long, value_name = "REV", allow_hyphen_values = true)]
     pub changed_since: Option<String>,
 
-    /// icb and dfs: explore one of several executions that differ only in the order of independent steps [default: on for icb if
-    /// all of the program is instrumented]
-    #[arg(long, value_enum, value_name = "SWITCH", num_args = 0..=1, require_equals = true, default_missing_value = "on")]
+    /// icb and dfs: explore one execution of each happens-before class [default: on for icb if the program
+    /// is fully instrumented]
+    #[arg(help_heading = "Search", long, value_enum, value_name = "SWITCH", num_args = 0..=1, require_equals = true, default_missing_value = "on")]
     pub reduce: Option<Switch>,
 
-    /// pct and fair-pct: look for bugs of this depth (ordering constraints) [default: 3]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(1..=32))]
+    /// pct and fair-pct: look for bugs of this depth, that is, with this many ordering constraints
+    /// [default: 3]
+    #[arg(help_heading = "Search", long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(1..=32))]
     pub depth: Option<u32>,
 
-    /// burst: let a thread go on for this many decisions, on average [default: 1, 2, 4 to 256 in turn]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    /// burst: run a thread for this many decisions on average [default: 1, 2, 4 up to 256 in turn]
+    #[arg(help_heading = "Search", long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub burst: Option<u32>,
 
-    /// delay: pass over a thread whose turn it is this many times [default: 3]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(1..=64))]
+    /// delay: skip a thread whose turn it is this many times [default: 3]
+    #[arg(help_heading = "Search", long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub delays: Option<u32>,
 
-    /// Stop after this many executions [default for strategies that sample, without --time: 10000]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u64).range(1..))]
+    /// Stop after this many executions [default: unlimited; 10000 for samplers if --time is not given]
+    #[arg(help_heading = "Limits", long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u64).range(1..))]
     pub executions: Option<u64>,
 
-    /// Stop after this time, such as 500ms, 30s, 5m, 1h; compiling does not count, and to confirm a failure may take as long
-    /// again (2 to 10 s)
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = duration)]
+    /// Stop after this time, such as 500ms, 30s, 5m or 1h; compiling does not count, and confirming a
+    /// failure may take as long again (2 to 10 s)
+    #[arg(help_heading = "Limits", long, value_name = "TIME", allow_hyphen_values = true, value_parser = duration)]
     pub time: Option<Duration>,
 
-    /// Scheduling points of one execution; one with more is not explored further
-    #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(10..=0x7fff_ffff))]
+    /// Do not explore an execution beyond this many scheduling points
+    #[arg(help_heading = "Limits", long, value_name = "N", allow_hyphen_values = true, default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(10..=0x7fff_ffff))]
     pub steps: u32,
 
-    /// The longest time without a scheduling point: a loop that takes longer is made to yield to other threads; if there is none, the
-    /// check gives up, or goes on until --time if the program computes
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "10s", value_parser = duration)]
+    /// The longest time without a scheduling point: a loop that takes longer yields; if no other thread can
+    /// run, the check gives up, or continues until --time if the program computes
+    #[arg(help_heading = "Limits", long, value_name = "TIME", allow_hyphen_values = true, default_value = "10s", value_parser = duration)]
     pub hang: Duration,
 
-    /// Seed of strategies that sample, and of what the program takes for random; the same seed gives the same search
-    #[arg(long, value_name = "S", allow_hyphen_values = true, default_value_t = 0)]
+    /// Seed of samplers and of random numbers in the program: the same seed gives the same search
+    #[arg(help_heading = "Search", long, value_name = "S", allow_hyphen_values = true, default_value_t = 0)]
     pub seed: u64,
 
-    /// Of threads made alike, one after the other, start only the first: fewer executions, for programs that treat such
-    /// threads alike
-    #[arg(long)]
+    /// Start interchangeable threads in one order only: fewer executions, for programs that do not tell
+    /// such threads apart
+    #[arg(help_heading = "Search", long)]
     pub symmetry: bool,
 
-    /// Let up to this many waits of a run end though nobody woke the thread
-    #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..))]
+    /// Let up to this many waits of an execution end although nobody woke the thread
+    #[arg(help_heading = "Decisions besides threads", long, value_name = "N", allow_hyphen_values = true, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..))]
     pub spurious: u32,
 
-    /// Let up to this many calls of a run fail, of all kinds or of those named, such as 2:malloc,trylock
-    #[arg(long, value_name = "N[:KINDS]", allow_hyphen_values = true, default_value = "0", value_parser = faults)]
+    /// Let up to this many calls of an execution fail, of any kind or of those named, such as
+    /// 2:malloc,trylock
+    #[arg(help_heading = "Decisions besides threads", long, value_name = "N[:KINDS]", allow_hyphen_values = true, default_value = "0", value_parser = faults)]
     pub faults: Faults,
 
-    /// Data races of an instrumented program: report them, too, stop at the first, only count them, or do not even look for
-    /// them [default: report for Rust, else count]
-    #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "report", value_enum)]
+    /// What to do with data races of an instrumented program [default: report for Rust, count for C and
+    /// C++]
+    #[arg(help_heading = "Findings", long, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "report", value_enum)]
     pub races: Option<Races>,
 
-    /// Do not report the races that this file names, in the format of ThreadSanitizer's suppressions
-    #[arg(long, value_name = "FILE", requires = "races")]
+    /// Do not report data races that this file names, in the format of ThreadSanitizer suppressions
+    #[arg(help_heading = "Findings", long, value_name = "FILE", requires = "races")]
     pub suppressions: Option<PathBuf>,
 
-    /// Which plain accesses of memory of an instrumented program are scheduling points: those that conflict, or all
-    #[arg(long, value_name = "WHICH", value_enum, default_value = "conflicting")]
+    /// Which plain memory accesses of an instrumented program are scheduling points
+    #[arg(
+        help_heading = "Scheduling points",
+        long,
+        value_name = "WHICH",
+        value_enum,
+        default_value = "conflicting"
+    )]
     pub accesses: Accesses,
 
     /// Collect all findings, each once, instead of stopping at the first
-    #[arg(long)]
+    #[arg(help_heading = "Findings", long)]
     pub keep_going: bool,
 
-    /// End with exit status 6 if nothing was found but something limits the verdict: whatever is listed as not controlled, data
-    /// races that are not reported, a search that did not come to its end
-    #[arg(long)]
+    /// Exit with status 6 if nothing was found but the verdict has a caveat: anything not controlled,
+    /// unreported data races, an incomplete search
+    #[arg(help_heading = "Findings", long)]
     pub strict: bool,
 
-    /// The exit status of the program that is right
-    #[arg(long, value_name = "CODE", allow_hyphen_values = true, default_value_t = 0, value_parser = clap::value_parser!(i32).range(0..=255))]
+    /// The exit status of a correct execution
+    #[arg(help_heading = "Findings", long, value_name = "CODE", allow_hyphen_values = true, default_value_t = 0, value_parser = clap::value_parser!(i32).range(0..=255))]
     pub expect_exit: i32,
 
-    /// Do not preempt where the caller matches: a module, source file or function; * and ? are wildcards (repeatable)
-    #[arg(long, value_name = "PATTERN")]
+    /// Do not preempt code that matches: a module, source file or function; * and ? are wildcards
+    /// (repeatable)
+    #[arg(help_heading = "Scheduling points", long, value_name = "PATTERN")]
     pub no_preempt: Vec<String>,
 
-    /// Preempt only where the caller matches: a module, source file or function; * and ? are wildcards (repeatable)
-    #[arg(long, value_name = "PATTERN")]
+    /// Preempt only code that matches: a module, source file or function; * and ? are wildcards
+    /// (repeatable)
+    #[arg(help_heading = "Scheduling points", long, value_name = "PATTERN")]
     pub focus: Vec<String>,
 
-    /// Make atomic instructions of these modules scheduling points: file names with commas between, * and ? are wildcards;
-    /// default is the program and its own libraries, instrumented those of them that are, instructions as default with Rust's
-    /// mutexes as the instructions that they are made of, none nothing. Unless told, default; or instrumented, if it is told
-    /// where to preempt
-    #[arg(long, value_name = "MODULES")]
+    /// Make the atomic instructions of uninstrumented code in these modules scheduling points: file names
+    /// separated by commas (* and ? are wildcards), or default (the program and its own libraries),
+    /// instrumented (the instrumented ones among them), instructions (as default, with mutexes of Rust as
+    /// instructions instead of locks) or none [default: default; instrumented if --focus or --no-preempt is
+    /// given]
+    #[arg(help_heading = "Scheduling points", long, value_name = "MODULES")]
     pub patch: Option<String>,
 
-    /// Begin executions where the program calls heisen_ready (see heisen.h) instead of at main
-    #[arg(long)]
+    /// Begin executions at the call of heisen_ready (see heisen.h) instead of at main
+    #[arg(help_heading = "Environment", long)]
     pub at_ready: bool,
 
-    /// Executions at a time [default: one for each core]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    /// Run this many executions in parallel [default: one per core]
+    #[arg(help_heading = "Machinery", long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
 
-    /// Memory for what the search keeps, such as 64K, 512M, 2G: plans that have no room wait on disk [default: 1G]
-    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, value_parser = size)]
+    /// Memory for the search, such as 64K, 512M or 2G; plans beyond it go to disk [default: 1G]
+    #[arg(help_heading = "Machinery", long, value_name = "SIZE", allow_hyphen_values = true, value_parser = size)]
     pub memory: Option<usize>,
 
-    /// What carries the threads: fibers is fast, kernel gives each a kernel thread; the result is the same
-    #[arg(long, value_enum, default_value = "fibers")]
+    /// What the threads run on: fibers is fast, kernel gives each thread a kernel thread; the result is the
+    /// same
+    #[arg(help_heading = "Machinery", long, value_enum, default_value = "fibers")]
     pub carrier: Carrier,
 
-    /// Run each execution in a process of its own, rather than in one that is put back after each; the result is the same
-    #[arg(long)]
+    /// Fork a process for each execution instead of restoring a snapshot; slower, with the same result
+    #[arg(help_heading = "Machinery", long)]
     pub fork: bool,
 
-    /// How many processors the program sees [default: those it may really use]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(1..=64))]
+    /// How many processors the program sees [default: as many as it may use]
+    #[arg(help_heading = "Environment", long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub cpus: Option<u32>,
 
-    /// Let time be real rather than virtual: sleeps and time-outs take as long as they say
-    #[arg(long)]
+    /// Use real instead of virtual time: sleeps and time-outs take as long as they say
+    #[arg(help_heading = "Environment", long)]
     pub real_time: bool,
 
-    /// A wait may time out though other threads could go on if its time ends within this much of now
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "1s", value_parser = duration)]
+    /// Let a wait time out while other threads can run if its deadline is at most this far ahead
+    #[arg(help_heading = "Decisions besides threads", long, value_name = "TIME", allow_hyphen_values = true, default_value = "1s", value_parser = duration)]
     pub timeouts: Duration,
 
     /// Run this shell command before each execution; if it fails, the check ends
-    #[arg(long, value_name = "CMD")]
+    #[arg(help_heading = "Environment", long, value_name = "CMD")]
     pub before: Option<String>,
 
-    /// Run this shell command after each execution; if it fails, so has the execution
-    #[arg(long, value_name = "CMD")]
+    /// Run this shell command after each execution; if it fails, the execution has failed
+    #[arg(help_heading = "Environment", long, value_name = "CMD")]
     pub after: Option<String>,
 
-    /// Run each execution in an empty directory of its own below DIR, named by HEISEN_DIR and removed afterwards
-    #[arg(long, value_name = "DIR")]
+    /// Run each execution in an empty directory below DIR, named by HEISEN_DIR and removed afterwards
+    #[arg(help_heading = "Environment", long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
 
-    /// Give each execution the content of this file as its standard input, - for that of heisen itself [default: empty]
-    #[arg(long, value_name = "FILE")]
+    /// Feed this file to standard input of each execution (- is standard input of heisen) [default: empty]
+    #[arg(help_heading = "Environment", long, value_name = "FILE")]
     pub stdin: Option<PathBuf>,
 
-    /// Take the program's memory from a heap that finds use after free, double and invalid frees and overflows [default:
+    /// Use the checked heap, which finds use after free, double and invalid frees and overflows [default:
     /// on for instrumented programs]
-    #[arg(long, value_name = "WHEN", value_enum)]
+    #[arg(help_heading = "Findings", long, value_name = "WHEN", value_enum)]
     pub heap: Option<Switch>,
 
-    /// Report memory that nothing leads to any more when the program ends; turns --heap on
-    #[arg(long)]
+    /// Report memory that is unreachable when the program ends; implies --heap on
+    #[arg(help_heading = "Findings", long)]
     pub leaks: bool,
 
     /// Run this many executions first that do not count
-    #[arg(long, value_name = "N", allow_hyphen_values = true, default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
+    #[arg(help_heading = "Environment", long, value_name = "N", allow_hyphen_values = true, default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
     pub warm_up: u64,
 }
 
@@ -309,27 +325,27 @@ pub struct ReplayArgs {
     #[arg(long)]
     pub trace: bool,
 
-    /// What carries the threads: fibers, or kernel threads
+    /// What the threads run on: fibers, or kernel threads
     #[arg(long, value_enum, default_value = "fibers")]
     pub carrier: Carrier,
 
-    /// Open gdb on it, stopped at the failing event; `help heisen` there lists the commands
+    /// Open gdb, stopped at the failing event; "help heisen" in gdb lists its commands
     #[arg(long, conflicts_with_all = ["trace", "quiet", "hang", "carrier"])]
     pub gdb: bool,
 
-    /// With --gdb: arguments for gdb, such as -batch -ex 'heisen threads'
+    /// Arguments of gdb, such as -batch -ex 'heisen threads'
     #[arg(last = true, requires = "gdb", value_name = "GDB ARGS")]
     pub gdb_args: Vec<OsString>,
 
-    /// Give up on a program that computes or blocks this long without a scheduling point
+    /// Give up if the program computes or blocks for this long without a scheduling point
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "10s", value_parser = duration)]
     pub hang: Duration,
 
-    /// Print nothing but errors, and drop the program's output
+    /// Print nothing but errors, and discard the output of the program
     #[arg(short, long)]
     pub quiet: bool,
 
-    /// Colours
+    /// When to use colours
     #[arg(long, value_enum, default_value = "auto")]
     pub color: Color,
 }
@@ -340,7 +356,7 @@ pub struct ShowArgs {
     /// The schedule file
     pub schedule: PathBuf,
 
-    /// Colours
+    /// When to use colours
     #[arg(long, value_enum, default_value = "auto")]
     pub color: Color,
 }
@@ -348,36 +364,36 @@ pub struct ShowArgs {
 /// `heisen coverage`
 #[derive(Debug, clap::Args)]
 pub struct CoverageArgs {
-    /// Files that heisen check --coverage has written; each is a line in the figures
+    /// Files written by heisen check --coverage; each becomes one line in the figures
     #[arg(required = true, value_name = "RUN")]
     pub runs: Vec<PathBuf>,
 
-    /// Draw figures into this file, as SVG or HTML by its ending, instead of printing tables
+    /// Draw figures into this SVG or HTML file instead of printing tables
     #[arg(short, long, value_name = "FILE.svg|FILE.html")]
     pub output: Option<PathBuf>,
 
-    /// Colours
+    /// When to use colours
     #[arg(long, value_enum, default_value = "auto")]
     pub color: Color,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Races {
-    /// Report them, and go on
+    /// Report every data race, and continue
     Report,
-    /// The first is a finding, and ends the search
+    /// Report the first data race, and stop
     Stop,
-    /// Only count them: what they lead to is reported
+    /// Count data races; report only failures that they cause
     Count,
-    /// Do not look for them; every atomic access is a scheduling point then, and no plain one
+    /// Do not look for data races; atomic accesses are scheduling points, plain ones are not
     Off,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Accesses {
-    /// Those that were seen to conflict with another thread's, with nothing to order the two
+    /// Accesses at places where an unordered conflict with another thread was seen
     Conflicting,
-    /// All: slow, but nothing is left to chance
+    /// All accesses: slow, but independent of the race check
     All,
 }
 
@@ -387,45 +403,13 @@ pub enum Carrier {
     Kernel,
 }
 
-impl From<Carrier> for zygote::Carrier {
-    fn from(carrier: Carrier) -> zygote::Carrier {
+impl From<Carrier> for run_config::Carrier {
+    fn from(carrier: Carrier) -> run_config::Carrier {
         match carrier {
-            Carrier::Fibers => zygote::Carrier::Fibers,
-            Carrier::Kernel => zygote::Carrier::Kernel,
+            Carrier::Fibers => run_config::Carrier::Fibers,
+            Carrier::Kernel => run_config::Carrier::Kernel,
         }
     }
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum Strategy {
-    /// All schedules in order of preemptions
-    Icb,
-    /// All schedules, depth-first
-    Dfs,
-    /// All schedules, the most promising first: changed code, what is new, what is rare
-    Best,
-    /// One schedule of each class of equivalent ones: all that differ in more than the order of independent steps
-    Dpor,
-    /// Each choice with the same chance
-    Random,
-    /// As random, but a thread goes on for a while
-    Burst,
-    /// By random priorities that change a few times
-    Pct,
-    /// As pct, and at random when an execution gets long
-    FairPct,
-    /// By a random priority for each event
-    Pos,
-    /// Each interleaving with the same chance
-    Surw,
-    /// The default schedule with a few random delays
-    Delay,
-    /// Schedules that showed something new, changed
-    Guided,
-    /// Steered to deadlocks, lost wake-ups and torn steps that other executions show to be possible
-    Directed,
-    /// All that sample, more of what shows more that is new
-    Portfolio,
 }
 
 impl SearchArgs {
@@ -433,8 +417,8 @@ impl SearchArgs {
     /// wants it to reduce, or to begin with changed code, means the strategy that does so.
     pub fn kind(&self) -> Kind {
         match self.strategy {
-            Some(Strategy::Dpor) if self.bound.is_some() => Kind::Bpor,
-            Some(strategy) => strategy.into(),
+            Some(Kind::Dpor) if self.bound.is_some() => Kind::Bpor,
+            Some(strategy) => strategy,
             None if self.changed_since.is_some() => Kind::Best,
             None if self.time.is_some() && self.bound.is_none() && self.reduce != Some(Switch::On) => {
                 Kind::Portfolio
@@ -446,47 +430,25 @@ impl SearchArgs {
     /// Refuses options that the strategy has no use for: who gives one expects it to do something.
     pub fn fit_together(&self) -> Result<(), Error> {
         let kind = self.kind();
-        let (icb, dfs, best) = (kind == Kind::Icb, kind == Kind::Dfs, kind == Kind::Best);
-        for (given, option, fits, strategies) in [
-            (self.bound.is_some(), "--bound", icb || best || kind == Kind::Bpor, "icb, best and dpor"),
-            (self.changed_since.is_some(), "--changed-since", best, "best"),
-            (self.reduce.is_some(), "--reduce", icb || dfs, "icb and dfs"),
-            (self.depth.is_some(), "--depth", matches!(kind, Kind::Pct | Kind::FairPct), "pct and fair-pct"),
-            (self.burst.is_some(), "--burst", kind == Kind::Burst, "burst"),
-            (self.delays.is_some(), "--delays", kind == Kind::Delay, "delay"),
+        for (given, parameter) in [
+            (self.bound.is_some(), Parameter::Bound),
+            (self.changed_since.is_some(), Parameter::ChangedSince),
+            (self.reduce.is_some(), Parameter::Reduce),
+            (self.depth.is_some(), Parameter::Depth),
+            (self.burst.is_some(), Parameter::Burst),
+            (self.delays.is_some(), Parameter::Delays),
         ] {
-            if given && !fits {
-                let named = crate::render::check::name(kind);
+            if given && !kind.takes(parameter) {
+                let (option, strategies, named) = (parameter.option(), takers(parameter), kind.name());
                 return Err(Error::Input(format!(
-                    "{option} is for --strategy {strategies}, and this check is by {named}; leave out one of the two"
+                    "{option} is for --strategy {strategies}, but the strategy is {named}; change one of the two"
                 )));
             }
         }
         if self.leaks && self.heap == Some(Switch::Off) {
-            return Err(Error::Input("--leaks needs the heap; leave out --heap off".into()));
+            return Err(Error::Input("--leaks needs the checked heap; leave out --heap off".into()));
         }
         Ok(())
-    }
-}
-
-impl From<Strategy> for Kind {
-    fn from(strategy: Strategy) -> Kind {
-        match strategy {
-            Strategy::Icb => Kind::Icb,
-            Strategy::Dfs => Kind::Dfs,
-            Strategy::Best => Kind::Best,
-            Strategy::Dpor => Kind::Dpor,
-            Strategy::Random => Kind::Random,
-            Strategy::Burst => Kind::Burst,
-            Strategy::Pct => Kind::Pct,
-            Strategy::FairPct => Kind::FairPct,
-            Strategy::Pos => Kind::Pos,
-            Strategy::Surw => Kind::Surw,
-            Strategy::Delay => Kind::Delay,
-            Strategy::Guided => Kind::Guided,
-            Strategy::Directed => Kind::Directed,
-            Strategy::Portfolio => Kind::Portfolio,
-        }
     }
 }
 
@@ -511,6 +473,23 @@ impl Color {
             Color::Always => "always",
             Color::Never => "never",
         }
+    }
+}
+
+/// The strategies of the table, by their names.
+fn strategies() -> impl TypedValueParser<Value = Kind> {
+    let offered = TABLE.iter().filter_map(|entry| Some(PossibleValue::new(entry.shown).help(entry.help?)));
+    PossibleValuesParser::new(offered).try_map(|name| Kind::named(&name).ok_or("an unknown strategy"))
+}
+
+/// The names of the strategies that take an option, such as "icb, best and dpor".
+fn takers(parameter: Parameter) -> String {
+    let takes = |entry: &&Entry| entry.takes.contains(&parameter);
+    let names: Vec<&str> = TABLE.iter().filter(takes).map(|entry| entry.shown).collect();
+    match names.split_last() {
+        Some((last, [])) => (*last).to_owned(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        None => String::new(),
     }
 }
 

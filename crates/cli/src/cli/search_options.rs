@@ -66,7 +66,7 @@ pub fn options(args: &SearchArgs, stop: &AtomicBool) -> Result<Options, Error> {
         world: world(args, stop)?,
         warm_up: args.warm_up,
         races: match args.races {
-            None | Some(args::Races::Count) => Races::Quiet,
+            None | Some(args::Races::Count) => Races::Count,
             Some(args::Races::Report) => Races::Report,
             Some(args::Races::Stop) => Races::Stop,
             Some(args::Races::Off) => Races::Off,
@@ -90,13 +90,17 @@ pub fn options_for(program: &Program, args: &SearchArgs, options: Options) -> Op
 /// same steps being the same.
 fn fits_dpor(args: &SearchArgs) -> Result<(), Error> {
     let refused = [
-        (!args.no_preempt.is_empty(), "--no-preempt", "it needs all choices; --strategy icb does not"),
-        (!args.focus.is_empty(), "--focus", "it needs all choices; --strategy icb does not"),
-        (args.real_time, "--real-time", "real time is not the same twice"),
+        (
+            !args.no_preempt.is_empty(),
+            "--no-preempt",
+            "dpor must be able to preempt everywhere; use --strategy icb",
+        ),
+        (!args.focus.is_empty(), "--focus", "dpor must be able to preempt everywhere; use --strategy icb"),
+        (args.real_time, "--real-time", "real time differs from run to run"),
     ];
     match refused.iter().find(|(given, ..)| *given) {
         Some((_, option, why)) => {
-            Err(Error::Input(format!("--strategy dpor does not go with {option}: {why}")))
+            Err(Error::Input(format!("--strategy dpor cannot be combined with {option}: {why}")))
         }
         None => Ok(()),
     }

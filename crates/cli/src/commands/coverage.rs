@@ -9,7 +9,7 @@ use crate::render::paint::{Paint, print};
 use crate::render::{coverage_figure as figure, coverage_table as table};
 use heisen_engine::Error;
 use heisen_engine::check::coverage::Record;
-use heisen_engine::check::saved::write_whole;
+use heisen_engine::platform::atomic_file;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -30,7 +30,7 @@ pub fn run(args: &CoverageArgs) -> Result<u8, Error> {
     let records = args.runs.iter().map(|path| Record::read(path)).collect::<Result<Vec<_>, _>>()?;
     let runs = labelled(records, &args.runs);
     match form {
-        Some((path, form)) => write_whole(path, form(&runs).as_bytes())?,
+        Some((path, form)) => atomic_file::write(path, form(&runs).as_bytes())?,
         None => print(&table::render(&runs, Paint::new(args.color)), false),
     }
     Ok(exit::CLEAN)

@@ -4,13 +4,13 @@ use crate::cli::args::ReplayArgs;
 use crate::cli::exit;
 use crate::commands::show;
 use crate::gdb;
+use crate::render::caveat;
 use crate::render::finding::{Screen, operation, value};
 use crate::render::paint::{Paint, print, say};
 use heisen_engine::Error;
-use heisen_engine::explain::close_up::{Camera, Closeup};
-use heisen_engine::explain::divergence;
+use heisen_engine::explain::close_up::{Closeup, Recorder};
+use heisen_engine::process::run_config::{Output, RunConfig};
 use heisen_engine::process::slots::Job;
-use heisen_engine::process::zygote::{Limits, Output};
 use heisen_engine::process::{recorded_input, stdin};
 use heisen_engine::program::Program;
 use heisen_engine::program::compile;
@@ -43,26 +43,26 @@ pub fn replay(
     let changed = program.hash != schedule.binary;
     if changed {
         say(format_args!(
-            "warning: {} has changed since the schedule was made; it may not fit any more",
+            "warning: {} has changed since the schedule was made; the schedule may no longer fit",
             program.path.display()
         ));
     }
     let carrier = args.carrier.into();
-    let limits = Limits { carrier, ..limits(&schedule, &args.schedule, args.hang, stop)? };
+    let config = RunConfig { carrier, ..run_config(&schedule, &args.schedule, args.hang, stop)? };
     let runtime = embedded::runtime()?;
     if args.gdb {
-        return gdb::run(args, &schedule, &program, &limits, &runtime);
+        return gdb::run(args, &schedule, &program, &config, &runtime);
     }
-    let camera = Camera {
+    let recorder = Recorder {
         runtime: &runtime,
         program: &program,
-        limits: &limits,
+        config: &config,
         expect_exit: schedule.expect_exit,
         // Kept rather than passed on: the report quotes it, and it comes before the report.
-        output: Output::Kept,
+        output: Output::Captured,
         trace: args.trace,
     };
-    let mut closeup = camera.shoot(Job::Schedule(&schedule))?;
+    let mut closeup = recorder.record(Job::Schedule(&schedule))?;
     if !args.quiet {
         print(&closeup.output, true);
         if args.trace {
@@ -78,10 +78,10 @@ pub fn replay(
             },
         );
         let at = if closeup.diverged.is_empty() { String::new() } else { format!(": {}", closeup.diverged) };
-        let notes = closeup.run.execution.notes.iter().copied();
-        let why = divergence::causes(notes).map_or(String::new(), |why| format!("; {why}"));
+        let why =
+            caveat::causes(&closeup.run.execution.notes).map_or(String::new(), |why| format!("; {why}"));
         say(format_args!(
-            "diverged at step {}: expected {expected}; found {}{at}{why}; check the program anew for a schedule that fits",
+            "diverged at step {}: expected {expected}; found {}{at}{why}; check the program again to get a schedule that fits",
             divergence.step, divergence.found
         ));
         return Ok(exit::DIVERGED);
@@ -97,17 +97,17 @@ pub fn replay(
     // A race is looked for only where one is expected: the execution may end as well as any other.
     if schedule.outcome.as_ref().is_some_and(|(kind, _)| *kind == FindingKind::DataRace) {
         let same = |closeup: &Closeup| closeup.signature() == schedule.signature;
-        if let Some(race) = camera.race(Job::Schedule(&schedule), &|_| true, &same)? {
+        if let Some(race) = recorder.race(Job::Schedule(&schedule), &|_| true, &same)? {
             closeup = race;
         }
     }
-    conclude(args, &schedule, &camera, closeup, changed)
+    conclude(args, &schedule, &recorder, closeup, changed)
 }
 
 fn conclude(
     args: &ReplayArgs,
     schedule: &Schedule,
-    camera: &Camera<'_>,
+    recorder: &Recorder<'_>,
     closeup: Closeup,
     changed: bool,
 ) -> Result<u8, Error> {
@@ -126,7 +126,7 @@ fn conclude(
     }
     match closeup.verdict.clone() {
         Some(verdict) => {
-            if let (Some(mut finding), false) = (closeup.into_finding(camera, 0), args.quiet) {
+            if let (Some(mut finding), false) = (closeup.into_finding(recorder, 0), args.quiet) {
                 // Already printed above.
                 finding.output.clear();
                 print(&Screen { paint, replay: "", time: None }.render(&finding), false);
@@ -159,13 +159,13 @@ fn conclude(
 
 /// The program of a schedule; compiled again if Heisen compiled it and it is gone.
 /// What held for the executions of the check that found a schedule, which is in this file.
-pub fn limits(
+pub fn run_config(
     schedule: &Schedule,
     path: &Path,
     hang: Duration,
     stop: Arc<AtomicBool>,
-) -> Result<Limits, Error> {
-    Ok(Limits {
+) -> Result<RunConfig, Error> {
+    Ok(RunConfig {
         steps: schedule.steps_limit.max(10),
         hang,
         stop,
@@ -174,7 +174,7 @@ pub fn limits(
         faults: schedule.faults,
         world: schedule.world.clone(),
         input: recorded_input::fetch(schedule, path)?,
-        ..Limits::default()
+        ..RunConfig::default()
     })
 }
 

@@ -3,8 +3,8 @@
 use crate::cli::args::RunArgs;
 use crate::render::paint::say;
 use heisen_engine::Error;
+use heisen_engine::process::run_config::RunConfig;
 use heisen_engine::process::system;
-use heisen_engine::process::zygote::Limits;
 use heisen_engine::program::Program;
 use heisen_engine::program::embedded;
 use std::os::unix::process::ExitStatusExt;
@@ -20,8 +20,8 @@ pub fn run(args: &RunArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
         return Err(Error::Input("nothing to run; write: heisen run NAME -- PROG [ARGS]".into()));
     };
     let program = Program::find(program, arguments.to_vec())?;
-    let limits = Limits { stop, ..Limits::default() };
-    let status = system::keep(&embedded::runtime()?, &program, &args.name, &limits)?;
+    let config = RunConfig { stop, ..RunConfig::default() };
+    let status = system::keep(&embedded::runtime()?, &program, &args.name, &config)?;
     let code = status.code().or(status.signal().map(|signal| BY_SIGNAL + signal)).unwrap_or(BY_SIGNAL);
     if status.signal().is_some() {
         say(format_args!("{} was ended by a signal ({status})", args.name));

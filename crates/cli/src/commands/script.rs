@@ -8,9 +8,9 @@ use crate::commands::check::{check_places, find_program};
 use crate::render::paint::{print, say};
 use crate::render::script as render;
 use heisen_engine::Error;
-use heisen_engine::check::saved::write_whole;
+use heisen_engine::platform::atomic_file;
+use heisen_engine::process::run_config::RunConfig;
 use heisen_engine::process::system;
-use heisen_engine::process::zygote::Limits;
 use heisen_engine::program::Program;
 use heisen_engine::program::compile::Extent;
 use heisen_engine::program::embedded;
@@ -52,9 +52,10 @@ fn follow(args: &ScriptArgs, script: Script<'_>, stop: Arc<AtomicBool>) -> Resul
     let extent = if args.target.no_instrument { Extent::AsItIs } else { Extent::Program };
     let programs = programs(args, output, extent)?;
     let runtime = embedded::runtime()?;
-    let mut limits = Limits { steps: args.steps, hang: args.hang, stop: stop.clone(), ..Limits::default() };
+    let mut config =
+        RunConfig { steps: args.steps, hang: args.hang, stop: stop.clone(), ..RunConfig::default() };
     // Which accesses conflict is not the script's business, and atomics of libraries are no events.
-    limits.world.accesses.check = false;
+    config.world.accesses.check = false;
     let test = Test {
         script,
         runtime: &runtime,
@@ -64,7 +65,7 @@ fn follow(args: &ScriptArgs, script: Script<'_>, stop: Arc<AtomicBool>) -> Resul
             }
             programs => Target::System { programs, started: args.attach.is_empty() },
         },
-        limits,
+        config,
         expected: args.expect_exit,
         order: match args.oracle {
             OracleName::Depth => Order::Depth,
@@ -92,7 +93,7 @@ fn follow(args: &ScriptArgs, script: Script<'_>, stop: Arc<AtomicBool>) -> Resul
         if path == Path::new("-") {
             print(&text, false);
         } else {
-            write_whole(path, text.as_bytes())
+            atomic_file::write(path, text.as_bytes())
                 .map_err(|e| Error::Input(format!("{} cannot be written: {e}", path.display())))?;
         }
     }

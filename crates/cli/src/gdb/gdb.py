@@ -67,7 +67,7 @@ class At:
         debugger = Debugger()
         self.map = debugger.map
         if not self.map["alarm"]:
-            raise gdb.GdbError("the execution has not begun; go on with: heisen finish, or heisen step N")
+            raise gdb.GdbError("the execution has not begun; continue with: heisen finish, or heisen step N")
         self.reason, self.left = debugger.reason, debugger.left
         self.step, self.thread, self.count = self.word("step"), self.word("current", "<H"), self.word("count", "<Q")
         self.end, self.end_code = self.word("end"), self.word("end_code")
@@ -150,7 +150,7 @@ def address(name):
         try:
             return int(gdb.parse_and_eval(f"(unsigned long) &{name}"))
         except gdb.error as error:
-            raise gdb.error(f"gdb does not find Heisen's runtime in the program: {error}")
+            raise gdb.error(f"gdb cannot find Heisen's runtime in the program: {error}")
 
 
 def symbol(at):
@@ -301,7 +301,7 @@ def attach():
         with setting("suppress-cli-notifications", "on"):
             gdb.execute(f"attach {process.split()[1]}", to_string=True)
     except gdb.error as error:
-        raise gdb.error(f"gdb may not attach to the program: {error}")
+        raise gdb.error(f"gdb cannot attach to the program: {error}")
     breakpoint = Stop()
 
 
@@ -360,7 +360,7 @@ def ending_words(at):
 def show():
     """Tells where the execution is, and selects the frame of the program's own."""
     if not gdb.selected_inferior().pid:
-        print("the execution has ended; heisen step N begins it anew")
+        print("the execution has ended; heisen step N restarts it")
         return
     at = At()
     thread = Thread(at, at.thread)
@@ -375,7 +375,7 @@ def show():
     elif at.reason & WANTS["switch"]:
         why = f"switched from {Thread(at, at.left).name()}"
     if at.diverged:
-        print(f"the schedule could not be followed: the execution diverged from it at step {at.diverged_step}")
+        print(f"the execution diverged from the schedule at step {at.diverged_step}")
     print(f"step {at.step}: {thread.name()} {running_words(at, thread)}" + (f"  [{why}]" if why else ""))
     frame = shown_frame()
     if frame is not None:
@@ -413,22 +413,22 @@ def leave_runtime():
     for stop in stops:
         stop.delete()
     if not there:
-        raise gdb.GdbError("the thread has not come back: heisen where")
+        raise gdb.GdbError("the thread has not returned; heisen where shows the execution")
 
 
 class Heisen(gdb.Command):
-    """Go to places in an execution of a schedule, and list its threads.
+    """Move through the execution of a schedule, and list its threads.
 
-heisen threads    the threads, what each is about to do, and its kernel thread
-heisen step N     to scheduling point N, before its operation; an earlier one begins the execution anew
-heisen next       to the next scheduling point
-heisen switch     to the next switch, in the thread that runs then
-heisen preempt    to the next preemption
-heisen finish     to the failing event
-heisen begin      anew, to the failing event
-heisen where      where the execution is
+heisen threads    list the threads: what each is about to do, and its kernel thread
+heisen step N     go to scheduling point N, before its operation; going back restarts the execution
+heisen next       go to the next scheduling point
+heisen switch     go to the next switch, in the thread that runs then
+heisen preempt    go to the next preemption, in the thread that runs then
+heisen finish     go to the failing event
+heisen begin      restart the execution, and go to the failing event
+heisen where      show where the execution is
 
-One thread runs, all others wait for their turn: next, step and finish of gdb follow the thread that they begin in."""
+One thread runs at a time. The commands next, step and finish of gdb follow the thread in which they begin."""
 
     def __init__(self):
         super().__init__("heisen", gdb.COMMAND_RUNNING, prefix=True)
@@ -475,7 +475,7 @@ def failures_told():
 
 def no_argument(argument):
     if argument:
-        raise gdb.GdbError(f"this command takes no argument, not {argument!r}")
+        raise gdb.GdbError(f"this command takes no argument; leave out {argument!r}")
 
 
 def main():
@@ -538,21 +538,21 @@ def main():
         no_argument(argument)
         go(NEVER, 0)
 
-    @command("leave", "Run to the end of Heisen's function that the program has called; done before next and step.")
+    @command("leave", "Return from Heisen's runtime to the program; next and step do this first.")
     def leave(argument):
         no_argument(argument)
         if gdb.selected_inferior().pid and in_runtime(gdb.newest_frame()):
             leave_runtime()
 
-    @command("begin", "Begin the execution anew and go to the failing event; in place of gdb's run and start.")
+    @command("begin", "Restart the execution and go to the failing event; use this instead of gdb's run and start.")
     def begin(argument):
         no_argument(argument)
         attach()
         go(NEVER, 0)
 
-    @command("refuse", "Said in place of gdb's run and start.")
+    @command("refuse", "Explain why gdb's run and start do not work here.")
     def refuse(argument):
-        raise gdb.GdbError("Heisen starts the program: heisen begin, or heisen step N")
+        raise gdb.GdbError("Heisen starts the program; use: heisen begin, or heisen step N")
 
     for hooked in ["run", "start", "starti"]:
         gdb.execute(f"define hook-{hooked}\nheisen refuse\nend")

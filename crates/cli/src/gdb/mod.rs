@@ -5,10 +5,11 @@
 use crate::cli::args::ReplayArgs;
 use crate::cli::exit;
 use heisen_engine::Error;
-use heisen_engine::check::saved::write_whole;
-use heisen_engine::explain::debug::{WANTS, end};
+use heisen_engine::explain::debugger::{WANTS, end};
+use heisen_engine::platform::atomic_file;
+use heisen_engine::process::run_config::{Output, RunConfig};
 use heisen_engine::process::slots::Job;
-use heisen_engine::process::zygote::{Limits, Output, Zygote};
+use heisen_engine::process::zygote::Zygote;
 use heisen_engine::program::Program;
 use heisen_trace::{FindingKind, Op, Schedule};
 use serde_json::json;
@@ -23,16 +24,19 @@ pub fn run(
     args: &ReplayArgs,
     schedule: &Schedule,
     program: &Program,
-    limits: &Limits,
+    config: &RunConfig,
     runtime: &Path,
 ) -> Result<u8, Error> {
     check_gdb()?;
     let directory = Scratch::new()?;
     let [session, script, process, failure] =
         ["session.json", "heisen.py", "process", "failure"].map(|name| directory.0.join(name));
-    write_whole(&script, SCRIPT.as_bytes())?;
-    let mut zygote = Zygote::start(runtime, program, limits, Output::Shown)?;
-    write_whole(&session, describe(schedule, runtime, [&process, &failure], limits).to_string().as_bytes())?;
+    atomic_file::write(&script, SCRIPT.as_bytes())?;
+    let mut zygote = Zygote::start(runtime, program, config, Output::Shown)?;
+    atomic_file::write(
+        &session,
+        describe(schedule, runtime, [&process, &failure], config).to_string().as_bytes(),
+    )?;
     let mut gdb = Command::new("gdb")
         .arg("-q")
         .arg(&program.path)
@@ -47,7 +51,7 @@ pub fn run(
         Job::Schedule(schedule),
         &mut |pid| {
             number += 1;
-            write_whole(&process, format!("{number} {pid}").as_bytes())
+            atomic_file::write(&process, format!("{number} {pid}").as_bytes())
         },
         &mut || {
             ended = gdb.try_wait().map_err(|e| Error::Internal(format!("gdb is lost: {e}")))?;
@@ -61,13 +65,13 @@ pub fn run(
     ran?;
     if let Ok(what) = std::fs::read_to_string(&failure) {
         return Err(Error::Uncontrolled(format!(
-            "gdb failed at what Heisen needs: {}; `heisen replay` without --gdb shows the schedule",
+            "gdb failed at a command of Heisen: {}; heisen replay without --gdb shows the schedule",
             what.trim_end_matches('.')
         )));
     }
     match ended {
         Some(status) if !status.success() => {
-            Err(Error::Input(format!("gdb failed ({status}); what it wrote says why")))
+            Err(Error::Input(format!("gdb failed ({status}); its output says why")))
         }
         _ => Ok(exit::CLEAN),
     }
@@ -78,9 +82,9 @@ fn describe(
     schedule: &Schedule,
     runtime: &Path,
     [process, failure]: [&Path; 2],
-    limits: &Limits,
+    config: &RunConfig,
 ) -> serde_json::Value {
-    let moved = limits.patches.moved().unwrap_or_default();
+    let moved = config.patches.moved().unwrap_or_default();
     let moved_pieces: Vec<_> =
         moved.pieces.iter().map(|piece| (piece.start, piece.of, piece.lower)).collect();
     let outcome = schedule.outcome.as_ref();

@@ -1,16 +1,17 @@
 //! What a check tells people: the line of progress while it runs, and its result in words.
 
-use super::claim::{claim, probability};
+use super::caveat;
+use super::claim::{claim, data_races, probability};
 use crate::render::finding::Screen;
 use crate::render::paint::quoted;
 use crate::render::paint::{Paint, count, number};
-use heisen_engine::check::{Kind, Options, Outcome, Progress, Races};
+use heisen_engine::check::{Options, Outcome, Progress, Races};
 use heisen_search::{Remaining, Unseen};
 use heisen_trace::Family;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-pub fn progress_line(options: &Options, progress: &Progress<'_>) -> String {
+pub fn progress_line(progress: &Progress<'_>) -> String {
     let seconds = progress.time.as_secs_f64();
     let rate = (progress.executions as f64 / seconds.max(0.001)) as u64;
     let mut line = String::new();
@@ -19,7 +20,7 @@ pub fn progress_line(options: &Options, progress: &Progress<'_>) -> String {
     }
     let _ = write!(line, "{} · {}/s · {seconds:.1} s", count(progress.executions, "execution"), number(rate));
     let status = progress.status;
-    match options.executions {
+    match progress.limit {
         Some(limit) => {
             let left = limit.saturating_sub(progress.executions) as f64 / (rate.max(1) as f64);
             let _ = write!(line, " · of {}, about {left:.0} s left", number(limit));
@@ -46,7 +47,10 @@ fn remaining(left: &Remaining, of_bound: bool) -> String {
     let of_bound = if of_bound { " of this bound" } else { "" };
     // Rounded up, so that it does not sound better than it is.
     let factor = (left.factor * 10.0).ceil() / 10.0;
-    format!("about {} left{of_bound}, within a factor of {factor:.1} of late", number(left.executions))
+    format!(
+        "about {} left{of_bound} (recent estimates: within a factor of {factor:.1})",
+        number(left.executions)
+    )
 }
 
 /// The screens of all findings, with the commands that replay those which were written, and the summary.
@@ -96,12 +100,12 @@ fn summary(paint: Paint, options: &Options, outcome: &Outcome) -> String {
         tally.time.as_secs_f64()
     );
     if let Some(why) = tally.why_forked().filter(|_| findings == 0 && tally.mostly_forked()) {
-        let _ = writeln!(out, "each execution had a process of its own, which takes longer: {why}");
+        let _ = writeln!(out, "each execution ran in a process of its own, which is slower: {why}");
     }
     if outcome.status.unnoted > 0 {
         let _ = writeln!(
             out,
-            "the memory for states was full, so --reduce has left out less: {} had no room (--memory)",
+            "the memory for states was full, so --reduce skipped fewer executions: no room for {} (raise --memory)",
             count(outcome.status.unnoted, "state")
         );
     }
@@ -112,10 +116,10 @@ fn summary(paint: Paint, options: &Options, outcome: &Outcome) -> String {
     }
     out.push_str(&about_races(options, outcome));
     out.push_str(&about_hints(options, outcome));
-    if !outcome.not_controlled.is_empty() {
+    if !outcome.caveats.is_empty() {
         let _ = writeln!(out, "{}", paint.faint("not controlled:"));
     }
-    for line in &outcome.not_controlled {
+    for line in caveat::sentences(outcome) {
         let _ = writeln!(out, "{}", paint.faint(format!("  {line}")));
     }
     out
@@ -129,19 +133,15 @@ fn about_races(options: &Options, outcome: &Outcome) -> String {
         let _ = writeln!(out, "{} suppressed", count(races.suppressed() as u64, "race"));
     }
     // Where nothing was found, the headline says so.
-    if options.races == Races::Quiet && races.any() && outcome.findings().next().is_some() {
-        let what = match races.unlisted() {
-            0 => "data races".to_owned(),
-            some => count(some as u64, "data race"),
-        };
-        let _ = writeln!(out, "{what} (--races lists them)");
+    if options.races == Races::Count && races.any() && outcome.findings().next().is_some() {
+        let _ = writeln!(out, "{} (--races lists them)", data_races(outcome));
     }
     if outcome.accesses_explored && outcome.empty.is_none() {
         let _ = match outcome.tally.points.len() {
-            0 => writeln!(out, "no accesses of memory conflict"),
+            0 => writeln!(out, "no memory accesses conflict"),
             points => {
                 let points = count(points as u64, "place");
-                writeln!(out, "all accesses that conflict are scheduling points, at {points} in the code")
+                writeln!(out, "all conflicting accesses are scheduling points: {points} in the code")
             }
         };
     }
@@ -153,14 +153,14 @@ fn about_hints(options: &Options, outcome: &Outcome) -> String {
     let hints = &outcome.hints;
     if !options.hints && !hints.is_empty() {
         return format!(
-            "{} (--hints shows what was predicted and did no harm)\n",
+            "{} (--hints shows what was predicted but not confirmed)\n",
             count(hints.len() as u64, "hint")
         );
     }
     let mut out = String::new();
     for hint in hints {
         let what = match hint.family {
-            Family::LockOrder => "no execution came to it",
+            Family::LockOrder => "no execution reached it",
             _ => "nothing went wrong when it happened",
         };
         let (family, from) = (hint.family.name(), number(hint.execution));
@@ -172,26 +172,6 @@ fn about_hints(options: &Options, outcome: &Outcome) -> String {
     out
 }
 
-/// A strategy as it is named on the command line.
-pub fn name(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Icb => "icb",
-        Kind::Dfs => "dfs",
-        Kind::Best => "best",
-        Kind::Dpor | Kind::Bpor => "dpor",
-        Kind::Random => "random",
-        Kind::Burst => "burst",
-        Kind::Pct => "pct",
-        Kind::FairPct => "fair-pct",
-        Kind::Pos => "pos",
-        Kind::Surw => "surw",
-        Kind::Delay => "delay",
-        Kind::Guided => "guided",
-        Kind::Directed => "directed",
-        Kind::Portfolio => "portfolio",
-    }
-}
-
 /// What the executions of a search by chance say of the next.
 fn unseen(unseen: &Unseen) -> String {
     let next = match unseen.once {
@@ -199,7 +179,7 @@ fn unseen(unseen: &Unseen) -> String {
         _ => format!("about {}", probability(unseen.chance)),
     };
     format!(
-        "{} told apart in {}; the chance that the next shows another is {next}",
+        "{} in {}; the next execution shows a new one with probability {next}",
         count(unseen.kinds, "behaviour"),
         count(unseen.executions, "execution"),
     )
@@ -208,18 +188,12 @@ fn unseen(unseen: &Unseen) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::args;
-    use crate::cli::search_options::options;
     use heisen_search::Status;
-    use std::sync::atomic::AtomicBool;
     use std::time::Duration;
 
     fn line(status: &Status) -> String {
-        let args = <args::Args as clap::Parser>::parse_from(["heisen", "check", "--", "prog"]);
-        let args::Command::Check(args) = args.command else { panic!("another command") };
-        let options = options(&args.search, &AtomicBool::new(false)).expect("options");
         let time = Duration::from_secs(2);
-        progress_line(&options, &Progress { executions: 3000, time, status, findings: 0 })
+        progress_line(&Progress { executions: 3000, limit: None, time, status, findings: 0 })
     }
 
     #[test]
@@ -230,11 +204,11 @@ mod tests {
         status.remaining = Some(Remaining { executions: 12_345, factor: 1.31 });
         assert_eq!(
             line(&status),
-            "bound 1 · 3 000 executions · 1 500/s · 2.0 s · about 12 345 left of this bound, within a factor of 1.4 of \
-             late, 7 for the next bound"
+            "bound 1 · 3 000 executions · 1 500/s · 2.0 s · about 12 345 left of this bound (recent estimates: within a \
+             factor of 1.4), 7 for the next bound"
         );
         (status.bound, status.deferred) = (None, 0);
-        let end = " · about 12 345 left, within a factor of 1.4 of late";
+        let end = " · about 12 345 left (recent estimates: within a factor of 1.4)";
         assert!(line(&status).ends_with(end), "{}", line(&status));
     }
 }

@@ -1,87 +1,161 @@
-//! What a check that found nothing claims, in one sentence: on the screen, in the JSON and in `docs/reference/verdicts.md` alike.
+//! What a check that found nothing claims, in one sentence, on the screen and in the JSON.
+//!
+//! A claim names every bound and every caveat: each caveat either has words of its own in the claim, such as "of calls", or makes it
+//! refer to the list below.
 
-use crate::render::check::name;
 use crate::render::paint::{count, number};
-use heisen_engine::check::sentences::*;
-use heisen_engine::check::{Empty, Kind, Options, Outcome, Reach};
+use crate::render::sentences::*;
+use heisen_engine::check::{Caveat, Empty, Kind, Options, Outcome, Reach};
 use heisen_search::Guarantee;
 use heisen_trace::Note;
 use std::fmt::Display;
 use std::time::Duration;
 
+/// A probability below this is not worth a sentence.
+const NEGLIGIBLE: f64 = 1e-9;
+
 /// The claim, with all that limits it.
 pub fn claim(options: &Options, outcome: &Outcome) -> String {
-    claimed(options, outcome) + allowance(options).as_str() + races(outcome).as_str()
+    claimed(options, outcome) + races(outcome).as_str()
+}
+
+/// The parts of a claim that limit it; each is empty if it does not.
+#[derive(Debug, Default)]
+struct Limits {
+    kind: &'static str,
+    of: &'static str,
+    within: &'static str,
+    without: String,
+    protected: &'static str,
+    except: &'static str,
+    or: &'static str,
+}
+
+impl Limits {
+    fn of(options: &Options, outcome: &Outcome) -> Limits {
+        let limits = Limits {
+            kind: if outcome.tally.races.any() { SEQUENTIAL.0 } else { "" },
+            of: of(outcome.reach),
+            within: if outcome.scoped { WITHIN_SCOPE.0 } else { "" },
+            protected: if outcome.accesses_explored { "" } else { IF_PROTECTED.0 },
+            ..Limits::default()
+        };
+        limits.with(&outcome.caveats, options.world.timeouts)
+    }
+
+    /// The same, and what these caveats add.
+    fn with(self, caveats: &[Caveat], timeouts: Duration) -> Limits {
+        let noted = |note| caveats.contains(&Caveat::Note(note));
+        let mut without = String::new();
+        if noted(Note::FarTimeout) {
+            without += &WITHOUT_FAR.with(&[("limit", &time(timeouts))]);
+        }
+        if noted(Note::TimerFd) || noted(Note::Watchdog) {
+            without += if without.is_empty() { "" } else { " and" };
+            without += WITHOUT_EARLY.0;
+        }
+        let kind = if noted(Note::WeakOrders) { SEQUENTIAL.0 } else { self.kind };
+        let or = if caveats.is_empty() { "" } else { OR_LISTED.0 };
+        let limits = Limits { kind, without, or, ..self };
+        let all_named = caveats.iter().all(|caveat| limits.name(caveat));
+        Limits { except: if all_named { "" } else { EXCEPT_LISTED.0 }, ..limits }
+    }
+
+    /// Whether the claim names a caveat in words of its own.
+    fn name(&self, caveat: &Caveat) -> bool {
+        match caveat {
+            Caveat::CallsOnly
+            | Caveat::PatchedOnly(_)
+            | Caveat::AtomicsOnly
+            | Caveat::PartlyInstrumented(_) => !self.of.is_empty(),
+            Caveat::OutOfScope(_) | Caveat::Note(Note::NoPreempt) => !self.within.is_empty(),
+            Caveat::Note(Note::WeakOrders) => !self.kind.is_empty(),
+            Caveat::Note(Note::FarTimeout | Note::TimerFd | Note::Watchdog) => !self.without.is_empty(),
+            _ => false,
+        }
+    }
 }
 
 /// What a search that found nothing has earned the right to say.
 fn claimed(options: &Options, outcome: &Outcome) -> String {
     let status = &outcome.status;
-    let executions = number(outcome.tally.executions);
-    let within = if outcome.scoped { WITHIN_SCOPE.0 } else { "" };
-    let kind =
-        if outcome.has_note(Note::WeakOrders) || outcome.tally.races.any() { SEQUENTIAL.0 } else { "" };
-    let mut without = String::new();
-    if outcome.has_note(Note::FarTimeout) {
-        without += &WITHOUT_FAR.with(&[("limit", &time(options.world.timeouts))]);
-    }
-    if outcome.has_note(Note::TimerFd) || outcome.has_note(Note::Watchdog) {
-        without += WITHOUT_EARLY.0;
-    }
-    let protected = if outcome.accesses_explored { "" } else { IF_PROTECTED.0 };
-    let or = if outcome.not_controlled.is_empty() { "" } else { OR_LISTED.0 };
-    let say = |sentence: Sentence, more: &[(&str, &dyn Display)]| {
-        let common: [(&str, &dyn Display); 9] = [
-            ("kind", &kind),
-            ("of", &of(outcome.reach)),
-            ("within", &within),
-            ("without", &without),
-            ("if", &protected),
-            ("or", &or),
+    let executions = count(outcome.tally.executions, "execution");
+    let limits = Limits::of(options, outcome);
+    let say = |sentence: Sentence, bound: Option<u32>, more: &[(&str, &dyn Display)]| {
+        let all = match outcome.tally.executions {
+            1 => "there is only 1 execution".to_owned(),
+            _ => format!("all {executions} explored"),
+        };
+        let common: [(&str, &dyn Display); 14] = [
+            ("kind", &limits.kind),
+            ("of", &limits.of),
+            ("with", &at_most(options, bound)),
+            ("within", &limits.within),
+            ("without", &limits.without),
+            ("if", &limits.protected),
+            ("except", &limits.except),
+            ("or", &limits.or),
+            ("all", &all),
             ("executions", &executions),
-            ("strategy", &name(options.strategy)),
+            ("random", &count(outcome.tally.executions, "random execution")),
+            ("strategy", &options.strategy.name()),
             ("seed", &options.seed),
+            ("more", &count(bound.map_or(0, u64::from) + 1, "preemption")),
         ];
         sentence.with(&[&common[..], more].concat())
-    };
-    let bounded = |sentence: Sentence, bound: u32| {
-        let preemptions = count(bound.into(), "preemption");
-        let classes = classes(outcome);
-        say(sentence, &[("preemptions", &preemptions), ("more", &(bound + 1)), ("classes", &classes)])
     };
     match outcome.empty {
         Some(Empty::OneThread) => return ONE_THREAD.plain(),
         Some(Empty::NoTest) => return NO_TEST.plain(),
-        Some(Empty::NoPointInScope) => return say(NO_POINT_IN_SCOPE, &[]),
+        Some(Empty::NoPointInScope) => return say(NO_POINT_IN_SCOPE, None, &[]),
         None => {}
     }
     let complete = outcome.complete();
     if status.whole && complete {
         return match outcome.in_vain() {
-            Some(_) => say(CLASSES, &[("classes", &classes(outcome))]),
-            None => say(ALL, &[]),
+            Some(_) => say(CLASSES, None, &[("classes", &classes(outcome))]),
+            None => say(ALL, None, &[]),
         };
     }
     match options.strategy {
-        Kind::Best if outcome.preemption_bound().is_none() => say(PART, &[]),
+        Kind::Best if outcome.preemption_bound().is_none() => say(PART, None, &[]),
         Kind::Icb | Kind::Best => match (outcome.preemption_bound(), complete) {
-            (Some(bound), true) => bounded(BOUNDED, bound),
-            (Some(bound), false) => bounded(BOUNDED_AND_MORE, bound),
-            (None, _) if status.has_gaps() => say(NOT_FOLLOWED, &[]),
-            (None, _) => say(NO_BOUND, &[]),
+            (Some(bound), true) => say(BOUNDED, Some(bound), &[]),
+            (Some(bound), false) => say(BOUNDED_AND_MORE, Some(bound), &[]),
+            (None, _) if status.has_gaps() => say(NOT_FOLLOWED, None, &[]),
+            (None, _) => say(NO_BOUND, None, &[]),
         },
-        Kind::Dfs => say(PART, &[]),
-        Kind::Bpor if complete => bounded(BOUNDED_CLASSES, options.bound),
-        Kind::Dpor | Kind::Bpor => say(PART_OF_CLASSES, &[]),
-        _ if outcome.search.samples() && outcome.tally.unconfirmed > 0 => {
-            say(NOT_AGAIN, &[("failed", &number(outcome.tally.unconfirmed))])
+        Kind::Dfs => say(PART, None, &[]),
+        Kind::Bpor if complete => {
+            say(BOUNDED_CLASSES, Some(options.bound), &[("classes", &classes(outcome))])
         }
-        Kind::Random => say(RANDOM, &[]),
+        Kind::Dpor | Kind::Bpor => say(PART_OF_CLASSES, None, &[]),
+        _ if outcome.search.samples() && outcome.tally.unconfirmed > 0 => {
+            say(NOT_AGAIN, None, &[("failed", &number(outcome.tally.unconfirmed))])
+        }
+        Kind::Random => say(RANDOM, None, &[]),
         kind => {
-            let earned = status.guarantee.as_ref().map(|g| guarantee(kind, g, within)).unwrap_or_default();
-            say(SAMPLED, &[("guarantee", &earned)])
+            let earned = status.guarantee.as_ref().filter(|g| g.total >= NEGLIGIBLE);
+            let earned = earned.map(|g| guarantee(kind, g, &limits)).unwrap_or_default();
+            say(SAMPLED, None, &[("guarantee", &earned)])
         }
     }
+}
+
+/// Of what there was at most so much in an execution: preemptions, and besides the choices of threads what was allowed to happen.
+fn at_most(options: &Options, bound: Option<u32>) -> String {
+    let mut parts: Vec<String> = bound.iter().map(|&bound| count(bound.into(), "preemption")).collect();
+    for (most, what) in [(options.spurious, "spurious wake-up"), (options.faults.most, "fault")] {
+        if most > 0 {
+            parts.push(count(most.into(), what));
+        }
+    }
+    let most = match &parts[..] {
+        [] => return String::new(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    };
+    WITH.with(&[("most", &most)])
 }
 
 /// What the schedules are of.
@@ -95,83 +169,139 @@ fn of(reach: Reach) -> &'static str {
     }
 }
 
-/// What besides the choices of threads was allowed to happen.
-fn allowance(options: &Options) -> String {
-    let mut parts = Vec::new();
-    for (most, what) in [(options.spurious, "spurious wake-up"), (options.faults.most, "fault")] {
-        if most > 0 {
-            parts.push(count(most.into(), what));
-        }
-    }
-    if parts.is_empty() { String::new() } else { ALLOWED.with(&[("allowed", &parts.join(" and "))]) }
-}
-
 /// The races that are not reported.
 fn races(outcome: &Outcome) -> String {
     if !outcome.tally.races.unreported() {
         return String::new();
     }
-    let races = match outcome.tally.races.unlisted() {
-        0 => "data races".to_owned(),
-        some => count(some as u64, "data race"),
-    };
+    let races = data_races(outcome);
     RACES.with(&[("races", &races)])
+}
+
+/// How many data races were seen. Where accesses were not told apart, there may be more than one.
+pub fn data_races(outcome: &Outcome) -> String {
+    match outcome.tally.races.unlisted() {
+        0 => "at least 1 data race".to_owned(),
+        some => count(some as u64, "data race"),
+    }
 }
 
 /// How many classes there are, and in how many executions.
 fn classes(outcome: &Outcome) -> String {
     let classes = outcome.tally.classes.len() as u64;
-    let in_vain = match outcome.in_vain().unwrap_or_default() {
+    let redundant = match outcome.in_vain().unwrap_or_default() {
         0 => String::new(),
-        some => format!(" ({} in vain)", number(some)),
+        some => format!(" ({} redundant)", number(some)),
     };
     let plural = if classes == 1 { "" } else { "es" };
-    format!("{} class{plural}, {}{in_vain}", number(classes), count(outcome.tally.executions, "execution"))
+    format!("{} class{plural}, {}{redundant}", number(classes), count(outcome.tally.executions, "execution"))
 }
 
 /// What executions by priority have earned.
-fn guarantee(kind: Kind, g: &Guarantee, within: &str) -> String {
+fn guarantee(kind: Kind, g: &Guarantee, limits: &Limits) -> String {
     // Of the portfolio, those of pct alone count.
-    let each = match kind {
-        Kind::Pct => "each".to_owned(),
-        _ => format!("each of {} by pct", number(g.executions)),
+    let they = match kind {
+        Kind::Pct => "they".to_owned(),
+        _ => format!("its {} by pct", count(g.executions, "execution")),
     };
     GUARANTEE.with(&[
         ("threads", &g.threads),
-        ("steps", &g.steps),
-        ("each", &each),
-        ("within", &within),
+        ("steps", &number(g.steps.into())),
+        ("they", &they),
+        ("within", &limits.within),
         ("depth", &g.depth),
-        ("chance", &probability(g.per_execution)),
         ("total", &probability(g.total)),
+        ("except", &limits.except),
     ])
 }
 
-/// A probability as a person reads it, never rounded up to certainty.
+/// A probability as a person reads it, never rounded up to certainty, nor down to nothing.
 pub fn probability(p: f64) -> String {
     match p {
         p if p > 0.9999 => "99.99 %".to_owned(),
         p if p >= 0.0001 => format!("{:.2} %", 100.0 * p),
-        p => format!("{p:.1e}"),
+        p if p >= NEGLIGIBLE => format!("1 in {}", number((1.0 / p).ceil() as u64)),
+        _ => "less than 1 in 1 000 000 000".to_owned(),
     }
 }
 
 /// A time as a person writes it.
 fn time(time: Duration) -> String {
-    match time.as_millis() {
-        millis if millis % 1000 != 0 => format!("{millis} ms"),
-        millis => format!("{} s", millis / 1000),
+    let (millis, seconds) = (time.as_millis(), time.as_secs());
+    match seconds {
+        _ if millis % 1000 != 0 => format!("{millis} ms"),
+        0 => "0 s".to_owned(),
+        _ if seconds % 3600 == 0 => format!("{} h", seconds / 3600),
+        _ if seconds % 60 == 0 => format!("{} min", seconds / 60),
+        _ => format!("{seconds} s"),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use heisen_engine::check::Differs;
+    use heisen_engine::check::scope::Patterns;
 
     #[test]
     fn times() {
-        assert_eq!(time(Duration::from_secs(1)), "1 s");
+        for (seconds, text) in [(0, "0 s"), (1, "1 s"), (90, "90 s"), (120, "2 min"), (7200, "2 h")] {
+            assert_eq!(time(Duration::from_secs(seconds)), text);
+        }
         assert_eq!(time(Duration::from_millis(1500)), "1500 ms");
-        assert_eq!(time(Duration::from_secs(7200)), "7200 s");
+    }
+
+    /// One of each kind.
+    fn caveats() -> Vec<Caveat> {
+        let differs = Differs { executions: 1, at: String::new(), notes: Vec::new() };
+        let notes = Note::ALL.iter().filter(|note| note.is_caveat()).map(|&note| Caveat::Note(note));
+        let others = [
+            Caveat::CallsOnly,
+            Caveat::PatchedOnly(Vec::new()),
+            Caveat::AtomicsOnly,
+            Caveat::StoppedEarly,
+            Caveat::PartlyInstrumented(Vec::new()),
+            Caveat::NoRaces,
+            Caveat::MoreRaces { listed: 100, more: 1 },
+            Caveat::OutOfScope(Patterns::default()),
+            Caveat::BeforeReady,
+            Caveat::DporUnfit,
+            Caveat::DporCut { events: 8192, executions: 1 },
+            Caveat::Diverged(differs.clone()),
+            Caveat::Unconfirmed(differs),
+            Caveat::TooLong { executions: 1, steps: 1 },
+            Caveat::Computed { hang: Duration::ZERO, place: String::new() },
+            Caveat::NoTimeToConfirm { executions: 1, seemed: String::new(), interrupted: false },
+            Caveat::Cut(1),
+            Caveat::Awaited { awaited: String::new(), silence: None },
+            Caveat::NoTime,
+            Caveat::Lost(1),
+            Caveat::OutOfTime(1),
+        ];
+        notes.chain(others).collect()
+    }
+
+    #[test]
+    fn every_caveat_limits_the_claim() {
+        let unlimited = Limits::default().with(&[], Duration::ZERO);
+        assert_eq!((unlimited.kind, unlimited.of, unlimited.within, unlimited.except), ("", "", "", ""));
+        assert_eq!(unlimited.without, "");
+        for caveat in caveats() {
+            let limits = Limits::default().with(&[caveat.clone()], Duration::from_secs(1));
+            let named = limits.name(&caveat);
+            assert!(named || limits.except == EXCEPT_LISTED.0, "{caveat:?}");
+            let words = [limits.kind, limits.of, limits.within, &limits.without, limits.except].concat();
+            assert_ne!(words, "", "{caveat:?}");
+            assert_eq!(limits.or, OR_LISTED.0, "{caveat:?}");
+            assert_ne!(crate::render::caveat::sentence(&caveat), "", "{caveat:?}");
+        }
+    }
+
+    #[test]
+    fn probabilities() {
+        let shown = [(1.0, "99.99 %"), (0.0303, "3.03 %"), (3.1e-6, "1 in 322 581")];
+        for (p, text) in shown.into_iter().chain([(0.0, "less than 1 in 1 000 000 000")]) {
+            assert_eq!(probability(p), text);
+        }
     }
 }

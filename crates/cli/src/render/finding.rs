@@ -168,8 +168,8 @@ impl Screen<'_> {
     ) -> std::fmt::Result {
         let steps = count(cycle.length.into(), "step");
         match cycle.order {
-            Order::Exact => writeln!(out, "\n  it repeats, {steps}:")?,
-            Order::EachThread => writeln!(out, "\n  each thread repeats its own, {steps}:")?,
+            Order::Exact => writeln!(out, "\n  it repeats {steps}:")?,
+            Order::EachThread => writeln!(out, "\n  each thread repeats its own steps, {steps} in all:")?,
             Order::Frequent => writeln!(
                 out,
                 "\n  no cycle was found; the last {} were mostly:",
@@ -189,7 +189,7 @@ impl Screen<'_> {
             self.line(out, &step.stack, sources)?;
         }
         if cycle.length as usize > MAX_CYCLE {
-            writeln!(out, "  … and {} more (the JSON has them)", cycle.length as usize - MAX_CYCLE)?;
+            writeln!(out, "  … and {} more (the JSON lists all)", cycle.length as usize - MAX_CYCLE)?;
         }
         Ok(())
     }
@@ -218,7 +218,7 @@ impl Screen<'_> {
         }
         let mut what = match preemptions {
             0 if values == shown.len() as u64 => "no preemption".to_owned(),
-            0 => "no preemption, only the order".to_owned(),
+            0 => "no preemption, only another order of threads".to_owned(),
             some => count(some.into(), "preemption"),
         };
         if values > 0 {
@@ -234,7 +234,7 @@ impl Screen<'_> {
             let text = match switch.kind {
                 SwitchKind::Preempt => format!("{from} is preempted before {op}, {to} runs{place}"),
                 SwitchKind::Free if switch.from == switch.to => {
-                    format!("{from} goes on from {op} before the others{place}")
+                    format!("{from} continues with {op} before the others run{place}")
                 }
                 SwitchKind::Free => format!("{from} stops at {op}, {to} runs next{place}"),
                 SwitchKind::Wake => format!("{from} does {op} and wakes {to}{place}"),
@@ -303,7 +303,7 @@ pub fn operation(op: Op, object: &str) -> String {
 pub fn value(kind: SwitchKind, options: u16) -> String {
     match kind {
         SwitchKind::Choose(value) => format!("heisen_choose({options}) returns {value}"),
-        SwitchKind::Spurious => "it may wake up though nobody wakes it".to_owned(),
+        SwitchKind::Spurious => "its wait ends although nobody wakes it".to_owned(),
         SwitchKind::Fault(fault) => fault.text().to_owned(),
         SwitchKind::Preempt | SwitchKind::Free | SwitchKind::Wake => String::new(),
     }

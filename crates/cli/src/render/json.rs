@@ -4,8 +4,8 @@
 use crate::render::finding::value;
 use crate::render::race;
 use heisen_engine::Error;
-use heisen_engine::check::saved;
 use heisen_engine::check::{Options, Outcome};
+use heisen_engine::platform::atomic_file;
 use heisen_engine::program::Program;
 use heisen_trace::Finding;
 use heisen_trace::cycle::{Cycle, Repeated};
@@ -82,7 +82,7 @@ pub fn result(program: &Program, options: &Options, outcome: &Outcome, schedules
         "sound": outcome.sound(),
         "scope": options.scope,
         "patch": options.world.patch,
-        "not_controlled": outcome.not_controlled,
+        "not_controlled": crate::render::caveat::sentences(outcome),
     })
 }
 
@@ -137,5 +137,5 @@ pub fn write(value: &Value, path: &Path) -> Result<(), Error> {
         crate::render::paint::print(&text, false);
         return Ok(());
     }
-    saved::write_whole(path, text.as_bytes())
+    atomic_file::write(path, text.as_bytes())
 }

@@ -3,12 +3,15 @@
 //! | module | what it is |
 //! | --- | --- |
 //! | [`check`], [`claim`] | progress and result of a check; what a check without a finding claims |
+//! | [`sentences`], [`caveat`], [`note`] | the sentences of verdicts |
 //! | [`finding`], [`race`] | one finding, one data race |
 //! | [`script`] | the result of a script |
 //! | [`coverage`], [`coverage_figure`], [`coverage_table`], [`plot`] | coverage as SVG and as tables |
 //! | [`json`] | results as JSON |
+//! | [`notice`] | progress and notes while a check runs |
 //! | [`paint`], [`source`] | colours; lines of source text |
 
+pub mod caveat;
 pub mod check;
 pub mod claim;
 pub mod coverage;
@@ -16,8 +19,11 @@ pub mod coverage_figure;
 pub mod coverage_table;
 pub mod finding;
 pub mod json;
+pub mod note;
+pub mod notice;
 pub mod paint;
 pub mod plot;
 pub mod race;
 pub mod script;
+pub mod sentences;
 pub mod source;

@@ -40,7 +40,7 @@ impl Screen<'_> {
             writeln!(out, "    {}", self.paint.faint(text))?;
         }
         if let Some(more @ 1..) = access.stack.0.len().checked_sub(MAX_FRAMES) {
-            writeln!(out, "    {}", self.paint.faint(format!("… and {more} more (the JSON has them)")))?;
+            writeln!(out, "    {}", self.paint.faint(format!("… and {more} more (the JSON lists all)")))?;
         }
         if access.holds.is_empty() {
             writeln!(out, "    holds no lock")?;

@@ -39,6 +39,9 @@ pub fn report(args: &ScriptArgs, script: &Script<'_>, outcome: &Outcome) -> Stri
         (None, None) if outcome.executions == 0 => {
             out.push_str("no schedule follows the script to its end, so nothing was tested\n");
         }
+        (None, None) if outcome.complete && outcome.executions == 1 => {
+            out.push_str("ok: no bug in the only schedule of the script\n");
+        }
         (None, None) if outcome.complete => {
             out.push_str(&format!("ok: no bug in all {schedules} of the script\n"))
         }
@@ -55,16 +58,16 @@ pub fn report(args: &ScriptArgs, script: &Script<'_>, outcome: &Outcome) -> Stri
     }
     if outcome.covered > 0 {
         let ran = count(outcome.covered, "execution");
-        out.push_str(&format!("{ran} cut, as what follows was explored by others\n"));
+        out.push_str(&format!("{ran} cut, as other executions explored what follows\n"));
     }
     if outcome.assumed > 0 {
         let ran = count(outcome.assumed, "execution");
-        out.push_str(&format!("{ran} left out by what the script assumes\n"));
+        out.push_str(&format!("{ran} excluded by an assumption of the script\n"));
     }
     if outcome.diverged > 0 {
         let choices = count(outcome.diverged, "choice");
         let why =
-            if args.choices.is_some() { "there are not so many" } else { "something is not controlled" };
+            if args.choices.is_some() { "the program offers fewer" } else { "something is not controlled" };
         out.push_str(&format!("{choices} could not be taken: {why}\n"));
     }
     let events = count(outcome.events, "event");
@@ -93,7 +96,7 @@ fn report_found(args: &ScriptArgs, script: &Script<'_>, found: &Found, outcome: 
     if found.repeats {
         out.push_str(&format!("replays: {again}\n"));
     } else {
-        out.push_str("it did not show again with the same choices: something is not controlled\n");
+        out.push_str("it did not fail again with the same choices: something is not controlled\n");
     }
     out
 }

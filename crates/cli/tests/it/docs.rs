@@ -4,7 +4,7 @@
 //! holds the examples. `cd` holds for all commands after it. In the output, `[..]` stands for anything, times are not
 //! compared, and a line `? N` gives the exit code where it is 2 or more.
 //!
-//! `HEISEN_BLESS=1 cargo test -p heisen-cli --test docs` writes the output into the pages instead of comparing it. Lines that
+//! `HEISEN_BLESS=1 cargo test -p heisen-cli docs` writes the output into the pages instead of comparing it. Lines that
 //! still fit stay as they are. A line with `[..]` that no longer fits is replaced by what the command printed: look at the
 //! difference before you commit it.
 
@@ -304,7 +304,7 @@ fn the_reference_has_every_exit_code_and_every_option() {
         let name = option.split([' ', '[', ':']).next().unwrap_or_default();
         let long = format!("--{name}");
         let named = |row: &&str| row.split(['`', ' ', '=', ',']).any(|word| word == long);
-        assert!(name == "help" || rows.iter().any(|row| named(row)), "{long} has no row in options.md");
+        assert!(name == "help" || rows.iter().any(named), "{long} has no row in options.md");
     }
 }
 

@@ -1,9 +1,11 @@
 //! Verdicts say no more than was shown: each program here is one of which more was said once. And the screen, the JSON and
 //! `docs/reference/verdicts.md` say it in the same words.
 
-use heisen_engine::check::sentences::{CAVEATS, CLAIMS, LIMITS, Sentence};
+use heisen_cli::note;
+use heisen_cli::sentences::{CAVEATS, CLAIMS, LIMITS, Sentence};
 use heisen_testkit::{Sandbox, program, root};
 use heisen_trace::Note;
+use heisen_trace::machine::{Control, TABLE};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -44,15 +46,17 @@ fn verdict(sandbox: &Sandbox, args: &[&str]) -> (i32, String, Value) {
     let sentences: Vec<&str> =
         json["not_controlled"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
     assert_eq!(listed, sentences, "{}", ran.out);
-    for sentence in sentences {
-        let noted = Note::ALL.iter().any(|note| note.is_caveat() && note.text() == sentence);
+    for sentence in &sentences {
+        let noted = Note::ALL.iter().any(|&note| note::sentence(note) == Some(*sentence));
         assert!(noted || CAVEATS.iter().any(|caveat| caveat.fits(sentence)), "in no table: {sentence}");
     }
     if let Some(claim) = json["claim"].as_str() {
         let bare = headline.trim_start_matches("ok: ").trim_start_matches("nothing found: ");
         assert_eq!(bare, claim, "the screen and the JSON differ");
+        // No claim holds for every schedule if anything was left out.
+        let any = claim.split(';').next().filter(|words| words.contains(" any "));
+        assert!(!any.is_some_and(is_unqualified) || sentences.is_empty(), "{claim}: {sentences:?}");
         // What may follow each claim.
-        let claim = claim.split("; with at most 1 ").next().unwrap_or(claim);
         let claim = claim
             .strip_suffix(" (--races lists them)")
             .and_then(|c| c.rsplit_once("; "))
@@ -60,6 +64,12 @@ fn verdict(sandbox: &Sandbox, args: &[&str]) -> (i32, String, Value) {
         assert!(CLAIMS.iter().any(|sentence| sentence.fits(claim)), "in no table: {claim}");
     }
     (ran.code, headline, json)
+}
+
+/// Whether these words speak of every schedule there is, but for a bound on preemptions, spurious wake-ups and faults.
+fn is_unqualified(words: &str) -> bool {
+    let limits = ["sequentially consistent ", " of ", " within ", " without ", " if ", ", except "];
+    !limits.iter().any(|limit| words.contains(limit))
 }
 
 /// The claim of a check that finds nothing, and with which exit code `--strict` ends.
@@ -88,7 +98,7 @@ fn schedules_are_sequentially_consistent() {
         6,
     );
     assert!(
-        json["claim"].as_str().unwrap().ends_with("needs at least 1, or what is listed below"),
+        json["claim"].as_str().unwrap().ends_with("needs at least 1 preemption, or what is listed below"),
         "{json:#}"
     );
     claims(
@@ -154,10 +164,10 @@ fn races_that_cannot_be_looked_for() {
     let (_, json) = claims(
         &sandbox,
         &["--strategy", "dfs", "--races", "--", "./plain"],
-        "ok: no bug in any schedule of calls; all ",
+        "ok: no bug in any schedule of calls, except as listed below; all ",
         6,
     );
-    assert!(json["not_controlled"].to_string().contains("data races: none was looked for"), "{json:#}");
+    assert!(json["not_controlled"].to_string().contains("data races: not looked for"), "{json:#}");
 }
 
 /// Waits for an hour at most; the other thread always comes in time, unless time passes faster than it runs.
@@ -258,7 +268,7 @@ fn programs_that_run_no_test() {
     let sandbox = Sandbox::new();
     let text = "#[test]\nfn adds() { assert_eq!(1 + 1, 2) }\n";
     sandbox.compile("tests.rs", text, &["--test"]);
-    let none = "nothing to explore: the program ran no test; name one, or leave out what filters them";
+    let none = "nothing to explore: the program ran no test (name one, or change the filter)";
     let (headline, json) = claims(&sandbox, &["--", "./tests", "subtracts"], none, 6);
     assert_eq!((headline.as_str(), &json["verdict"]), (none, &"incomplete".into()), "{json:#}");
     let (_, _, json) = verdict(&sandbox, &["--executions", "1", "--", "./tests", "adds"]);
@@ -364,7 +374,7 @@ fn the_page_has_every_sentence_and_no_other() {
     let page = std::fs::read_to_string(root().join("docs/reference/verdicts.md")).expect("the page");
     let texts =
         |list: &[Sentence]| list.iter().map(|sentence| sentence.0.to_owned()).collect::<BTreeSet<_>>();
-    let notes = Note::ALL.iter().filter(|note| note.is_caveat()).map(|note| note.text().to_owned()).collect();
+    let notes = Note::ALL.iter().filter_map(|&note| note::sentence(note)).map(str::to_owned).collect();
     for (heading, expected) in [
         ("The claims\n", texts(CLAIMS)),
         ("What limits a claim\n", texts(LIMITS)),
@@ -380,5 +390,94 @@ fn the_page_has_every_sentence_and_no_other() {
             missing.is_empty() && unknown.is_empty(),
             "{heading}: missing {missing:#?}, unknown {unknown:#?}"
         );
+    }
+}
+
+#[test]
+fn every_refusal_has_a_sentence_with_its_name() {
+    for row in TABLE {
+        if let Control::Refused(note) = row.control {
+            let sentence = note::sentence(note).expect("a sentence");
+            assert!(sentence.contains("refused with EPERM"), "{note:?}");
+            let (first, _) = row.calls[0];
+            assert!(sentence.contains(first), "{note:?} does not name {first}");
+        }
+    }
+}
+
+/// A bound on what besides threads is chosen stands in the claim.
+#[test]
+fn spurious_wake_ups_and_faults_are_bounds() {
+    let sandbox = Sandbox::new();
+    let waits = "pthread_mutex_lock(&m); while (!sum) pthread_cond_wait(&c, &m); pthread_mutex_unlock(&m);";
+    let sets = "pthread_mutex_lock(&m); sum = 1; pthread_cond_signal(&c); pthread_mutex_unlock(&m);";
+    let declarations = format!("{MUTEX} static pthread_cond_t c = PTHREAD_COND_INITIALIZER;");
+    sandbox.write("waits.c", program(&declarations, &[waits, sets]));
+    let dfs = ["--strategy", "dfs", "waits.c"];
+    claims(&sandbox, &dfs, "ok: no bug in any schedule; all ", 0);
+    let with = "ok: no bug in any schedule with at most 1 spurious wake-up; all ";
+    claims(&sandbox, &[&["--spurious", "1"][..], &dfs].concat(), with, 0);
+    let with = "ok: no bug in any schedule with at most 1 preemption and 1 spurious wake-up; all ";
+    claims(&sandbox, &["--spurious", "1", "--bound", "1", "waits.c"], with, 0);
+}
+
+/// A condition variable is waited for at most an hour, however it is waited for.
+#[test]
+fn far_time_outs_of_condition_variables() {
+    let sandbox = Sandbox::new();
+    let waits = "struct timespec at; clock_gettime(CLOCK_REALTIME, &at); at.tv_sec += 3600; \
+                 pthread_mutex_lock(&m); while (!sum) if (pthread_cond_timedwait(&c, &m, &at)) abort(); \
+                 pthread_mutex_unlock(&m);";
+    let sets = "pthread_mutex_lock(&m); sum = 1; pthread_cond_signal(&c); pthread_mutex_unlock(&m);";
+    let declarations = format!(
+        "#include <stdlib.h>\n#include <time.h>\n{MUTEX} static pthread_cond_t c = PTHREAD_COND_INITIALIZER;"
+    );
+    sandbox.write("waits.c", program(&declarations, &[waits, sets]));
+    let far = "ok: no bug in any schedule without time-outs beyond 1 s; ";
+    for strategy in ["icb", "dfs", "best", "dpor"] {
+        claims(&sandbox, &["--strategy", strategy, "--bound", "9", "waits.c"], far, 6);
+    }
+    let bounded = "ok: no bug in any schedule with at most 0 preemptions without time-outs beyond 1 s; ";
+    claims(&sandbox, &["--bound", "0", "waits.c"], bounded, 6);
+    let (code, _, json) = verdict(&sandbox, &["--timeouts", "2h", "waits.c"]);
+    assert_eq!((code, &json["findings"][0]["kind"]), (1, &"crash".into()), "{json:#}");
+}
+
+/// What has no words of its own in the claim makes it refer to the list.
+#[test]
+fn other_caveats_are_exceptions() {
+    let sandbox = Sandbox::new();
+    let except = "ok: no bug in any schedule, except as listed below; ";
+    let cases: [(&str, &str, &[&str], &str); 5] = [
+        (
+            "trylock.c",
+            MUTEX,
+            &["while (pthread_mutex_trylock(&m)); sum++; pthread_mutex_unlock(&m);"; 2],
+            "a loop repeats",
+        ),
+        (
+            "fork.c",
+            "#include <sys/wait.h>\n#include <unistd.h>",
+            &["if (!fork()) _exit(0); wait(0);", ""],
+            "fork: ",
+        ),
+        (
+            "priority.c",
+            "#include <stdlib.h>",
+            &[
+                "pthread_mutexattr_t a; pthread_mutexattr_init(&a); \
+          pthread_mutexattr_setprotocol(&a, PTHREAD_PRIO_INHERIT); pthread_mutex_t m; pthread_mutex_init(&m, &a); \
+          pthread_mutex_lock(&m); pthread_mutex_unlock(&m);",
+                "",
+            ],
+            "priority mutex: ",
+        ),
+        ("cpu.c", "#include <time.h>", &["clock();", ""], "processor time: "),
+        ("ready.c", "#include <heisen.h>", &["heisen_ready();", ""], "heisen_ready: ignored"),
+    ];
+    for (file, declarations, bodies, words) in cases {
+        sandbox.write(file, program(declarations, bodies));
+        let (_, json) = claims(&sandbox, &["--strategy", "dfs", file], except, 6);
+        assert!(json["not_controlled"].to_string().contains(words), "{json:#}");
     }
 }

@@ -1,15 +1,15 @@
-//! Accesses that are scheduling points, kept in the output directory from one check to the next: what was seen to conflict
-//! once need not be found again, and the search need not start over for it. The file is only a help: one that is
-//! broken, or about another program, is as good as none.
+//! Stores access points in the output directory for the next check of a program, so that the search need not
+//! find them again and start over. The file is only an optimisation: a damaged file, or one for another
+//! program, counts as missing.
 
-use crate::check::saved::write_whole;
 use crate::error::{Error, Result};
+use crate::platform::atomic_file;
 use crate::program::Program;
 use heisen_trace::CodePlace;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// The version of the format; another one is not read.
+/// The version of the format; files of other versions are ignored.
 const VERSION: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
@@ -20,12 +20,12 @@ struct File {
     points: Vec<CodePlace>,
 }
 
-/// Where the points of a program are kept.
+/// The path of the file for a program.
 pub fn path(directory: &Path, program: &Program) -> PathBuf {
     directory.join("points").join(format!("{}-{}.json", program.short_name(), &program.hash[..8]))
 }
 
-/// The places that are kept for a program; none if there is no file. An error if it is broken.
+/// Reads the stored places of a program. Empty if there is no file; an error if it is damaged.
 pub fn read(path: &Path, program: &Program) -> Result<Vec<CodePlace>> {
     let broken = |why: String| Error::Input(format!("{}: {why}", path.display()));
     let bytes = match std::fs::read(path) {
@@ -38,7 +38,7 @@ pub fn read(path: &Path, program: &Program) -> Result<Vec<CodePlace>> {
     Ok(if fits { file.points } else { Vec::new() })
 }
 
-/// Keeps places for later checks of the program.
+/// Stores places for later checks of the program.
 pub fn write(path: &Path, program: &Program, points: Vec<CodePlace>) -> Result<()> {
     if let Some(directory) = path.parent() {
         std::fs::create_dir_all(directory)
@@ -46,5 +46,5 @@ pub fn write(path: &Path, program: &Program, points: Vec<CodePlace>) -> Result<(
     }
     let file = File { version: VERSION, binary: program.hash.clone(), points };
     let text = serde_json::to_vec_pretty(&file).map_err(|e| Error::Internal(e.to_string()))?;
-    write_whole(path, &text)
+    atomic_file::write(path, &text)
 }

@@ -1,12 +1,14 @@
-//! Changed code: the lines that git says have changed since a revision, as addresses of the parked program's code.
+//! Finds changed code: the lines that git reports as changed since a revision, as addresses of the parked
+//! program's code.
 //!
-//! For regression runs: a search begins where the code has changed (`search::best`). What counts as changed is every function
-//! that holds a changed line, as a line that was taken away has no code any more. Uncommitted changes count, too, and
-//! files that git does not know yet.
+//! It serves regression runs: a search begins where the code has changed (`search::systematic::best`). A
+//! function counts as changed if it contains a changed line, because a deleted line has no code any more.
+//! Uncommitted changes and untracked files count as well.
 
 use crate::error::{Error, Result};
 use crate::inspect::{Piece, Symbols, View};
-use crate::process::zygote::{Limits, Output, Zygote};
+use crate::process::run_config::{Output, RunConfig};
+use crate::process::zygote::Zygote;
 use crate::program::Program;
 use heisen_trace::Frame;
 use serde::{Deserialize, Serialize};
@@ -20,19 +22,19 @@ use std::process::{Command, Stdio};
 /// Code that has changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Changed {
-    /// The functions that hold it, by their names.
+    /// The names of the functions that contain it.
     pub functions: Vec<String>,
-    /// Their addresses, first and end of each range, in order.
+    /// Their addresses: first and end of each range, in order.
     pub ranges: Vec<(u64, u64)>,
 }
 
-/// Lines of a file.
+/// Line ranges of a file.
 type Lines = Vec<RangeInclusive<u32>>;
 
 impl Changed {
-    /// Finds the code of the parked program that has changed since a revision; none if that is no part of it.
-    pub fn since(revision: &str, runtime: &Path, program: &Program, limits: &Limits) -> Result<Changed> {
-        let zygote = Zygote::start(runtime, program, limits, Output::Dropped)?;
+    /// Finds the code of the parked program that has changed since a revision; empty if no code of it has.
+    pub fn since(revision: &str, runtime: &Path, program: &Program, config: &RunConfig) -> Result<Changed> {
+        let zygote = Zygote::start(runtime, program, config, Output::Dropped)?;
         let mut symbols = Symbols::new();
         symbols.hide(runtime);
         symbols.full_paths();
@@ -44,12 +46,12 @@ impl Changed {
             return Err(refused(
                 revision,
                 format_args!(
-                    "{} has no debug information, so it is not known which lines its code is of; build it with -g",
+                    "{} has no debug information, so its code cannot be matched with source lines; build it with -g",
                     program.path.display()
                 ),
             ));
         }
-        // As the compiler has named them, and as git does.
+        // The files as the compiler has named them, and as git names them.
         let files: HashMap<&str, PathBuf> =
             names.iter().filter_map(|&name| Some((name, Path::new(name).canonicalize().ok()?))).collect();
         let wanted: BTreeSet<&Path> = files.values().map(PathBuf::as_path).collect();
@@ -74,9 +76,10 @@ fn own(code: &[Piece]) -> impl Iterator<Item = (&Piece, &Frame)> {
     code.iter().flat_map(|piece| piece.frames.iter().filter(|f| f.own).map(move |frame| (piece, frame)))
 }
 
-/// The code of functions that hold changed lines, which are given by the names of files.
+/// The code of functions that contain changed lines. `lines` gives the changed lines of a file.
 fn changed_code<'a>(code: &[Piece], lines: impl Fn(&str) -> Option<&'a Lines>) -> Changed {
-    // From the first to the last line of each: what lies between and has no code, as it was taken away, is a part of it.
+    // From the first to the last line of each function. Lines in between without code, such as deleted ones,
+    // belong to it.
     let mut extents: BTreeMap<(&str, &str), (u32, u32)> = BTreeMap::new();
     for (_, frame) in own(code) {
         if let (Some(file), Some(line)) = (frame.file.as_deref(), frame.line) {
@@ -102,10 +105,10 @@ fn changed_code<'a>(code: &[Piece], lines: impl Fn(&str) -> Option<&'a Lines>) -
     Changed { functions: functions.into_iter().map(str::to_owned).collect(), ranges }
 }
 
-/// The lines of these files that have changed, in whichever repositories they are. `example` is one of the files.
+/// The changed lines of these files, in whichever repositories they are. `example` is one of the files.
 fn changed_lines(revision: &str, files: &BTreeSet<&Path>, example: &Path) -> Result<HashMap<PathBuf, Lines>> {
     if revision.starts_with('-') {
-        return Err(refused(revision, format_args!("that is no revision")));
+        return Err(refused(revision, format_args!("that is not a revision")));
     }
     let directories: BTreeSet<&Path> = files.iter().filter_map(|file| file.parent()).collect();
     let (mut roots, mut words) = (BTreeSet::new(), String::new());
@@ -138,12 +141,12 @@ fn changed_lines(revision: &str, files: &BTreeSet<&Path>, example: &Path) -> Res
     }
     if !known {
         let root = roots.iter().next().map_or_else(String::new, |root| root.display().to_string());
-        return Err(refused(revision, format_args!("the git repository {root} knows no such revision")));
+        return Err(refused(revision, format_args!("the git repository {root} has no such revision")));
     }
     Ok(lines)
 }
 
-/// The files of a repository that differ from a commit, and whether git does not know them.
+/// The files of a repository that differ from a commit, and whether git does not track them.
 fn touched(revision: &str, root: &Path, commit: &str) -> Result<Vec<(PathBuf, bool)>> {
     let differ = ["diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", commit, "--"];
     let unknown = ["ls-files", "--others", "--exclude-standard", "-z"];
@@ -166,7 +169,8 @@ fn hunks(revision: &str, root: &Path, commit: &str, path: &Path) -> Result<Lines
     Ok(String::from_utf8_lossy(&text).lines().filter_map(hunk).collect())
 }
 
-/// The lines of a hunk, by its head, as they are now: `@@ -3,2 +3,4 @@`. Where lines were taken away, the ones around that.
+/// The present lines of a hunk, by its header: `@@ -3,2 +3,4 @@`. For deleted lines, the lines before and
+/// after the deletion.
 fn hunk(head: &str) -> Option<RangeInclusive<u32>> {
     let now = head.strip_prefix("@@ -")?.split(' ').nth(1)?.strip_prefix('+')?;
     let (first, count) = now.split_once(',').unwrap_or((now, "1"));
@@ -174,11 +178,11 @@ fn hunk(head: &str) -> Option<RangeInclusive<u32>> {
     Some(if count == 0 { first..=first.saturating_add(1) } else { first..=first.saturating_add(count - 1) })
 }
 
-/// What git prints in a directory; or, if it does not like that, what it says about it.
+/// The output of git in a directory or, if git fails, its message.
 fn git(revision: &str, directory: &Path, arguments: &[&str]) -> Result<std::result::Result<Vec<u8>, String>> {
     let mut command = Command::new("git");
     command.arg("-C").arg(directory).args(arguments).stdin(Stdio::null());
-    // Those of whoever called us, such as a hook of git, are about another directory.
+    // These variables come from our caller, such as a git hook, and may be about another directory.
     for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"] {
         command.env_remove(name);
     }
@@ -231,7 +235,7 @@ mod tests {
             piece(0, 10, &[("f", "/a.c", 10)]),
             piece(10, 20, &[("f", "/a.c", 14)]),
             piece(20, 30, &[("g", "/a.c", 20)]),
-            // Of g, in h, and something of the system in g.
+            // Code of g inlined into h, and system code inlined into g.
             piece(30, 40, &[("g", "/a.c", 24), ("h", "/b.c", 5)]),
             piece(50, 60, &[("lock", "/usr/x.h", 3), ("g", "/a.c", 22)]),
             piece(60, 70, &[("h", "/b.c", 6)]),

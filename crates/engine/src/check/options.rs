@@ -1,163 +1,119 @@
-//! What a check is asked to do: the strategy, its bounds and limits, and what is done about races.
+//! Holds the user's settings of a check: the strategy, its bounds and limits, and how to treat data races.
 //!
-//! It is saved with a search, so that one that is resumed goes on as it was begun.
+//! They are saved with a search, so that a resumed search goes on as it was begun.
 
 use crate::check::changed::Changed;
 use crate::check::scope::Patterns;
 use crate::explain::suppress::Suppressions;
-use crate::process::zygote::{Carrier, Limits};
+use crate::process::run_config::{Carrier, RunConfig};
 use crate::program::Program;
 use crate::program::uninstrumented;
-use heisen_search::{
-    Best, Bpor, Burst, Delay, Dfs, Directed, Dpor, FairPct, Guided, Icb, Pct, Portfolio, Pos, Random, Search,
-    Surw,
-};
+pub use heisen_search::StrategyKind as Kind;
+use heisen_search::{Parameter, Parameters, Search};
 use heisen_trace::{Faults, World};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Which strategy, as the user names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// Iterative context bounding.
-    Icb,
-    /// Depth-first search.
-    Dfs,
-    /// Best-first search.
-    Best,
-    /// Dynamic partial order reduction.
-    Dpor,
-    /// The same within a bound on preemptions; dpor, too, to the user.
-    Bpor,
-    /// Random walk.
-    Random,
-    /// Sticky random walk.
-    Burst,
-    /// Probabilistic concurrency testing.
-    Pct,
-    /// The same for as long as an execution should be, then a random walk.
-    FairPct,
-    /// Partial order sampling.
-    Pos,
-    /// Selectively uniform random walk.
-    Surw,
-    /// Delay bounding.
-    Delay,
-    /// Schedules that showed something new, changed.
-    Guided,
-    /// Steered to what other executions have shown to be possible.
-    Directed,
-    /// All samplers in turn, by results.
-    Portfolio,
-}
-
-impl Kind {
-    /// Whether it only ever samples, and so is never complete.
-    pub fn samples(self) -> bool {
-        !matches!(self, Kind::Icb | Kind::Dfs | Kind::Best | Kind::Dpor | Kind::Bpor)
-    }
-}
-
-/// What to do, as far as a search that is resumed keeps it.
+/// The settings of a check, as far as a resumed search keeps them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Options {
     /// The strategy.
     pub strategy: Kind,
-    /// Largest preemption bound of icb, best and dpor within a bound; [`u32::MAX`] for none.
+    /// The largest preemption bound of icb, best and bounded dpor; [`u32::MAX`] for no bound.
     pub bound: u32,
-    /// The revision since which code counts as changed, which best begins with.
+    /// The revision since which code counts as changed; best begins with changed code.
     #[serde(default)]
     pub changed_since: Option<String>,
-    /// That code, as soon as it is known.
+    /// The changed code, once it is known.
     #[serde(default)]
     pub changed: Changed,
-    /// Depth of bugs that pct and fair-pct look for.
+    /// The depth of bugs that pct and fair-pct look for.
     pub depth: u32,
-    /// Decisions for which a thread goes on in burst, on average; none for all lengths in turn.
+    /// For how many decisions on average burst lets a thread go on; `None` for all lengths in turn.
     #[serde(default)]
     pub burst: Option<u32>,
-    /// Delays of one execution of delay.
+    /// The number of delays in one execution of delay.
     pub delays: u32,
     /// Seed of the samplers.
     pub seed: u64,
-    /// Most executions.
+    /// The most executions of the search.
     pub executions: Option<u64>,
-    /// Longest time.
+    /// The longest time of the search.
     pub time: Option<Duration>,
-    /// Steps of one execution.
+    /// The most steps of one execution.
     pub steps: u32,
-    /// Longest time without a scheduling point.
+    /// The longest time without a scheduling point.
     pub hang: Duration,
-    /// Go on after a finding.
+    /// Whether to go on after a finding.
     pub keep_going: bool,
-    /// The exit status that is right.
+    /// The correct exit status.
     pub expect_exit: i32,
     /// Where threads are preempted.
     #[serde(default)]
     pub scope: Patterns,
-    /// Workers.
+    /// The number of workers.
     pub jobs: usize,
-    /// Bytes that waiting plans, and states that were seen, may take of memory.
+    /// How many bytes of memory waiting plans and seen states may take.
     pub memory: usize,
-    /// What carries the threads.
+    /// What the threads run on.
     #[serde(default)]
     pub carrier: Carrier,
-    /// Whether executions run in one process, and what each has changed is put back.
+    /// Whether a runner runs many executions in one process and restores the snapshot after each.
     #[serde(default)]
     pub in_process: bool,
-    /// Whether dfs and icb leave out what leads to states that were explored already; icb does by itself where every access
-    /// is seen.
+    /// Whether dfs and icb drop branches that lead to states explored already. By default, icb does so if
+    /// every access is seen.
     #[serde(default)]
     pub reduce: Option<bool>,
-    /// Whether of threads that are alike only the first may go on.
+    /// Whether symmetry reduction is on: of interchangeable threads, only the first may be scheduled.
     #[serde(default)]
     pub symmetry: bool,
-    /// Spurious wake-ups of one execution.
+    /// The most spurious wake-ups of one execution.
     #[serde(default)]
     pub spurious: u32,
-    /// Faults of one execution.
+    /// The most faults of one execution, and their kinds.
     #[serde(default)]
     pub faults: Faults,
-    /// What surrounds the executions.
+    /// The environment of the executions.
     pub world: World,
-    /// Executions that are run first and do not count.
+    /// How many executions are run first, without counting.
     pub warm_up: u64,
-    /// What becomes of data races.
+    /// How to treat data races.
     #[serde(default)]
     pub races: Races,
-    /// Races that are not to be reported.
+    /// Races that are not reported.
     #[serde(default)]
     pub suppressions: Suppressions,
-    /// Whether hints are shown, and not only counted.
+    /// Whether hints are shown, instead of only counted.
     #[serde(default)]
     pub hints: bool,
-    /// Whether a verdict with a caveat has an exit status of its own.
+    /// Whether a verdict with a caveat has its own exit status.
     #[serde(default)]
     pub strict: bool,
 }
 
-/// What becomes of data races in an instrumented program.
+/// How to treat data races in an instrumented program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Races {
-    /// They are scheduling points, and only what they lead to is reported.
+    /// They are scheduling points, but only the failures that they cause are reported.
     #[default]
-    Quiet,
+    #[serde(rename = "quiet")]
+    Count,
     /// They are reported, too.
     Report,
-    /// The first ends the search.
+    /// The first one ends the search.
     Stop,
     /// They are not looked for.
     Off,
 }
 
 impl Options {
-    /// The limits of each execution.
-    pub fn limits(&self, stop: Arc<AtomicBool>) -> Limits {
-        Limits {
+    /// How each execution runs.
+    pub fn run_config(&self, stop: Arc<AtomicBool>) -> RunConfig {
+        RunConfig {
             steps: self.steps,
             hang: self.hang,
             computes: self.time.is_some(),
@@ -168,12 +124,18 @@ impl Options {
             faults: self.faults,
             world: self.world.clone(),
             stop,
-            ..Limits::default()
+            ..RunConfig::default()
         }
     }
 
-    /// Whether states that were explored already lead to nothing. Unless told, that is so where it can be relied on: all of the program is
-    /// instrumented, so nothing that makes a difference goes unseen, and executions do not differ by anything else.
+    /// Whether data races are reported.
+    pub fn reports_races(&self) -> bool {
+        matches!(self.races, Races::Report | Races::Stop)
+    }
+
+    /// Whether branches that lead to explored states are dropped. If the user does not say, they are dropped
+    /// where this is reliable. That is so if the entire program is instrumented, so that no access that
+    /// matters is missed, and nothing else makes executions differ.
     pub fn reduces(&self, program: &Program) -> bool {
         let seen = || {
             self.strategy == Kind::Icb
@@ -181,34 +143,21 @@ impl Options {
                 && !self.world.real_time
                 && self.scope == Patterns::default()
                 && program.instrumented
-                && uninstrumented::blind(program).is_none()
+                && uninstrumented::blind(program).is_empty()
         };
         self.reduce.unwrap_or_else(seen)
     }
 
-    /// A fresh search with the chosen strategy.
+    /// A new search with the chosen strategy.
     pub fn search(&self, program: &Program) -> Search {
-        match self.strategy {
-            Kind::Icb if self.reduces(program) => Icb::new(Some(self.bound)).cached().into(),
-            Kind::Icb => Icb::new(Some(self.bound)).into(),
-            Kind::Dfs if self.reduce == Some(true) => Dfs::new().cached().into(),
-            Kind::Dfs => Dfs::new().into(),
-            Kind::Best => {
-                let bound = (self.bound < u32::MAX).then_some(self.bound);
-                Best::new(bound, self.changed.ranges.clone()).into()
-            }
-            Kind::Dpor => Dpor::optimal().into(),
-            Kind::Bpor => Bpor::new(self.bound).into(),
-            Kind::Random => Random::new(self.seed).into(),
-            Kind::Burst => Burst::new(self.seed, self.burst).into(),
-            Kind::Pct => Pct::new(self.seed, self.depth).into(),
-            Kind::FairPct => FairPct::new(self.seed, self.depth).into(),
-            Kind::Pos => Pos::new(self.seed).into(),
-            Kind::Surw => Surw::new(self.seed).into(),
-            Kind::Delay => Delay::new(self.seed, self.delays).into(),
-            Kind::Guided => Guided::new(self.seed).into(),
-            Kind::Directed => Directed::new(self.seed).into(),
-            Kind::Portfolio => Portfolio::new(self.seed).into(),
-        }
+        self.strategy.search(&Parameters {
+            bound: self.bound,
+            reduce: self.strategy.takes(Parameter::Reduce) && self.reduces(program),
+            changed: self.changed.ranges.clone(),
+            depth: self.depth,
+            burst: self.burst,
+            delays: self.delays,
+            seed: self.seed,
+        })
     }
 }

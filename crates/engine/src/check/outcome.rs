@@ -1,13 +1,12 @@
-//! What a check has done and found: the tally that grows with each execution, how it is getting on, and the outcome of the
-//! whole.
+//! Holds the results of a check: the tally, which grows with each execution, and the outcome.
 
-use super::predicted::Tried;
-use crate::check::access_points::Points;
+use super::caveat::Caveat;
 use crate::check::coverage::Coverage;
 use crate::error::Error;
-use crate::explain::race_log::Raced;
+use crate::explain::race_log::RaceLog;
+use crate::process::access_points::Points;
 use heisen_search::{Search, Status};
-use heisen_trace::{Finding, Note, Prediction};
+use heisen_trace::{Finding, Note, Predicted, Prediction};
 use heisen_wire::runner;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashSet};
@@ -15,130 +14,150 @@ use std::sync::Arc;
 use std::time::Duration;
 use syscalls::Sysno;
 
-/// What a search has done so far.
+/// The work of a search so far.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Tally {
-    /// Executions.
+    /// The number of executions.
     pub executions: u64,
-    /// Scheduling points passed in all of them.
+    /// The number of scheduling points in all executions.
     pub steps: u64,
-    /// The most threads of any of them.
+    /// The most threads in one execution.
     #[serde(default)]
     pub threads: u32,
     /// Time spent.
     pub time: Duration,
-    /// Bugs found, each once.
+    /// The bugs found, each once.
     pub findings: Vec<Finding>,
-    /// Signatures of those, and keys of the executions that led to them.
+    /// Signatures of the findings, and keys of the executions that led to them.
     pub(super) signatures: BTreeSet<String>,
     pub(super) keys: HashSet<String>,
-    /// Executions that went wrong but not again when looked at closely.
+    /// Executions that failed, but not again in the close-up.
     pub unconfirmed: u64,
-    /// Executions that still ran when time was over.
+    /// Executions that still ran when the time was over.
     #[serde(default)]
     pub cut: u64,
-    /// Executions that went wrong when there was no time left for a close look.
+    /// Executions that failed when no time was left for a close-up.
     #[serde(default)]
     pub unexamined: u64,
-    /// What the first of them seemed to be.
+    /// What the first of them appeared to be.
     #[serde(default)]
     pub(super) seemed: Option<String>,
-    /// Executions that ended as nobody outside the program was there.
+    /// Executions that ended because nobody outside the program was there.
     #[serde(default)]
     pub idle: u64,
-    /// What the first of them waited for, or where one that was cut listens.
+    /// What the first of them waited for, or where an execution that was cut listens.
     #[serde(default)]
     pub(super) awaited: Option<String>,
-    /// Executions that did not end within the limit of steps, of which nothing more is known.
+    /// Executions that reached the step limit and were not found to be livelocks.
     #[serde(default)]
     pub too_long: u64,
-    /// Bits of notes.
+    /// The notes of the executions, as bits.
     pub(super) notes: u64,
-    /// Where the first execution that did not follow its plan, or did not fail again, went another way.
+    /// Where executions of one plan first differed: the plan was not followed, or its failure did not occur
+    /// again.
     pub diverged_at: Option<String>,
-    /// Accesses of memory that are scheduling points.
+    /// The access points.
     #[serde(default)]
     pub points: Arc<Points>,
-    /// Steps at accesses that conflict with nothing, as long as all are scheduling points.
+    /// Steps at accesses without a conflict, while every access is a scheduling point.
     #[serde(default)]
     pub(super) needless: u64,
-    /// How often the search started over, since there were more of them.
+    /// How often the search started over because there were new access points.
     #[serde(default)]
     pub restarts: u64,
-    /// Executions whose changes were undone, so that the next could run in the same process.
+    /// Executions in a runner, after which the snapshot was restored.
     #[serde(default)]
     pub undone: u64,
-    /// Those of them that began at a choice, and not at `main`.
+    /// Those of them that began after a shared prefix rather than at `main`.
     #[serde(default)]
     pub ahead: u64,
-    /// The steps that were done before these began, by others.
+    /// The steps of the shared prefixes, which these executions did not have to take.
     #[serde(default)]
     pub skipped: u64,
-    /// Why that was not so for the last of the others: one of `heisen_wire::runner`, 0 if nobody wanted it.
+    /// Why the last execution outside a runner was not in one: one of `heisen_wire::runner`; 0 if no runner
+    /// was asked for.
     #[serde(default)]
     pub forked: u32,
-    /// How often a parked program was gone, and what it had to run was run by another.
+    /// How often a zygote was gone, so that another one ran its plans.
     #[serde(default)]
     pub lost: u64,
-    /// Classes of equivalent executions that were seen, by the hashes of their graphs; empty where nobody asked.
+    /// The happens-before classes seen, by the hashes of their graphs; empty if they are not counted.
     #[serde(default)]
     pub classes: HashSet<u64>,
-    /// What its executions have covered, where that is asked for.
+    /// What the executions have covered, if coverage is counted.
     #[serde(default)]
     pub coverage: Option<Coverage>,
     /// Whether the program has instrumented code.
     #[serde(default)]
     pub instrumented: bool,
-    /// Data races.
+    /// The data races seen.
     #[serde(default)]
-    pub races: Raced,
-    /// Predictions that are worth a hint if they do not come true.
+    pub races: RaceLog,
+    /// Predictions that become hints if no execution confirms them.
     #[serde(default)]
-    pub(super) tried: Vec<Tried>,
+    pub(super) tried: Vec<Attempt>,
+}
+
+/// A likely prediction to which an execution was steered.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Attempt {
+    pub(super) predicted: Arc<Predicted>,
+    /// Whether such an execution failed.
+    pub(super) failed: bool,
 }
 
 impl Tally {
-    /// Whether no execution had anything to choose: only one thread ran, and nothing else was chosen. Then they are all the same.
-    pub fn is_alone(&self) -> bool {
-        self.threads == 1 && self.notes & Note::OtherChoice.bit() == 0
+    pub(super) fn add_note(&mut self, note: Note) {
+        self.notes |= note.bit();
     }
 
-    /// Whether every execution that went wrong became a finding, or is known by one.
+    /// Whether any execution made this note.
+    pub(super) fn has_note(&self, note: Note) -> bool {
+        self.notes & note.bit() != 0
+    }
+
+    /// Whether no execution had anything to choose: only one thread ran, and there was no other choice. All
+    /// executions are then the same.
+    pub fn is_alone(&self) -> bool {
+        self.threads == 1 && !self.has_note(Note::OtherChoice)
+    }
+
+    /// Whether every execution that failed became a finding, or is the same as one.
     pub fn all_confirmed(&self) -> bool {
         self.unconfirmed == 0 && self.unexamined == 0
     }
 
-    /// Whether it is known of every execution whether it is right.
+    /// Whether every execution is known to be correct or a finding.
     pub fn all_judged(&self) -> bool {
         self.all_confirmed() && self.idle == 0 && self.too_long == 0
     }
 
-    /// What ran out of time before is tried again.
+    /// Forgets what the last deadline cut short: it is tried again.
     pub(super) fn forget_deadline(&mut self) {
         (self.cut, self.unexamined, self.seemed) = (0, 0, None);
         self.awaited.take_if(|_| self.idle == 0);
     }
 
-    /// Whether most executions had processes of their own, for a reason that holds for all of them.
+    /// Whether most executions had a process of their own, for a reason that holds for all of them.
     pub fn mostly_forked(&self) -> bool {
         self.forked != 0 && self.forked != runner::CRASH && 2 * self.undone < self.executions
     }
 
-    /// Why executions had processes of their own, in words.
+    /// Why executions had a process of their own, in words.
     pub fn why_forked(&self) -> Option<String> {
         Some(match self.forked {
             0 => return None,
-            runner::NO_MEMORY => "there is no room for a copy of the program's memory".into(),
-            runner::NO_DISPATCH => "the kernel does not hand system calls over (Linux 5.11)".into(),
+            runner::NO_MEMORY => "there is no memory for a snapshot of the program".into(),
+            runner::NO_DISPATCH => "the kernel has no system call dispatch (Linux 5.11 has)".into(),
             runner::TOO_LARGE => "the program has too much memory, or memory of an unusual kind".into(),
             runner::CRASH => "an execution crashed".into(),
-            runner::DAMAGED => "memory could not be put back as it was".into(),
-            runner::FILES => "the program has opened more files than can be closed again".into(),
+            runner::DAMAGED => "the snapshot could not be restored".into(),
+            runner::FILES => "the program has opened more files than a snapshot can restore".into(),
             runner::SIGNAL => "a signal came from outside the program".into(),
             code => {
                 let number = code - runner::CALL;
                 match Sysno::new(number as usize) {
-                    // The runtime's own, before the program forks.
+                    // The runtime's own call, before the program forks.
                     Some(Sysno::setpgid) => {
                         "the program starts another process, or leaves its process group".into()
                     }
@@ -155,7 +174,7 @@ impl Tally {
 pub enum Ended {
     /// Nothing is left to explore.
     Exhausted,
-    /// A bug was found, and that is enough.
+    /// A bug was found, and the search does not go on after one.
     Found,
     /// The limit of executions or of time was reached.
     Limit,
@@ -163,22 +182,22 @@ pub enum Ended {
     Interrupted,
     /// The program waits for someone outside, and nobody is there.
     Idle,
-    /// It could not go on.
+    /// The search could not go on.
     Failed,
 }
 
-/// Which accesses of memory the explored schedules have in any order.
+/// Which accesses occur in any order in the explored schedules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// All that conflict.
+    /// All conflicting accesses.
     All,
-    /// Those of instrumented code that conflict; some code is not instrumented.
+    /// Conflicting accesses of instrumented code; some code is not instrumented.
     Partly,
-    /// Atomic ones: the check for races is off.
+    /// Atomic accesses: the check for data races is off.
     Atomics,
     /// Atomic read-modify-write instructions of patched modules: nothing is instrumented.
     Patched,
-    /// None: nothing is instrumented or patched.
+    /// No accesses: nothing is instrumented or patched.
     Calls,
 }
 
@@ -187,38 +206,38 @@ pub enum Reach {
 pub enum Empty {
     /// Only one thread ever ran.
     OneThread,
-    /// The program is a test program that says it ran no test.
+    /// The program is a test program whose output says that it ran no test.
     NoTest,
-    /// No thread was ever at a place where `--focus` and `--no-preempt` let it be preempted.
+    /// No thread reached a place where `--focus` and `--no-preempt` allow preemption.
     NoPointInScope,
 }
 
-/// The verdict of a whole check.
+/// The outcome of a check.
 #[derive(Debug)]
 pub struct Outcome {
     /// Why it ended.
     pub ended: Ended,
-    /// What was done.
+    /// The work that was done.
     pub tally: Tally,
-    /// Where the search stands.
+    /// The final state of the strategy.
     pub status: Status,
-    /// What was not controlled, in sentences.
-    pub not_controlled: Vec<String>,
-    /// What was predicted, and no execution came to.
+    /// What was not explored or not controlled.
+    pub caveats: Vec<Caveat>,
+    /// Predictions that no execution confirmed.
     pub hints: Vec<Prediction>,
-    /// Whether preemptions were searched at some places only.
+    /// Whether threads were preempted only at some places.
     pub scoped: bool,
-    /// Whether all accesses of memory that conflict were scheduling points.
+    /// Whether all conflicting accesses were scheduling points.
     pub accesses_explored: bool,
-    /// Which accesses of memory the explored schedules have in any order.
+    /// Which accesses occur in any order in the explored schedules.
     pub reach: Reach,
-    /// Why nothing could be explored, if so.
+    /// Why there was nothing to explore, if so.
     pub empty: Option<Empty>,
     /// Whether `--time` ended it.
     pub out_of_time: bool,
     /// The search itself, to be saved.
     pub search: Search,
-    /// Why it could not go on, if it has failed.
+    /// Why the search could not go on, if it failed.
     pub error: Option<Error>,
 }
 
@@ -229,7 +248,8 @@ impl Outcome {
         exhausted && !self.status.has_gaps() && self.tally.all_judged()
     }
 
-    /// The verdict in one word: "bug"; "clean" if nothing was found and the search did all it set out to do; else "incomplete".
+    /// The verdict in one word: "bug"; "clean" if nothing was found and the search did everything it was
+    /// asked for; otherwise "incomplete".
     pub fn verdict(&self) -> &'static str {
         let nothing = matches!(self.empty, Some(Empty::NoTest | Empty::NoPointInScope));
         if self.findings().next().is_some() {
@@ -241,35 +261,36 @@ impl Outcome {
         }
     }
 
-    /// Whether anything limits what the verdict claims, besides the bound or the number of executions that was asked for.
+    /// Whether anything limits the claim, other than the bound or the number of executions that the user
+    /// asked for.
     pub fn has_caveats(&self) -> bool {
-        self.verdict() == "incomplete" || !self.not_controlled.is_empty() || self.tally.races.unreported()
+        self.verdict() == "incomplete" || !self.caveats.is_empty() || self.tally.races.unreported()
     }
 
-    /// Whether the claim holds for every execution that the program can have within the bound: the search came to its end, and
-    /// nothing limits what it claims.
+    /// Whether the claim holds for every execution of the program within the bound: the search was exhausted,
+    /// and nothing limits its claim.
     pub fn sound(&self) -> bool {
         self.complete() && (self.accesses_explored || self.empty.is_some()) && !self.has_caveats()
     }
 
-    /// Whether a note was made by an execution.
+    /// Whether any execution made this note.
     pub fn has_note(&self, note: Note) -> bool {
-        self.tally.notes & note.bit() != 0
+        self.tally.has_note(note)
     }
 
-    /// Of a search that explores each class of equivalent executions once, how many were of a class that was explored before.
+    /// For a search that explores each class once: how many executions were of a class explored before.
     pub fn in_vain(&self) -> Option<u64> {
         let classes = self.tally.classes.len() as u64;
         self.status.classes.map(|_| self.status.executions.saturating_sub(classes))
     }
 
-    /// What was found: what went wrong, and then the races that are reported, each in the order it was found.
+    /// The findings: failures, then the reported races, each in the order in which they were found.
     pub fn findings(&self) -> impl Iterator<Item = &Finding> {
         self.tally.findings.iter().chain(self.tally.races.reports())
     }
 
-    /// Whether it is a search that only ever samples, and so is never complete, which has done what it was asked for,
-    /// nothing failed, and no execution was cut.
+    /// Whether a sampler, which is never complete, did everything it was asked for, without a failure and
+    /// without an execution that was cut.
     pub fn sampled_to_the_end(&self) -> bool {
         let ran_out = self.out_of_time || self.tally.cut > 0;
         self.ended == Ended::Limit && !ran_out && self.search.samples() && self.tally.all_judged()
@@ -279,17 +300,4 @@ impl Outcome {
     pub fn preemption_bound(&self) -> Option<u32> {
         self.status.explored_bound.filter(|_| !self.status.has_gaps() && self.tally.all_judged())
     }
-}
-
-/// How a search is getting on.
-#[derive(Debug)]
-pub struct Progress<'a> {
-    /// Executions so far.
-    pub executions: u64,
-    /// Time so far.
-    pub time: Duration,
-    /// Where the search stood at the last batch.
-    pub status: &'a Status,
-    /// Findings so far.
-    pub findings: usize,
 }

@@ -1,75 +1,76 @@
-//! What came of a plan, from the worker that ran it to the driver that takes it.
+//! Carries the result of a plan from the worker that ran it to the result taker.
 //!
-//! To move whole [`Run`]s from hand to hand took as long as a third of a small execution, so most of them are [`Quiet`].
+//! Moving a complete [`Run`] between threads took a third of the time of a small execution, so most results
+//! are a [`BriefResult`].
 
-use super::stuck::Stuck;
+use super::hang::Hang;
 use crate::error::{Error, Result};
 use crate::explain::judge::Verdict;
-use crate::process::brief_result::Quiet;
+use crate::process::brief_result::BriefResult;
 use crate::process::slots::Run;
 use crate::process::zygote::Cut;
 use heisen_trace::{Execution, Note};
 
-/// What came of a plan.
+/// The result of a plan.
 #[derive(Debug)]
-pub(super) enum Executed {
-    /// Nothing to speak of.
-    Quiet(Quiet),
-    /// All there is to tell.
-    Told(Box<Told>),
-    /// It still ran when time was over, or when the user wanted to stop.
+pub(super) enum PlanResult {
+    /// The execution ended as expected and logged nothing.
+    Brief(BriefResult),
+    /// Any other execution.
+    Full(Box<FullResult>),
+    /// The execution still ran when the time was over, or when the user wanted to stop.
     Cut(Cut),
-    /// It could not be run.
+    /// The execution could not be run.
     Failed(Error),
 }
 
-/// An execution.
+/// An execution with its verdict.
 #[derive(Debug)]
-pub(super) struct Told {
+pub(super) struct FullResult {
     pub(super) run: Run,
-    /// Where it was, if it did not move.
-    pub(super) stuck: Option<Stuck>,
-    /// What is wrong with it, if anything.
+    /// Where it was, if it hung.
+    pub(super) hang: Option<Hang>,
+    /// Its failure, if any.
     pub(super) verdict: Option<Verdict>,
 }
 
-impl Executed {
-    /// The execution, or why there is none.
-    pub(super) fn open(self) -> Result<Told> {
+impl PlanResult {
+    /// The execution, or the error that prevented it.
+    pub(super) fn open(self) -> Result<FullResult> {
         match self {
-            Executed::Quiet(quiet) => Ok(Told { run: quiet.run(), stuck: None, verdict: None }),
-            Executed::Told(told) => Ok(*told),
-            Executed::Cut(cut) => Err(cut.why),
-            Executed::Failed(error) => Err(error),
+            PlanResult::Brief(brief) => Ok(FullResult { run: brief.run(), hang: None, verdict: None }),
+            PlanResult::Full(full) => Ok(*full),
+            PlanResult::Cut(cut) => Err(cut.why),
+            PlanResult::Failed(error) => Err(error),
         }
     }
 
     pub(super) fn has_failed(&self) -> bool {
-        matches!(self, Executed::Cut(_) | Executed::Failed(_))
+        matches!(self, PlanResult::Cut(_) | PlanResult::Failed(_))
     }
 
-    /// Of one that had begun, and that `--time` did not let come to its end.
+    /// The execution, if it still ran at the end of `--time`.
     pub(super) fn cut_by_time(&self) -> Option<&Cut> {
         match self {
-            Executed::Cut(cut) if cut.why == Error::TimeOver => Some(cut),
+            PlanResult::Cut(cut) if cut.why == Error::TimeOver => Some(cut),
             _ => None,
         }
     }
 
-    pub(super) fn is_stuck(&self) -> bool {
-        matches!(self, Executed::Told(told) if told.stuck.is_some())
+    pub(super) fn hangs(&self) -> bool {
+        matches!(self, PlanResult::Full(full) if full.hang.is_some())
     }
 
-    /// Whether what comes after it need not be run.
+    /// Whether the plans after this one need not be run.
     pub(super) fn ends_search(&self, keep_going: bool) -> bool {
         match self {
-            Executed::Quiet(quiet) => quiet.is_alone(),
-            Executed::Told(told) => {
-                let Execution { threads, notes, .. } = &told.run.execution;
+            PlanResult::Brief(brief) => brief.is_alone(),
+            PlanResult::Full(full) => {
+                let Execution { threads, notes, .. } = &full.run.execution;
                 let alone = *threads == 1 && !notes.contains(&Note::OtherChoice);
-                told.stuck.is_some() || told.verdict.is_some() && !keep_going || alone
+                full.hang.is_some() || full.verdict.is_some() && !keep_going || alone
             }
-            Executed::Cut(_) | Executed::Failed(_) => true,
+            PlanResult::Cut(_) | PlanResult::Failed(_) => true,
         }
     }
 }

@@ -1,6 +1,7 @@
-//! A file on disk for plans that have no room in memory. It has no name, so it is gone when this process is, however that ends.
+//! Provides the spill file for plans that do not fit into memory. The file has no name, so it disappears with
+//! this process, however that ends.
 
-use crate::process::sys;
+use crate::platform::sys;
 use heisen_search::SpillFile;
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -8,7 +9,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// A spill that is a file, made when the first bytes are put there.
+/// The spill file, created when the first bytes are written.
 #[derive(Debug)]
 pub struct Disk {
     directory: PathBuf,
@@ -18,28 +19,28 @@ pub struct Disk {
 #[derive(Debug, Default)]
 struct Space {
     file: Option<File>,
-    /// Bytes are put here.
+    /// The offset at which the next bytes are written.
     end: u64,
-    /// Bytes that are in use. What lies between them was given back to the file system.
+    /// The number of bytes in use. Unused ranges between them were returned to the file system.
     used: u64,
 }
 
 impl Disk {
-    /// A spill in `directory`, or where that would be made.
+    /// A spill file in `directory`, or in its nearest existing parent.
     pub fn new(directory: &Path) -> Disk {
         let there = directory.ancestors().find(|path| path.is_dir());
         let directory = there.unwrap_or(Path::new(".")).to_owned();
         Disk { directory, space: Mutex::default() }
     }
 
-    /// A file without a name.
+    /// Creates a file without a name.
     fn file(&self) -> io::Result<File> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).mode(0o600);
         if let Ok(file) = options.clone().custom_flags(libc::O_TMPFILE).open(&self.directory) {
             return Ok(file);
         }
-        // A file system that cannot do that.
+        // For file systems without unnamed files.
         let path = self.directory.join(format!(".heisen-search-{}.tmp", std::process::id()));
         let file = options.create_new(true).open(&path)?;
         std::fs::remove_file(&path)?;
@@ -78,7 +79,7 @@ impl SpillFile for Disk {
             space.end = 0;
         }
         let Space { file: Some(file), end, .. } = &*space else { return };
-        // If the room cannot be given back, it is when the search ends.
+        // Space that cannot be returned now is returned when the search ends.
         if *end == 0 {
             let _ = file.set_len(0);
         } else {

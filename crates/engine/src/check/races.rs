@@ -1,27 +1,26 @@
-//! What a search does about data races besides making scheduling points of them: the first of each pair of places is
-//! looked at closely, and reported unless it is suppressed.
+//! Confirms data races: takes a close-up of the first race of each pair of places, and reports it unless it
+//! is suppressed. Access points are not its task.
 
-use super::driver::Driver;
-use super::{Ended, MAX_FINDINGS, MAX_UNCONFIRMED, Races};
-use crate::check::access_points::Conflict;
-use crate::check::sentences::{ATOMICS_ONLY, CALLS_ONLY, MORE_RACES, STOPPED_EARLY};
+use super::confirm::{Confirmer, MAX_FINDINGS, MAX_UNCONFIRMED};
+use super::options::Races;
 use crate::error::Result;
 use crate::explain::close_up::Closeup;
-use crate::explain::race_close_up::Scene;
+use crate::explain::race_close_up::JobRaces;
 use crate::explain::race_log::Fate;
+use crate::process::access_points::Conflict;
+use crate::process::run_config::RunConfig;
 use crate::process::slots::{Job, Run};
-use crate::process::zygote::Limits;
 use heisen_trace::{Note, Plan};
 use std::collections::BTreeSet;
 
-impl Driver<'_> {
-    /// Takes the races of an execution; whether they end the search.
+impl Confirmer<'_> {
+    /// Takes the races of an execution. Returns whether they end the search.
     pub(super) fn take_races(&mut self, plan: &Plan, run: &Run) -> Result<bool> {
         let races: Vec<Conflict> = run.conflicts.iter().copied().filter(Conflict::is_race).collect();
         let mut reports = BTreeSet::new();
-        if self.races_asked_for() && races.iter().any(|race| !self.is_known(race)) {
-            match self.look_at_races(plan, &races, &mut reports) {
-                // What was not looked at is not known, so the next execution with it is looked at.
+        if self.case.options.reports_races() && races.iter().any(|race| !self.is_known(race)) {
+            match self.close_up_races(plan, &races, &mut reports) {
+                // A race without a close-up remains unknown, so the next execution with it gets one.
                 Err(error) if error.is_cut() => {
                     self.tally.unexamined += 1;
                     self.tally.seemed.get_or_insert_with(|| "a data race".to_owned());
@@ -34,9 +33,9 @@ impl Driver<'_> {
                 Some(Fate::Reported(number)) => {
                     reports.insert(number);
                 }
-                None | Some(Fate::Told) if !self.races_asked_for() => {
+                None | Some(Fate::Uncertain) if !self.case.options.reports_races() => {
                     let exact = self.tally.points.is_racy(race.address);
-                    self.tally.races.settle(race, if exact { Fate::Unlisted } else { Fate::Told });
+                    self.tally.races.settle(race, if exact { Fate::Unlisted } else { Fate::Uncertain });
                 }
                 _ => {}
             }
@@ -45,39 +44,40 @@ impl Driver<'_> {
         Ok(self.one_race_is_enough() && !reports.is_empty())
     }
 
-    fn races_asked_for(&self) -> bool {
-        matches!(self.check.options.races, Races::Report | Races::Stop)
-    }
-
     fn one_race_is_enough(&self) -> bool {
-        self.check.options.races == Races::Stop && !self.check.options.keep_going
+        self.case.options.races == Races::Stop && !self.case.options.keep_going
     }
 
-    /// Whether nothing new can be learned of a race that an execution told of.
+    /// Whether nothing new can be learned about a race that an execution reported.
     fn is_known(&self, race: &Conflict) -> bool {
         match self.tally.races.fate(race) {
             None => false,
-            Some(Fate::Told) => !self.tally.points.is_racy(race.address),
+            Some(Fate::Uncertain) => !self.tally.points.is_racy(race.address),
             Some(_) => true,
         }
     }
 
-    /// Looks closely at the races of an execution that are not known yet; `told` is what it said of them itself. The
-    /// numbers of all that are reported are added to `reports`.
-    fn look_at_races(&mut self, plan: &Plan, told: &[Conflict], reports: &mut BTreeSet<usize>) -> Result<()> {
+    /// Takes close-ups of the unknown races of an execution; `told` are the races that the execution itself
+    /// reported. Adds the numbers of all reported races to `reports`.
+    fn close_up_races(
+        &mut self,
+        plan: &Plan,
+        told: &[Conflict],
+        reports: &mut BTreeSet<usize>,
+    ) -> Result<()> {
         if self.tally.unconfirmed >= MAX_UNCONFIRMED {
             return Ok(());
         }
-        let limits = self.limits();
-        let scene = self.check.camera(&limits).scene(Job::Plan(plan))?;
+        let config = self.config();
+        let scene = self.case.recorder(&config).races_of(Job::Plan(plan))?;
         for race in &scene.races {
             let full = self.tally.races.reports().len() >= MAX_FINDINGS;
             let fate = match self.tally.races.fate(race) {
-                Some(fate) if fate != Fate::Told => Some(fate),
+                Some(fate) if fate != Fate::Uncertain => Some(fate),
                 _ if full => Some(Fate::Unlisted),
-                _ => self.look_at_race(plan, &limits, &scene, race)?,
+                _ => self.close_up_race(plan, &config, &scene, race)?,
             };
-            // What did not come up again may do so in another execution.
+            // A race that did not occur again may do so in another execution.
             let Some(fate) = fate else { continue };
             self.tally.races.settle(race, fate);
             if let Fate::Reported(number) = fate {
@@ -93,7 +93,7 @@ impl Driver<'_> {
             }
             let near = |other: &Conflict| other.address / 8 == race.address / 8;
             if scene.races.iter().any(near) {
-                self.tally.races.settle(race, Fate::Told);
+                self.tally.races.settle(race, Fate::Uncertain);
             } else {
                 self.unconfirmed(plan);
             }
@@ -101,20 +101,20 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Looks closely at one race. None if it did not come up again.
-    fn look_at_race(
+    /// Takes a close-up of one race. Returns `None` if the race did not occur again.
+    fn close_up_race(
         &mut self,
         plan: &Plan,
-        limits: &Limits,
-        scene: &Scene,
+        config: &RunConfig,
+        scene: &JobRaces,
         race: &Conflict,
     ) -> Result<Option<Fate>> {
-        let camera = self.check.camera(limits);
-        let closeup = camera.race_in(scene, Job::Plan(plan), race)?;
+        let recorder = self.case.recorder(config);
+        let closeup = recorder.race_in(scene, Job::Plan(plan), race)?;
         let seen = closeup.as_ref().and_then(|closeup| closeup.race.clone());
         let (Some(closeup), Some(seen)) = (closeup, seen) else { return Ok(self.unconfirmed(plan)) };
         let signature = closeup.signature();
-        if let Some(line) = self.check.options.suppressions.fits(&seen) {
+        if let Some(line) = self.case.options.suppressions.fits(&seen) {
             self.tally.races.suppress(signature);
             return Ok(Some(Fate::Suppressed(line)));
         }
@@ -122,60 +122,24 @@ impl Driver<'_> {
             return Ok(Some(Fate::Reported(number)));
         }
         let outside = closeup.outside;
-        let Some(finding) = closeup.into_finding(&camera, self.tally.executions) else { return Ok(None) };
-        // The schedule as it will be written must lead there, too.
+        let Some(finding) = closeup.into_finding(&recorder, self.tally.executions) else { return Ok(None) };
+        // The schedule as it will be written must lead to the same race.
         let same = |other: &Conflict| other.pair() == race.pair();
         let is_it = |again: &Closeup| again.signature() == signature;
-        let again = camera.race(Job::Schedule(&finding.schedule), &same, &is_it)?;
+        let again = recorder.race(Job::Schedule(&finding.schedule), &same, &is_it)?;
         if again.is_none_or(|again| again.run.execution.diverged.is_some() || !is_it(&again)) {
             return Ok(self.unconfirmed(plan));
         }
         if outside {
-            self.tally.notes |= 1 << (Note::Unrecorded as u8);
+            self.tally.add_note(Note::Unrecorded);
         }
         Ok(Some(Fate::Reported(self.tally.races.report(finding))))
     }
 
-    /// A race did not come up again.
+    /// Records that a race did not occur again.
     fn unconfirmed(&mut self, plan: &Plan) -> Option<Fate> {
         self.tally.unconfirmed += 1;
-        self.locate(plan, None);
+        self.locate_divergence(plan, None);
         None
-    }
-
-    /// Whether every access that conflicts in any execution within the bound is a scheduling point, so that the bound was
-    /// explored soundly (ICB, PLDI'07, theorem 2).
-    pub(super) fn is_sound(&self, ended: Ended) -> bool {
-        let accesses = &self.check.options.world.accesses;
-        let partly = [Note::TooManyConflicts, Note::TooManyPoints, Note::TooManyAccesses];
-        self.tally.instrumented
-            && (accesses.check || accesses.all)
-            && ended == Ended::Exhausted
-            && !self.search.samples()
-            && partly.iter().all(|&note| self.tally.notes & 1 << (note as u8) == 0)
-    }
-
-    /// What is to be said of accesses of memory.
-    pub(super) fn about_accesses(&self, ended: Ended) -> Option<String> {
-        let accesses = &self.check.options.world.accesses;
-        if !self.tally.instrumented {
-            return Some(self.check.limits.patches.sentence().unwrap_or_else(|| CALLS_ONLY.plain()));
-        }
-        if accesses.all || self.tally.points.all {
-            return None;
-        }
-        if !accesses.check {
-            return Some(ATOMICS_ONLY.plain());
-        }
-        // A search that ends with a finding has done what it was asked for.
-        let cut = matches!(ended, Ended::Limit | Ended::Interrupted | Ended::Failed);
-        (cut && !self.search.samples()).then(|| STOPPED_EARLY.plain())
-    }
-
-    /// What is to be said of races that were not listed, though that was asked for.
-    pub(super) fn about_races(&self) -> Option<String> {
-        let unlisted = self.tally.races.unlisted();
-        (self.races_asked_for() && unlisted > 0)
-            .then(|| MORE_RACES.with(&[("listed", &MAX_FINDINGS), ("more", &unlisted)]))
     }
 }

@@ -1,77 +1,55 @@
-//! Scope: patterns that say at which places threads are preempted, and the ranges of code they stand for (CHESS, OSDI'08,
-//! section 4.4.1).
+//! Resolves the scope: patterns that say where threads are preempted, and the ranges of code that they match
+//! (CHESS, OSDI'08, section 4.4.1).
 //!
-//! A pattern is matched against what is known of the code that calls an intercepted function: its module, its source
-//! file, its function. That is worked out once, on the parked program: the runtime only looks an address up.
+//! A pattern is matched against the module, source file and function of the code that calls an intercepted
+//! function. This is computed once, on the parked program: the runtime only looks up an address.
 
-use crate::check::sentences::OUT_OF_SCOPE;
 use crate::error::{Error, Result};
+use crate::inspect::maps::code_layout;
 use crate::inspect::{Piece, Symbols, View};
-use crate::process::zygote::{Limits, Output, Zygote};
+use crate::platform::glob::matches_end;
+use crate::process::run_config::{Output, RunConfig};
+use crate::process::scope_ranges::{Range, Scope};
+use crate::process::zygote::Zygote;
 use crate::program::Program;
-use heisen_wire::{MAX_SCOPE, Wire, scope};
+use heisen_wire::{MAX_SCOPE, scope};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
-/// Names that are shown when a pattern fits none.
+/// How many names are shown when a pattern matches no code.
 const SHOWN: usize = 4;
 
-/// Where threads are preempted, as the user says it.
+/// Where threads are preempted, in the user's words.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Patterns {
-    /// Not in code that matches one of these.
+    /// Threads are not preempted in code that matches one of these.
     pub no_preempt: Vec<String>,
-    /// If there are any: only in code that matches one of these.
+    /// If not empty, threads are preempted only in code that matches one of these.
     pub focus: Vec<String>,
 }
 
-/// A range of code and what holds there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Range {
-    start: u64,
-    end: u64,
-    kind: u32,
-}
-
-/// Where threads are preempted, as the runtime takes it.
-#[derive(Clone, Debug)]
-pub struct Scope {
-    default: u32,
-    ranges: Vec<Range>,
-    /// Which code was where; the ranges hold only for that.
-    layout: String,
-}
-
 impl Patterns {
-    /// Whether nothing was said.
+    /// Whether there are no patterns.
     pub fn is_empty(&self) -> bool {
         self.no_preempt.is_empty() && self.focus.is_empty()
     }
 
-    /// What a verdict says of it.
-    pub fn sentence(&self) -> Option<String> {
-        let mut parts = Vec::new();
-        if !self.focus.is_empty() {
-            parts.push(format!("outside {}", self.focus.join(", ")));
-        }
-        if !self.no_preempt.is_empty() {
-            parts.push(format!("in {}", self.no_preempt.join(", ")));
-        }
-        (!parts.is_empty()).then(|| OUT_OF_SCOPE.with(&[("where", &parts.join(" and "))]))
-    }
-
-    /// Finds the code of the parked program that the patterns mean; none if there are no patterns.
-    pub fn resolve(&self, runtime: &Path, program: &Program, limits: &Limits) -> Result<Option<Arc<Scope>>> {
+    /// Finds the code of the parked program that the patterns match; `None` if there are no patterns.
+    pub fn resolve(
+        &self,
+        runtime: &Path,
+        program: &Program,
+        config: &RunConfig,
+    ) -> Result<Option<Arc<Scope>>> {
         if self.is_empty() {
             return Ok(None);
         }
-        let zygote = Zygote::start(runtime, program, limits, Output::Dropped)?;
+        let zygote = Zygote::start(runtime, program, config, Output::Dropped)?;
         let mut symbols = Symbols::new();
         symbols.hide(runtime);
-        // What a pattern means does not depend on where the check is started.
+        // With full paths, the meaning of a pattern does not depend on where the check is started.
         symbols.full_paths();
         let code = View::new(&mut symbols, zygote.pid())
             .map_err(|e| Error::Internal(format!("the parked program cannot be looked at: {e}")))?
@@ -83,7 +61,7 @@ impl Patterns {
                 }
             }
         }
-        let scope = Scope { layout: layout(zygote.pid()), ..self.ranges(&code) };
+        let scope = Scope { layout: code_layout(zygote.pid()), ..self.ranges(&code) };
         if scope.ranges.len() > MAX_SCOPE {
             return Err(Error::Input(format!(
                 "the patterns of --no-preempt and --focus mean {} separate pieces of code, and {MAX_SCOPE} is the most; \
@@ -120,35 +98,7 @@ impl Patterns {
     }
 }
 
-impl Scope {
-    /// Tells the runtime of a parked program.
-    pub(crate) fn write(&self, wire: &Wire, pid: i32) -> Result<()> {
-        if layout(pid) != self.layout {
-            return Err(Error::Uncontrolled(
-                "the program's code is not at the same addresses each time it is started, so --no-preempt and --focus \
-                 cannot be used; does this machine forbid to switch off address-space randomisation (personality)?"
-                    .into(),
-            ));
-        }
-        for (slot, range) in wire.scope.iter().zip(&self.ranges) {
-            slot.start.store(range.start, Relaxed);
-            slot.end.store(range.end, Relaxed);
-            slot.kind.store(range.kind.into(), Relaxed);
-        }
-        wire.scope_ranges.store(self.ranges.len() as u32, Relaxed);
-        wire.scope_default.store(self.default, Relaxed);
-        Ok(())
-    }
-}
-
-/// Where a process has the code of which files.
-pub(crate) fn layout(pid: i32) -> String {
-    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
-    let code = |line: &&str| line.contains(" r-xp ") && line.contains('/');
-    maps.lines().filter(code).collect::<Vec<_>>().join("\n")
-}
-
-/// Whether a pattern means this piece of code.
+/// Whether a pattern matches this piece of code.
 fn matches_piece(pattern: &str, piece: &Piece) -> bool {
     matches_end(pattern, &piece.module, "/")
         || piece.frames.iter().any(|frame| {
@@ -157,40 +107,7 @@ fn matches_piece(pattern: &str, piece: &Piece) -> bool {
         })
 }
 
-/// Whether a pattern fits a whole name, or what follows one of its separators.
-pub(crate) fn matches_end(pattern: &str, name: &str, separator: &str) -> bool {
-    let rests = name.match_indices(separator).map(|(at, _)| &name[at + separator.len()..]);
-    std::iter::once(name).chain(rests).any(|rest| glob(pattern.as_bytes(), rest.as_bytes()))
-}
-
-/// Whether a pattern fits a text: `*` stands for any characters, `?` for any one.
-pub fn glob(pattern: &[u8], text: &[u8]) -> bool {
-    let (mut p, mut t) = (0, 0);
-    // Where the last star is, and how far the text is that it stands for: with more than that, one tries again.
-    let mut star = None;
-    while t < text.len() {
-        match pattern.get(p) {
-            Some(b'*') => {
-                star = Some((p, t));
-                p += 1;
-            }
-            Some(&byte) if byte == b'?' || byte == text[t] => {
-                p += 1;
-                t += 1;
-            }
-            _ => match &mut star {
-                Some((at, eaten)) => {
-                    *eaten += 1;
-                    (p, t) = (*at + 1, *eaten);
-                }
-                None => return false,
-            },
-        }
-    }
-    pattern[p..].iter().all(|&byte| byte == b'*')
-}
-
-/// Says that a pattern means nothing, and what there is.
+/// The error for a pattern that matches nothing, with names that exist.
 fn no_match(option: &str, pattern: &str, program: &Program, code: &[Piece]) -> Error {
     let own = || code.iter().flat_map(|piece| &piece.frames).filter(|frame| frame.own);
     let mut names: BTreeSet<&str> = own().map(|frame| frame.function.as_str()).collect();
@@ -199,7 +116,7 @@ fn no_match(option: &str, pattern: &str, program: &Program, code: &[Piece]) -> E
     let near = |name: &&&str| !core.is_empty() && name.to_lowercase().contains(&core);
     let mut shown: Vec<&str> = names.iter().filter(near).take(SHOWN).copied().collect();
     if shown.is_empty() {
-        // Code that no function is known for is named by its address.
+        // Code without a known function is named by its address.
         let plain = |name: &&&str| !name.contains("+0x");
         shown = names.iter().filter(plain).take(SHOWN).copied().collect();
     }
@@ -220,27 +137,6 @@ fn no_match(option: &str, pattern: &str, program: &Program, code: &[Piece]) -> E
 mod tests {
     use super::*;
     use heisen_trace::Frame;
-
-    #[test]
-    fn globs() {
-        let fits = |pattern: &str, text: &str| glob(pattern.as_bytes(), text.as_bytes());
-        assert!(fits("queue_*", "queue_push") && fits("queue_*", "queue_"));
-        assert!(fits("*", "") && fits("", "") && fits("a?c", "abc") && fits("*a*b", "xaxbxb"));
-        assert!(
-            !fits("queue_*", "my_queue_push") && !fits("a?c", "ac") && !fits("", "a") && !fits("a*b", "a")
-        );
-        assert!(!fits(&"a*".repeat(30), &"a".repeat(29)));
-    }
-
-    #[test]
-    fn names_with_and_without_what_is_around_them() {
-        assert!(matches_end("queue.c", "/home/me/src/queue.c", "/"));
-        assert!(matches_end("src/queue.c", "/home/me/src/queue.c", "/"));
-        assert!(matches_end("/home/*", "/home/me/src/queue.c", "/"));
-        assert!(!matches_end("ueue.c", "/home/me/src/queue.c", "/"));
-        assert!(matches_end("take", "Pool::take", "::") && matches_end("Pool::*", "my::Pool::take", "::"));
-        assert!(!matches_end("ake", "Pool::take", "::"));
-    }
 
     fn piece(start: u64, end: u64, function: &str, own: bool) -> Piece {
         let frames =

@@ -1,60 +1,64 @@
-//! The outcome of a check: what was explored, and in sentences what was not, so that nothing is claimed that was not shown.
+//! Computes the outcome of a check: what was explored, and the caveats: what was not.
 
-use super::driver::Driver;
-use super::{Empty, Ended, Kind, Outcome, Races, Reach};
-use crate::check::sentences::{
-    AWAITED, BEFORE_READY, CUT, DIVERGED, DPOR_CUT, DPOR_UNFIT, LOST, NO_RACES, NO_TIME, NO_TIME_TO_CONFIRM,
-    NOT_CONFIRMED, OUT_OF_TIME, TOO_LONG, UNCONFIRMED,
-};
+use super::caveat::{Caveat, Differs};
+use super::confirm::MAX_FINDINGS;
+use super::options::Kind;
+use super::outcome::{Empty, Ended, Outcome, Reach};
+use super::predictions;
+use super::state::State;
 use crate::error::Result;
-use crate::explain::divergence;
 use crate::program::uninstrumented;
 use heisen_search::{Status, Strategy};
 use heisen_trace::Note;
 
-/// What says nothing of a program in which only one thread ran.
+/// Notes without a meaning if only one thread ran.
 const OF_THREADS: u64 =
     Note::WeakOrders.bit() | Note::FarTimeout.bit() | Note::TimerFd.bit() | Note::Watchdog.bit();
 
-impl Driver<'_> {
+impl State<'_> {
     /// The outcome of a search that has ended.
     pub(super) fn conclude(mut self, ended: Ended) -> Result<Outcome> {
         let status = self.search.status();
         let alone = self.tally.is_alone() && self.tally.all_judged();
-        let blind = if alone { None } else { uninstrumented::blind(self.check.program) };
+        let blind = if alone { Vec::new() } else { uninstrumented::blind(self.case.program) };
         let all_followed = !status.has_gaps() && self.tally.all_judged();
-        let accesses_explored = self.is_sound(ended) && all_followed && blind.is_none();
-        let reach = self.reach(blind.is_some());
-        let out_of_time = ended == Ended::Limit && self.left(0) != Some(0);
-        let mut not_controlled: Vec<String> = Vec::new();
+        let accesses_explored = self.is_sound(ended) && all_followed && blind.is_empty();
+        let reach = self.reach(!blind.is_empty());
+        let out_of_time = ended == Ended::Limit && self.executions_left(0) != Some(0);
+        let mut caveats: Vec<Caveat> = Vec::new();
         if !alone {
-            not_controlled.extend(self.about_accesses(ended));
-            not_controlled.extend(self.about_races());
-            not_controlled.extend(blind);
-            not_controlled.extend(self.check.options.scope.sentence());
+            caveats.extend(self.about_accesses(ended));
+            caveats.extend(self.about_races());
+            caveats.extend((!blind.is_empty()).then_some(Caveat::PartlyInstrumented(blind)));
+            let scope = &self.case.options.scope;
+            caveats.extend((!scope.is_empty()).then(|| Caveat::OutOfScope(scope.clone())));
         }
         if out_of_time && self.search.samples() {
-            not_controlled.push(OUT_OF_TIME.with(&[("executions", &executions(self.tally.executions))]));
+            caveats.push(Caveat::OutOfTime(self.tally.executions));
         }
         self.tally.notes &= if alone { !OF_THREADS } else { u64::MAX };
-        not_controlled.extend(self.about_executions(&status));
-        not_controlled.extend(self.left_open(ended));
+        caveats.extend(self.about_executions(&status));
+        caveats.extend(self.left_open(ended));
         let regions = self.tally.notes & Note::NoPreempt.bit() != 0;
-        let patterns = !self.check.options.scope.is_empty();
+        let patterns = !self.case.options.scope.is_empty();
         let empty = match self.tally.notes & (Note::InScope.bit() | Note::OutOfScope.bit()) {
-            _ if alone && ended == Ended::Exhausted && self.check.ran_no_test() => Some(Empty::NoTest),
+            _ if alone && ended == Ended::Exhausted && self.case.ran_no_test() => Some(Empty::NoTest),
             _ if alone => Some(Empty::OneThread),
             only if patterns && only == Note::OutOfScope.bit() => Some(Empty::NoPointInScope),
             _ => None,
         };
-        let hints = if ended == Ended::Interrupted { Vec::new() } else { self.hints()? };
+        let hints = if ended == Ended::Interrupted {
+            Vec::new()
+        } else {
+            predictions::hints(self.case, &self.tally)?
+        };
         self.tally.time = self.time();
-        let Driver { tally, search, .. } = self;
+        let State { tally, search, .. } = self;
         Ok(Outcome {
             ended,
             tally,
             status,
-            not_controlled,
+            caveats,
             hints,
             scoped: regions || patterns,
             accesses_explored,
@@ -66,100 +70,121 @@ impl Driver<'_> {
         })
     }
 
-    /// Which accesses of memory the schedules that were explored have in any order.
+    /// Which accesses occur in any order in the explored schedules.
     fn reach(&self, blind: bool) -> Reach {
-        let accesses = &self.check.options.world.accesses;
-        match self.check.limits.patches.sentence() {
+        let accesses = &self.case.options.world.accesses;
+        match self.case.config.patches.patched().is_empty() {
             _ if self.tally.instrumented && !accesses.check && !accesses.all => Reach::Atomics,
             _ if self.tally.instrumented && blind => Reach::Partly,
             _ if self.tally.instrumented => Reach::All,
-            Some(_) => Reach::Patched,
-            None => Reach::Calls,
+            false => Reach::Patched,
+            true => Reach::Calls,
         }
     }
 
-    /// What is to be said of what executions did.
-    fn about_executions(&self, status: &Status) -> Vec<String> {
-        let mut said = Vec::new();
-        let options = self.check.options;
-        let asked = matches!(options.races, Races::Report | Races::Stop);
-        if asked && !self.tally.instrumented && !self.tally.is_alone() {
-            said.push(NO_RACES.plain());
+    /// Whether every access that conflicts in any execution within the bound is a scheduling point. Then the
+    /// bound was explored soundly (ICB, PLDI'07, theorem 2).
+    fn is_sound(&self, ended: Ended) -> bool {
+        let accesses = &self.case.options.world.accesses;
+        let partly = [Note::TooManyConflicts, Note::TooManyPoints, Note::TooManyAccesses];
+        self.tally.instrumented
+            && (accesses.check || accesses.all)
+            && ended == Ended::Exhausted
+            && !self.search.samples()
+            && partly.iter().all(|&note| !self.tally.has_note(note))
+    }
+
+    /// The caveat about memory accesses, if any.
+    fn about_accesses(&self, ended: Ended) -> Option<Caveat> {
+        let accesses = &self.case.options.world.accesses;
+        if !self.tally.instrumented {
+            let patched = self.case.config.patches.patched();
+            return Some(if patched.is_empty() { Caveat::CallsOnly } else { Caveat::PatchedOnly(patched) });
         }
-        if self.check.program.at_ready {
-            said.push(BEFORE_READY.plain());
+        if accesses.all || self.tally.points.all {
+            return None;
         }
-        // One after the other, executions share nothing that bears their process id.
+        if !accesses.check {
+            return Some(Caveat::AtomicsOnly);
+        }
+        // A search that ends with a finding has done what it was asked for.
+        let cut = matches!(ended, Ended::Limit | Ended::Interrupted | Ended::Failed);
+        (cut && !self.search.samples()).then_some(Caveat::StoppedEarly)
+    }
+
+    /// The caveat about races that are not listed although the user asked for races.
+    fn about_races(&self) -> Option<Caveat> {
+        let more = self.tally.races.unlisted();
+        (self.case.options.reports_races() && more > 0)
+            .then_some(Caveat::MoreRaces { listed: MAX_FINDINGS, more })
+    }
+
+    /// The caveats that follow from what executions did.
+    fn about_executions(&self, status: &Status) -> Vec<Caveat> {
+        let mut caveats = Vec::new();
+        let options = self.case.options;
+        if options.reports_races() && !self.tally.instrumented && !self.tally.is_alone() {
+            caveats.push(Caveat::NoRaces);
+        }
+        if self.case.program.at_ready {
+            caveats.push(Caveat::BeforeReady);
+        }
+        // Executions that run one after the other share no file that is named by a process id.
         let shared = |note: &Note| *note != Note::FileOfPid || options.jobs > 1;
-        let caveats = Note::in_word(self.tally.notes).filter(|note| note.is_caveat() && shared(note));
-        said.extend(caveats.map(|note| note.text().to_owned()));
+        let notes = Note::in_word(self.tally.notes).filter(|note| note.is_caveat() && shared(note));
+        caveats.extend(notes.map(Caveat::Note));
         if matches!(options.strategy, Kind::Dpor | Kind::Bpor) && status.diverged > 0 {
-            said.push(DPOR_UNFIT.plain());
+            caveats.push(Caveat::DporUnfit);
         }
         if status.cut > 0 {
-            said.push(DPOR_CUT.with(&[("events", &heisen_search::MOST_EVENTS), ("executions", &status.cut)]));
+            caveats.push(Caveat::DporCut { events: heisen_search::MOST_EVENTS, executions: status.cut });
         }
-        let why = divergence::explain(
-            self.tally.diverged_at.as_deref().unwrap_or_default(),
-            Note::in_word(self.tally.notes),
-        );
-        for (count, sentence) in [(status.diverged, DIVERGED), (self.tally.unconfirmed, UNCONFIRMED)] {
-            let their = if count == 1 { "its" } else { "their" };
-            if count > 0 {
-                said.push(sentence.with(&[
-                    ("executions", &executions(count)),
-                    ("their", &their),
-                    ("why", &why),
-                ]));
-            }
+        if status.diverged > 0 {
+            caveats.push(Caveat::Diverged(self.differs(status.diverged)));
         }
-        said.extend(self.about_computing());
+        if self.tally.unconfirmed > 0 {
+            caveats.push(Caveat::Unconfirmed(self.differs(self.tally.unconfirmed)));
+        }
+        if let Some(hang) = self.case.computed.get() {
+            caveats.push(Caveat::Computed { hang: self.case.config.hang, place: hang.place() });
+        }
         if self.tally.too_long > 0 {
-            let words: [(&str, &dyn std::fmt::Display); 2] =
-                [("executions", &executions(self.tally.too_long)), ("steps", &options.steps)];
-            said.push(TOO_LONG.with(&words));
+            caveats.push(Caveat::TooLong { executions: self.tally.too_long, steps: options.steps });
         }
-        match self.tally.lost {
-            0 => {}
-            1 => said.push(LOST.with(&[("times", &"once")])),
-            times => said.push(LOST.with(&[("times", &format!("{times} times"))])),
+        if self.tally.lost > 0 {
+            caveats.push(Caveat::Lost(self.tally.lost));
         }
-        said
+        caveats
     }
 
-    /// What the end of the time, or silence from outside, has left open.
-    fn left_open(&self, ended: Ended) -> Vec<String> {
-        let mut said = Vec::new();
+    /// Describes so many executions that differ although they have the same schedule.
+    fn differs(&self, executions: u64) -> Differs {
+        let at = self.tally.diverged_at.clone().unwrap_or_default();
+        Differs { executions, at, notes: Note::in_word(self.tally.notes).collect() }
+    }
+
+    /// The caveats for what the end of the time, or silence from outside, has left open.
+    fn left_open(&self, ended: Ended) -> Vec<Caveat> {
+        let mut caveats = Vec::new();
         let tally = &self.tally;
         if tally.unexamined > 0 {
-            let failed: [(&str, &dyn std::fmt::Display); 2] = [
-                ("executions", &executions(tally.unexamined)),
-                ("seemed", &tally.seemed.as_deref().unwrap_or_default()),
-            ];
-            let sentence = if ended == Ended::Interrupted { NOT_CONFIRMED } else { NO_TIME_TO_CONFIRM };
-            said.push(sentence.with(&failed));
+            caveats.push(Caveat::NoTimeToConfirm {
+                executions: tally.unexamined,
+                seemed: tally.seemed.clone().unwrap_or_default(),
+                interrupted: ended == Ended::Interrupted,
+            });
         }
         if tally.cut > 0 {
-            said.push(CUT.with(&[("executions", &executions(tally.cut))]));
+            caveats.push(Caveat::Cut(tally.cut));
         }
-        if let Some(awaited) = &tally.awaited {
-            let silence = match tally.idle {
-                0 => String::new(),
-                _ => {
-                    let seconds = (self.check.limits.hang / 4).as_secs_f32();
-                    format!(", and nobody came for {seconds} s (a quarter of --hang)")
-                }
-            };
-            said.push(AWAITED.with(&[("awaited", awaited), ("silence", &silence)]));
+        if let Some(awaited) = tally.awaited.clone() {
+            // The runtime waits a quarter of the time after which an execution counts as stuck.
+            let silence = (tally.idle > 0).then(|| self.case.config.hang / 4);
+            caveats.push(Caveat::Awaited { awaited, silence });
         }
         if ended == Ended::Limit && tally.executions == 0 && tally.cut == 0 {
-            said.push(NO_TIME.plain());
+            caveats.push(Caveat::NoTime);
         }
-        said
+        caveats
     }
-}
-
-/// So many executions.
-fn executions(count: u64) -> String {
-    if count == 1 { "1 execution".to_owned() } else { format!("{count} executions") }
 }

@@ -1,69 +1,106 @@
-//! A worker: takes plans off the batch, has its zygote run them, and puts the results where they belong.
+//! Runs a worker: takes plans from the batch, runs them in its zygote, and stores the results in the batch.
 //!
-//! Workers share nothing but the batch. One that fails, or whose zygote is stuck, only cuts the batch short: what comes of
-//! that is decided by who takes the results, in the order of the plans.
+//! Workers share only the batch. A worker that fails, or whose zygote is stuck, only cuts the batch short.
+//! The result taker decides what follows from that, in the order of the plans.
 
-use super::Check;
-use super::plan_result::{Executed, Told};
-use super::stuck::{Stuck, StuckWatcher};
-use crate::check::access_points::Points;
+use super::case::Case;
+use super::hang::{Hang, HangWatcher};
+use super::plan_result::{FullResult, PlanResult};
 use crate::error::Result;
+use crate::platform::sys;
+use crate::process::access_points::Points;
+use crate::process::run_config::{Output, RunConfig};
 use crate::process::slots::{Detail, Job, Run};
-use crate::process::zygote::{Limits, Output, Zygote};
+use crate::process::zygote::Zygote;
 use heisen_trace::{End, Plan};
 use heisen_wire::MAX_SLOTS;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::Scope;
 use std::time::{Duration, Instant};
 
-/// Fewer plans than these are not handed to a worker, where there are more, nor such as take less time: to pass the turn costs as
-/// much as some executions.
+/// A worker takes at least this many plans at once, if there are as many, and enough for at least this time.
+/// A turn of the zygote costs as much as some executions.
 const FEWEST: usize = 8;
 const SHORTEST: Duration = Duration::from_micros(250);
-/// How often a parked program may be gone before what it has to run is given up.
+/// How often a zygote may be gone before the worker gives up on its plans.
 const MOST_LOST: u64 = 2;
 
-/// A batch at work.
+/// The current batch.
 #[derive(Default)]
 pub(super) struct Batch {
     pub(super) plans: Arc<[Plan]>,
     /// The next plan to be taken.
     pub(super) next: usize,
-    /// Plans from here on need not be run: one before has failed, or time is over.
+    /// Plans from here on need not be run: an earlier one has failed, or the time is over.
     pub(super) cut: usize,
-    pub(super) results: Vec<Option<Executed>>,
+    pub(super) results: Vec<Option<PlanResult>>,
     pub(super) running: usize,
     pub(super) closed: bool,
-    /// How often a parked program was gone.
+    /// How often a zygote was gone.
     pub(super) lost: u64,
     /// Whether the first plan is run alone, before all others: it may show that there is nothing to explore.
     pub(super) first_alone: bool,
-    /// What they are to log.
+    /// What the executions log.
     pub(super) detail: Detail,
-    /// Accesses that are scheduling points in these executions.
+    /// The access points of these executions.
     pub(super) points: Arc<Points>,
 }
 
-/// What the workers and the driver share.
+/// The data that the workers and the batch loop share.
 #[derive(Default)]
 pub(super) struct Shared {
     batch: Mutex<Batch>,
-    /// There is work, or no more.
+    /// Signalled when there is work, or when there will be no more.
     pub(super) work: Condvar,
-    /// A plan is done.
+    /// Signalled when a plan is done.
     pub(super) done: Condvar,
 }
 
 impl Shared {
+    /// Ends the workers.
+    pub(super) fn close(&self) {
+        self.lock().closed = true;
+        self.work.notify_all();
+    }
+
     pub(super) fn lock(&self) -> MutexGuard<'_, Batch> {
         self.batch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Check<'_> {
-    /// What one worker does.
-    pub(super) fn work(&self, shared: &Shared, number: usize) {
-        let mut limits = Limits { worker: number, ..self.limits.clone() };
-        let mut zygote: Option<Zygote> = None;
+/// Starts the workers of a check, as many as `--jobs` says.
+pub(super) fn start_all<'scope, 'env>(
+    scope: &'scope Scope<'scope, 'env>,
+    case: &'env Case<'env>,
+    shared: &'env Shared,
+) -> Result<()> {
+    for number in 0..case.options.jobs.max(1) {
+        let work = move || Worker::new(case, number).work(shared);
+        match std::thread::Builder::new().spawn_scoped(scope, work) {
+            Ok(_) => {}
+            Err(error) if number == 0 => return Err(sys::no_thread(error)),
+            // The result is the same with fewer workers.
+            Err(_) => break,
+        }
+    }
+    Ok(())
+}
+
+/// One worker.
+struct Worker<'a> {
+    case: &'a Case<'a>,
+    config: RunConfig,
+    /// Its zygote, once it is started.
+    zygote: Option<Zygote>,
+}
+
+impl<'a> Worker<'a> {
+    fn new(case: &'a Case<'a>, number: usize) -> Worker<'a> {
+        Worker { case, config: RunConfig { worker: number, ..case.config.clone() }, zygote: None }
+    }
+
+    /// Runs plans until there are no more.
+    fn work(&mut self, shared: &Shared) {
         let mut fewest = FEWEST;
         let mut batch = shared.lock();
         loop {
@@ -74,9 +111,9 @@ impl Check<'_> {
                 batch = shared.work.wait(batch).unwrap_or_else(PoisonError::into_inner);
                 continue;
             }
-            // A share of what is left, so that the workers end at about the same time.
+            // Take a share of the remaining plans, so that the workers end at about the same time.
             let left = batch.cut - batch.next;
-            let share = match self.options.jobs {
+            let share = match self.case.options.jobs {
                 _ if batch.first_alone => 1,
                 0 | 1 => left,
                 jobs => left.div_ceil(2 * jobs).max(fewest.min(left)),
@@ -86,21 +123,20 @@ impl Check<'_> {
             batch.next += share;
             batch.running += 1;
             let plans = batch.plans.clone();
-            limits.points = batch.points.clone();
+            self.config.points = batch.points.clone();
             let detail = batch.detail;
             drop(batch);
             let began = Instant::now();
-            let (results, lost) =
-                self.execute(&mut limits, &mut zygote, &plans[first..first + share], detail);
+            let (results, lost) = self.execute(&plans[first..first + share], detail);
             let in_time = SHORTEST.as_nanos() * share as u128 / began.elapsed().as_nanos().max(1);
             fewest = (in_time as usize).clamp(FEWEST, MAX_SLOTS);
-            if results.iter().any(Executed::has_failed) {
-                zygote = None;
+            if results.iter().any(PlanResult::has_failed) {
+                self.zygote = None;
             }
             batch = shared.lock();
             batch.lost += lost;
             for (index, result) in (first..).zip(results) {
-                if result.ends_search(self.options.keep_going) {
+                if result.ends_search(self.case.options.keep_going) {
                     batch.cut = batch.cut.min(index + 1);
                 }
                 batch.results[index] = Some(result);
@@ -115,73 +151,62 @@ impl Check<'_> {
         }
     }
 
-    /// Runs plans in order. Ends early, with fewer results than plans, after an error or a stuck execution. If the parked
-    /// program is gone, it is started again: someone may have killed it. If that is not all, an execution may have, by
-    /// writing to where others begin; so those that follow have processes of their own. Tells how often it was gone.
-    fn execute(
-        &self,
-        limits: &mut Limits,
-        slot: &mut Option<Zygote>,
-        plans: &[Plan],
-        detail: Detail,
-    ) -> (Vec<Executed>, u64) {
+    /// Runs plans in order. Returns the results, fewer than plans after an error or a hanging execution, and
+    /// how often the zygote was gone. Someone may have killed the zygote, so it is started again. If it is
+    /// gone once more, an execution may have damaged it: all further executions then get processes of their
+    /// own.
+    fn execute(&mut self, plans: &[Plan], detail: Detail) -> (Vec<PlanResult>, u64) {
         let mut results = Vec::new();
         let mut lost = 0;
         while results.len() < plans.len() {
-            let more = self.execute_some(limits, slot, &plans[results.len()..], detail, &mut results);
-            if let Err(error) = more {
-                if slot.as_ref().is_some_and(Zygote::is_gone) && lost < MOST_LOST {
-                    *slot = None;
+            if let Err(error) = self.execute_some(&plans[results.len()..], detail, &mut results) {
+                if self.zygote.as_ref().is_some_and(Zygote::is_gone) && lost < MOST_LOST {
+                    self.zygote = None;
                     lost += 1;
-                    limits.in_process &= lost < MOST_LOST;
+                    self.config.in_process &= lost < MOST_LOST;
                     continue;
                 }
-                results.push(Executed::Failed(error));
+                results.push(PlanResult::Failed(error));
                 break;
             }
-            if results.iter().any(|result| result.is_stuck() || result.has_failed()) {
+            if results.iter().any(|result| result.hangs() || result.has_failed()) {
                 break;
             }
         }
         (results, lost)
     }
 
-    fn execute_some(
-        &self,
-        limits: &Limits,
-        zygote: &mut Option<Zygote>,
-        plans: &[Plan],
-        detail: Detail,
-        out: &mut Vec<Executed>,
-    ) -> Result<()> {
+    fn execute_some(&mut self, plans: &[Plan], detail: Detail, out: &mut Vec<PlanResult>) -> Result<()> {
+        let Worker { case, config, zygote } = self;
         let zygote = match zygote {
             Some(zygote) => {
-                zygote.set_points(&limits.points);
+                zygote.set_points(&config.points);
                 zygote
             }
-            None => zygote.insert(Zygote::start(&self.runtime, self.program, limits, Output::Dropped)?),
+            None => zygote.insert(Zygote::start(&case.runtime, case.program, config, Output::Dropped)?),
         };
         let jobs: Vec<Job<'_>> = plans.iter().map(Job::Plan).collect();
-        let mut watcher = StuckWatcher { check: self, seen: None };
+        let mut watcher = HangWatcher { runtime: &case.runtime, patches: &case.config.patches, seen: None };
         let mut turn = zygote.take_turn(&jobs, detail, Some(&mut watcher))?;
         let cut = turn.cut.take();
         let first = out.len();
         let mut again = Vec::new();
         for (number, plan) in plans.iter().enumerate().take(turn.ran) {
-            if let Some(quiet) = zygote.read_quiet(&turn, number, self.options.expect_exit) {
-                out.push(Executed::Quiet(quiet));
+            if let Some(brief) = zygote.read_brief(&turn, number, case.options.expect_exit) {
+                out.push(PlanResult::Brief(brief));
                 continue;
             }
             let run = zygote.read(&turn, number)?;
-            // Once more, as that may pass (CHESS, OSDI'08, section 4.2); and someone may have killed it.
+            // Run it once more: a divergence may not recur (CHESS, OSDI'08, section 4.2), and someone may
+            // have killed the process.
             if run.execution.diverged.is_some() || run.execution.end == End::Signal(libc::SIGKILL) {
                 again.push((number, plan));
             }
-            out.push(self.executed(run, zygote, &mut watcher));
+            out.push(full_result(case, run, zygote, &mut watcher));
         }
         for (number, plan) in again {
             match zygote.run(Job::Plan(plan), detail, Some(&mut watcher)) {
-                Ok(run) => out[first + number] = self.executed(run, zygote, &mut watcher),
+                Ok(run) => out[first + number] = full_result(case, run, zygote, &mut watcher),
                 Err(error) => {
                     // Results after the first missing one are discarded.
                     out.truncate(first + number);
@@ -189,18 +214,18 @@ impl Check<'_> {
                 }
             }
         }
-        out.extend(cut.map(Executed::Cut));
-        // It went on.
+        out.extend(cut.map(PlanResult::Cut));
+        // The execution computed for long, but went on.
         if let Some(computed) = watcher.seen.take() {
-            self.computed.set(computed).ok();
+            case.computed.set(computed).ok();
         }
         Ok(())
     }
+}
 
-    fn executed(&self, run: Run, zygote: &Zygote, watcher: &mut StuckWatcher<'_>) -> Executed {
-        let stuck = (run.execution.end == End::Stuck)
-            .then(|| Stuck { spins: zygote.was_spinning(), ..watcher.seen.take().unwrap_or_default() });
-        let verdict = self.judge(&run);
-        Executed::Told(Box::new(Told { run, stuck, verdict }))
-    }
+fn full_result(case: &Case<'_>, run: Run, zygote: &Zygote, watcher: &mut HangWatcher<'_>) -> PlanResult {
+    let hang = (run.execution.end == End::Stuck)
+        .then(|| Hang { spins: zygote.was_spinning(), ..watcher.seen.take().unwrap_or_default() });
+    let verdict = case.judge(&run);
+    PlanResult::Full(Box::new(FullResult { run, hang, verdict }))
 }

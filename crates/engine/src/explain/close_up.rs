@@ -1,55 +1,53 @@
-//! The close look: one execution of one schedule with everything on. What the search only knows as "it went wrong" gets
-//! its stacks, names and source lines here; what does not go wrong again is no finding.
+//! Takes close-ups: one execution of a schedule with stacks, names and source lines recorded. A failure that
+//! does not occur again in the close-up is not a finding.
 //!
-//! The execution is watched at its pauses (`watcher`), what is seen is put into names and places (`describe`), and the
-//! verdict gets the words that only this look can find (`words`).
+//! `watcher` examines the execution at its pauses. `describe` finds the names and places. `words` finds the
+//! parts of the message that only a close-up can know.
 
 mod blocked;
 mod describe;
-mod idle;
+mod messages;
+mod outside_waits;
+mod race_watch;
 mod watcher;
-mod words;
 
-pub(crate) use describe::held_by;
-pub(crate) use watcher::registers;
-
-use crate::check::access_points::Conflict;
 use crate::error::Result;
 use crate::explain::heap_error;
 use crate::explain::judge;
 use crate::explain::judge::Verdict;
-use crate::explain::race_close_up;
-use crate::explain::race_close_up::Sight;
 use crate::inspect::Symbols;
+use crate::process::access_points::Conflict;
 use crate::process::recorded_input;
+use crate::process::run_config::{Output, RunConfig};
 use crate::process::slots::{Detail, Event, Job, Run};
 use crate::process::stdin;
-use crate::process::zygote::{Limits, Output, Zygote};
+use crate::process::zygote::Zygote;
 use crate::program::{self, Program};
 use heisen_trace::cycle::Cycle;
 use heisen_trace::finding::{Block, Switch, ThreadEnd};
 use heisen_trace::schedule::{Entry, ThreadLine};
 use heisen_trace::{CodePlace, End, Finding, FindingKind, Race, Schedule, Stack, ThreadId, World};
+pub use messages::panic_words;
+use messages::{abort_words, describe_deadlock};
+use race_watch::RaceWatch;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use watcher::Watcher;
-pub use words::panic_words;
-use words::{abort_words, describe_deadlock};
 
-/// Everything that can be said of one execution.
+/// Everything recorded of one execution.
 #[derive(Debug)]
 pub struct Closeup {
     /// The execution.
     pub run: Run,
-    /// Whether it went wrong.
+    /// The failure, if the execution failed.
     pub verdict: Option<Verdict>,
-    /// Its switches that are not the default.
+    /// Its switches: the decisions that leave the default.
     pub switches: Vec<Switch>,
-    /// The thread that ended it, and where.
+    /// The thread that ended the execution.
     pub thread: Option<ThreadId>,
-    /// Where it ended.
+    /// The stack at which the execution ended.
     pub stack: Stack,
     /// The threads that were alive at the end.
     pub threads: Vec<ThreadEnd>,
@@ -57,81 +55,83 @@ pub struct Closeup {
     pub idle: Vec<String>,
     /// What it repeats, if it did not end.
     pub cycle: Option<Cycle>,
-    /// Whether it did not end within the limit of steps, and was not seen to come back to the same state: nothing is known of it.
+    /// Whether it reached the step limit without returning to an earlier state. Whether it would end is then
+    /// unknown.
     pub too_long: bool,
-    /// The block of memory that it failed with, if it did with one.
+    /// The block of memory that the failure is about, if there is one.
     pub block: Option<Block>,
     /// All threads, for the schedule file.
     pub lines: Vec<ThreadLine>,
-    /// Every event with its place and object, if a trace was asked for.
+    /// Every event with its place and object, if a trace was requested.
     pub trace: Vec<TraceLine>,
-    /// The operation before which it was noticed that it does not follow its plan; empty if it does.
+    /// The operation at which a divergence was noticed; empty if the execution followed its plan.
     pub diverged: String,
-    /// What the program wrote, if it was kept.
+    /// The program's output, if it was captured.
     pub output: String,
-    /// Whether someone outside took part, and what was recorded of that, if all of it was.
+    /// Whether the execution received input from outside.
     pub outside: bool,
-    /// The record.
+    /// The recorded input, if it is complete.
     pub input: Option<Arc<[u8]>>,
-    /// The accesses of memory that are scheduling points.
+    /// The access points.
     pub points: Vec<CodePlace>,
-    /// The race that was looked for.
+    /// The data race that the close-up was asked for.
     pub race: Option<Race>,
 }
 
-/// One event, described.
+/// One event with its names.
 #[derive(Clone, Debug)]
 pub struct TraceLine {
     /// The event.
     pub event: Event,
-    /// The name of its object.
+    /// The name of the event's object.
     pub object: String,
-    /// Its place.
+    /// The event's place.
     pub place: String,
 }
 
-/// How to take a close look.
+/// The settings of a close-up.
 #[derive(Clone, Copy, Debug)]
-pub struct Camera<'a> {
-    /// The runtime's file.
+pub struct Recorder<'a> {
+    /// The path of the runtime.
     pub runtime: &'a Path,
     /// The program.
     pub program: &'a Program,
-    /// Limits of the execution.
-    pub limits: &'a Limits,
-    /// The exit status that is right.
+    /// How the execution runs.
+    pub config: &'a RunConfig,
+    /// The correct exit status.
     pub expect_exit: i32,
     /// Where the program's output goes.
     pub output: Output,
-    /// Whether every event is wanted.
+    /// Whether to record every event.
     pub trace: bool,
 }
 
-impl Camera<'_> {
-    /// Runs the job once and looks closely.
-    pub fn shoot(&self, job: Job<'_>) -> Result<Closeup> {
-        self.shoot_at(job, None)
+impl Recorder<'_> {
+    /// Runs the job once and takes a close-up.
+    pub fn record(&self, job: Job<'_>) -> Result<Closeup> {
+        self.record_race(job, None)
     }
 
-    /// The same. If a race is looked for and comes up, that is the verdict, whatever the execution came to in the end.
-    pub(crate) fn shoot_at(&self, job: Job<'_>, race: Option<&Conflict>) -> Result<Closeup> {
+    /// Like [`Camera::shoot`]. If a data race is given and it occurs, it becomes the verdict, however the
+    /// execution ended.
+    pub(crate) fn record_race(&self, job: Job<'_>, race: Option<&Conflict>) -> Result<Closeup> {
         let mut symbols = Symbols::new();
         symbols.hide(self.runtime);
-        let mut zygote = Zygote::start(self.runtime, self.program, self.limits, self.output)?;
-        symbols.set_moved(self.limits.patches.moved());
-        let sight = race.map(|conflict| Sight::of(conflict, zygote.wire())).unwrap_or_default();
-        let mut watcher = Watcher { symbols, sight, trace_wanted: self.trace, ..Watcher::default() };
+        let mut zygote = Zygote::start(self.runtime, self.program, self.config, self.output)?;
+        symbols.set_moved(self.config.patches.moved());
+        let race_watch = race.map(|conflict| RaceWatch::of(conflict, zygote.wire())).unwrap_or_default();
+        let mut watcher = Watcher { symbols, race_watch, trace_wanted: self.trace, ..Watcher::default() };
         zygote.wire().recurrence.wanted.store(1, Relaxed);
         let run = zygote.run(job, Detail::All, Some(&mut watcher))?;
-        let outside = self.limits.input.is_none() && recorded_input::took_part(zygote.wire(), &run.execution);
+        let outside = self.config.input.is_none() && recorded_input::took_part(zygote.wire(), &run.execution);
         let input = outside.then(|| recorded_input::recorded(zygote.wire(), &run.execution)).flatten();
         let points = zygote.points(&mut watcher.symbols);
         let output = zygote.end_output();
-        let race = watcher.sight.race;
+        let race = watcher.race_watch.race;
         let recurred = watcher.recurrence.found;
         let too_long = judge::is_too_long(&run) && recurred.is_none();
         let judged = judge::judge(&run, self.expect_exit).filter(|_| !too_long);
-        let verdict = race.as_ref().map(race_close_up::verdict).or(judged);
+        let verdict = race.as_ref().map(race_watch::verdict).or(judged);
         let mut closeup = Closeup {
             verdict,
             too_long,
@@ -177,7 +177,7 @@ impl Camera<'_> {
             verdict.message +=
                 &format!(", and was in the very same state at steps {} and {}", recurred.since, recurred.at);
         }
-        // A race is told as such, also if the execution came to an error in the use of memory in the end.
+        // A data race is reported as such even if the execution ended with a memory error.
         if let (Some(error), Some(verdict)) = (watcher.memory, &mut closeup.verdict)
             && verdict.kind != FindingKind::DataRace
         {
@@ -185,9 +185,14 @@ impl Camera<'_> {
             closeup.block = error.block;
         }
         if let Some(block) = &mut closeup.block {
-            heap_error::complete(self, job, &mut watcher.symbols, block)?;
+            heap_error::complete(
+                (self.runtime, self.program, self.config),
+                job,
+                &mut watcher.symbols,
+                block,
+            )?;
         }
-        // A leak fails where it was allocated, and nowhere else.
+        // The only place of a leak is its allocation.
         if let Some(block) = closeup.block.take_if(|_| kind == Some(FindingKind::Leak)) {
             closeup.thread = Some(block.allocated.thread);
             closeup.stack = block.allocated.stack;
@@ -197,7 +202,7 @@ impl Camera<'_> {
 }
 
 impl Closeup {
-    /// Puts what only the close look can know into the verdict's words.
+    /// Adds the words that only a close-up can know to the verdict.
     fn refine(&mut self) {
         let Some(verdict) = &mut self.verdict else { return };
         match verdict.kind {
@@ -208,7 +213,7 @@ impl Closeup {
                 }
             }
             FindingKind::Crash if self.run.execution.end == End::Signal(libc::SIGABRT) => {
-                // The C and C++ libraries say why they abort.
+                // The C and C++ libraries print why they abort.
                 if let Some(words) = abort_words(&self.output) {
                     verdict.message = format!("{}: {words}", verdict.message);
                 }
@@ -217,7 +222,7 @@ impl Closeup {
         }
     }
 
-    /// A short name of the bug: equal for two findings of the same kind at the same places.
+    /// A short name of the bug, equal for two findings of the same kind at the same places.
     pub fn signature(&self) -> String {
         let mut text = match &self.verdict {
             None => "clean".to_owned(),
@@ -238,8 +243,8 @@ impl Closeup {
         program::hash(text.as_bytes())[..16].to_owned()
     }
 
-    /// The schedule that makes this execution happen again.
-    pub fn schedule(&self, camera: &Camera<'_>) -> Schedule {
+    /// The schedule that repeats this execution.
+    pub fn schedule(&self, recorder: &Recorder<'_>) -> Schedule {
         let entry = |s: &Switch| Entry {
             step: s.step,
             from: s.from,
@@ -251,20 +256,20 @@ impl Closeup {
             place: s.stack.place().map_or(String::new(), |f| format!("{} {}", f.place(), f.function)),
         };
         Schedule {
-            program: camera.program.path.as_os_str().as_bytes().to_vec(),
-            args: camera.program.args.iter().map(|a| a.as_bytes().to_vec()).collect(),
-            source: camera.program.source.as_ref().map(|s| s.as_os_str().as_bytes().to_vec()),
-            instrumented: camera.program.source.is_some() && camera.program.instrumented,
-            with_std: camera.program.with_std,
-            binary: camera.program.hash.clone(),
-            at_ready: camera.program.at_ready,
-            steps_limit: camera.limits.steps,
-            expect_exit: camera.expect_exit,
-            symmetry: camera.limits.symmetry,
-            spurious: camera.limits.spurious,
-            faults: camera.limits.faults,
+            program: recorder.program.path.as_os_str().as_bytes().to_vec(),
+            args: recorder.program.args.iter().map(|a| a.as_bytes().to_vec()).collect(),
+            source: recorder.program.source.as_ref().map(|s| s.as_os_str().as_bytes().to_vec()),
+            instrumented: recorder.program.source.is_some() && recorder.program.instrumented,
+            with_std: recorder.program.with_std,
+            binary: recorder.program.hash.clone(),
+            at_ready: recorder.program.at_ready,
+            steps_limit: recorder.config.steps,
+            expect_exit: recorder.expect_exit,
+            symmetry: recorder.config.symmetry,
+            spurious: recorder.config.spurious,
+            faults: recorder.config.faults,
             input: None,
-            world: self.world(camera),
+            world: self.world(recorder),
             outcome: self.verdict.as_ref().map(|v| (v.kind, v.message.clone())),
             signature: self.signature(),
             threads: self.lines.clone(),
@@ -272,17 +277,17 @@ impl Closeup {
         }
     }
 
-    fn world(&self, camera: &Camera<'_>) -> World {
-        let mut world = stdin::recorded(&camera.limits.world, camera.program);
-        world.accesses.all |= camera.limits.points.all;
+    fn world(&self, recorder: &Recorder<'_>) -> World {
+        let mut world = stdin::recorded(&recorder.config.world, recorder.program);
+        world.accesses.all |= recorder.config.points.all;
         world.accesses.points.clone_from(&self.points);
         world
     }
 
-    /// The finding, if the execution went wrong.
-    pub fn into_finding(self, camera: &Camera<'_>, executions_to_find: u64) -> Option<Finding> {
+    /// The finding, if the execution failed.
+    pub fn into_finding(self, recorder: &Recorder<'_>, executions_to_find: u64) -> Option<Finding> {
         let verdict = self.verdict.clone()?;
-        let schedule = self.schedule(camera);
+        let schedule = self.schedule(recorder);
         Some(Finding {
             kind: verdict.kind,
             message: verdict.message,

@@ -1,28 +1,28 @@
-//! The cycle of an execution that does not end: what its last events repeat.
+//! Finds the cycle of an execution that does not end: what its last events repeat.
 //!
-//! CHESS (OSDI'08) section 4.5 leaves it to the user to find out why an execution is too long. Here the last events are
-//! compared with themselves: the shortest period of as long an end of them as has one is the cycle. Threads take turns
-//! under the fair schedule, so loops of different lengths make one long cycle together; then each thread is looked at
-//! by itself.
+//! CHESS (OSDI'08) section 4.5 leaves it to the user to find out why an execution is too long. Here the last
+//! events are compared with themselves. Of all suffixes that have a period, the longest is taken; its
+//! shortest period is the cycle. Threads take turns under the fair schedule, so loops of different lengths
+//! make one long cycle together. In that case each thread is examined by itself.
 
 use crate::process::slots::Event;
 use heisen_trace::ThreadId;
 use heisen_trace::cycle::Order;
 use std::collections::{BTreeMap, HashMap};
 
-/// So many of the last events are looked at.
+/// How many of the last events are examined.
 const WINDOW: usize = 20_000;
-/// So often a cycle must be repeated, and so many events it must span, if there are that many.
+/// How often a cycle must repeat, and how many events it must span, if there are that many.
 const ROUNDS: usize = 3;
 const SPAN: usize = 60;
-/// A cycle of all threads that is longer is shown thread by thread.
+/// A longer cycle of all threads is shown thread by thread.
 const LONG: usize = 12;
-/// Steps that are kept.
+/// How many steps are shown.
 const KEPT: usize = 64;
-/// Steps that are kept where there is no order.
+/// How many steps are shown if they have no order.
 const FREQUENT: usize = 8;
 
-/// What is the same in each round.
+/// The parts of an event that are equal in each round.
 type Key = (ThreadId, u64, u8, u64, bool);
 
 fn key(event: &Event) -> Key {
@@ -33,14 +33,14 @@ fn key(event: &Event) -> Key {
 #[derive(Debug)]
 pub(crate) struct Found {
     pub order: Order,
-    /// How many events were looked at.
+    /// How many events were examined.
     pub of: usize,
-    /// Events of one round; 0 if there is no order.
+    /// The number of events in one round; 0 if there is no order.
     pub length: usize,
     pub events: Vec<(Event, u32)>,
 }
 
-/// How much of an execution, at its end, counts.
+/// How much of the end of an execution is examined.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Fair {
     /// The second half.
@@ -49,7 +49,7 @@ pub(crate) enum Fair {
     Quarter,
 }
 
-/// What the last events repeat, none if there are none.
+/// What the last events repeat; `None` if there are no events.
 pub(crate) fn find(events: &[Event], fair: Fair) -> Option<Found> {
     let last = events.last()?.step;
     let before = match fair {
@@ -76,7 +76,7 @@ pub(crate) fn find(events: &[Event], fair: Fair) -> Option<Found> {
     for &event in window {
         threads.entry(event.thread).or_default().push(event);
     }
-    // One that ended or blocked on the way repeats nothing.
+    // A thread that ended or blocked in the meantime repeats nothing.
     let late = window.len() - window.len() / 4;
     threads.retain(|thread, _| window[late..].iter().any(|e| e.thread == *thread));
     let each: Option<Vec<Vec<Event>>> = threads.values().map(|events| last_round(events)).collect();
@@ -98,7 +98,7 @@ pub(crate) fn find(events: &[Event], fair: Fair) -> Option<Found> {
     }
 }
 
-/// The last round of what the events repeat, turned so that it begins with the first thread's first place.
+/// The last round of the events, rotated so that it begins with the first thread's first place.
 fn last_round(events: &[Event]) -> Option<Vec<Event>> {
     let keys: Vec<Key> = events.iter().rev().map(key).collect();
     let period = period(&keys)?;
@@ -108,7 +108,7 @@ fn last_round(events: &[Event]) -> Option<Vec<Event>> {
     Some(round)
 }
 
-/// The shortest period of the longest beginning that has one, by the borders of Knuth, Morris and Pratt.
+/// The shortest period of the longest prefix that has one, by the borders of Knuth, Morris and Pratt.
 fn period(keys: &[Key]) -> Option<usize> {
     let mut border = vec![0; keys.len() + 1];
     let mut best = None;
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
     use heisen_trace::Op;
 
-    /// Events by letters: the thread by case, the place by letter.
+    /// Events as letters: the case is the thread, the letter is the place.
     fn events(text: &str) -> Vec<Event> {
         let event = |(step, c): (usize, char)| Event {
             step: 1000 + step as u32,
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(round(&("xyzzy".to_owned() + &"bca".repeat(50))), (Order::Exact, "abc".into()));
         // A repetition within the cycle is not the cycle.
         assert_eq!(round(&"abbbbc".repeat(40)), (Order::Exact, "abbbbc".into()));
-        // Cut anywhere.
+        // The log may end anywhere in a round.
         assert_eq!(round(&("abAB".repeat(40) + "abA")), (Order::Exact, "ABab".into()));
     }
 

@@ -1,56 +1,39 @@
-//! Where executions of one plan part ways, and why. A plan is followed by the number of its steps, so that a divergence
-//! is noticed at the next step that the plan fixes (CHESS, OSDI'08, section 4.2); what made the difference may lie long
-//! before it. So the plan is run a few times more with every event logged, and the first event that differs is named.
+//! Finds where executions of one plan begin to differ, and why. A plan identifies its steps by number, so a
+//! divergence is noticed at the next step that the plan fixes (CHESS, OSDI'08, section 4.2). Its cause may
+//! lie long before that step. So the plan is run a few more times with every event logged, and the first
+//! differing event is named.
 
 use crate::error::Result;
 use crate::inspect::{Symbols, View};
-use crate::process::slots::{Detail, Event, Job, Run};
-use crate::process::zygote::{Limits, Output, Zygote};
+use crate::process::run_config::{Output, RunConfig};
+use crate::process::slots::{Detail, Event, Job, Operation, Run};
+use crate::process::zygote::Zygote;
 use crate::program::Program;
-use heisen_trace::{Note, Op, Plan, Stack, ThreadId};
+use heisen_trace::{Note, Op, Plan, Stack};
 use std::path::Path;
 
-/// How often the plan is run, to see a difference.
+/// How often the plan is run to see a difference.
 const RUNS: usize = 4;
 
-/// One operation of a thread, before it is given names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// The thread.
-    pub thread: ThreadId,
-    /// What it was about to do.
-    pub op: Op,
-    /// On what.
-    pub object: u64,
-    /// Called from where.
-    pub pc: u64,
-}
-
-impl From<&Event> for Place {
-    fn from(event: &Event) -> Place {
-        Place { thread: event.thread, op: event.op, object: event.object, pc: event.pc }
-    }
-}
-
-/// What is known of a divergence.
+/// The first difference between executions of one plan.
 #[derive(Clone, Debug, Default)]
-pub struct Parting {
+pub struct Difference {
     /// The first operation that differs, such as `lock(q) (queue.c:31, T2)`.
     pub at: String,
-    /// What the executions did that is not controlled.
+    /// Actions of the executions that Heisen does not control.
     pub notes: Vec<Note>,
 }
 
-/// Runs the plan again and again to see where its executions differ; if they do not any more, `noticed` is named, which
-/// is where the search found that it had diverged.
-pub fn part(
+/// Runs the plan several times to see where its executions differ. If they no longer differ, the result names
+/// `noticed`, the operation at which the search noticed the divergence.
+pub fn locate(
     runtime: &Path,
     program: &Program,
-    limits: &Limits,
+    config: &RunConfig,
     plan: &Plan,
-    noticed: Option<Place>,
-) -> Result<Parting> {
-    let mut zygote = Zygote::start(runtime, program, limits, Output::Dropped)?;
+    noticed: Option<Operation>,
+) -> Result<Difference> {
+    let mut zygote = Zygote::start(runtime, program, config, Output::Dropped)?;
     let mut logs: Vec<Vec<Event>> = Vec::new();
     let mut notes: Vec<Note> = Vec::new();
     for _ in 0..RUNS {
@@ -65,23 +48,23 @@ pub fn part(
     let at = first_difference(&logs).or(noticed).map_or(String::new(), |place| {
         View::new(&mut symbols, zygote.pid()).map_or(String::new(), |mut view| describe(&mut view, place))
     });
-    Ok(Parting { at, notes })
+    Ok(Difference { at, notes })
 }
 
-/// The first event in which any of the logs differs from the first of them.
-fn first_difference(logs: &[Vec<Event>]) -> Option<Place> {
+/// The first event at which any log differs from the first log.
+fn first_difference(logs: &[Vec<Event>]) -> Option<Operation> {
     let (first, others) = logs.split_first()?;
-    let same = |a: &Event, b: &Event| Place::from(a) == Place::from(b) && a.ok == b.ok;
+    let same = |a: &Event, b: &Event| Operation::from(a) == Operation::from(b) && a.ok == b.ok;
     let differs = |other: &Vec<Event>| {
         let common = first.iter().zip(other).take_while(|(a, b)| same(a, b)).count();
         let event = other.get(common).or(first.get(common))?;
-        Some((common, Place::from(event)))
+        Some((common, Operation::from(event)))
     };
     others.iter().filter_map(differs).min_by_key(|(at, _)| *at).map(|(_, place)| place)
 }
 
-/// An operation with its object, code place and thread.
-pub(crate) fn describe(view: &mut View<'_>, place: Place) -> String {
+/// An operation with its object, place and thread.
+pub(crate) fn describe(view: &mut View<'_>, place: Operation) -> String {
     let object = match place.op {
         Op::Create | Op::Join => None,
         _ if place.object == 0 => None,
@@ -95,41 +78,10 @@ pub(crate) fn describe(view: &mut View<'_>, place: Place) -> String {
     }
 }
 
-/// The words of a verdict on executions that went other ways than planned. What differs from run to run is named, as far
-/// as it is known.
-pub(crate) fn explain(at: &str, notes: impl Iterator<Item = Note>) -> String {
-    let place = if at.is_empty() { String::new() } else { format!(", first at {at}") };
-    let why = causes(notes).unwrap_or_else(|| {
-        "something that Heisen does not control differs between runs, and it cannot see what: an instruction such as \
-         rdtsc or rdrand, a system call that is made directly, something outside the program"
-            .to_owned()
-    });
-    format!("{place}; {why}")
-}
-
-/// What the program does by which its runs may differ, in a sentence; none if nothing is known.
-pub fn causes(notes: impl Iterator<Item = Note>) -> Option<String> {
-    let mut causes: Vec<&str> = notes.filter_map(cause).collect();
-    causes.dedup();
-    (!causes.is_empty())
-        .then(|| format!("the program {}, which Heisen does not control", causes.join(" and ")))
-}
-
-/// What the program does by which its runs may differ.
-fn cause(note: Note) -> Option<&'static str> {
-    match note {
-        Note::CpuClock => Some("reads the processor-time clock"),
-        Note::RealTime => Some("runs in real time"),
-        Note::ChangedFile => Some("reads a file that was written while the check ran"),
-        Note::Outside => Some("gets input from outside"),
-        Note::Fork | Note::Spawn => Some("starts other processes"),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use heisen_trace::ThreadId;
 
     fn log(ops: &[(u16, Op)]) -> Vec<Event> {
         let event = |&(thread, op): &(u16, Op)| Event {
@@ -152,17 +104,8 @@ mod tests {
         assert_eq!(at(&[a.clone(), a.clone()]), None);
         assert_eq!(at(&[a.clone(), b.clone()]), Some((0, Op::Join)));
         assert_eq!(at(&[a.clone(), b, c]), Some((1, Op::Yield)));
-        // One that ends early differs where the other goes on.
+        // A log that ends early differs where the other goes on.
         assert_eq!(at(&[a.clone(), a[..2].to_vec()]), Some((1, Op::Unlock)));
         assert_eq!(at(&[]), None);
-    }
-
-    #[test]
-    fn the_culprit_is_named() {
-        let words = explain("lock(q) (queue.c:31, T2)", [Note::LogFull, Note::CpuClock].into_iter());
-        let expected = ", first at lock(q) (queue.c:31, T2); the program reads the processor-time clock, which Heisen \
-                        does not control";
-        assert_eq!(words, expected);
-        assert!(explain("", [].into_iter()).contains("rdtsc"));
     }
 }

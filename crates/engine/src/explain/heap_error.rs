@@ -1,36 +1,38 @@
-//! Memory errors: which block one is about, in words, and where that block was allocated and freed. The runtime knows only
-//! one code address of each, mostly in a library; so the schedule is run once more, with stops where the block is
-//! allocated and freed, and the stacks are taken there.
+//! Describes memory errors: the block concerned, in words, and where it was allocated and freed. The runtime
+//! knows only one code address of each, mostly in a library. So the schedule is run once more, with pauses at
+//! the block's allocation and release, and the stacks are taken there.
 
 use crate::error::Result;
-use crate::explain::close_up::{Camera, registers};
 use crate::inspect::{Symbols, View};
-use crate::process::slots::{Detail, Job};
-use crate::process::zygote::{Observer, Output, Zygote};
+use crate::process::run_config::{Output, RunConfig};
+use crate::process::slots::{Detail, Job, registers};
+use crate::process::zygote::{Observer, Zygote};
+use crate::program::Program;
 use heisen_trace::finding::{Block, BlockEvent};
 use heisen_trace::{Stack, ThreadId};
 use heisen_wire::{NO_THREAD, Wire, misuse, stop};
+use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// What a memory error is about, as far as it is known at the error.
+/// A memory error, as far as it is known when it occurs.
 #[derive(Clone, Debug)]
 pub struct Error {
     /// One of `heisen_wire::misuse`.
     what: u32,
-    /// The thread that made it.
+    /// The thread that made the error.
     thread: ThreadId,
-    /// Bytes of the access.
+    /// The size of the access in bytes.
     access: u64,
-    /// The address.
+    /// The address of the access.
     address: u64,
-    /// Blocks and bytes that were leaked.
+    /// The number of leaked blocks and bytes.
     leaked: (u64, u64),
     /// The block.
     pub block: Option<Block>,
 }
 
 impl Error {
-    /// Reads it off the wire, at the stop where it happened.
+    /// Reads the error from the wire, at the pause where it happened.
     pub fn read(wire: &Wire, view: &mut View<'_>, what: u32, thread: ThreadId, address: u64) -> Error {
         let heap = &wire.heap;
         let mut event = |thread: u32, pc: u64| BlockEvent {
@@ -50,7 +52,7 @@ impl Error {
         Error { what, thread, access: heap.access.load(Relaxed), address, leaked, block }
     }
 
-    /// The error in one sentence.
+    /// Describes the error in one sentence.
     pub fn message(&self) -> String {
         let thread = self.thread;
         let Some(block) = &self.block else {
@@ -93,7 +95,7 @@ impl Error {
             misuse::LEAK => {
                 let (blocks, lost) = self.leaked;
                 let what = if blocks == 1 { "1 block is" } else { &format!("{blocks} blocks are") };
-                format!("{what} left at the end that nothing leads to, {} in all", bytes(lost))
+                format!("{what} unreachable at the end, {} in all", bytes(lost))
             }
             _ => format!("{thread} misuses a block of {whole}"),
         }
@@ -104,7 +106,7 @@ fn bytes(count: u64) -> String {
     if count == 1 { "1 byte".to_owned() } else { format!("{count} bytes") }
 }
 
-/// Where in or beside its block the error is: `4 bytes into`.
+/// The error's position relative to its block, such as `4 bytes into`.
 fn place(block: &Block) -> String {
     match block.offset {
         0 if block.size > 0 => "at the start of".to_owned(),
@@ -119,13 +121,13 @@ fn place(block: &Block) -> String {
 
 /// Takes the stacks at which a block is allocated and freed.
 #[derive(Debug)]
-struct Biographer<'a> {
+struct BlockWatcher<'a> {
     symbols: &'a mut Symbols,
     allocated: Option<BlockEvent>,
     freed: Option<BlockEvent>,
 }
 
-impl Observer for Biographer<'_> {
+impl Observer for BlockWatcher<'_> {
     fn stopped(&mut self, wire: &Wire, pid: i32) {
         let place = match wire.stop.reason.load(Relaxed) {
             stop::ALLOCATED => &mut self.allocated,
@@ -139,16 +141,21 @@ impl Observer for Biographer<'_> {
     }
 }
 
-/// Runs the job once more and puts the stacks of the block's allocation and end in place of the single frames. What does
-/// not come up again, such as an allocation before `main`, stays as it is.
-pub fn complete(camera: &Camera<'_>, job: Job<'_>, symbols: &mut Symbols, block: &mut Block) -> Result<()> {
-    let mut zygote = Zygote::start(camera.runtime, camera.program, camera.limits, Output::Dropped)?;
+/// Runs the job once more and replaces single frames by the full stacks of the block's allocation and
+/// release. An event that does not occur again, such as an allocation before `main`, keeps its single frame.
+pub fn complete(
+    (runtime, program, config): (&Path, &Program, &RunConfig),
+    job: Job<'_>,
+    symbols: &mut Symbols,
+    block: &mut Block,
+) -> Result<()> {
+    let mut zygote = Zygote::start(runtime, program, config, Output::Dropped)?;
     let heap = &zygote.wire().heap;
     heap.stop_at_alloc.store(block.number, Relaxed);
     heap.stop_at_free.store(block.number, Relaxed);
-    let mut biographer = Biographer { symbols, allocated: None, freed: None };
-    zygote.run(job, Detail::All, Some(&mut biographer))?;
-    let Biographer { allocated, freed, .. } = biographer;
+    let mut watcher = BlockWatcher { symbols, allocated: None, freed: None };
+    zygote.run(job, Detail::All, Some(&mut watcher))?;
+    let BlockWatcher { allocated, freed, .. } = watcher;
     if let Some(event) = allocated.filter(|event| event.thread == block.allocated.thread) {
         block.allocated = event;
     }

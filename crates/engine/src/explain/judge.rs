@@ -1,25 +1,43 @@
-//! The judge: whether the end of an execution is a bug, and in which words.
+//! Judges executions: decides whether the end of one is a bug, and describes it.
 
+use crate::process::exit_status::{describe_status, signal_name};
 use crate::process::slots::Run;
-use crate::process::zygote::signal_name;
+use crate::process::system::{BadEnd, System};
 use heisen_trace::{End, FindingKind};
 use heisen_wire::{end, misuse};
+use std::os::unix::process::ExitStatusExt;
 
-/// A bug, as far as the end of an execution tells without a closer look.
+/// A bug, as far as the end of an execution shows it without a close-up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// What kind of bug.
+    /// The kind of bug.
     pub kind: FindingKind,
-    /// In one sentence.
+    /// The bug in one sentence.
     pub message: String,
-    /// Executions with equal keys are, in all likelihood, the same bug; the close look decides.
+    /// Executions with equal keys most likely have the same bug; the close-up decides.
     pub key: String,
 }
 
 /// The exit status of a Rust program that panicked.
 const PANIC_STATUS: i32 = 101;
 
-/// Whether the execution went wrong. `expected` is the exit status that is right.
+/// Whether a process of a system ended in an unexpected way. `expected` is the correct exit status.
+pub fn judge_system(system: &mut System, expected: i32) -> Option<Verdict> {
+    let BadEnd { program, status, output } = system.bad_end(expected)?;
+    let Some(status) = status else {
+        let message = format!("{program} has ended while the script was at work");
+        return Some(Verdict { kind: FindingKind::Crash, key: message.clone(), message });
+    };
+    let said = output.trim_end().lines().last().map_or(String::new(), |line| format!("; it said: {line}"));
+    let (kind, how) = match status.signal() {
+        Some(signal) => (FindingKind::Crash, format!("was killed by {}", signal_name(signal))),
+        None => (FindingKind::ExitStatus, format!("ended with {}, not {expected}", describe_status(status))),
+    };
+    let key = format!("{kind} {program} {how}");
+    Some(Verdict { kind, message: format!("{program} {how}{said}"), key })
+}
+
+/// Whether the execution failed. `expected` is the correct exit status.
 pub fn judge(run: &Run, expected: i32) -> Option<Verdict> {
     let tail = &run.tail;
     let verdict = |kind: FindingKind, message: String| {
@@ -37,7 +55,7 @@ pub fn judge(run: &Run, expected: i32) -> Option<Verdict> {
             FindingKind::Livelock,
             "every thread that can run waits in a loop for memory that nobody changes".into(),
         ),
-        // The runtime tells of a thread that never gave way while others ran, see `runtime::fair`.
+        // The runtime reports a thread that never yielded while others could run; see `runtime::sched::fair`.
         End::StepLimit if tail.code > 0 => verdict(
             FindingKind::GoodSamaritan,
             format!(
@@ -83,12 +101,12 @@ pub fn judge(run: &Run, expected: i32) -> Option<Verdict> {
     }
 }
 
-/// Whether it was ended at the limit of steps. Whether that is a livelock, or it only takes long, a close look finds out.
+/// Whether the execution reached the step limit. A close-up decides whether it is a livelock or only long.
 pub fn is_too_long(run: &Run) -> bool {
     run.execution.end == End::StepLimit && run.tail.code >= 0
 }
 
-/// The kind of an error in the use of the heap, and what can be said of it without knowing the block.
+/// The kind of a heap error, and a message that does not need the block.
 fn memory_error(what: u32) -> (FindingKind, &'static str) {
     match what {
         misuse::USE_AFTER_FREE_READ => (FindingKind::UseAfterFree, "memory was read after it was freed"),
@@ -100,7 +118,7 @@ fn memory_error(what: u32) -> (FindingKind, &'static str) {
         misuse::HEAP_TRAMPLED => {
             (FindingKind::HeapOverflow, "when a block was freed, memory beside it had been overwritten")
         }
-        misuse::LEAK => (FindingKind::Leak, "memory was left at the end that nothing leads to"),
+        misuse::LEAK => (FindingKind::Leak, "memory was unreachable at the end"),
         _ => (FindingKind::HeapOverflow, "memory beside a block was written"),
     }
 }

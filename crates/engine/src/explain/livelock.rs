@@ -1,14 +1,14 @@
-//! The state of a paused program, compared with what it was before: whether an execution that does not end comes back to
-//! the same state. See `runtime::recurrence` for when that is asked, and what is claimed if it does.
+//! Compares states of a paused program to see whether an execution that does not end returns to the same
+//! state. `runtime::sched::recurrence` says when it asks for a comparison, and what equal states prove.
 //!
-//! The state is all memory that the program can write, and of each thread the registers and the stack from where it has
-//! called the runtime. The runtime's own memory is left out, and so are stacks beyond where they end. Offsets in open files
-//! belong to it, too. Whatever cannot be read makes the states unequal: a doubt is never a livelock.
+//! The state is all memory that the program can write, and for each thread its registers and its stack from
+//! the point where it called the runtime. Offsets in open files are part of the state. The runtime's own
+//! memory is not, nor are unused parts of stacks. If anything cannot be read, the states count as different:
+//! in doubt there is no livelock.
 
-use crate::explain::close_up::registers;
 use crate::inspect::memory::read_bytes;
 use crate::inspect::{ProgramFrame, Registers, View};
-use crate::process::slots::report_of;
+use crate::process::slots::{registers, report_of};
 use heisen_wire::{SIZE, Wire, saved, state};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -19,21 +19,22 @@ use std::sync::atomic::Ordering::Relaxed;
 const PAGE: u64 = 4096;
 /// A program with more pages in use is not compared: 512 MB.
 const MAX_PAGES: usize = 1 << 17;
-/// Pages whose entries are read at a time.
+/// How many page-map entries are read at a time.
 const CHUNK: u64 = 1 << 12;
-/// Where the runtime keeps what it remembers of the program: snapshots, shadow memory; marks of the heap, its quarantine.
+/// Where the runtime has its data about the program: snapshots and shadow memory; marks of the heap and its
+/// quarantine.
 const RUNTIME: [Range<u64>; 2] = [0x0e00_0000_0000..0x5000_0000_0000, 0x6100_0000_0000..0x6300_0000_0000];
-/// The size of what the kernel writes to by itself.
+/// The size of the rseq area, to which the kernel writes by itself.
 const RSEQ: u64 = 32;
 
-/// The two steps at which the program was in the same state.
+/// Two steps at which the program was in the same state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Recurred {
     pub(crate) since: u32,
     pub(crate) at: u32,
 }
 
-/// Keeps states and compares them, as the runtime asks for at its stops.
+/// Stores states and compares them, as the runtime asks for at its pauses.
 #[derive(Debug, Default)]
 pub(crate) struct Recurrence {
     states: BTreeMap<u32, State>,
@@ -41,7 +42,7 @@ pub(crate) struct Recurrence {
 }
 
 impl Recurrence {
-    /// The program has stopped to have its state kept or compared.
+    /// The program has paused so that its state is stored or compared.
     pub(crate) fn stopped(&mut self, wire: &Wire, view: &View<'_>) {
         let told = &wire.recurrence;
         let (anchor, since) = (told.anchor.load(Relaxed), told.since.load(Relaxed));
@@ -64,7 +65,7 @@ struct State {
     files: BTreeMap<String, String>,
     /// Pages that are not all zeros.
     pages: BTreeMap<u64, Box<[u8]>>,
-    /// A page that was seen to be different: the next time, most likely it is again.
+    /// A page that differed in the last comparison. It most likely differs again.
     different: Option<u64>,
 }
 
@@ -99,7 +100,8 @@ impl State {
     }
 }
 
-/// The threads that have not ended, each with where it left the program, if it has begun. None if that is not known of one.
+/// The threads that have not ended, each with the frame where it left the program, if it has begun. `None` if
+/// the frame of one is unknown.
 fn threads(wire: &Wire, view: &View<'_>) -> Option<Vec<(usize, Option<ProgramFrame>)>> {
     let running = wire.stop.thread.load(Relaxed) as usize;
     let count = report_of(wire).threads.load(Relaxed) as usize;
@@ -117,7 +119,7 @@ fn threads(wire: &Wire, view: &View<'_>) -> Option<Vec<(usize, Option<ProgramFra
 }
 
 impl Registers {
-    /// Those that a switch left on the stack of a thread; none if they cannot be read.
+    /// The registers that a switch left on the stack of a thread; `None` if they cannot be read.
     pub(crate) fn saved_at(view: &View<'_>, sp: u64) -> Option<Registers> {
         let mut words = [0; saved::WORDS];
         if sp == 0 {
@@ -137,7 +139,7 @@ impl Registers {
     }
 }
 
-/// The position in each open file.
+/// The offset in each open file.
 fn files(pid: i32) -> BTreeMap<String, String> {
     let entries = fs::read_dir(format!("/proc/{pid}/fdinfo")).into_iter().flatten().flatten();
     let position = |entry: fs::DirEntry| {
@@ -151,7 +153,7 @@ fn files(pid: i32) -> BTreeMap<String, String> {
 struct Memory {
     pid: i32,
     regions: Vec<Range<u64>>,
-    /// Parts of them that do not count, in no order.
+    /// Ranges in it that do not count, in no order.
     apart: Vec<Range<u64>>,
 }
 
@@ -169,7 +171,7 @@ impl Memory {
             let Some(frame) = frame else { continue };
             let t = &wire.threads[*number];
             let stack = match t.stack.load(Relaxed) {
-                // The main thread's is the mapping that it is in.
+                // The main thread's stack is the mapping that it lies in.
                 0 if *number == 0 => view.start_of_mapping(frame.stack).unwrap_or(frame.stack)..frame.stack,
                 0 => continue,
                 start => start..t.stack_end.load(Relaxed),
@@ -181,7 +183,7 @@ impl Memory {
         Memory { pid: view.pid(), regions: view.writable().filter(|region| !ours(region)).collect(), apart }
     }
 
-    /// All pages that are not zeros; none if there are too many or they cannot be read.
+    /// All pages that are not zeros; `None` if there are too many or they cannot be read.
     fn pages(&self) -> Option<BTreeMap<u64, Box<[u8]>>> {
         let map = File::open(format!("/proc/{}/pagemap", self.pid)).ok()?;
         let mut out = BTreeMap::new();
@@ -201,7 +203,8 @@ impl Memory {
         Some(out)
     }
 
-    /// The content of a page, with zeros for what does not count; none if that is all.
+    /// The content of a page, with zeros in place of the ranges that do not count; `None` if nothing else
+    /// remains.
     fn page(&self, page: u64) -> Option<Box<[u8]>> {
         let mut bytes = vec![0; PAGE as usize];
         read_bytes(self.pid, page, &mut bytes).ok()?;
@@ -215,7 +218,7 @@ impl Memory {
     }
 }
 
-/// Which of so many pages were ever touched.
+/// Which of these pages were ever touched.
 fn in_use(map: &File, from: u64, count: u64) -> Option<Vec<u64>> {
     // Present, or in swap.
     const USED: u64 = 1 << 63 | 1 << 62;

@@ -1,18 +1,18 @@
-//! From an execution that went wrong to a finding: what happened, where, and in which words.
+//! Turns an execution that failed into a finding: what happened, where, and in which words.
 //!
-//! | module | what it is |
+//! | module | what it is for |
 //! | --- | --- |
-//! | [`judge`] | whether the end of an execution is a bug |
+//! | [`judge`] | decides whether the end of an execution is a bug |
 //! | [`close_up`] | one execution of a schedule with stacks, names and values recorded |
-//! | `race_close_up`, [`race_log`], [`suppress`] | one data race; all those of a check; those that are not reported |
+//! | `race_close_up`, [`race_log`], [`suppress`] | close-ups of data races; all races of a check; suppressed ones |
 //! | `heap_error` | which block a memory error is about |
 //! | `livelock`, `cycle` | whether an execution returns to the same state, and what it repeats |
 //! | [`divergence`] | where executions of one plan differ |
-//! | [`debug`] | executions for a debugger |
+//! | [`debugger`] | executions for a debugger |
 
 pub mod close_up;
 pub(crate) mod cycle;
-pub mod debug;
+pub mod debugger;
 pub mod divergence;
 pub(crate) mod heap_error;
 pub mod judge;

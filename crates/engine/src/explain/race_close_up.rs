@@ -1,36 +1,31 @@
-//! The close look at a data race. The search knows no more of one than two places in the code; here the schedule is run
-//! again with stops at both accesses, and stacks, locks and the name of what they touch are taken there.
+//! Takes close-ups of data races. The search knows only the two places of a race. Here the schedule runs
+//! again with pauses at both accesses, to take stacks, locks and the name of the memory.
 
-use crate::check::access_points::{Conflict, Side};
 use crate::error::Result;
-use crate::explain::close_up::{Camera, Closeup, held_by, registers};
-use crate::explain::judge::Verdict;
-use crate::inspect::memory::StackMemory;
-use crate::inspect::{Registers, View};
-use crate::process::slots::{Detail, Event, Job, read_events, report_of};
-use crate::process::zygote::{Limits, Zygote};
-use heisen_trace::race::{Access, Race};
-use heisen_trace::{FindingKind, Stack, ThreadId};
-use heisen_wire::{Wire, stop};
+use crate::explain::close_up::{Closeup, Recorder};
+use crate::process::access_points::Conflict;
+use crate::process::run_config::RunConfig;
+use crate::process::slots::{Detail, Job};
+use crate::process::zygote::Zygote;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
-/// The races of one job, and limits under which the same come up again.
+/// The races of one job, and a configuration in which the same races occur again.
 #[derive(Debug)]
-pub struct Scene {
-    limits: Limits,
+pub struct JobRaces {
+    config: RunConfig,
     /// The races, in the order in which they happen.
     pub races: Vec<Conflict>,
 }
 
-impl Camera<'_> {
-    /// The races of a job. An execution that knows of no race at some place remembers only some of the accesses there, and
-    /// may take one of them for another: so it is run once to learn where, and once more. The output is kept, though
-    /// nobody reads it, so that the program finds itself at the same addresses as in the close look.
-    pub fn scene(&self, job: Job<'_>) -> Result<Scene> {
-        let mut zygote = Zygote::start(self.runtime, self.program, self.limits, self.output)?;
+impl Recorder<'_> {
+    /// Finds the races of a job. At a location without a known race, the runtime remembers only some of the
+    /// accesses, and may take one for another. So the job runs once to learn the locations, and then once
+    /// more. The output is captured although nobody reads it, so that the program has the same addresses as
+    /// in the close-up.
+    pub fn races_of(&self, job: Job<'_>) -> Result<JobRaces> {
+        let mut zygote = Zygote::start(self.runtime, self.program, self.config, self.output)?;
         let first = zygote.run(job, Detail::Decisions, None)?;
-        let mut points = (*self.limits.points).clone();
+        let mut points = (*self.config.points).clone();
         for conflict in &first.conflicts {
             points.remember(conflict);
         }
@@ -38,24 +33,24 @@ impl Camera<'_> {
         zygote.set_points(&points);
         let mut races = zygote.run(job, Detail::Decisions, None)?.conflicts;
         races.retain(Conflict::is_race);
-        Ok(Scene { limits: Limits { points, ..self.limits.clone() }, races })
+        Ok(JobRaces { config: RunConfig { points, ..self.config.clone() }, races })
     }
 
-    /// Looks closely at one of the races of a job; none if it does not come up.
-    pub fn race_in(&self, scene: &Scene, job: Job<'_>, race: &Conflict) -> Result<Option<Closeup>> {
-        let closeup = Camera { limits: &scene.limits, ..*self }.shoot_at(job, Some(race))?;
+    /// Takes a close-up of one race of a job; `None` if the race does not occur.
+    pub fn race_in(&self, scene: &JobRaces, job: Job<'_>, race: &Conflict) -> Result<Option<Closeup>> {
+        let closeup = Recorder { config: &scene.config, ..*self }.record_race(job, Some(race))?;
         Ok(Some(closeup).filter(|closeup| closeup.race.is_some()))
     }
 
-    /// Looks closely at the races of a job that are `wanted`, until one is as it `should` be; the first of them if none
-    /// is. None if there is none at all.
+    /// Takes close-ups of the `wanted` races of a job until one satisfies `should`. If none does, returns the
+    /// first; `None` if there is no race at all.
     pub fn race(
         &self,
         job: Job<'_>,
         wanted: &dyn Fn(&Conflict) -> bool,
         should: &dyn Fn(&Closeup) -> bool,
     ) -> Result<Option<Closeup>> {
-        let scene = self.scene(job)?;
+        let scene = self.races_of(job)?;
         let mut other = None;
         for race in scene.races.iter().filter(|race| wanted(race)) {
             match self.race_in(&scene, job, race)? {
@@ -64,125 +59,5 @@ impl Camera<'_> {
             }
         }
         Ok(other)
-    }
-}
-
-/// The verdict on an execution with a race.
-pub(crate) fn verdict(race: &Race) -> Verdict {
-    Verdict { kind: FindingKind::DataRace, message: race.message(), key: race.identity() }
-}
-
-/// What is to be seen of a race at the stops.
-#[derive(Debug, Default)]
-pub(crate) struct Sight {
-    conflict: Option<Conflict>,
-    /// The last of the accesses that may be the earlier one. There may be very many, so no more is done about each than
-    /// to take what is needed to unwind the stack.
-    earlier: Option<Earlier>,
-    /// The race.
-    pub race: Option<Race>,
-}
-
-/// A thread at an access, to be looked at when it has gone on.
-#[derive(Debug)]
-struct Earlier {
-    registers: Registers,
-    memory: StackMemory,
-    /// How many events there had been.
-    events: usize,
-}
-
-impl Sight {
-    /// Looks out for a race, in the parked program.
-    pub fn of(conflict: &Conflict, wire: &Wire) -> Sight {
-        wire.watch.store(conflict.address, Relaxed);
-        wire.watch_pc.store(conflict.first.pc, Relaxed);
-        wire.watch_conflicts.store(conflict.second.pc, Relaxed);
-        wire.watch_thread.store(conflict.first.thread.0.into(), Relaxed);
-        Sight { conflict: Some(*conflict), ..Sight::default() }
-    }
-
-    /// At a stop: whether it is before what may be the earlier access.
-    pub fn watched(&mut self, wire: &Wire, pid: i32) -> bool {
-        let watched = wire.stop.reason.load(Relaxed) == stop::WATCHED;
-        if watched && self.race.is_none() {
-            let registers = registers(wire);
-            let memory = StackMemory::taken_at(pid, registers.rsp);
-            let events = report_of(wire).events.load(Relaxed) as usize;
-            self.earlier = Some(Earlier { registers, memory, events });
-        }
-        watched
-    }
-
-    /// At the conflict.
-    pub fn conflict(&mut self, wire: &Wire, view: &mut View<'_>) {
-        let (Some(conflict), Some(earlier)) = (self.conflict, self.earlier.take()) else { return };
-        // It is not looked for any more.
-        wire.watch_pc.store(0, Relaxed);
-        let stack = view.stack_in(earlier.registers, earlier.memory);
-        let events = read_events(wire);
-        let since = (report_of(wire).events.load(Relaxed) as usize).saturating_sub(earlier.events);
-        let before = &events[..events.len().saturating_sub(since)];
-        let second = ThreadId(wire.stop.thread.load(Relaxed) as u16);
-        let later_stack = view.stack(registers(wire));
-        self.race = Some(Race {
-            first: access(view, wire, &conflict.first, conflict.first.thread, stack, before),
-            second: access(view, wire, &conflict.second, second, later_stack, &events),
-            object: touched(view, wire, conflict.address),
-            executions: 0,
-        });
-    }
-}
-
-fn access(
-    view: &mut View<'_>,
-    wire: &Wire,
-    side: &Side,
-    thread: ThreadId,
-    stack: Stack,
-    events: &[Event],
-) -> Access {
-    Access {
-        thread,
-        write: side.write,
-        atomic: side.atomic,
-        size: side.size,
-        holds: held_by(view, wire, thread, events),
-        stack,
-    }
-}
-
-/// The block of the heap that the watched access touched, in words.
-fn block(view: &mut View<'_>, wire: &Wire) -> Option<String> {
-    let heap = &wire.heap;
-    (heap.serial.load(Relaxed) != 0).then(|| {
-        let (offset, size) = (heap.offset.load(Relaxed), heap.size.load(Relaxed));
-        let thread = ThreadId(heap.alloc_thread.load(Relaxed) as u16);
-        let stack = Stack(view.frame_at(heap.alloc_pc.load(Relaxed), true));
-        let place = stack.place().map_or(String::new(), |f| format!(" at {}", f.place()));
-        format!("byte {offset} of a block of {size} bytes that {thread} allocated{place}")
-    })
-}
-
-/// What is at an address, in words: a variable, the stack of a thread, or the heap.
-fn touched(view: &mut View<'_>, wire: &Wire, address: u64) -> String {
-    if let Some(name) = view.object_name(address) {
-        return name;
-    }
-    if let Some(block) = block(view, wire) {
-        return block;
-    }
-    let count = report_of(wire).threads.load(Relaxed) as usize;
-    let running = wire.stop.thread.load(Relaxed) as usize;
-    let is_on_stack = |number: &usize| {
-        let sp = match *number == running {
-            true => registers(wire).rsp,
-            false => wire.threads[*number].sp.load(Relaxed),
-        };
-        sp != 0 && sp <= address && view.in_one_mapping(sp, address)
-    };
-    match (0..count).find(is_on_stack) {
-        Some(number) => format!("the stack of {}", ThreadId(number as u16)),
-        None => format!("memory at {address:#x}"),
     }
 }

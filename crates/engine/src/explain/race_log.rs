@@ -1,46 +1,47 @@
-//! The data races of a whole check: each pair of places once, with the number of executions that had it.
+//! Records the data races of a check: each pair of places once, with the number of executions that had it.
 
-use crate::check::access_points::Conflict;
+use crate::process::access_points::Conflict;
 use heisen_trace::Finding;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What became of a pair of accesses that race.
+/// What became of a racing pair of accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Fate {
-    /// It is the report of that number.
+    /// It is the report with this number.
     Reported(usize),
-    /// The line of that number in the suppressions says that it is not to be.
+    /// The suppression with this number says not to report it.
     Suppressed(usize),
-    /// It was not looked at.
+    /// No close-up of it was taken.
     Unlisted,
-    /// It was only told by an execution that did not know to remember every access there, and may be another pair really.
-    Told,
+    /// The execution did not record every access there, so the pair may really be another one.
+    #[serde(rename = "Told")]
+    Uncertain,
 }
 
-/// The races that were seen.
+/// The data races seen so far.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Raced {
-    /// Pairs of accesses, by their places in the code.
+pub struct RaceLog {
+    /// Racing pairs, by their places in the code.
     pairs: BTreeMap<String, Fate>,
     /// Findings, in the order in which they were found.
     reports: Vec<Finding>,
-    /// Signatures of the races that were suppressed.
+    /// Signatures of suppressed races.
     suppressed: BTreeSet<String>,
 }
 
-impl Raced {
+impl RaceLog {
     /// The reports.
     pub fn reports(&self) -> &[Finding] {
         &self.reports
     }
 
-    /// What is known of a pair.
+    /// What became of a pair, if it was seen.
     pub fn fate(&self, conflict: &Conflict) -> Option<Fate> {
         self.pairs.get(&key(conflict)).copied()
     }
 
-    /// From now on this is known of a pair.
+    /// Records what became of a pair.
     pub fn settle(&mut self, conflict: &Conflict, fate: Fate) {
         self.pairs.insert(key(conflict), fate);
     }
@@ -50,18 +51,18 @@ impl Raced {
         self.reports.iter().position(|report| report.signature == signature)
     }
 
-    /// Adds a report; its number.
+    /// Adds a report and returns its number.
     pub fn report(&mut self, finding: Finding) -> usize {
         self.reports.push(finding);
         self.reports.len() - 1
     }
 
-    /// A race with this signature was suppressed.
+    /// Records that a race with this signature was suppressed.
     pub fn suppress(&mut self, signature: String) {
         self.suppressed.insert(signature);
     }
 
-    /// One more execution had these races.
+    /// Counts one more execution with these races.
     pub fn count(&mut self, reports: &BTreeSet<usize>) {
         for &number in reports {
             if let Some(race) = self.reports.get_mut(number).and_then(|report| report.race.as_mut()) {
@@ -75,28 +76,29 @@ impl Raced {
         self.suppressed.len()
     }
 
-    /// Whether that line of the suppressions was of use.
+    /// Whether this suppression has matched a race.
     pub fn has_used(&self, line: usize) -> bool {
         self.pairs.values().any(|fate| *fate == Fate::Suppressed(line))
     }
 
-    /// How many pairs of accesses race that were not looked at.
+    /// How many racing pairs had no close-up.
     pub fn unlisted(&self) -> usize {
         self.pairs.values().filter(|fate| **fate == Fate::Unlisted).count()
     }
 
-    /// Whether a race was seen that is neither reported nor suppressed.
+    /// Whether no race is reported although one was seen that is not suppressed.
     pub fn unreported(&self) -> bool {
-        self.reports.is_empty() && self.pairs.values().any(|fate| matches!(fate, Fate::Unlisted | Fate::Told))
+        self.reports.is_empty()
+            && self.pairs.values().any(|fate| matches!(fate, Fate::Unlisted | Fate::Uncertain))
     }
 
-    /// Whether a race was seen at all.
+    /// Whether any race was seen.
     pub fn any(&self) -> bool {
         !self.pairs.is_empty()
     }
 }
 
-/// A pair as text, as the keys of JSON are.
+/// A pair as text, for the keys of a JSON object.
 fn key(conflict: &Conflict) -> String {
     conflict
         .pair()

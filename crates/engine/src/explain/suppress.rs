@@ -1,16 +1,20 @@
-//! Suppressions: races that are known and not to be reported, in the format of ThreadSanitizer, so that the file that a
-//! project has for it serves here as well. A line is `race:PATTERN`, which fits if any frame of either stack, or the
-//! name of what is raced for, does; `race_top:PATTERN`, where the innermost frame must fit; or `called_from_lib:PATTERN`,
-//! where the library of a frame must. A pattern may be anywhere in the name of a function, a source file or a module,
-//! unless `^` or `$` holds it to the beginning or the end; `*` stands for any characters.
+//! Reads suppressions: known races that are not to be reported. The format is ThreadSanitizer's, so that a
+//! project can use its existing file. There are three kinds of lines:
+//!
+//! - `race:PATTERN` matches if any frame of either stack, or the name of the memory, matches.
+//! - `race_top:PATTERN` matches if the innermost frame matches.
+//! - `called_from_lib:PATTERN` matches if the library of a frame matches.
+//!
+//! A pattern may match anywhere in the name of a function, a source file or a module. `^` ties it to the
+//! beginning and `$` to the end; `*` stands for any characters.
 
-use crate::check::scope::glob;
 use crate::error::{Error, Result};
+use crate::platform::glob::glob;
 use heisen_trace::{Frame, Race};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// What a line is about.
+/// The kind of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Kind {
     Race,
@@ -23,16 +27,16 @@ enum Kind {
 struct Line {
     kind: Kind,
     pattern: String,
-    /// `file:line: text`, for the reader.
+    /// `file:line: text`, for messages.
     shown: String,
 }
 
-/// What is not to be reported.
+/// The suppressions of a check.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Suppressions(Vec<Line>);
 
 impl Suppressions {
-    /// Reads a file.
+    /// Reads a suppressions file.
     pub fn read(path: &Path) -> Result<Suppressions> {
         let shown = path.display();
         let bytes = std::fs::read(path).map_err(|e| match e.kind() {
@@ -45,7 +49,7 @@ impl Suppressions {
             _ => Error::Input(format!("{shown}: {e}")),
         })?;
         let text = String::from_utf8(bytes)
-            .map_err(|_| Error::Input(format!("{shown} is not a suppressions file: it is no text")))?;
+            .map_err(|_| Error::Input(format!("{shown} is not a suppressions file: it is not text")))?;
         Suppressions::parse(&text, &shown.to_string())
     }
 
@@ -62,7 +66,7 @@ impl Suppressions {
                 "race" => Kind::Race,
                 "race_top" => Kind::RaceTop,
                 "called_from_lib" => Kind::CalledFromLib,
-                // What else ThreadSanitizer reports is not reported as a race here.
+                // Lines for ThreadSanitizer's other reports have no meaning here.
                 "thread" | "mutex" | "signal" | "deadlock" if line.contains(':') => continue,
                 _ => {
                     return Err(Error::Input(format!(
@@ -80,12 +84,12 @@ impl Suppressions {
         Ok(Suppressions(lines))
     }
 
-    /// The number of the first line that fits a race.
+    /// The number of the first line that matches a race.
     pub fn fits(&self, race: &Race) -> Option<usize> {
         self.0.iter().position(|line| line.fits(race))
     }
 
-    /// The lines that are not among those, as they are shown.
+    /// The lines whose numbers do not satisfy `numbers`, as shown to the user.
     pub fn others(&self, numbers: impl Fn(usize) -> bool) -> impl Iterator<Item = &str> {
         self.0
             .iter()
@@ -108,7 +112,7 @@ impl Line {
     }
 }
 
-/// Whether a pattern is found in a text.
+/// Whether a pattern matches a text.
 fn is_in(pattern: &str, text: &str) -> bool {
     let (begin, pattern) = match pattern.strip_prefix('^') {
         Some(rest) => ("", rest),

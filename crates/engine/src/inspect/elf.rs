@@ -1,5 +1,5 @@
-//! An ELF file of the process, read piece by piece: never more of it than is asked for, and never mapped, so that a
-//! file that shrinks while it is read is an error rather than a signal.
+//! Reads an ELF file of the process piece by piece, only as far as needed. The file is never mapped: if it
+//! shrinks while Heisen reads it, the read returns an error instead of raising a signal.
 
 use object::read::ReadCache;
 use object::read::elf::{ElfFile64, ProgramHeader};
@@ -12,21 +12,21 @@ use std::io::{self, Cursor, Read, Seek};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Where the bytes come from.
+/// Where the bytes of an ELF file come from.
 pub enum Source {
-    /// A file, held open so that all reads see the same one.
+    /// A file. It stays open so that all reads see the same file.
     File(Arc<File>),
-    /// A copy, of what has no file.
+    /// A copy of memory, for code that has no file.
     Bytes(Arc<[u8]>),
 }
 
-/// What a file and a copy have in common.
+/// The access that a file and a copy have in common.
 pub trait ReadSeek: Read + Seek {}
 impl<T: Read + Seek> ReadSeek for T {}
 
 type Cache = ReadCache<Box<dyn ReadSeek>>;
 
-/// A parsed x86-64 file.
+/// A parsed x86-64 ELF file.
 pub type Elf<'a> = ElfFile64<'a, LittleEndian, &'a Cache>;
 
 impl Source {
@@ -35,7 +35,7 @@ impl Source {
         Ok(Source::File(Arc::new(File::open(path)?)))
     }
 
-    /// Parses the headers and hands the file to `look`; none if this is no x86-64 file.
+    /// Parses the headers and calls `look` with the file. Returns `None` if this is not an x86-64 ELF file.
     pub fn with<T>(&self, look: impl FnOnce(&Elf<'_>) -> T) -> Option<T> {
         let cache: Cache = ReadCache::new(match self {
             Source::File(file) => Box::new(file.clone()),
@@ -46,10 +46,10 @@ impl Source {
     }
 }
 
-/// How much larger than in the file a section may be: a damaged size would ask for all memory there is.
+/// The largest compression ratio that is believed. A damaged size field could otherwise ask for all memory.
 const MOST_COMPRESSED: u64 = 1000;
 
-/// The bytes of a section, uncompressed; empty if there is none.
+/// The uncompressed bytes of a section; empty if the file has no such section.
 pub fn section(elf: &Elf<'_>, name: &str) -> Vec<u8> {
     let read = || {
         let data = elf.section_by_name(name)?.compressed_data().ok()?;
@@ -59,14 +59,14 @@ pub fn section(elf: &Elf<'_>, name: &str) -> Vec<u8> {
     read().map_or_else(Vec::new, |bytes| bytes.into_owned())
 }
 
-/// A part of the file that is loaded into memory.
+/// A part of the file that the loader maps into memory.
 #[derive(Clone, Copy, Debug)]
 pub struct Segment {
-    /// Address, before the file as a whole is moved to where it was loaded.
+    /// Its address before the load bias is added.
     pub address: u64,
     /// Bytes in memory.
     pub size: u64,
-    /// Where in the file it begins.
+    /// Its offset in the file.
     pub offset: u64,
     /// Bytes in the file.
     pub file_size: u64,
@@ -74,7 +74,7 @@ pub struct Segment {
     pub executable: bool,
 }
 
-/// The parts that are loaded.
+/// The loaded segments of a file.
 pub fn segments(elf: &Elf<'_>) -> Vec<Segment> {
     let loaded = elf.elf_program_headers().iter().filter(|s| s.p_type(LittleEndian) == elf::PT_LOAD);
     loaded
@@ -88,7 +88,7 @@ pub fn segments(elf: &Elf<'_>) -> Vec<Segment> {
         .collect()
 }
 
-/// Addresses, before loading, and bytes of the parts that hold code.
+/// The executable segments: address before loading, and bytes.
 pub fn code(elf: &Elf<'_>) -> Vec<(u64, Vec<u8>)> {
     let loaded = elf.elf_program_headers().iter().filter(|s| s.p_type(LittleEndian) == elf::PT_LOAD);
     let code = loaded.filter(|s| s.p_flags(LittleEndian) & elf::PF_X != Default::default());
@@ -96,7 +96,7 @@ pub fn code(elf: &Elf<'_>) -> Vec<(u64, Vec<u8>)> {
         .collect()
 }
 
-/// First address, before loading, and end of the sections that hold code.
+/// The sections that hold code: first address and end, before loading, in order.
 pub fn code_sections(elf: &Elf<'_>) -> Vec<(u64, u64)> {
     let code = elf.sections().filter(|section| section.kind() == SectionKind::Text);
     let mut out: Vec<_> = code.map(|s| (s.address(), s.address().saturating_add(s.size()))).collect();
@@ -104,8 +104,8 @@ pub fn code_sections(elf: &Elf<'_>) -> Vec<(u64, u64)> {
     out
 }
 
-/// Where, before loading, the file keeps the addresses of functions that others may define, of those that are named here;
-/// with their number among the names.
+/// The slots, before loading, in which the file holds the addresses of imported functions. Only functions in
+/// `names` count; each slot comes with its index in `names`.
 pub fn imports(elf: &Elf<'_>, names: &[&str]) -> Vec<(usize, u64)> {
     let Some(symbols) = elf.dynamic_symbol_table() else { return Vec::new() };
     let number = |target| match target {
@@ -124,7 +124,8 @@ pub fn imports(elf: &Elf<'_>, names: &[&str]) -> Vec<(usize, u64)> {
         .collect()
 }
 
-/// The addresses, before loading, of the functions of these names that the file defines for others; 0 for those it does not.
+/// The addresses, before loading, of the functions in `names` that the file exports; 0 for a function that it
+/// does not export.
 pub fn exports(elf: &Elf<'_>, names: &[&str]) -> Vec<u64> {
     let mut out = vec![0; names.len()];
     for symbol in elf.dynamic_symbols().filter(|symbol| symbol.is_definition()) {

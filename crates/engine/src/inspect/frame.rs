@@ -1,43 +1,46 @@
-//! Where a paused thread left the program: the first frame that is not of a hidden module, with all that is known of its
-//! registers, and what else of its stack is in use.
+//! Finds the frame in which a paused thread left the program: its first frame outside hidden modules. It
+//! gives the known registers of that frame, and the saved registers on the stack that are in use.
 
 use super::memory::{StackMemory, read_bytes};
 use super::unwind::{Cpu, Step};
 use super::{LONGEST_UNWOUND, Registers, View, call_of};
 use std::ops::Range;
 
-/// What the runtime saves below the stack pointer of a patched instruction (`runtime::patch`): the red zone and the
-/// general registers, and below that, aligned to 16 bytes, those of SSE.
+/// The runtime saves this many bytes below the stack pointer of a patched instruction
+/// (`runtime::memory::patch`): the red zone and the general registers, and below them, aligned to 16 bytes,
+/// the SSE registers.
 const GENERAL: u64 = 304;
 const SSE: u64 = 256;
-/// The longest frame of a signal that is believed.
+/// The longest signal frame that is believed.
 const LONGEST_FRAME: u64 = 1 << 16;
 const PAGE: u64 = 4096;
 
-/// A thread as the program has left it.
+/// A thread at the point where it left the program.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ProgramFrame {
-    /// By their numbers in DWARF, the address of the next instruction last; none for those that a call need not preserve.
+    /// Registers by their DWARF numbers; the address of the next instruction is the last. `None` for
+    /// registers that a call need not preserve.
     pub(crate) registers: [Option<u64>; 17],
-    /// The stack pointer: what lies above is the program's.
+    /// The stack pointer. The memory above it belongs to the program.
     pub(crate) stack: u64,
-    /// Saved registers that are in use in the middle of a function.
+    /// Saved registers that are in use because the frame is in the middle of a function.
     pub(crate) saved: Vec<Vec<u8>>,
 }
 
 impl View<'_> {
-    /// The process.
+    /// The process id.
     pub(crate) fn pid(&self) -> i32 {
         self.pid
     }
 
-    /// Memory that can be written and is not of a hidden module.
+    /// Writable memory outside hidden modules.
     pub(crate) fn writable(&self) -> impl Iterator<Item = Range<u64>> {
         let own = |m: &&super::Mapping| m.writable && !self.symbols.hidden.contains(&m.path);
         self.mappings.iter().filter(own).map(|m| m.start..m.end)
     }
 
-    /// Where hidden modules are, also what of them is not from their files: variables that begin as zeros.
+    /// The address ranges of hidden modules, with the zero-initialised variables that have no bytes in the
+    /// file.
     pub(crate) fn hidden(&self) -> impl Iterator<Item = Range<u64>> {
         let hidden = |image: &&super::Image| {
             self.module(image)
@@ -46,12 +49,12 @@ impl View<'_> {
         self.images.iter().filter(hidden).map(|image| image.start..image.end.next_multiple_of(PAGE))
     }
 
-    /// The first address of the mapping that an address is in.
+    /// The first address of the mapping that holds an address.
     pub(crate) fn start_of_mapping(&self, address: u64) -> Option<u64> {
         self.mapping(address).map(|mapping| mapping.start)
     }
 
-    /// Where a thread left the program; none if that cannot be found out.
+    /// The frame in which a thread left the program; `None` if it cannot be determined.
     pub(crate) fn program_frame(&self, registers: Registers) -> Option<ProgramFrame> {
         let mut memory = StackMemory::new(self.pid);
         let mut cpu = Cpu::new(registers);

@@ -1,11 +1,11 @@
-//! What is mapped where in a process: `/proc/PID/maps`.
+//! Reads which files and memory a process has mapped where, from `/proc/PID/maps`.
 
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
-/// One line of the map.
+/// One line of `/proc/PID/maps`.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Mapping {
     /// First address.
@@ -16,13 +16,13 @@ pub struct Mapping {
     pub writable: bool,
     /// Whether code in it can run.
     pub executable: bool,
-    /// Where in the file it begins.
+    /// Its offset in the file.
     pub offset: u64,
     /// The file's inode; 0 for memory without a file.
     pub inode: u64,
     /// The file, or a name in brackets, or empty.
     pub path: PathBuf,
-    /// Whether the file is no longer in the directory.
+    /// Whether the file was deleted from its directory.
     pub deleted: bool,
 }
 
@@ -31,7 +31,7 @@ pub fn read(pid: i32) -> io::Result<Vec<Mapping>> {
     Ok(parse(&std::fs::read(format!("/proc/{pid}/maps"))?))
 }
 
-/// Lines that are not understood are left out.
+/// Skips lines that do not parse.
 fn parse(text: &[u8]) -> Vec<Mapping> {
     text.split(|&b| b == b'\n').filter_map(parse_line).collect()
 }
@@ -46,7 +46,7 @@ fn parse_line(line: &[u8]) -> Option<Mapping> {
     let _device = field()?;
     let inode = field()?;
     let path = fields.next().unwrap_or_default().trim_ascii_start();
-    // The kernel writes a name with this ending where the file was removed.
+    // The kernel appends this suffix if the file was deleted.
     let (path, deleted) = match path.strip_suffix(b" (deleted)") {
         Some(path) => (path, true),
         None => (path, false),
@@ -63,7 +63,7 @@ fn parse_line(line: &[u8]) -> Option<Mapping> {
     })
 }
 
-/// A newline is the only character that the kernel escapes here, as `\012`.
+/// The kernel escapes only newlines here, as `\012`.
 fn unescape(path: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(path.len());
     let mut rest = path;
@@ -80,6 +80,14 @@ fn unescape(path: &[u8]) -> Vec<u8> {
         }
     }
     out
+}
+
+/// The lines of `/proc/PID/maps` for code from files. Equal for two processes that have the same code at the
+/// same addresses.
+pub(crate) fn code_layout(pid: i32) -> String {
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let code = |line: &&str| line.contains(" r-xp ") && line.contains('/');
+    maps.lines().filter(code).collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]

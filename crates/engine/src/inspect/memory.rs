@@ -1,4 +1,4 @@
-//! Reads the memory of another process. The only unsafe code of this room.
+//! Reads the memory of another process. This is the only unsafe code in this folder.
 
 use std::collections::HashMap;
 use std::io;
@@ -8,7 +8,7 @@ const PAGE: u64 = 4096;
 /// Pages fetched at once when a stack is read: most stacks need one or two such blocks.
 const BLOCK_PAGES: usize = 4;
 
-/// Fills `out` from `address` on; an error if not all of it can be read.
+/// Fills `out` from `address` on. Returns an error if a part of it cannot be read.
 pub fn read_words(pid: i32, address: u64, out: &mut [u64]) -> io::Result<()> {
     let mut done = 0;
     let length = size_of_val(out);
@@ -25,7 +25,7 @@ pub fn read_words(pid: i32, address: u64, out: &mut [u64]) -> io::Result<()> {
     Ok(())
 }
 
-/// Fills `out` from `address` on; an error if not all of it can be read.
+/// Fills `out` from `address` on. Returns an error if a part of it cannot be read.
 pub fn read_bytes(pid: i32, address: u64, out: &mut [u8]) -> io::Result<()> {
     let mut done = 0;
     while done < out.len() {
@@ -38,15 +38,12 @@ pub fn read_bytes(pid: i32, address: u64, out: &mut [u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// A place in the other process: a number here, which only the kernel looks at.
+/// An address range of the other process. Only the kernel uses it as a pointer.
 fn remote(address: u64, length: usize) -> libc::iovec {
     libc::iovec { iov_base: std::ptr::without_provenance_mut(address as usize), iov_len: length }
 }
 
-/// Reads as much of `from` as there is, in order; an error if that is nothing.
-///
-/// # Safety
-/// `into` must describe memory that may be overwritten with any bytes.
+/// Reads the pieces of `from` in order, as far as they are readable. Returns an error if no byte was read.
 unsafe fn transfer(pid: i32, into: &libc::iovec, from: &[libc::iovec]) -> io::Result<usize> {
     // SAFETY: the kernel checks the remote addresses; the local ones are the caller's promise.
     let read = unsafe { libc::process_vm_readv(pid, into, 1, from.as_ptr(), from.len() as libc::c_ulong, 0) };
@@ -57,7 +54,8 @@ unsafe fn transfer(pid: i32, into: &libc::iovec, from: &[libc::iovec]) -> io::Re
     }
 }
 
-/// The stack of a paused thread, fetched in blocks. Good for one look: what was fetched is not fetched again.
+/// The stack of a paused thread, read in blocks. Each block is read once, so a value is good only until the
+/// thread runs again.
 #[derive(Debug)]
 pub struct StackMemory {
     pid: i32,
@@ -65,24 +63,25 @@ pub struct StackMemory {
 }
 
 impl StackMemory {
-    /// A stack of this process, of which nothing is fetched yet.
+    /// A stack of this process, with nothing read yet.
     pub fn new(pid: i32) -> StackMemory {
         StackMemory { pid, pages: HashMap::new() }
     }
 
-    /// The same, with what is at an address, mostly the top of the stack, fetched now: for a look when the thread has gone on.
+    /// A stack whose block at `address`, usually its top, is read now. The thread may then go on.
     pub fn taken_at(pid: i32, address: u64) -> StackMemory {
         let mut memory = StackMemory::new(pid);
         memory.fetch(address / PAGE);
         memory
     }
 
-    /// The word at `address`, which need not be aligned.
+    /// The word at `address`, aligned or not.
     pub fn word(&mut self, address: u64) -> Option<u64> {
         self.value(address, 8)
     }
 
-    /// The `size` bytes at `address` as a little-endian number; none if they can't be read or are more than eight.
+    /// The `size` bytes at `address` as a little-endian number. `None` if they cannot be read or are more
+    /// than eight.
     pub fn value(&mut self, address: u64, size: usize) -> Option<u64> {
         let mut bytes = [0; 8];
         for (index, byte) in bytes.get_mut(..size)?.iter_mut().enumerate() {
@@ -102,7 +101,8 @@ impl StackMemory {
     fn fetch(&mut self, number: u64) {
         let mut block = vec![0; BLOCK_PAGES * PAGE as usize];
         let local = libc::iovec { iov_base: block.as_mut_ptr().cast(), iov_len: block.len() };
-        // One piece a page, so that a block that reaches past the end of the stack still yields the pages before it.
+        // One piece per page: if a block reaches past the end of the stack, the pages before the end are
+        // still read.
         let pieces: [_; BLOCK_PAGES] =
             std::array::from_fn(|i| remote(number.wrapping_add(i as u64).wrapping_mul(PAGE), PAGE as usize));
         // SAFETY: `local` is the whole of `block`.

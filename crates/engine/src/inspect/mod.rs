@@ -1,19 +1,22 @@
-//! Looks into a process that is paused: where its threads are, and what the objects are called that they use.
+//! Inspects a paused process: finds the stacks of its threads and the names of the objects that they use.
 //!
-//! [`Symbols`] keeps what was parsed of the program's files, over any number of processes; a [`View`] is one look into
-//! one process. Whatever is missing or broken in a file makes the answer poorer, never an error: a frame is at worst
+//! [`Symbols`] caches the parsed files of a program over any number of processes. A [`View`] inspects one
+//! process. A missing or damaged file never causes an error, only a less detailed answer: at worst a frame is
 //! `module+0xoffset`.
+//!
+//! This room only reads processes and files. It knows neither the wire nor plans.
 
-mod debug;
+mod debug_info;
+mod dwarf_unit;
 mod elf;
 mod frame;
 pub(crate) mod maps;
 pub(crate) mod memory;
 mod module;
-mod named;
+mod name_lookup;
 mod origin;
 mod place;
-mod scope;
+mod qualified_name;
 mod symbols;
 #[cfg(test)]
 mod tests;
@@ -21,11 +24,11 @@ mod types;
 mod unwind;
 mod variables;
 
-pub use named::{NamedFunction, NoWay, Way, nearest};
+pub use name_lookup::{NamedFunction, PathError, VariablePath, nearest};
 
 pub(crate) use frame::ProgramFrame;
 
-use debug::Spot;
+use debug_info::Spot;
 use heisen_trace::{Frame, Stack};
 use maps::Mapping;
 use memory::StackMemory;
@@ -38,10 +41,10 @@ use std::{fmt, fs, io};
 use symbols::{demangle, demangle_object, is_mangled};
 use unwind::{Cpu, Step};
 
-/// The longest stack that is shown, in frames.
+/// The longest stack that reports show, in frames.
 const LONGEST: usize = 64;
 
-/// The longest stack that is unwound, with the frames that are left out.
+/// The longest stack that is unwound, hidden frames included.
 const LONGEST_UNWOUND: usize = 256;
 
 /// Registers of a paused thread.
@@ -51,17 +54,17 @@ pub struct Registers {
     pub rip: u64,
     /// The stack pointer.
     pub rsp: u64,
-    /// The frame pointer, or any value that a function must preserve, as the rest.
+    /// The frame pointer, or any other value that functions must preserve, like the registers below.
     pub rbp: u64,
-    /// To be preserved.
+    /// A register that functions must preserve.
     pub rbx: u64,
-    /// To be preserved.
+    /// A register that functions must preserve.
     pub r12: u64,
-    /// To be preserved.
+    /// A register that functions must preserve.
     pub r13: u64,
-    /// To be preserved.
+    /// A register that functions must preserve.
     pub r14: u64,
-    /// To be preserved.
+    /// A register that functions must preserve.
     pub r15: u64,
 }
 
@@ -72,10 +75,10 @@ impl From<[u64; 8]> for Registers {
     }
 }
 
-/// The files of programs, as far as they have been parsed. To be kept over many processes of the same program, as the
-/// first look at each file is the slow one.
+/// The parsed files of programs. Reuse it for many processes of one program: only the first use of each file
+/// is slow.
 pub struct Symbols {
-    /// None for a file that is not understood.
+    /// `None` for a file that cannot be parsed.
     modules: Vec<Option<Module>>,
     numbers: HashMap<Identity, usize>,
     hidden: Vec<PathBuf>,
@@ -83,7 +86,7 @@ pub struct Symbols {
     moved: Option<Arc<Moved>>,
 }
 
-/// Instructions that were moved elsewhere (see `patch`), and where they come from.
+/// Instructions that `patch` moved elsewhere, with their original addresses.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Moved {
     /// In order of their addresses.
@@ -92,14 +95,14 @@ pub struct Moved {
     pub end: u64,
 }
 
-/// Code that stands for one instruction of the program, up to the next piece.
+/// Code that replaces one instruction of the program. It extends to the next piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MovedPiece {
     /// Its first address.
     pub start: u64,
-    /// The instruction; 0 if there is none.
+    /// The address of the replaced instruction; 0 if this piece replaces no instruction.
     pub of: u64,
-    /// By how much the stack pointer is lower than the program has it.
+    /// How much lower the stack pointer is here than in the program's own code.
     pub lower: u64,
 }
 
@@ -111,7 +114,7 @@ impl Moved {
 }
 
 impl Symbols {
-    /// With nothing parsed yet. Source files below the current directory will be shown relative to it.
+    /// Creates an empty cache. Source files below the current directory will be shown relative to it.
     pub fn new() -> Symbols {
         Symbols {
             modules: Vec::new(),
@@ -122,7 +125,7 @@ impl Symbols {
         }
     }
 
-    /// Takes these for the instructions that they stand for.
+    /// From now on, treats addresses in moved code as the addresses of the original instructions.
     pub fn set_moved(&mut self, moved: Option<Arc<Moved>>) {
         self.moved = moved;
     }
@@ -132,8 +135,9 @@ impl Symbols {
         self.here.clear();
     }
 
-    /// Leaves the frames of this program or library out of all stacks. The file may be gone by the time of a look: it
-    /// is known by its path, which is `/memfd:NAME` for one that is only in memory.
+    /// Leaves the frames of this program or library out of all stacks. The file may be deleted before a
+    /// process is inspected, so it is identified by its path. A file that exists only in memory has the path
+    /// `/memfd:NAME`.
     pub fn hide(&mut self, path: &Path) {
         // The kernel shows paths without symbolic links.
         if let Ok(path) = path.canonicalize() {
@@ -142,7 +146,7 @@ impl Symbols {
         self.hidden.push(path.to_owned());
     }
 
-    /// The number of the module behind a mapping, parsed before or now.
+    /// The index of the module behind a mapping; parses the module if that has not happened yet.
     fn module(&mut self, pid: i32, mapping: &Mapping, main: bool) -> Option<usize> {
         let (identity, origin) = Origin::of(pid, mapping, main)?;
         let number = *self.numbers.entry(identity).or_insert_with(|| {
@@ -171,11 +175,11 @@ impl fmt::Debug for Symbols {
     }
 }
 
-/// A module where one process has it.
+/// A module as one process has loaded it.
 #[derive(Debug)]
 struct Image {
     module: usize,
-    /// What loading added to the addresses in the file.
+    /// The load bias: what the loader added to the addresses in the file.
     bias: u64,
     start: u64,
     end: u64,
@@ -183,7 +187,7 @@ struct Image {
     main: bool,
 }
 
-/// A piece of the code of a process that is one place, as far as is known.
+/// A range of a process's code that belongs to one source place, as far as the debug information tells.
 #[derive(Clone, Debug)]
 pub struct Piece {
     /// Its first address.
@@ -192,38 +196,38 @@ pub struct Piece {
     pub end: u64,
     /// The file it was loaded from.
     pub module: String,
-    /// Whether that is a library of the system.
+    /// Whether the module is a library of the system.
     pub system: bool,
-    /// Whether that has debug information.
+    /// Whether the module has debug information.
     pub has_lines: bool,
-    /// Whether that is the main executable.
+    /// Whether the module is the main executable.
     pub main: bool,
-    /// The function, preceded by those that are inlined there.
+    /// The function at this place, preceded by the functions inlined into it.
     pub frames: Vec<Frame>,
 }
 
-/// A module where one process has it.
+/// A module as one process has loaded it, for users of this folder.
 #[derive(Clone, Debug)]
 pub struct Loaded {
     /// The file it was loaded from.
     pub path: PathBuf,
-    /// Whether that is a library of the system.
+    /// Whether it is a library of the system.
     pub system: bool,
-    /// Whether that is the main executable.
+    /// Whether it is the main executable.
     pub main: bool,
-    /// Its number here.
+    /// Its index among the images of the view.
     image: usize,
 }
 
 impl Loaded {
-    /// One that no process has.
+    /// A module that belongs to no process.
     #[cfg(test)]
     pub(crate) fn of(path: &str, system: bool, main: bool) -> Loaded {
         Loaded { path: path.into(), system, main, image: 0 }
     }
 }
 
-/// A look into a process, which must stay paused while it lasts.
+/// Inspects one process, which must stay paused while the view exists.
 pub struct View<'a> {
     symbols: &'a mut Symbols,
     pid: i32,
@@ -232,14 +236,14 @@ pub struct View<'a> {
 }
 
 impl View<'_> {
-    /// Reads what is mapped where in the process.
+    /// Reads the mappings of the process and finds its modules.
     pub fn new(symbols: &mut Symbols, pid: i32) -> io::Result<View<'_>> {
         let mappings = maps::read(pid)?;
         let exe = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
         let exe = exe.to_string_lossy();
         let exe = Path::new(exe.strip_suffix(" (deleted)").unwrap_or(&exe));
         let mut images: Vec<Image> = Vec::new();
-        // Only with code in it is a mapped file a program or library, and not something that is read.
+        // A mapped file without code is data, not a program or library.
         for mapping in mappings.iter().filter(|mapping| mapping.executable) {
             let main = mapping.path == exe;
             let Some(number) = symbols.module(pid, mapping, main) else { continue };
@@ -260,22 +264,22 @@ impl View<'_> {
         Ok(View { symbols, pid, mappings, images })
     }
 
-    /// Reads words of the process's memory; an error if not all can be read.
+    /// Reads words from the process's memory. Returns an error if a part cannot be read.
     pub fn read_words(&self, address: u64, out: &mut [u64]) -> io::Result<()> {
         memory::read_words(self.pid, address, out)
     }
 
-    /// The stack of a thread, innermost frame first, with inlined functions as frames of their own and without the
-    /// frames of hidden modules; at most 64 frames.
+    /// The stack of a thread, innermost frame first, at most 64 frames. Inlined functions are frames of their
+    /// own; frames of hidden modules are left out.
     pub fn stack(&mut self, registers: Registers) -> Stack {
         self.stack_in(registers, StackMemory::new(self.pid))
     }
 
-    /// The same, of a thread whose registers and memory were taken before.
+    /// The stack of a thread whose registers and memory were read earlier.
     pub(crate) fn stack_in(&mut self, registers: Registers, mut memory: StackMemory) -> Stack {
         let mut cpu = Cpu::new(registers);
-        // Only the innermost frame, and one that a signal interrupted, is at its next instruction. All others are
-        // behind a call, which may be the last instruction of a function or line.
+        // Only the innermost frame, and a frame that a signal interrupted, point to their next instruction.
+        // All others point behind a call, which may be the last instruction of a function or line.
         let mut after_call = false;
         let mut frames = Vec::new();
         for depth in 0..LONGEST_UNWOUND {
@@ -316,8 +320,8 @@ impl View<'_> {
         }
     }
 
-    /// What is at a code address: the function, preceded by those that are inlined there, innermost first. A return
-    /// address stands for the call before it. Never empty.
+    /// The functions at a code address, innermost first: inlined functions, then the function that contains
+    /// them. A return address stands for the call before it. Never empty.
     pub fn frame_at(&mut self, pc: u64, is_return_address: bool) -> Vec<Frame> {
         let pc = call_of(pc, is_return_address);
         let Some((image, module)) = self.image(pc).and_then(|image| Some((image, self.module(image)?)))
@@ -329,8 +333,8 @@ impl View<'_> {
         if spots.is_empty() {
             spots.push(Spot::default());
         }
-        // Only the outermost function has a symbol here. That is also asked where short debug information has left
-        // out what is around a name.
+        // Only the outermost function has a symbol here. The symbol table also helps where terse debug
+        // information omits the scopes of a name.
         if let Some(spot) = spots.last_mut()
             && spot.function.as_ref().is_none_or(|name| !is_mangled(name) && !name.contains("::"))
             && let Some(symbol) = module.symbols().function(address)
@@ -354,7 +358,7 @@ impl View<'_> {
         spots.into_iter().map(frame).collect()
     }
 
-    /// The modules of the process, but hidden ones.
+    /// The modules of the process, except hidden ones.
     pub fn modules(&self) -> Vec<Loaded> {
         let loaded = |(number, image): (usize, &Image)| {
             let module = self.module(image)?;
@@ -369,29 +373,30 @@ impl View<'_> {
         self.images.iter().enumerate().filter_map(loaded).collect()
     }
 
-    /// The code of a module as its file has it, by the addresses where it was loaded.
+    /// The code of a module, as in its file, by the addresses to which it was loaded.
     pub fn code_of(&self, loaded: &Loaded) -> Vec<(u64, Vec<u8>)> {
         let image = &self.images[loaded.image];
         let code = self.module(image).map_or_else(Vec::new, Module::code);
         code.into_iter().map(|(address, bytes)| (address.wrapping_add(image.bias), bytes)).collect()
     }
 
-    /// Where a module keeps the addresses of functions that others may define, of those that are named here; with their
-    /// number among the names.
+    /// The slots in which a module holds the addresses of imported functions. Only functions in `names`
+    /// count; each slot comes with its index in `names`.
     pub fn imports_of(&self, loaded: &Loaded, names: &[&str]) -> Vec<(usize, u64)> {
         let image = &self.images[loaded.image];
         let imports = self.module(image).map_or_else(Vec::new, |module| module.imports(names));
         imports.into_iter().map(|(number, at)| (number, at.wrapping_add(image.bias))).collect()
     }
 
-    /// The functions of these names that a module defines for others; 0 for those it does not.
+    /// The addresses of the functions in `names` that a module exports; 0 for a function that it does not
+    /// export.
     pub fn exports_of(&self, loaded: &Loaded, names: &[&str]) -> Vec<u64> {
         let image = &self.images[loaded.image];
         let exports = self.module(image).map_or_else(Vec::new, |module| module.exports(names));
         exports.into_iter().map(|at| if at == 0 { 0 } else { at.wrapping_add(image.bias) }).collect()
     }
 
-    /// First address and end of its functions, where they were loaded, in order.
+    /// First address and end of each function of a module, as loaded, in order.
     pub fn functions_of(&self, loaded: &Loaded) -> Vec<(u64, u64)> {
         let image = &self.images[loaded.image];
         let functions = self.module(image).map_or_else(Vec::new, Module::functions);
@@ -399,7 +404,7 @@ impl View<'_> {
         functions.into_iter().map(|(start, end)| (moved(start), moved(end))).collect()
     }
 
-    /// Addresses and demangled names of the functions of a module whose mangled names have one of these parts.
+    /// Addresses and demangled names of the functions of a module whose mangled name contains one of `parts`.
     pub fn functions_with(&self, loaded: &Loaded, parts: &[&str]) -> Vec<(u64, String)> {
         let image = &self.images[loaded.image];
         let functions = self.module(image).map(|module| module.symbols().named()).into_iter().flatten();
@@ -408,14 +413,14 @@ impl View<'_> {
         named.map(|(address, name)| (address, demangle(&name))).collect()
     }
 
-    /// The name, demangled, of the function of a module that holds an address.
+    /// The demangled name of the function of a module that holds an address.
     pub fn function_name(&self, loaded: &Loaded, address: u64) -> Option<String> {
         let image = &self.images[loaded.image];
         let symbol = self.module(image)?.symbols().function(address.wrapping_sub(image.bias))?;
         Some(demangle(&symbol.name()))
     }
 
-    /// All code of the process but that of hidden modules, in small pieces, by their addresses.
+    /// All code of the process outside hidden modules, in pieces of one place each, by address.
     pub fn code(&mut self) -> Vec<Piece> {
         let mut out = Vec::new();
         for image in &self.images {
@@ -440,9 +445,9 @@ impl View<'_> {
         out
     }
 
-    /// The name of the global or static variable that holds this address, with the way to it inside of the variable
-    /// (`forks[1]`, `queue.slots[3].lock`), as far as the debug information tells; otherwise `name+0x28`. None for
-    /// addresses on the heap or on a stack.
+    /// The global or static variable that holds this address, with the path to the address inside it
+    /// (`forks[1]`, `queue.slots[3].lock`). Without debug information for the path it is `name+0x28`. `None`
+    /// for addresses on the heap or on a stack.
     pub fn object_name(&mut self, address: u64) -> Option<String> {
         let image = self.image(address)?;
         let module = self.module(image)?;
@@ -470,17 +475,17 @@ impl View<'_> {
         self.mappings[..end].last().filter(|mapping| address < mapping.end)
     }
 
-    /// Whether two addresses are in the same mapping of memory.
+    /// Whether two addresses lie in the same mapping.
     pub fn in_one_mapping(&self, one: u64, other: u64) -> bool {
         self.mapping(one).is_some_and(|mapping| (mapping.start..mapping.end).contains(&other))
     }
 
-    /// Whether an address is in memory with code in it.
+    /// Whether an address lies in executable memory.
     fn is_code(&self, address: u64) -> bool {
         self.mapping(address).is_some_and(|mapping| mapping.executable)
     }
 
-    /// Whether an address is in a hidden module, whether or not its file can be read.
+    /// Whether an address lies in a hidden module. The module's file need not be readable.
     fn is_hidden(&self, address: u64) -> bool {
         self.mapping(address).is_some_and(|mapping| self.symbols.hidden.contains(&mapping.path))
     }
@@ -492,7 +497,8 @@ impl fmt::Debug for View<'_> {
     }
 }
 
-/// The address that stands for a frame: of the instruction itself, or of the last byte of the call before it.
+/// The address by which a frame is looked up: the instruction itself, or the last byte of the call before a
+/// return address.
 fn call_of(pc: u64, after_call: bool) -> u64 {
     if after_call { pc.saturating_sub(1) } else { pc }
 }

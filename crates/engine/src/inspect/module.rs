@@ -1,6 +1,6 @@
-//! A program or library of the process: its file, and what has been parsed of it so far.
+//! Holds a program or library of the process: its file, and the parts of the file that were parsed so far.
 
-use super::debug::DebugInfo;
+use super::debug_info::DebugInfo;
 use super::elf::{self, Segment, Source, segments};
 use super::symbols::SymbolTable;
 use super::unwind::UnwindTables;
@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 /// Where separate debug files are installed.
 const DEBUG_ROOT: &str = "/usr/lib/debug";
 
-/// One file, independent of where, and in which processes, it is loaded.
+/// One file, independent of the processes that load it and of the addresses where they do.
 pub struct Module {
     /// Name without the directory.
     pub name: String,
-    /// Whether this is a library of the system, whose insides are nobody's business.
+    /// Whether this is a library of the system. Heisen does not read its source lines and variables.
     pub system: bool,
     segments: Vec<Segment>,
     path: PathBuf,
@@ -28,7 +28,7 @@ pub struct Module {
 }
 
 impl Module {
-    /// Reads the headers; none if this is no x86-64 program or library.
+    /// Reads the headers. Returns `None` if this is not an x86-64 program or library.
     pub fn new(path: &Path, system: bool, source: Source) -> Option<Module> {
         let segments = source.with(segments)?;
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
@@ -44,7 +44,7 @@ impl Module {
         })
     }
 
-    /// By how much the file was moved, if `offset` in it, in executable memory, is at `address`.
+    /// The load bias, if the byte at `offset` in the file is mapped executable at `address`.
     pub fn bias(&self, offset: u64, address: u64) -> Option<u64> {
         const PAGE: u64 = 4096;
         let holds = |s: &&Segment| {
@@ -56,14 +56,15 @@ impl Module {
         Some(address.wrapping_sub(segment.address.wrapping_add(offset.wrapping_sub(segment.offset))))
     }
 
-    /// The addresses, before loading, that the file occupies; none if there are none.
+    /// The addresses, before loading, that the file occupies; `None` if it occupies no memory.
     pub fn extent(&self) -> Option<(u64, u64)> {
         let start = self.segments.iter().map(|s| s.address).min()?;
         let end = self.segments.iter().map(|s| s.address.saturating_add(s.size)).max()?;
         (start < end).then_some((start, end))
     }
 
-    /// The code, before loading, in pieces: each from one line or function to the next, start and end.
+    /// The code, before loading, as pieces with start and end. Each piece reaches from one line or function
+    /// bound to the next.
     pub fn pieces(&self) -> Vec<(u64, u64)> {
         let mut out = Vec::new();
         for segment in self.segments.iter().filter(|s| s.executable) {
@@ -79,7 +80,7 @@ impl Module {
         out
     }
 
-    /// The code as it is in the file, by its addresses before loading.
+    /// The code as in the file, by its addresses before loading.
     pub fn code(&self) -> Vec<(u64, Vec<u8>)> {
         self.source.with(elf::code).unwrap_or_default()
     }
@@ -94,9 +95,9 @@ impl Module {
         self.source.with(|elf| elf::exports(elf, names)).unwrap_or_else(|| vec![0; names.len()])
     }
 
-    /// First address and end of its functions, before loading, in order and apart from each other: by the tables for
-    /// unwinding, which stripped files have, too, and by symbols for what those leave out. In a section
-    /// of which both together tell less than half, what is between is taken for functions, too.
+    /// First address and end of each function, before loading, in order and without overlaps. They come from
+    /// the unwind tables, which stripped files have too, and from symbols for code without unwind entries. In
+    /// a section of which both together cover less than half, the gaps count as functions too.
     pub fn functions(&self) -> Vec<(u64, u64)> {
         let mut out = apart(self.unwind().into_iter().flat_map(UnwindTables::functions).collect());
         let mut named = apart(self.symbols().functions().collect());
@@ -117,12 +118,12 @@ impl Module {
         &self.path
     }
 
-    /// How to unwind.
+    /// The unwind tables; `None` if the file cannot be read.
     pub fn unwind(&self) -> Option<&UnwindTables> {
         self.unwind.get_or_init(|| self.source.with(UnwindTables::new)).as_ref()
     }
 
-    /// Names.
+    /// The symbols, of the file and of its separate debug file.
     pub fn symbols(&self) -> &SymbolTable {
         self.symbols.get_or_init(|| {
             let mut symbols = SymbolTable::default();
@@ -135,14 +136,14 @@ impl Module {
         })
     }
 
-    /// Lines and variables. Those of the system's libraries are left alone: they would cost time and tell the
-    /// programmer nothing about the program.
+    /// Lines and variables. Debug information of system libraries is not read: it costs time and says nothing
+    /// about the program.
     pub fn debug(&self) -> Option<&DebugInfo> {
         let find = || self.source.with(DebugInfo::new)?.or_else(|| self.separate()?.with(DebugInfo::new)?);
         self.debug.get_or_init(|| if self.system { None } else { find() }).as_ref()
     }
 
-    /// The separate debug file, found by the build id or by the link to it, in the places where gdb looks as well.
+    /// The separate debug file, found by build id or debug link in the same places where gdb looks.
     fn separate(&self) -> Option<Source> {
         let candidates = self.source.with(|elf| {
             let mut out = Vec::new();
@@ -164,14 +165,15 @@ impl Module {
         let (paths, id) = candidates?;
         paths.into_iter().filter(|path| *path != self.path).find_map(|path| {
             let source = Source::open(&path).ok()?;
-            // A link is only a name: a file of another build would tell lies.
+            // A debug link is only a name. The debug file of another build would give wrong lines, so the
+            // build ids must match.
             let its = source.with(|elf| elf.build_id().ok().flatten().map(<[u8]>::to_vec))?;
             (its.is_some() && its == id).then_some(source)
         })
     }
 }
 
-/// Ranges in order, without those that overlap one before.
+/// Sorts the ranges and drops each one that overlaps its predecessor.
 fn apart(mut ranges: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
     ranges.sort_unstable();
     let mut last = 0;
@@ -183,7 +185,8 @@ fn apart(mut ranges: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
     ranges
 }
 
-/// Adds the gaps between the functions of a section to them if they are most of it: otherwise they are padding or data.
+/// Adds the gaps between a section's functions as functions, if the gaps are most of the section. Otherwise
+/// they are padding or data.
 fn fill(functions: &mut Vec<(u64, u64)>, start: u64, end: u64) {
     let within = functions.iter().filter(|f| start <= f.0 && f.1 <= end);
     let known: u64 = within.clone().map(|f| f.1 - f.0).sum();

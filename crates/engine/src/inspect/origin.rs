@@ -1,4 +1,4 @@
-//! Where the code in a mapping comes from, and what tells two versions of a file apart.
+//! Finds the file behind a mapping and distinguishes versions of a file.
 
 use super::elf::Source;
 use super::maps::Mapping;
@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// What tells two files, or two versions of a file, apart.
+/// Distinguishes two files, or two versions of one file.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Identity {
     path: PathBuf,
@@ -16,14 +16,14 @@ pub struct Identity {
     modified: (i64, i64),
 }
 
-/// Where the bytes are.
+/// Where the bytes of a module are.
 #[derive(Debug)]
 enum Place {
     File(PathBuf),
     Memory { pid: i32, start: u64 },
 }
 
-/// The file, or what stands for it, behind a mapping.
+/// The file behind a mapping, or the memory if there is no file.
 #[derive(Debug)]
 pub struct Origin {
     place: Place,
@@ -31,12 +31,13 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// None for memory that is not behind a file, or whose file is gone. `main` says that it is the main executable.
+    /// Returns `None` for memory without a file, or whose file is gone. `main` says whether this is the main
+    /// executable.
     pub fn of(pid: i32, mapping: &Mapping, main: bool) -> Option<(Identity, Origin)> {
         let &Mapping { start, end, inode, .. } = mapping;
         let size = end.checked_sub(start)?;
         let path = mapping.path.clone();
-        // The kernel's piece of code in every process: a whole ELF file, but only in memory.
+        // The vDSO, the kernel's code in every process, is a complete ELF file that exists only in memory.
         if path == Path::new("[vdso]") {
             let origin = Origin { place: Place::Memory { pid, start }, size };
             return Some((Identity { path, inode, size, modified: (0, 0) }, origin));

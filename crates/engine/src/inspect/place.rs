@@ -1,4 +1,4 @@
-//! Whose code a frame is, and how its file is shown.
+//! Decides whether a frame belongs to the program or to a library, and how its file path is shown.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -17,19 +17,19 @@ const SYSTEM: [&str; 11] = [
     "/usr/src/",
 ];
 
-/// Parts of the paths of what Rust's compiler and cargo bring along: the standard library (as recorded by its
-/// builders, and where its source is installed), its dependencies, and downloaded crates.
+/// Parts of the paths of files that come with Rust's compiler and cargo: the standard library (as its
+/// builders recorded it, and where its source is installed), its dependencies, and downloaded crates.
 const RUST: [&str; 5] =
     ["/rustlib/", "/rust/deps/", "/registry/src/", "/git/checkouts/", "/.rustup/toolchains/"];
 
-/// What is in front of the names of Rust's standard library, after any `<`, `&` and so on.
+/// Prefixes of names in Rust's standard library, after any `<`, `&` and similar.
 const RUST_LIBRARY: [&str; 7] =
     ["std::", "core::", "alloc::", "__rust", "rust_begin_unwind", "rust_panic", "rust_eh_personality"];
 
-/// What is in front of the names of C++'s standard library that are not in `std`.
+/// Prefixes of names in C++'s standard library that are not in `std`.
 const CPP_LIBRARY: [&str; 2] = ["__gthread", "__gnu_cxx::"];
 
-/// What the compiler's start-up files put into every program.
+/// Functions that the compiler's start-up files add to every program.
 const STARTUP: [&str; 8] = [
     "_start",
     "_init",
@@ -41,18 +41,18 @@ const STARTUP: [&str; 8] = [
     "frame_dummy",
 ];
 
-/// Whether a file, of source or of code, belongs to the system or to a language rather than to someone's program.
+/// Whether a source or object file belongs to the system or to a language's library rather than to a program.
 pub fn is_system(path: &str) -> bool {
     path.starts_with("/rustc/")
         || SYSTEM.iter().any(|directory| path.starts_with(directory))
         || RUST.iter().any(|part| path.contains(part))
 }
 
-/// Whether code belongs to the program: by its source file where one is known, else by being in the main executable
-/// and not of a language's standard library. `system` says that it lies in a library of the system, `main` that it lies in
-/// the main executable.
+/// Whether code belongs to the program. The source file decides where it is known. Otherwise the code must be
+/// in the main executable and not in a language's standard library. `system` says that the code lies in a
+/// library of the system, `main` that it lies in the main executable.
 pub fn is_own(file: Option<&str>, function: &str, system: bool, main: bool) -> bool {
-    // Heisen's own crate, which a program calls, is no more its own than the standard library.
+    // Heisen's own crate does not belong to the program that calls it, just as the standard library does not.
     if system || function.starts_with("heisen::") || function.contains(" as heisen::") {
         return false;
     }
@@ -66,8 +66,8 @@ pub fn is_own(file: Option<&str>, function: &str, system: bool, main: bool) -> b
     }
 }
 
-/// The directories against which paths are shown shorter: the current one, with and without symbolic links, as
-/// compilers record either.
+/// The directories relative to which paths are shown: the current one, with and without symbolic links,
+/// because compilers record either.
 pub fn here() -> Vec<PathBuf> {
     let mut out = Vec::new();
     if let Ok(real) = std::env::current_dir() {
@@ -77,7 +77,7 @@ pub fn here() -> Vec<PathBuf> {
         );
         out.push(real);
     }
-    // Below the root lies everything; nothing is gained by leaving out the slash.
+    // Everything lies below the root, and leaving out the slash makes no path clearer.
     out.retain(|directory| directory != Path::new("/"));
     out
 }
@@ -91,7 +91,7 @@ pub fn shown(file: &str, here: &[PathBuf]) -> String {
             Component::ParentDir if matches!(path.components().next_back(), Some(Component::Normal(_))) => {
                 path.pop();
             }
-            // There is nothing above the root.
+            // The root has no parent.
             Component::ParentDir if path == Path::new("/") => {}
             part => path.push(part),
         }
@@ -118,7 +118,7 @@ mod tests {
         assert!(!own("/usr/include/c++/12/bits/std_mutex.h"));
         assert!(!own("/usr/lib/gcc/x86_64-linux-gnu/12/include/emmintrin.h"));
         assert!(!own("/usr/src/glibc/nptl/pthread_mutex_lock.c"));
-        // A library of the system that was built elsewhere, and one of the program.
+        // A system library that was built elsewhere, and a library of the program.
         assert!(!is_own(Some("/build/glibc-2.36/nptl/x.c"), "f", true, false));
         assert!(is_own(Some("/home/me/lib.c"), "f", false, false));
     }

@@ -1,4 +1,4 @@
-//! Names out of symbol tables, and demangling.
+//! Reads names from symbol tables and demangles them.
 
 use super::elf::{Elf, section};
 use std::cmp::Reverse;
@@ -9,15 +9,16 @@ const FUNCTION: u8 = 2;
 const INDIRECT_FUNCTION: u8 = 10;
 const GLOBAL: u8 = 1;
 
-/// How many symbols before an address are looked at: those that begin inside another one hide it otherwise.
+/// How many symbols before an address are searched. A symbol that begins inside a larger one would otherwise
+/// hide it.
 const OVERLAP: usize = 8;
 
-/// A function or an object with a name.
+/// A named function or object.
 #[derive(Debug)]
 pub struct Symbol {
     /// Address, before loading.
     pub address: u64,
-    /// Size in bytes; for a function that was written in assembler it may be missing, and is 0.
+    /// Size in bytes; 0 if it is missing, as for some functions written in assembler.
     pub size: u64,
     name: Box<[u8]>,
     global: bool,
@@ -38,14 +39,14 @@ pub struct SymbolTable {
 }
 
 impl SymbolTable {
-    /// Adds the symbols of both tables of a file.
+    /// Adds the symbols of both symbol tables of a file.
     pub fn add(&mut self, elf: &Elf<'_>) {
         for (table, names) in [(".symtab", ".strtab"), (".dynsym", ".dynstr")] {
             self.add_table(&section(elf, table), &section(elf, names));
         }
     }
 
-    /// The entries are taken apart here because going through the file for each name costs two system calls a name.
+    /// Decodes the entries here: reading each name through the file would cost two system calls a name.
     fn add_table(&mut self, table: &[u8], names: &[u8]) {
         for entry in table.as_chunks::<ENTRY>().0 {
             let number = |from: usize, size: usize| {
@@ -66,10 +67,11 @@ impl SymbolTable {
         }
     }
 
-    /// Ends the adding: sorts, and keeps one name for each address.
+    /// Ends the adding: sorts the symbols and leaves one name for each address.
     pub fn finish(&mut self) {
         for list in [&mut self.functions, &mut self.objects] {
-            // Of several names the one that a program uses: `nanosleep` before `__nanosleep`.
+            // Of several names at one address, prefers the one that programs use: `nanosleep` before
+            // `__nanosleep`.
             list.sort_by_cached_key(|s| {
                 let underscores = s.name.iter().take_while(|&&b| b == b'_').count();
                 (s.address, Reverse(s.size), underscores, !s.global, s.name.len(), s.name.clone())
@@ -101,7 +103,7 @@ impl SymbolTable {
         self.sized().map(|s| (s.address, s.address.saturating_add(s.size)))
     }
 
-    /// Where functions begin and end.
+    /// The addresses at which functions begin and end.
     pub fn function_bounds(&self) -> impl Iterator<Item = u64> {
         self.functions.iter().flat_map(|s| [s.address, s.address.saturating_add(s.size)])
     }
@@ -119,18 +121,18 @@ impl SymbolTable {
     }
 }
 
-/// Whether a name is one that compilers make out of a full name.
+/// Whether a name is mangled.
 pub fn is_mangled(name: &str) -> bool {
     name.starts_with("_Z") || name.starts_with("_R")
 }
 
-/// A name as a person would write it: demangled, without Rust's hashes and C++'s parameters.
+/// The name as a programmer would write it: demangled, without Rust's hashes and C++'s parameters.
 pub fn demangle(name: &str) -> String {
     rust(name).or_else(|| cpp(name)).unwrap_or_else(|| name.to_owned())
 }
 
 fn rust(name: &str) -> Option<String> {
-    // Rust's old scheme is C++'s with a hash at the end, which tells them apart.
+    // Rust's old scheme is C++'s with a hash at the end. The hash distinguishes the two.
     let old = || {
         let (_, hash) = name.strip_prefix("_ZN")?.rsplit_once("17h")?;
         hash.get(..16)?.bytes().all(|b| b.is_ascii_hexdigit()).then_some(())
@@ -142,7 +144,7 @@ fn rust(name: &str) -> Option<String> {
 }
 
 fn cpp(name: &str) -> Option<String> {
-    // Without the prefix, short names of C would be read as types.
+    // Without the prefix, the demangler would take short names of C for types.
     if !name.starts_with("_Z") {
         return None;
     }
@@ -150,8 +152,8 @@ fn cpp(name: &str) -> Option<String> {
     cpp_demangle::Symbol::new(name).ok()?.demangle_with_options(&options).ok()
 }
 
-/// The name of an object as a person would write it: also without the number that C compilers append to the name of
-/// a static variable of a function.
+/// The name of an object as a programmer would write it. This also removes the number that C compilers append
+/// to the name of a function's static variable.
 pub fn demangle_object(name: &str) -> String {
     match name.rsplit_once('.') {
         Some((stem, number)) if !stem.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => {
@@ -195,7 +197,7 @@ mod tests {
             entry(15, 0x02, 0x110, 8),
             entry(21, 0x11, 0x400, 0x10),
             entry(26, 0x12, 0x200, 0),
-            // A name out of the table, and half an entry.
+            // A name outside the string table, and half an entry.
             entry(99, 0x12, 0x300, 1),
             vec![1; 7],
         ]

@@ -1,4 +1,5 @@
-//! Looks into small real programs, which are compiled here, run until they stop themselves, and killed afterwards.
+//! Inspects small real programs. Each test compiles its program, runs it until it stops itself, and kills it
+//! afterwards.
 
 mod broken;
 mod objects;
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
-/// A directory with a program in it, removed at the end.
+/// A directory with a compiled program; it is removed at the end.
 struct Built {
     directory: TempDir,
     source: String,
@@ -20,7 +21,7 @@ struct Built {
 }
 
 impl Built {
-    /// Compiles one source file; the ending of its name chooses the compiler.
+    /// Compiles one source file. The suffix of its name selects the compiler.
     fn new(name: &str, source: &str, flags: &[&str]) -> Built {
         let directory = tempfile::tempdir().unwrap();
         let built = Built { program: directory.path().join("program"), directory, source: source.to_owned() };
@@ -47,7 +48,7 @@ impl Built {
         assert!(output.status.success(), "{tool}: {}", String::from_utf8_lossy(&output.stderr));
     }
 
-    /// The line of the source in which a text is.
+    /// The source line that contains a text.
     fn line(&self, text: &str) -> Option<u32> {
         let index = self.source.lines().position(|line| line.contains(text));
         Some(index.unwrap_or_else(|| panic!("no line with {text}")) as u32 + 1)
@@ -59,14 +60,14 @@ impl Built {
     }
 }
 
-/// A program that has stopped, killed at the end.
+/// A stopped program; it is killed at the end.
 struct Stopped {
     child: Child,
     registers: Registers,
 }
 
 impl Stopped {
-    /// Runs a program up to its first signal, which it sends to itself or raises by a fault.
+    /// Runs a program until its first signal, which it sends to itself or raises by a fault.
     fn new(program: &Path) -> Stopped {
         let mut command = Command::new(program);
         command.stdin(Stdio::null()).stdout(Stdio::null());
@@ -85,7 +86,7 @@ impl Stopped {
         stopped
     }
 
-    /// Lets the program have a signal, or none, and go on to its next one.
+    /// Delivers a signal, or no signal if it is 0, and runs the program until its next one.
     fn go_on(&mut self, signal: i32) {
         // SAFETY: a system call on a process that is traced by this thread and stopped.
         let resumed = unsafe { libc::ptrace(libc::PTRACE_CONT, self.pid(), 0, signal) };
@@ -123,7 +124,7 @@ impl Drop for Stopped {
     }
 }
 
-/// The functions of a stack's own frames, from the innermost on.
+/// The program's own functions on a stack, innermost first.
 fn own(stack: &Stack) -> Vec<&str> {
     stack.0.iter().filter(|f| f.own).map(|f| f.function.as_str()).collect()
 }

@@ -1,19 +1,20 @@
-//! The way from a variable to an address inside of it, through its type: `.slots[3].lock`.
+//! Finds the path from a variable to an address inside it, through the variable's type: `.slots[3].lock`.
 
-use super::scope::qualified;
-use super::variables::{Place, Slice, UnitInfo};
+use super::dwarf_unit::{EntryRef, Slice, UnitInfo};
+use super::qualified_name::qualified;
 use gimli::{AttributeValue, DebuggingInformationEntry, DwAt, Dwarf, Unit};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// How deep types are followed; broken debug information may lead in circles.
+/// How deep types are followed. Damaged debug information may contain cycles.
 const DEEPEST: usize = 64;
 
-/// How many types are looked at on the way to one address: members may overlap, and broken ones without end.
+/// How many types are searched for one address. Members may overlap, and in damaged debug information without
+/// end.
 const MOST: u32 = 10_000;
 
-/// Locks of C's libraries, besides `pthread_..._t`.
+/// Lock types of C's libraries besides `pthread_..._t`.
 const LOCKS: [&str; 4] = ["sem_t", "mtx_t", "cnd_t", "once_flag"];
 
 type Entry<'d> = DebuggingInformationEntry<Slice<'d>>;
@@ -28,14 +29,14 @@ pub struct Types<'t, 'd> {
 
 /// A part of a struct, class or union.
 struct Member {
-    /// None for what has no name of its own: bases and unnamed structs.
+    /// `None` for members without a name: base classes and unnamed structs.
     name: Option<String>,
     offset: u64,
-    type_: Place,
+    type_: EntryRef,
 }
 
 impl<'t, 'd> Types<'t, 'd> {
-    /// Types of these units.
+    /// The types of these units.
     pub fn new(dwarf: &'t Dwarf<Slice<'d>>, infos: &'t [UnitInfo]) -> Types<'t, 'd> {
         Types { dwarf, infos, units: RefCell::new(HashMap::new()), left: Cell::new(0) }
     }
@@ -50,17 +51,17 @@ impl<'t, 'd> Types<'t, 'd> {
         Some(unit)
     }
 
-    fn entry(&self, place: Place) -> Option<Entry<'d>> {
+    fn entry(&self, place: EntryRef) -> Option<Entry<'d>> {
         self.unit(place.unit)?.entry(place.entry).ok()
     }
 
-    /// The entry that an attribute refers to, here or in another unit.
-    fn target(&self, unit: usize, entry: &Entry<'d>, attribute: DwAt) -> Option<Place> {
+    /// The entry that an attribute refers to, in this or another unit.
+    fn target(&self, unit: usize, entry: &Entry<'d>, attribute: DwAt) -> Option<EntryRef> {
         match entry.attr_value(attribute)? {
-            AttributeValue::UnitRef(entry) => Some(Place { unit, entry }),
+            AttributeValue::UnitRef(entry) => Some(EntryRef { unit, entry }),
             AttributeValue::DebugInfoRef(offset) => {
                 let unit = self.infos.partition_point(|info| info.offset.0 <= offset.0).checked_sub(1)?;
-                Some(Place { unit, entry: offset.to_unit_offset(&self.unit(unit)?.header)? })
+                Some(EntryRef { unit, entry: offset.to_unit_offset(&self.unit(unit)?.header)? })
             }
             _ => None,
         }
@@ -71,11 +72,11 @@ impl<'t, 'd> Types<'t, 'd> {
         Some(text.to_string_lossy().into_owned())
     }
 
-    /// From an entry on through the entries that it completes.
+    /// Calls `look` for an entry and then for the entries that it completes, until `look` returns a value.
     fn with_origins<T>(
         &self,
-        place: Place,
-        mut look: impl FnMut(Place, &Entry<'d>) -> Option<T>,
+        place: EntryRef,
+        mut look: impl FnMut(EntryRef, &Entry<'d>) -> Option<T>,
     ) -> Option<T> {
         let mut place = place;
         for _ in 0..DEEPEST {
@@ -90,8 +91,8 @@ impl<'t, 'd> Types<'t, 'd> {
         None
     }
 
-    /// The name of a variable where it is declared, with all that is around it.
-    pub fn declared_name(&self, variable: Place) -> Option<String> {
+    /// The name of a variable at its declaration, with all enclosing scopes.
+    pub fn declared_name(&self, variable: EntryRef) -> Option<String> {
         self.with_origins(variable, |place, entry| {
             let named = entry.has_attr(gimli::DW_AT_name) || entry.has_attr(gimli::DW_AT_linkage_name);
             if !named {
@@ -102,16 +103,16 @@ impl<'t, 'd> Types<'t, 'd> {
     }
 
     /// The type of a variable.
-    pub fn type_of(&self, variable: Place) -> Option<Place> {
+    pub fn type_of(&self, variable: EntryRef) -> Option<EntryRef> {
         self.with_origins(variable, |place, entry| self.target(place.unit, entry, gimli::DW_AT_type))
     }
 
-    /// Size in bytes.
-    pub fn size(&self, type_: Place) -> Option<u64> {
+    /// Size of a type in bytes.
+    pub fn size(&self, type_: EntryRef) -> Option<u64> {
         self.size_within(type_, DEEPEST)
     }
 
-    fn size_within(&self, type_: Place, depth: usize) -> Option<u64> {
+    fn size_within(&self, type_: EntryRef, depth: usize) -> Option<u64> {
         let depth = depth.checked_sub(1)?;
         let entry = self.entry(type_)?;
         if let Some(size) = entry.attr_value(gimli::DW_AT_byte_size).and_then(|value| value.udata_value()) {
@@ -131,8 +132,8 @@ impl<'t, 'd> Types<'t, 'd> {
         }
     }
 
-    /// How many elements an array has in each dimension; none where that is open.
-    fn dimensions(&self, array: Place) -> Vec<Option<u64>> {
+    /// The number of elements of an array in each dimension; `None` for a dimension of unknown length.
+    fn dimensions(&self, array: EntryRef) -> Vec<Option<u64>> {
         let count = |entry: &Entry<'d>| {
             let number = |attribute| entry.attr_value(attribute).and_then(|value| value.udata_value());
             number(gimli::DW_AT_count).or_else(|| number(gimli::DW_AT_upper_bound)?.checked_add(1))
@@ -141,7 +142,7 @@ impl<'t, 'd> Types<'t, 'd> {
         children.iter().filter(|child| child.tag() == gimli::DW_TAG_subrange_type).map(count).collect()
     }
 
-    fn children(&self, place: Place) -> Vec<Entry<'d>> {
+    fn children(&self, place: EntryRef) -> Vec<Entry<'d>> {
         let mut out = Vec::new();
         let collect = || -> Option<()> {
             let unit = self.unit(place.unit)?;
@@ -152,13 +153,13 @@ impl<'t, 'd> Types<'t, 'd> {
             }
             Some(())
         };
-        // What was read before an error is good.
+        // Entries read before an error are valid.
         let _ = { collect }();
         out
     }
 
-    /// The type behind names and qualifiers.
-    pub fn bare(&self, type_: Place) -> Option<Place> {
+    /// The type without typedefs and qualifiers.
+    pub fn bare(&self, type_: EntryRef) -> Option<EntryRef> {
         let mut type_ = type_;
         for _ in 0..DEEPEST {
             let entry = self.entry(type_)?;
@@ -170,8 +171,8 @@ impl<'t, 'd> Types<'t, 'd> {
         None
     }
 
-    /// What a pointer or reference leads to; none if it is none.
-    pub fn pointee(&self, type_: Place) -> Option<Place> {
+    /// The type that a pointer or reference points to; `None` for other types.
+    pub fn pointee(&self, type_: EntryRef) -> Option<EntryRef> {
         let entry = self.entry(type_)?;
         let points = matches!(
             entry.tag(),
@@ -180,19 +181,20 @@ impl<'t, 'd> Types<'t, 'd> {
         points.then(|| self.target(type_.unit, &entry, gimli::DW_AT_type))?
     }
 
-    /// The elements of an array of one dimension.
-    pub fn element(&self, type_: Place) -> Option<Place> {
+    /// The element type of a one-dimensional array.
+    pub fn element(&self, type_: EntryRef) -> Option<EntryRef> {
         let entry = self.entry(type_)?;
         let is_array = entry.tag() == gimli::DW_TAG_array_type && self.dimensions(type_).len() == 1;
         is_array.then(|| self.target(type_.unit, &entry, gimli::DW_AT_type))?
     }
 
-    /// The fields of a struct, class or union, also those of parts of it that have no name: name, offset, type.
-    pub fn fields(&self, type_: Place) -> Vec<(String, u64, Place)> {
+    /// The fields of a struct, class or union, including the fields of its unnamed members: name, offset,
+    /// type.
+    pub fn fields(&self, type_: EntryRef) -> Vec<(String, u64, EntryRef)> {
         self.fields_within(type_, DEEPEST)
     }
 
-    fn fields_within(&self, type_: Place, depth: usize) -> Vec<(String, u64, Place)> {
+    fn fields_within(&self, type_: EntryRef, depth: usize) -> Vec<(String, u64, EntryRef)> {
         let mut out = Vec::new();
         for member in self.members(type_, depth) {
             match (member.name, depth.checked_sub(1)) {
@@ -208,21 +210,21 @@ impl<'t, 'd> Types<'t, 'd> {
         out
     }
 
-    /// The way to an offset in a type; empty if the type is a whole that is not looked into.
-    pub fn path(&self, type_: Place, offset: u64) -> String {
+    /// The path to an offset in a type; empty for a type whose parts are not shown, such as a lock.
+    pub fn path(&self, type_: EntryRef, offset: u64) -> String {
         self.left.set(MOST);
         self.descend(type_, offset, false, DEEPEST).unwrap_or_default()
     }
 
-    /// The way to an offset in a type. Inside of a library's type (`hidden`) nothing is shown until a type of the
-    /// program is reached, as in `OnceLock<Pool>`, or the elements of an array of objects, as in
-    /// `std::array<std::mutex, 4>`; none if that does not happen.
-    fn descend(&self, type_: Place, offset: u64, hidden: bool, depth: usize) -> Option<String> {
+    /// The path to an offset in a type. Inside a library's type (`hidden`) members are not shown until the
+    /// path reaches a type of the program, as in `OnceLock<Pool>`, or the elements of an array of objects, as
+    /// in `std::array<std::mutex, 4>`. `None` if the path reaches neither.
+    fn descend(&self, type_: EntryRef, offset: u64, hidden: bool, depth: usize) -> Option<String> {
         let depth = depth.checked_sub(1)?;
         self.left.set(self.left.get().checked_sub(1)?);
         let entry = self.entry(type_)?;
         let tag = entry.tag();
-        // Locks are known by the name of the typedef in C, by that of the struct elsewhere.
+        // A lock is recognised by the name of its typedef in C, and of its struct elsewhere.
         let named_lock =
             || self.text(type_.unit, &entry, gimli::DW_AT_name).is_some_and(|name| is_lock(&name));
         match tag {
@@ -268,13 +270,14 @@ impl<'t, 'd> Types<'t, 'd> {
         }
     }
 
-    /// The subscripts of the element at an offset, and the offset in there.
-    fn index(&self, array: Place, element: Place, offset: u64) -> Option<(String, u64)> {
+    /// The subscripts of the array element at an offset, and the remaining offset inside the element.
+    fn index(&self, array: EntryRef, element: EntryRef, offset: u64) -> Option<(String, u64)> {
         let mut stride = self.size(element).filter(|&size| size > 0)?;
         let mut subscripts = Vec::new();
         let in_element = offset % stride;
         for (number, count) in self.dimensions(array).into_iter().enumerate().rev() {
-            // The first dimension may be open, and what lies behind the end of another belongs to the one before.
+            // The first dimension may have no length. In the others, an offset past the end belongs to the
+            // next outer dimension.
             let position = offset / stride;
             let count = count.filter(|&count| count > 0);
             subscripts.push(if number == 0 { position } else { position % count? });
@@ -283,8 +286,9 @@ impl<'t, 'd> Types<'t, 'd> {
         Some((subscripts.iter().rev().map(|i| format!("[{i}]")).collect(), in_element))
     }
 
-    /// Whether values of a type have parts or are locks, so that which of them it is matters.
-    fn is_object(&self, type_: Place, depth: usize) -> bool {
+    /// Whether values of a type have parts or are locks. Only for such types the subscript of an array
+    /// element matters.
+    fn is_object(&self, type_: EntryRef, depth: usize) -> bool {
         let Some(entry) = self.entry(type_) else { return false };
         match entry.tag() {
             gimli::DW_TAG_structure_type | gimli::DW_TAG_class_type | gimli::DW_TAG_union_type => true,
@@ -296,19 +300,19 @@ impl<'t, 'd> Types<'t, 'd> {
         }
     }
 
-    fn in_library(&self, type_: Place) -> bool {
+    fn in_library(&self, type_: EntryRef) -> bool {
         self.infos.get(type_.unit).is_some_and(|info| info.library.iter().any(|r| r.contains(&type_.entry.0)))
     }
 
-    fn members(&self, type_: Place, depth: usize) -> Vec<Member> {
+    fn members(&self, type_: EntryRef, depth: usize) -> Vec<Member> {
         let mut out = Vec::new();
         for child in self.children(type_) {
-            let place = Place { unit: type_.unit, entry: child.offset() };
+            let place = EntryRef { unit: type_.unit, entry: child.offset() };
             match child.tag() {
                 gimli::DW_TAG_member | gimli::DW_TAG_inheritance => {
                     out.extend(self.member(type_.unit, &child))
                 }
-                // The variants of an enum of Rust lie over each other, like the members of a union.
+                // The variants of a Rust enum overlap, like the members of a union.
                 gimli::DW_TAG_variant_part | gimli::DW_TAG_variant if depth > 0 => {
                     out.extend(self.members(place, depth - 1));
                 }
@@ -319,7 +323,7 @@ impl<'t, 'd> Types<'t, 'd> {
     }
 
     fn member(&self, unit: usize, entry: &Entry<'d>) -> Option<Member> {
-        // Static members are only declared in the class.
+        // A class only declares its static members.
         if entry.has_attr(gimli::DW_AT_declaration) || entry.has_attr(gimli::DW_AT_external) {
             return None;
         }
@@ -327,12 +331,12 @@ impl<'t, 'd> Types<'t, 'd> {
         let offset = match (number(gimli::DW_AT_data_member_location), number(gimli::DW_AT_data_bit_offset)) {
             (Some(bytes), _) => bytes?,
             (None, Some(bits)) => bits? / 8,
-            // Those of a union are all at its beginning.
+            // All members of a union are at its beginning.
             (None, None) => 0,
         };
         let inherited = entry.tag() == gimli::DW_TAG_inheritance;
         let name = self.text(unit, entry, gimli::DW_AT_name).filter(|name| !inherited && !name.is_empty());
-        // Fields of tuples in Rust.
+        // Fields of tuples in Rust are named `__0`, `__1`, ...
         let name = name.map(|name| match name.strip_prefix("__") {
             Some(number) if !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()) => {
                 number.to_owned()
@@ -347,7 +351,7 @@ fn is_lock(name: &str) -> bool {
     (name.starts_with("pthread_") && name.ends_with("_t")) || LOCKS.contains(&name)
 }
 
-/// Whether a type only says how another one is used or called.
+/// Whether a type only renames or qualifies another one.
 fn is_wrapper(tag: gimli::DwTag) -> bool {
     matches!(
         tag,
@@ -359,7 +363,7 @@ fn is_wrapper(tag: gimli::DwTag) -> bool {
     )
 }
 
-/// What is left when there is nothing more to descend into.
+/// The offset that remains when the path cannot be continued.
 fn rest(offset: u64) -> String {
     if offset == 0 { String::new() } else { format!("+{offset:#x}") }
 }

@@ -1,6 +1,7 @@
-//! From a function to its caller, by the tables that compilers write for exceptions (`.eh_frame`) or for debuggers
-//! (`.debug_frame`). All registers that a function must preserve are followed, as the frame of one that aligns its
-//! stack, or of a signal handler, is found only through them and through memory.
+//! Unwinds from a function to its caller, by the tables that compilers write for exceptions (`.eh_frame`) or
+//! for debuggers (`.debug_frame`). It follows all registers that functions must preserve. Some frames can be
+//! found only through them and through memory: those of functions that align their stack, and of signal
+//! handlers.
 
 use super::Registers;
 use super::elf::{Elf, section};
@@ -14,18 +15,18 @@ use object::{Object, ObjectSection};
 
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
-/// Longest frame that is believed of code without tables: its frame pointer may be any number.
+/// The longest frame that is believed for code without tables. Its frame pointer may be an arbitrary number.
 const LONGEST_GUESS: u64 = 1 << 20;
 
-/// Steps of one expression in a table; real ones have fewer than ten.
+/// The most steps of one table expression; real ones have fewer than ten.
 const EXPRESSION_STEPS: u32 = 1000;
 
-/// The registers of a frame, as far as they are known, by their numbers in DWARF; the return address is the last.
+/// The known registers of a frame, by their DWARF numbers. The return address is the last.
 #[derive(Clone, Debug)]
 pub struct Cpu([Option<u64>; 17]);
 
 impl Cpu {
-    /// The innermost frame.
+    /// The registers of the innermost frame.
     pub fn new(registers: Registers) -> Cpu {
         let Registers { rip, rsp, rbp, rbx, r12, r13, r14, r15 } = registers;
         let mut cpu = Cpu([None; 17]);
@@ -55,13 +56,13 @@ impl Cpu {
         }
     }
 
-    /// Goes on as if it were at another instruction, with the stack pointer higher by so much.
+    /// Moves the frame to another instruction and raises the stack pointer by `higher`.
     pub fn be_at(&mut self, pc: u64, higher: u64) {
         self.set(X86_64::RA, Some(pc));
         self.set(X86_64::RSP, self.get(X86_64::RSP).map(|rsp| rsp.wrapping_add(higher)));
     }
 
-    /// All of them, by their numbers.
+    /// All registers, by their DWARF numbers.
     pub fn all(&self) -> [Option<u64>; 17] {
         self.0
     }
@@ -71,34 +72,36 @@ impl Cpu {
         self.get(X86_64::RSP)
     }
 
-    /// Whether registers are known that a call need not preserve: the frame is in the middle of a function.
+    /// Whether registers are known that a call need not preserve. The frame is then in the middle of a
+    /// function.
     pub fn is_amid(&self) -> bool {
         self.get(X86_64::RAX).is_some()
     }
 
-    /// The instruction that runs, or to which a called function returns.
+    /// The instruction that runs next, or to which the called function returns.
     pub fn pc(&self) -> Option<u64> {
         self.get(X86_64::RA)
     }
 }
 
-/// What is above a frame.
+/// The result of one unwinding step.
 #[derive(Debug)]
 pub enum Step {
-    /// Its caller.
+    /// The registers are now the caller's.
     Caller,
-    /// What a signal interrupted: its address is that of the next instruction to run, not one behind a call.
+    /// The registers are now those of the code that a signal interrupted. Its address is the next
+    /// instruction, not one behind a call.
     Interrupted,
-    /// Nothing: the tables say that this is the outermost frame, or memory can't be read.
+    /// There is no caller: the tables mark this as the outermost frame, or memory cannot be read.
     End,
-    /// The tables say nothing about this code.
+    /// The tables have no entry for this code.
     Unknown,
 }
 
-/// Which entry of a section is about which code: first address, address after the last, and where the entry is.
+/// Maps code to table entries: first address, address after the last, and offset of the entry.
 type Index = Vec<(u64, u64, usize)>;
 
-/// The tables of a file.
+/// The unwind tables of a file.
 #[derive(Debug)]
 pub struct UnwindTables {
     eh_frame: Vec<u8>,
@@ -109,8 +112,8 @@ pub struct UnwindTables {
 }
 
 impl UnwindTables {
-    /// Takes the tables out of a file. The sorted table that linkers add (`.eh_frame_hdr`) is not used: it says
-    /// nothing that is not in the entries, may be missing, and is one more thing that can be wrong.
+    /// Reads the tables of a file. The sorted table that linkers add (`.eh_frame_hdr`) is not used: it adds
+    /// nothing to the entries, may be missing, and could itself be wrong.
     pub fn new(elf: &Elf<'_>) -> UnwindTables {
         let mut bases = BaseAddresses::default();
         let address = |name| elf.section_by_name(name).map(|section| section.address());
@@ -129,13 +132,13 @@ impl UnwindTables {
         UnwindTables { eh_frame, eh_index, debug_frame, debug_index, bases }
     }
 
-    /// The pieces of code that the tables are about, first address and end of each; mostly functions.
+    /// The code ranges that the tables describe, first address and end of each; mostly functions.
     pub fn functions(&self) -> impl Iterator<Item = (u64, u64)> {
         self.eh_index.iter().chain(&self.debug_index).map(|&(start, end, _)| (start, end))
     }
 
-    /// One step outwards from the frame whose code is at `address` (before loading; of the call, not behind it).
-    /// On success the registers are those of the frame above.
+    /// Steps from the frame whose code is at `address` to its caller. `address` is before loading, and that
+    /// of the call rather than behind it. On success the registers are the caller's.
     pub fn step(&self, address: u64, bias: u64, cpu: &mut Cpu, memory: &mut StackMemory) -> Step {
         if let Some(entry) = find(&self.eh_index, address) {
             self.apply(&as_eh_frame(&self.eh_frame), entry, address, bias, cpu, memory)
@@ -184,7 +187,8 @@ fn as_debug_frame(bytes: &[u8]) -> DebugFrame<Slice<'_>> {
     section
 }
 
-/// Goes through all entries. After one that can't be read there is no telling where the next one begins.
+/// Indexes all entries. It stops at an unreadable entry, because the beginning of the next one is then
+/// unknown.
 fn index<'a, S: UnwindSection<Slice<'a>>>(section: &S, bases: &BaseAddresses) -> Index {
     let mut out = Index::new();
     let mut entries = section.entries(bases);
@@ -222,11 +226,12 @@ impl<'a, S: UnwindSection<Slice<'a>>> Frame<'_, S> {
             }
             CfaRule::Expression(expression) => self.evaluate(expression.get(self.section).ok()?, None)?,
         };
-        // Stacks grow downwards, so that every caller is above; a signal may have come in on another stack.
+        // Stacks grow downwards, so every caller's frame is higher. A signal handler may run on another
+        // stack, though.
         if !interrupted && cfa <= self.cpu.get(X86_64::RSP)? {
             return None;
         }
-        // What no rule is given for is preserved by the called function, or else of no use to us.
+        // A register without a rule was preserved by the called function, or its value does not matter here.
         let mut caller = self.cpu.clone();
         caller.set(X86_64::RSP, Some(cfa));
         caller.set(X86_64::RA, None);
@@ -286,8 +291,9 @@ impl<'a, S: UnwindSection<Slice<'a>>> Frame<'_, S> {
     }
 }
 
-/// A step without tables, if there is a good guess. Code that is not there (a jump to a wild address) was just called;
-/// other code may keep a frame pointer, which is believed if it leads to a place that `is_code`.
+/// Steps to the caller without tables, if a guess is plausible. An address without code is a jump to a wild
+/// address: its caller's return address is on top of the stack. Other code may have a frame pointer, which is
+/// believed if it leads to an address that `is_code`.
 pub fn guess(
     cpu: &mut Cpu,
     innermost: bool,

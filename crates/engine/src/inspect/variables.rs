@@ -1,17 +1,15 @@
-//! The variables of a file that have one address for the whole run: globals, statics of classes and of functions.
-//! Debug information has no index of them, so its units are walked once, skipping what can't hold one.
+//! Lists the variables of a file that have one fixed address: globals, and statics of classes and functions.
+//! Debug information has no index of them, so this walks the units once and skips entries that cannot hold
+//! one.
 
+use super::dwarf_unit::{EntryRef, Slice, UnitInfo};
 use super::symbols::{demangle, is_mangled};
 use super::types::Types;
-use gimli::{
-    Attribute, AttributeValue, DebugInfoOffset, DwTag, Dwarf, EndianSlice, LittleEndian, Operation, Unit,
-    UnitOffset, UnitRef,
-};
+use gimli::{Attribute, AttributeValue, DwTag, Dwarf, Operation, Unit, UnitOffset, UnitRef};
 use std::ops::Range;
 
-pub type Slice<'a> = EndianSlice<'a, LittleEndian>;
-
-/// Outermost namespaces whose types are shown as a whole: a reader knows `LOCK`, not `LOCK.inner.futex.v.value`.
+/// Outermost namespaces whose types are shown without their parts: a reader knows `LOCK`, not
+/// `LOCK.inner.futex.v.value`.
 const LIBRARIES: [&str; 14] = [
     "std",
     "core",
@@ -29,32 +27,14 @@ const LIBRARIES: [&str; 14] = [
     "spin",
 ];
 
-/// How many variables before an address are looked at: those of size 0 share an address with others.
+/// How many variables before an address are searched. Variables of size 0 share their address with others.
 const OVERLAP: usize = 8;
-
-/// An entry of the debug information: the number of its unit, and its place in there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// Index into [`Variables::units`].
-    pub unit: usize,
-    /// Offset of the entry.
-    pub entry: UnitOffset,
-}
-
-/// A compilation unit.
-#[derive(Debug)]
-pub struct UnitInfo {
-    /// Where it begins.
-    pub offset: DebugInfoOffset,
-    /// Which of its entries are inside of the namespaces of a library: whole subtrees lie in one piece.
-    pub library: Vec<Range<usize>>,
-}
 
 #[derive(Debug)]
 struct Variable {
     address: u64,
-    place: Place,
-    /// Mangled, or complete; empty if it is elsewhere.
+    place: EntryRef,
+    /// Mangled, or with all scopes; empty if another entry has the name.
     name: String,
 }
 
@@ -66,18 +46,19 @@ pub struct Variables {
 }
 
 impl Variables {
-    /// Walks all units. What can't be read is left out.
+    /// Walks all units. Entries that cannot be read are left out.
     pub fn new(dwarf: &Dwarf<Slice<'_>>) -> Variables {
         let mut out = Variables::default();
         let mut headers = dwarf.units();
         while let Ok(Some(header)) = headers.next() {
             let Some(offset) = header.debug_info_offset() else { continue };
-            // Also a unit that can't be read takes a number, so that offsets between units are found among all.
+            // An unreadable unit takes an index too, so that references between units resolve to the right
+            // one.
             out.units.push(UnitInfo { offset, library: Vec::new() });
             if let Ok(unit) = dwarf.unit(header) {
                 let number = out.units.len() - 1;
                 let mut walk = Walk { unit: unit.unit_ref(dwarf), number, scopes: Vec::new(), out: &mut out };
-                // An error ends the walk of this unit; what was found before stays.
+                // An error ends the walk of this unit; variables found before it remain.
                 let _ = walk.run(&unit);
             }
         }
@@ -86,17 +67,17 @@ impl Variables {
         out
     }
 
-    /// The units that they are in.
+    /// The units of the variables.
     pub fn units(&self) -> &[UnitInfo] {
         &self.units
     }
 
-    /// Each variable: its address, its entry, and its name, which is empty if it is elsewhere.
-    pub fn each(&self) -> impl Iterator<Item = (u64, Place, &str)> {
+    /// Address, entry and name of each variable. The name is empty if another entry has it.
+    pub fn each(&self) -> impl Iterator<Item = (u64, EntryRef, &str)> {
         self.list.iter().map(|variable| (variable.address, variable.place, variable.name.as_str()))
     }
 
-    /// The variable that holds an address, and the way to it inside of the variable.
+    /// The variable that holds an address, with the path to the address inside it.
     pub fn describe(&self, dwarf: &Dwarf<Slice<'_>>, address: u64, size: Option<u64>) -> Option<String> {
         let types = Types::new(dwarf, &self.units);
         let end = self.list.partition_point(|v| v.address <= address);
@@ -108,7 +89,7 @@ impl Variables {
                 return None;
             }
             let inside = type_.map_or_else(String::new, |t| types.path(t, offset));
-            // A definition apart from its declaration has its name there, possibly in another unit.
+            // A definition apart from its declaration is named by the declaration, possibly in another unit.
             let name = if variable.name.is_empty() {
                 types.declared_name(variable.place)?
             } else {
@@ -123,7 +104,7 @@ impl Variables {
 struct Walk<'w, 'd> {
     unit: UnitRef<'w, Slice<'d>>,
     number: usize,
-    /// The namespaces and functions around, with their depth.
+    /// The enclosing namespaces and functions, with their depth.
     scopes: Vec<(isize, String)>,
     out: &'w mut Variables,
 }
@@ -132,7 +113,7 @@ impl<'d> Walk<'_, 'd> {
     fn run(&mut self, unit: &Unit<Slice<'d>>) -> gimli::Result<()> {
         let mut entries = unit.entries_raw(None)?;
         let mut attributes = Vec::new();
-        // Depth and start of the library's namespace that is walked.
+        // Depth and start of the library namespace that the walk is in.
         let mut library: Option<(isize, usize)> = None;
         while !entries.is_empty() {
             let (offset, depth) = (entries.next_offset(), entries.next_depth());
@@ -173,8 +154,8 @@ impl<'d> Walk<'_, 'd> {
         } else {
             name
         };
-        // A function without a name of its own is defined apart from its declaration; such are C++'s, whose variables
-        // have mangled names that say all.
+        // A function without a name is defined apart from its declaration. Only C++ does this, and the
+        // variables of such a function have mangled names with all scopes.
         if !name.is_empty() {
             self.scopes.push((depth, name));
         }
@@ -191,7 +172,7 @@ impl<'d> Walk<'_, 'd> {
             path.push_str(&name);
             path
         };
-        self.out.list.push(Variable { address, place: Place { unit: self.number, entry }, name });
+        self.out.list.push(Variable { address, place: EntryRef { unit: self.number, entry }, name });
     }
 
     fn name(&self, which: gimli::DwAt, attributes: &[Attribute<Slice<'d>>]) -> String {
@@ -200,7 +181,7 @@ impl<'d> Walk<'_, 'd> {
         text.map_or_else(String::new, |text| text.to_string_lossy().into_owned())
     }
 
-    /// The address of a variable that has one and keeps it.
+    /// The address of a variable, if it is fixed.
     fn address(&self, attributes: &[Attribute<Slice<'d>>]) -> Option<u64> {
         let location = attributes.iter().find(|a| a.name() == gimli::DW_AT_location)?;
         let AttributeValue::Exprloc(expression) = location.value() else { return None };
@@ -216,7 +197,7 @@ impl<'d> Walk<'_, 'd> {
                 _ => return None,
             }
         }
-        // Variables that the linker threw out are left behind at 0 or -1.
+        // The linker leaves removed variables at address 0 or -1.
         (address != 0 && !self.unit.header.is_tombstone_address(address)).then_some(address)
     }
 }

@@ -1,16 +1,17 @@
-//! Patches the parked program. What is to be written is worked out once for a check, as the code is at the same addresses
-//! in every process of the program; then each parked program gets it, through its memory file, which may write to code.
+//! Patches the parked program. The patches are computed once for a check, because the code has the same
+//! addresses in every process of the program. Each parked program then receives them through its memory file,
+//! which may write to code.
 
-use super::find::{self, Found, JUMP, Piece, Text, Want};
+use super::code::Atomic;
+use super::code::Text;
+use super::find::{self, Found, JUMP, Piece, Want};
 use super::locks::{self, Roles};
 use super::marks::{self, Marks, Named};
 use super::std_functions::{self, Treatment};
-use super::{modules, room, trampoline};
-use crate::check::scope::layout;
-use crate::check::sentences::PATCHED_ONLY;
+use super::{modules, near_memory, trampoline};
 use crate::error::{Error, Result};
-use crate::inspect::maps;
 use crate::inspect::maps::Mapping;
+use crate::inspect::maps::{self, code_layout};
 use crate::inspect::{Loaded, Moved, MovedPiece, Symbols, View, memory};
 use heisen_wire::patch::{ALLOCATION, LOCK_CALLS, Site};
 use heisen_wire::{MAX_AREAS, MAX_TRAPS, Wire};
@@ -23,80 +24,84 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Patches are written page by page.
 const PAGE: u64 = 4096;
-/// The byte of a breakpoint.
+/// The opcode of a breakpoint.
 const BREAKPOINT: u8 = 0xcc;
 
-/// What is patched in the programs of a check.
+/// The patches for the programs of a check.
 #[derive(Debug, Default)]
 pub struct Patches {
     made: Mutex<Option<Arc<Made>>>,
-    /// Places that a script names.
+    /// Places that the script names.
     named: Vec<Named>,
-    /// Whether some of them may be missing: another program may have them.
+    /// Whether named places may be missing, because another program may have them.
     lenient: bool,
-    /// Whether the program runs already.
+    /// Whether the program runs already instead of being parked.
     live: bool,
 }
 
-/// All that is to be written.
+/// Everything to be written into a program.
 #[derive(Debug, Default)]
 struct Made {
-    /// Which code was where; this holds only for that.
+    /// The code mappings for which the patches were computed. They are valid only for these.
     layout: String,
-    /// Where the runtime is called.
+    /// The runtime's function that trampolines call.
     entry: u64,
-    /// Its functions for locks.
+    /// The runtime's functions for locks.
     lock: [u64; LOCK_CALLS],
     /// Memory for trampolines: address and size.
     areas: Vec<(u64, u64)>,
-    /// Breakpoints: address, trampoline, byte that was there.
+    /// Breakpoints: address, trampoline, and the byte that the breakpoint replaces.
     traps: Vec<(u64, u64, u8)>,
-    /// Bytes by their addresses: trampolines, and pages of code.
+    /// Bytes by address: trampolines and pages of code.
     writes: Vec<(u64, Vec<u8>)>,
-    /// The allocation functions of the program; 0 for those that it does not bring.
+    /// The allocation functions that the program defines; 0 for those that it does not define.
     own: [u64; ALLOCATION.len()],
     moved: Arc<Moved>,
-    told: Vec<Told>,
-    /// Places that a script names and that are not there: their numbers, and why.
+    patched: Vec<PatchedModule>,
+    /// Places that the script names and the program lacks: their numbers, and why.
     missing: Vec<(usize, String)>,
 }
 
-/// What was done with one module.
-#[derive(Debug)]
-struct Told {
-    name: String,
-    sites: usize,
-    odd: usize,
+/// What was patched in one module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PatchedModule {
+    /// The module.
+    pub name: String,
+    /// How many instructions and calls became scheduling points.
+    pub sites: usize,
+    /// Functions that were skipped because their code could not be decoded safely.
+    pub odd: usize,
 }
 
 impl Patches {
-    /// Besides what is asked for, these places are marked for a script.
+    /// Marks these places for a script, in addition to the patches that the options ask for.
     pub fn with_marks(named: Vec<Named>) -> Patches {
         Patches { named, ..Patches::default() }
     }
 
-    /// As [`Patches::with_marks`], of those that the program has.
+    /// Like [`Patches::with_marks`], but places that the program lacks are not an error.
     pub fn with_some_marks(named: Vec<Named>) -> Patches {
         Patches { named, lenient: true, ..Patches::default() }
     }
 
-    /// As [`Patches::with_some_marks`], for a program that runs.
+    /// Like [`Patches::with_some_marks`], for a program that runs already.
     pub fn while_it_runs(named: Vec<Named>) -> Patches {
         Patches { named, lenient: true, live: true, ..Patches::default() }
     }
 
-    /// Of the places that a script names, the numbers of those that the program does not have, and why.
+    /// The numbers of the named places that the program lacks, and why.
     pub fn missing(&self) -> Vec<(usize, String)> {
         let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         made.as_ref().map_or_else(Vec::new, |made| made.missing.clone())
     }
 
-    /// Whether there is anything to be patched, whatever is asked for.
+    /// Whether places are to be marked, whatever the options ask for.
     pub(crate) fn has_marks(&self) -> bool {
         !self.named.is_empty()
     }
 
-    /// Works out, the first time, what is to be patched in a parked program. Returns what the runtime has to be asked for.
+    /// Computes, the first time, the patches for a parked program. Asks the runtime for the memory that they
+    /// need.
     pub(crate) fn prepare(
         &self,
         patterns: &[String],
@@ -115,7 +120,7 @@ impl Patches {
                 made.insert(Arc::new(first)).clone()
             }
         };
-        let layout = layout(pid);
+        let layout = code_layout(pid);
         if layout.is_empty() {
             return Err(Error::Uncontrolled(
                 "the parked program is gone before it was patched; does something kill it?".into(),
@@ -132,41 +137,30 @@ impl Patches {
         Ok(Prepared(made))
     }
 
-    /// The instructions that were moved, for those who look at stacks.
+    /// The moved instructions, for unwinding stacks.
     pub fn moved(&self) -> Option<Arc<Moved>> {
         self.made.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|made| made.moved.clone())
     }
 
-    /// What was patched, in words; none if nothing was asked for.
-    pub(crate) fn sentence(&self) -> Option<String> {
-        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
-        if made.told.iter().all(|told| told.sites == 0) {
-            return None;
-        }
-        let told = made.told.iter().map(|told| {
-            let odd = match told.odd {
-                0 => String::new(),
-                1 => ", and 1 function that Heisen does not understand".to_owned(),
-                odd => format!(", and {odd} functions that Heisen does not understand"),
-            };
-            format!("{} in {}{odd}", told.sites, told.name)
-        });
-        let told: Vec<String> = told.collect();
-        Some(PATCHED_ONLY.with(&[("patched", &told.join("; "))]))
+    /// The modules that were patched; empty if no instruction was patched.
+    pub(crate) fn patched(&self) -> Vec<PatchedModule> {
+        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        let modules = made.as_ref().map_or(&[][..], |made| &made.patched);
+        if modules.iter().all(|module| module.sites == 0) { Vec::new() } else { modules.to_vec() }
     }
 }
 
-/// What the runtime was asked to make ready for.
+/// Patches for which the runtime was asked to prepare.
 #[derive(Debug)]
 pub(crate) struct Prepared(Arc<Made>);
 
 impl Prepared {
-    /// Whether there is anything to be written.
+    /// Whether there is nothing to write.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.areas.is_empty()
     }
 
-    /// Writes it, when the runtime has mapped the memory.
+    /// Writes the patches, after the runtime has mapped the memory.
     pub(crate) fn write(&self, wire: &Wire, pid: i32) -> Result<()> {
         let mapped = wire.patch_areas.load(Relaxed) as usize;
         if let Some((at, size)) = self.0.areas.get(mapped) {
@@ -189,18 +183,18 @@ impl Prepared {
 }
 
 impl Prepared {
-    /// Takes the breakpoints out of a program that runs.
+    /// Removes the breakpoints from a running program.
     pub(crate) fn remove(&self, pid: i32) {
         let Ok(memory) = OpenOptions::new().write(true).open(format!("/proc/{pid}/mem")) else { return };
         for &(at, _, byte) in &self.0.traps {
-            // If it is gone there is nothing to be put back.
+            // If the process is gone, there is nothing to restore.
             let _ = memory.write_all_at(&[byte], at);
         }
     }
 }
 
 impl Made {
-    /// Tells the runtime what memory is needed, and of the breakpoints.
+    /// Writes to the wire which memory the runtime has to map, and the breakpoints.
     fn ask(&self, wire: &Wire) {
         for (slot, &(at, size)) in wire.patch_area.iter().zip(&self.areas) {
             slot[0].store(at, Relaxed);
@@ -219,7 +213,7 @@ impl Made {
     }
 }
 
-/// Finds everything out, on the first parked program.
+/// Computes all patches, on the first parked program.
 fn make(patterns: &[String], patches: &Patches, runtime: &Path, wire: &Wire, pid: i32) -> Result<Made> {
     let Patches { named, live, .. } = patches;
     let internal = |e| Error::Internal(format!("the parked program cannot be looked at: {e}"));
@@ -237,7 +231,7 @@ fn make(patterns: &[String], patches: &Patches, runtime: &Path, wire: &Wire, pid
     };
     let entry = wire.patch_entry.load(Relaxed);
     let lock = wire.patch_lock.each_ref().map(|function| function.load(Relaxed));
-    let mut made = Made { layout: layout(pid), entry, lock, missing, ..Made::default() };
+    let mut made = Made { layout: code_layout(pid), entry, lock, missing, ..Made::default() };
     let mut moved = Vec::new();
     let mut marked = 0;
     let as_instructions = *live || patterns.iter().any(|pattern| pattern == modules::INSTRUCTIONS);
@@ -292,10 +286,10 @@ fn roles(view: &View<'_>, modules: &[Loaded]) -> Roles {
     named.filter_map(|(address, name)| Some((address, locks::role(&name)?))).collect()
 }
 
-/// The memory of the process, up to the first byte that can't be read.
+/// Reads the memory of the process, up to the first unreadable byte.
 fn read(pid: i32, address: u64, length: usize) -> Vec<u8> {
     let mut bytes = vec![0; length];
-    // In case there is a page that is not there.
+    // If the second page is missing, read only the first.
     let first_page = (PAGE - address % PAGE) as usize;
     for length in [length, first_page.min(length)] {
         if memory::read_bytes(pid, address, &mut bytes[..length]).is_ok() {
@@ -306,7 +300,8 @@ fn read(pid: i32, address: u64, length: usize) -> Vec<u8> {
     Vec::new()
 }
 
-/// The code as the process has it, cut where it is not as in the file: such code is not what its tables say.
+/// The code in the process, without the pages that differ from the file. For such pages the file's tables do
+/// not hold.
 fn unchanged(pid: i32, file: Vec<(u64, Vec<u8>)>) -> Vec<Text> {
     let mut texts = Vec::new();
     for (start, bytes) in file {
@@ -327,8 +322,8 @@ fn unchanged(pid: i32, file: Vec<(u64, Vec<u8>)>) -> Vec<Text> {
 }
 
 impl Made {
-    /// If a module brings an allocator along, the C library, which may hold a lock when it calls that, shall call it
-    /// through the runtime.
+    /// If a module defines its own allocator, makes the C library call it through the runtime, because the C
+    /// library may hold a lock during the call.
     fn add_allocator(&mut self, view: &View<'_>, module: &Loaded, all: &[Loaded], wire: &Wire) {
         for (own, defined) in self.own.iter_mut().zip(view.exports_of(module, &ALLOCATION)) {
             if *own == 0 {
@@ -344,7 +339,7 @@ impl Made {
         }
     }
 
-    /// Adds what was found in a module.
+    /// Adds the patches for one module.
     fn add(
         &mut self,
         module: &Loaded,
@@ -354,7 +349,7 @@ impl Made {
         moved: &mut Vec<MovedPiece>,
     ) -> Result<()> {
         let name = module.path.file_name().unwrap_or(module.path.as_os_str()).to_string_lossy().into_owned();
-        self.told.push(Told { name, sites: found.sites + found.calls.len(), odd: found.odd });
+        self.patched.push(PatchedModule { name, sites: found.sites + found.calls.len(), odd: found.odd });
         let starts = found.pieces.iter().map(Piece::start).chain(found.calls.iter().map(|call| call.at));
         let ends = found.pieces.iter().map(Piece::end).chain(found.calls.iter().map(|call| call.at));
         let (Some(first), Some(last)) = (starts.min(), ends.max()) else { return Ok(()) };
@@ -362,7 +357,7 @@ impl Made {
         let sites = HEADER + found.sites * size_of::<Site>();
         let most = sites + (instructions + found.pieces.len()) * trampoline::MOST_BYTES;
         let taken = &self.areas;
-        let at = room::near(mappings, taken, first, last, most as u64).ok_or_else(|| {
+        let at = near_memory::near(mappings, taken, first, last, most as u64).ok_or_else(|| {
             Error::Uncontrolled(format!(
                 "there is no room for {most} bytes of code near to {}, so --patch cannot be used for it",
                 module.path.display()
@@ -388,7 +383,7 @@ impl Made {
             let made = made.map_err(|e| Error::Internal(format!("at {:#x}: {e}", piece.start())))?;
             moved.extend(made.moved);
             code.extend(made.code);
-            // What stands between two trampolines stands for nothing.
+            // Padding between two trampolines replaces no instruction.
             moved.push(MovedPiece { start: at + (sites + code.len()) as u64, of: 0, lower: 0 });
             code.resize(code.len().next_multiple_of(16), BREAKPOINT);
             changed.extend(self.replace(piece, target, texts));
@@ -401,7 +396,7 @@ impl Made {
         Ok(())
     }
 
-    /// What is put in the place of a piece, by its address: a jump to `target`, or a breakpoint.
+    /// The bytes that replace a piece, by address: a jump to `target`, or a breakpoint.
     fn replace(
         &mut self,
         piece: &Piece,
@@ -417,16 +412,16 @@ impl Made {
         } else {
             bytes.push(0xe9);
             bytes.extend((target.wrapping_sub(start + JUMP) as i32).to_le_bytes());
-            // Nobody comes here; who does shall be noticed.
+            // Nothing should jump to the rest of the piece. If something does, a breakpoint exposes it.
             bytes.resize((piece.end() - start) as usize, BREAKPOINT);
         }
         (start..).zip(bytes)
     }
 }
 
-/// Bytes before the descriptions of instructions: where the runtime is called, and jumps to its functions for locks.
+/// Bytes before the site descriptions: the runtime's entry address, and jumps to its lock functions.
 const HEADER: usize = 8 + LOCK_CALLS * JUMP_TO;
-/// Bytes of a jump to anywhere.
+/// Bytes of a jump to an arbitrary address.
 const JUMP_TO: usize = 16;
 
 /// A jump to an address.
@@ -438,7 +433,7 @@ fn jump_to(target: u64) -> [u8; JUMP_TO] {
     bytes
 }
 
-/// A call of `target` in the place of another, which returns to the same address.
+/// Replaces a call by a call of `target` that returns to the same address.
 fn call_instead(call: &locks::Call, target: u64) -> impl Iterator<Item = (u64, u8)> + use<> {
     const CALL: usize = 5;
     const NOP: u8 = 0x90;
@@ -449,7 +444,7 @@ fn call_instead(call: &locks::Call, target: u64) -> impl Iterator<Item = (u64, u
     (call.at..).zip(bytes)
 }
 
-/// Bytes as they are to be written: one piece for each page, with what stays the same in between.
+/// Groups the changed bytes into one write per page, with the unchanged bytes between them.
 fn by_page(changed: &BTreeMap<u64, u8>, texts: &[Text]) -> Vec<(u64, Vec<u8>)> {
     let mut out: Vec<(u64, Vec<u8>)> = Vec::new();
     for (&address, &byte) in changed {
@@ -469,9 +464,9 @@ fn by_page(changed: &BTreeMap<u64, u8>, texts: &[Text]) -> Vec<(u64, Vec<u8>)> {
     out
 }
 
-/// A description for the runtime, as it lies in memory.
-fn describe(pc: u64, atomic: find::Atomic) -> [u8; size_of::<Site>()] {
-    let find::Atomic { kind, size, register, bit, mark } = atomic;
+/// A site description for the runtime, in its memory layout.
+fn describe(pc: u64, atomic: Atomic) -> [u8; size_of::<Site>()] {
+    let Atomic { kind, size, register, bit, mark } = atomic;
     let mut bytes = [0; size_of::<Site>()];
     bytes[..8].copy_from_slice(&pc.to_le_bytes());
     bytes[8..12].copy_from_slice(&[kind, size, register, bit]);

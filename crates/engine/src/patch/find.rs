@@ -1,80 +1,42 @@
-//! Finds atomic instructions in machine code, and for each the piece of code that has to be moved so that a jump fits in
-//! its place.
+//! Finds the atomic instructions in machine code, and for each the piece of code that must move so that a
+//! jump fits in its place.
 //!
-//! To take something else for an instruction would destroy the program, so this is careful. Code is decoded from the
-//! beginnings of functions on, which the tables for unwinding tell; a function in which anything does not fit (an unknown
-//! instruction, a jump into the middle of one, bytes that differ from the file) is left alone as a whole. A piece of several
-//! instructions is moved only if nothing jumps into it; as the targets of a jump through a table are not known for sure,
-//! in functions that have one a piece is never more than one instruction.
+//! Patching bytes that are not an instruction would destroy the program, so the search is careful. Code is
+//! decoded from the beginnings of functions, which the unwind tables give. A function with anything
+//! inconsistent (an unknown instruction, a jump into the middle of one, bytes that differ from the file) is
+//! skipped entirely. A piece of several instructions moves only if nothing jumps into it. The targets of a
+//! jump through a table are not known for sure. In a function with such a jump, a piece is therefore a single
+//! instruction.
 
+use super::code::{Atomic, Read, Text, atomic, shared_operand};
 use super::locks::{Call, Function, Locks, Role, Roles};
 use super::marks::Marks;
 use super::std_functions::Treatment;
-use heisen_wire::patch::{CAS, HIGH, LOAD, MARK, RMW, SET, SET_BY, STORE, XCHG};
+use heisen_wire::patch::{LOAD, MARK, STORE};
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
 use std::collections::HashMap;
 
-/// The length of a jump.
+/// The length of a jump instruction in bytes.
 pub const JUMP: u64 = 5;
-/// How many instructions before and after an atomic one may be moved with it: the shortest have one byte.
+/// How many instructions before and after an atomic one may move with it. Four suffice for a jump, as each
+/// has at least one byte.
 const NEIGHBOURS: usize = 4;
-/// A function that has a frame pointer sets it in so many instructions.
+/// A function with a frame pointer sets it within this many instructions.
 const PROLOGUE: usize = 4;
-/// Entries of a table of jumps that are believed.
+/// The largest jump table that is believed, in entries.
 const MOST_ENTRIES: usize = 1 << 16;
 
-/// Some code where it is loaded.
-#[derive(Debug)]
-pub struct Text {
-    /// Its first address.
-    pub start: u64,
-    /// Its bytes.
-    pub bytes: Vec<u8>,
-}
-
-impl Text {
-    pub(super) fn slice(&self, start: u64, end: u64) -> Option<&[u8]> {
-        let from = usize::try_from(start.checked_sub(self.start)?).ok()?;
-        let to = usize::try_from(end.checked_sub(self.start)?).ok()?;
-        self.bytes.get(from..to)
-    }
-
-    /// The byte at an address.
-    pub fn byte(&self, address: u64) -> Option<u8> {
-        self.bytes.get(usize::try_from(address.checked_sub(self.start)?).ok()?).copied()
-    }
-
-    fn holds(&self, address: u64) -> bool {
-        address >= self.start && address - self.start < self.bytes.len() as u64
-    }
-}
-
-/// An atomic instruction, as it will be told to the runtime.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Atomic {
-    /// Of `heisen_wire::patch`.
-    pub kind: u8,
-    /// Bytes that it accesses.
-    pub size: u8,
-    /// See `heisen_wire::patch::Site`.
-    pub register: u8,
-    /// See there.
-    pub bit: u8,
-    /// What a script calls the place, if that is all it is.
-    pub mark: Option<u32>,
-}
-
-/// Instructions that are moved together.
+/// Instructions that move together.
 #[derive(Debug)]
 pub struct Piece {
-    /// The instructions, each with what it is if it is atomic.
+    /// The instructions, each with its description if it is atomic or marked.
     pub instructions: Vec<(Instruction, Option<Atomic>)>,
-    /// Whether there is no room for a jump: a breakpoint will stand there.
+    /// Whether there is no room for a jump, so that a breakpoint replaces the instruction.
     pub trap: bool,
 }
 
 impl Piece {
-    /// How many places that a script names are in there.
+    /// How many marked places the piece contains.
     pub fn marks(&self) -> usize {
         self.instructions.iter().filter(|(_, site)| site.is_some_and(|site| site.mark.is_some())).count()
     }
@@ -90,35 +52,34 @@ impl Piece {
     }
 }
 
-/// What was found in a module.
+/// The search result for one module.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// What is to be moved, in order of the addresses.
+    /// The pieces to be moved, by address.
     pub pieces: Vec<Piece>,
-    /// Atomic instructions in there.
+    /// The number of atomic instructions in the pieces.
     pub sites: usize,
-    /// Functions that may have atomic instructions, but in which something does not fit.
+    /// The number of skipped functions that may contain atomic instructions.
     pub odd: usize,
-    /// Calls that are led to the runtime.
+    /// Calls to be redirected to the runtime.
     pub calls: Vec<Call>,
 }
 
-/// Reads words of four or eight bytes from the memory of the process; fewer than asked for, if need be.
-pub type Read<'a> = dyn Fn(u64, usize) -> Vec<u8> + 'a;
-
-/// What is looked for, besides marks.
+/// What to search for besides marks.
 #[derive(Clone, Copy)]
 pub struct Want<'a> {
-    /// Atomic instructions, and what else of a function that begins at an address and has any.
+    /// Whether to find atomic instructions. The function says how to treat a function that begins at an
+    /// address and has any.
     pub atomics: Option<&'a dyn Fn(u64) -> Treatment>,
-    /// The program runs, so nothing may be changed but one byte at a time: all that is found is to be a breakpoint.
+    /// Whether the program runs. Then a patch may change only one byte at a time, so every site becomes a
+    /// breakpoint.
     pub live: bool,
-    /// Functions by which locks are recognised; none if they are not to be.
+    /// The functions by which locks are recognised; empty if locks are not to be recognised.
     pub roles: &'a Roles,
 }
 
-/// Finds what there is to be moved in the code of a module, whose functions are known.
-/// Of a module that is not to be patched otherwise, only `marks` are.
+/// Finds the pieces to be moved in a module with known functions. In a module that is not to be patched
+/// otherwise, it finds only `marks`.
 pub fn find(
     texts: &[Text],
     functions: &[(u64, u64)],
@@ -155,7 +116,7 @@ pub fn find(
         let Some(bytes) = texts.iter().find_map(|text| text.slice(start, end)) else { continue };
         let instructions: Vec<Instruction> =
             Decoder::with_ip(64, bytes, start, DecoderOptions::NONE).into_iter().collect();
-        // A jump from elsewhere into the middle of an instruction: this is not what it seems.
+        // A jump from elsewhere into the middle of an instruction shows that the code was decoded wrongly.
         let begins = |t: &u64| instructions.binary_search_by_key(t, Instruction::ip).is_ok();
         if between(&targets.known, start, end).iter().all(begins) {
             let framed = instructions.iter().take(PROLOGUE).any(sets_frame_pointer);
@@ -187,12 +148,12 @@ pub fn find(
     found
 }
 
-/// Addresses that something may jump to.
+/// Addresses that may be jumped to.
 #[derive(Default)]
 struct Targets {
-    /// Where a jump or call says so.
+    /// Targets named by a jump or call.
     known: Vec<u64>,
-    /// Where an address is computed, or a table may say so.
+    /// Targets that come from a computed address or a possible jump table.
     guessed: Vec<u64>,
 }
 
@@ -204,29 +165,29 @@ impl Targets {
         }
     }
 
-    /// Whether there is one from `start` to before `end`.
+    /// Whether there is a target from `start` to before `end`.
     fn any_in(&self, start: u64, end: u64) -> bool {
         [&self.known, &self.guessed].iter().any(|list| !between(list, start, end).is_empty())
     }
 }
 
-/// Those of the sorted numbers that are at least `start` and below `end`.
+/// The elements of a sorted list that are at least `start` and below `end`.
 fn between(sorted: &[u64], start: u64, end: u64) -> &[u64] {
     let from = sorted.partition_point(|&n| n < start);
     let to = sorted.partition_point(|&n| n < end);
     &sorted[from..to.max(from)]
 }
 
-/// The functions that locks are known by.
+/// Recognises the functions that belong to locks.
 struct OfLocks<'a> {
     roles: &'a Roles,
     read: &'a Read<'a>,
-    /// Words with the addresses of functions, and whether they hold that of one of these.
+    /// For each word that may hold a function's address: whether it is the address of such a function.
     known: HashMap<u64, bool>,
 }
 
 impl OfLocks<'_> {
-    /// Whether an instruction calls one of them, or loads its address.
+    /// Whether an instruction calls one of these functions or loads its address.
     fn is_named_by(&mut self, instruction: &Instruction) -> bool {
         if self.roles.is_empty() {
             return false;
@@ -249,25 +210,26 @@ impl OfLocks<'_> {
     }
 }
 
-/// What a first look at a function tells.
+/// The result of a first pass over a function.
 #[derive(Default)]
 struct Survey {
-    /// Whether there is an atomic instruction, as far as it can be decoded.
+    /// Whether it contains an atomic instruction, as far as it can be decoded.
     may_have_sites: bool,
-    /// Whether all of it makes sense.
+    /// Whether all of it decodes consistently.
     fits: bool,
-    /// Whether it has a jump whose target is computed.
+    /// Whether it has a jump to a computed address.
     is_indirect: bool,
-    /// Where tables of such jumps may be, and the size of an entry.
+    /// Where the tables of such jumps may be, and the size of an entry.
     tables: Vec<(u64, usize)>,
-    /// First addresses of its instructions, and what it jumps to itself; kept here to be used again.
+    /// First addresses of its instructions, and its jump targets inside itself. The vectors are reused for
+    /// each function.
     starts: Vec<u64>,
     own: Vec<u64>,
 }
 
 impl Survey {
-    /// Looks at one function; adds to `targets` what it jumps to, or takes the address of, besides its beginning. Where it jumps to in
-    /// itself is of interest only if something is to be moved in it.
+    /// Surveys one function. Adds to `targets` the addresses that it jumps to or takes, except its own
+    /// beginning. Targets inside the function itself matter only if something in it is to be moved.
     fn look(
         &mut self,
         bytes: &[u8],
@@ -288,7 +250,8 @@ impl Survey {
             decoder.decode_out(&mut instruction);
             if instruction.is_invalid() {
                 self.fits = false;
-                // What follows may be anything; that it holds the byte of the prefix is reason enough to say so.
+                // The bytes after an undecodable instruction are unknown. If one of them is the `lock`
+                // prefix, the function counts as having atomic instructions.
                 self.may_have_sites |= bytes.contains(&0xf0);
                 break;
             }
@@ -346,7 +309,8 @@ impl Survey {
     }
 }
 
-/// Adds what may be the entries of a table: numbers relative to it, or addresses, as long as they lead into code.
+/// Adds the possible entries of a jump table: offsets relative to the table, or addresses, as long as they
+/// lead into code.
 fn add_table(table: u64, size: usize, texts: &[Text], read: &Read<'_>, guessed: &mut Vec<u64>) {
     const AT_ONCE: usize = 4096;
     for part in 0..MOST_ENTRIES * size / AT_ONCE {
@@ -365,52 +329,9 @@ fn add_table(table: u64, size: usize, texts: &[Text], read: &Read<'_>, guessed: 
     }
 }
 
-/// What an instruction is if it accesses memory atomically that other threads may use.
-pub fn atomic(instruction: &Instruction) -> Option<Atomic> {
-    let exchanges = instruction.mnemonic() == Mnemonic::Xchg;
-    if !instruction.has_lock_prefix() && !exchanges {
-        return None;
-    }
-    let (memory, size) = shared_operand(instruction)?;
-    if is_fence(instruction) {
-        return None;
-    }
-    let other = instruction.op_count() == 2 && instruction.op_kind(1 - memory) == OpKind::Register;
-    let register = if other { instruction.op_register(1 - memory) } else { Register::None };
-    let mut atomic = Atomic { kind: RMW, size, register: number_of(register), bit: 0, mark: None };
-    match instruction.mnemonic() {
-        Mnemonic::Cmpxchg | Mnemonic::Cmpxchg16b => {
-            (atomic.kind, atomic.register) = (CAS, 0);
-        }
-        Mnemonic::Cmpxchg8b => (atomic.kind, atomic.register) = (CAS, HIGH),
-        Mnemonic::Xchg => atomic.kind = XCHG,
-        Mnemonic::Bts if other => atomic.kind = SET_BY,
-        Mnemonic::Bts => {
-            atomic.kind = SET;
-            atomic.bit = instruction.immediate8();
-        }
-        _ => {}
-    }
-    Some(atomic)
-}
-
-/// The number of the operand in memory that other threads may use, and its size.
-fn shared_operand(instruction: &Instruction) -> Option<(u32, u8)> {
-    let memory = (0..instruction.op_count()).find(|&n| instruction.op_kind(n) == OpKind::Memory)?;
-    // These segments belong to the thread.
-    if matches!(instruction.memory_segment(), Register::FS | Register::GS) {
-        return None;
-    }
-    // Addresses of 32 bits that are relative: nobody writes them, and they are hard to move.
-    if matches!(instruction.memory_base(), Register::EIP | Register::ESP) {
-        return None;
-    }
-    let size = u8::try_from(instruction.memory_size().size()).ok().filter(|size| *size > 0)?;
-    Some((memory, size))
-}
-
-/// What an instruction is if it loads or stores a word that other threads may use, as compilers write atomic loads and stores:
-/// by moving it, or comparing it at once. What lies on the stack is taken to be the thread's own.
+/// Describes an instruction that loads or stores a word which other threads may use. Compilers write atomic
+/// loads and stores as a move, or as a comparison with memory. Memory on the stack counts as the thread's
+/// own.
 fn access(instruction: &Instruction, framed: bool) -> Option<Atomic> {
     let (memory, size) = shared_operand(instruction)?;
     let base = instruction.memory_base();
@@ -427,42 +348,19 @@ fn access(instruction: &Instruction, framed: bool) -> Option<Atomic> {
     Some(Atomic { kind, size, register: 0, bit: 0, mark: None })
 }
 
-/// Whether an instruction makes the stack pointer the frame pointer.
+/// Whether an instruction copies the stack pointer into the frame pointer.
 fn sets_frame_pointer(instruction: &Instruction) -> bool {
     instruction.mnemonic() == Mnemonic::Mov
         && instruction.op0_register() == Register::RBP
         && instruction.op1_register() == Register::RSP
 }
 
-/// Whether this changes nothing on the thread's own stack: the way compilers write a fence.
-fn is_fence(instruction: &Instruction) -> bool {
-    let immediate =
-        instruction.op_count() == 2 && !matches!(instruction.op1_kind(), OpKind::Register | OpKind::Memory);
-    let nothing = match instruction.mnemonic() {
-        Mnemonic::Or | Mnemonic::Add | Mnemonic::Xor | Mnemonic::Sub => {
-            immediate && instruction.immediate(1) == 0
-        }
-        _ => false,
-    };
-    nothing && instruction.memory_base() == Register::RSP
-}
-
-/// See `heisen_wire::patch::Site::register`.
-fn number_of(register: Register) -> u8 {
-    match register {
-        Register::None => 0,
-        Register::AH | Register::CH | Register::DH | Register::BH => {
-            HIGH + (register as u8 - Register::AH as u8)
-        }
-        register if register.is_gpr() => register.full_register().number() as u8,
-        _ => 0,
-    }
-}
-
-/// Whether an instruction may be moved along with another, and whether it may be followed by one that is.
+/// Whether an instruction may move together with another, and whether another moved instruction may follow
+/// it.
 fn is_movable(instruction: &Instruction) -> (bool, bool) {
     match instruction.flow_control() {
-        // Where a jump through a table may lead, and what tells the program where it is.
+        // `endbr64` may be the target of a jump through a table. The other two tell the program its own
+        // address or processor.
         FlowControl::Next => (
             !matches!(instruction.mnemonic(), Mnemonic::Endbr64 | Mnemonic::Syscall | Mnemonic::Rdtscp),
             true,
@@ -474,7 +372,7 @@ fn is_movable(instruction: &Instruction) -> (bool, bool) {
     }
 }
 
-/// Cuts the pieces of a function.
+/// Cuts a function into pieces to be moved.
 fn cut(
     instructions: &[Instruction],
     (targets, indirect): (&Targets, bool),
@@ -499,7 +397,8 @@ fn cut(
     }
 }
 
-/// The fewest instructions around one, from `free` on, that make room for a jump and can be moved.
+/// The shortest run of instructions that includes `at`, begins at `free` or later, makes room for a jump and
+/// can be moved.
 fn surroundings(
     instructions: &[Instruction],
     at: usize,
@@ -519,7 +418,7 @@ fn surroundings(
         let wide = |last: &usize| instructions[*last].next_ip() - start >= JUMP;
         let Some(last) = (at..instructions.len().min(at + NEIGHBOURS + 1)).find(wide) else { continue };
         let end = instructions[last].next_ip();
-        // Behind one by which a function is left may be what an exception goes on with, which no jump leads to.
+        // The code behind a return or jump may be an exception handler, to which no jump leads.
         let leaves =
             matches!(instructions[at].flow_control(), FlowControl::Return | FlowControl::UnconditionalBranch);
         let movable = (first..=last).all(|i| {
@@ -536,6 +435,7 @@ fn surroundings(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use heisen_wire::patch::{CAS, HIGH, RMW, SET, SET_BY, XCHG};
     use std::sync::LazyLock;
 
     static NO_ROLES: LazyLock<Roles> = LazyLock::new(Roles::new);
@@ -544,7 +444,8 @@ mod tests {
         Want { atomics: atomics.then_some(&|_| Treatment::Atomics), live: false, roles: &NO_ROLES }
     }
 
-    /// Code at 0x1000, as one function: where its pieces begin and end, and whether they are breakpoints.
+    /// Treats the code as one function at 0x1000. Returns where its pieces begin and end, and whether they
+    /// are breakpoints.
     fn pieces(bytes: &[u8]) -> Vec<(u64, u64, bool)> {
         let texts = [Text { start: 0x1000, bytes: bytes.to_vec() }];
         let functions = [(0x1000, 0x1000 + bytes.len() as u64)];
@@ -577,13 +478,13 @@ mod tests {
         assert_eq!(pieces(&spin), [(5, 11, false)]);
         // lock inc [rdi]; mov eax, esi; jmp -> the mov
         assert_eq!(pieces(&[0xf0, 0xff, 0x07, 0x89, 0xf0, 0xeb, 0xfc]), [(0, 3, true)]);
-        // The same with a computed jump: it may lead anywhere.
+        // The same with a computed jump, which may lead anywhere.
         assert_eq!(pieces(&[0xf0, 0xff, 0x07, 0x89, 0xf0, 0xff, 0xe0]), [(0, 3, true)]);
-        // But a function that is called last, through the linkage table, is elsewhere.
+        // But a tail call through the linkage table leaves the function.
         assert_eq!(pieces(&[0xf0, 0xff, 0x07, 0x89, 0xf0, 0xff, 0x25, 0, 0, 0, 0]), [(0, 5, false)]);
     }
 
-    /// The same for a mark, of code without any.
+    /// Like `pieces`, for a mark in code without atomic instructions.
     fn marked(bytes: &[u8], at: u64) -> Vec<(u64, u64, bool)> {
         let texts = [Text { start: 0x1000, bytes: bytes.to_vec() }];
         let functions = [(0x1000, 0x1000 + bytes.len() as u64)];
@@ -619,7 +520,7 @@ mod tests {
         assert_eq!(odd(&[0xf0, 0xff, 0x05, 0, 0, 0, 0, 0xeb, 0xfa]), (0, 1));
         // An unknown instruction.
         assert_eq!(odd(&[0xf0, 0xff, 0x05, 0, 0, 0, 0, 0x06]), (0, 1));
-        // The last one is cut off.
+        // The last instruction is cut off.
         assert_eq!(odd(&[0xf0, 0xff, 0x05, 0, 0, 0, 0, 0xe8, 0, 0]), (0, 1));
     }
 

@@ -1,40 +1,43 @@
-//! Finds the instructions that lock and unlock the `Mutex` of Rust's standard library, in code into which they were inlined.
+//! Finds the instructions that lock and unlock the `Mutex` of Rust's standard library, in code into which
+//! they were inlined.
 //!
-//! Such an instruction is known by where it leads. `Mutex::lock` is a compare-exchange which, if it fails, is followed by a call of
-//! `Mutex::lock_contended`; `Mutex::unlock` is an exchange which, if it gives 2, is followed by a call of `Mutex::wake`. Both functions
-//! are private to the library, and nothing else calls them. So a compare-exchange from which a path leads to
-//! `lock_contended`, without another call or another atomic instruction on the way, is that of a lock: code that locks by any other
-//! instruction has that one on its path.
+//! Such an instruction is recognised by the call that follows it. `Mutex::lock` is a compare-exchange; if it
+//! fails, a call of `Mutex::lock_contended` follows. `Mutex::unlock` is an exchange; if it yields 2, a call
+//! of `Mutex::wake` follows. Both functions are private to the library, and nothing else calls them. So take
+//! a compare-exchange from which a path leads to `lock_contended` without another call or atomic instruction
+//! in between. It must be the one of a lock: code that locks by any other instruction has that other
+//! instruction on its path.
 //!
-//! The compare-exchange may be an instruction, a call that instrumentation has made of it, or, in code that is not optimised, a call of a
-//! function of `core::sync::atomic`. Calls are led to the runtime; `runtime::word_lock` says what becomes of them.
+//! The compare-exchange may be an instruction, a call that instrumentation has made of it, or, in unoptimised
+//! code, a call of a function of `core::sync::atomic`. Calls are redirected to the runtime;
+//! `runtime::memory::word_lock` describes how it handles them.
 
-use super::find::{Read, atomic};
+use super::code::{Read, atomic};
 use heisen_wire::patch::{CAS, LOCK, UNLOCK, XCHG};
 use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
 use std::collections::HashMap;
 
-/// What a function is to a lock.
+/// The part that a function plays in a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Compares and exchanges.
+    /// It compares and exchanges.
     CompareExchange,
-    /// Exchanges.
+    /// It exchanges.
     Exchange,
-    /// Goes on with a lock that was held.
+    /// It continues with a lock that is held by another thread.
     Contended,
-    /// Wakes those that wait for it.
+    /// It wakes the threads that wait for the lock.
     Wake,
 }
 
-/// Functions by their addresses.
+/// Functions with a role, by address.
 pub type Roles = HashMap<u64, Role>;
 
-/// A part that the mangled name of every function with a role has.
+/// Every function with a role has one of these parts in its mangled name.
 pub const PARTS: [&str; 5] =
     ["lock_contended", "5Mutex4wake", "compare_exchange", "atomic_swap", "__tsan_atomic32_exchange"];
 
-/// The role of a function with this name, demangled.
+/// The role of a function with this demangled name.
 pub fn role(name: &str) -> Option<Role> {
     const MUTEX: &str = "std::sys::sync::mutex::futex::Mutex";
     let name = name.trim_start_matches('<');
@@ -54,36 +57,37 @@ pub fn role(name: &str) -> Option<Role> {
     }
 }
 
-/// A call that is to be led to the runtime.
+/// A call to be redirected to the runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
     /// Its address.
     pub at: u64,
-    /// Its bytes: enough for a call with a relative target.
+    /// Its length in bytes: enough for a call with a relative target.
     pub len: usize,
-    /// Whether it locks; else it unlocks.
+    /// Whether it locks rather than unlocks.
     pub locks: bool,
 }
 
-/// What was found in a function.
+/// The lock operations of a function.
 #[derive(Debug, Default)]
 pub struct Locks {
-    /// Kinds of instructions, by their addresses.
+    /// Kinds of the instructions that lock or unlock, by address.
     pub instructions: HashMap<u64, u8>,
-    /// Calls.
+    /// Calls that lock or unlock.
     pub calls: Vec<Call>,
 }
 
-/// So many instructions are looked at from one that may be a lock's: there are few before the call, also in code that is not optimised.
+/// How many instructions are searched from a possible lock instruction. Only few lie before the call, also in
+/// unoptimised code.
 const FAR: usize = 32;
 
-/// A function, and what its calls lead to.
+/// A function to be searched for lock operations.
 pub struct Function<'a> {
     /// All of its instructions.
     pub instructions: &'a [Instruction],
-    /// Functions that may be called.
+    /// The functions with a role.
     pub roles: &'a Roles,
-    /// Reads the tables through which functions are called.
+    /// Reads memory: the tables through which functions are called.
     pub read: &'a Read<'a>,
 }
 
@@ -112,7 +116,7 @@ impl Function<'_> {
         found
     }
 
-    /// Whether a path leads from behind an instruction to a call of a function with this role.
+    /// Whether a path leads from an instruction's successor to a call of a function with this role.
     fn leads_to(&self, from: usize, role: Role) -> bool {
         let mut waiting = vec![from + 1];
         let mut seen: Vec<usize> = Vec::new();
@@ -142,7 +146,7 @@ impl Function<'_> {
         false
     }
 
-    /// The role of the function that an instruction calls, or jumps to as the last thing that its own function does.
+    /// The role of the function that an instruction calls, or jumps to as a tail call.
     fn called(&self, at: usize) -> Option<Role> {
         use FlowControl::{Call, ConditionalBranch, IndirectBranch, IndirectCall, UnconditionalBranch};
         let instruction = &self.instructions[at];
@@ -155,7 +159,7 @@ impl Function<'_> {
             IndirectCall | IndirectBranch if instruction.op0_kind() == OpKind::Memory => {
                 self.word_of(instruction)?
             }
-            // In code that is not optimised the address is in a register, which was just loaded.
+            // In unoptimised code the address is in a register that the previous instruction loaded.
             IndirectCall => {
                 let load = self.instructions.get(at.checked_sub(1)?)?;
                 let loads =
@@ -170,7 +174,7 @@ impl Function<'_> {
         self.roles.get(&target).copied()
     }
 
-    /// The word in memory that an instruction has for an operand, if its address is fixed.
+    /// The word at an instruction's memory operand, if the operand's address is fixed.
     fn word_of(&self, instruction: &Instruction) -> Option<u64> {
         if !instruction.is_ip_rel_memory_operand() {
             return None;
@@ -198,16 +202,16 @@ mod tests {
         assert_eq!(role("mine::Mutex::lock_contended"), None);
     }
 
-    /// Kinds of instructions, and whether calls lock, by their offsets.
+    /// Kinds of instructions, and whether calls lock, by offset.
     type Found = (Vec<(u64, u8)>, Vec<(u64, bool)>);
 
-    /// What is found in code at 0x1000.
+    /// The lock operations found in code at 0x1000.
     fn found(bytes: &[u8]) -> Found {
         let instructions: Vec<Instruction> =
             Decoder::with_ip(64, bytes, 0x1000, DecoderOptions::NONE).into_iter().collect();
         let roles =
             Roles::from([(CONTENDED, Role::Contended), (WAKE, Role::Wake), (COMPARE, Role::CompareExchange)]);
-        // A table at 0x2000 with the address of the function that goes on with a lock that was held.
+        // A table at 0x2000 holds the address of `lock_contended`.
         let read =
             |at: u64, _: usize| if at == 0x2000 { CONTENDED.to_le_bytes().to_vec() } else { Vec::new() };
         let locks = Function { instructions: &instructions, roles: &roles, read: &read }.locks();
@@ -215,7 +219,7 @@ mod tests {
         (kinds, locks.calls.into_iter().map(|call| (call.at - 0x1000, call.locks)).collect())
     }
 
-    /// A call from that offset.
+    /// A call of `target` at this offset.
     fn call(offset: u64, target: u64) -> [u8; 5] {
         let distance = (target - (0x1000 + offset + 5)) as u32;
         let [a, b, c, d] = distance.to_le_bytes();
@@ -229,12 +233,12 @@ mod tests {
         code.extend(call(7, CONTENDED));
         code.push(0xc3);
         assert_eq!(found(&code), (vec![(0, LOCK)], vec![]));
-        // Another call first: this is no lock.
+        // Another call comes first, so this is not a lock.
         let mut other = vec![0xf0, 0x0f, 0xb1, 0x0f, 0x75, 0x01, 0xc3];
         other.extend(call(7, 0x6000));
         other.extend(call(12, CONTENDED));
         assert_eq!(found(&other), (vec![], vec![]));
-        // lock cmpxchg [rsi], ecx; then the same: only the second is a lock's.
+        // lock cmpxchg [rsi], ecx; then the same: only the second belongs to a lock.
         let mut second = vec![0xf0, 0x0f, 0xb1, 0x0e, 0xf0, 0x0f, 0xb1, 0x0f, 0x75, 0x01, 0xc3];
         second.extend(call(11, CONTENDED));
         assert_eq!(found(&second), (vec![(4, LOCK)], vec![]));
@@ -246,7 +250,7 @@ mod tests {
         let mut code = vec![0x87, 0x07, 0x83, 0xf8, 0x02, 0x74, 0x01, 0xc3];
         code.extend(call(8, WAKE));
         assert_eq!(found(&code), (vec![(0, UNLOCK)], vec![]));
-        // The same with a jump, as the last thing that the function does.
+        // The same with a tail call.
         code[8] = 0xe9;
         assert_eq!(found(&code), (vec![(0, UNLOCK)], vec![]));
     }

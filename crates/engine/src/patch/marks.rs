@@ -1,7 +1,7 @@
-//! Places that a script names: functions, where they begin and where they are left, and lines. They are patched like atomic
-//! instructions, and the trampoline tells the runtime's `script`.
+//! Finds the places that a script names: function entries, function exits, and lines. They are patched like
+//! atomic instructions; the trampoline reports them to the runtime's `script`.
 
-use super::find::Text;
+use super::code::Text;
 use crate::error::{Error, Result};
 use crate::inspect::{NamedFunction, View, nearest};
 use heisen_wire::patch::{ENTRY, LINE, RETURN};
@@ -9,7 +9,7 @@ use heisen_wire::script::MAX_NAMED;
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl};
 use std::collections::BTreeMap;
 
-/// A place that a script names. Its number is that in the list.
+/// A place that a script names. Its number is its index in the script's list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Named {
     /// A function.
@@ -27,10 +27,11 @@ impl Named {
     }
 }
 
-/// The addresses that are to be marked, and with what; see `heisen_wire::patch::MARK`.
+/// The addresses to be marked, each with its mark; see `heisen_wire::patch::MARK`.
 pub type Marks = BTreeMap<u64, u32>;
 
-/// Finds the places in a parked program, and why others are not there, by their numbers. `texts` has all of its code.
+/// Finds the places in a parked program. Also returns the numbers of missing places, and why they are
+/// missing. `texts` has all code of the program.
 pub fn find(named: &[Named], view: &mut View<'_>, texts: &[Text]) -> Result<(Marks, Vec<(usize, String)>)> {
     let mut marks = Marks::new();
     let mut missing = Vec::new();
@@ -86,7 +87,7 @@ pub fn find(named: &[Named], view: &mut View<'_>, texts: &[Text]) -> Result<(Mar
 }
 
 fn no_function(name: &str, all: &[NamedFunction]) -> String {
-    // A function may be named by the end of its path.
+    // The script may name a function by the end of its path.
     let parts = name.matches("::").count();
     let end =
         |full: &str| full.rmatch_indices("::").nth(parts).map_or(full, |(at, _)| &full[at + 2..]).to_owned();
@@ -101,7 +102,7 @@ fn no_function(name: &str, all: &[NamedFunction]) -> String {
     format!("the program has no function {name}{hint}")
 }
 
-/// The instructions by which a function is left: returns, and jumps to others.
+/// The instructions at which a function is left: returns, and jumps to other functions.
 fn leaves(texts: &[Text], start: u64, end: u64) -> Vec<u64> {
     let Some(bytes) = texts.iter().find_map(|text| text.slice(start, end)) else { return Vec::new() };
     let decoder = Decoder::with_ip(64, bytes, start, DecoderOptions::NONE);

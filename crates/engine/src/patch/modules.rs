@@ -1,23 +1,24 @@
-//! Which modules are patched.
+//! Selects the modules to be patched.
 
-use crate::check::scope::matches_end;
 use crate::error::{Error, Result};
 use crate::inspect::Loaded;
+use crate::platform::glob::matches_end;
 use crate::program::uninstrumented;
 
 /// Stands for the program itself and its own libraries.
 pub const DEFAULT: &str = "default";
-/// As [`DEFAULT`], and the mutexes of Rust's standard library are the instructions that they are made of, rather than locks.
+/// Like [`DEFAULT`], but the mutexes of Rust's standard library count as their instructions rather than as
+/// locks.
 pub const INSTRUCTIONS: &str = "instructions";
-/// Stands for no module.
+/// Stands for no module at all.
 pub const NONE: &str = "none";
-/// Stands for those of them that are instrumented.
+/// Stands for the instrumented modules among those of [`DEFAULT`].
 pub const INSTRUMENTED: &str = "instrumented";
 
-/// What is never patched, by the name up to `.so`: the C library and the loader, whose locks the scheduler does not know,
-/// and what languages put between them and the program.
+/// Modules that are never patched, by their name up to `.so`: the C library and the loader, whose locks the
+/// scheduler does not know, and the language libraries between them and the program.
 const NEVER: [&str; 17] = [
-    // The rest of its name looks like a version.
+    // The rest of the loader's name looks like a version.
     "ld-linux-x86",
     "ld",
     "libanl",
@@ -37,7 +38,7 @@ const NEVER: [&str; 17] = [
     "libutil",
 ];
 
-/// The patterns of a list with commas; none for [`NONE`].
+/// Parses a comma-separated list of patterns; empty for [`NONE`].
 pub fn parse(list: &str) -> std::result::Result<Vec<String>, String> {
     let patterns: Vec<String> = list.split(',').map(|pattern| pattern.trim().to_owned()).collect();
     if patterns.iter().any(String::is_empty) {
@@ -52,7 +53,7 @@ pub fn parse(list: &str) -> std::result::Result<Vec<String>, String> {
     }
 }
 
-/// The name of a module without version and ending: `libc` for `libc.so.6` and `libc-2.31.so`.
+/// The name of a module without version and suffix: `libc` for `libc.so.6` and `libc-2.31.so`.
 fn stem(module: &Loaded) -> Option<String> {
     let name = module.path.file_name().unwrap_or(module.path.as_os_str()).to_string_lossy();
     let (stem, _) = name.split_once(".so")?;
@@ -73,12 +74,12 @@ fn is_never(module: &Loaded) -> bool {
     is_kernels || !module.main && stem(module).is_some_and(|stem| NEVER.contains(&stem.as_str()))
 }
 
-/// Whether code of a module is instrumented.
+/// Whether a module contains instrumented code.
 pub fn is_instrumented(module: &Loaded) -> bool {
     std::fs::read(&module.path).is_ok_and(|bytes| !uninstrumented::stubs(&bytes).is_empty())
 }
 
-/// Whether a pattern means this module.
+/// Whether a pattern matches this module.
 fn is_meant(pattern: &str, module: &Loaded) -> bool {
     match pattern {
         DEFAULT | INSTRUCTIONS => module.main || !module.system,
@@ -87,7 +88,7 @@ fn is_meant(pattern: &str, module: &Loaded) -> bool {
     }
 }
 
-/// Those of the modules of a process that the patterns mean. A pattern that means none is an error.
+/// The modules of a process that the patterns match. A pattern that matches no module is an error.
 pub fn choose(patterns: &[String], modules: &[Loaded]) -> Result<Vec<Loaded>> {
     for pattern in patterns.iter().filter(|pattern| *pattern != INSTRUMENTED) {
         let mut meant = modules.iter().filter(|module| is_meant(pattern, module)).peekable();
@@ -99,7 +100,7 @@ pub fn choose(patterns: &[String], modules: &[Loaded]) -> Result<Vec<Loaded>> {
         }
         if meant.clone().all(is_never) {
             return Err(Error::Input(format!(
-                "--patch {pattern:?}: {} is never patched, as a thread that is preempted in there may hold a lock that \
+                "--patch {pattern:?}: {} is never patched, as a thread that is preempted there may hold a lock that \
                  Heisen does not know of",
                 names(meant)
             )));

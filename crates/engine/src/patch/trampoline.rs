@@ -1,13 +1,13 @@
-//! Writes trampolines: code that calls the runtime before each atomic instruction of a piece, then does what the piece did
-//! and goes on behind it.
+//! Writes trampolines: code that calls the runtime before each atomic instruction of a piece, then executes
+//! the piece and continues behind it.
 //!
 //! ```text
-//!     lea  rsp, [rsp - 128]        past the red zone
+//!     lea  rsp, [rsp - 128]        skip the red zone
 //!     push rdi
 //!     push rsi
 //!     lea  rdi, OPERAND            the memory that will be accessed
-//!     lea  rsi, [rip + SITE]       what is known of the instruction
-//!     call [rip + ENTRY]           runtime::patch, which preserves everything else
+//!     lea  rsi, [rip + SITE]       the description of the instruction
+//!     call [rip + ENTRY]           runtime::memory::patch, which preserves all other registers
 //!     pop  rsi
 //!     pop  rdi
 //!     lea  rsp, [rsp + 128]
@@ -15,9 +15,10 @@
 //!     jmp  BEHIND
 //! ```
 //!
-//! None of this changes a flag.
+//! None of these instructions changes a flag.
 
-use super::find::{Atomic, Piece};
+use super::code::Atomic;
+use super::find::Piece;
 use crate::inspect::MovedPiece;
 use heisen_wire::patch::ASIDE;
 use iced_x86::{
@@ -25,10 +26,10 @@ use iced_x86::{
     MemoryOperand, OpKind, Register,
 };
 
-/// The red zone.
+/// Size of the red zone in bytes.
 const RED_ZONE: i64 = 128;
 
-/// More than the trampoline of a piece takes, for each of its instructions.
+/// An upper bound of a trampoline's size, for each instruction of its piece.
 pub const MOST_BYTES: usize = 96;
 
 /// A trampoline.
@@ -36,12 +37,13 @@ pub const MOST_BYTES: usize = 96;
 pub struct Trampoline {
     /// Its code.
     pub code: Vec<u8>,
-    /// What stands for what.
+    /// Maps the trampoline's code to the instructions that it replaces.
     pub moved: Vec<MovedPiece>,
 }
 
-/// Writes the trampoline of a piece, to be at `at`. `entry` is the address of a word that holds the address of the
-/// runtime's function; `site` makes the description of an atomic instruction and tells its address.
+/// Writes the trampoline of a piece for the address `at`. `entry` is the address of a word that holds the
+/// address of the runtime's function. `site` stores the description of an atomic instruction and returns its
+/// address.
 pub fn write(
     piece: &Piece,
     at: u64,
@@ -49,7 +51,8 @@ pub fn write(
     mut site: impl FnMut(&Instruction, Atomic) -> u64,
 ) -> Result<Trampoline, IcedError> {
     let mut out: Vec<Instruction> = Vec::new();
-    // For each, the instruction of the program's and how much lower the stack pointer is.
+    // For each instruction: the program's instruction that it replaces, and how much lower the stack pointer
+    // is.
     let mut stands_for: Vec<(u64, u64)> = Vec::new();
     for (instruction, atomic) in &piece.instructions {
         if let Some(atomic) = atomic {
@@ -60,7 +63,8 @@ pub fn write(
                 stands_for.push((instruction.ip(), lower));
             }
         }
-        // Without an address of its own: one that jumps to the beginning of the piece shall pass the hook again.
+        // Moved instructions get no address of their own, so that a jump to the beginning of the piece passes
+        // the hook again.
         let mut own = *instruction;
         own.set_ip(0);
         out.push(own);
@@ -77,14 +81,15 @@ pub fn write(
     let encoded = BlockEncoder::encode(64, block, BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS)?;
     let offsets = encoded.new_instruction_offsets.iter().zip(stands_for);
     let moved = offsets
-        // One that had to be written in another way has no place of its own, and counts as the one before it.
+        // An instruction that the encoder had to rewrite has no offset of its own, and counts as part of the
+        // one before it.
         .filter(|(offset, _)| **offset != u32::MAX)
         .map(|(&offset, (of, lower))| MovedPiece { start: at + u64::from(offset), of, lower })
         .collect();
     Ok(Trampoline { code: encoded.code_buffer, moved })
 }
 
-/// The call of the runtime, each instruction with how much lower the stack pointer is before it.
+/// The call of the runtime: each instruction with how much lower the stack pointer is before it.
 fn hook(told: Instruction, site: u64, entry: u64) -> Result<[(Instruction, u64); 9], IcedError> {
     let rip = |target: u64| MemoryOperand::with_base_displ(Register::RIP, target as i64);
     let shift = |by| MemoryOperand::with_base_displ(Register::RSP, by);
@@ -102,13 +107,13 @@ fn hook(told: Instruction, site: u64, entry: u64) -> Result<[(Instruction, u64);
     ])
 }
 
-/// Puts the program's stack pointer into rdi, where it is lower by [`ASIDE`].
+/// Loads the program's stack pointer into rdi; the actual one is lower by [`ASIDE`].
 fn stack_pointer() -> Result<Instruction, IcedError> {
     let operand = MemoryOperand::with_base_displ(Register::RSP, ASIDE.into());
     Instruction::with2(Code::Lea_r64_m, Register::RDI, operand)
 }
 
-/// Computes the address of the instruction's memory operand into rdi, where the stack pointer is lower by [`ASIDE`].
+/// Loads the address of the instruction's memory operand into rdi; the stack pointer is lower by [`ASIDE`].
 fn address_of_operand(instruction: &Instruction) -> Instruction {
     let mut lea = Instruction::default();
     lea.set_code(Code::Lea_r64_m);
@@ -122,7 +127,7 @@ fn address_of_operand(instruction: &Instruction) -> Instruction {
     lea.set_memory_displacement64(instruction.memory_displacement64());
     if instruction.memory_base() == Register::RSP {
         lea.set_memory_displacement64(instruction.memory_displacement64().wrapping_add(ASIDE as u64));
-        // One byte may not be enough any more.
+        // One byte may no longer suffice.
         lea.set_memory_displ_size(8);
     }
     lea

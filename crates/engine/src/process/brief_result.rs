@@ -1,14 +1,15 @@
-//! Executions of which there is nothing to tell: nearly all of a search that samples. They are read from their slots and kept
-//! by a few words, as thousands of them wait for their turn in the processor's caches.
+//! Holds the results of executions that ended as expected and logged nothing: nearly all executions of a
+//! sampler. One result is a few words, so that thousands of them fit into the processor's caches until the
+//! engine takes them.
 
 use crate::process::slots::{Run, Tail, read_fingerprint, read_skipped};
 use heisen_trace::{End, Execution, Note};
 use heisen_wire::{Wire, diverged, end};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// An execution that ended well, in a process with others, and of which nothing was logged.
+/// An execution in a runner that ended as expected and logged nothing.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Quiet {
+pub(crate) struct BriefResult {
     status: i32,
     steps: u32,
     threads: u32,
@@ -19,9 +20,10 @@ pub(crate) struct Quiet {
     instrumented: bool,
 }
 
-impl Quiet {
-    /// The execution in a slot, if it was to end with this exit status and there is nothing else to tell of it.
-    pub(crate) fn read(wire: &Wire, number: usize, expected: i32) -> Option<Quiet> {
+impl BriefResult {
+    /// Reads the execution in a slot. Returns `None` unless it ended with the expected exit status and has
+    /// nothing else to report.
+    pub(crate) fn read(wire: &Wire, number: usize, expected: i32) -> Option<BriefResult> {
         let slot = &wire.slots[number];
         let report = &slot.report;
         let well = report.end.load(Relaxed) == end::EXIT
@@ -29,7 +31,7 @@ impl Quiet {
             && slot.status.load(Relaxed) == (expected as u32 & 0xff) << 8
             && report.diverged.load(Relaxed) == diverged::NO
             && report.followed.load(Relaxed) >= slot.plan.overrides.load(Relaxed);
-        let told = [
+        let logged = [
             &report.decisions,
             &report.misuse,
             &report.panic_thread,
@@ -37,10 +39,10 @@ impl Quiet {
             &report.conflicts,
             &report.counted,
         ];
-        if !well || told.iter().any(|told| told.load(Relaxed) != 0) {
+        if !well || logged.iter().any(|count| count.load(Relaxed) != 0) {
             return None;
         }
-        Some(Quiet {
+        Some(BriefResult {
             status: expected & 0xff,
             steps: report.steps.load(Relaxed),
             threads: report.threads.load(Relaxed),
@@ -51,12 +53,12 @@ impl Quiet {
         })
     }
 
-    /// Whether there was nothing to choose, so that all executions are the same.
+    /// Whether there was nothing to choose. All executions are then the same.
     pub(crate) fn is_alone(self) -> bool {
         self.threads == 1 && self.notes & Note::OtherChoice.bit() == 0
     }
 
-    /// The same, as whoever takes results expects it.
+    /// Converts it to a complete result.
     pub(crate) fn run(self) -> Run {
         Run {
             execution: Execution {

@@ -1,19 +1,20 @@
-//! What a program writes, as far as it is kept: so much of the beginning and of the end.
+//! Captures what a program writes, up to a limit: its beginning and its end.
 
 use crate::error::{Error, Result};
-use crate::process::sys;
+use crate::platform::sys;
 use std::io::{ErrorKind, PipeReader, Read};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How much is kept of the beginning, and at least of the end.
+/// How many bytes of the beginning are stored, and at least how many of the end.
 const KEPT: usize = 64 << 10;
-/// How long the end of the output may take once the program has ended: a process that got away may hold it open.
+/// How long to wait for the end of the output after the program has ended. A process that outlived it may
+/// hold the pipe open.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// The output of a program, on its way.
+/// The output of a program while it is being captured.
 #[derive(Debug)]
 pub struct Capture {
     kept: Arc<Mutex<Kept>>,
@@ -21,8 +22,8 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Keeps what the program of this command will write. Both streams go through one pipe, so that their order is
-    /// the program's; it is read all the time, or the program would block when it is full.
+    /// Captures the output of the program of this command. Both streams share one pipe, so their order is the
+    /// program's. A thread reads the pipe all the time; otherwise the program would block when it is full.
     pub fn of(command: &mut Command) -> Result<Capture> {
         let none = |e| Error::Internal(format!("no pipe: {e}; raise the limits that ulimit -a shows"));
         let (from, to) = std::io::pipe().map_err(none)?;
@@ -33,7 +34,7 @@ impl Capture {
         Ok(Capture { kept, reader: reader.map_err(sys::no_thread)? })
     }
 
-    /// All that was kept, after the program has ended.
+    /// The captured text, after the program has ended.
     pub fn text(&self) -> String {
         let ended = Instant::now();
         while !self.reader.is_finished() && ended.elapsed() < PATIENCE {
@@ -42,7 +43,7 @@ impl Capture {
         self.text_so_far()
     }
 
-    /// What was kept up to now.
+    /// The text captured so far.
     pub fn text_so_far(&self) -> String {
         self.kept.lock().map(|kept| kept.text()).unwrap_or_default()
     }

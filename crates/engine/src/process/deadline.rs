@@ -1,17 +1,18 @@
-//! When a check must end by its `--time`, and how long its results may take after that.
+//! Decides when a check must end by its `--time`, and how much longer its close-ups may take.
 //!
-//! Every phase that runs the program asks one question, [`Limits::over`](crate::process::zygote::Limits::over): whether the user
-//! wants to stop, or the deadline has passed. A close look at a failure asks it with the [extended](Deadline::extended)
-//! deadline, so that a failure found in the last moment can still be confirmed.
+//! Every phase that runs the program calls [`RunConfig::over`](crate::process::run_config::RunConfig::over).
+//! It says whether the user wants to stop or the deadline has passed. A close-up of a failure uses the
+//! [extended](Deadline::extended) deadline, so that a failure found in the last moment can still be
+//! confirmed.
 
 use std::time::{Duration, Instant};
 
-/// The shortest and the longest time that a close look may take after the deadline. In between, it may take as long as the
-/// search.
+/// The shortest and the longest time that close-ups may take after the deadline. In between, they may take as
+/// long as the search.
 const SHORTEST_GRACE: Duration = Duration::from_secs(2);
 const LONGEST_GRACE: Duration = Duration::from_secs(10);
 
-/// A moment after which nothing more is begun.
+/// A point in time after which no new execution begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadline {
     at: Instant,
@@ -19,13 +20,13 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// So long after a moment. None if that is too far away to matter.
+    /// The deadline `time` after `from`. `None` if that is too far in the future to represent.
     pub fn after(from: Instant, time: Duration) -> Option<Deadline> {
         let grace = time.clamp(SHORTEST_GRACE, LONGEST_GRACE);
         Some(Deadline { at: from.checked_add(time)?, grace })
     }
 
-    /// The deadline of close looks at what was found.
+    /// The later deadline for close-ups of failures.
     pub fn extended(self) -> Deadline {
         Deadline { at: self.at + self.grace, grace: Duration::ZERO }
     }

@@ -1,9 +1,11 @@
-//! What is done around each execution: a scratch directory of its own, and the user's commands before and after it.
+//! Prepares each execution and cleans up after it: a scratch directory, and the user's commands before and
+//! after.
 
 use crate::error::{Error, Result};
+use crate::platform::sys;
 use crate::process::capture::Capture;
-use crate::process::sys;
-use crate::process::zygote::Limits;
+use crate::process::exit_status;
+use crate::process::run_config::RunConfig;
 use heisen_wire::ENV_DIR;
 use std::ffi::OsStr;
 use std::fs;
@@ -13,26 +15,26 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// Longest part of a command's output that a message quotes.
+/// How much of a command's output a message quotes, in characters.
 const QUOTED: usize = 200;
 
-/// What surrounds the executions of one zygote.
+/// The directory and the commands for the executions of one zygote.
 #[derive(Debug)]
-pub(crate) struct Around {
-    limits: Limits,
-    /// The directory of each execution, one after the other.
+pub(crate) struct Hooks {
+    config: RunConfig,
+    /// The scratch directory, which the executions use one after the other.
     directory: Option<PathBuf>,
-    /// Whether it is there, and ours.
+    /// Whether we have created the directory, so that we remove it.
     made: bool,
 }
 
-impl Around {
-    /// None if nothing is to be done. Each worker has a directory of its own; its name does not depend on anything that
-    /// differs from check to check, as the program may look at it.
-    pub fn new(limits: &Limits) -> Option<Around> {
-        let base = limits.world.dir.as_deref().map(|dir| Path::new(OsStr::from_bytes(dir)));
-        let directory = base.map(|base| base.join(format!("run-{}", limits.worker)));
-        limits.world.has_hooks().then(|| Around { limits: limits.clone(), directory, made: false })
+impl Hooks {
+    /// Returns `None` if there is nothing to do. Each worker has a directory of its own. Its name is the same in
+    /// every check, because the program may use it.
+    pub fn new(config: &RunConfig) -> Option<Hooks> {
+        let base = config.world.dir.as_deref().map(|dir| Path::new(OsStr::from_bytes(dir)));
+        let directory = base.map(|base| base.join(format!("run-{}", config.worker)));
+        config.world.has_hooks().then(|| Hooks { config: config.clone(), directory, made: false })
     }
 
     /// The directory in which executions begin.
@@ -40,7 +42,7 @@ impl Around {
         self.directory.as_deref()
     }
 
-    /// Makes the directory, then runs the command before an execution.
+    /// Creates the directory, then runs the command before an execution.
     pub fn before(&mut self) -> Result<()> {
         if let Some(directory) = &self.directory {
             let shown = directory.display();
@@ -54,7 +56,7 @@ impl Around {
             })?;
             self.made = true;
         }
-        let Some(command) = self.limits.world.before.clone() else { return Ok(()) };
+        let Some(command) = self.config.world.before.clone() else { return Ok(()) };
         match self.run("--before", &command)? {
             (status, _) if status.success() => Ok(()),
             (status, said) => Err(Error::Input(format!(
@@ -65,10 +67,11 @@ impl Around {
         }
     }
 
-    /// Runs the command after an execution, then removes the directory. What the command had to say if it failed.
+    /// Runs the command after an execution, then removes the directory. Returns a message if the command
+    /// failed.
     pub fn after(&mut self) -> Result<Option<String>> {
         let mut failed = None;
-        if let Some(command) = self.limits.world.after.clone() {
+        if let Some(command) = self.config.world.after.clone() {
             let (status, said) = self.run("--after", &command)?;
             if !status.success() {
                 failed = Some(format!(
@@ -90,7 +93,7 @@ impl Around {
         })
     }
 
-    /// Runs a command by the shell, where Heisen was started; how it ended and what it said.
+    /// Runs a command by the shell, in Heisen's working directory. Returns its status and its output.
     fn run(&self, option: &str, text: &str) -> Result<(ExitStatus, String)> {
         let mut command = Command::new("sh");
         command.arg("-c").arg(text).stdin(Stdio::null()).process_group(0);
@@ -100,7 +103,7 @@ impl Around {
         };
         let capture = Capture::of(&mut command)?;
         let child = command.spawn();
-        // Or the pipe would never end.
+        // Otherwise our copy of the pipe's writing end would keep the pipe open.
         drop(command);
         let mut child =
             child.map_err(|e| Error::Input(format!("the {option} command cannot be started: {e}")))?;
@@ -112,12 +115,12 @@ impl Around {
                 Ok(None) => {}
                 Err(e) => return Err(Error::Internal(format!("the {option} command was lost: {e}"))),
             }
-            let over = self.limits.over();
-            if over.is_some() || began.elapsed() > self.limits.hang {
+            let over = self.config.over();
+            if over.is_some() || began.elapsed() > self.config.hang {
                 sys::kill(-(child.id() as i32), libc::SIGKILL);
                 let _ = child.wait();
                 return Err(over.unwrap_or_else(|| {
-                    let seconds = self.limits.hang.as_secs_f32();
+                    let seconds = self.config.hang.as_secs_f32();
                     Error::Input(format!(
                         "the {option} command {text:?} took longer than {seconds} s; make it end, or raise --hang"
                     ))
@@ -130,14 +133,14 @@ impl Around {
     }
 }
 
-impl Drop for Around {
+impl Drop for Hooks {
     fn drop(&mut self) {
         let _ = self.remove();
     }
 }
 
 fn describe(status: ExitStatus) -> String {
-    crate::process::zygote::describe_status(status)
+    exit_status::describe_status(status)
 }
 
 /// The last line that a command wrote, for a message.

@@ -1,29 +1,37 @@
-//! Processes of the program: started, parked, run under plans, watched and ended.
+//! Runs processes of the program: starts them, parks them, runs plans in them, watches them and ends them.
 //!
-//! | module | what it is |
+//! This folder runs the jobs that it is given and reads their results. It does not judge them, and does not
+//! know the search.
+//!
+//! | module | what it is for |
 //! | --- | --- |
-//! | [`zygote`] | one parked program, and the executions that are forked from it |
-//! | [`run_config`] | what holds for all executions of a parked program |
-//! | [`slots`], `brief_result` | jobs and results, as the wire holds them; results with nothing to report |
+//! | [`zygote`] | one parked program, and the executions forked from it |
+//! | [`run_config`] | the settings for all executions of a parked program |
+//! | [`slots`], `brief_result` | jobs and results in the wire; short results without anything to report |
+//! | `shared_prefix` | how many plans run in one turn, and the prefix that they share |
+//! | [`access_points`] | accesses that are scheduling points, and conflicts |
+//! | `scope_ranges` | the code in which threads may be preempted |
+//! | [`exit_status`] | how a process ended, in words |
 //! | `hooks` | the user's commands and directories before and after each execution |
-//! | `capture`, [`stdin`], [`recorded_input`] | what a program writes, reads, and has read from outside |
-//! | `spin_watch` | loops that wait for memory to change |
+//! | `capture`, [`stdin`], [`recorded_input`] | a program's output, standard input, and recorded input |
+//! | `spin_watch` | spin loops: finds them and makes their threads yield |
 //! | [`system`] | programs in system mode |
 //! | [`deadline`] | when a check must end |
-//! | `descriptor` | where the descriptors of a process lead |
-//! | `seccomp`, `sys` | the kernel's filter for calls that change the machine; system interfaces |
+//! | `descriptor` | what the descriptors of a process are connected to |
 
+pub mod access_points;
 pub(crate) mod brief_result;
 pub(crate) mod capture;
 pub mod deadline;
 pub(crate) mod descriptor;
+pub mod exit_status;
 pub(crate) mod hooks;
 pub mod recorded_input;
 pub mod run_config;
-pub(crate) mod seccomp;
+pub(crate) mod scope_ranges;
+pub(crate) mod shared_prefix;
 pub mod slots;
 pub(crate) mod spin_watch;
 pub mod stdin;
-pub(crate) mod sys;
 pub mod system;
 pub mod zygote;

@@ -1,5 +1,5 @@
-//! Input from outside that was recorded along with a finding: the log that the runtime keeps in the wire, as bytes, and
-//! as a file beside the schedule.
+//! Handles recorded input: the log of input from outside that the runtime writes to the wire, as bytes and as
+//! a file beside the schedule.
 
 use crate::error::Result;
 use crate::process::stdin;
@@ -10,17 +10,18 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// What makes an execution one that cannot be repeated from a log: others took part in other ways than by descriptors.
+/// Notes of an execution that a log cannot repeat: other processes affected it in ways other than through
+/// descriptors.
 const NOT_LOGGED: [Note; 6] =
     [Note::Fork, Note::Spawn, Note::Exec, Note::Aside, Note::OutsideSignal, Note::RealTime];
 
-/// Whether someone outside took part in the execution that was run last, or was waited for in vain.
+/// Whether the last execution received input from outside, or waited for it in vain.
 pub(crate) fn took_part(wire: &Wire, execution: &Execution) -> bool {
     let noted = |note| execution.notes.contains(&note);
     wire.input_state.load(Relaxed) & input::USED != 0 || noted(Note::Outside) || noted(Note::OutsideSilent)
 }
 
-/// The log of the execution that was run last, if someone outside took part and it holds everything.
+/// The log of the last execution, if it received input from outside and the log is complete.
 pub(crate) fn recorded(wire: &Wire, execution: &Execution) -> Option<Arc<[u8]>> {
     let whole = wire.input_state.load(Relaxed) & input::INCOMPLETE == 0
         && !NOT_LOGGED.iter().any(|note| execution.notes.contains(note));
@@ -29,7 +30,7 @@ pub(crate) fn recorded(wire: &Wire, execution: &Execution) -> Option<Arc<[u8]>> 
         .then(|| wire.input[..length].iter().map(|byte| byte.load(Relaxed)).collect())
 }
 
-/// Prepares the wire for the next execution: with a log to be given again, or an empty one.
+/// Prepares the wire for the next execution: with a log to be replayed, or an empty one.
 pub(crate) fn give(wire: &Wire, log: Option<&[u8]>) {
     let log = log.unwrap_or_default();
     for (slot, &byte) in wire.input.iter().zip(log) {
@@ -39,7 +40,7 @@ pub(crate) fn give(wire: &Wire, log: Option<&[u8]>) {
     wire.input_state.store(0, Relaxed);
 }
 
-/// Name and hash of the file that holds a log, as the schedule of program `name` tells them.
+/// Name and hash of the file for a log, as the schedule of program `name` records them.
 pub fn beside(name: &str, log: &[u8]) -> (String, String) {
     let hash = hash(log);
     (format!("{name}-{}.input", &hash[..8]), hash)

@@ -1,13 +1,13 @@
-//! What holds for all executions of a parked program: limits, surroundings, what carries the threads, where output goes.
+//! Holds the settings for all executions of a parked program: limits, environment, carrier and output.
 
-use crate::check::access_points::Points;
-use crate::check::scope::Scope;
 use crate::error::Error;
 use crate::patch::Patches;
+use crate::platform::sys;
+use crate::platform::sys::Mapping;
+use crate::process::access_points::Points;
 use crate::process::deadline::Deadline;
+use crate::process::scope_ranges::Scope;
 use crate::process::spin_watch::Loops;
-use crate::process::sys;
-use crate::process::sys::Mapping;
 use heisen_trace::{Faults, World};
 use heisen_wire::flag;
 use heisen_wire::system::System;
@@ -16,20 +16,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-/// What carries the threads of a program. Both pass the same scheduling points, so a schedule found with one replays
-/// with the other.
+/// The carrier of a program's threads. Both carriers have the same scheduling points, so a schedule found
+/// with one replays with the other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Carrier {
-    /// One kernel thread for all: fast.
+    /// One kernel thread carries all threads: fast.
     #[default]
     Fibers,
-    /// A kernel thread for each, of which one runs at a time.
+    /// Each thread has a kernel thread; only one of them runs at a time.
     Kernel,
 }
 
 impl Carrier {
-    /// Its flags of a plan.
+    /// The flags of a plan that select it.
     pub(super) fn flags(self) -> u32 {
         match self {
             Carrier::Fibers => 0,
@@ -38,53 +38,56 @@ impl Carrier {
     }
 }
 
-/// Limits and watchers of executions.
+/// How executions run. Only some of the fields are limits.
 #[derive(Clone, Debug)]
-pub struct Limits {
-    /// What carries the threads.
+pub struct RunConfig {
+    /// What the threads run on.
     pub carrier: Carrier,
-    /// Whether executions run in one process, where that is possible, and what each has changed is put back.
+    /// Whether a runner runs many executions in one process and restores the snapshot after each, where that
+    /// is possible.
     pub in_process: bool,
-    /// Steps of one execution.
+    /// The most steps of one execution.
     pub steps: u32,
-    /// How much processor time a program may take without a scheduling point, and how long it may block.
+    /// How much processor time a program may use without a scheduling point, and how long it may block.
     pub hang: Duration,
-    /// Whether one that takes more processor time goes on nevertheless, after a look at where it is: something else ends it.
+    /// Whether a program that uses more processor time goes on after a look at its threads. Something else
+    /// must end it then.
     pub computes: bool,
-    /// Bytes of data a program may have.
+    /// How many bytes of data a program may have.
     pub memory: u64,
-    /// Whether of threads that are alike only the first may go on.
+    /// Whether symmetry reduction is on: of interchangeable threads, only the first may be scheduled.
     pub symmetry: bool,
-    /// Spurious wake-ups of one execution.
+    /// The most spurious wake-ups of one execution.
     pub spurious: u32,
-    /// Faults of one execution.
+    /// The most faults of one execution, and their kinds.
     pub faults: Faults,
-    /// What surrounds the executions.
+    /// The environment of the executions.
     pub world: World,
-    /// The number of the worker, by which those that run at the same time are kept apart.
+    /// The worker's number, which separates executions that run at the same time.
     pub worker: usize,
     /// Set when the user wants to stop.
     pub stop: Arc<AtomicBool>,
     /// When the executions must end.
     pub deadline: Option<Deadline>,
-    /// What was patched in the program, as `world` asks for; worked out once for all that share it.
+    /// The patches of the program, as `world` asks for them. All holders of this value share them.
     pub patches: Arc<Patches>,
-    /// Loops that were made to yield, as they ran for too long.
+    /// Loops that were forced to yield because they ran for too long.
     pub loops: Arc<Loops>,
-    /// Where threads may be preempted; anywhere if none.
+    /// Where threads may be preempted; `None` means anywhere.
     pub scope: Option<Arc<Scope>>,
-    /// Accesses of memory that are scheduling points, besides those that the world names.
+    /// Accesses that are scheduling points, in addition to those that `world` names.
     pub points: Arc<Points>,
-    /// The program is one of a system: its threads run free, but for what a script holds.
+    /// Set if the program is part of a system in system mode: its threads run in parallel, and a script holds
+    /// them only at the events it names.
     pub part: Option<Part>,
-    /// Its threads run free, and scripts may attach to it while it runs.
+    /// Whether the program's threads run in parallel and scripts may attach to it while it runs.
     pub listens: bool,
-    /// Recorded input, which the executions get instead of what comes from outside.
+    /// Recorded input, which the executions receive instead of input from outside.
     pub input: Option<Arc<[u8]>>,
 }
 
-impl Limits {
-    /// Why nothing more may be begun, and what runs must end: the user wants to stop, or time is over.
+impl RunConfig {
+    /// Why no execution may begin and running ones must end: the user wants to stop, or the time is over.
     pub fn over(&self) -> Option<Error> {
         if self.stop.load(Relaxed) {
             Some(Error::Interrupted)
@@ -96,9 +99,9 @@ impl Limits {
     }
 }
 
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
+impl Default for RunConfig {
+    fn default() -> RunConfig {
+        RunConfig {
             carrier: Carrier::default(),
             in_process: true,
             steps: 1_000_000,
@@ -123,24 +126,24 @@ impl Default for Limits {
     }
 }
 
-/// A program as a part of a system.
+/// A program as part of a system.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// What all of its processes share.
+    /// The memory shared by all processes of the system.
     pub(crate) shared: Arc<Mapping<System>>,
-    /// The number of the program.
+    /// The program's number in the system.
     pub(crate) program: u32,
-    /// Whether accesses of memory, and calls, are events.
+    /// Whether memory accesses and calls are events.
     pub(crate) memory: bool,
 }
 
 /// Where a program's output goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
-    /// Nowhere.
+    /// It is discarded.
     Dropped,
-    /// Kept, up to a limit.
-    Kept,
-    /// To our own.
+    /// It is captured, up to a limit.
+    Captured,
+    /// It goes to Heisen's own output.
     Shown,
 }

@@ -1,9 +1,9 @@
-//! The slots of the wire, from the engine's side: jobs are written into them, runs are read from them.
+//! Accesses the slots of the wire for the engine: writes jobs into them and reads results from them.
 
-use crate::check::access_points::{Conflict, read_conflicts};
 use crate::error::{Error, Result};
-use crate::explain::divergence::Place;
-use crate::process::zygote::Limits;
+use crate::inspect::Registers;
+use crate::process::access_points::{Conflict, read_conflicts};
+use crate::process::run_config::RunConfig;
 use heisen_trace::finding::SwitchKind;
 use heisen_trace::plan::{Sleeper, Touches};
 use heisen_trace::{
@@ -18,27 +18,46 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst};
 
-/// What an execution is to log.
+/// What an execution logs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Detail {
     /// Only how it ended.
     #[default]
     End,
-    /// Its decisions, too; if it goes by default, only those from the last one on that its plan fixes.
+    /// Also its decisions. If the plan goes on by default, only the decisions from its last override on.
     Decisions,
     /// Its decisions and the state at each.
     States,
-    /// Its decisions and all that its steps touch.
+    /// Its decisions and the touches of its steps.
     Touches,
-    /// Its decisions, all that its steps touch, and from where in the code.
+    /// Its decisions, the touches of its steps, and their places in the code.
     Places,
     /// Its decisions and events.
     Events,
-    /// Everything, with pauses for a close look.
+    /// Everything, with pauses for a close-up.
     All,
 }
 
-/// What to run: a plan of a search, or a schedule from a file.
+/// One operation of a thread, with addresses instead of names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Operation {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The operation that the thread was about to perform.
+    pub op: Op,
+    /// The object.
+    pub object: u64,
+    /// The return address of the call.
+    pub pc: u64,
+}
+
+impl From<&Event> for Operation {
+    fn from(event: &Event) -> Operation {
+        Operation { thread: event.thread, op: event.op, object: event.object, pc: event.pc }
+    }
+}
+
+/// A job for a zygote: a plan of a search, or a schedule from a file.
 #[derive(Clone, Copy, Debug)]
 pub enum Job<'a> {
     /// A plan.
@@ -70,26 +89,26 @@ pub struct Event {
     pub step: u32,
     /// The thread.
     pub thread: ThreadId,
-    /// What it did.
+    /// The operation.
     pub op: Op,
-    /// Whether that succeeded.
+    /// Whether the operation succeeded.
     pub ok: bool,
-    /// On what.
+    /// The object.
     pub object: u64,
-    /// Called from where.
+    /// The return address of the call.
     pub pc: u64,
 }
 
-/// What is known of an execution's end beyond [`Execution`].
+/// The end of an execution, beyond what [`Execution`] records.
 #[derive(Clone, Debug, Default)]
 pub struct Tail {
     /// One of `heisen_wire::end`.
     pub end: u32,
     /// Exit status or, for an assertion, its line.
     pub code: i32,
-    /// The thread that ended it.
+    /// The thread that ended the execution.
     pub thread: u16,
-    /// Where the end was called.
+    /// The code address at which the execution was ended.
     pub pc: u64,
     /// Texts of a failed assertion: expression, file, function.
     pub texts: Vec<String>,
@@ -97,36 +116,37 @@ pub struct Tail {
     pub misuse: Option<(u32, u16, u64, u64)>,
     /// The thread of the last Rust panic.
     pub panic: Option<u16>,
-    /// What the command after the execution had to say, if it failed.
+    /// The message of the command after the execution, if that command failed.
     pub after: Option<String>,
-    /// Where it was noticed that the execution did not follow its plan.
-    pub diverged: Option<Place>,
+    /// The operation at which a divergence was noticed.
+    pub diverged: Option<Operation>,
 }
 
 /// A finished execution with its end.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// What the search sees.
+    /// The part that the search uses.
     pub execution: Execution,
-    /// What the judge sees besides.
+    /// The additional part that the judge uses.
     pub tail: Tail,
-    /// If what it changed was not undone but it had a process of its own: why, one of `heisen_wire::runner`.
+    /// Set if the execution ran in a process of its own instead of a runner: why, one of
+    /// `heisen_wire::runner`.
     pub forked: Option<u32>,
-    /// If it began at a choice, as all before that had been done once for many executions: how many steps that were.
+    /// Set if the execution began after a shared prefix: the number of steps in that prefix.
     pub skipped: Option<u32>,
-    /// Accesses of memory that conflicted.
+    /// Conflicting accesses of the execution.
     pub conflicts: Vec<Conflict>,
     /// Whether the program has instrumented code.
     pub instrumented: bool,
 }
 
-/// Writes as many of the jobs as there is room for; how many.
+/// Writes as many of the jobs as fit. Returns how many.
 pub(crate) fn write_plans(
     wire: &Wire,
     jobs: &[Job<'_>],
     detail: Detail,
     flags: u32,
-    limits: &Limits,
+    config: &RunConfig,
 ) -> Result<usize> {
     let flags = flags
         | match detail {
@@ -149,13 +169,13 @@ pub(crate) fn write_plans(
         if first + count > MAX_OVERRIDES {
             return Ok(number);
         }
-        write_plan(wire, number, job, first, flags, limits);
+        write_plan(wire, number, job, first, flags, config);
         first += count;
     }
     Ok(jobs.len().min(MAX_SLOTS))
 }
 
-fn write_plan(wire: &Wire, number: usize, job: Job<'_>, first: usize, flags: u32, limits: &Limits) {
+fn write_plan(wire: &Wire, number: usize, job: Job<'_>, first: usize, flags: u32, config: &RunConfig) {
     let (slot, lists) = (&wire.slots[number], &wire.lists[number]);
     let plan = &slot.plan;
     let (chosen, expect, flags) = match job {
@@ -188,21 +208,22 @@ fn write_plan(wire: &Wire, number: usize, job: Job<'_>, first: usize, flags: u32
         out.past.store(from.past.into(), Relaxed);
     }
     plan.policy.store(if flags & flag::SCRIPT != 0 { policy::SCRIPT } else { kind }, Relaxed);
-    // What wakes those that sleep is what others touch.
+    // Sleeping threads wake by what other threads touch, so the runtime must record states.
     let watched = if job.sleepers().is_empty() { 0 } else { flag::STATES };
-    let symmetry = if limits.symmetry { flag::SYMMETRY } else { 0 };
+    let symmetry = if config.symmetry { flag::SYMMETRY } else { 0 };
     plan.flags.store(flags | watched | symmetry, Relaxed);
     plan.seed.store(seed, Relaxed);
     plan.expect.store(expect, Relaxed);
     plan.parameter.store(parameter, Relaxed);
     plan.expected_steps.store(steps, Relaxed);
-    plan.step_limit.store(limits.steps, Relaxed);
-    plan.horizon.store(limits.world.timeouts.as_nanos().try_into().unwrap_or(u64::MAX), Relaxed);
-    // A part of what the engine waits for a program that does not move, so that the program is the first to tell.
-    plan.patience.store((limits.hang.as_millis() / 4).try_into().unwrap_or(u32::MAX), Relaxed);
-    plan.spurious.store(limits.spurious, Relaxed);
-    plan.faults.store(limits.faults.most, Relaxed);
-    plan.fault_kinds.store(limits.faults.kinds, Relaxed);
+    plan.step_limit.store(config.steps, Relaxed);
+    plan.horizon.store(config.world.timeouts.as_nanos().try_into().unwrap_or(u64::MAX), Relaxed);
+    // A part of the time for which the engine tolerates a program without steps, so that the program reports
+    // first.
+    plan.patience.store((config.hang.as_millis() / 4).try_into().unwrap_or(u32::MAX), Relaxed);
+    plan.spurious.store(config.spurious, Relaxed);
+    plan.faults.store(config.faults.most, Relaxed);
+    plan.fault_kinds.store(config.faults.kinds, Relaxed);
     plan.overrides.store(job.overrides() as u32, Relaxed);
     plan.first_override.store(first as u32, Relaxed);
     plan.sleepers.store(job.sleepers().len() as u32, Relaxed);
@@ -254,18 +275,18 @@ fn write_plan(wire: &Wire, number: usize, job: Job<'_>, first: usize, flags: u32
     clear(&slot.report);
 }
 
-/// What a plan asks for besides.
+/// Additional flags that a plan asks for.
 fn asked(plan: &Plan, flags: u32) -> u32 {
     let mut asked = 0;
     if plan.tells_class() {
         asked |= flag::STATES;
     }
-    // A close look has its own records.
+    // A close-up records its own data.
     if plan.touches && flags & flag::STOPS == 0 {
         asked |= flag::DECISIONS | flag::TOUCHES;
         asked |= if plan.places { flag::PLACES } else { 0 };
     }
-    // Who branches from an execution does so after the last override.
+    // A strategy that branches from an execution does so after the last override.
     let whole = flag::EVENTS | flag::STOPS | flag::TOUCHES | flag::DEBUGGER;
     if plan.policy == Policy::Default && (flags | asked) & (flag::DECISIONS | whole) == flag::DECISIONS {
         asked |= flag::LATE;
@@ -279,7 +300,7 @@ fn write_deed(out: &heisen_wire::Deed, from: &Deed) {
     out.who.store(u32::from(from.thread) | u32::from(from.op) << 16, Relaxed);
 }
 
-/// What came of the execution in a slot; `stuck` if it had to be ended.
+/// Reads the result of the execution in a slot. `stuck` says that the engine had to end it.
 pub(crate) fn read_run(wire: &Wire, number: usize, stuck: bool) -> Result<Run> {
     let (slot, lists) = (&wire.slots[number], &wire.lists[number]);
     let report = &slot.report;
@@ -348,20 +369,20 @@ pub(crate) fn read_run(wire: &Wire, number: usize, stuck: bool) -> Result<Run> {
     })
 }
 
-/// Which class it is of, if that was asked for.
+/// The happens-before class of the execution, if it was recorded.
 pub(crate) fn read_fingerprint(slot: &Slot) -> Option<u64> {
     let asked = slot.plan.flags.load(Relaxed) & (flag::STATES | flag::TOUCHES) != 0;
     asked.then(|| slot.report.graph.load(Relaxed))
 }
 
-/// How many steps were done before it began, if it began at a choice.
+/// The length of the shared prefix, if the execution began after one.
 pub(crate) fn read_skipped(slot: &Slot) -> Option<u32> {
     (slot.undone.load(Relaxed) == 2).then(|| slot.skipped.load(Relaxed))
 }
 
-/// Where it was noticed that an execution does not follow its plan, if it was.
-pub(crate) fn diverged_place(report: &Report) -> Option<Place> {
-    (report.diverged.load(Relaxed) != diverged::NO).then(|| Place {
+/// The operation at which a divergence was noticed, if there was one.
+pub(crate) fn diverged_place(report: &Report) -> Option<Operation> {
+    (report.diverged.load(Relaxed) != diverged::NO).then(|| Operation {
         thread: ThreadId(report.diverged_thread.load(Relaxed) as u16),
         op: Op::from_code(report.diverged_op.load(Relaxed) as u8).unwrap_or(Op::Start),
         object: report.diverged_object.load(Relaxed),
@@ -403,7 +424,7 @@ fn read_divergence(wire: &Wire, slot: &Slot) -> Option<Divergence> {
     Some(Divergence { step: report.diverged_step.load(Relaxed), found })
 }
 
-/// Whether what an override fixes is no thread.
+/// Whether an override fixes a value rather than a thread.
 fn chooses_value(fixed: &heisen_wire::Override) -> bool {
     let kind = DecisionKind::from_code(fixed.kind.load(Relaxed));
     !matches!(kind, None | Some(DecisionKind::Thread | DecisionKind::Waiter))
@@ -465,12 +486,12 @@ fn clear(report: &Report) {
     }
 }
 
-/// The report of the execution that runs, at a stop.
+/// The report of the current execution, at a pause.
 pub fn report_of(wire: &Wire) -> &Report {
     &wire.slots[wire.slot.load(SeqCst) as usize % MAX_SLOTS].report
 }
 
-/// The events that an execution run with [`Detail::All`] has logged so far.
+/// The events that an execution with [`Detail::All`] has logged so far.
 pub fn read_events(wire: &Wire) -> Vec<Event> {
     let logged = report_of(wire).events.load(Relaxed) as usize;
     let read = |[head, object, pc]: &heisen_wire::Event| {
@@ -485,8 +506,14 @@ pub fn read_events(wire: &Wire) -> Vec<Event> {
             pc: pc.load(Relaxed),
         })
     };
-    // They go round where there were more than fit.
+    // The log is a ring buffer: if there were more events than fit, only the last remain.
     (logged.saturating_sub(MAX_EVENTS)..logged)
         .filter_map(|index| read(&wire.events[index % MAX_EVENTS]))
         .collect()
+}
+
+/// The registers of the current thread, at a pause.
+pub(crate) fn registers(wire: &Wire) -> Registers {
+    let r: [u64; 8] = std::array::from_fn(|i| wire.stop.registers[i].load(Relaxed));
+    Registers { rip: r[0], rsp: r[1], rbp: r[2], rbx: r[3], r12: r[4], r13: r[5], r14: r[6], r15: r[7] }
 }

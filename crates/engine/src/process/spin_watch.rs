@@ -1,16 +1,21 @@
-//! Loops that wait for memory to change, with no scheduling point in them: `while (!flag) ;`.
+//! Finds spin loops without a scheduling point, such as `while (!flag) ;`, and makes their threads yield.
 //!
-//! Under Heisen no other thread runs meanwhile, so such a loop would never end. A program that has not moved for a while
-//! is therefore glanced at a few times (`ptrace`) and, if it seems to come by the same state again, run by single steps and
-//! watched: if all its registers are what they were before, and every byte that was written in between is what it was, then
-//! it is in the very same state again, and would go on like this for ever. That cannot be mistaken. The thread is then told, by a signal that it gets at
-//! the first instruction of the loop, to yield there. As the loop always comes by there in the same state, where a thread
-//! yields does not depend on time, and schedules stay the same each time.
+//! Under Heisen no other thread runs meanwhile, so such a loop would never end. If a program has not moved
+//! for a while, the engine samples its registers a few times (`ptrace`). If it seems to return to an earlier
+//! state, the engine single-steps it. Suppose all its registers have the same values as before, and so has
+//! every byte written in between. Then the thread is in exactly the same state again, and would go on like
+//! this for ever: the test has no false positives.
 //!
-//! A loop that computes something besides, as it counts its rounds, is recognised by what its branches depend on: see [`varied`]. One
-//! that is not recognised, and does not end, is made to yield in the end: see [`forced`].
+//! The engine then makes the thread yield, by a signal at the first instruction of the loop. The loop always
+//! passes that instruction in the same state. So where a thread yields does not depend on time, and schedules
+//! remain repeatable.
 //!
-//! CHESS (OSDI'08), section 4.3, asks that threads yield where they make no progress; this is how we do without.
+//! A loop that also computes something, such as a count of its rounds, is recognised by the values its
+//! branches depend on: see [`varied`]. A loop that is not recognised and does not end is finally forced to
+//! yield: see [`forced`].
+//!
+//! CHESS (OSDI'08), section 4.3, requires that threads yield where they make no progress. This module removes
+//! that requirement.
 
 mod forced;
 mod varied;
@@ -24,28 +29,28 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 use std::time::Duration;
 
-/// Instructions that are watched at most.
+/// The most instructions that are single-stepped.
 const WATCHED: usize = 3_000;
-/// So often a thread is glanced at, after it has run for so long each time.
+/// How often a thread's registers are sampled, and how long it runs between two samples.
 const GLANCES: usize = 24;
 const MOMENT: Duration = Duration::from_micros(20);
-/// The code of a signal that tells of a step.
+/// The signal code of a single step.
 const TRAP_TRACE: i32 = 2;
-/// The longest instruction.
+/// The length of the longest instruction.
 const LONGEST: usize = 15;
 
-/// Words of `user_regs_struct`, and the places of those that are needed by name.
+/// The number of words in `user_regs_struct`, and the indices of the ones used by name.
 const GENERAL: usize = size_of::<libc::user_regs_struct>() / 8;
 const ORIG_RAX: usize = 15;
 const RIP: usize = 16;
 
-/// All that a thread keeps in registers, flags among them, but for those of SSE and x87.
+/// All registers of a thread, flags included, except SSE and x87.
 type General = [u64; GENERAL];
 
-/// A byte that was written: where, and what was there before.
+/// A written byte: its address and its value before.
 type Written = (u64, u8);
 
-/// A thread of another process, traced for as long as this lives.
+/// A thread of another process, traced while this value exists.
 struct Traced(libc::pid_t);
 
 impl Traced {
@@ -61,21 +66,22 @@ impl Traced {
         request(libc::PTRACE_INTERRUPT, self.0, 0)?;
         let (signal, event) = self.wait()?;
         if event != libc::PTRACE_EVENT_STOP {
-            // It was about to get a signal, which must not be lost: perhaps a system call of a runner's.
+            // The thread was about to receive a signal, which must not be lost: perhaps for a system call of
+            // a runner.
             request(libc::PTRACE_DETACH, self.0, signal as usize)?;
             return Err(io::ErrorKind::Interrupted.into());
         }
         Ok(())
     }
 
-    /// Lets it run for a moment.
+    /// Lets the thread run for a moment.
     fn go_on(&self) -> io::Result<()> {
         request(libc::PTRACE_CONT, self.0, 0)?;
         std::thread::sleep(MOMENT);
         self.interrupt()
     }
 
-    /// Waits until it stops; the signal by which, and the event.
+    /// Waits until the thread stops. Returns the signal that stopped it, and the event.
     fn wait(&self) -> io::Result<(i32, i32)> {
         let mut status = 0;
         loop {
@@ -91,11 +97,12 @@ impl Traced {
         }
     }
 
-    /// Takes one instruction; false if a signal came instead, which is left to the thread.
+    /// Executes one instruction. Returns false if a signal came instead; the thread receives it.
     fn step(&self) -> io::Result<bool> {
         request(libc::PTRACE_SINGLESTEP, self.0, 0)?;
         let (signal, _) = self.wait()?;
-        // A thread may have been stopped between a breakpoint and its signal, which is the same as that of a step.
+        // A breakpoint's signal is the same as a step's, and the thread may have been stopped between a
+        // breakpoint and its signal.
         if signal == libc::SIGTRAP && self.cause()? == TRAP_TRACE {
             return Ok(true);
         }
@@ -103,7 +110,7 @@ impl Traced {
         Ok(false)
     }
 
-    /// The code of the signal by which it has stopped.
+    /// The code of the signal that stopped the thread.
     fn cause(&self) -> io::Result<i32> {
         // SAFETY: all zeros are a valid one.
         let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
@@ -117,7 +124,7 @@ impl Traced {
         Ok(general)
     }
 
-    /// The registers of SSE and x87.
+    /// The SSE and x87 registers.
     fn floating(&self) -> io::Result<Vec<u8>> {
         let mut floating = vec![0u8; size_of::<libc::user_fpregs_struct>()];
         request(libc::PTRACE_GETFPREGS, self.0, floating.as_mut_ptr() as usize)?;
@@ -127,7 +134,7 @@ impl Traced {
 
 impl Drop for Traced {
     fn drop(&mut self) {
-        // It may be gone, or no longer ours, which is as well.
+        // This fails if the thread is gone or no longer traced; both are fine.
         let _ = request(libc::PTRACE_DETACH, self.0, 0);
     }
 }
@@ -141,49 +148,56 @@ fn request(what: libc::c_uint, tid: i32, data: usize) -> io::Result<()> {
     }
 }
 
-/// Loops that were found to wait for memory to change though no two rounds are the same.
+/// Spin loops found so far whose rounds are not identical.
 #[derive(Debug, Default)]
 pub(crate) struct Known(Vec<varied::Loop>);
 
-/// How closely a thread is looked at.
+/// How closely to examine a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Look {
-    /// Steps are slow, so none are taken if the thread is not seen in the same state twice by chance, as in a short loop it is, nor in
-    /// a loop that is known.
+pub(crate) enum WatchLevel {
+    /// Steps are slow. So the thread is stepped only if samples show the same state twice, as they do in a
+    /// short loop, or if it is in a known loop.
     Glance,
-    /// Some steps are taken.
+    /// The thread is stepped.
     Thorough,
-    /// If it does not wait, as far as is known, it is made to yield all the same.
+    /// The thread is forced to yield even if it is not known to wait.
     Force,
 }
 
 /// Makes a thread yield that waits for memory to change; whether it does wait so. What cannot be found out, as the thread is gone or may
 /// not be traced, is "no". Before the thread goes on, `tell` is called with what is known of the loop, of `heisen_wire::spin`.
-pub(crate) fn yields(tid: i32, look: Look, known: &mut Known, loops: &Loops, tell: impl FnOnce(u32)) -> bool {
+pub(crate) fn yields(
+    tid: i32,
+    look: WatchLevel,
+    known: &mut Known,
+    loops: &Loops,
+    tell: impl FnOnce(u32),
+) -> bool {
     try_yield(tid, look, known, loops, tell).unwrap_or(false)
 }
 
 fn try_yield(
     tid: i32,
-    look: Look,
+    look: WatchLevel,
     known: &mut Known,
     loops: &Loops,
     tell: impl FnOnce(u32),
 ) -> io::Result<bool> {
     let traced = Traced::stop(tid)?;
     let rip = traced.general()?[RIP];
-    let thorough = look != Look::Glance;
+    let thorough = look != WatchLevel::Glance;
     let is_known = known.0.iter().any(|found| (found.head..=found.last).contains(&rip));
     if would_lose_handler(tid)? || !thorough && !is_known && !loops.any() && !recurs(&traced)? {
         return Ok(false);
     }
     if traced.general()?[ORIG_RAX] as i64 >= 0 {
-        // It is in a system call, which a step would only begin anew: perhaps it has just stopped for us, and waits.
+        // It is in a system call, which a step would only restart. Perhaps it has just stopped for us, and
+        // waits.
         return Ok(false);
     }
     let mut code = Code::new(tid);
-    if look == Look::Force || loops.any() && loops.comes_by(&traced, &mut code)? {
-        if look == Look::Force && !loops.find(&traced, &mut code)? {
+    if look == WatchLevel::Force || loops.any() && loops.comes_by(&traced, &mut code)? {
+        if look == WatchLevel::Force && !loops.find(&traced, &mut code)? {
             return Ok(false);
         }
         tell(heisen_wire::spin::FORCED);
@@ -213,13 +227,13 @@ fn try_yield(
     Ok(true)
 }
 
-/// Looks at the general registers every now and then: whether they come to be what they were before.
+/// Samples the general registers. Returns whether earlier values recur.
 fn recurs(traced: &Traced) -> io::Result<bool> {
     let mut seen: HashSet<General> = HashSet::new();
     let mut last = [0; GENERAL];
     for _ in 0..GLANCES {
         let general = traced.general()?;
-        // It may not have come to run, as others do.
+        // The thread may not have run between two samples, because the processor was busy.
         if general != last && !seen.insert(general) {
             return Ok(true);
         }
@@ -229,8 +243,8 @@ fn recurs(traced: &Traced) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Steps until the general registers are what they were before; false if that is not soon. Most code does not get there, and so much can
-/// be seen cheaply.
+/// Steps until the general registers have earlier values again; returns false if that takes too long. Most
+/// code never gets there, and this test is cheap.
 fn repeats(traced: &Traced, code: &mut Code, budget: &mut usize) -> io::Result<bool> {
     let mut seen: HashSet<General> = HashSet::new();
     while *budget > 0 {
@@ -249,9 +263,11 @@ fn repeats(traced: &Traced, code: &mut Code, budget: &mut usize) -> io::Result<b
     Ok(false)
 }
 
-/// Steps until the thread is again in the very state in which it is now; none if that is not soon. Else how many steps it is then from the
-/// first instruction of the loop, which is that of the lowest address and, if the loop comes by several times, the lowest registers: the
-/// same one wherever in the loop the thread was stopped. That is one step at least, as a signal can only be given after one.
+/// Steps until the thread is in exactly its present state again; returns `None` if that takes too long.
+/// Otherwise returns how many steps lie between that state and the first instruction of the loop. The first
+/// instruction has the lowest address; if the loop passes it several times, the visit with the lowest
+/// registers counts. So it is the same one wherever in the loop the thread was stopped. The result is at
+/// least one step, because a signal can be delivered only after a step.
 fn first_in_loop(traced: &Traced, code: &mut Code, budget: &mut usize) -> io::Result<Option<usize>> {
     let (first, floating) = (traced.general()?, traced.floating()?);
     let mut now = first;
@@ -279,8 +295,8 @@ fn first_in_loop(traced: &Traced, code: &mut Code, budget: &mut usize) -> io::Re
     Ok(None)
 }
 
-/// Whether a step would make the kernel forget what the process wants done at a breakpoint. It does so where it has to send that signal
-/// and the thread blocks it, as in a handler for it.
+/// Whether a step would make the kernel reset the process's handler for breakpoints. The kernel does so if it
+/// has to send that signal while the thread blocks it, as in a handler for it.
 fn would_lose_handler(tid: i32) -> io::Result<bool> {
     const TRAP: u64 = 1 << (libc::SIGTRAP - 1);
     let status = std::fs::read_to_string(format!("/proc/{tid}/status"))?;
@@ -291,7 +307,7 @@ fn would_lose_handler(tid: i32) -> io::Result<bool> {
     Ok(has("SigBlk:") && (has("SigCgt:") || has("SigIgn:")))
 }
 
-/// Whether all that was written is what it was before.
+/// Whether every written byte has its old value again.
 fn is_restored(tid: i32, written: &[Written]) -> bool {
     let mut before: HashMap<u64, u8> = HashMap::new();
     for &(address, byte) in written {
@@ -303,7 +319,7 @@ fn is_restored(tid: i32, written: &[Written]) -> bool {
     })
 }
 
-/// The instructions of a program, as they were met.
+/// The instructions of a program, decoded when first reached.
 struct Code {
     tid: i32,
     met: HashMap<u64, Option<Instruction>>,
@@ -315,12 +331,12 @@ impl Code {
         Code { tid, met: HashMap::new(), factory: InstructionInfoFactory::new() }
     }
 
-    /// The instruction at this address; none if it is one that depends on more than registers and memory.
+    /// The instruction at this address; `None` if its effect depends on more than registers and memory.
     fn at(&mut self, rip: u64) -> Option<Instruction> {
         self.any_at(rip).filter(is_plain)
     }
 
-    /// Whether the instruction at this address leads out of the program.
+    /// Whether the instruction at this address leaves the program, as a system call does.
     fn leaves(&mut self, rip: u64) -> bool {
         self.any_at(rip).is_none_or(|instruction| leaves(&instruction))
     }
@@ -332,14 +348,14 @@ impl Code {
 
 fn decode(tid: i32, rip: u64) -> Option<Instruction> {
     let mut code = [0; LONGEST];
-    // At the end of what is mapped there may be fewer bytes.
+    // At the end of a mapping there may be fewer bytes.
     let length = (1..=LONGEST).rev().find(|&length| read_bytes(tid, rip, &mut code[..length]).is_ok())?;
     let mut instruction = Instruction::default();
     Decoder::with_ip(64, &code[..length], rip, DecoderOptions::NONE).decode_out(&mut instruction);
     Some(instruction)
 }
 
-/// Whether an instruction leads out of the program, or is none.
+/// Whether an instruction leaves the program, or is invalid.
 fn leaves(instruction: &Instruction) -> bool {
     matches!(
         instruction.mnemonic(),
@@ -347,7 +363,7 @@ fn leaves(instruction: &Instruction) -> bool {
     )
 }
 
-/// Whether what an instruction does depends on registers and memory alone, and it takes one step.
+/// Whether the effect of an instruction depends on registers and memory alone, and takes one step.
 fn is_plain(instruction: &Instruction) -> bool {
     let outside = matches!(
         instruction.mnemonic(),
@@ -362,7 +378,7 @@ fn is_plain(instruction: &Instruction) -> bool {
     !outside && !long && !leaves(instruction)
 }
 
-/// The bytes that an instruction will write, as they are now. None if what it writes is not known.
+/// The bytes that an instruction will write, with their present values. `None` if they are not known.
 fn writes(
     tid: i32,
     general: &General,
@@ -415,13 +431,13 @@ const ORDER: [Register; 27] = [
     Register::None,
 ];
 
-/// The general registers of two states.
+/// The general registers of two states, in pairs.
 fn registers<'a>(one: &'a General, other: &'a General) -> impl Iterator<Item = (Register, u64, u64)> + 'a {
     let all = ORDER.iter().zip(one.iter().zip(other));
     all.filter(|(r, _)| **r != Register::None).map(|(&r, (&one, &other))| (r, one, other))
 }
 
-/// The flags that arithmetic leaves behind.
+/// The flags that arithmetic instructions set.
 fn flags(general: &General) -> u64 {
     const EFLAGS: usize = 18;
     general[EFLAGS] & 0x8d5
@@ -442,7 +458,7 @@ mod tests {
     use super::*;
     use std::process::{Command, Stdio};
 
-    /// Ends with 1 if a breakpoint is not followed by its handler.
+    /// Exits with 1 if the handler does not run after a breakpoint.
     const BREAKPOINTS: &str = r#"
         #include <signal.h>
         static volatile long made, handled;
@@ -464,8 +480,13 @@ mod tests {
         assert!(Command::new("cc").arg(&source).arg("-o").arg(&program).status().unwrap().success());
         let mut child = Command::new(&program).stderr(Stdio::null()).spawn().unwrap();
         for _ in 0..1000 {
-            let found =
-                yields(child.id() as i32, Look::Thorough, &mut Known::default(), &Loops::default(), |_| {});
+            let found = yields(
+                child.id() as i32,
+                WatchLevel::Thorough,
+                &mut Known::default(),
+                &Loops::default(),
+                |_| {},
+            );
             assert!(!found, "it counts, so it is never in the same state again");
             assert_eq!(child.try_wait().unwrap(), None, "the signal of a breakpoint was lost");
         }

@@ -1,9 +1,9 @@
-//! What a program reads from its standard input: taken from a file or from our own once, given to each execution anew,
-//! and kept with what was found, so that a replay does not need the file it came from.
+//! Provides the program's standard input. Heisen reads it once, from a file or its own input, gives it to
+//! each execution anew, and stores it with findings. So a replay does not need the original file.
 
-use crate::check::saved::write_whole;
 use crate::error::{Error, Result};
-use crate::process::sys;
+use crate::platform::atomic_file;
+use crate::platform::sys;
 use crate::program::{Program, hash};
 use heisen_trace::stdin::INLINE;
 use heisen_trace::{Stdin, World};
@@ -12,10 +12,10 @@ use std::io::Read;
 use std::path::Path;
 use std::process::Stdio;
 
-/// Most bytes of a standard input: it is kept in memory, once for each worker.
+/// The largest standard input, in bytes: each worker holds it in memory.
 pub const LIMIT: usize = 64 << 20;
 
-/// Reads what is to be the standard input from a file; `-` is our own, to its end.
+/// Reads the standard input for the program from a file; `-` means Heisen's own, up to its end.
 pub fn read(path: &Path) -> Result<Stdin> {
     let shown = path.display();
     let bytes = if path == Path::new("-") { read_all(std::io::stdin().lock()) } else { read_file(path) };
@@ -30,7 +30,7 @@ pub fn read(path: &Path) -> Result<Stdin> {
     })?;
     if bytes.len() > LIMIT {
         return Err(Error::Input(format!(
-            "--stdin {shown} has more than {} MiB, the most that is kept for replays; take a smaller input",
+            "--stdin {shown} has more than {} MiB, the most that Heisen stores for replays; use a smaller input",
             LIMIT >> 20
         )));
     }
@@ -41,14 +41,15 @@ fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
     File::open(path).and_then(read_all)
 }
 
-/// All of it, or just more than the limit.
+/// Reads everything, or one byte more than the limit.
 fn read_all(from: impl Read) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(LIMIT as u64 + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// The world as a file shall record it: a standard input that is too large for it becomes the name of a file beside.
+/// The environment as a file records it: a standard input that is too large becomes the name of a file beside
+/// it.
 pub fn recorded(world: &World, program: &Program) -> World {
     let mut world = world.clone();
     if let Some(Stdin::Bytes(bytes)) = &world.stdin
@@ -61,16 +62,17 @@ pub fn recorded(world: &World, program: &Program) -> World {
     world
 }
 
-/// Writes the file that the recorded world names, if it names one, into a directory; gives that world.
-pub fn keep(world: &World, program: &Program, directory: &Path) -> Result<World> {
+/// Writes the standard input to a file in `directory`, if the recorded environment names one. Returns that
+/// environment.
+pub fn write_beside(world: &World, program: &Program, directory: &Path) -> Result<World> {
     let recorded = recorded(world, program);
     if let (Some(Stdin::Bytes(bytes)), Some(Stdin::Beside { name, .. })) = (&world.stdin, &recorded.stdin) {
-        write_whole(&directory.join(name), bytes)?;
+        atomic_file::write(&directory.join(name), bytes)?;
     }
     Ok(recorded)
 }
 
-/// Reads what `file`, a schedule or a saved search, names as the standard input, if that lies beside it.
+/// Reads the standard input that `file`, a schedule or a saved search, names, if it lies beside `file`.
 pub fn fetch(world: &mut World, file: &Path) -> Result<()> {
     let Some(Stdin::Beside { name, hash: expected }) = &world.stdin else { return Ok(()) };
     let bytes = read_beside(file, name, expected, "standard input")?;
@@ -78,24 +80,24 @@ pub fn fetch(world: &mut World, file: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Reads a file beside another one, which names it and tells the hash of what it was.
+/// Reads a file beside another one that records its name and hash.
 pub(crate) fn read_beside(file: &Path, name: &str, expected: &str, what: &str) -> Result<Vec<u8>> {
     let path = file.with_file_name(name);
     let (shown, file) = (path.display(), file.display());
     let bytes = read_file(&path).map_err(|e| {
         Error::Input(format!(
-            "{shown}: {e}; it holds the {what} that {file} was made with: put it back, or check the program anew"
+            "{shown}: {e}; it holds the {what} that {file} was made with: put it back, or check the program again"
         ))
     })?;
     if hash(&bytes) != expected {
         return Err(Error::Input(format!(
-            "{shown} has changed: it is not the {what} that {file} was made with; put that back, or check the program anew"
+            "{shown} has changed: it is not the {what} that {file} was made with; put that back, or check the program again"
         )));
     }
     Ok(bytes)
 }
 
-/// The standard input of a program that is about to be started.
+/// The standard input of a program that is about to start.
 pub(crate) fn open(world: &World) -> Result<Stdio> {
     match &world.stdin {
         None => Ok(Stdio::null()),

@@ -1,23 +1,22 @@
-//! Whole systems: programs whose threads run free, in parallel and in several processes, but where a script holds them.
-//! CONCURRIT (PLDI'13), section 4.
+//! Runs programs in system mode: their threads run in parallel and in several processes, and a script holds
+//! them only at the events it names. CONCURRIT (PLDI'13), section 4.
 //!
-//! All processes share the memory of `heisen_wire::system` with the script, which is run here; `runtime::free` is the
-//! other side. As nobody knows whether a thread that does not come to an event ever will, whoever waits for one does so
-//! for a limited time.
+//! All processes share the memory of `heisen_wire::system` with the script, which runs here.
+//! `runtime::script::system_mode` is the other side. Nobody knows whether a running thread will ever reach an
+//! event, so every wait for one has a time limit.
 
 mod running;
 
 pub use running::keep;
 
 use crate::error::{Error, Result};
-use crate::explain::judge::Verdict;
 use crate::inspect::{Symbols, View};
 use crate::patch::{Named, Patches};
-use crate::process::sys;
-use crate::process::sys::Mapping;
-use crate::process::zygote::{Limits, Output, Part, Zygote, describe_status, signal_name};
+use crate::platform::sys;
+use crate::platform::sys::Mapping;
+use crate::process::run_config::{Output, Part, RunConfig};
+use crate::process::zygote::Zygote;
 use crate::program::Program;
-use heisen_trace::FindingKind;
 use heisen_wire::script::{Event, MAX_SCRIPTED};
 use heisen_wire::system::{self, Few, WITHDRAWN, state};
 use running::Running;
@@ -29,14 +28,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
-/// How often processes are looked after while nothing happens.
+/// How often processes are checked while nothing happens.
 const LOOK: Duration = Duration::from_millis(10);
-/// For so long it is looked without asking the kernel: most answers come at once.
+/// How long to poll before waiting in the kernel: most answers come at once.
 const AT_ONCE: Duration = Duration::from_micros(30);
-/// How long a program that is asked to end has for it.
+/// How long a program has to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// A program that a script has to do with.
+/// A program that a script uses.
 #[derive(Debug)]
 struct Known {
     name: String,
@@ -44,17 +43,18 @@ struct Known {
     how: How,
 }
 
-/// How a script comes by a program.
+/// How a script gets at a program.
 #[derive(Debug)]
 enum How {
-    /// It starts it. One never goes on: everything is at the same place in all others.
-    Starts(Box<(Program, Limits, Zygote)>),
-    /// It runs already.
+    /// The script starts it. The zygote here stays parked: all processes of the program have the same
+    /// addresses.
+    Starts(Box<(Program, RunConfig, Zygote)>),
+    /// It was running already.
     Runs(Box<Running>),
 }
 
 impl Known {
-    /// A process of it that is there in any case.
+    /// A process of the program that always exists.
     fn pid(&self) -> i32 {
         match &self.how {
             How::Starts(program) => program.2.pid(),
@@ -62,7 +62,7 @@ impl Known {
         }
     }
 
-    /// The process of a program that did run and does not any more.
+    /// The process of an attached program that has ended.
     fn gone(&self) -> Option<i32> {
         match &self.how {
             How::Runs(running) if !running.is_alive() => Some(running.pid),
@@ -71,69 +71,69 @@ impl Known {
     }
 }
 
-/// A program, as the command line names it.
+/// A program as the command line names it.
 #[derive(Clone, Debug)]
 pub enum Source {
     /// The script starts it.
     Start(Program),
-    /// It runs already, by this name.
+    /// It runs already, under this name.
     Running,
 }
 
-/// A process that was started.
+/// A process that the script started.
 #[derive(Debug)]
 struct Process {
     program: usize,
     zygote: Zygote,
     status: Option<ExitStatus>,
-    /// Whether it was asked to end.
+    /// Whether the script asked it to end.
     asked: bool,
 }
 
-/// Programs, and those of their processes that run.
+/// Programs and their running processes.
 #[derive(Debug)]
 pub struct System {
     shared: Arc<Mapping<system::System>>,
     runtime: PathBuf,
     programs: Vec<Known>,
     processes: Vec<Process>,
-    /// Threads that the script knows, by their numbers.
+    /// Whether the script knows each thread, by thread number.
     known: Vec<bool>,
     /// Set when the user wants to stop.
     stop: Arc<AtomicBool>,
 }
 
-/// What came of a command.
+/// The result of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// A thread has come to an event that was waited for.
+    /// A thread has reached an event that the script waits for.
     Event(usize),
-    /// All threads that are waited for have ended.
+    /// All threads that the script waits for have ended.
     Ended,
-    /// So have all processes, or one has crashed.
+    /// All processes have ended, or one has crashed.
     Gone,
-    /// What was waited for besides events has come.
+    /// The caller's own condition has become true.
     Done,
-    /// Nothing, in time.
+    /// None of these happened in time.
     Late,
 }
 
 /// What a script wants next.
 #[derive(Clone, Debug, Default)]
 pub struct Command {
-    /// Kinds of events that it mentions, as bits.
+    /// Kinds of events that the script mentions, as bits.
     pub kinds: u32,
-    /// The events that are waited for, as a program for the runtime.
+    /// The events that the script waits for, as a program for the runtime.
     pub until: Vec<u64>,
-    /// The events that stop threads that it knows.
+    /// The events that stop threads known to the script.
     pub mentioned: Vec<u64>,
-    /// The threads that are waited for.
+    /// The threads that the script waits for.
     pub select: Vec<usize>,
-    /// Whether those that it does not know are among them.
+    /// Whether the script also waits for threads that it does not know.
     pub new: bool,
-    /// The threads that it knows.
+    /// The threads that the script knows.
     pub known: Vec<usize>,
-    /// Those that go on.
+    /// The threads that go on.
     pub release: Vec<usize>,
 }
 
@@ -145,7 +145,7 @@ fn write(set: &Few, threads: impl Iterator<Item = usize>) {
     }
 }
 
-/// A process has ended, and with it all of its threads.
+/// Records that a process has ended, and with it all of its threads.
 fn ended(wire: &system::System, pid: i32) {
     for thread in wire.threads.iter().filter(|thread| thread.pid.load(Relaxed) == pid as u32) {
         thread.state.store(state::ENDED, SeqCst);
@@ -153,12 +153,13 @@ fn ended(wire: &system::System, pid: i32) {
 }
 
 impl System {
-    /// Programs by their names. In each, those of the named places are marked that it has; one that none of them has is an error.
+    /// Creates a system of named programs. Each named place is marked in every program that has it; a place
+    /// that no program has is an error.
     pub fn new(
         runtime: PathBuf,
         programs: &[(String, Source)],
         named: &[Named],
-        limits: &Limits,
+        config: &RunConfig,
         memory: bool,
     ) -> Result<System> {
         let shared = Mapping::for_system().map_err(|e| {
@@ -170,13 +171,13 @@ impl System {
         for (number, (name, source)) in programs.iter().enumerate() {
             let (how, here, moved) = match source {
                 Source::Start(program) => {
-                    let mut limits = limits.clone();
-                    limits.in_process = false;
-                    limits.patches = Arc::new(Patches::with_some_marks(named.to_vec()));
-                    limits.part = Some(Part { shared: shared.clone(), program: number as u32, memory });
-                    let parked = Zygote::start(&runtime, program, &limits, Output::Dropped)?;
-                    let (here, moved) = (limits.patches.missing(), limits.patches.moved());
-                    (How::Starts(Box::new((program.clone(), limits, parked))), here, moved)
+                    let mut config = config.clone();
+                    config.in_process = false;
+                    config.patches = Arc::new(Patches::with_some_marks(named.to_vec()));
+                    config.part = Some(Part { shared: shared.clone(), program: number as u32, memory });
+                    let parked = Zygote::start(&runtime, program, &config, Output::Dropped)?;
+                    let (here, moved) = (config.patches.missing(), config.patches.moved());
+                    (How::Starts(Box::new((program.clone(), config, parked))), here, moved)
                 }
                 Source::Running => {
                     let mut running = Running::find(name)?;
@@ -201,7 +202,7 @@ impl System {
             return Err(Error::Input(why.clone()));
         }
         let known = vec![false; MAX_SCRIPTED];
-        let stop = limits.stop.clone();
+        let stop = config.stop.clone();
         Ok(System { shared, runtime, programs: all, processes: Vec::new(), known, stop })
     }
 
@@ -209,12 +210,12 @@ impl System {
         self.shared.system()
     }
 
-    /// The names of the programs, in their order.
+    /// The names of the programs, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.programs.iter().map(|known| known.name.as_str())
     }
 
-    /// Whether any of them is instrumented.
+    /// Whether any of the programs is instrumented.
     pub fn is_instrumented(&self) -> bool {
         self.programs.iter().any(|known| match &known.how {
             How::Starts(program) => program.2.is_instrumented(),
@@ -222,7 +223,7 @@ impl System {
         })
     }
 
-    /// Ends what runs, and begins anew: nothing runs yet.
+    /// Ends all processes and starts over: no process runs yet.
     pub fn begin(&mut self) {
         self.end();
         let wire = self.wire();
@@ -237,14 +238,14 @@ impl System {
         wire.kinds.store(0, Relaxed);
         wire.script.store(std::process::id(), Relaxed);
         wire.generation.fetch_add(1, SeqCst);
-        // Even: the script thinks.
+        // An even round number means that the script is computing its next command.
         let round = wire.round.load(SeqCst);
         wire.round.store(round + round % 2, SeqCst);
         wire.on.store(1, SeqCst);
         self.known.fill(false);
     }
 
-    /// Starts a program; the number of the process.
+    /// Starts a program. Returns the number of the process.
     pub fn start(&mut self, name: &str) -> Result<usize> {
         let Some(program) = self.programs.iter().position(|known| known.name == name) else {
             let names: Vec<&str> = self.names().collect();
@@ -258,43 +259,43 @@ impl System {
                 "{name} runs already; name a command to start: --attach {name}='PROG'"
             )));
         };
-        let zygote = Zygote::start(&self.runtime, &how.0, &how.1, Output::Kept)?;
+        let zygote = Zygote::start(&self.runtime, &how.0, &how.1, Output::Captured)?;
         zygote.let_go();
         self.processes.push(Process { program, zygote, status: None, asked: false });
         Ok(self.processes.len() - 1)
     }
 
-    /// The process id of a process that was started.
+    /// The process id of a started process.
     pub fn pid(&self, process: usize) -> i32 {
         self.processes[process].zygote.pid()
     }
 
-    /// The name of its program.
+    /// The name of the process's program.
     pub fn name(&self, process: usize) -> &str {
         &self.programs[self.processes[process].program].name
     }
 
-    /// What a process has written so far.
+    /// The output of a process so far.
     pub fn output(&self, process: usize) -> String {
         let process = &self.processes[process];
         process.zygote.output(process.status.is_some())
     }
 
-    /// How a process has ended, if it has: its exit status, or 128 and the signal.
+    /// How a process has ended, if it has: its exit status, or 128 plus the signal.
     pub fn status(&mut self, process: usize) -> Option<i32> {
         self.look_after();
         let status = self.processes[process].status?;
         Some(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
     }
 
-    /// Asks a process to end; when that was.
+    /// Asks a process to end. Returns when it was asked.
     pub fn ask_to_end(&mut self, process: usize) -> Instant {
         self.processes[process].asked = true;
         self.processes[process].zygote.ask_to_end();
         Instant::now()
     }
 
-    /// Whether a process that was asked to end has done so. It is ended if it does not.
+    /// Whether a process that was asked to end has done so. Kills it if it takes too long.
     pub fn has_stopped(&mut self, process: usize, asked: Instant) -> bool {
         if asked.elapsed() > GRACE {
             sys::kill(-self.pid(process), libc::SIGKILL);
@@ -302,7 +303,7 @@ impl System {
         self.status(process).is_some()
     }
 
-    /// Notices processes that have ended, whose threads have, too.
+    /// Notices processes that have ended, and marks their threads as ended.
     fn look_after(&mut self) {
         for process in self.processes.iter_mut().filter(|process| process.status.is_none()) {
             process.status = process.zygote.ended();
@@ -321,7 +322,7 @@ impl System {
         self.stop.load(Relaxed)
     }
 
-    /// Gives a command, and waits for what comes of it, or until `done`.
+    /// Gives a command and waits for its result, or until `done` returns true.
     pub fn run(
         &mut self,
         command: &Command,
@@ -393,7 +394,7 @@ impl System {
         }
     }
 
-    /// Whether nothing is left to wait for: all processes have ended, or one has crashed.
+    /// Whether there is nothing left to wait for: all processes have ended, or one has crashed.
     fn is_gone(&self) -> bool {
         let crashed = |process: &Process| {
             !process.asked && process.status.is_some_and(|status| status.signal().is_some())
@@ -408,19 +409,19 @@ impl System {
     /// The thread that has claimed a command.
     fn take_claim(&mut self, round: u32, claim: u64) -> usize {
         let thread = (claim as u32).saturating_sub(1) as usize % MAX_SCRIPTED;
-        // It may not have come to say so itself.
+        // The thread may not have reported it yet.
         self.wire().round.store(round.wrapping_add(1), SeqCst);
         self.known[thread] = true;
         self.hold();
         thread
     }
 
-    /// Threads that stop, of those that the script knows, are held from now on.
+    /// From now on, holds the stopping threads that the script knows.
     fn hold(&self) {
         for (thread, _) in self.wire().threads.iter().zip(&self.known).filter(|(_, known)| **known) {
             let now = thread.state.load(SeqCst);
             if now & ((1 << state::SHIFT) - 1) == state::STOPS {
-                // If that fails it has thought better of it.
+                // This fails if the thread has gone on instead of stopping.
                 let _ = thread.state.compare_exchange(now, state::HELD, SeqCst, SeqCst);
             }
         }
@@ -445,7 +446,7 @@ impl System {
         self.wire().threads.get(thread).is_none_or(|thread| thread.state.load(SeqCst) == state::ENDED)
     }
 
-    /// The event that a thread stops at.
+    /// The event at which a thread has stopped.
     pub fn at(&self, thread: usize) -> &Event {
         &self.wire().threads[thread % MAX_SCRIPTED].at
     }
@@ -456,7 +457,7 @@ impl System {
         (thread.pid.load(Relaxed) as i32, thread.program.load(Relaxed) as usize)
     }
 
-    /// What the kernel knows of where a thread is.
+    /// What the kernel reports about a thread: whether it runs, or where it waits.
     pub fn whereabouts(&self, thread: usize) -> String {
         let told = &self.wire().threads[thread % MAX_SCRIPTED];
         let (pid, tid) = (told.pid.load(Relaxed), told.tid.load(Relaxed));
@@ -467,12 +468,12 @@ impl System {
         }
     }
 
-    /// Events that were looked at.
+    /// How many events the runtime has examined.
     pub fn events(&self) -> u64 {
         self.wire().threads.iter().map(|thread| thread.events.load(Relaxed)).sum()
     }
 
-    /// A view of a program, in a process of it if there is one.
+    /// A view of a program, in one of its processes if there is one.
     pub fn view(&mut self, program: usize, pid: Option<i32>) -> io::Result<View<'_>> {
         let known = &mut self.programs[program];
         let live = self.processes.iter().find(|p| p.program == program && p.status.is_none());
@@ -485,7 +486,7 @@ impl System {
         self.programs.len()
     }
 
-    /// The script is over: all threads go on, and are held no more.
+    /// Ends the script's control: all threads go on, and none is held any more.
     pub fn finish(&mut self) {
         let wire = self.shared.system();
         wire.on.store(0, SeqCst);
@@ -496,12 +497,11 @@ impl System {
         self.look_after();
     }
 
-    /// Whether a process has ended as it should not have. `expected` is the exit status that is right.
-    pub fn judge(&mut self, expected: i32) -> Option<Verdict> {
+    /// How a process ended that should not have ended, or not so. `expected` is the correct exit status.
+    pub fn bad_end(&mut self, expected: i32) -> Option<BadEnd> {
         self.look_after();
         if let Some(known) = self.programs.iter().find(|known| known.gone().is_some()) {
-            let message = format!("{} has ended while the script was at work", known.name);
-            return Some(Verdict { kind: FindingKind::Crash, key: message.clone(), message });
+            return Some(BadEnd { program: known.name.clone(), status: None, output: String::new() });
         }
         let bad = self.processes.iter().find_map(|process| {
             let status = process.status.filter(|status| status.code() != Some(expected))?;
@@ -509,24 +509,26 @@ impl System {
             (!wanted).then_some((process, status))
         });
         let (process, status) = bad?;
-        let name = &self.programs[process.program].name;
-        let said = process.zygote.output(true);
-        let said = said.trim_end().lines().last().map_or(String::new(), |line| format!("; it said: {line}"));
-        let (kind, how) = match status.signal() {
-            Some(signal) => (FindingKind::Crash, format!("was killed by {}", signal_name(signal))),
-            None => {
-                (FindingKind::ExitStatus, format!("ended with {}, not {expected}", describe_status(status)))
-            }
-        };
-        let key = format!("{kind} {name} {how}");
-        Some(Verdict { kind, message: format!("{name} {how}{said}"), key })
+        let program = self.programs[process.program].name.clone();
+        Some(BadEnd { program, status: Some(status), output: process.zygote.output(true) })
     }
 
-    /// Ends all processes that were started; those that ran already go on.
+    /// Ends all processes that the script started. Programs that were running already go on.
     pub fn end(&mut self) {
         self.finish();
         self.processes.clear();
     }
+}
+
+/// The end of a process that should not have ended, or not so.
+#[derive(Debug)]
+pub struct BadEnd {
+    /// The name of its program.
+    pub program: String,
+    /// Its exit status; `None` for a program that was running already when the script attached to it.
+    pub status: Option<ExitStatus>,
+    /// Its output.
+    pub output: String,
 }
 
 impl Drop for System {

@@ -1,35 +1,33 @@
-//! One parked program, and the executions that are forked from it.
+//! Controls one parked program and the executions forked from it.
 //!
-//! The engine and the program take turns by words in shared memory; see `heisen_wire`. While the program runs, the
-//! engine sleeps on the bell, wakes now and then to see whether the program still moves, and asks it where it is if it
-//! does not.
+//! The engine and the program take turns by words in shared memory; see `heisen_wire`. While the program
+//! runs, the engine sleeps on a futex, the bell. It wakes now and then to see whether the program still takes
+//! steps. If it does not, the engine asks the program where it is.
 
 mod effort;
 mod scripted;
 mod start;
-mod status;
 mod system_mode;
 
-pub use crate::process::run_config::{Carrier, Limits, Output, Part};
-pub use scripted::Came;
-pub(crate) use status::describe_status;
-pub use status::signal_name;
+use crate::process::run_config::{Output, RunConfig};
+pub use scripted::NextStop;
 
-use crate::check::access_points::Points;
-use crate::check::shared_prefix::parting;
 use crate::error::{Error, Result};
 use crate::inspect::{Symbols, View};
-use crate::process::brief_result::Quiet;
+use crate::platform::sys;
+use crate::platform::sys::Mapping;
+use crate::process::access_points::Points;
+use crate::process::brief_result::BriefResult;
 use crate::process::capture::Capture;
 use crate::process::descriptor;
-use crate::process::hooks::Around;
+use crate::process::exit_status::describe_status;
+use crate::process::hooks::Hooks;
 use crate::process::recorded_input;
+use crate::process::shared_prefix::parting;
 use crate::process::slots;
 use crate::process::slots::{Detail, Event, Job, Run};
 use crate::process::spin_watch;
-use crate::process::spin_watch::Look;
-use crate::process::sys;
-use crate::process::sys::Mapping;
+use crate::process::spin_watch::WatchLevel;
 use effort::{Effort, Idle};
 use heisen_trace::{CodePlace, Note, Stack};
 use heisen_wire::{MAX_SLOTS, SPINS, Wire, flag, script, spin as wire_spin, stop, turn};
@@ -38,28 +36,30 @@ use std::sync::Arc;
 use std::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
-/// How often a running program is looked after.
+/// How often the engine checks a program that is starting.
 const LOOK: Duration = Duration::from_millis(50);
-/// How often one is glanced at, by a look at its steps.
+/// How often the engine checks whether a running program takes steps.
 const GLANCE: Duration = Duration::from_millis(4);
-/// A program that has not moved for so long may wait in a loop for memory to change. If it does not, the next such
-/// look is at twice the time, and so on, also in later executions: the look is slow, and some programs compute.
+/// A program without a step for this long may be in a spin loop. If it is not, the next such examination
+/// comes after twice the time, and so on, also in later executions: the examination is slow, and some
+/// programs compute.
 const SUSPECT: Duration = Duration::from_millis(8);
-/// The longest such time.
+/// The longest time between two such examinations.
 const RARELY: Duration = Duration::from_secs(1);
-/// From then on it is watched step by step, however it looks at a glance.
+/// From then on the program is single-stepped, even if samples show no recurring state.
 const THOROUGH: Duration = Duration::from_millis(100);
-/// How long the execution that runs may go on when time is over, so that what ran before it in the same process counts.
+/// How long the current execution may go on when the time is over, so that earlier executions in the same
+/// process count.
 const LAST: Duration = Duration::from_millis(200);
-/// How long a program that does not move has to say where it is.
+/// How long a program without steps has to answer where it is.
 const ANSWER: Duration = Duration::from_millis(500);
 
-/// How long the keeper of a program has to end all of its processes.
+/// How long a program's reaper (`runtime::lifecycle::reaper`) has to end all of its processes.
 const KEEPER: Duration = Duration::from_secs(10);
 
-/// A paused program is shown to an observer.
+/// An observer examines the program whenever it pauses.
 pub trait Observer {
-    /// The program has stopped; `wire.stop` says why. It goes on when this returns.
+    /// The program has paused; `wire.stop` says why. It goes on when this returns.
     fn stopped(&mut self, wire: &Wire, pid: i32);
 }
 
@@ -68,13 +68,13 @@ pub trait Observer {
 pub struct Zygote {
     child: Child,
     mapping: Mapping,
-    limits: Limits,
+    config: RunConfig,
     capture: Option<Capture>,
-    around: Option<Around>,
+    around: Option<Hooks>,
     spinning: bool,
-    /// For how long the program may not move before it is looked at whether it waits in a loop.
+    /// For how long the program may take no step before it is examined for a spin loop.
     suspicion: Duration,
-    /// Loops that it was found to wait in.
+    /// Spin loops that were found in it.
     known: spin_watch::Known,
     /// Until when a script waits for an event.
     deadline: Option<Instant>,
@@ -82,25 +82,25 @@ pub struct Zygote {
     ended: bool,
 }
 
-/// A turn of the program's that is over.
+/// A finished turn of the program.
 #[derive(Debug)]
 pub(crate) struct Turn {
-    /// How many executions there were.
+    /// How many executions it ran.
     pub(crate) ran: usize,
-    /// The one that had to be ended, as it did not move.
+    /// The execution that had to be ended because it took no steps.
     stuck: Option<usize>,
-    /// Why the execution after those was cut short.
+    /// Why the next execution was cut short.
     pub(crate) cut: Option<Cut>,
-    /// What the command after it had to say, if that failed.
+    /// The message of the command after the execution, if that command failed.
     after: Option<String>,
 }
 
-/// An execution that was ended before its end.
+/// An execution that was ended early.
 #[derive(Debug)]
 pub(crate) struct Cut {
-    /// Why.
+    /// Why it was ended.
     pub(crate) why: Error,
-    /// Where it waited for connections, if nobody came, each with its descriptor.
+    /// Where it waited for connections, if nobody connected, each with its descriptor.
     listens: Vec<(u64, String)>,
 }
 
@@ -115,15 +115,15 @@ impl Cut {
 
 /// How a wait for the program ended.
 enum Waited {
-    /// It is our turn.
+    /// It is the engine's turn.
     Parked,
-    /// It is the script's.
+    /// It is the script's turn.
     Asked,
-    /// Neither, and the script does not want to wait any longer.
+    /// It is neither's turn, and the script's time limit is over.
     Late,
     /// The zygote is gone.
     Gone(ExitStatus),
-    /// It did not move for too long.
+    /// It took no step for too long.
     Stuck,
     /// The user wants to stop, or time is over.
     Over(Error),
@@ -136,26 +136,26 @@ impl Zygote {
 
     /// Whether the user wants to stop.
     pub(crate) fn interrupted(&self) -> bool {
-        self.limits.stop.load(Relaxed)
+        self.config.stop.load(Relaxed)
     }
 
-    /// These accesses are scheduling points from now on.
+    /// From now on, makes these accesses scheduling points.
     pub fn set_points(&mut self, points: &Arc<Points>) {
-        if !Arc::ptr_eq(points, &self.limits.points) {
-            self.limits.points = points.clone();
+        if !Arc::ptr_eq(points, &self.config.points) {
+            self.config.points = points.clone();
             self.all_points().write(self.wire());
         }
     }
 
     fn all_points(&self) -> Points {
-        let accesses = &self.limits.world.accesses;
+        let accesses = &self.config.world.accesses;
         let mut points = Points::resolve(&accesses.points, self.pid());
         points.all = accesses.all;
-        points.extend(&self.limits.points);
+        points.extend(&self.config.points);
         points
     }
 
-    /// The accesses that are scheduling points, as they are written down.
+    /// The accesses that are scheduling points, in the form in which files record them.
     pub(crate) fn points(&self, symbols: &mut Symbols) -> Vec<CodePlace> {
         let points = self.all_points();
         let Ok(mut view) = View::new(symbols, self.pid()) else { return Vec::new() };
@@ -165,7 +165,7 @@ impl Zygote {
         })
     }
 
-    /// The process id of the parked program; until that has begun, of what was started.
+    /// The process id of the parked program; before it is parked, that of the started process.
     pub fn pid(&self) -> i32 {
         match self.wire().zygote.load(Relaxed) {
             0 => self.child.id() as i32,
@@ -173,21 +173,22 @@ impl Zygote {
         }
     }
 
-    /// Waits until it is the engine's turn. Stops are shown to the observer on the way.
+    /// Waits until it is the engine's turn. The observer sees every pause in between.
     fn wait(&mut self, since: u32, mut observer: Option<&mut dyn Observer>) -> Waited {
         let mut moved = Instant::now();
         let mut steps = (0, 0);
         let mut asked: Option<Instant> = None;
         let mut suspect = self.suspicion;
         let mut effort = Effort::new();
-        // Whether it was asked where it is though it goes on, as it computes and something else will end it.
+        // Whether the program was asked where it is but goes on, because it computes and something else will
+        // end it.
         let mut goes_on = false;
         let events = self.wire().script.events.load(Relaxed);
         let mut last: Option<Instant> = None;
         loop {
             let wire = self.mapping.wire();
             let rung = wire.bell.load(SeqCst);
-            if let Some(why) = self.limits.over() {
+            if let Some(why) = self.config.over() {
                 wire.enough.store(1, SeqCst);
                 let ending = *last.get_or_insert_with(Instant::now);
                 let parked = wire.turn.load(SeqCst) == turn::ENGINE;
@@ -236,14 +237,14 @@ impl Zygote {
                 (asked, goes_on) = (None, false);
                 suspect = self.suspicion;
             } else if suspect < RARELY && wire.script.events.load(Relaxed) != events {
-                // It moves in the eyes of a script; but a loop that waits may have events in it.
+                // It takes steps that a script sees; but a spin loop may contain events.
                 suspect = RARELY;
             } else if since != turn::BOOTING
                 && asked.is_none()
                 && suspect < moved.elapsed()
                 && wire.spin.load(SeqCst) != wire_spin::ALONE
             {
-                if self.yields(if suspect >= THOROUGH { Look::Thorough } else { Look::Glance }) {
+                if self.yields(if suspect >= THOROUGH { WatchLevel::Thorough } else { WatchLevel::Glance }) {
                     self.suspicion = SUSPECT;
                     suspect = moved.elapsed() + SUSPECT;
                 } else {
@@ -254,21 +255,24 @@ impl Zygote {
                 if since.elapsed() > ANSWER {
                     return Waited::Stuck;
                 }
-            } else if !goes_on && moved.elapsed() > self.limits.hang / 2 {
+            } else if !goes_on && moved.elapsed() > self.config.hang / 2 {
                 let pid = wire.child.load(SeqCst) as i32;
                 let measured = if pid == 0 { self.pid() } else { pid };
-                let Some(why) = effort.exceeds(measured, self.limits.hang) else { continue };
+                let Some(why) = effort.exceeds(measured, self.config.hang) else { continue };
                 if since == turn::BOOTING || pid == 0 {
                     return Waited::Stuck;
                 }
                 self.spinning = why == Idle::Computes;
-                if self.spinning && wire.spin.load(SeqCst) != wire_spin::ALONE && self.yields(Look::Force) {
+                if self.spinning
+                    && wire.spin.load(SeqCst) != wire_spin::ALONE
+                    && self.yields(WatchLevel::Force)
+                {
                     moved = Instant::now();
                     effort.moved(pid);
                     continue;
                 }
                 let wire = self.mapping.wire();
-                goes_on = self.spinning && self.limits.computes;
+                goes_on = self.spinning && self.config.computes;
                 wire.question.store(libc::SIGSTKFLT as u32, SeqCst);
                 sys::kill(pid, libc::SIGSTKFLT);
                 asked = Some(Instant::now());
@@ -276,7 +280,8 @@ impl Zygote {
         }
     }
 
-    /// Where the execution that runs waits for connections, unless someone outside has taken part in it.
+    /// Where the current execution waits for connections, unless someone outside has already taken part in
+    /// it.
     fn listens_in_vain(&self, number: usize) -> Vec<(u64, String)> {
         let notes = self.wire().slots[number].report.notes.load(Relaxed);
         match self.wire().child.load(SeqCst) as i32 {
@@ -285,21 +290,21 @@ impl Zygote {
         }
     }
 
-    /// Whether the execution that runs waits in a loop for memory to change, and was made to yield.
-    fn yields(&mut self, look: Look) -> bool {
+    /// Whether the current execution waits in a spin loop. If so, it was made to yield.
+    fn yields(&mut self, look: WatchLevel) -> bool {
         let wire = self.mapping.wire();
         let pid = wire.child.load(SeqCst) as i32;
         let Some(tid) = (pid != 0).then(|| running(pid)).flatten() else { return false };
         let tell = |what| wire.spin.store(what, SeqCst);
         wire.question.store(SPINS as u32, SeqCst);
-        let yields = spin_watch::yields(tid, look, &mut self.known, &self.limits.loops, tell);
+        let yields = spin_watch::yields(tid, look, &mut self.known, &self.config.loops, tell);
         if !yields {
             wire.question.store(0, SeqCst);
         }
         yields
     }
 
-    /// Runs one execution. With [`Detail::All`] and an observer, every pause is shown to it.
+    /// Runs one execution. With [`Detail::All`], the observer sees every pause.
     pub fn run(&mut self, job: Job<'_>, detail: Detail, observer: Option<&mut dyn Observer>) -> Result<Run> {
         let mut runs = self.run_all(&[job], detail, observer)?;
         runs.pop().ok_or_else(|| Error::Internal("the parked program ran nothing".into()))
@@ -319,17 +324,17 @@ impl Zygote {
         (0..turn.ran).map(|number| self.read(&turn, number)).collect()
     }
 
-    /// The same, but what came of them is left to be [`read`](Zygote::read).
+    /// Like [`Zygote::run_all`], but the caller [`read`](Zygote::read)s the results.
     pub(crate) fn take_turn(
         &mut self,
         jobs: &[Job<'_>],
         detail: Detail,
         observer: Option<&mut dyn Observer>,
     ) -> Result<Turn> {
-        if let Some(why) = self.limits.over() {
+        if let Some(why) = self.config.over() {
             return Err(why);
         }
-        // What is done around an execution is done by us, so it is our turn after each.
+        // The engine runs the hooks before and after an execution, so each execution needs a turn of its own.
         let jobs = if self.around.is_some() { &jobs[..jobs.len().min(1)] } else { jobs };
         if let Some(around) = &mut self.around {
             around.before()?;
@@ -358,11 +363,11 @@ impl Zygote {
             self.kill_execution();
         }
         let ran = (self.wire().slots_run.load(Relaxed) as usize).min(wanted);
-        let after = self.around.as_mut().map_or(Ok(None), Around::after)?;
+        let after = self.around.as_mut().map_or(Ok(None), Hooks::after)?;
         Ok(Turn { ran, stuck, cut: None, after })
     }
 
-    /// What came of an execution of the last turn.
+    /// Reads the result of an execution of the last turn.
     pub(crate) fn read(&self, turn: &Turn, number: usize) -> Result<Run> {
         let mut run = slots::read_run(self.wire(), number, turn.stuck == Some(number))?;
         if number + 1 == turn.ran {
@@ -371,29 +376,31 @@ impl Zygote {
         Ok(run)
     }
 
-    /// The same, if it ended with this exit status and there is nothing else to tell of it.
-    pub(crate) fn read_quiet(&self, turn: &Turn, number: usize, expected: i32) -> Option<Quiet> {
+    /// Reads a result in its short form, if the execution ended with this exit status and has nothing else to
+    /// report.
+    pub(crate) fn read_brief(&self, turn: &Turn, number: usize, expected: i32) -> Option<BriefResult> {
         let looked_at = turn.stuck == Some(number) || turn.after.is_some();
-        Quiet::read(self.wire(), number, expected).filter(|_| !looked_at)
+        BriefResult::read(self.wire(), number, expected).filter(|_| !looked_at)
     }
 
-    /// The events of the last execution, if it was the only one of its turn and they were logged.
+    /// The events of the last execution, if it was the only one of its turn and logged them.
     pub fn events(&self) -> Vec<Event> {
         slots::read_events(self.wire())
     }
 
-    /// Passes the turn to the zygote, with plans that have these flags besides the usual ones; how many.
+    /// Passes the turn to the zygote, with plans that have these flags besides the usual ones. Returns how
+    /// many plans.
     pub(crate) fn begin(&mut self, jobs: &[Job<'_>], detail: Detail, flags: u32) -> Result<usize> {
-        let input = self.limits.input.as_deref();
+        let input = self.config.input.as_deref();
         recorded_input::give(self.wire(), input);
         let input = match detail {
             _ if input.is_some() => flag::REPLAY_INPUT,
             Detail::All => flag::RECORD_INPUT,
             _ => 0,
         };
-        let flags = flags | input | self.limits.carrier.flags();
+        let flags = flags | input | self.config.carrier.flags();
         let (together, parting) = parting(jobs);
-        let wanted = slots::write_plans(self.wire(), &jobs[..together], detail, flags, &self.limits)?;
+        let wanted = slots::write_plans(self.wire(), &jobs[..together], detail, flags, &self.config)?;
         let wire = self.wire();
         wire.parting.store(parting, Relaxed);
         wire.slots_wanted.store(wanted as u32, Relaxed);
@@ -405,17 +412,17 @@ impl Zygote {
         Ok(wanted)
     }
 
-    /// Whether the execution that was last found not to move was running, rather than blocked in the kernel.
+    /// Whether the last execution that took no steps was running, rather than blocked in the kernel.
     pub fn was_spinning(&self) -> bool {
         self.spinning
     }
 
-    /// Whether the parked program has ended, though nobody here has ended it.
+    /// Whether the parked program has ended although Heisen did not end it.
     pub fn is_gone(&self) -> bool {
         self.gone
     }
 
-    /// Ends the execution that runs, and waits for the zygote to notice.
+    /// Kills the current execution and waits until the zygote notices.
     fn kill_execution(&mut self) {
         let until = Instant::now() + Duration::from_secs(5);
         self.wire().enough.store(1, SeqCst);
@@ -429,13 +436,13 @@ impl Zygote {
         self.wire().stop.state.store(stop::RUNNING, SeqCst);
     }
 
-    /// Ends the program and gives what it has written, if that was kept.
+    /// Ends the program and returns its captured output, if any.
     pub fn end_output(&mut self) -> String {
         self.quit();
         self.capture.as_ref().map(Capture::text).unwrap_or_default()
     }
 
-    /// Ends the parked program and whatever it left behind in its session, which may outlive it.
+    /// Ends the parked program and every process that it left behind in its session.
     fn quit(&mut self) {
         if self.ended {
             return;
@@ -449,7 +456,7 @@ impl Zygote {
         sys::kill(-self.pid(), libc::SIGKILL);
         let running = self.wire().child.load(SeqCst) as i32;
         if running != 0 {
-            // An execution that left the process group to be killed with its own descendants.
+            // An execution leads a process group of its own, so that its descendants are killed with it.
             sys::kill(-running, libc::SIGKILL);
         }
         let _ = self.child.wait();
@@ -457,7 +464,8 @@ impl Zygote {
 }
 
 impl Zygote {
-    /// Asks the program's keeper, which was started in its place, to end all processes; whether it has done so.
+    /// Asks the program's reaper, which was started in its place, to end all processes. Returns whether it
+    /// has done so.
     fn keeper_ends(&mut self, keeper: i32) -> bool {
         let until = Instant::now() + KEEPER;
         sys::kill(keeper, libc::SIGTERM);
@@ -482,7 +490,7 @@ fn running(pid: i32) -> Option<i32> {
     let mut tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let runs = tasks.find(|task| {
         let stat = std::fs::read_to_string(task.path().join("stat")).unwrap_or_default();
-        // The state follows the name, which may itself hold spaces and parentheses.
+        // The state follows the name, which may itself contain spaces and parentheses.
         stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('R'))
     });
     runs?.file_name().to_str()?.parse().ok()

@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The language of a source file, by its ending.
+/// The language of a source file, by its suffix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
     /// `.c`
@@ -51,15 +51,15 @@ impl Language {
 /// How much of a program is instrumented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// Nothing.
+    /// Nothing is instrumented.
     AsItIs,
-    /// What is compiled.
+    /// The compiled source is instrumented.
     Program,
-    /// Rust's standard library as well.
+    /// The source and Rust's standard library are instrumented.
     WithStd,
 }
 
-/// Compiles `source` into a directory below `directory/build` and gives the program.
+/// Compiles `source` into a directory below `directory/build` and returns the program.
 pub fn compile(source: &Path, args: Vec<OsString>, directory: &Path, extent: Extent) -> Result<Program> {
     let shown = source.display();
     let language = Language::of(source)
@@ -71,7 +71,7 @@ pub fn compile(source: &Path, args: Vec<OsString>, directory: &Path, extent: Ext
     if !absolute.is_file() {
         return Err(Error::Input(format!("{shown} is not a regular file; name a source file")));
     }
-    // A directory for each source, by its path, keeps two files of the same name apart.
+    // Each source path has a directory of its own, so that two files of the same name do not collide.
     let mut of = absolute.as_os_str().as_bytes().to_vec();
     match extent {
         Extent::AsItIs => of.extend(b" as it is"),
@@ -85,12 +85,13 @@ pub fn compile(source: &Path, args: Vec<OsString>, directory: &Path, extent: Ext
     let directory_is_new = !directory.exists();
     fs::create_dir_all(&build).map_err(|e| Error::Input(format!("{}: {e}", build.display())))?;
     let target: PathBuf = build.join(source.file_stem().unwrap_or_default());
-    // Named from where we are, as a person would: that is how it shows in assertions. Always the same way, so that the
-    // executable is the same when it is built again.
+    // The compiler gets the path relative to the current directory, as a user would write it, because
+    // assertions show it. It is always written the same way, so that building again gives the same
+    // executable.
     let here = std::env::current_dir().unwrap_or_default();
     let named = absolute.strip_prefix(&here).unwrap_or(&absolute);
     if let Err(error) = run_compiler(language, named, &target, extent) {
-        // Only empty directories can be removed this way: what was there before stays.
+        // `remove_dir` removes only empty directories: existing files remain.
         for made in build.ancestors().take(if directory_is_new { 3 } else { 2 }) {
             let _ = fs::remove_dir(made);
         }
@@ -106,11 +107,11 @@ fn run_compiler(language: Language, source: &Path, target: &Path, extent: Extent
     let shown = source.display();
     let (compiler, flags, need) = language.compiler();
     let called = compiler.to_string_lossy().into_owned();
-    // As for make, the variable may hold options, too: "ccache gcc", "gcc -O2".
+    // As for make, the variable may also contain options: "ccache gcc", "gcc -O2".
     let words: Vec<OsString> = called.split_whitespace().map(OsString::from).collect();
     let mut args: Vec<OsString> = flags.iter().map(OsString::from).collect();
     if language != Language::Rust {
-        // After all others, so that a heisen.h of the program's own comes first.
+        // Searched after all other directories, so that the program's own heisen.h comes first.
         args.extend(["-idirafter".into(), embedded::include()?.into()]);
     }
     args.extend([source.into(), "-o".into(), target.into()]);
@@ -120,7 +121,8 @@ fn run_compiler(language: Language, source: &Path, target: &Path, extent: Extent
         (Extent::AsItIs, _) => {}
         (Extent::WithStd, _) => {
             let whole = Whole::new(compiler, "cc".into())?;
-            // What is to be linked is named by itself: the bitcode is another output of the same name.
+            // The output for the linker is requested explicitly, because the bitcode is a second output with
+            // the same name.
             args.extend(["--emit=link".into(), "-Clto=fat".into()]);
             args.extend(whole.flags.into_iter().map(OsString::from));
             environment.extend(whole.environment);

@@ -1,5 +1,5 @@
-//! What a call of a C or C++ compiler asks for: as much of gcc's and clang's command line as one must understand to know
-//! whether it compiles, links, or does neither.
+//! Parses the command line of a C or C++ compiler: as much of gcc's and clang's syntax as is needed to know
+//! whether a call compiles, links, or does neither.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -17,54 +17,54 @@ const WITH_VALUE: &[&str] = &[
     "--serialize-diagnostics",
 ];
 
-/// Options after which nothing is linked.
+/// Options that turn linking off.
 #[rustfmt::skip]
 const NO_LINK: &[&str] = &[
     "-c", "-S", "-E", "-M", "-MM", "-r", "-fsyntax-only", "-emit-ast", "--analyze", "--precompile",
     "--compile", "--assemble", "--preprocess", "--dependencies", "--user-dependencies", "--relocatable",
 ];
 
-/// Endings of files that are compiled; all others go to the linker.
+/// Suffixes of files that are compiled; all other files go to the linker.
 #[rustfmt::skip]
 const SOURCES: &[&str] = &[
     "c", "i", "ii", "m", "mi", "mm", "M", "mii", "cc", "cp", "cxx", "cpp", "CPP", "c++", "C", "cppm", "s",
     "S", "sx", "f", "for", "ftn", "F", "f90", "f95", "f03", "f08", "F90", "bc", "ll",
 ];
 
-/// Endings of files that are compiled for later use and never linked.
+/// Suffixes of files that are precompiled and never linked.
 const HEADERS: &[&str] = &["h", "H", "hh", "hp", "hxx", "hpp", "HPP", "h++", "tcc"];
 
-/// Sanitizers that bring a runtime which takes the program over, and can't be combined with that of threads.
+/// Sanitizers whose runtime takes over the program, and that cannot be combined with the thread sanitizer.
 #[rustfmt::skip]
 const SANITIZERS: &[&str] = &[
     "address", "kernel-address", "hwaddress", "kernel-hwaddress", "memory", "kernel-memory", "leak",
     "dataflow", "fuzzer",
 ];
 
-/// How many files with arguments are read; such a file may name itself.
+/// How many argument files are read; such a file may name itself.
 const MAX_FILES: usize = 2000;
 
-/// What is asked for.
+/// What a compiler call asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Call {
-    /// Something is compiled.
+    /// Whether it compiles a file.
     pub compiles: bool,
-    /// An executable or a library is made.
+    /// Whether it makes an executable or a library.
     pub links: bool,
-    /// Optimisation at link time.
+    /// Whether it asks for link-time optimisation.
     pub lto: bool,
-    /// The program is to have no shared libraries.
+    /// Whether it makes a program without shared libraries.
     pub is_static: bool,
-    /// Whether the command itself asks for instrumented accesses, or asks for none.
+    /// Whether the command itself switches the thread sanitizer on or off.
     pub thread: Option<bool>,
-    /// A sanitizer that is in the way.
+    /// A sanitizer that cannot be combined with Heisen.
     pub sanitizer: Option<&'static str>,
 }
 
 impl Call {
-    /// Reads a command line.
+    /// Parses a command line.
     pub fn of(args: &[OsString]) -> Call {
-        // The compiler proper, as its driver calls it.
+        // An internal call of the compiler proper by its driver.
         if args.first().is_some_and(|first| first == "-cc1" || first == "-cc1as") {
             return Call::default();
         }
@@ -122,7 +122,7 @@ impl Call {
     }
 }
 
-/// Puts the arguments of files (`@FILE`) in their places, as the compiler will.
+/// Replaces each `@FILE` by the arguments in the file, as the compiler does.
 fn expand(args: &[OsString], files: &mut usize, out: &mut Vec<OsString>) {
     for arg in args {
         let file = arg.as_bytes().strip_prefix(b"@").filter(|_| *files > 0);
@@ -136,7 +136,7 @@ fn expand(args: &[OsString], files: &mut usize, out: &mut Vec<OsString>) {
     }
 }
 
-/// The words of such a file: between spaces; quotes and backslashes keep them together.
+/// Splits such a file at spaces; quotes and backslashes join words.
 fn words(text: &[u8]) -> Vec<OsString> {
     let mut out = Vec::new();
     let mut word: Option<Vec<u8>> = None;
@@ -231,7 +231,7 @@ mod tests {
         let line = format!("@{}", file.display());
         assert_eq!(does(&line), (true, false));
         assert_eq!(words(b"-c 'a b.c'\n -DX=\\\"y\\\" \"\""), ["-c", "a b.c", "-DX=\"y\"", ""]);
-        // One that names itself, and one that is not there.
+        // A file that names itself, and a missing one.
         fs::write(&file, format!("a.c {line}")).expect("a file");
         assert_eq!(does(&line), (true, true));
         assert_eq!(does("@missing -c"), (false, false));

@@ -1,11 +1,11 @@
-//! The runtime, embedded in this executable, as a file that the dynamic loader can preload; the stub, as a file that is
-//! linked to instrumented programs; and `heisen.h`, as a file that a compiler can include.
+//! Unpacks the files embedded in this executable: the runtime, which the dynamic loader preloads; the stub,
+//! which is linked into instrumented programs; and `heisen.h`, which a compiler includes.
 //!
-//! Each is kept in a private cache directory under a name made of its hash, so that versions do not meet, and is checked
-//! byte for byte before it is used.
+//! Each is stored in a private cache directory under a name with its hash, so that versions do not collide.
+//! It is compared byte for byte before it is used.
 
 use crate::error::{Error, Result};
-use crate::process::sys;
+use crate::platform::sys;
 use crate::program;
 use std::fs::{self, DirBuilder};
 use std::io::Write;
@@ -17,10 +17,10 @@ static RUNTIME: &[u8] = include_bytes!(env!("HEISEN_RUNTIME"));
 
 static STUB: &[u8] = include_bytes!(env!("HEISEN_STUB"));
 
-/// The header for programs that know of Heisen.
+/// The header for programs that call Heisen.
 pub static HEADER: &str = include_str!("../../../../include/heisen.h");
 
-/// The runtime's file; written if it is not there yet.
+/// The path of the runtime; writes the file if it is missing.
 pub fn runtime() -> Result<PathBuf> {
     let name = format!("runtime-{}.so", &program::hash(RUNTIME)[..16]);
     unpack("the runtime", |cache| {
@@ -29,22 +29,22 @@ pub fn runtime() -> Result<PathBuf> {
     })
 }
 
-/// A directory for the linker: the stub's object file, and libraries in the place of the sanitizer's, without anything in
-/// them; written if it is not there yet.
+/// A directory for the linker: the stub's object file, and empty libraries in place of the sanitizer's.
+/// Writes it if it is missing.
 pub fn stub() -> Result<PathBuf> {
     const EMPTY: &[u8] = b"!<arch>\n";
     let name = format!("stub-{}", &program::hash(STUB)[..16]);
     directory("the stub", &name, &[("stub.o", STUB), ("libtsan.a", EMPTY), ("libtsan.so", EMPTY)])
 }
 
-/// A directory that holds `heisen.h` and nothing else; written if it is not there yet.
+/// A directory that holds only `heisen.h`; writes it if it is missing.
 pub fn include() -> Result<PathBuf> {
     let name = format!("include-{}", &program::hash(HEADER.as_bytes())[..16]);
     directory("heisen.h", &name, &[("heisen.h", HEADER.as_bytes())])
 }
 
-/// This executable under another name: a link to it. The directory's name tells versions apart, so that cargo builds anew
-/// with another one.
+/// A link to this executable under another name. The directory's name identifies the version, so that cargo
+/// rebuilds with another version.
 pub fn linker(name: &str) -> Result<PathBuf> {
     let strange = |e: std::io::Error| Error::Internal(format!("this executable cannot be found: {e}"));
     let this = std::env::current_exe().map_err(strange)?;
@@ -65,12 +65,12 @@ pub fn linker(name: &str) -> Result<PathBuf> {
     })
 }
 
-/// A directory for what is known of programs that run.
+/// A directory for the records of running programs.
 pub fn running() -> Result<PathBuf> {
     directory("the list of programs that run", "running", &[])
 }
 
-/// A directory in the cache, with these files.
+/// A directory in the cache with these files.
 fn directory(what: &str, name: &str, files: &[(&str, &[u8])]) -> Result<PathBuf> {
     unpack(what, |cache| {
         private(cache)?;
@@ -83,7 +83,7 @@ fn directory(what: &str, name: &str, files: &[(&str, &[u8])]) -> Result<PathBuf>
     })
 }
 
-/// Does `write` in the first cache directory where that is possible.
+/// Calls `write` with one cache directory after the other until it succeeds.
 fn unpack(what: &str, write: impl Fn(&Path) -> std::io::Result<PathBuf>) -> Result<PathBuf> {
     let mut last = String::new();
     for directory in candidates() {
@@ -108,7 +108,7 @@ fn candidates() -> Vec<PathBuf> {
     all
 }
 
-/// Makes a directory that nobody else can write to.
+/// Creates a directory that nobody else can write to.
 fn private(directory: &Path) -> std::io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
     let meta = fs::symlink_metadata(directory)?;
@@ -118,8 +118,8 @@ fn private(directory: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// A file with these bytes. One that is there stays, also if somebody else wrote it just now: programs that are running have
-/// it mapped, and whoever compares two of them must find the same file in both.
+/// Creates a file with these bytes. An existing correct file stays, also if another process wrote it just
+/// now. Running programs have it mapped, and a comparison of two of them must find the same file in both.
 fn place(directory: &Path, name: &str, bytes: &[u8]) -> std::io::Result<PathBuf> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let path = directory.join(name);
@@ -127,7 +127,7 @@ fn place(directory: &Path, name: &str, bytes: &[u8]) -> std::io::Result<PathBuf>
     if is_there() {
         return Ok(path);
     }
-    // Under another name first, so that nobody ever sees half a file.
+    // Written under another name first, so that nobody ever sees an incomplete file.
     let mine = format!("{name}-{}-{}.tmp", std::process::id(), COUNT.fetch_add(1, Relaxed));
     let temporary = directory.join(mine);
     let written = fs::OpenOptions::new()
@@ -137,7 +137,8 @@ fn place(directory: &Path, name: &str, bytes: &[u8]) -> std::io::Result<PathBuf>
         .mode(0o700)
         .open(&temporary)
         .and_then(|mut file| file.write_all(bytes));
-    // A link is refused where there is a file; a damaged one is replaced, and so it is where links are not known.
+    // A hard link fails if the file exists. A damaged file is replaced by renaming; so is any file if the
+    // file system has no hard links.
     let placed = written.and_then(|()| match fs::hard_link(&temporary, &path) {
         Err(_) if !is_there() => fs::rename(&temporary, &path),
         _ => fs::remove_file(&temporary),

@@ -1,7 +1,8 @@
-//! How programs are instrumented: what compilers and linkers are told, and the stub that is linked in.
+//! Instruments programs: chooses the options for compilers and linkers, and the stub that is linked in.
 //!
-//! Compilers put a call before each memory access for the sake of their thread sanitizer. The sanitizer itself is left out:
-//! the calls lead to the stub, and from there to Heisen's runtime if the program runs under it.
+//! For their thread sanitizer, compilers put a call before each memory access. Heisen leaves out the
+//! sanitizer itself: the calls lead to the stub, and from there to Heisen's runtime if the program runs under
+//! it.
 
 use crate::error::{Error, Result};
 use crate::program::compiler_args::Call;
@@ -10,7 +11,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 
-/// Which family of compilers for C and C++ one belongs to.
+/// The family of a C or C++ compiler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compiler {
     /// GNU
@@ -20,8 +21,8 @@ pub enum Compiler {
 }
 
 impl Compiler {
-    /// What the command is that these words call, such as `ccache gcc -m64`. Most are told by their names; `cc` may be
-    /// either, and is asked.
+    /// The family of the compiler that these words call, such as `ccache gcc -m64`. Most are known by name;
+    /// `cc` may be either, so it is run to find out.
     pub fn of(words: &[OsString]) -> Compiler {
         let name = words.iter().rev().find(|word| !word.to_string_lossy().starts_with('-'));
         let name = name.map(|name| Path::new(name).file_name().unwrap_or_default().to_string_lossy());
@@ -37,13 +38,13 @@ impl Compiler {
     }
 }
 
-/// For compiling C and C++.
+/// The options for compiling C and C++.
 pub fn c_compile_flags(compiler: Compiler) -> &'static [&'static str] {
     match compiler {
-        // Volatile is not told apart (`--param tsan-distinguish-volatile`): it orders nothing between threads, so such an
-        // access can race as any other.
-        // Copies that it makes itself, instead of a call, it does not instrument. What only reads stays: that may be part of a
-        // constant expression, which a call cannot be.
+        // Volatile accesses are not treated separately (`--param tsan-distinguish-volatile`): volatile orders
+        // nothing between threads, so such an access can race like any other. Gcc does not instrument the
+        // copies that it makes itself instead of calling a function. Functions that only read remain
+        // builtins: they may be part of a constant expression, which a call cannot be.
         Compiler::Gcc => &[
             "-fsanitize=thread",
             "-fno-builtin-memcpy",
@@ -58,9 +59,9 @@ pub fn c_compile_flags(compiler: Compiler) -> &'static [&'static str] {
             "-fno-builtin-strncat",
             "--param=builtin-string-cmp-inline-length=0",
         ],
-        // A read is left out otherwise if the same place is written to afterwards, though another thread may write in
-        // between. What is told to the compiler proper has no effect on linking. Clang warns of options that are of no
-        // use, as for an assembler file; not of those between the first and the last.
+        // By default clang omits a read if the same place is written afterwards, although another thread may
+        // write in between. Options for the compiler proper do not affect linking. Clang warns about options
+        // without effect, as for an assembler file, except about those between the first and the last here.
         Compiler::Clang => &[
             "--start-no-unused-arguments",
             "-Xclang",
@@ -72,12 +73,13 @@ pub fn c_compile_flags(compiler: Compiler) -> &'static [&'static str] {
     }
 }
 
-/// For linking C and C++: the stub, and nothing of the sanitizer, even if the compiler means to link that.
+/// The options for linking C and C++: the stub, and no part of the sanitizer, even if the compiler wants to
+/// link it.
 pub fn link_args(compiler: Compiler) -> Result<Vec<OsString>> {
     let directory = embedded::stub()?;
     let mut args = vec!["-Xlinker".into(), directory.join("stub.o").into()];
     if compiler == Compiler::Gcc {
-        // It has no option for that: it finds an empty library of the name first.
+        // Gcc has no option for that, so it finds an empty library of the same name first.
         let mut search = OsString::from("-L");
         search.push(&directory);
         args.push(search);
@@ -85,7 +87,7 @@ pub fn link_args(compiler: Compiler) -> Result<Vec<OsString>> {
     Ok(args)
 }
 
-/// The arguments with which a compiler instruments what it is asked for by `args`.
+/// Adds the options for instrumentation to a compiler's arguments.
 pub fn c_args(compiler: Compiler, args: &[OsString]) -> Result<Vec<OsString>> {
     let call = Call::of(args);
     if let Some(sanitizer) = call.sanitizer {
@@ -96,8 +98,8 @@ pub fn c_args(compiler: Compiler, args: &[OsString]) -> Result<Vec<OsString>> {
     let mut all: Vec<OsString> = Vec::new();
     if call.compiles && call.thread != Some(false) {
         let flags = match (compiler, call.links && call.is_static) {
-            // Gcc refuses to link the sanitizer into such a program, not knowing that we don't. Only the preprocessor,
-            // which is the compiler at the same time, is told then.
+            // Gcc refuses to link the sanitizer into a static program; it does not know that we leave the
+            // sanitizer out. So only the preprocessor, which is also the compiler, gets the option.
             (Compiler::Gcc, true) => &["-Wp,-fsanitize=thread"],
             _ => c_compile_flags(compiler),
         };
@@ -111,14 +113,15 @@ pub fn c_args(compiler: Compiler, args: &[OsString]) -> Result<Vec<OsString>> {
     }
     all.extend_from_slice(args);
     if call.lto && compiler == Compiler::Gcc {
-        // Gcc would instrument when it links, but then link the sanitizer, too.
+        // Gcc would instrument at link time, but then also link the sanitizer.
         all.push("-fno-lto".into());
     }
     Ok(all)
 }
 
-/// For `rustc`, compiling and linking; each is one argument without spaces but for those in the path of the stub. They are
-/// for the crates of a program: its build scripts and procedural macros run in the compiler and need none of it.
+/// The options for `rustc`, for compiling and linking. Each is one argument without spaces, except those in
+/// the path of the stub. They are for the crates of a program. Build scripts and procedural macros run in the
+/// compiler and must not get them.
 pub fn rust_flags() -> Result<Vec<String>> {
     let stub = embedded::stub()?.join("stub.o");
     let Some(stub) = stub.to_str() else {
@@ -128,12 +131,12 @@ pub fn rust_flags() -> Result<Vec<String>> {
         )));
     };
     Ok(vec![
-        // The sanitizer's own option is for nightly compilers. The pass behind it can be named by anyone; it sees only
-        // functions with an attribute, which is forced on all.
+        // Only nightly compilers accept the sanitizer's own option, but any compiler can name the pass behind
+        // it. The pass sees only functions with an attribute, so the attribute is forced on all.
         "-Cpasses=forceattrs,tsan-module,function(tsan)".into(),
         "-Cllvm-args=-force-attribute=sanitize_thread".into(),
         "-Cllvm-args=-tsan-instrument-read-before-write=1".into(),
-        // Not as a library, which would become part of every crate's.
+        // Not as a library, which would become part of every crate's library.
         format!("-Clink-arg={stub}"),
     ])
 }

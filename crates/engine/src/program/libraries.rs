@@ -1,4 +1,4 @@
-//! The libraries of a program, as its file and the loader know them.
+//! Lists the libraries of a program, as its file and the loader name them.
 
 use object::LittleEndian;
 use object::elf::DT_NEEDED;
@@ -8,17 +8,17 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A parsed file.
+/// A parsed ELF file.
 pub type Elf<'a> = ElfFile64<'a, LittleEndian>;
 
-/// Libraries of the C library and the compiler, which need nothing but each other.
+/// Whether this is a library of the C library or the compiler. Such libraries need only each other.
 pub fn is_basic(library: &str) -> bool {
     const BASIC: [&str; 8] =
         ["ld-linux-x86-64", "libc", "libdl", "libgcc_s", "libm", "libpthread", "librt", "linux-vdso"];
     library.split(".so").next().is_some_and(|stem| BASIC.contains(&stem))
 }
 
-/// Names of the libraries that a file asks for itself.
+/// Names of the libraries that a file itself asks for.
 pub fn needed(elf: &Elf<'_>) -> Vec<String> {
     let Ok(table) = elf.elf_dynamic_table() else { return Vec::new() };
     let entries = table.iter().filter(|entry| entry.tag == DT_NEEDED);
@@ -27,15 +27,16 @@ pub fn needed(elf: &Elf<'_>) -> Vec<String> {
         .collect()
 }
 
-/// Names and files of all libraries that the loader would load with a program. None of its code is run for that.
+/// Names and files of all libraries that the loader would load with a program. This runs no code of the
+/// program.
 pub fn libraries(program: &Path) -> Vec<(String, PathBuf)> {
     const LOADER: &str = "/lib64/ld-linux-x86-64.so.2";
     let Ok(output) = Command::new(LOADER).arg("--list").arg(program).output() else { return Vec::new() };
     output.stdout.split(|&byte| byte == b'\n').filter_map(library).collect()
 }
 
-/// A line such as `libm.so.6 => /lib/x86_64-linux-gnu/libm.so.6 (0x00007f0000000000)`; or without the first part, if that
-/// is a path.
+/// Parses a line such as `libm.so.6 => /lib/x86_64-linux-gnu/libm.so.6 (0x00007f0000000000)`. The first part
+/// is missing if it is a path.
 fn library(line: &[u8]) -> Option<(String, PathBuf)> {
     let line = line.trim_ascii();
     let end = line.windows(4).rposition(|window| window == b" (0x").unwrap_or(line.len());

@@ -1,4 +1,4 @@
-//! The program to be run, and the reasons why one cannot be.
+//! Finds, compiles and instruments the program under test, and explains why a program cannot be run.
 
 pub mod compile;
 pub(crate) mod compiler_args;
@@ -11,7 +11,7 @@ pub(crate) mod test_program;
 pub mod uninstrumented;
 
 use crate::error::{Error, Result};
-use crate::process::sys;
+use crate::platform::sys;
 use crate::program::libraries::Elf;
 use object::elf;
 use object::read::elf::{FileHeader, ProgramHeader};
@@ -30,23 +30,23 @@ pub struct Program {
     pub path: PathBuf,
     /// Its arguments, without its name.
     pub args: Vec<OsString>,
-    /// The source file it was compiled from, if we did that.
+    /// The source file, if Heisen compiled it.
     pub source: Option<PathBuf>,
     /// Hash of the executable.
     pub hash: String,
-    /// Whether code of the executable is instrumented.
+    /// Whether the executable contains instrumented code.
     pub instrumented: bool,
-    /// Whether it is a Rust program, as far as can be seen.
+    /// Whether it appears to be a Rust program.
     pub rust: bool,
     /// Whether it has a test harness, which may have no test to run.
     pub test_program: bool,
-    /// Whether Rust's standard library was to be instrumented, too, if we compiled it.
+    /// Whether Heisen compiled it with an instrumented Rust standard library.
     pub with_std: bool,
     /// Whether its executions begin where it calls `heisen_ready`, rather than at `main`.
     pub at_ready: bool,
     /// The directory it is started in, if not the current one.
     pub directory: Option<PathBuf>,
-    /// Variables of its environment besides those of this process.
+    /// Environment variables in addition to those of this process.
     pub environment: Vec<(OsString, OsString)>,
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 }
 
 impl Program {
-    /// The name that files about it begin with.
+    /// The name with which files about the program begin.
     pub fn short_name(&self) -> String {
         let name = match &self.source {
             Some(source) => source.file_stem(),
@@ -70,7 +70,7 @@ impl Program {
         name.unwrap_or_default().to_string_lossy().into_owned()
     }
 
-    /// Looks the program up as a shell would and checks that the runtime can take control of it.
+    /// Finds the program as a shell would, and checks that the runtime can take control of it.
     pub fn find(name: &OsStr, args: Vec<OsString>) -> Result<Program> {
         let path = locate(name)?;
         let shown = path.display();
@@ -111,8 +111,8 @@ impl Program {
     }
 }
 
-/// Whether an executable has Rust's standard library in it, which names its source files where it may panic. (The stub of instrumented
-/// programs is made by the Rust compiler, too, but without that library.)
+/// Whether an executable contains Rust's standard library, which names its source files where it may panic.
+/// (The stub of instrumented programs is compiled by rustc too, but without that library.)
 fn is_rust(bytes: &[u8]) -> bool {
     const NAMED: &[u8] = b"library/std/src/";
     let strings = Elf::parse(bytes).ok().and_then(|elf| elf.section_by_name(".rodata")?.data().ok());
@@ -142,14 +142,14 @@ fn find_in_path(name: &OsStr) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|dir| dir.join(name)).find(|p| p.is_file() && sys::executable(p))
 }
 
-/// The file that a shell would start by this name, without any links; none if there is none.
+/// The file that a shell would start by this name, with links resolved; `None` if there is no such file.
 pub fn in_path(name: &OsStr) -> Option<PathBuf> {
     let path = if name.as_bytes().contains(&b'/') { Some(name.into()) } else { find_in_path(name) };
     fs::canonicalize(path?).ok()
 }
 
-/// The absolute path of something that exists. If its name is a link it stays one: some programs decide by the name
-/// they are started under what they are, as Debian's `redis-server` does.
+/// The absolute path of an existing file. If the name is a link, it is not resolved: some programs decide by
+/// the name they are started under what to do, as Debian's `redis-server` does.
 fn absolute(path: &Path) -> std::io::Result<PathBuf> {
     let resolved = fs::canonicalize(path)?;
     let parent = path.parent().map(|p| if p.as_os_str().is_empty() { Path::new(".") } else { p });
@@ -159,12 +159,12 @@ fn absolute(path: &Path) -> std::io::Result<PathBuf> {
     }
 }
 
-/// Refuses what the runtime cannot be preloaded into, by name.
+/// Refuses files into which the runtime cannot be preloaded.
 fn inspect(shown: &str, bytes: &[u8]) -> Result<()> {
     if let Some(rest) = bytes.strip_prefix(b"#!") {
         let line = rest.split(|&b| b == b'\n').next().unwrap_or_default();
         let line = String::from_utf8_lossy(line);
-        // `env` would only start the interpreter, which then is not controlled.
+        // `env` would only start the interpreter, which would not be controlled.
         let env = |word: &&str| word.ends_with("/env") || *word == "-S";
         let interpreter: Vec<&str> = line.split_whitespace().skip_while(env).collect();
         let interpreter = interpreter.join(" ");
@@ -208,7 +208,7 @@ fn inspect(shown: &str, bytes: &[u8]) -> Result<()> {
     let interpreter = segments.iter().find_map(|s| s.interpreter(endian, bytes).ok().flatten());
     match interpreter {
         None => Err(Error::Uncontrolled(format!(
-            "{shown} is statically linked (or a library): the runtime cannot be preloaded into it; link it dynamically, \
+            "{shown} is statically linked (or a library): the runtime cannot be preloaded; link it dynamically, \
              without -static"
         ))),
         Some(path) if String::from_utf8_lossy(path).contains("ld-linux-x86-64") => Ok(()),

@@ -1,9 +1,10 @@
-//! Rust programs that are instrumented as a whole, with the standard library, which comes compiled.
+//! Instruments Rust programs together with the standard library, which comes compiled.
 //!
-//! It comes with bitcode, too, for optimisation across crates. So the compiler is told to optimise that way, which makes one
-//! module of the whole program, to leave the bitcode of that, and to link with a linker of our choice: this executable,
-//! under another name. That instruments the bitcode with the compiler's own LLVM, puts the result in the place of the
-//! compiler's object file, and calls the real linker; so everything else of the link is as the compiler wants it.
+//! The library also comes with bitcode, for optimisation across crates. So the compiler is asked to optimise
+//! that way, which makes one module of the entire program. It is also asked to leave the bitcode on disk, and
+//! to link with this executable under another name. As the linker, this executable instruments the bitcode
+//! with the compiler's own LLVM, replaces the compiler's object file by the result, and calls the real
+//! linker. Everything else of the link is as the compiler wants it.
 
 use crate::error::{Error, Result};
 use crate::program::embedded;
@@ -16,25 +17,26 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The name under which this executable is a linker.
+/// The name under which this executable acts as a linker.
 pub const LINKER: &str = "heisen-linker";
 
-/// Names the library of LLVM to the linker.
+/// The variable that names the LLVM library to the linker.
 const LLVM: &str = "HEISEN_LLVM";
-/// Names the real linker to it.
+/// The variable that names the real linker.
 const REAL: &str = "HEISEN_LINKER";
 
-/// What a compiler is told.
+/// The settings for a compiler.
 #[derive(Debug)]
 pub struct Whole {
-    /// Flags for each crate of the program, besides optimisation across crates (`-Clto=fat`).
+    /// Flags for each crate of the program, in addition to optimisation across crates (`-Clto=fat`).
     pub flags: Vec<String>,
-    /// Variables for the linker.
+    /// Environment variables for the linker.
     pub environment: [(&'static str, OsString); 2],
 }
 
 impl Whole {
-    /// For the compiler `rustc`, and the linker that it would use; fails if its LLVM cannot be used.
+    /// The settings for the compiler `rustc` and the linker that it would use. Fails if its LLVM cannot be
+    /// used.
     pub fn new(rustc: &OsStr, linker: OsString) -> Result<Whole> {
         let llvm = library::find(rustc).map_err(input)?;
         Library::open(&llvm).map_err(input)?;
@@ -61,7 +63,7 @@ fn input(error: heisen_llvm::Error) -> Error {
     Error::Input(format!("the standard library cannot be instrumented: {error}"))
 }
 
-/// Links: instruments what the compiler has made, and becomes the real linker. Returns only if that is not possible.
+/// Links: instruments the compiler's output and becomes the real linker. Returns only if that fails.
 pub fn link(args: &[OsString]) -> Error {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     if let Some((object, bitcode)) = whole_program(args) {
@@ -72,7 +74,7 @@ pub fn link(args: &[OsString]) -> Error {
         if let Err(error) = instrumented {
             return input(error);
         }
-        // As large as the program, and of no use any more.
+        // The bitcode is as large as the program, and no longer needed.
         let _ = fs::remove_file(bitcode);
     }
     let linker = variable(REAL).unwrap_or_else(|| "cc".into());
@@ -80,8 +82,9 @@ pub fn link(args: &[OsString]) -> Error {
     Error::Input(format!("{}: {error}; linking needs a C compiler, such as gcc", linker.display()))
 }
 
-/// The object file among these arguments that has the whole program, and the file with its bitcode. The compiler names them
-/// `prog.….rcgu.o` and `prog.bc`. Where there is none, as for a shared library of Rust's own kind, nothing is changed.
+/// The object file among these arguments that holds the entire program, and the file with its bitcode. The
+/// compiler names them `prog.….rcgu.o` and `prog.bc`. If there is no such file, as for a Rust dynamic
+/// library, nothing is changed.
 fn whole_program(args: &[OsString]) -> Option<(PathBuf, PathBuf)> {
     args.iter().map(Path::new).find_map(|object| {
         let name = object.file_name()?.as_bytes();

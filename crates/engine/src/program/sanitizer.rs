@@ -1,5 +1,5 @@
-//! Programs that were built for another sanitizer: its library takes over the functions that Heisen's runtime takes over,
-//! and the memory. They are refused by name.
+//! Refuses programs that were built for another sanitizer, by name: its library takes over the memory, and
+//! the same functions as Heisen's runtime.
 
 use crate::error::{Error, Result};
 use crate::program::libraries::{Elf, is_basic, libraries, needed};
@@ -7,8 +7,8 @@ use object::read::elf::ElfSymbolIterator;
 use object::{Object, ObjectSymbol};
 use std::path::Path;
 
-/// A sanitizer: its option, what its libraries are called, and functions that only they define or export. (Heisen's stub
-/// defines the callbacks of code that is instrumented for `thread`, but exports none.)
+/// A sanitizer: its option, the names of its libraries, and functions that only they define or export.
+/// (Heisen's stub defines the callbacks of code instrumented for `thread`, but does not export them.)
 struct Sanitizer {
     option: &'static str,
     library: &'static str,
@@ -29,11 +29,11 @@ const SANITIZERS: [Sanitizer; 5] = [
     Sanitizer { option: "leak", library: "lsan", defined: "__lsan_init", exported: "__lsan_init" },
 ];
 
-/// Refuses the program of this path and content if it, or a library that it is linked with, is built for a sanitizer.
+/// Refuses a program if it, or a library linked to it, was built for a sanitizer.
 pub(crate) fn refuse(path: &Path, bytes: &[u8]) -> Result<()> {
     let Ok(elf) = Elf::parse(bytes) else { return Ok(()) };
     let mut names = needed(&elf);
-    // Libraries have libraries.
+    // Libraries have libraries of their own.
     if names.iter().any(|name| !is_basic(name)) {
         names.extend(libraries(path).into_iter().map(|(name, _)| name));
     }
@@ -60,6 +60,6 @@ pub(crate) fn refuse(path: &Path, bytes: &[u8]) -> Result<()> {
         _ => "build it without",
     };
     Err(Error::Uncontrolled(format!(
-        "{shown} is built with -fsanitize={option} ({how}), which takes over the functions that Heisen must; {instead}"
+        "{shown} is built with -fsanitize={option} ({how}), which replaces the same functions as Heisen; {instead}"
     )))
 }

@@ -1,9 +1,9 @@
-//! Test programs: whether a program is one, and whether it ran any test. One that ran none has shown nothing.
+//! Recognises test programs, and whether one ran any test. A test program that ran no test has shown nothing.
 
 use crate::program::libraries::{Elf, needed};
 use object::{Object, ObjectSection};
 
-/// What the executables of test harnesses have among their strings: Rust's libtest, GoogleTest, Catch2.
+/// Strings in the executables of test harnesses: Rust's libtest, GoogleTest, Catch2.
 const MARKS: [&[u8]; 3] = [b"test result: ", b"[==========]", b"No tests ran"];
 /// The shared libraries of test harnesses.
 const LIBRARIES: [&str; 2] = ["libgtest", "libCatch2"];
@@ -18,7 +18,7 @@ pub(crate) fn is_test_program(bytes: &[u8]) -> bool {
     MARKS.iter().any(|mark| strings.windows(mark.len()).any(|window| window == *mark))
 }
 
-/// Whether a test program says that it ran no test.
+/// Whether a test program's output says that it ran no test.
 pub(crate) fn ran_none(output: &str) -> bool {
     let ran = |line: &str| {
         if let Some(result) = line.strip_prefix("test result: ") {

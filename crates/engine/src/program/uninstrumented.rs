@@ -1,10 +1,10 @@
-//! Which code of a program is instrumented, and which is not though other code is.
+//! Finds the code of a program that is not instrumented although other code is.
 //!
-//! Each module with a stub has a note that says where the callbacks are. Code calls them directly, so a call is an opcode and
-//! a distance: four bytes that by mere chance lead there once in a million opcodes. A source file is known by its unit of
-//! debug information: if nothing in its code is such a call, and the code does access memory, it was compiled without.
+//! Each module with a stub has a note that says where the callbacks are. Code calls them directly, so a call
+//! is an opcode and a distance: four bytes, which by chance lead there once in a million opcodes. A source
+//! file is identified by its unit of debug information. If its code accesses memory but contains no such
+//! call, it was compiled without instrumentation.
 
-use crate::check::sentences::BLIND;
 use crate::program::Program;
 use crate::program::libraries::{Elf, is_basic, libraries};
 use gimli::{DwarfSections, EndianSlice};
@@ -17,14 +17,27 @@ use std::fs;
 use std::ops::Range;
 use std::path::Path;
 
-/// Files of one module that are named; of more, the number is told.
-const SHOWN: usize = 3;
+/// The name for Rust's standard library and its dependencies.
+pub const STD: &str = "Rust's own libraries";
 
-/// The standard library and what it is made of.
-const STD: &str = "Rust's own libraries";
+/// Uninstrumented code in a program that also has instrumented code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Uninstrumented {
+    /// An entire module.
+    Module(String),
+    /// Some source files of a module.
+    Files {
+        /// The module.
+        module: String,
+        /// The files.
+        files: Vec<String>,
+    },
+    /// Some files of these modules. They cannot be named, because the modules have no debug information.
+    Unknown(Vec<String>),
+}
 
-/// What the verdict says of code that is not instrumented, if other code of the program is.
-pub fn blind(program: &Program) -> Option<String> {
+/// The uninstrumented code of a program; empty if no code of it is instrumented.
+pub fn blind(program: &Program) -> Vec<Uninstrumented> {
     let name = program.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mut modules = vec![(name, program.path.clone())];
     modules.extend(libraries(&program.path).into_iter().filter(|(name, _)| !is_basic(name)));
@@ -32,11 +45,11 @@ pub fn blind(program: &Program) -> Option<String> {
     for (name, path) in modules {
         let Ok(bytes) = fs::read(&path) else { continue };
         match look(&bytes) {
-            Seen::Whole => parts.push(name),
+            Seen::Whole => parts.push(Uninstrumented::Module(name)),
             Seen::Files(files) => {
                 instrumented = true;
                 if !files.is_empty() {
-                    parts.push(format!("{} of {name}", enumerate(&files)));
+                    parts.push(Uninstrumented::Files { module: name, files: files.into_iter().collect() });
                 }
             }
             Seen::Unknown => {
@@ -46,32 +59,18 @@ pub fn blind(program: &Program) -> Option<String> {
         }
     }
     if !unknown.is_empty() {
-        parts.push(format!("unknown files of {}, without debug information (-g)", unknown.join(" and ")));
+        parts.push(Uninstrumented::Unknown(unknown));
     }
-    (instrumented && !parts.is_empty()).then(|| BLIND.with(&[("code", &parts.join("; "))]))
+    if instrumented { parts } else { Vec::new() }
 }
 
-fn enumerate(files: &BTreeSet<String>) -> String {
-    let names: Vec<&str> = files.iter().map(String::as_str).collect();
-    match &names[..] {
-        [one] => (*one).to_owned(),
-        all if all.len() <= SHOWN => {
-            format!("{} and {}", all[..all.len() - 1].join(", "), all[all.len() - 1])
-        }
-        all => {
-            let more = all.len() - (SHOWN - 1);
-            format!("{} and {more} more files", all[..SHOWN - 1].join(", "))
-        }
-    }
-}
-
-/// What is blind of a module.
+/// The uninstrumented part of a module.
 enum Seen {
-    /// All of it.
+    /// The entire module.
     Whole,
     /// These source files.
     Files(BTreeSet<String>),
-    /// Some may be; nothing tells which.
+    /// Perhaps some files; there is no debug information to tell.
     Unknown,
 }
 
@@ -100,7 +99,7 @@ fn look(bytes: &[u8]) -> Seen {
             Err(_) => continue,
         };
         while let Ok(Some(range)) = all.next() {
-            // What the linker left out is at address 0 or so.
+            // The linker leaves code that it removed at an address near 0.
             ranges.extend(code.within(range.begin..range.end));
         }
         if ranges.is_empty() {
@@ -122,26 +121,27 @@ fn look(bytes: &[u8]) -> Seen {
         }
     }
     if with_std {
-        // As a whole, but for compiler_builtins, which shares nothing between threads.
+        // The library is instrumented entirely, except compiler_builtins, which shares nothing between
+        // threads.
         files.remove(STD);
     }
     if known { Seen::Files(files) } else { Seen::Unknown }
 }
 
-/// A source file as a person names it.
+/// A source file as a user would name it.
 fn named(name: String, directory: &str) -> String {
-    // Those and what they are made of, as they come with the compiler.
+    // The standard library and its dependencies, as they come with the compiler.
     if ["/rustc/", "/rust/deps/"].iter().any(|root| directory.starts_with(root) || name.starts_with(root)) {
         return STD.to_owned();
     }
-    // A crate is one source file to Rust, in several units.
+    // For Rust, a crate is one source file in several units.
     let name = name.split("/@/").next().unwrap_or_default();
     let here = std::env::current_dir().unwrap_or_default();
     let path = Path::new(name);
     path.strip_prefix(&here).unwrap_or(path).display().to_string()
 }
 
-/// Where a file has callbacks, before it is loaded somewhere: one range for each stub, usually one.
+/// The address ranges of callbacks in a file, before loading: one range for each stub, usually one.
 pub(crate) fn stubs(bytes: &[u8]) -> Vec<Range<u64>> {
     let Ok(elf) = Elf::parse(bytes) else { return Vec::new() };
     let mut found = Vec::new();
@@ -156,7 +156,7 @@ pub(crate) fn stubs(bytes: &[u8]) -> Vec<Range<u64>> {
                 segment.p_vaddr(LittleEndian).wrapping_add(at.wrapping_sub(segment.p_offset(LittleEndian)));
             let words: Vec<i32> =
                 note.desc().as_chunks().0.iter().map(|bytes| i32::from_le_bytes(*bytes)).collect();
-            // A version, and distances from where they stand.
+            // A version, and two distances relative to their own positions.
             if let [_, start, end] = words[..] {
                 let place = |index: u64, distance: i32| (at + 4 * index).wrapping_add_signed(distance.into());
                 found.push(place(1, start)..place(2, end));
@@ -168,9 +168,9 @@ pub(crate) fn stubs(bytes: &[u8]) -> Vec<Range<u64>> {
 
 /// The code of a module.
 struct Code<'a> {
-    /// Address and content of what can run.
+    /// Address and content of executable segments.
     pieces: Vec<(u64, &'a [u8])>,
-    /// Variables: addresses that can be written to, without the linker's tables.
+    /// Variables: writable addresses, without the linker's tables.
     variables: Vec<Range<u64>>,
 }
 
@@ -193,7 +193,7 @@ impl<'a> Code<'a> {
         }
     }
 
-    /// The part of a range that is code.
+    /// The range, if it is code.
     fn within(&self, range: Range<u64>) -> Option<Range<u64>> {
         let holds = |&&(start, bytes): &&(u64, &[u8])| {
             range.start >= start && range.end <= start.saturating_add(bytes.len() as u64) && range.start != 0
@@ -201,7 +201,7 @@ impl<'a> Code<'a> {
         self.pieces.iter().find(holds).filter(|_| range.start < range.end).map(|_| range)
     }
 
-    /// Addresses of all calls and jumps into one of the ranges, in order.
+    /// The addresses of all calls and jumps into one of the ranges, in order.
     fn calls(&self, targets: &[Range<u64>]) -> Vec<u64> {
         let mut found = Vec::new();
         for &(start, bytes) in if targets.is_empty() { &[] } else { &self.pieces[..] } {
@@ -220,7 +220,7 @@ impl<'a> Code<'a> {
         found
     }
 
-    /// Whether there is code that reads or writes memory other than its own stack.
+    /// Whether a range contains code that reads or writes memory other than its own stack.
     fn accesses(&self, range: &Range<u64>) -> bool {
         let Some((start, bytes)) = self
             .pieces

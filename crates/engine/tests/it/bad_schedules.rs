@@ -305,7 +305,7 @@ fn the_saved_search_is_no_search() {
     sandbox.heisen(&["check", "--resume", "."]).fails(2, &[".: Is a directory", name]);
     for bytes in [&b""[..], b"\xff\x00garbage", b"{}", b"[1, 2]", b"{\"version\": 1}"] {
         sandbox.write("file", bytes);
-        let words = ["file is not a search that this Heisen has saved", "start the check anew"];
+        let words = ["file is not a search that this Heisen has saved", "start the check again"];
         sandbox.heisen(&["check", "--resume", "file"]).fails(2, &words);
     }
 }
@@ -317,7 +317,7 @@ fn the_saved_search_does_not_fit() {
     let text = fs::read_to_string(sandbox.path(SAVED)).expect("the search");
     for length in [text.len() / 3, text.len() - 1] {
         sandbox.write("cut", &text[..length]);
-        resume("cut").fails(2, &["cut is not a search that this Heisen has saved", "start the check anew"]);
+        resume("cut").fails(2, &["cut is not a search that this Heisen has saved", "start the check again"]);
     }
     // Numbers that are as good as others.
     let count = text.find("\"steps\":").expect("how many steps") + "\"steps\":".len();
@@ -325,19 +325,20 @@ fn the_saved_search_does_not_fit() {
     sandbox.write("damaged", format!("{}{digit}{}", &text[..count], &text[count + 1..]));
     resume("damaged").fails(2, &["damaged is not a search that this Heisen has saved", "its sum is wrong"]);
     sandbox.write("longer", format!("{text}0"));
-    resume("longer").fails(2, &["longer is not a search that this Heisen has saved", "start the check anew"]);
+    resume("longer")
+        .fails(2, &["longer is not a search that this Heisen has saved", "start the check again"]);
     let version = "\"version\":7,";
     assert!(text.contains(version));
     sandbox.write("other", text.replace(version, "\"version\":8,"));
-    resume("other").fails(2, &["other was saved by another version", "start the check anew"]);
+    resume("other").fails(2, &["other was saved by another version", "start the check again"]);
     // One whose version has other fields, too.
     let older = text.replace(version, "\"version\":2,").replace("\"memory\":", "\"remembered\":");
     sandbox.write("older", older);
-    resume("older").fails(2, &["older was saved by another version", "start the check anew"]);
+    resume("older").fails(2, &["older was saved by another version", "start the check again"]);
     resume(SAVED).expect(0);
 
     sandbox.compile("fixed.c", &example("account_fixed.c"), &["-O1"]);
-    resume(SAVED).fails(2, &["fixed has changed since", "start the check anew"]);
+    resume(SAVED).fails(2, &["fixed has changed since", "start the check again"]);
     fs::remove_file(sandbox.path("fixed")).expect("the program is removed");
     resume(SAVED).fails(2, &["fixed: not found", "build it first"]);
 }

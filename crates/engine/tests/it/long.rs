@@ -264,7 +264,7 @@ fn states_that_have_no_room_cost_executions_only() {
         sandbox.heisen(&args).expect(0)
     };
     let (tight, free) = (check("64K"), check("1G"));
-    let words = "the memory for states was full, so --reduce has left out less";
+    let words = "the memory for states was full, so --reduce skipped fewer executions: no room for ";
     assert!(tight.err.contains(words) && !free.err.contains(words), "{}", tight.err);
     let (tight, free) = (tight.json(), free.json());
     let number = |json: &Value, name: &str| json[name].as_u64().expect("a number");
@@ -370,14 +370,14 @@ fn options_that_do_not_fit_together() {
     for (options, words) in [
         (
             &["--strategy", "dfs", "--bound", "2"][..],
-            "--bound is for --strategy icb, best and dpor, and this check is by dfs",
+            "--bound is for --strategy icb, best and dpor, but the strategy is dfs",
         ),
         (&["--strategy", "random", "--reduce"], "--reduce is for --strategy icb and dfs"),
-        (&["--depth", "4"], "--depth is for --strategy pct and fair-pct, and this check is by icb"),
+        (&["--depth", "4"], "--depth is for --strategy pct and fair-pct, but the strategy is icb"),
         (&["--strategy", "pos", "--burst", "4"], "--burst is for --strategy burst"),
         (
             &["--time", "1s", "--delays", "4"],
-            "--delays is for --strategy delay, and this check is by portfolio",
+            "--delays is for --strategy delay, but the strategy is portfolio",
         ),
         (&["--leaks", "--heap", "off"], "--leaks needs the heap"),
     ] {

@@ -10,5 +10,6 @@ mod memory;
 mod patch;
 mod predicted;
 mod races;
+mod rooms;
 mod same;
 mod scope;

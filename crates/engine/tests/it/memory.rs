@@ -281,12 +281,8 @@ fn leaks_at_the_end() {
     let here = Sandbox::new();
     let program = build(&here, "errors", "errors.c", &["-w"]);
     for (name, words, at) in [
-        ("leak", "1 block is left at the end that nothing leads to, 20 bytes in all", "p = malloc(20)"),
-        (
-            "leak-list",
-            "10 blocks are left at the end that nothing leads to, 80 bytes in all",
-            "**node = malloc",
-        ),
+        ("leak", "1 block is unreachable at the end, 20 bytes in all", "p = malloc(20)"),
+        ("leak-list", "10 blocks are unreachable at the end, 80 bytes in all", "**node = malloc"),
     ] {
         let finding = here.finds("leak", &["--leaks", "--", &program, name]);
         assert_eq!(finding["message"], words);

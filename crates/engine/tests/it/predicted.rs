@@ -149,7 +149,7 @@ fn hints_are_counted_and_shown_on_request() {
     assert!(out.contains("\n1 hint (--hints shows"), "{out}");
     assert!(!out.contains("handed_over.c:9"), "{out}");
     let out = shown(&["--hints"]);
-    let head = "\nhint: lock-order cycle, predicted from execution 2; no execution came to it\n";
+    let head = "\nhint: lock-order cycle, predicted from execution 2; no execution reached it\n";
     assert!(out.contains(head) && out.contains("handed_over.c:9"), "{out}");
     assert_eq!(shown(&["--hints", "--quiet"]), "");
 }

@@ -326,7 +326,7 @@ fn a_report_has_both_accesses_with_all_that_is_known() {
         "  T1 (worker) writes 4 bytes, worker at two.c:9\n    9 | queue.items[2] = 1;\n    #0 worker  two.c:9\n    holds lock since two.c:8\n",
         "    #0 bump  two.c:6\n    #1 worker  two.c:11\n    holds no lock\n",
         "3 distinct findings in all\n",
-        "all accesses that conflict are scheduling points, at 4 places in the code\n",
+        "all conflicting accesses are scheduling points: 4 places in the code\n",
     ] {
         assert!(ran.out.contains(words), "{words}\n--- is not in\n{}", ran.out);
     }
@@ -353,7 +353,7 @@ fn more_accesses_than_are_remembered() {
         let program = instrument(&sandbox.path(""), &source, "many", &[]);
         let (ran, json) = check(&sandbox, &program, &[]);
         assert_eq!((ran.code, &json["sound"]), (0, &(!forgotten).into()), "{json:#}");
-        let said = json["not_controlled"].to_string().contains("more accesses to one place in memory than");
+        let said = json["not_controlled"].to_string().contains("a location had more of them than");
         assert_eq!(said, forgotten, "{json:#}");
     }
 }
@@ -406,7 +406,7 @@ fn races_are_quiet_unless_they_are_asked_for() {
     two(&sandbox, "two", false);
     let ran = sandbox.heisen(&["check", "--", "./two"]).expect(0);
     assert!(ran.out.starts_with("ok: no bug in any sequentially consistent schedule "), "{}", ran.out);
-    assert!(ran.out.contains(" at least 3; 3 data races (--races lists them)\n"), "{}", ran.out);
+    assert!(ran.out.contains(" at least 3 preemptions; 3 data races (--races lists them)\n"), "{}", ran.out);
     let json = sandbox.heisen(&["check", "--json", "-", "--", "./two"]).expect(0).json();
     assert_eq!((&json["verdict"], &json["races"]), (&"clean".into(), &Value::Array(Vec::new())));
     let ran = sandbox.heisen(&["check", "--races=off", "--", "./two"]).expect(0);
@@ -475,7 +475,10 @@ fn suppressions() {
         assert_eq!((there, gone), (left, suppressed), "{text}\n{}", ran.err);
     }
     let (_, _, ran) = with("race:bump\nrace:nobody\n");
-    assert_eq!(ran.messages(), ["heisen: note: file:2: race:nobody: fits no race of this check"]);
+    assert_eq!(
+        ran.messages(),
+        ["heisen: note: file:2: race:nobody: this suppression matches no data race of this check"]
+    );
     sandbox.write("file", "race:worker");
     let ran = sandbox.heisen(&["check", "--races", "--suppressions", "file", "--", "./two"]).expect(0);
     assert!(ran.out.contains("3 races suppressed\n"), "{}", ran.out);
@@ -519,7 +522,7 @@ fn scheduling_points_are_kept_from_check_to_check() {
     std::fs::write(file, "{ \"version\": 1").unwrap();
     let ran = check();
     assert_eq!(ran.messages().len(), 1, "{}", ran.err);
-    assert!(ran.err.contains("note: no scheduling points are taken from an earlier check: "), "{}", ran.err);
+    assert!(ran.err.contains("note: the access points of the last check cannot be read: "), "{}", ran.err);
     assert_eq!(ran.json()["restarts"], 1);
     assert_eq!(std::fs::read_to_string(file).unwrap(), good);
     // Of a program that has none, nothing is kept.

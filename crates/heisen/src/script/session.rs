@@ -72,7 +72,7 @@ pub(super) fn ask(statement: String) -> Answer {
         Some(Some(answer)) => answer,
         Some(None) => resume_unwind(Box::new(Left)),
         None => panic!(
-            "what is in heisen::script belongs into the script of a #[heisen::test(script = …)], and into the thread that it is run by"
+            "heisen::script works only in the script of a #[heisen::test(script = …)], on the thread that runs it"
         ),
     }
 }
@@ -201,6 +201,6 @@ mod tests {
     fn out_of_place() {
         let panic = catch_unwind(|| ask("exists()".to_owned())).expect_err("nobody answers");
         let said = panic.downcast_ref::<&str>().expect("words");
-        assert!(said.contains("belongs into the script"), "{said}");
+        assert!(said.contains("works only in the script"), "{said}");
     }
 }

@@ -117,7 +117,7 @@ fn tests_are_explored() {
     assert!(ran.code == 101 && ran.out.contains("--focus \"nowhere\" matches no module"), "{}", ran.out);
     // What was found when nothing was.
     let ran = run(cargo(&sandbox, &["keeps_all_out", "--", "--nocapture"]).env("HEISEN", heisen)).expect(0);
-    assert!(ran.out.contains("preemptions at calls in bank::deposit: not searched"), "{}", ran.out);
+    assert!(ran.out.contains("preemptions at calls in bank::deposit: not explored"), "{}", ran.out);
 
     // Without Heisen, and with something else in its place.
     let ran = run(cargo(&sandbox, &["keeps_all_in"]).env("PATH", path_without_heisen()));

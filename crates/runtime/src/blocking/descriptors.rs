@@ -1,24 +1,24 @@
-//! Waiting for descriptors: a thread that would block in the kernel is disabled instead, and enabled when a descriptor
-//! it waits for is ready. So input and output do not stop the world, which on one kernel thread they would.
+//! Waiting for descriptors: instead of blocking in the kernel, a thread is disabled until a descriptor that it
+//! waits for is ready. Blocking would stop all threads, because they share one kernel thread.
 //!
-//! What threads of the program say to each other through a pipe or a socket is in the kernel before the call that said
-//! it returns. So it is enough to look (one `poll` that does not wait) after a call that can have made something ready,
-//! and what is found depends on the schedule alone. What comes from outside may come at any time: it is looked for now
-//! and then, and, when no thread can take a step, waited for in a `poll` that does. Virtual time does not pass the outside
-//! world by unseen: before it jumps, the outside gets a moment of real time.
+//! When one thread of the program sends data to another through a pipe or a socket, the data is in the kernel
+//! before the call returns. It is therefore enough to check, by a `poll` that does not wait, after each call
+//! that can have made a descriptor ready. The result depends on the schedule alone.
+//!
+//! Data from outside may arrive at any time. The runtime checks for it now and then; when no thread can take a
+//! step, it waits for it in a blocking `poll`. Before virtual time jumps, the outside gets a moment of real
+//! time, so that its data is not missed.
 
-use crate::blocking::kernel_calls;
-use crate::lifecycle::input_log;
-use crate::lifecycle::report;
-use crate::memory::race;
+use crate::blocking::{input_log, kernel_calls, timer_descriptors};
 use crate::memory::race::order;
-use crate::memory::race::order::space;
+use crate::platform::baton::Guarded;
 use crate::platform::sys;
-use crate::sched::clock;
+use crate::sched::access_mode::{is_on, mode};
+use crate::sched::object_key::{key, space};
 use crate::sched::thread_set::Bits;
 use crate::sched::{self, S, Woken, thread, threads, words};
-use crate::shim::io::timerfd;
-use crate::shim::signal;
+use crate::sched::{clock, hooks, recurrence};
+use crate::wire_log;
 use core::cell::Cell;
 use core::sync::atomic::Ordering::SeqCst;
 use heisen_trace::{Note, Op};
@@ -35,39 +35,40 @@ pub struct PollFd {
 pub const POLLIN: i16 = 1;
 pub const POLLOUT: i16 = 4;
 
-/// What is known of a descriptor.
+/// What is known of a descriptor. A *channel* is a descriptor through which threads or processes communicate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Class {
-    /// Nothing yet.
+    /// Not classified yet.
     Unknown = 0,
-    /// A file, a directory, a device, and whatever the program was started with: no way for threads to talk, and calls
-    /// on it take no time.
+    /// A file, a directory, a device, or a descriptor that the program was started with. It is not a channel,
+    /// and calls on it take no time.
     Plain = 1,
-    /// Both ends are in this process.
+    /// A channel with both ends in this process.
     Inside = 2,
-    /// Someone outside may be at the other end.
+    /// A channel whose other end may be outside.
     Outside = 3,
-    /// An `epoll`: outside as soon as something outside was added to any of them. Which copy of which one it was added
-    /// by is not followed: libraries wait by one copy and add by another.
+    /// An `epoll` set. All of them count as outside once a descriptor that leads outside was added to any of
+    /// them. Sets are not distinguished, because libraries wait on one copy of a set and add to another.
     Epoll = 4,
 }
 
 impl Class {
-    /// Whether threads can talk through it, so that calls on it are scheduling points.
+    /// Whether it is a channel, so that calls on it are scheduling points.
     pub fn talks(self) -> bool {
         self >= Class::Inside
     }
 }
 
-/// Descriptors whose class is remembered.
+/// The number of descriptors whose class is remembered.
 const KNOWN: usize = 1 << 16;
-/// Steps between two looks at the outside while threads run.
+/// The number of steps between two checks for data from outside while threads run.
 const LOOK_EVERY: u32 = 256;
-/// The first and the longest moment of real time, in microseconds, that the outside gets before virtual time jumps.
+/// The first and the longest time, in microseconds of real time, that the outside gets before virtual time
+/// jumps.
 const FIRST_MOMENT: u64 = 100;
 const LONGEST_MOMENT: u64 = 10_000;
-/// Descriptors in one real `poll`; more are looked at in turn.
+/// The largest number of descriptors in one real `poll`; further ones are checked in turn.
 const AT_ONCE: usize = 1024;
 
 // As for `sched::Sched`.
@@ -75,30 +76,27 @@ const AT_ONCE: usize = 1024;
 struct Io {
     /// Threads that wait for descriptors.
     waiting: Bits,
-    /// How many.
+    /// The number of threads that wait for descriptors.
     count: Cell<usize>,
-    /// A call was made that can have changed what is ready.
+    /// A call was made that can have changed which descriptors are ready.
     stale: Cell<bool>,
-    /// The program has started another process, which may hold the other end of anything.
+    /// The program has started another process, which may hold the other end of any channel.
     shared: Cell<bool>,
-    /// Something outside was added to an `epoll`.
+    /// A descriptor that leads outside was added to an `epoll` set.
     epolls_lead_out: Cell<bool>,
-    /// How long the outside was last waited for.
+    /// How long the runtime last waited for the outside.
     moment: Cell<u64>,
-    /// Whether standard input is one to wait for.
+    /// Whether standard input is a pipe or a socket, for which threads wait.
     input_streams: Cell<bool>,
-    /// For how long, in milliseconds, the outside is waited for when nothing else can happen.
+    /// How long, in milliseconds, the runtime waits for the outside when no thread can run.
     patience: Cell<u64>,
     class: [Cell<u8>; KNOWN],
-    /// Sockets that were made by `socket` or `accept`.
+    /// Sockets that `socket` or `accept` created.
     sockets: [Cell<u64>; KNOWN / 64],
     all: [Cell<PollFd>; AT_ONCE],
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Io {}
-
-static IO: Io = Io {
+static IO: Guarded<Io> = Guarded::new(Io {
     class: [const { Cell::new(0) }; KNOWN],
     sockets: [const { Cell::new(0) }; KNOWN / 64],
     waiting: Bits::new(),
@@ -110,15 +108,20 @@ static IO: Io = Io {
     input_streams: Cell::new(false),
     patience: Cell::new(u64::MAX),
     all: [const { Cell::new(PollFd { fd: -1, events: 0, revents: 0 }) }; AT_ONCE],
-};
+});
 
-/// An execution begins: what the program was started with is not a way to talk, and silence from outside ends it after
-/// so many milliseconds.
+/// Plugs this room into the hooks of the scheduler.
+pub fn plug_in() {
+    hooks::HOOKS.errands.set(errands);
+}
+
+/// An execution begins: the descriptors that the program was started with are not channels. Silence from
+/// outside ends the execution after `patience` milliseconds.
 pub fn begin(patience: u64) {
     let patience =
         input_log::through(input_log::Kind::Patience, 0, input_log::Out::default(), || patience as isize);
     IO.patience.set(patience as u64);
-    // Output is taken from the program as it comes.
+    // The engine reads the program's output as it comes, so writing it never waits.
     for fd in 0..3 {
         set_class(fd, Class::Plain);
     }
@@ -127,7 +130,7 @@ pub fn begin(patience: u64) {
     }
 }
 
-/// Before an execution: standard input may have to be waited for, or not.
+/// Before an execution: finds out whether threads may have to wait for standard input.
 pub fn look_at_input() {
     IO.input_streams.set(is_stream(0));
 }
@@ -136,12 +139,12 @@ const S_IFMT: u32 = 0o170_000;
 const S_IFIFO: u32 = 0o010_000;
 const S_IFSOCK: u32 = 0o140_000;
 
-/// Whether the kernel calls it a pipe, a socket, or an object without a name, such as an `eventfd`.
+/// Whether the kernel says that it is a pipe, a socket, or an object without a name, such as an `eventfd`.
 fn is_stream(fd: i32) -> bool {
     sys::file_mode(fd).is_some_and(|mode| matches!(mode & S_IFMT, S_IFIFO | S_IFSOCK | 0))
 }
 
-/// Remembers what a descriptor is.
+/// Records the class of a descriptor.
 pub fn set_class(fd: i32, class: Class) {
     if let Some(slot) = usize::try_from(fd).ok().and_then(|fd| IO.class.get(fd)) {
         slot.set(class as u8);
@@ -151,7 +154,7 @@ pub fn set_class(fd: i32, class: Class) {
     }
 }
 
-/// Remembers whether a descriptor is a socket that may lead outside; not so one of a pair.
+/// Records whether a descriptor is a socket that may lead outside; a socket of a pair does not.
 pub fn set_socket(fd: i32, is: bool) {
     if let Some(word) = usize::try_from(fd).ok().and_then(|fd| IO.sockets.get(fd / 64)) {
         let bit = 1 << (fd % 64);
@@ -159,13 +162,13 @@ pub fn set_socket(fd: i32, is: bool) {
     }
 }
 
-/// Whether a descriptor is such a socket.
+/// Whether a descriptor is a socket that may lead outside.
 pub fn is_socket(fd: i32) -> bool {
     let word = usize::try_from(fd).ok().and_then(|fd| IO.sockets.get(fd / 64));
     word.is_some_and(|word| word.get() >> (fd % 64) & 1 != 0)
 }
 
-/// What a descriptor is, [`Class::Epoll`] resolved; the kernel is asked the first time.
+/// The class of a descriptor, with [`Class::Epoll`] resolved. The kernel is asked the first time.
 pub fn class(fd: i32) -> Class {
     let slot = usize::try_from(fd).ok().and_then(|fd| IO.class.get(fd));
     match slot.map(Cell::get) {
@@ -195,7 +198,7 @@ pub fn copy_class(old: i32, new: i32) {
     set_class(new, if epoll { Class::Epoll } else { class(old) });
 }
 
-/// A descriptor was added to an `epoll`.
+/// A descriptor was added to an `epoll` set.
 pub fn added_to_epoll(fd: i32) {
     if class(fd) == Class::Outside {
         IO.epolls_lead_out.set(true);
@@ -203,33 +206,33 @@ pub fn added_to_epoll(fd: i32) {
     touched();
 }
 
-/// A descriptor that is none, for [`says`] and [`hears`]: the kernel itself is talked to.
+/// An invalid descriptor, for [`says`] and [`hears`]: the thread communicates with the kernel itself.
 pub const NOBODY: i32 = -1;
 
-/// What orders threads that talk through a descriptor: both ends of a pipe are one file; for all else, which has two ends
-/// that the kernel alone can match, there is one for all.
+/// The object by which communication through a descriptor orders threads. Both ends of a pipe have the same
+/// file number. For other channels only the kernel knows which ends belong together, so they share one object.
 fn channel(fd: i32) -> usize {
     match sys::pipe_number(fd) {
-        Some(number) => order::key(space::FILE, number as usize),
-        None => order::key(space::KERNEL, 0),
+        Some(number) => key(space::FILE, number as usize),
+        None => key(space::KERNEL, 0),
     }
 }
 
-/// The running thread says something through a descriptor.
+/// The running thread sends something through a descriptor: a release, for the race check.
 pub fn says(fd: i32) {
-    if race::is_on(race::mode::CHECK) {
+    if is_on(mode::CHECK) {
         order::release(channel(fd));
     }
 }
 
-/// It hears what was said.
+/// The running thread receives something through a descriptor: an acquire, for the race check.
 pub fn hears(fd: i32) {
-    if race::is_on(race::mode::CHECK) {
+    if is_on(mode::CHECK) {
         order::acquire(channel(fd));
     }
 }
 
-/// Another process was started.
+/// The program has started another process.
 pub fn share() {
     IO.shared.set(true);
 }
@@ -240,7 +243,8 @@ pub fn touched() {
     IO.stale.set(true);
 }
 
-/// Waits until one of the descriptors is ready, or the deadline passes. With none, it only waits for the deadline.
+/// Waits until one of the descriptors is ready, or the deadline passes. Without descriptors, it only waits for
+/// the deadline.
 pub fn wait(op: Op, fds: &[PollFd], pc: usize, deadline: u64) -> Woken {
     let number = sched::me();
     let t = thread(number);
@@ -258,7 +262,7 @@ pub fn wait(op: Op, fds: &[PollFd], pc: usize, deadline: u64) -> Woken {
     woken
 }
 
-/// The descriptors a thread waits for.
+/// The descriptors that a thread waits for.
 fn awaited(number: usize) -> &'static [PollFd] {
     let t = thread(number);
     if t.polls_count.get() == 0 {
@@ -272,7 +276,8 @@ fn waiting() -> impl Iterator<Item = usize> {
     threads().map(|(number, _)| number).filter(|&number| IO.waiting.has(number))
 }
 
-/// Looks which threads can go on. Those that were found ready before may no longer be: another was faster.
+/// Checks which waiting threads can run. A thread that was ready before may not be so now, because another
+/// thread was faster.
 fn look() {
     IO.stale.set(false);
     for number in waiting() {
@@ -286,11 +291,11 @@ fn look() {
     }
 }
 
-/// Before a choice is made: `able` says whether the running thread can go on in any case. Called at each scheduling
-/// point while a thread waits for a descriptor or a timer is armed.
+/// Runs before a choice is made, at each scheduling point while a thread waits for a descriptor or a timer is
+/// armed. `able` says whether the running thread can continue in any case.
 #[cold]
-pub fn errands(able: bool) {
-    let mut fired = timerfd::fire_due(clock::now());
+fn errands(able: bool) {
+    let mut fired = timer_descriptors::fire_due(clock::now());
     let outside_is_due = S.step.get().is_multiple_of(LOOK_EVERY) && IO.count.get() != 0;
     kernel_calls::came_back();
     if IO.count.get() != 0 && (fired || IO.stale.get() || outside_is_due) {
@@ -302,9 +307,9 @@ pub fn errands(able: bool) {
     let mut waited = 0;
     while !anyone_is_ready() {
         let next = sched::next_deadline();
-        if let Some(due) = timerfd::next().filter(|&due| due <= next) {
+        if let Some(due) = timer_descriptors::next().filter(|&due| due <= next) {
             clock::reach(due);
-            fired = timerfd::fire_due(due);
+            fired = timer_descriptors::fire_due(due);
             debug_assert!(fired);
             look();
             continue;
@@ -316,7 +321,7 @@ pub fn errands(able: bool) {
         let most = if kernel_calls::is_out() { LONGEST_MOMENT / 10 } else { LONGEST_MOMENT };
         let left = if clock::is_real() { clock::until(next) / 1_000 } else { u64::MAX };
         let moment = IO.moment.get().min(most).min(left);
-        if wait_for_outside(moment) || signal::look_outside() {
+        if wait_for_outside(moment) || hooks::look_for_signals() {
             IO.moment.set(FIRST_MOMENT);
             look();
             continue;
@@ -324,7 +329,7 @@ pub fn errands(able: bool) {
         IO.moment.set((moment * 2).min(LONGEST_MOMENT));
         waited += moment;
         if clock::is_real() {
-            report::heartbeat();
+            wire_log::heartbeat();
             sched::time_passed();
             if may_jump {
                 continue;
@@ -333,15 +338,16 @@ pub fn errands(able: bool) {
             return;
         }
         if waited / 1000 > IO.patience.get() && !kernel_calls::is_out() {
-            report::note(Note::OutsideSilent);
-            // The others of this turn would be waited for as long.
-            report::wire().enough.store(1, SeqCst);
+            wire_log::note(Note::OutsideSilent);
+            // The other executions of this batch would wait as long.
+            wire_log::wire().enough.store(1, SeqCst);
             return;
         }
     }
 }
 
-/// Whether a thread can take its step without timing out, or has a signal to take. Real time has run out where it has.
+/// Whether a thread can take its step without a time-out, or has a signal to take. With real time, a time-out
+/// that has fired counts, too.
 fn anyone_is_ready() -> bool {
     let able =
         |word| !S.late.word(word) | S.signalled.word(word) | if clock::is_real() { u64::MAX } else { 0 };
@@ -353,7 +359,7 @@ fn anyone_waits_for_outside() -> bool {
         || kernel_calls::is_out()
 }
 
-/// Waits, for real, until something comes from outside or `micros` have passed.
+/// Waits in real time until something comes from outside or `micros` have passed.
 fn wait_for_outside(micros: u64) -> bool {
     if kernel_calls::came_back() {
         return true;
@@ -361,7 +367,8 @@ fn wait_for_outside(micros: u64) -> bool {
     let wait = || wait_for_descriptors(micros) as isize;
     let ready = input_log::through(input_log::Kind::Wait, 0, input_log::Out::default(), wait) > 0;
     if ready {
-        report::note(Note::Outside);
+        wire_log::note(Note::Outside);
+        recurrence::consulted();
     }
     kernel_calls::came_back() || ready
 }

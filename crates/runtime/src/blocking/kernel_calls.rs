@@ -1,20 +1,20 @@
-//! Calls that block in the kernel and that no descriptor tells of: waiting for a child, for a lock on a file, for a
-//! System V semaphore. They are run aside, on a kernel thread that does this one call and ends, while the thread that
-//! made the call is disabled and the others go on.
+//! Calls that block in the kernel without a descriptor to poll: waiting for a child, for a file lock, for a
+//! System V semaphore. Each runs on a kernel thread of its own, which makes this one call and ends. Meanwhile
+//! the calling thread is disabled and the other threads run.
 //!
-//! The kernel thread has no thread-local storage of its own, so nothing but the bare system call may run on it; all
-//! signals are blocked there. When the call comes back is not up to the scheduler: the verdict says so.
+//! That kernel thread has no thread-local storage, so only the bare system call may run on it; all signals are
+//! blocked there. The scheduler does not control when the call returns, which is noted.
 
-use crate::lifecycle::report;
+use crate::platform::baton::Guarded;
 use crate::platform::sys;
-use crate::sched::{self, Woken};
-use crate::shim::signal;
+use crate::sched::{self, Woken, hooks, recurrence};
+use crate::wire_log;
 use core::arch::global_asm;
 use core::cell::Cell;
 use core::sync::atomic::{AtomicIsize, AtomicU32, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 use heisen_trace::{Note, Op};
 
-/// Calls that can be out at a time; a further one blocks all.
+/// The largest number of calls in progress. A further call blocks all threads.
 const MAX: usize = 64;
 const STACK: usize = 16 << 10;
 
@@ -22,14 +22,14 @@ const FREE: u32 = 0;
 const OUT: u32 = 1;
 const BACK: u32 = 2;
 
-/// One call that is out.
+/// One call in progress.
 #[repr(C)]
 struct Errand {
     state: AtomicU32,
     result: AtomicIsize,
     number: Cell<usize>,
     args: [Cell<usize>; 6],
-    /// Where its stack is mapped; kept for the next call.
+    /// The address of its stack, which is reused for the next call.
     stack: Cell<usize>,
     /// The thread that waits for it.
     thread: Cell<usize>,
@@ -37,15 +37,13 @@ struct Errand {
 
 struct Errands {
     all: [Errand; MAX],
-    /// How many are out, or back and not yet noticed by the thread that waits.
+    /// How many are in progress, or have returned and were not yet noticed by the waiting thread.
     count: Cell<usize>,
 }
 
-// SAFETY: what is not atomic is written by the program's kernel thread while no call is out in that entry, and only read
-// by the one that does the call.
-unsafe impl Sync for Errands {}
-
-static ERRANDS: Errands = Errands {
+/// The kernel thread that makes a call gets a reference to its entry. The fields that are not atomic are
+/// written only while the entry has no call in progress.
+static ERRANDS: Guarded<Errands> = Guarded::new(Errands {
     all: [const {
         Errand {
             state: AtomicU32::new(FREE),
@@ -57,7 +55,7 @@ static ERRANDS: Errands = Errands {
         }
     }; MAX],
     count: Cell::new(0),
-};
+});
 
 unsafe extern "C" {
     fn heisen_clone_aside(flags: usize, stack: usize, run: usize, what: usize) -> isize;
@@ -87,8 +85,8 @@ global_asm!(
     "ud2",
 );
 
-/// Calls `run` on a kernel thread of its own, which has no thread-local storage, with a stack of so many bytes at `stack`. Whether
-/// that could be done.
+/// Calls `run` on a new kernel thread without thread-local storage, on a stack of `size` bytes at `stack`.
+/// Returns whether the kernel thread was started.
 fn spawn(stack: usize, size: usize, run: usize, what: usize) -> bool {
     const CLONE_VM_FS_FILES_SIGHAND: usize = 0xf00;
     const CLONE_THREAD: usize = 0x1_0000;
@@ -101,8 +99,8 @@ fn spawn(stack: usize, size: usize, run: usize, what: usize) -> bool {
     started >= 0
 }
 
-/// Has `run`, which never returns, called on a kernel thread that stays. As it has no thread-local storage, that may make bare
-/// system calls only.
+/// Calls `run`, which never returns, on a permanent kernel thread. It has no thread-local storage, so `run` may
+/// only make bare system calls.
 pub fn keep(run: extern "C" fn(usize) -> !) {
     const LARGE: usize = 64 << 10;
     if let Some(stack) = sys::map_stack(LARGE) {
@@ -110,24 +108,25 @@ pub fn keep(run: extern "C" fn(usize) -> !) {
     }
 }
 
-/// On the kernel thread of its own: the call, and the end.
+/// Runs on the kernel thread of its own: makes the call and ends.
 extern "C" fn run(errand: &Errand) -> ! {
     let args = core::array::from_fn(|index| errand.args[index].get());
     errand.result.store(sys::call(errand.number.get(), args), Relaxed);
-    // From here on the entry, and with it this very stack, may be used again; ending does not touch the stack.
+    // From here on the entry, and with it this stack, may be reused; ending does not touch the stack.
     errand.state.store(BACK, Release);
     sys::exit_thread()
 }
 
-/// Makes a system call that may block for as long as it likes; the result is as the kernel gives it.
+/// Makes a system call that may block for any time; returns the kernel's result.
 pub fn call(op: Op, object: usize, number: usize, args: [usize; 6], pc: usize) -> isize {
-    report::note(Note::Aside);
+    wire_log::note(Note::Aside);
+    recurrence::consulted();
     let Some(errand) = send(number, args) else { return sys::call(number, args) };
     ERRANDS.count.set(ERRANDS.count.get() + 1);
     sched::add_errand();
     while sched::wait_outside(op, object, pc, u64::MAX) == Woken::Interrupted {
-        // The call cannot be called back: it goes on after the handler.
-        signal::deliver();
+        // The call cannot be interrupted: it continues after the handler.
+        hooks::deliver();
     }
     sched::remove_errand();
     ERRANDS.count.set(ERRANDS.count.get() - 1);
@@ -156,12 +155,12 @@ fn send(number: usize, args: [usize; 6]) -> Option<&'static Errand> {
     Some(errand)
 }
 
-/// Whether a call is out.
+/// Whether a call is in progress.
 pub fn is_out() -> bool {
     ERRANDS.count.get() != 0
 }
 
-/// Enables the threads whose calls have come back; whether there is one.
+/// Enables the threads whose calls have returned; returns whether there is one.
 pub fn came_back() -> bool {
     if !is_out() {
         return false;

@@ -4,37 +4,32 @@
 //! What glibc expects of a thread is done here by hand: guards copied, thread id set, character tables initialised,
 //! a cancellation buffer registered (so that the real `pthread_exit` unwinds to us), destructors run at the end.
 //!
-//! Here a fiber is made; `stacks` are what it runs on, `block` is what glibc knows it by, `entry` its first frame and its
-//! end, `switch` the way from one to another.
+//! Here a fiber is made; `stacks` are what it runs on, `block` is what glibc knows it by. The switch itself is in
+//! `platform::registers`, the first frame of a thread and its end in `shim::thread_entry`.
 
 mod block;
-mod entry;
+mod divert;
 mod stacks;
-mod switch;
 
-pub use block::{
-    find, keep_kernel_id, kernel_id, kernel_id_at, take_off_list, thread_of_handle, thread_of_tid,
-    with_kernel_id,
-};
-pub use entry::{end_if_done, heisen_main, set_main};
-pub use stacks::{Wish, add_to_pool, spare_stacks, stack_of};
-pub use switch::{divert, registers, switch};
+pub use block::{keep_kernel_id, kernel_id_at, take_off_list, thread_of_tid, with_kernel_id};
+pub use divert::divert;
+pub use stacks::{Wish, add_to_pool, give_back_of, spare_stacks};
 
 use crate::carrier::kernel_threads;
-use crate::memory::patch;
-use crate::memory::race::shadow;
+use crate::platform::allocation::without_faults;
+use crate::platform::baton::Guarded;
 use crate::platform::glibc;
 use crate::platform::glibc::{real, tcb};
 use crate::platform::sys;
-use crate::sched::faults;
-use crate::sched::{self, S, thread};
-use block::{HANDLES, add_to_list, fs_base, is_in_list, read, remember_handle, write};
+use crate::sched::handles::remember_handle;
+use crate::sched::hooks::{self, HOOKS};
+use crate::sched::{self, S, quietly, thread};
+use block::{add_to_list, fs_base, is_in_list, read, write};
 use core::arch::asm;
 use core::cell::Cell;
 use core::ffi::{c_int, c_void};
-use entry::heisen_fiber_entry;
 use heisen_wire::{TID_BASE, saved};
-use stacks::{POOL, Stack, give_back, give_back_of, map_stack, take_from_pool};
+use stacks::{POOL, Stack, give_back, map_stack, take_from_pool};
 
 /// So many stacks of the usual size are mapped before the zygote forks.
 const READY_STACKS: usize = 4;
@@ -46,38 +41,28 @@ struct Fibers {
     call_tls_dtors: Cell<usize>,
     ctype_init: Cell<usize>,
     single_threaded: Cell<usize>,
-    rseq_offset: Cell<Option<isize>>,
+    /// Where the first frame of a thread begins.
+    entry: Cell<usize>,
     stack_size: Cell<usize>,
     guard_size: Cell<usize>,
     pooled: Cell<usize>,
     pool: [Cell<Stack>; POOL],
-    /// Which thread has which control block: a table of thread numbers plus 1, hashed by address, with linear probing.
-    by_handle: [Cell<u16>; HANDLES],
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Fibers {}
-
-static F: Fibers = Fibers {
+static F: Guarded<Fibers> = Guarded::new(Fibers {
     allocate_tls: Cell::new(0),
     call_tls_dtors: Cell::new(0),
     ctype_init: Cell::new(0),
     single_threaded: Cell::new(0),
-    rseq_offset: Cell::new(None),
+    entry: Cell::new(0),
     stack_size: Cell::new(0),
     guard_size: Cell::new(0),
     pool: [const { Cell::new(Stack { base: 0, size: 0, guard: 0, fresh: false }) }; POOL],
     pooled: Cell::new(0),
-    by_handle: [const { Cell::new(0) }; HANDLES],
-};
+});
 
-/// What the kernel keeps up to date in the main thread's control block, if glibc has told it of that.
-pub fn rseq_area() -> Option<usize> {
-    F.rseq_offset.get().map(|offset| thread(0).fs.get().wrapping_add_signed(offset))
-}
-
-/// Finds what the carrier needs of glibc; an error names what is missing.
-pub fn init() -> Result<(), &'static [u8]> {
+/// Finds what the carrier needs of glibc; an error names what is missing. Threads begin at `entry`.
+pub fn init(entry: usize) -> Result<(), &'static [u8]> {
     const HWCAP2_FSGSBASE: usize = 2;
     const AT_HWCAP2: usize = 26;
     let hwcap = real!(getauxval, fn(AT_HWCAP2 => usize) -> usize);
@@ -88,11 +73,9 @@ pub fn init() -> Result<(), &'static [u8]> {
     F.call_tls_dtors.set(glibc::private(c"__call_tls_dtors"));
     F.ctype_init.set(glibc::private(c"__ctype_init"));
     F.single_threaded.set(glibc::symbol(c"__libc_single_threaded"));
-    let rseq = glibc::symbol(c"__rseq_offset");
-    if rseq != 0 {
-        // SAFETY: glibc exports this as a constant of pointer size.
-        F.rseq_offset.set(Some(unsafe { *(rseq as *const isize) }));
-    }
+    glibc::find_rseq();
+    F.entry.set(entry);
+    HOOKS.switch_kernel_thread.set(kernel_threads::switch);
     let fs = fs_base();
     if F.allocate_tls.get() == 0 || F.call_tls_dtors.get() == 0 || F.ctype_init.get() == 0 {
         return Err(b"heisen: this C library is not a glibc that Heisen knows (no _dl_allocate_tls)\n");
@@ -134,7 +117,7 @@ pub fn create(number: usize, start: usize, arg: usize, wish: &Wish) -> Result<()
     // SAFETY: glibc's `_dl_allocate_tls(NULL)` gives a fresh, initialised block or null.
     let fs = unsafe {
         let allocate: extern "C" fn(*mut c_void) -> *mut c_void = core::mem::transmute(F.allocate_tls.get());
-        faults::without_faults(|| patch::quietly(|| allocate(core::ptr::null_mut()))) as usize
+        without_faults(|| quietly(|| allocate(core::ptr::null_mut()))) as usize
     };
     if fs == 0 {
         return Err(sys::EAGAIN);
@@ -147,7 +130,7 @@ pub fn create(number: usize, start: usize, arg: usize, wish: &Wish) -> Result<()
             .ok_or(sys::EAGAIN)?,
     };
     if !fresh {
-        shadow::renew(base + guard, size);
+        hooks::renew_memory(base + guard, size);
     }
     t.stack.set(base);
     t.stack_size.set(size);
@@ -160,8 +143,8 @@ pub fn create(number: usize, start: usize, arg: usize, wish: &Wish) -> Result<()
     write(fs + tcb::STACK_GUARD, read::<usize>(own + tcb::STACK_GUARD));
     write(fs + tcb::POINTER_GUARD, read::<usize>(own + tcb::POINTER_GUARD));
     write(fs + tcb::TID, TID_BASE + number as i32);
-    if let Some(offset) = F.rseq_offset.get() {
-        write(fs.wrapping_add_signed(offset) + tcb::RSEQ_CPU_ID, tcb::RSEQ_FAILED);
+    if let Some(area) = glibc::rseq_area(fs) {
+        write(area + tcb::RSEQ_CPU_ID, tcb::RSEQ_FAILED);
     }
     set_single_threaded(false);
     add_to_list(fs);
@@ -180,7 +163,7 @@ pub fn create(number: usize, start: usize, arg: usize, wish: &Wish) -> Result<()
     unsafe {
         asm!("stmxcsr [{at}]", "fnstcw [{at} + 4]", at = in(reg) sp + 8 * saved::CONTROL, options(nostack));
     }
-    write(sp + 8 * saved::RIP, heisen_fiber_entry as *const () as usize);
+    write(sp + 8 * saved::RIP, F.entry.get());
     t.sp.set(sp);
     if S.kernel.get() && !kernel_threads::launch(number) {
         take_off_list(fs);
@@ -194,5 +177,23 @@ pub fn create(number: usize, start: usize, arg: usize, wish: &Wish) -> Result<()
 pub fn set_single_threaded(single: bool) {
     if F.single_threaded.get() != 0 {
         write(F.single_threaded.get(), u8::from(single));
+    }
+}
+
+/// Initialises the character tables of the running thread, as glibc's own start-up of a thread does first.
+pub fn init_ctype() {
+    // SAFETY: glibc's own start-up of a thread calls this first, too.
+    unsafe {
+        let init: extern "C" fn() = core::mem::transmute(F.ctype_init.get());
+        init();
+    }
+}
+
+/// Runs the destructors of the running thread's thread-local objects.
+pub fn call_tls_destructors() {
+    // SAFETY: glibc calls this at the end of a thread, before the destructors of keys, and at the exit of the program.
+    unsafe {
+        let call: extern "C" fn() = core::mem::transmute(F.call_tls_dtors.get());
+        call();
     }
 }

@@ -11,11 +11,11 @@
 //!
 //! While a thread waits for the baton it blocks signals: what is sent to the process reaches the one that runs.
 
-use crate::carrier::{debugger, fibers};
+use crate::carrier::{fibers, handler_stack};
+use crate::platform::baton;
 use crate::platform::glibc::real;
 use crate::platform::sys;
-use crate::sched::{S, Thread, me, thread, threads};
-use crate::shim::signal;
+use crate::sched::{S, Thread, debugger, hooks, me, thread, threads};
 use core::arch::global_asm;
 use core::cell::Cell;
 use core::ffi::c_int;
@@ -34,13 +34,13 @@ const SIGSETXID: u32 = 33;
 static TOLD: AtomicBool = AtomicBool::new(false);
 
 unsafe extern "C" {
-    fn heisen_clone(flags: usize, sp: usize, id_at: usize, number: usize, fs: usize) -> i32;
+    fn heisen_clone(flags: usize, sp: usize, id_at: usize, thread: &Thread, fs: usize) -> i32;
     fn heisen_pass(save: *const Cell<usize>, from: &Thread, to: &Thread);
     fn heisen_leave(baton: *mut u32) -> !;
 }
 
 global_asm!(
-    // heisen_clone(flags, sp, id_at, number, fs): the id of the new kernel thread, or a negative error.
+    // heisen_clone(flags, sp, id_at, thread, fs): the id of the new kernel thread, or a negative error.
     ".globl heisen_clone",
     ".hidden heisen_clone",
     ".type heisen_clone, @function",
@@ -141,6 +141,7 @@ global_asm!(
 /// fibers, get kernel threads.
 pub fn begin() {
     S.kernel.set(true);
+    baton::handed_to(thread(me()).fs.get());
     fibers::keep_kernel_id();
     for (number, t) in threads() {
         if number != me() && !t.ended.get() && !launch(number) {
@@ -163,7 +164,7 @@ pub fn launch(number: usize) -> bool {
     sys::signal_mask(Some(SIGNALS));
     // SAFETY: the stack and the control block are the thread's own, and nothing else runs on them; the kernel thread
     // touches nothing of ours before it has the baton.
-    let id = unsafe { heisen_clone(CLONE, t.sp.get(), fibers::kernel_id_at(t), number, t.fs.get()) };
+    let id = unsafe { heisen_clone(CLONE, t.sp.get(), fibers::kernel_id_at(t), t, t.fs.get()) };
     own_signals();
     id > 0
 }
@@ -204,7 +205,7 @@ pub fn switch(from: &Thread, to: &Thread) {
 /// The running thread was diverted while it waited for the baton.
 fn take_signals(t: &Thread) {
     if t.diverted.replace(false) {
-        signal::deliver();
+        hooks::deliver();
     }
 }
 
@@ -213,6 +214,7 @@ extern "C" fn pass(from: &Thread, to: &Thread) {
     sys::signal_mask(Some(SIGNALS));
     // Before the other one runs: it may hand the baton back at once.
     from.baton.store(0, Relaxed);
+    baton::handed_to(to.fs.get());
     // Releases all that this thread has done; nothing but its own word is touched from here on.
     to.baton.store(1, Release);
     sys::private_futex_wake(&to.baton);
@@ -222,7 +224,7 @@ extern "C" fn pass(from: &Thread, to: &Thread) {
 
 /// The running kernel thread blocks what all threads of the program do.
 fn own_signals() {
-    sys::signal_mask(Some(signal::mask::of_kernel()));
+    sys::signal_mask(Some(hooks::kernel_mask()));
 }
 
 /// Waits for the baton. Acquires what the thread that handed it on has done.
@@ -233,10 +235,9 @@ fn wait(baton: &AtomicU32) {
 }
 
 /// A kernel thread has been started, and its thread is to run.
-extern "C" fn first_turn(number: usize) {
-    let t = thread(number);
+extern "C" fn first_turn(t: &Thread) {
     wait(&t.baton);
-    t.handler_stack.set(signal::stack::give());
+    t.handler_stack.set(handler_stack::give());
     own_signals();
     debugger::switched();
     take_signals(t);
@@ -252,7 +253,8 @@ fn leave(from: &Thread, to: &Thread) -> ! {
         unreachable!()
     }
     fibers::take_off_list(from.fs.get());
-    signal::stack::free(from.handler_stack.get());
+    handler_stack::free(from.handler_stack.get());
+    baton::handed_to(to.fs.get());
     // SAFETY: the word is a static's, and nobody else writes it while this thread has the baton.
     unsafe { heisen_leave(to.baton.as_ptr()) }
 }

@@ -1,5 +1,7 @@
 //! Memory accesses of the program: how the runtime learns of them, and what it checks.
 //!
+//! **Rule:** uses `platform`, `wire_log`, `sched`, `carrier` and `script`.
+//!
 //! | module | what it is |
 //! | --- | --- |
 //! | [`tsan`] | the callbacks of instrumented code |

@@ -1,35 +1,42 @@
-//! Scheduling points at atomic instructions of code that is not instrumented. The engine has moved each of them to a
-//! *trampoline* (see `engine::patch`), which first comes here; where there was no room for a jump there is a breakpoint,
-//! whose signal leads to the trampoline.
+//! Scheduling points at atomic instructions of uninstrumented code. The engine has moved each of these
+//! instructions to a *trampoline* (see `engine::patch`), which first calls this module. Where there was no room
+//! for a jump there is a breakpoint, whose signal leads to the trampoline.
 //!
-//! Unlike an intercepted call, such an instruction lies in the middle of a function: every register is in use, the flags
-//! and the red zone below the stack pointer, too. What Rust code may touch is put aside here; what another thread may
-//! touch, only where there is a switch to one (see `extended`).
+//! Unlike an intercepted call, such an instruction lies in the middle of a function: every register is in use,
+//! and so are the flags and the red zone below the stack pointer. The registers that Rust code may change are
+//! saved here. Those that another thread may change are saved only at a switch to one (see `platform::xsave`).
 //!
-//! A thread must not be switched out while it holds a lock that the scheduler does not know of. Only code of the program
-//! and its own libraries is patched, but that may be called back: by the runtime ([`quietly`]); as a handler of a fault, on
-//! a stack that all threads share; and by the C library, which may hold a lock of its own then. That is above all an
-//! allocator that the program brings along, and which the C library therefore calls by way of [`quiet`]. In all these
-//! cases there is no scheduling point. Those that are left docs/how-it-works/patching.md lists.
+//! A thread must not be switched out while it holds a lock that the scheduler does not know. Only code of the
+//! program and its own libraries is patched, but others may call this code back:
+//!
+//! - the runtime ([`quietly`](sched::quietly));
+//! - the kernel, as the handler of a fault, on a stack that all threads share;
+//! - the C library, which may then hold a lock of its own. Above all this concerns an allocator in the program,
+//!   which the C library therefore calls through [`quiet`].
+//!
+//! In all these cases there is no scheduling point. docs/how-it-works/patching.md lists the remaining cases.
 
-use crate::carrier::xsave;
-use crate::lifecycle::report;
-use crate::memory::race::atomic::{Does, memory_order};
+use crate::carrier::handler_stack;
+use crate::memory::race::atomic_order::{Does, memory_order};
 use crate::memory::tsan::plain;
 use crate::memory::{race, word_lock};
+use crate::platform::program_memory;
 use crate::platform::sys;
+use crate::platform::sys::bit;
+use crate::platform::xsave;
 use crate::sched::dependence;
+use crate::sched::hooks;
 use crate::sched::spin;
 use crate::sched::{self, S, me, thread};
 use crate::script::{system_mode, unit_mode};
-use crate::shim::signal::{self, action, bit, mask};
+use crate::wire_log;
 use core::arch::global_asm;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use heisen_trace::Op;
 use heisen_wire::patch::{ASIDE, CAS, HIGH, LOAD, LOCK, MARK, SET, SET_BY, STORE, Site, UNLOCK, XCHG};
 use heisen_wire::{MAX_AREAS, MAX_TRAPS, Trap, Wire};
 
-/// Whether there are breakpoints of ours in the program.
+/// Whether the program contains breakpoints of the runtime.
 static HAS_TRAPS: AtomicBool = AtomicBool::new(false);
 
 unsafe extern "C" {
@@ -37,8 +44,8 @@ unsafe extern "C" {
 }
 
 global_asm!(
-    // Called by a trampoline, with the address that will be accessed in rdi and the description of the instruction in
-    // rsi. The unwinding information leads past the trampoline: to whoever looks, the instruction itself has called
+    // Called by a trampoline, with the address of the access in rdi and the description of the instruction in
+    // rsi. The unwinding information skips the trampoline: to a debugger, the instruction itself has called
     // this, and the frame pointers say the same.
     ".globl heisen_patch_entry",
     ".hidden heisen_patch_entry",
@@ -118,8 +125,9 @@ global_asm!(
     "movaps xmm13, [rsp + 208]",
     "movaps xmm14, [rsp + 224]",
     "movaps xmm15, [rsp + 240]",
-    // The flags, but not by popf: if that is stepped through, as the engine does at times, Linux loses track of whose
-    // the trap flag is. The direction is hardly ever set; then overflow, by an addition; then all others.
+    // Restores the flags, but not by popf: if the engine single-steps popf, as it does at times, Linux loses
+    // track of who set the trap flag. The direction flag is rarely set; then overflow, by an addition; then all
+    // others.
     "mov eax, [rbp - 8]",
     "bt eax, 10",
     "jnc 2f",
@@ -132,7 +140,7 @@ global_asm!(
     "mov al, cl",
     "add al, 0x7f",
     "sahf",
-    // The rest has been preserved; rdi and rsi are the trampoline's to bring back.
+    // The rest has been preserved; the trampoline restores rdi and rsi.
     "mov rax, [rbp - 136]",
     "mov rcx, [rbp - 128]",
     "mov rdx, [rbp - 120]",
@@ -153,7 +161,7 @@ global_asm!(
     arrived = sym arrived,
 );
 
-/// Tells the engine where trampolines call the runtime.
+/// Tells the engine the addresses at which trampolines call the runtime.
 pub fn init(wire: &Wire) {
     wire.patch_entry.store(heisen_patch_entry as *const () as u64, Relaxed);
     let own = wire.patch_quiet.iter().zip(quiet::addresses());
@@ -162,7 +170,7 @@ pub fn init(wire: &Wire) {
     }
 }
 
-/// The engine is about to patch the program: maps the memory that it wants and gets ready for breakpoints.
+/// The engine is about to patch the program: maps the memory that it wants and prepares for breakpoints.
 pub fn prepare(wire: &Wire) {
     xsave::init();
     let wanted = (wire.patch_areas.load(Relaxed) as usize).min(MAX_AREAS);
@@ -173,10 +181,7 @@ pub fn prepare(wire: &Wire) {
     wire.patch_areas.store(mapped.count() as u32, Relaxed);
     if !traps(wire).is_empty() {
         HAS_TRAPS.store(true, Relaxed);
-        action::install(sys::SIGTRAP);
-        if !system_mode::is_on() {
-            mask::tell_kernel();
-        }
+        hooks::let_traps_through();
     }
 }
 
@@ -184,29 +189,29 @@ fn traps(wire: &Wire) -> &[Trap] {
     &wire.patch_trap[..(wire.patch_traps.load(Relaxed) as usize).min(MAX_TRAPS)]
 }
 
-/// Whether there are breakpoints of ours in the program.
+/// Whether the program contains breakpoints of the runtime.
 pub fn has_traps() -> bool {
     HAS_TRAPS.load(Relaxed)
 }
 
-/// A set of signals to be blocked, without the one that must not be while there are breakpoints: a breakpoint whose signal
-/// is blocked ends the process.
+/// A set of signals to be blocked, without SIGTRAP while there are breakpoints: a breakpoint whose signal is
+/// blocked ends the process.
 pub fn passable(set: u64) -> u64 {
     if has_traps() { set & !bit(sys::SIGTRAP) } else { set }
 }
 
-/// Leads a thread that has come to a breakpoint of ours on to the trampoline, by the context that its handler was given.
-/// False if the breakpoint is not ours.
+/// Directs a thread at a breakpoint of the runtime to the trampoline, by changing the context of its signal
+/// handler. Returns false if the breakpoint is not the runtime's.
 pub fn leads_on(context: *mut usize) -> bool {
-    // A word of `ucontext_t`.
+    // An index of a word of `ucontext_t`.
     const RIP: usize = 5 + 16;
     if !has_traps() {
         return false;
     }
-    // SAFETY: the kernel passes a whole `ucontext_t`.
+    // SAFETY: the kernel passes a complete `ucontext_t`.
     let rip = unsafe { &mut *context.add(RIP) };
     let at = (*rip as u64).wrapping_sub(1);
-    let traps = traps(report::wire());
+    let traps = traps(wire_log::wire());
     match traps.binary_search_by_key(&at, |trap| trap.at.load(Relaxed)) {
         Ok(found) => {
             *rip = traps[found].trampoline.load(Relaxed) as usize;
@@ -216,14 +221,14 @@ pub fn leads_on(context: *mut usize) -> bool {
     }
 }
 
-/// In a child of `fork`, which is on its own: takes the breakpoints out, so that it may do with the signal what it likes.
+/// In an uncontrolled child of `fork`: removes the breakpoints, so that the child can use the signal itself.
 pub fn remove_traps() {
     const PAGE: usize = 4096;
     if !has_traps() {
         return;
     }
     let mut all = true;
-    for trap in traps(report::wire()) {
+    for trap in traps(wire_log::wire()) {
         let at = trap.at.load(Relaxed) as usize;
         let page = at & !(PAGE - 1);
         if !sys::let_write_code(page, PAGE, true) {
@@ -237,26 +242,16 @@ pub fn remove_traps() {
     HAS_TRAPS.store(!all, Relaxed);
 }
 
-/// Does something for the runtime itself that may call code of the program's, such as an allocator that it brings along:
-/// nothing in there is a scheduling point.
-pub fn quietly<T>(work: impl FnOnce() -> T) -> T {
-    let t = thread(me());
-    t.quiet.set(t.quiet.get() + 1);
-    let done = work();
-    t.quiet.set(t.quiet.get() - 1);
-    done
-}
-
-/// The allocation functions that the program brings along, for the C library.
+/// The program's own allocation functions, for the C library.
 mod quiet {
-    use super::quietly;
-    use crate::lifecycle::report;
+    use crate::sched::quietly;
+    use crate::wire_log;
     use core::ffi::c_int;
     use core::sync::atomic::Ordering::Relaxed;
 
     /// The program's own function of that number.
     fn own(number: usize) -> usize {
-        report::wire().patch_own[number].load(Relaxed) as usize
+        wire_log::wire().patch_own[number].load(Relaxed) as usize
     }
 
     /// In the order of `heisen_wire::patch::ALLOCATION`.
@@ -268,7 +263,7 @@ mod quiet {
                 quietly(|| own($($arg),*))
             })*
 
-            /// Their addresses.
+            /// The addresses of these functions.
             pub fn addresses() -> [usize; heisen_wire::patch::ALLOCATION.len()] {
                 [$($name as *const () as usize),*]
             }
@@ -286,7 +281,8 @@ mod quiet {
     }
 }
 
-/// A thread is about to do an atomic instruction, on memory at `address`. `registers` are all general ones.
+/// A thread is about to execute an atomic instruction on memory at `address`. `registers` are all general
+/// registers.
 extern "C" fn arrived(address: usize, site: &Site, registers: &[u64; 16]) {
     if system_mode::is_on() {
         if site.kind == MARK {
@@ -294,7 +290,7 @@ extern "C" fn arrived(address: usize, site: &Site, registers: &[u64; 16]) {
         }
         return;
     }
-    if !S.active.get() || !S.running.get() || signal::stack::is_on_given() {
+    if !S.active.get() || !S.running.get() || handler_stack::is_on_given() {
         return;
     }
     let t = thread(me());
@@ -310,7 +306,7 @@ extern "C" fn arrived(address: usize, site: &Site, registers: &[u64; 16]) {
     }
     t.amid.set(true);
     let does = match site.kind {
-        // The expected value.
+        // `registers[0]` is the expected value.
         LOCK if registers[0] as u32 == 0 => {
             word_lock::take(address, pc);
             t.amid.set(false);
@@ -326,14 +322,14 @@ extern "C" fn arrived(address: usize, site: &Site, registers: &[u64; 16]) {
         _ => updates(address, site, registers, pc),
     };
     t.amid.set(false);
-    // Nobody comes in between, so the instruction is as good as done. It orders what is before and after it.
+    // No other thread runs before the instruction, so it counts as done. It orders what is before and after it.
     if race::is_on(race::mode::WATCH) {
         plain::watch(address, site.size.into(), pc);
     }
     if matches!(site.kind, LOAD | STORE) {
-        race::atomic::done_patched(does, address, site.size.into(), pc);
+        race::atomic_order::done_patched(does, address, site.size.into(), pc);
     } else {
-        race::atomic::done(does, address, site.size.into(), memory_order::SEQ_CST, pc);
+        race::atomic_order::done(does, address, site.size.into(), memory_order::SEQ_CST, pc);
     }
 }
 
@@ -348,7 +344,7 @@ fn loads(address: usize, size: u8, pc: usize) -> Does {
     Does::Load
 }
 
-/// Before one that only writes.
+/// Before an instruction that only writes.
 fn stores(address: usize, size: u8, pc: usize) -> Does {
     spin::progress();
     if race::is_patched_point(pc) {
@@ -358,7 +354,7 @@ fn stores(address: usize, size: u8, pc: usize) -> Does {
     Does::Store
 }
 
-/// Before one that does both.
+/// Before an instruction that reads and writes.
 fn updates(address: usize, site: &Site, registers: &[u64; 16], pc: usize) -> Does {
     let op = if matches!(site.kind, CAS | LOCK) { Op::AtomicCas } else { Op::AtomicRmw };
     let is_point = race::is_patched_point(pc);
@@ -378,7 +374,8 @@ fn updates(address: usize, site: &Site, registers: &[u64; 16], pc: usize) -> Doe
     }
     let futile = is_futile(address, site, registers);
     if !futile {
-        // A comparison is with what is free, and an exchange with another value than is there.
+        // A comparison expects the value of a lock that no thread holds, and an exchange writes a value other than
+        // the current one.
         word_lock::changed(address, || matches!(site.kind, CAS | XCHG) && read(address, site.size) == 0);
     }
     match site.kind {
@@ -389,8 +386,9 @@ fn updates(address: usize, site: &Site, registers: &[u64; 16], pc: usize) -> Doe
     if futile && site.kind == CAS { Does::Load } else { Does::Update }
 }
 
-/// Whether the instruction will leave the memory as it is: a lock that is held is tried, a comparison fails. A loop of such
-/// attempts waits for another thread. The memory is read as the instruction is going to: if that cannot be, both fault.
+/// Whether the instruction will leave the memory unchanged: it tries a lock that is held, or its comparison
+/// fails. A loop of such attempts waits for another thread. This function reads the memory as the instruction
+/// will: if that is impossible, both fault.
 fn is_futile(address: usize, site: &Site, registers: &[u64; 16]) -> bool {
     let register = || {
         let number = usize::from(site.register);
@@ -402,7 +400,7 @@ fn is_futile(address: usize, site: &Site, registers: &[u64; 16]) -> bool {
         CAS if site.size == 16 => {
             read(address, 8) != registers[0] || read(address.wrapping_add(8), 8) != registers[2]
         }
-        // The only one of this kind without its operand in one register.
+        // The only instruction of this kind whose operand is not in one register.
         CAS if site.register == HIGH => {
             let low = u64::from(u32::MAX);
             read(address, 8) != (registers[0] & low | registers[2] << 32)
@@ -418,13 +416,5 @@ fn is_futile(address: usize, site: &Site, registers: &[u64; 16]) -> bool {
 }
 
 fn read(address: usize, size: u8) -> u64 {
-    // SAFETY: the program is about to read and write this memory.
-    unsafe {
-        match size {
-            1 => (address as *const u8).read_volatile().into(),
-            2 => (address as *const u16).read_unaligned().into(),
-            4 => (address as *const u32).read_unaligned().into(),
-            _ => (address as *const u64).read_unaligned(),
-        }
-    }
+    program_memory::load(address, size.into())
 }

@@ -1,44 +1,54 @@
-//! Locks that are one word of memory, 0 while free: the `Mutex` of Rust's standard library.
+//! Locks that are one word of memory, 0 while no thread holds it: the `Mutex` of Rust's standard library.
 //!
-//! `lock` is a compare-exchange from 0 to 1; if that fails, a function that spins, exchanges and waits on a futex. `unlock` is an
-//! exchange with 0; if that gives 2, a function that wakes one waiter. To the scheduler, each of these atomic instructions would be a step
-//! of its own, and a thread could fail and try again in many orders that come to the same. The engine recognises the two instructions
-//! by the functions that they lead to (`engine::patch::locks`), and here they are one event each, as for a pthread mutex: a
-//! thread that would fail waits until the word is free.
+//! `lock` is a compare-exchange from 0 to 1; if that fails, it calls a function that spins, exchanges and waits
+//! on a futex. `unlock` is an exchange with 0; if that returns 2, it calls a function that wakes one waiter.
+//! Without this module each of these atomic instructions would be a step of its own. A thread could then fail
+//! and try again in many equivalent orders. The engine recognises the two instructions by the functions that
+//! they call (`engine::patch::locks`). Here each is one event, as for a pthread mutex: a thread whose attempt
+//! would fail waits until the word is 0.
 //!
 //! # Why nothing is missed
 //!
-//! Take an execution in which an attempt fails. What the thread does from there until it has the lock changes nothing but the word,
-//! from 1 to 2, and the queue of the futex; and no code but that of the mutex can read either, as both are private. So all
-//! other threads do the same if the attempt is left out, and the lock is taken where the last exchange gave 0. That is the
-//! execution explored here. A thread that waits for ever here waits for ever there, and the other way round: whoever finds 2 when it
-//! unlocks wakes a waiter. That last part is what is assumed of the library: that its mutex wakes up those that wait for it.
+//! Take an execution in which an attempt fails. From there until the thread has the lock, it changes only the
+//! word, from 1 to 2, and the queue of the futex. Both are private: no code but that of the mutex can read
+//! them. All other threads therefore do the same if the attempt is left out, and the lock is taken where the
+//! last exchange returned 0. That is the execution explored here.
 //!
-//! A thread that waits here counts as one that has read the word. Otherwise whoever takes it for good, by an instruction that is not a
-//! scheduling point yet, would never be seen to conflict with a thread that waits in vain (rule 3 of `race`).
+//! A thread that waits for ever here waits for ever there, and the other way round: a thread that finds 2 when
+//! it unlocks wakes a waiter. This last part is the assumption about the library: its mutex wakes the threads
+//! that wait for it.
 //!
-//! The word itself is as the program expects it. Instructions that are not recognised, as those of `try_lock`, may
-//! use it at the same time: [`changed`] looks after those that wait.
+//! A thread that waits here counts as one that has read the word. Otherwise a conflict could be missed
+//! (rule 3 of `race`): one thread takes the word for ever, by an instruction that is not a scheduling point yet,
+//! and another waits for it in vain.
+//!
+//! The word itself has the value that the program expects. Instructions that are not recognised, such as those
+//! of `try_lock`, may use it at the same time: [`changed`] updates the threads that wait.
 
-use crate::lifecycle::report;
-use crate::memory::race::atomic::{Does, memory_order};
+use crate::carrier::handler_stack;
+use crate::memory::race::atomic_order::{Does, memory_order};
 use crate::memory::tsan::plain;
 use crate::memory::{heap, race};
+use crate::platform::baton::Guarded;
+use crate::platform::program_memory;
+use crate::platform::registers::caller;
+use crate::sched::events;
 use crate::sched::spin;
 use crate::sched::{self, S, me, thread, without_owner};
 use crate::script::system_mode;
-use crate::shim::{caller, signal};
+use crate::wire_log;
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use heisen_trace::Op;
 
-/// Its bytes.
+/// Its size in bytes.
 const SIZE: usize = 4;
 /// Its values.
 const FREE: u32 = 0;
 const HELD: u32 = 1;
 
 fn atomic(word: usize) -> &'static AtomicU32 {
+    program_memory::probe(word);
     // SAFETY: the program is about to access this word; if it is not mapped, the program crashes here as it would there.
     unsafe { AtomicU32::from_ptr(word as *mut u32) }
 }
@@ -47,7 +57,7 @@ fn is_free(word: usize) -> bool {
     atomic(word).load(SeqCst) == FREE
 }
 
-/// Before the instruction by which the running thread takes a word: returns when it is free.
+/// Before the instruction by which the running thread takes a word: returns when the word is 0.
 pub fn take(word: usize, pc: usize) {
     let value = u64::from(atomic(word).load(SeqCst));
     let is_point = race::is_patched_point(pc);
@@ -56,13 +66,15 @@ pub fn take(word: usize, pc: usize) {
     } else {
         spin::quiet_change(Op::Lock, word, pc, value);
     }
-    // That somebody holds it shows a conflict, so it is a point in the next execution at the latest.
+    // If another thread holds it, that shows a conflict, so this becomes a scheduling point in the next
+    // execution at the latest.
     if is_point || !is_free(word) {
         if !is_free(word) {
             tell_taker(word);
         }
-        // The thread may never get there: that it looks at the word shows the conflict with whoever takes it.
-        race::atomic::done_by_lock(Does::Load, word, SIZE, memory_order::RELAXED, pc);
+        // The thread may never get the lock. Its read of the word shows the conflict with the thread that holds
+        // it.
+        race::atomic_order::done_by_lock(Does::Load, word, SIZE, memory_order::RELAXED, pc);
         let t = thread(me());
         t.takes_word.set(true);
         loop {
@@ -73,13 +85,13 @@ pub fn take(word: usize, pc: usize) {
             }
         }
         t.takes_word.set(false);
-    } else if report::logs_events() {
+    } else if wire_log::logs_events() {
         remember(word, pc);
     }
     sched::taken(without_owner(word));
 }
 
-/// Who has taken a word without a scheduling point, and where.
+/// The thread that has taken a word without a scheduling point, and where.
 struct Taker {
     word: Cell<usize>,
     thread: Cell<usize>,
@@ -88,14 +100,12 @@ struct Taker {
 
 struct Takers([Taker; 64]);
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Takers {}
-
 /// In a close look: those of late.
-static TAKERS: Takers =
-    Takers([const { Taker { word: Cell::new(0), thread: Cell::new(0), pc: Cell::new(0) } }; 64]);
+static TAKERS: Guarded<Takers> = Guarded::new(Takers(
+    [const { Taker { word: Cell::new(0), thread: Cell::new(0), pc: Cell::new(0) } }; 64],
+));
 
-/// The running thread takes a word, and nobody is told.
+/// The running thread takes a word without a logged event.
 #[cold]
 fn remember(word: usize, pc: usize) {
     let same = TAKERS.0.iter().find(|taker| taker.word.get() == word);
@@ -105,18 +115,18 @@ fn remember(word: usize, pc: usize) {
     taker.pc.set(pc);
 }
 
-/// Somebody waits for a word: tells who has taken it.
+/// A thread waits for a word: logs which thread has taken it.
 #[cold]
 fn tell_taker(word: usize) {
     if let Some(taker) = TAKERS.0.iter().find(|taker| taker.word.get() == word)
-        && report::logs_events()
+        && wire_log::logs_events()
     {
         taker.word.set(0);
-        report::mention(taker.thread.get() as u16, Op::Lock, word, taker.pc.get());
+        events::mention(taker.thread.get() as u16, Op::Lock, word, taker.pc.get());
     }
 }
 
-/// Before the instruction by which the running thread gives a word up.
+/// Before the instruction by which the running thread releases a word.
 pub fn give_up(word: usize, pc: usize) {
     if race::is_patched_point(pc) {
         let t = thread(me());
@@ -124,7 +134,7 @@ pub fn give_up(word: usize, pc: usize) {
         sched::point(Op::Unlock, word, pc);
         t.takes_word.set(false);
     }
-    if report::logs_events()
+    if wire_log::logs_events()
         && let Some(taker) = TAKERS.0.iter().find(|taker| taker.word.get() == word)
     {
         taker.word.set(0);
@@ -132,8 +142,8 @@ pub fn give_up(word: usize, pc: usize) {
     sched::freed(without_owner(word));
 }
 
-/// Another atomic operation than these is about to change memory, or has: if it is a word that others wait for, they look again.
-/// `takes` is whether it is known to make it other than 0.
+/// Another atomic operation is about to change memory, or has changed it. If threads wait for this word, they
+/// check it again. `takes` tells whether the new value is known not to be 0.
 #[inline]
 pub fn changed(word: usize, takes: impl FnOnce() -> bool) {
     let key = without_owner(word);
@@ -148,34 +158,35 @@ pub fn has_changed(word: usize) {
     changed(word, || !is_free(word));
 }
 
-/// The operation was done, or nobody comes before it.
+/// The operation was done, or no other thread runs before it.
 pub fn done(word: usize, order: i32, pc: usize) {
     if race::is_on(race::mode::WATCH) {
         plain::watch(word, SIZE, pc);
     }
-    race::atomic::done_by_lock(Does::Update, word, SIZE, order, pc);
+    race::atomic_order::done_by_lock(Does::Update, word, SIZE, order, pc);
 }
 
-/// What a call returns that compares and exchanges: whether it failed, and the old value. Who asks only whether the
-/// old value is 0 takes the first for it.
+/// The result of a call that compares and exchanges: whether it failed, and the old value. Callers that only
+/// ask whether the old value is 0 use the first.
 #[repr(C)]
 struct Exchanged {
     failed: u64,
     old: u64,
 }
 
-/// Where the calls lead to that take a word and give it up, in this order.
+/// The functions that take a word and release it, in this order.
 pub fn calls() -> [usize; heisen_wire::patch::LOCK_CALLS] {
     [lock as *const () as usize, unlock as *const () as usize]
 }
 
-/// Whether calls are events: an execution runs, and nothing that holds a lock of others has called back.
+/// Whether calls are events: an execution runs, and the caller is not a callback from code that holds a lock of
+/// its own.
 fn is_controlled() -> bool {
     S.active.get()
         && S.running.get()
         && !system_mode::is_on()
         && thread(me()).quiet.get() == 0
-        && !signal::stack::is_on_given()
+        && !handler_stack::is_on_given()
 }
 
 extern "C" fn lock(word: usize) -> Exchanged {

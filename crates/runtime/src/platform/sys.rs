@@ -1,23 +1,24 @@
-//! System calls, made directly: the runtime must not go through the functions it intercepts. Here are the call itself, and
-//! those of processes, time and futexes.
+//! System calls, made directly: the runtime must not call the functions that it intercepts. This file has the
+//! call itself, and the calls for processes, time and futexes.
 
 mod files;
-mod memory;
 mod numbers;
+mod pages;
 mod signals;
 
 pub use files::*;
-pub use memory::*;
 pub use numbers::*;
+pub use pages::*;
 pub use signals::*;
 
 use core::arch::asm;
 
-/// Any system call; the result is negative on error, as the kernel gives it.
+/// Makes any system call; returns the kernel's result, which is negative on error.
 #[inline]
 pub fn call(number: usize, args: [usize; 6]) -> isize {
     let result: isize;
-    // SAFETY: the `syscall` instruction clobbers rcx and r11 only; what the call does is the caller's business.
+    // SAFETY: the `syscall` instruction clobbers rcx and r11 only; the effect of the call is the caller's
+    // responsibility.
     unsafe {
         asm!(
             "syscall",
@@ -64,23 +65,23 @@ pub fn kill(pid: i32, signal: i32) {
     call(SYS_KILL, [pid as usize, signal as usize, 0, 0, 0, 0]);
 }
 
-/// The process group of a process, 0 for this one; negative if there is none.
+/// The process group of a process (0: this one); negative if there is none.
 pub fn group_of(pid: i32) -> i32 {
     call(SYS_GETPGID, [pid as usize, 0, 0, 0, 0, 0]) as i32
 }
 
-/// The parent of a process; none if that cannot be found out.
+/// The parent of a process; `None` if that cannot be found out.
 pub fn parent_of(pid: i32) -> Option<i32> {
     let mut text = [0u8; 512];
     let length = read_file(&proc_path(pid, b"stat", None, b""), &mut text);
-    // The name may hold anything; behind its last parenthesis are the state and the parent.
+    // The name may hold any character; the state and the parent follow its last parenthesis.
     let text = &text[..length];
     let name_end = text.iter().rposition(|&byte| byte == b')')?;
     let digits = text.get(name_end + 4..)?.iter().take_while(|byte| byte.is_ascii_digit());
     Some(digits.fold(0, |number, digit| number * 10 + i32::from(digit - b'0')))
 }
 
-/// The process that a descriptor stands for; none if it stands for something else.
+/// The process of a process descriptor; `None` if it is another kind of descriptor.
 pub fn process_of_descriptor(fd: i32) -> Option<i32> {
     const NAME: &[u8] = b"\nPid:\t";
     let mut text = [0u8; 512];
@@ -90,10 +91,11 @@ pub fn process_of_descriptor(fd: i32) -> Option<i32> {
     Some(digits.fold(0, |number, digit| number * 10 + i32::from(digit - b'0')))
 }
 
-/// Paths below /proc are shorter.
+/// The size of a buffer for paths below /proc.
 const PROC_PATH: usize = 64;
 
-/// A path, ended by a zero byte, of a file that the kernel has for a process: `/proc/PID/NAME`, or `/proc/PID/NAME/PART` and MORE.
+/// A path, ended by a zero byte, of a process's file below /proc: `/proc/PID/NAME`, or `/proc/PID/NAME/PART`
+/// followed by MORE.
 pub fn proc_path(pid: i32, name: &[u8], part: Option<i32>, more: &[u8]) -> [u8; PROC_PATH] {
     let mut path = [0; PROC_PATH];
     let end = append(&mut path, 0, b"/proc/");
@@ -108,7 +110,7 @@ pub fn proc_path(pid: i32, name: &[u8], part: Option<i32>, more: &[u8]) -> [u8; 
     path
 }
 
-/// Puts bytes into a path from `at` on; where they end.
+/// Puts bytes into a path from `at` on; returns where they end.
 fn append(path: &mut [u8; PROC_PATH], at: usize, bytes: &[u8]) -> usize {
     path[at..at + bytes.len()].copy_from_slice(bytes);
     at + bytes.len()
@@ -119,7 +121,7 @@ fn append_number(path: &mut [u8; PROC_PATH], at: usize, number: i32) -> usize {
     append(path, at, decimal(number, &mut digits))
 }
 
-/// A number that is not negative, in digits.
+/// A number that is not negative, in decimal digits.
 pub fn decimal(number: i32, digits: &mut [u8; 10]) -> &[u8] {
     let (mut rest, mut first) = (number.unsigned_abs(), digits.len() - 1);
     loop {
@@ -136,26 +138,26 @@ pub fn setpgid_self() {
     call(SYS_SETPGID, [0; 6]);
 }
 
-/// `fork` without libc's handlers: nothing of the program may run in between.
+/// `fork` without libc's handlers: no code of the program may run in between.
 pub fn fork() -> i32 {
     call(SYS_FORK, [0; 6]) as i32
 }
 
-/// Forks, and goes on in the parent only when the child has ended or runs another program.
+/// Forks; the parent continues only when the child has ended or runs another program.
 pub fn fork_and_wait_for_exec() -> i32 {
     const CLONE_VFORK: usize = 0x4000;
     const SIGCHLD: usize = 17;
     call(SYS_CLONE, [CLONE_VFORK | SIGCHLD, 0, 0, 0, 0, 0]) as i32
 }
 
-/// Waits for a child; -1 for any. The process id (or a negative error) and the wait status.
+/// Waits for a child; -1 is any. Returns the process id (or a negative error) and the wait status.
 pub fn wait(pid: i32) -> (i32, u32) {
     let mut status = 0u32;
     let got = call(SYS_WAIT4, [pid as isize as usize, &raw mut status as usize, 0, 0, 0, 0]);
     (got as i32, status)
 }
 
-/// A child that has ended, with its wait status; none if there is none at the moment.
+/// A child that has ended, with its wait status; `None` if there is none at the moment.
 pub fn reap() -> Option<(i32, u32)> {
     const WNOHANG: usize = 1;
     let mut status = 0u32;
@@ -163,7 +165,7 @@ pub fn reap() -> Option<(i32, u32)> {
     (got > 0).then_some((got as i32, status))
 }
 
-/// What a clock of the kernel shows: seconds and nanoseconds.
+/// The time of a clock of the kernel: seconds and nanoseconds.
 pub fn clock(clock: i32) -> [i64; 2] {
     let mut time = [0; 2];
     call(SYS_CLOCK_GETTIME, [clock as usize, time.as_mut_ptr() as usize, 0, 0, 0, 0]);
@@ -178,18 +180,18 @@ pub fn sleep_until(nanos: u64) {
     call(SYS_CLOCK_NANOSLEEP, [CLOCK_MONOTONIC, TIMER_ABSTIME, time.as_ptr() as usize, 0, 0, 0]);
 }
 
-/// Dies with its parent.
+/// Makes the kernel kill this process when its parent dies.
 pub fn die_with_parent() {
     signal_at_parents_end(SIGKILL);
 }
 
-/// Gets this signal when its parent dies.
+/// Makes the kernel send this signal when the parent dies.
 pub fn signal_at_parents_end(signal: i32) {
     const PR_SET_PDEATHSIG: usize = 1;
     call(SYS_PRCTL, [PR_SET_PDEATHSIG, signal as usize, 0, 0, 0, 0]);
 }
 
-/// The name of the kernel thread, as tools show it.
+/// Sets the name of the kernel thread, as tools show it.
 pub fn name_thread(name: &core::ffi::CStr) {
     const PR_SET_NAME: usize = 15;
     call(SYS_PRCTL, [PR_SET_NAME, name.as_ptr() as usize, 0, 0, 0, 0]);
@@ -200,13 +202,13 @@ pub fn new_session() {
     call(SYS_SETSID, [0; 6]);
 }
 
-/// Adopts orphaned descendants.
+/// Makes this process adopt orphaned descendants.
 pub fn become_subreaper() {
     const PR_SET_CHILD_SUBREAPER: usize = 36;
     call(SYS_PRCTL, [PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0, 0]);
 }
 
-/// Lets any process of the same user trace this one, where the kernel is strict about that.
+/// Lets any process of the same user trace this one, where the kernel restricts that.
 pub fn allow_tracing() {
     const PR_SET_PTRACER: usize = 0x5961_6d61;
     call(SYS_PRCTL, [PR_SET_PTRACER, usize::MAX, 0, 0, 0, 0]);
@@ -227,7 +229,7 @@ pub fn private_futex_wait(word: &core::sync::atomic::AtomicU32, value: u32) {
     call(SYS_FUTEX, [word.as_ptr() as usize, FUTEX_WAIT | FUTEX_PRIVATE, value as usize, 0, 0, 0]);
 }
 
-/// Wakes the one that waits on a word that only this process uses.
+/// Wakes the kernel thread that waits on a word that only this process uses.
 pub fn private_futex_wake(word: &core::sync::atomic::AtomicU32) {
     call(SYS_FUTEX, [word.as_ptr() as usize, FUTEX_WAKE | FUTEX_PRIVATE, 1, 0, 0, 0]);
 }
@@ -243,7 +245,7 @@ pub fn futex_wait_a_second(word: &core::sync::atomic::AtomicU32, value: u32) {
     call(SYS_FUTEX, [word.as_ptr() as usize, FUTEX_WAIT, value as usize, time, 0, 0]);
 }
 
-/// Whether there is a process of this number.
+/// Whether there is a process of this id.
 pub fn exists(pid: i32) -> bool {
     call(SYS_KILL, [pid as usize, 0, 0, 0, 0, 0]) != -(ESRCH as isize)
 }

@@ -8,11 +8,10 @@
 //!
 //! A point pays nothing for this: in a section the alarm of the scheduler is due at every step, and looks here.
 
-use crate::lifecycle::report;
-use crate::memory::race::order;
-use crate::memory::race::order::{key, space};
-use crate::sched::dependence;
-use crate::sched::{self, S, me, thread};
+use super::access_mode::{is_on, mode};
+use super::alarm::set_alarm;
+use super::object_key::{key, space};
+use super::{S, dependence, hooks, me, point, thread};
 use heisen_trace::Op;
 
 /// What all sections touch, beside the table of threads.
@@ -27,11 +26,13 @@ pub fn begin(pc: usize) {
     let depth = &thread(me()).sections;
     depth.set(depth.get().saturating_add(1));
     if depth.get() == 1 {
-        sched::point(Op::Section, object(), pc);
-        order::acquire(object());
+        point(Op::Section, object(), pc);
+        if is_on(mode::CHECK) {
+            hooks::acquire(object());
+        }
         S.in_section.set(true);
-        S.stay.forget();
-        report::set_alarm();
+        S.known.forget();
+        set_alarm();
     }
 }
 
@@ -58,7 +59,9 @@ pub fn interrupted() {
 /// From here on steps count again.
 fn leave() {
     if S.in_section.replace(false) {
-        order::release(object());
-        report::set_alarm();
+        if is_on(mode::CHECK) {
+            hooks::release(object());
+        }
+        set_alarm();
     }
 }

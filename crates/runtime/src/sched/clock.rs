@@ -4,6 +4,7 @@
 //!
 //! With `--real-time` clocks show the real time instead, and deadlines are those of the real monotonic clock.
 
+use crate::platform::baton::Guarded;
 use crate::sched::{self, S};
 use crate::sched::{dependence, recurrence};
 use core::cell::Cell;
@@ -34,10 +35,8 @@ struct Clock {
     real: Cell<bool>,
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Clock {}
-
-static C: Clock = Clock { extra: Cell::new(0), shift: Cell::new(0), real: Cell::new(false) };
+static C: Guarded<Clock> =
+    Guarded::new(Clock { extra: Cell::new(0), shift: Cell::new(0), real: Cell::new(false) });
 
 /// Takes over whether time is real.
 pub fn init(real: bool) {
@@ -146,11 +145,6 @@ pub fn look(clock: i32) -> Timespec {
 /// How long it is until `deadline`; 0 if it has passed.
 pub fn until(deadline: u64) -> u64 {
     deadline.saturating_sub(now())
-}
-
-/// How long ago `deadline` was; 0 if it has not come.
-pub fn since(deadline: u64) -> u64 {
-    now().saturating_sub(deadline)
 }
 
 /// The deadline of a wait that lasts `nanos`.

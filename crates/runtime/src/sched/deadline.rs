@@ -5,9 +5,8 @@
 
 use super::wait::settle;
 use super::{Gives, S, count_candidates, disable, enable, me, reschedule, thread, threads, words};
-use crate::lifecycle::report;
-use crate::sched::{clock, dependence, fair};
-use crate::shim::timer;
+use super::{clock, dependence, fair, hooks};
+use crate::wire_log;
 use heisen_trace::{Note, Op};
 
 pub(super) fn set_deadline(number: usize, deadline: u64) {
@@ -26,9 +25,9 @@ pub fn is_near(deadline: u64) -> bool {
 #[cold]
 pub(super) fn note_far() {
     let others_run = || (0..words()).any(|word| S.enabled.word(word) != 0);
-    let waits = || threads().any(|(number, _)| S.far.has(number) && !timer::is_watchdog(number));
+    let waits = || threads().any(|(number, _)| S.far.has(number) && !hooks::is_watchdog(number));
     if S.fars.get() != 0 && !clock::is_real() && others_run() && waits() {
-        report::note(Note::FarTimeout);
+        wire_log::note(Note::FarTimeout);
     }
 }
 
@@ -75,7 +74,7 @@ pub(super) fn let_time_pass() {
     }
     while S.fars.get() != 0 && count_candidates() == 0 {
         crate::platform::sys::sleep_until(next_deadline().min(clock::now() + BEAT));
-        report::heartbeat();
+        wire_log::heartbeat();
         time_passed();
         fair::bar();
     }

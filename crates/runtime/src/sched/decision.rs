@@ -1,14 +1,35 @@
 //! Who is chosen: the order of the choices at a decision, the default among them, and the decision itself. And what is
 //! chosen, where it is not a thread.
 
-use crate::lifecycle::{in_process, report};
 pub use crate::sched::faults::{fault, faults_are_left};
 use crate::sched::{S, candidates, is_candidate, me, next_step, thread, threads, waiters, words};
-use crate::sched::{dependence, policy, recurrence, scope};
-use crate::script::unit_mode;
-use core::hint::unreachable_unchecked;
+use crate::sched::{dependence, events, hooks, plan, policy, recurrence, scope, script_state};
+use crate::wire_log;
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use heisen_trace::decision::{Decision, DecisionKind, MAX_OPTIONS};
 use heisen_trace::{Note, Op, hash};
+
+/// Whether the snapshot may still be moved to a choice of the execution that runs. Lies in the program's memory, so snapshots
+/// restore it.
+static MOVES_SNAPSHOT: AtomicBool = AtomicBool::new(false);
+
+/// Sets it.
+pub fn await_choice(awaits: bool) {
+    MOVES_SNAPSHOT.store(awaits, Relaxed);
+}
+
+/// Whether the snapshot may be moved to a choice that is yet to come.
+pub fn awaits_choice() -> bool {
+    MOVES_SNAPSHOT.load(Relaxed)
+}
+
+/// At this step there is a choice, which nothing has been asked about yet.
+#[inline(always)]
+fn at_choice(step: u32) {
+    if MOVES_SNAPSHOT.load(Relaxed) {
+        hooks::at_choice(step);
+    }
+}
 
 /// The first candidate after `number` in cyclic order, `number` itself last.
 pub fn after(number: usize) -> Option<usize> {
@@ -94,8 +115,7 @@ fn nth(first: usize, options: usize, index: usize) -> usize {
             }
         }
     }
-    // SAFETY: `index` is less than the number of candidates, so it was found.
-    unsafe { unreachable_unchecked() }
+    unreachable!()
 }
 
 /// The threads that a decision is about.
@@ -196,7 +216,7 @@ fn without_choice(number: usize, step: u32, able: bool) -> Option<usize> {
 /// A decision: which thread takes the step, where there is more than one choice.
 #[inline(never)]
 pub fn decide(number: usize, step: u32, able: bool, options: usize) -> usize {
-    in_process::at_choice(step);
+    at_choice(step);
     if step >= S.plain_until.get()
         && let Some(next) = without_choice(number, step, able)
     {
@@ -204,18 +224,18 @@ pub fn decide(number: usize, step: u32, able: bool, options: usize) -> usize {
     }
     let first = default_choice(number, able);
     let options = if options > MAX_OPTIONS {
-        report::note(Note::TooManyChoices);
+        wire_log::note(Note::TooManyChoices);
         MAX_OPTIONS
     } else {
         options
     };
     let choices = Choices { first, options };
-    let planned = report::planned(step, DecisionKind::Thread, options, |thread| choices.index_of(thread));
+    let planned = plan::planned(step, DecisionKind::Thread, options, |thread| choices.index_of(thread));
     let next = match planned {
         Some(choice) => choices.nth(choice),
         None => policy::thread(choices, step, able),
     };
-    if report::logs_decisions() || planned.is_some() {
+    if plan::logs_decisions() || planned.is_some() {
         let chosen = planned.or_else(|| choices.index_of(next)).unwrap_or(0);
         let decision = Decision {
             step,
@@ -225,10 +245,10 @@ pub fn decide(number: usize, step: u32, able: bool, options: usize) -> usize {
             preemptive: able,
             hash: S.hash.get(),
         };
-        if dependence::wanted() && report::logs_decisions() {
+        if dependence::wanted() && plan::logs_decisions() {
             dependence::choices(first);
         }
-        report::decision(&decision, next as u16);
+        events::decision(&decision, next as u16);
     }
     next
 }
@@ -259,12 +279,12 @@ pub fn choose_woken(count: usize, nth: impl Fn(usize) -> usize) -> usize {
     if options < 2 {
         return nth(0);
     }
-    in_process::at_choice(S.step.get() + 1);
-    report::note(Note::OtherChoice);
+    at_choice(S.step.get() + 1);
+    wire_log::note(Note::OtherChoice);
     let step = next_step();
     let find = |thread| (0..options).find(|&index| nth(index) == thread);
-    let planned = report::planned(step, DecisionKind::Waiter, options, find)
-        .or_else(|| unit_mode::promised(DecisionKind::Waiter, find));
+    let planned = plan::planned(step, DecisionKind::Waiter, options, find)
+        .or_else(|| script_state::promised(DecisionKind::Waiter, find));
     let chosen = match planned {
         Some(choice) => choice,
         None => policy::waiter(options),
@@ -280,7 +300,7 @@ pub fn choose_woken(count: usize, nth: impl Fn(usize) -> usize) -> usize {
     S.hash.set(hash::fold(S.hash.get(), me() as u16, Op::Wake as u8, options as u16));
     dependence::outcome(1 + chosen as u64);
     let woken = nth(chosen);
-    report::decision(&decision, woken as u16);
+    events::decision(&decision, woken as u16);
     woken
 }
 
@@ -292,14 +312,14 @@ pub fn choose_value(
     find: impl Fn(usize) -> Option<usize>,
     name: impl Fn(usize) -> usize,
 ) -> usize {
-    in_process::at_choice(S.step.get() + 1);
-    report::note(Note::OtherChoice);
+    at_choice(S.step.get() + 1);
+    wire_log::note(Note::OtherChoice);
     let step = next_step();
     if step >= S.tail.get() {
         // As in `decide`: in a fair tail there is nothing but the default.
         return 0;
     }
-    let planned = report::planned(step, kind, options, &find).or_else(|| unit_mode::promised(kind, &find));
+    let planned = plan::planned(step, kind, options, &find).or_else(|| script_state::promised(kind, &find));
     let chosen = match planned {
         Some(choice) => choice,
         None => policy::value(kind, options),
@@ -316,6 +336,6 @@ pub fn choose_value(
     let mark = 0x80 | kind as u8;
     S.hash.set(hash::fold(S.hash.get(), chosen as u16, mark, options as u16));
     dependence::outcome(1 + chosen as u64);
-    report::decision(&decision, name(chosen) as u16);
+    events::decision(&decision, name(chosen) as u16);
     chosen
 }

@@ -17,10 +17,11 @@
 
 pub mod arrivals;
 
-use crate::lifecycle::report;
-use crate::memory::race::order::{key, space};
+use crate::platform::baton::Guarded;
+use crate::sched::object_key::{key, space};
 use crate::sched::{S, me, threads, words};
 use crate::sched::{fair, policy, sleep_sets};
+use crate::wire_log;
 use core::cell::Cell;
 use heisen_trace::{Op, Touch, TouchKind};
 use heisen_wire::{MAX_THREADS, flag};
@@ -60,10 +61,7 @@ struct Touches {
     threads: [Cell<u64>; MAX_THREADS],
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Touches {}
-
-static T: Touches = Touches {
+static T: Guarded<Touches> = Guarded::new(Touches {
     wanted: Cell::new(0),
     total: Cell::new(0),
     threads: [const { Cell::new(0) }; MAX_THREADS],
@@ -72,7 +70,7 @@ static T: Touches = Touches {
     index: [const { Cell::new(0) }; INDEX],
     tries: Cell::new(false),
     timed: Cell::new(false),
-};
+});
 
 /// An execution begins.
 pub fn begin(flags: u32) {
@@ -130,7 +128,7 @@ fn event(what: u64, before: u64) -> u64 {
     let hash = mix(mix(last.get() ^ me() as u64, what), before);
     last.set(hash);
     T.total.set(T.total.get().wrapping_add(hash));
-    report::tell_graph(T.total.get());
+    wire_log::set_graph(T.total.get());
     hash
 }
 
@@ -164,7 +162,7 @@ fn touch(name: u64, write: bool, op: u8) {
 }
 
 fn log(kind: TouchKind, thread: usize, op: u8, word: u64) {
-    report::log(Touch { step: S.step.get(), thread: thread as u16, kind, op, word }.pack());
+    wire_log::log(Touch { step: S.step.get(), thread: thread as u16, kind, op, word }.pack());
 }
 
 /// What is touched next is so by this operation.
@@ -311,7 +309,7 @@ pub fn memory(address: usize, size: usize, write: bool) {
     }
 }
 
-/// The running thread does what is reported as an event: see [`report::event`].
+/// The running thread does what is reported as an event: see [`event`](crate::sched::events::event).
 #[cold]
 pub fn reported(op: Op, object: usize, pc: usize) {
     let touch = |name: u64, write: bool, op_seen: u8| {
@@ -466,7 +464,7 @@ pub fn offered(hash: u64, pc: usize) {
         T.threads[number].set(last);
         T.total.set(T.total.get().wrapping_add(last));
     }
-    report::tell_graph(T.total.get());
+    wire_log::set_graph(T.total.get());
 }
 
 /// The hash of all that was done so far. Who has to give way to whom is a part of the state, too.

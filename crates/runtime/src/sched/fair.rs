@@ -7,11 +7,11 @@
 //! time stamps, which are kept from the first yield on: a program that never yields pays nothing. (What happened before
 //! the first yield of all does not matter, as every thread's sets start anew with its own first yield.)
 
-use crate::lifecycle::report;
-use crate::sched::dependence;
-use crate::sched::thread_set::{Bits, WORDS};
-use crate::sched::{S, Thread, thread, threads, words};
-use crate::script::unit_mode;
+use super::script_state::held;
+use super::thread_set::{Bits, WORDS};
+use super::{S, Thread, dependence, thread, threads, words};
+use crate::platform::baton::Guarded;
+use crate::wire_log;
 use core::cell::Cell;
 use heisen_trace::{Note, Op};
 use heisen_wire::MAX_THREADS;
@@ -28,15 +28,12 @@ struct Fair {
     above: [[Cell<u64>; WORDS]; MAX_THREADS],
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Fair {}
-
-static F: Fair = Fair {
+static F: Guarded<Fair> = Guarded::new(Fair {
     lowered: Bits::new(),
     any: Cell::new(false),
     in_use: Cell::new(false),
     above: [const { [const { Cell::new(0) }; WORDS] }; MAX_THREADS],
-};
+});
 
 /// Whether [`enabled`] and [`disabled`] have to be told.
 #[inline]
@@ -95,7 +92,7 @@ pub fn any_lowered() -> bool {
 /// Thread `number` is treated as one that yields, though it does not.
 pub fn spun(number: usize) {
     F.in_use.set(true);
-    S.stay.forget();
+    S.known.forget();
     let t = thread(number);
     let last = t.yielded_at.replace(S.step.get());
     if last == 0 {
@@ -157,10 +154,10 @@ pub fn bar() {
 fn bar_lowered() {
     for t in lowered() {
         // Nobody has to wait for one that a script holds.
-        if (0..words()).any(|w| F.above[t][w].get() & S.enabled.word(w) & !unit_mode::held(w) != 0) {
+        if (0..words()).any(|w| F.above[t][w].get() & S.enabled.word(w) & !held(w) != 0) {
             S.barred.add(t);
             if dependence::logs() {
-                report::note(Note::GaveWay);
+                wire_log::note(Note::GaveWay);
             }
         } else {
             unbar(t);
@@ -170,7 +167,7 @@ fn bar_lowered() {
 
 /// A thread has to give way to nobody any more; a script may hold it all the same.
 fn unbar(t: usize) {
-    if unit_mode::held(t / 64) >> (t % 64) & 1 == 0 {
+    if held(t / 64) >> (t % 64) & 1 == 0 {
         S.barred.remove(t);
     }
 }

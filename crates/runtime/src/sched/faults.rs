@@ -1,12 +1,11 @@
 //! Choices that are not of threads and that a program does not ask for: spurious wake-ups and faults. Each has a budget for
 //! the execution, so that it does not drown the choices of threads: where the budget is used up there is no decision.
 
-use crate::memory::race::order::{key, space};
-use crate::sched::{S, me, thread};
-use crate::sched::{decision, dependence};
-use crate::script::unit_mode;
+use super::object_key::{key, space};
+use super::{S, decision, dependence, me, script_state, thread};
+use crate::platform::allocation::set_may_fail;
+use crate::platform::baton::Guarded;
 use core::cell::Cell;
-use core::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use heisen_trace::{DecisionKind, Fault, Op};
 
 struct Budget {
@@ -19,11 +18,12 @@ struct Budget {
     kinds: Cell<u32>,
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Budget {}
-
-static B: Budget =
-    Budget { spurious: Cell::new(0), faults: Cell::new(0), shared: Cell::new(false), kinds: Cell::new(0) };
+static B: Guarded<Budget> = Guarded::new(Budget {
+    spurious: Cell::new(0),
+    faults: Cell::new(0),
+    shared: Cell::new(false),
+    kinds: Cell::new(0),
+});
 
 /// To others, what is left of the faults and of the spurious wake-ups is something that is read, and written if one is used up.
 fn touch(budget: usize, used: bool) {
@@ -35,33 +35,6 @@ fn touch(budget: usize, used: bool) {
 
 const FAULTS: usize = 0;
 const SPURIOUS: usize = 1;
-
-/// What an allocation has to look at: [`MAY_FAIL`], [`HEAP`], [`FOLLOWED`]. A byte of its own, as it is all that one looks
-/// at which has to do nothing of this.
-pub static ALLOCATION: AtomicU8 = AtomicU8::new(0);
-/// It has to ask [`fault`].
-pub const MAY_FAIL: u8 = 1;
-/// It is served by [`crate::memory::heap`].
-pub const HEAP: u8 = 2;
-/// The race check must know that the memory is used for something new.
-pub const FOLLOWED: u8 = 4;
-
-/// From now on, the race check follows allocations.
-pub fn follow() {
-    ALLOCATION.store(ALLOCATION.load(Relaxed) | FOLLOWED, Relaxed);
-}
-
-/// From now on, memory comes from [`crate::memory::heap`].
-pub fn serve_heap() {
-    ALLOCATION.store(ALLOCATION.load(Relaxed) | HEAP, Relaxed);
-}
-
-/// Sets whether allocations have to ask; whether they had to.
-fn set_may_fail(may: bool) -> bool {
-    let before = ALLOCATION.load(Relaxed);
-    ALLOCATION.store(if may { before | MAY_FAIL } else { before & !MAY_FAIL }, Relaxed);
-    before & MAY_FAIL != 0
-}
 
 /// An execution begins, with these budgets.
 pub fn begin(spurious: u32, faults: u32, kinds: u32) {
@@ -77,13 +50,13 @@ pub fn arm() {
     // If every touch counts, also that there is nothing left does.
     let may = (B.faults.get() > 0 || B.shared.get() && dependence::wanted())
         && B.kinds.get() & Fault::Malloc.bit() != 0;
-    set_may_fail(may || unit_mode::promises_any(DecisionKind::Fault));
+    set_may_fail(may || script_state::promises_any(DecisionKind::Fault));
 }
 
 /// Whether there may be faults at all.
 #[inline]
 pub fn faults_are_left() -> bool {
-    B.faults.get() > 0 || unit_mode::promises_any(DecisionKind::Fault)
+    B.faults.get() > 0 || script_state::promises_any(DecisionKind::Fault)
 }
 
 /// Whether the call that the running thread is in fails though it could succeed: a decision while the budget lasts. What
@@ -91,13 +64,13 @@ pub fn faults_are_left() -> bool {
 /// needs no budget.
 #[inline]
 pub fn fault(which: Fault) -> bool {
-    (B.faults.get() > 0 || B.shared.get() || unit_mode::promises_any(DecisionKind::Fault))
+    (B.faults.get() > 0 || B.shared.get() || script_state::promises_any(DecisionKind::Fault))
         && decide_fault(which)
 }
 
 #[cold]
 fn decide_fault(which: Fault) -> bool {
-    let promised = unit_mode::promises_any(DecisionKind::Fault);
+    let promised = script_state::promises_any(DecisionKind::Fault);
     if B.kinds.get() & which.bit() == 0 && !promised || !S.active.get() || !S.running.get() {
         return false;
     }
@@ -120,13 +93,13 @@ fn decide_fault(which: Fault) -> bool {
 /// while the budget lasts.
 #[inline]
 pub fn spurious(op: Op, queue: usize, pc: usize) -> bool {
-    (B.spurious.get() > 0 || B.shared.get() || unit_mode::promises_any(DecisionKind::Spurious))
+    (B.spurious.get() > 0 || B.shared.get() || script_state::promises_any(DecisionKind::Spurious))
         && decide_spurious(op, queue, pc)
 }
 
 #[cold]
 fn decide_spurious(op: Op, queue: usize, pc: usize) -> bool {
-    if B.spurious.get() == 0 && !unit_mode::promises_any(DecisionKind::Spurious) {
+    if B.spurious.get() == 0 && !script_state::promises_any(DecisionKind::Spurious) {
         touch(SPURIOUS, false);
         return false;
     }
@@ -138,12 +111,4 @@ fn decide_spurious(op: Op, queue: usize, pc: usize) -> bool {
         B.spurious.set(B.spurious.get().saturating_sub(1));
     }
     wakes
-}
-
-/// Does something for the runtime itself: what it allocates does not fail on purpose.
-pub fn without_faults<T>(work: impl FnOnce() -> T) -> T {
-    let may = set_may_fail(false);
-    let done = work();
-    set_may_fail(may);
-    done
 }

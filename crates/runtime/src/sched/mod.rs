@@ -1,30 +1,49 @@
 //! The scheduler: which threads exist, which can take their next step, and who takes it.
 //!
-//! After CHESS (OSDI'08), sections 3.3, 3.4 and 4.1: a thread stops just *before* each visible operation; it is
-//! enabled if that operation can be done now; replay follows the plan's overrides, then the policy records. Unlike
-//! CHESS, which wakes all waiters of a resource and lets them try again, whether a thread is enabled is exact here:
-//! taking a lock disables those that are about to take it, so no step is wasted and the number of executions of a
-//! small program can be worked out by hand.
+//! **Rule:** uses `platform` and `wire_log` only. The rooms above plug in through [`hooks`], which are for cold paths; what a
+//! scheduling point needs at each step lies here.
 //!
-//! Here is what every scheduling point touches: the sets of threads, the choice and the switch. The record of a thread is
-//! in [`Thread`], and the ways to wait are in files of their own: for an object or a signal (`wait`), in a queue (`queue`),
-//! until a deadline (`deadline`).
-//!
-//! Everything is a [`Cell`] in one static: there is one kernel thread, or one at a time that runs, and a switch happens
-//! only in [`reschedule`], when nothing is borrowed.
+//! | module | what it is |
+//! | --- | --- |
+//! | `core` | what every scheduling point touches: the sets of threads, the choice and the switch |
+//! | `thread`, [`thread_set`], [`handles`] | the record of a thread; sets of threads; which thread has which `pthread_t` |
+//! | `wait`, `queue`, `deadline` | the ways to wait: for an object or a signal, in a queue, until a deadline |
+//! | [`decision`], [`policy`] | a decision, and the choice where the plan fixes none |
+//! | [`plan`], [`alarm`] | the overrides of the plan, and the step at which the next thing is due |
+//! | `known_choice` | choices that are known before they come up: the fast path |
+//! | [`events`], [`pause`], [`debugger`] | what is logged of steps; where the execution stops, for the engine or a debugger |
+//! | [`dependence`], [`sleep_sets`], [`symmetry`] | reductions: what each step touches, who need not run, who is interchangeable |
+//! | [`fair`], [`spin`], [`recurrence`] | fairness, spin loops, livelocks |
+//! | [`faults`], [`scope`], [`atomic_section`] | calls that fail, code without preemption, sections that are one step |
+//! | [`clock`], [`arrived_signals`], [`script_state`] | virtual time; what the scheduler knows of signals and of a script |
+//! | [`epoch`], [`access_mode`], [`object_key`] | for the race check: when a thread last synchronised, what it looks at, objects without an address |
+//! | [`hooks`] | what the rooms above plug in |
 
+pub mod access_mode;
+pub mod alarm;
+pub mod arrived_signals;
 pub mod atomic_section;
 pub mod clock;
+mod core;
 mod deadline;
+pub mod debugger;
 pub mod decision;
 pub mod dependence;
+pub mod epoch;
+pub mod events;
 pub mod fair;
 pub mod faults;
-mod foregone;
+pub mod handles;
+pub mod hooks;
+mod known_choice;
+pub mod object_key;
+pub mod pause;
+pub mod plan;
 pub mod policy;
 mod queue;
 pub mod recurrence;
 pub mod scope;
+pub mod script_state;
 pub mod sleep_sets;
 pub mod spin;
 pub mod symmetry;
@@ -32,546 +51,22 @@ mod thread;
 pub mod thread_set;
 mod wait;
 
-pub use deadline::{become_timer, next_deadline, set_timer, time_passed, timer_fires, timer_waits};
-pub use foregone::Stay;
+pub use self::core::{
+    Gives, NONE, S, Sched, add, add_errand, awaited, candidates, cannot, enable, end, freed, has_errands,
+    has_others, hold, init, is_candidate, is_needed, me, needs, next_step, point, remove_errand, reschedule,
+    taken, thread, threads, watch_steps, without_owner, words, yield_point,
+};
+pub use arrived_signals::Delivered;
+pub use deadline::{become_timer, is_near, next_deadline, set_timer, time_passed, timer_fires, timer_waits};
+pub use known_choice::KnownChoice;
 pub use queue::{
     ANY, Left, MANY, sleep_in_queue, sleep_in_queue_interruptibly, take_off, take_off_met, ticket,
     wait_in_queue, waiters,
 };
-pub use thread::Thread;
+pub use thread::{Thread, quietly};
 pub use wait::{
     Signals, Woken, interrupt, leave_waits, release, set_ready, wait_for, wait_for_interruptibly,
     wait_for_key, wait_for_signal, wait_outside,
 };
 
-use crate::carrier::{fibers, xsave};
-use crate::lifecycle::report;
-use crate::memory::race::order;
-use crate::sched::thread_set::Bits;
-use crate::script::unit_mode;
-use crate::shim::signal;
-use core::cell::Cell;
-pub use deadline::is_near;
-use deadline::{let_time_pass, not_far};
-use heisen_trace::{Op, hash};
-use heisen_wire::MAX_THREADS;
-
-/// "No thread".
-pub const NONE: u16 = 0xffff;
-
-/// A power of two.
-const NEEDED: usize = 64;
-
-/// The scheduler's state. What every execution writes is at the beginning, and so on one page: `reset` puts back whole pages.
-#[derive(Debug)]
-#[repr(C, align(4096))]
-pub struct Sched {
-    /// Whether this process is controlled; false before start-up, without an engine, and in a forked child.
-    pub active: Cell<bool>,
-    /// Whether an execution runs; false from start-up to the zygote point.
-    pub running: Cell<bool>,
-    /// Whether threads are kernel threads rather than fibers; see `kernel`.
-    pub kernel: Cell<bool>,
-    /// The running thread.
-    pub current: Cell<u16>,
-    /// Threads created; slots are not reused in an execution.
-    pub count: Cell<usize>,
-    /// Threads that have not ended.
-    pub live: Cell<usize>,
-    /// Steps taken.
-    pub step: Cell<u32>,
-    /// The first step at which [`alarm`] must look: the next override, the fair tail, the limit.
-    pub alarm: Cell<u32>,
-    /// Step from which the schedule is a fair round-robin.
-    pub tail: Cell<u32>,
-    /// Step up to which every point with more than one candidate is a decision: `tail`, or 0 if there is a scope.
-    pub plain_until: Cell<u32>,
-    /// Step at which the execution is ended.
-    pub limit: Cell<u32>,
-    /// Running hash of the steps.
-    pub hash: Cell<u64>,
-    /// Whether the running thread is in an atomic section: see `section`.
-    pub in_section: Cell<bool>,
-    /// Choices that are known before they come up.
-    pub stay: Stay,
-    /// Threads whose next operation can be done, or can time out.
-    pub enabled: Bits,
-    /// Those of `enabled` whose next operation cannot be done: if scheduled, they time out.
-    pub late: Bits,
-    /// Threads that wait with a deadline, may wake up spuriously, or wait and are `signalled`; those without a deadline
-    /// have one of `u64::MAX`.
-    timed: Bits,
-    /// Those of `timed` that are not enabled, as their deadline is too far away for a timeout while others can go on;
-    /// and how many they are.
-    far: Bits,
-    fars: Cell<usize>,
-    /// How far away a deadline may be for a timeout while others can go on.
-    pub horizon: Cell<u64>,
-    /// Threads that have a signal to take before they go on. One whose operation cannot be done is `late`, too: it is
-    /// enabled, since it can run the handler.
-    pub signalled: Bits,
-    /// Threads that may not run: while a thread they have to give way to is enabled, see `fair`, or while a script holds them.
-    pub barred: Bits,
-    /// How many there are that [`look_again`] has to look at in each step: threads that wait for a `pthread_once` in
-    /// progress (see `shim::once`), timers that would end the program (see `shim::timer`), waits for descriptors
-    /// and calls that are out (see `io`), real time. And [`WATCHED`], where every step is looked at.
-    look_again: Cell<usize>,
-    /// Source of [`Thread::ticket`].
-    tickets: Cell<u64>,
-    /// Of the first 64 threads, those that need something, by a hash of it: acquiring and releasing look at few of them.
-    needed: [Cell<u64>; NEEDED],
-    /// What the next operation of each thread needs to be available; 0 if it never blocks, or if the thread runs.
-    needs: [Cell<usize>; MAX_THREADS],
-    threads: [Thread; MAX_THREADS],
-}
-
-// SAFETY: the process has one kernel thread, or several of which only the one that has the baton touches this (see
-// `kernel`, which also gives the ordering); signal handlers that touch the state end the process.
-unsafe impl Sync for Sched {}
-
-/// The one scheduler. All zeros, so that it takes no space in the library; [`init`] sets the rest.
-pub static S: Sched = Sched {
-    active: Cell::new(false),
-    running: Cell::new(false),
-    kernel: Cell::new(false),
-    current: Cell::new(0),
-    count: Cell::new(0),
-    live: Cell::new(0),
-    step: Cell::new(0),
-    alarm: Cell::new(0),
-    tail: Cell::new(0),
-    plain_until: Cell::new(0),
-    limit: Cell::new(0),
-    hash: Cell::new(0),
-    in_section: Cell::new(false),
-    stay: Stay::new(),
-    enabled: Bits::new(),
-    late: Bits::new(),
-    timed: Bits::new(),
-    far: Bits::new(),
-    fars: Cell::new(0),
-    horizon: Cell::new(0),
-    signalled: Bits::new(),
-    barred: Bits::new(),
-    needed: [const { Cell::new(0) }; NEEDED],
-    needs: [const { Cell::new(0) }; MAX_THREADS],
-    look_again: Cell::new(0),
-    tickets: Cell::new(0),
-    threads: [const { Thread::new() }; MAX_THREADS],
-};
-
-/// The main thread exists, and no limit is near.
-pub fn init() {
-    for never in [&S.alarm, &S.tail, &S.plain_until, &S.limit] {
-        never.set(u32::MAX);
-    }
-    S.hash.set(hash::EMPTY);
-    add(0, None);
-}
-
-/// Why the running thread lets the others have a look in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gives {
-    /// It could go on: to run another thread is a preemption.
-    Able,
-    /// It yields: to run another thread is free.
-    Yields,
-    /// It cannot go on.
-    Blocks,
-}
-
-/// The number of the running thread.
-#[inline]
-pub fn me() -> usize {
-    S.current.get() as usize
-}
-
-/// The thread of that number.
-#[inline]
-pub fn thread(number: usize) -> &'static Thread {
-    &S.threads[number]
-}
-
-/// All threads created so far.
-pub fn threads() -> impl Iterator<Item = (usize, &'static Thread)> {
-    S.threads[..S.count.get()].iter().enumerate()
-}
-
-/// Whether anyone but the running thread may still take a step: a thread that has not ended, or a timer.
-pub fn has_others() -> bool {
-    let number = me();
-    let own = |word: usize| if word == number / 64 { 1 << (number % 64) } else { 0 };
-    S.live.get() > 1 || (0..words()).any(|word| S.enabled.word(word) & !own(word) != 0)
-}
-
-/// Words in use of the sets of threads.
-#[inline]
-pub fn words() -> usize {
-    S.count.get().div_ceil(64)
-}
-
-/// A scheduling point before an operation that never blocks. Returns when it is to be done.
-#[inline(always)]
-pub fn point(op: Op, object: usize, pc: usize) {
-    let number = me();
-    thread(number).about_to(op, object, pc);
-    if !S.stay.goes_on(number, op as u8) {
-        reschedule(Gives::Able);
-    }
-    report::event(op, object, pc);
-}
-
-/// A scheduling point at which the thread gives way.
-pub fn yield_point(op: Op, pc: usize) {
-    let t = thread(me());
-    t.about_to(op, 0, pc);
-    clock::yielded();
-    fair::yielded(me());
-    reschedule(Gives::Yields);
-    report::event(op, 0, pc);
-}
-
-/// A bit of [`Sched::look_again`]: `policy`, `touch` or `alike` has to know of every step. So no other execution pays for it.
-const WATCHED: usize = 1 << 63;
-
-/// Whether every step of the execution that begins is told to `policy`, `touch` or `alike`.
-pub fn watch_steps() {
-    let watched = policy::watches() || dependence::wanted() || symmetry::wanted();
-    S.look_again.set(S.look_again.get() & !WATCHED | if watched { WATCHED } else { 0 });
-    S.stay.forget();
-}
-
-/// There is one thing more, or less, that [`look_again`] has to look at.
-pub fn add_errand() {
-    S.look_again.set(S.look_again.get() + 1);
-    S.stay.forget();
-}
-
-/// Whether there is anything for [`look_again`] to look at.
-pub fn has_errands() -> bool {
-    S.look_again.get() & !WATCHED != 0
-}
-
-pub fn remove_errand() {
-    S.look_again.set(S.look_again.get() - 1);
-}
-
-/// The thread can take its step from now on.
-#[inline]
-pub fn enable(number: usize) {
-    if fair::in_use() {
-        fair::enabled(number);
-    }
-    S.enabled.add(number);
-    S.late.remove(number);
-    not_far(number);
-}
-
-/// The thread cannot take its step from now on, except to time out if it has a deadline.
-#[inline]
-fn disable(number: usize) {
-    if fair::in_use() {
-        fair::disabled(number);
-    }
-    if !S.timed.has(number) {
-        S.enabled.remove(number);
-    } else if S.signalled.has(number) || is_near(thread(number).deadline.get()) {
-        S.late.add(number);
-        S.enabled.add(number);
-    } else {
-        S.enabled.remove(number);
-        if !S.far.has(number) {
-            S.far.add(number);
-            S.fars.set(S.fars.get() + 1);
-        }
-        deadline::note_far();
-    }
-}
-
-/// A thread that was just added cannot start yet.
-pub fn hold(number: usize) {
-    disable(number);
-}
-
-/// `object` is no longer free: disables all that need it.
-#[inline]
-pub fn taken(object: usize) {
-    each_in_need(object, disable);
-}
-
-/// `object` is free: enables all that need it.
-#[inline]
-pub fn freed(object: usize) {
-    each_in_need(object, enable);
-}
-
-/// Calls `change` with every thread that needs `object`.
-#[inline(always)]
-fn each_in_need(object: usize, change: impl Fn(usize)) {
-    let mut set = S.needed[place_of_need(object)].get();
-    while set != 0 {
-        let number = set.trailing_zeros() as usize;
-        set &= set - 1;
-        if S.needs[number].get() == object {
-            change(number);
-        }
-    }
-    for number in 64..S.count.get() {
-        if S.needs[number].get() == object {
-            change(number);
-        }
-    }
-}
-
-#[inline]
-fn place_of_need(object: usize) -> usize {
-    object.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (usize::BITS - NEEDED.ilog2())
-}
-
-/// From now on, a thread needs `object` before it can go on; nothing if that is 0.
-#[inline]
-fn set_need(number: usize, object: usize) {
-    let before = S.needs[number].replace(object);
-    if number < 64 {
-        let place = |object| &S.needed[place_of_need(object)];
-        if before != 0 {
-            place(before).set(place(before).get() & !(1 << number));
-        }
-        if object != 0 {
-            place(object).set(place(object).get() | 1 << number);
-        }
-    }
-}
-
-/// Whether any thread needs `object`, or waits in its queue.
-pub fn awaited(object: usize) -> bool {
-    threads().any(|(number, t)| S.needs[number].get() == object || t.waits_in(object))
-}
-
-/// The name under which a lock that nobody owns is needed. It differs from the lock's address, where a mutex would have its owner.
-pub const fn without_owner(lock: usize) -> usize {
-    lock | heisen_wire::WITHOUT_OWNER as usize
-}
-
-/// Whether any thread needs `object`.
-#[inline]
-pub fn is_needed(object: usize) -> bool {
-    (S.needed[place_of_need(object)].get() != 0 || S.count.get() > 64)
-        && (0..S.count.get()).any(|number| S.needs[number].get() == object)
-}
-
-/// What a thread needs before it can go on; 0 if nothing.
-pub fn needs(number: usize) -> usize {
-    S.needs[number].get()
-}
-
-/// The running thread can never go on, as it needs `object`.
-pub fn cannot(object: usize) {
-    set_need(me(), object);
-    S.enabled.remove(me());
-}
-
-/// Counts a step.
-#[inline]
-pub fn next_step() -> u32 {
-    let step = S.step.get() + 1;
-    S.step.set(step);
-    report::steps(step);
-    if step >= S.alarm.get() {
-        report::alarm(step);
-    }
-    step
-}
-
-/// Counts a step at a scheduling point, where signals from outside are noticed. None if the thread is able to go on, in an atomic
-/// section: that is no step.
-#[inline]
-fn next_step_at_point(able: bool) -> Option<u32> {
-    let step = S.step.get() + 1;
-    S.step.set(step);
-    report::steps(step);
-    if step >= S.alarm.get() { alarm_at_point(step, able) } else { Some(step) }
-}
-
-/// Something is due. A script may hold the thread; signals from outside are handed to threads; the running one takes its own
-/// here. The step from here on, if it is one.
-#[cold]
-fn alarm_at_point(step: u32, able: bool) -> Option<u32> {
-    if S.in_section.get() {
-        if able {
-            S.step.set(step - 1);
-            report::steps(step - 1);
-            return None;
-        }
-        atomic_section::interrupted();
-    }
-    unit_mode::stepped();
-    signal::collect();
-    report::alarm(step);
-    recurrence::stepped(step);
-    let number = me();
-    if S.signalled.has(number) && !S.timed.has(number) {
-        signal::deliver();
-    }
-    Some(if S.step.get() == step { step } else { next_step() })
-}
-
-/// What has to be looked at in each step, where nobody tells when it changes; `able` says whether the running thread can go
-/// on in any case.
-#[cold]
-fn look_again(able: bool) {
-    if S.look_again.get() & WATCHED != 0 {
-        if policy::watches() {
-            policy::stepped(me());
-        }
-        if symmetry::wanted() {
-            symmetry::stepped();
-        }
-        // To be held is no step.
-        if dependence::wanted() && !unit_mode::is_stopped() {
-            dependence::stepped();
-        }
-    }
-    if !has_errands() {
-        return;
-    }
-    crate::shim::once::recheck();
-    crate::shim::timer::recheck();
-    if clock::is_real() {
-        time_passed();
-    }
-    crate::blocking::descriptors::errands(able);
-}
-
-/// Candidates for the next step: enabled and not barred.
-#[inline]
-pub fn candidates(word: usize) -> u64 {
-    S.enabled.word(word) & !S.barred.word(word)
-}
-
-/// Whether a thread is one of them.
-#[inline]
-pub fn is_candidate(number: usize) -> bool {
-    candidates(number / 64) >> (number % 64) & 1 != 0
-}
-
-#[inline(always)]
-fn count_candidates() -> usize {
-    let first = candidates(0).count_ones() as usize;
-    if S.count.get() <= 64 { first } else { first + count_other_candidates() }
-}
-
-#[cold]
-fn count_other_candidates() -> usize {
-    (1..words()).map(|word| candidates(word).count_ones() as usize).sum()
-}
-
-/// Ends the running thread's turn: chooses who takes the next step and switches there. Returns when the thread that
-/// called is scheduled again.
-///
-/// Inlined all the way into the intercepted functions: after a switch every return goes to another place than the
-/// processor predicts, so the fewer of them the better.
-#[inline(always)]
-pub fn reschedule(gives: Gives) {
-    let number = me();
-    let Some(step) = next_step_at_point(gives == Gives::Able) else { return };
-    if S.look_again.get() != 0 {
-        look_again(gives == Gives::Able);
-    }
-    fair::bar();
-    let mut options = count_candidates();
-    if options == 0 {
-        if !symmetry::release_all() {
-            let_time_pass();
-        }
-        options = count_candidates();
-    }
-    let able = gives == Gives::Able && (!S.barred.has(number) || scope::in_region(number));
-    let next = if options > 1 {
-        decision::decide(number, step, able, options)
-    } else if able {
-        number
-    } else if options == 1 {
-        decision::after(number).unwrap_or(number)
-    } else {
-        nobody(number)
-    };
-    S.hash.set(hash::fold(S.hash.get(), number as u16, thread(number).op.get(), options as u16));
-    if next != number {
-        switch_to(number, next);
-    }
-}
-
-/// Nobody can take a step: waits for a signal from outside, if one may come; else that is a deadlock.
-#[cold]
-fn nobody(number: usize) -> usize {
-    while unit_mode::nobody() {
-        if let Some(next) = decision::after(number) {
-            return next;
-        }
-    }
-    while signal::wait_for_outside() {
-        if let Some(next) = decision::after(number) {
-            return next;
-        }
-    }
-    report::deadlock()
-}
-
-#[inline(always)]
-fn switch_to(from: usize, to: usize) {
-    S.current.set(to as u16);
-    let t = thread(to);
-    t.scheduled_at.set(S.step.get());
-    order::switched(to);
-    dependence::switched(to);
-    fair::scheduled(to);
-    if thread(from).amid.get() {
-        xsave::kept(|| fibers::switch(thread(from), t));
-    } else {
-        fibers::switch(thread(from), t);
-    }
-}
-
-/// Adds a thread, enabled and about to start; `parent` is none for the main thread. What the carrier knows of it is
-/// filled in before.
-pub fn add(number: usize, parent: Option<usize>) {
-    let t = thread(number);
-    t.parent.set(NONE);
-    if let Some(parent) = parent {
-        let children = thread(parent).children.get() + 1;
-        thread(parent).children.set(children);
-        t.parent.set(parent as u16);
-        t.child.set(children);
-    }
-    t.deadline.set(u64::MAX);
-    t.disabled_by.set(NONE);
-    t.about_to(Op::Start, 0, t.start.get());
-    S.count.set(number + 1);
-    S.live.set(S.live.get() + 1);
-    report::threads_created(number + 1);
-    policy::created(number);
-    if let Some(parent) = parent {
-        t.blocked.set(thread(parent).blocked.get());
-        order::created(number);
-        dependence::enables(number);
-    }
-    enable(number);
-}
-
-/// The running thread has ended: those that join it can go on. Never returns to it.
-pub fn end() -> ! {
-    let number = me();
-    let t = thread(number);
-    t.ended.set(true);
-    t.about_to(Op::End, 0, 0);
-    S.live.set(S.live.get() - 1);
-    S.enabled.remove(number);
-    S.signalled.remove(number);
-    signal::thread_ended(number);
-    dependence::ended(t.fs.get());
-    freed(t.fs.get());
-    unit_mode::ended();
-    reschedule(Gives::Blocks);
-    unreachable!()
-}
+use self::core::{count_candidates, disable, set_need};

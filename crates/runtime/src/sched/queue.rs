@@ -5,9 +5,8 @@
 
 use super::deadline::not_far;
 use super::wait::{Woken, wait_still};
+use super::{Delivered, dependence, faults, hooks};
 use super::{S, disable, enable, me, set_need, thread, threads};
-use crate::sched::{dependence, faults};
-use crate::shim::signal::{self, Delivered};
 use heisen_trace::Op;
 
 /// In place of a queue: those that [`Thread::several`](super::Thread::several) lists. No object can be at this address.
@@ -47,7 +46,7 @@ pub fn wait_in_queue(op: Op, queue: usize, mask: u32, pc: usize, deadline: u64) 
             break woken;
         }
         t.parked.set(queue);
-        signal::deliver();
+        hooks::deliver();
         t.parked.set(0);
         if t.queue.get() != queue {
             break Woken::Ready;
@@ -86,7 +85,7 @@ fn wait_in_queue_interruptibly(op: Op, queue: usize, mask: u32, pc: usize, deadl
     match woken {
         Woken::Ready => Left::Woken,
         Woken::TimedOut => Left::TimedOut,
-        Woken::Interrupted => match signal::deliver() {
+        Woken::Interrupted => match hooks::deliver() {
             _ if taken_off => Left::Woken,
             Delivered::Interrupt => Left::Interrupted,
             Delivered::Restart => Left::Restarts,

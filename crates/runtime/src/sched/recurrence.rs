@@ -3,7 +3,7 @@
 //! "Too long" is no livelock: a program may have a million things to do. A livelock is a fair cycle of states (Musuvathi,
 //! Qadeer, "Fair stateless model checking", PLDI'08, section 2): the whole program is as it was before, so it can go on like
 //! this for ever, and every thread that could run in between did run. Only a close look asks, and only past half of the
-//! step limit, in the *fair tail*. There, for a half, chance decides who runs ([`choose`](crate::sched::decision)), then all take turns.
+//! step limit, in the *fair tail*. There, for a half, chance decides who runs (see [`decision`](super::decision)), then all take turns.
 //!
 //! A few states at random places of the first half are kept by the engine, which reads the program's memory and registers
 //! from outside. Here it is found out cheaply when a later state may be the same: when every thread is about to do the same
@@ -15,12 +15,10 @@
 //! - Nothing came from elsewhere: no clock was read, no random number drawn, no descriptor, signal or process was involved.
 //!   None of these is in the program's memory, so the next round might be another one.
 
-use crate::carrier::fibers;
-use crate::lifecycle::report;
-use crate::sched;
-use crate::sched::clock;
-use crate::sched::{S, me, needs, thread, threads};
-use crate::script::unit_mode;
+use super::{S, clock, has_errands, me, needs, pause, script_state, thread, threads};
+use crate::platform::baton::Guarded;
+use crate::platform::glibc;
+use crate::wire_log;
 use core::cell::Cell;
 use core::sync::atomic::Ordering::Relaxed;
 use heisen_trace::{Op, hash};
@@ -49,20 +47,17 @@ struct Recurrence {
     consulted: Cell<u32>,
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Recurrence {}
-
-static R: Recurrence = Recurrence {
+static R: Guarded<Recurrence> = Guarded::new(Recurrence {
     anchors: [const {
         Anchor { step: Cell::new(0), positions: Cell::new(0), consulted: Cell::new(0), tries: Cell::new(0) }
     }; ANCHORS],
     kept: Cell::new(0),
     consulted: Cell::new(0),
-};
+});
 
 /// Whether the engine wants to compare states.
 pub fn wanted() -> bool {
-    report::stops() && report::wire().recurrence.wanted.load(Relaxed) != 0
+    wire_log::stops() && wire_log::wire().recurrence.wanted.load(Relaxed) != 0
 }
 
 /// The step from which on threads take turns; from the beginning of the fair tail up to here chance decides.
@@ -99,7 +94,7 @@ pub fn does(op: Op) {
 /// A step of a close look: keeps the state, or asks whether it is one that was kept.
 #[cold]
 pub fn stepped(step: u32) {
-    if step < S.tail.get() || !wanted() || unit_mode::is_on() {
+    if step < S.tail.get() || !wanted() || script_state::is_on() {
         return;
     }
     let length = turns() - S.tail.get();
@@ -133,17 +128,17 @@ pub fn stepped(step: u32) {
 }
 
 fn show(anchor: usize, since: u32) {
-    let told = &report::wire().recurrence;
+    let told = &wire_log::wire().recurrence;
     told.anchor.store(anchor as u32, Relaxed);
     told.since.store(since, Relaxed);
-    told.wire.store(core::ptr::from_ref(report::wire()) as u64, Relaxed);
-    told.rseq.store(fibers::rseq_area().unwrap_or(0) as u64, Relaxed);
-    report::stop_at(stop::STATE);
+    told.wire.store(core::ptr::from_ref(wire_log::wire()) as u64, Relaxed);
+    told.rseq.store(glibc::rseq_area(thread(0).fs.get()).unwrap_or(0) as u64, Relaxed);
+    pause::stop_at(stop::STATE);
 }
 
 /// Whether nothing outside of the program has a part in it.
 fn is_closed() -> bool {
-    !clock::is_real() && !sched::has_errands() && !report::started_others()
+    !clock::is_real() && !has_errands() && !wire_log::started_others()
 }
 
 /// What every thread is about to do, and whether it can.

@@ -7,9 +7,9 @@
 //! them is followed without them, too. A thread that blocks or yields is switched away from as ever, and so is everyone
 //! in the fair tail.
 
-use crate::carrier::fibers;
-use crate::lifecycle::report;
-use crate::sched::{S, Thread, thread, threads};
+use super::{S, Thread, thread, threads};
+use crate::platform::baton::Guarded;
+use crate::wire_log;
 use core::arch::asm;
 use core::cell::Cell;
 use core::sync::atomic::Ordering::Relaxed;
@@ -26,10 +26,7 @@ struct Scope {
     main_frame: Cell<usize>,
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Scope {}
-
-static C: Scope = Scope { main_frame: Cell::new(0) };
+static C: Guarded<Scope> = Guarded::new(Scope { main_frame: Cell::new(0) });
 
 /// `main` is about to be called.
 #[inline(always)]
@@ -47,7 +44,7 @@ pub fn begin() {
 pub fn enter(t: &Thread) {
     t.no_preempt.set(t.no_preempt.get().saturating_add(1));
     S.plain_until.set(0);
-    S.stay.forget();
+    S.known.forget();
 }
 
 /// The running thread leaves a region. False if it is in none.
@@ -69,13 +66,13 @@ pub fn holds(number: usize) -> bool {
     }
     let (default, ranges) = ranges();
     let held = default != scope::NONE && kind_of(thread(number), default, ranges) == scope::HELD;
-    report::note(if held { Note::OutOfScope } else { Note::InScope });
+    wire_log::note(if held { Note::OutOfScope } else { Note::InScope });
     held
 }
 
 /// What holds outside all ranges, and the ranges.
 fn ranges() -> (u32, &'static [ScopeRange]) {
-    let wire = report::wire();
+    let wire = wire_log::wire();
     let count = (wire.scope_ranges.load(Relaxed) as usize).min(MAX_SCOPE);
     (wire.scope_default.load(Relaxed), &wire.scope[..count])
 }
@@ -98,7 +95,7 @@ fn kind_of(t: &Thread, default: u32, ranges: &[ScopeRange]) -> u32 {
     if kind != scope::GLUE {
         return kind;
     }
-    let (bottom, top) = match fibers::stack_of(t) {
+    let (bottom, top) = match t.stack_bounds() {
         Some((base, size, _)) => (base, base + size),
         None => (C.main_frame.get().saturating_sub(MAIN_STACK), C.main_frame.get() + 16),
     };

@@ -4,6 +4,7 @@
 //! Sleep sets: Godefroid, Partial-Order Methods for the Verification of Concurrent Systems, 1996, chapter 5. Who sleeps, and
 //! what the next step of each touches, is part of the plan; what others touch wakes them.
 
+use crate::platform::baton::Guarded;
 use crate::sched::thread_set::Bits;
 use crate::sched::{S, me};
 use core::cell::Cell;
@@ -20,11 +21,12 @@ struct Sleep {
     list: Cell<&'static [Override]>,
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Sleep {}
-
-static Z: Sleep =
-    Sleep { asleep: Bits::new(), count: Cell::new(0), from: Cell::new(0), list: Cell::new(&[]) };
+static Z: Guarded<Sleep> = Guarded::new(Sleep {
+    asleep: Bits::new(),
+    count: Cell::new(0),
+    from: Cell::new(0),
+    list: Cell::new(&[]),
+});
 
 /// An execution begins; the first of `list` are those that sleep.
 pub fn begin(list: &'static [Override], plan: &Plan) {

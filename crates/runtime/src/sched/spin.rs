@@ -7,11 +7,12 @@
 //! replay. Only calls that can fail at once ask, and only their failures are remembered: no other scheduling point
 //! pays for it.
 
-use crate::lifecycle::report;
+use crate::platform::baton::Guarded;
 use crate::platform::sys;
 use crate::sched::{self, Gives, S, me, thread};
-use crate::sched::{clock, dependence, fair};
-use crate::shim::signal::crash::is_from_engine;
+use crate::sched::{clock, dependence, events, fair, pause};
+use crate::wire_log;
+use crate::wire_log::is_from_engine;
 use core::cell::Cell;
 use core::ffi::c_int;
 use core::sync::atomic::Ordering::SeqCst;
@@ -37,21 +38,21 @@ pub fn attempt(op: Op, object: usize, pc: usize) {
     t.about_to(op, object, pc);
     sched::reschedule(Gives::Able);
     dependence::tries();
-    report::event(op, object, pc);
+    events::event(op, object, pc);
 }
 
 #[cold]
 fn spins(op: Op, object: usize, pc: usize) {
     gives_way();
     dependence::tries();
-    report::event(op, object, pc);
+    events::event(op, object, pc);
 }
 
 /// The running thread yields, as it does the same in vain.
 fn gives_way() {
     if S.live.get() > 1 {
         // Alone, it makes no difference.
-        report::note(Note::Spin);
+        wire_log::note(Note::Spin);
     }
     clock::yielded();
     fair::spun(me());
@@ -62,7 +63,7 @@ fn gives_way() {
 #[cold]
 pub fn failed() {
     in_vain();
-    report::failed();
+    events::failed();
 }
 
 /// The [`attempt`] of the running thread has done what it does, and changed nothing by it.
@@ -106,10 +107,7 @@ const MANY: u32 = 10_000;
 #[repr(align(4096))]
 struct AllLooks([Looks; MAX_THREADS]);
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for AllLooks {}
-
-static L: AllLooks = AllLooks(
+static L: Guarded<AllLooks> = Guarded::new(AllLooks(
     [const {
         Looks {
             seen: [const { Cell::new(0) }; LOOKS],
@@ -121,7 +119,7 @@ static L: AllLooks = AllLooks(
             undone: Cell::new(0),
         }
     }; MAX_THREADS],
-);
+));
 
 fn access(address: usize, pc: usize, value: u64) -> u64 {
     let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
@@ -206,7 +204,7 @@ pub fn repeated(address: usize, pc: usize, value: u64) {
     if changes_in_vain(address, pc, value) {
         thread(me()).about_to(Op::Yield, 0, pc);
         gives_way();
-        report::event(Op::Yield, 0, pc);
+        events::event(Op::Yield, 0, pc);
     }
 }
 
@@ -244,10 +242,8 @@ struct Waiting {
     writes: Cell<bool>,
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Waiting {}
-
-static W: Waiting = Waiting { times: Cell::new(0), at: Cell::new(0), writes: Cell::new(false) };
+static W: Guarded<Waiting> =
+    Guarded::new(Waiting { times: Cell::new(0), at: Cell::new(0), writes: Cell::new(false) });
 
 /// Lets the engine tell a thread that it spins. The handler runs on the thread's own stack, where its frame stays while
 /// others run; and it may be told again before it has returned, on another thread.
@@ -268,25 +264,25 @@ extern "C" fn on_spinning(signal: c_int, _info: *const usize, context: *mut usiz
     }
     // SAFETY: the kernel passes a whole `ucontext_t`. Places are told as those that a call returns to.
     let pc = unsafe { *context.add(RIP) } + 1;
-    waits_for_memory(pc, report::wire().spin.load(SeqCst) != heisen_wire::spin::SAME);
+    waits_for_memory(pc, wire_log::wire().spin.load(SeqCst) != heisen_wire::spin::SAME);
     // SAFETY: as above. Which signals are blocked may have changed while others ran.
     unsafe { *context.add(MASK) = sys::signal_mask(None) as usize };
 }
 
 /// The thread does not yield, though it waits in a loop.
 fn goes_on_alone() {
-    report::wire().spin.store(heisen_wire::spin::ALONE, SeqCst);
+    wire_log::wire().spin.store(heisen_wire::spin::ALONE, SeqCst);
 }
 
 fn waits_for_memory(pc: usize, writes: bool) {
-    let forced = report::wire().spin.load(SeqCst) == heisen_wire::spin::FORCED;
+    let forced = wire_log::wire().spin.load(SeqCst) == heisen_wire::spin::FORCED;
     if !forced {
-        report::note(Note::SpinOnMemory);
+        wire_log::note(Note::SpinOnMemory);
     }
     let again = W.at.get() == S.step.get() && S.step.get() != 0;
     W.times.set(if again { W.times.get() + 1 } else { 0 });
     W.writes.set(writes || again && W.writes.get());
-    let may_come = sched::has_errands() || report::started_others();
+    let may_come = sched::has_errands() || wire_log::started_others();
     if W.writes.get() && !may_come && sched::next_deadline() == u64::MAX {
         // What one of them writes may be what another waits for, some time. So nothing is claimed; if nobody else does anything
         // for a while, the thread goes on alone, and the engine gives up on a program that does not move.
@@ -302,18 +298,18 @@ fn waits_for_memory(pc: usize, writes: bool) {
         let most = if may_come { SECONDS } else { 2 * S.live.get() + 2 };
         match sched::next_deadline() {
             u64::MAX if W.times.get() > most && W.writes.get() => return goes_on_alone(),
-            u64::MAX if W.times.get() > most => report::finish(end::STEP_LIMIT, -1, pc),
+            u64::MAX if W.times.get() > most => pause::finish(end::STEP_LIMIT, -1, pc),
             u64::MAX => {}
             deadline => clock::reach(deadline),
         }
     }
     if forced {
-        report::note(Note::ForcedYield);
+        wire_log::note(Note::ForcedYield);
     }
     thread(me()).about_to(Op::Yield, 0, pc);
     clock::yielded();
     fair::spun(me());
     W.at.set(S.step.get() + 1);
     sched::reschedule(Gives::Yields);
-    report::event(Op::Yield, 0, pc);
+    events::event(Op::Yield, 0, pc);
 }

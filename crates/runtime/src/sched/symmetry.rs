@@ -10,11 +10,11 @@
 //! before it joins the others, has chosen between them. That, and other uses of their handles and numbers, is noted where the
 //! runtime sees it. It does not see `pthread_self`, nor what is made of the address of a variable on a thread's stack.
 
-use crate::carrier::fibers;
-use crate::lifecycle::report;
+use crate::platform::baton::Guarded;
 use crate::sched;
-use crate::sched::dependence;
 use crate::sched::{S, me, thread, threads};
+use crate::sched::{dependence, handles};
+use crate::wire_log;
 use core::cell::Cell;
 use heisen_trace::{Note, Op};
 use heisen_wire::{MAX_THREADS, flag};
@@ -40,10 +40,7 @@ struct Alike {
     threads: [About; MAX_THREADS],
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Alike {}
-
-static A: Alike = Alike {
+static A: Guarded<Alike> = Guarded::new(Alike {
     wanted: Cell::new(false),
     held: Cell::new(0),
     threads: [const {
@@ -55,7 +52,7 @@ static A: Alike = Alike {
             joins: Cell::new(0),
         }
     }; MAX_THREADS],
-};
+});
 
 /// The start of a thread and its first operation.
 const ENOUGH: u8 = 2;
@@ -106,7 +103,7 @@ pub fn stepped() {
         let left =
             |(other, t): (usize, &sched::Thread)| A.threads[other].kind.get() == kind && !t.joined.get();
         if threads().any(left) {
-            report::note(Note::ToldApart);
+            wire_log::note(Note::ToldApart);
         }
     }
     about.steps.set(ENOUGH.min(about.steps.get() + 1));
@@ -117,7 +114,7 @@ pub fn stepped() {
 
 /// The first of the threads that are alike to the one with this handle; 0 if there are none.
 fn kind_of(handle: usize) -> u16 {
-    fibers::find(handle).map_or(0, |number| A.threads[number].kind.get())
+    handles::find(handle).map_or(0, |number| A.threads[number].kind.get())
 }
 
 /// Lets the thread go on that is held because of this one.
@@ -152,6 +149,6 @@ pub fn joins(number: usize) {
 /// Somebody asks which thread this is, or means this one and no other.
 pub fn named(number: usize) {
     if wanted() && A.threads[number].kind.get() != 0 {
-        report::note(Note::ToldApart);
+        wire_log::note(Note::ToldApart);
     }
 }

@@ -3,8 +3,9 @@
 //! It is a plain table that several parts of the runtime write to, each its own fields, so that there is one place where
 //! all that is known of a thread is found, and what every scheduling point touches lies together.
 
+use super::epoch::Epoch;
 use super::queue::MANY;
-use crate::sched::policy;
+use super::{me, policy, thread};
 use core::cell::Cell;
 use core::sync::atomic::AtomicU32;
 use heisen_trace::Op;
@@ -32,6 +33,8 @@ pub struct Thread {
     pub deadline: Cell<u64>,
     /// For `fair`: when it was last switched to.
     pub scheduled_at: Cell<u32>,
+    /// For the race check: its epoch, without any bytes.
+    pub epoch: Cell<Epoch>,
 
     /// Start function, argument and, once ended, result.
     pub start: Cell<usize>,
@@ -57,7 +60,7 @@ pub struct Thread {
     pub mask: Cell<u32>,
     /// The mutex to acquire after being taken off a condition variable's queue.
     pub relock: Cell<usize>,
-    /// Descriptors it waits for, see `io`: an array of so many `pollfd`.
+    /// Descriptors it waits for, see `blocking::descriptors`: an array of so many `pollfd`.
     pub polls: Cell<usize>,
     pub polls_count: Cell<usize>,
     /// Whether it is in the middle of [`wait_in_queue`](super::wait_in_queue) or its like.
@@ -82,12 +85,12 @@ pub struct Thread {
     pub guard_size: Cell<usize>,
     /// Whether the program brought the stack.
     pub stack_foreign: Cell<bool>,
-    /// For `kernel`: 1 when it may run, 0 while it waits for that; a futex word.
+    /// For `kernel_threads`: 1 when it may run, 0 while it waits for that; a futex word.
     pub baton: AtomicU32,
-    /// For `kernel`: whether it has signals to take when it runs again, and its stack for signal handlers.
+    /// For `kernel_threads`: whether it has signals to take when it runs again, and its stack for signal handlers.
     pub diverted: Cell<bool>,
     pub handler_stack: Cell<usize>,
-    /// For `kernel`: the kernel thread must stay, though the thread has ended.
+    /// For `kernel_threads`: the kernel thread must not end, though the thread has ended.
     pub stays: Cell<bool>,
     /// What the program believes its alternate signal stack to be: base, size; size 0 if none.
     pub alt_base: Cell<usize>,
@@ -112,7 +115,7 @@ pub struct Thread {
     pub takes_word: Cell<bool>,
     /// For `scope`: how many regions without preemption it is in.
     pub no_preempt: Cell<u32>,
-    /// For `section`: how many atomic sections it is in.
+    /// For `atomic_section`: how many atomic sections it is in.
     pub sections: Cell<u32>,
     /// For `policy`.
     pub mark: policy::Mark,
@@ -170,6 +173,7 @@ impl Thread {
             name: [const { Cell::new(0) }; 16],
             enabled_since: Cell::new(0),
             scheduled_at: Cell::new(0),
+            epoch: Cell::new(Epoch::NONE),
             yielded_at: Cell::new(0),
             disabled_at: Cell::new(0),
             disabled_by: Cell::new(0),
@@ -210,4 +214,20 @@ impl Thread {
         self.object.set(object);
         self.pc.set(pc);
     }
+
+    /// The lowest address and the size of its stack, and the size of its guard; none for the main thread.
+    pub fn stack_bounds(&self) -> Option<(usize, usize, usize)> {
+        (self.stack_size.get() != 0)
+            .then(|| (self.stack.get() + self.guard_size.get(), self.stack_size.get(), self.guard_size.get()))
+    }
+}
+
+/// Does something for the runtime itself that may call code of the program's, such as an allocator that it brings along:
+/// nothing in there is a scheduling point.
+pub fn quietly<T>(work: impl FnOnce() -> T) -> T {
+    let t = thread(me());
+    t.quiet.set(t.quiet.get() + 1);
+    let done = work();
+    t.quiet.set(t.quiet.get() - 1);
+    done
 }

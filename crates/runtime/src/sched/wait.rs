@@ -5,10 +5,9 @@
 //! [`settle`]. Handlers run between two turns of a wait, when the thread needs nothing and has no deadline.
 
 use super::deadline::{not_far, set_deadline};
+use super::events::{event, failed};
+use super::{Delivered, clock, dependence, fair, hooks};
 use super::{Gives, S, disable, enable, me, reschedule, set_need, thread};
-use crate::lifecycle::report;
-use crate::sched::{clock, dependence, fair};
-use crate::shim::signal::{self, Delivered};
 use heisen_trace::Op;
 
 /// How a wait ended.
@@ -96,7 +95,7 @@ pub fn wait_for_key(op: Op, object: usize, key: usize, pc: usize, free: impl Fre
         if woken != Woken::Interrupted {
             return woken;
         }
-        signal::deliver();
+        hooks::deliver();
         first = false;
     }
 }
@@ -104,7 +103,7 @@ pub fn wait_for_key(op: Op, object: usize, key: usize, pc: usize, free: impl Fre
 /// Runs the handlers of the signals for which a wait was interrupted; whether it goes on.
 #[cold]
 fn goes_on(signals: Signals) -> bool {
-    match signal::deliver() {
+    match hooks::deliver() {
         Delivered::Nothing => true,
         Delivered::Restart => signals != Signals::Interrupt,
         Delivered::Interrupt => signals == Signals::GoOn,
@@ -117,8 +116,8 @@ fn wait_once(op: Op, object: usize, key: usize, pc: usize, free: bool, deadline:
     let number = me();
     let t = thread(number);
     t.about_to(op, object, pc);
-    if free && deadline == u64::MAX && S.stay.goes_on(number, op as u8) {
-        report::event(op, object, pc);
+    if free && deadline == u64::MAX && S.known.goes_on(number, op as u8) {
+        event(op, object, pc);
         return Woken::Ready;
     }
     dependence::arrives(object);
@@ -133,10 +132,10 @@ fn wait_once(op: Op, object: usize, key: usize, pc: usize, free: bool, deadline:
     set_need(number, 0);
     let woken = settle(number);
     if woken != Woken::Interrupted {
-        report::event(op, object, pc);
+        event(op, object, pc);
     }
     if woken == Woken::TimedOut {
-        report::failed();
+        failed();
     }
     woken
 }
@@ -152,10 +151,10 @@ pub fn wait_for_signal(op: Op, pc: usize, deadline: u64) -> Woken {
 pub fn wait_outside(op: Op, object: usize, pc: usize, deadline: u64) -> Woken {
     let woken = wait_still(op, object, pc, deadline);
     if woken != Woken::Interrupted {
-        report::event(op, object, pc);
+        event(op, object, pc);
     }
     if woken == Woken::TimedOut {
-        report::failed();
+        failed();
     }
     woken
 }

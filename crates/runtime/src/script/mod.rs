@@ -1,5 +1,7 @@
 //! Scripts: threads stop at the events that a script names, until the script lets them go on.
 //!
+//! **Rule:** uses `platform`, `wire_log` and `sched`. The memory accesses that a script names are shown to it by `memory`.
+//!
 //! | module | what it is |
 //! | --- | --- |
 //! | [`unit_mode`] | one program under full control |

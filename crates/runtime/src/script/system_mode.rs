@@ -8,10 +8,7 @@
 //! What a thread does may be interrupted anywhere by a handler of a signal. Events in there pass unseen, if the thread
 //! was at an event of its own; nothing here holds a lock.
 
-use crate::blocking::kernel_calls;
-use crate::lifecycle::{report, zygote};
-use crate::memory::race;
-use crate::memory::race::mode;
+use crate::platform::baton;
 use crate::platform::glibc::real;
 use crate::platform::sys;
 use crate::script::unit_mode;
@@ -23,7 +20,6 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed, Ordering::Se
 use heisen_trace::Op;
 use heisen_wire::script::{MAX_SCRIPTED, kind};
 use heisen_wire::system::{self, Few, MAGIC, System, Thread, state};
-use heisen_wire::{Wire, turn, world};
 
 /// Address of the mapping; 0 while there is none.
 static SYSTEM: AtomicUsize = AtomicUsize::new(0);
@@ -35,8 +31,6 @@ static PROGRAM: AtomicU32 = AtomicU32::new(0);
 static JOINS: AtomicU32 = AtomicU32::new(0);
 /// The process.
 static PID: AtomicU32 = AtomicU32::new(0);
-/// The program's `main`.
-static MAIN: AtomicUsize = AtomicUsize::new(0);
 /// The key whose destructor tells that a thread ends, plus 1.
 static KEY: AtomicU32 = AtomicU32::new(0);
 
@@ -90,46 +84,15 @@ fn system() -> Option<&'static System> {
 }
 
 /// The program is loaded: nothing of it is controlled.
-pub fn init(wire: &Wire) {
+pub fn init() {
     ON.store(1, Relaxed);
     PID.store(sys::getpid() as u32, Relaxed);
-    match wire.world.system.load(Relaxed) {
-        0 => {}
-        fd => join(wire, fd as i32 - 1),
-    }
+    baton::abolish();
 }
 
-/// Listens for scripts that come and go.
-extern "C" fn listen(_what: usize) -> ! {
-    let wire = report::wire();
-    loop {
-        zygote::give_turn(wire);
-        match zygote::wait_for_turn(wire) {
-            turn::JOIN => {
-                let (script, fd) = (wire.world.script.load(Relaxed), wire.world.system.load(Relaxed));
-                match sys::open_of_process(script, fd.wrapping_sub(1)) {
-                    Some(fd) => join(wire, fd),
-                    None => SYSTEM.store(0, SeqCst),
-                }
-                // So it is told whether that went well.
-                wire.world.system.store((SYSTEM.load(SeqCst) != 0).into(), Relaxed);
-            }
-            turn::LEAVE => {
-                SYSTEM.store(0, SeqCst);
-                race::MODE.store(0, Relaxed);
-            }
-            _ => {}
-        }
-    }
-}
-
-/// From now on a script may hold threads. `fd` is that of the memory it shares.
-fn join(wire: &Wire, fd: i32) {
-    let program = wire.world.program.load(Relaxed);
-    PROGRAM.store(program & 0xffff, Relaxed);
-    if program >> 16 != 0 {
-        race::MODE.store(mode::SCRIPT, Relaxed);
-    }
+/// From now on a script may hold threads of this program, which has that number. `fd` is that of the memory it shares.
+pub fn join(program: u32, fd: i32) {
+    PROGRAM.store(program, Relaxed);
     JOINS.fetch_add(1, SeqCst);
     let Some(at) = sys::map_shared(fd, system::SIZE) else { return };
     sys::close(fd);
@@ -139,26 +102,18 @@ fn join(wire: &Wire, fd: i32) {
     }
 }
 
-/// What is called in the place of the program's `main`, whose address this keeps.
-pub fn before_main(main: usize) -> usize {
-    MAIN.store(main, Relaxed);
-    begins as *const () as usize
+/// No script holds threads any more.
+pub fn leave() {
+    SYSTEM.store(0, SeqCst);
 }
 
-extern "C" fn begins(argc: c_int, argv: usize, environment: usize) -> c_int {
-    zygote::wait_to_go();
-    if report::wire().world.flags.load(Relaxed) & world::LISTENS != 0 {
-        kernel_calls::keep(listen);
-    }
-    number();
-    // SAFETY: the program's own, called as glibc would have.
-    let main: extern "C" fn(c_int, usize, usize) -> c_int =
-        unsafe { core::mem::transmute(MAIN.load(Relaxed)) };
-    main(argc, argv, environment)
+/// Whether there is a script that may hold threads.
+pub fn has_joined() -> bool {
+    SYSTEM.load(SeqCst) != 0
 }
 
 /// The number of the calling thread, if there is room for it.
-fn number() -> Option<usize> {
+pub fn number() -> Option<usize> {
     let own = own();
     let generation = generation(system()?);
     if own.number.get() == 0 || own.generation.get() != generation {

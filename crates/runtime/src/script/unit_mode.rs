@@ -10,21 +10,21 @@
 //! can go on, where CONCURRIT waits for a second. A thread that the script does not know, as it was never selected, passes
 //! events that are not waited for: nobody could ever release it.
 
-use crate::lifecycle::report;
-use crate::memory::race;
-use crate::memory::race::mode;
-use crate::platform::sys;
-use crate::sched::decision::Choices;
+use crate::platform::baton::Flag;
+use crate::platform::{allocation, sys};
+use crate::sched::access_mode::{self, mode};
+use crate::sched::alarm::set_alarm;
+use crate::sched::hooks::HOOKS;
+use crate::sched::script_state::{has, held, is_on, set_on, set_promised, waits_for_new};
 use crate::sched::{self, Gives, S, me, thread};
-use crate::sched::{dependence, faults};
+use crate::sched::{dependence, faults, pause};
 use crate::script::system_mode;
-use core::cell::Cell;
-use core::sync::atomic::Ordering::{Relaxed, SeqCst};
-use heisen_trace::{DecisionKind, Op};
+use crate::wire_log;
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
+use heisen_trace::Op;
 use heisen_wire::patch::{ENTRY, LINE, RETURN};
 use heisen_wire::script::{
-    ANYONE, Event as Told, MAX_NAMED, MAX_PROMISES, MAX_SCRIPTED, Predicate, Promise, Script, Set, answer,
-    code, command, kind, turn,
+    Event as Told, MAX_NAMED, MAX_SCRIPTED, Predicate, Script, answer, code, command, kind, turn,
 };
 
 /// Most activations of named functions that are remembered of a thread.
@@ -34,32 +34,57 @@ const MAX_FRAMES: usize = 64;
 /// pointer at its entry.
 struct Frames {
     /// Whether it has come to an event, so that what it does there is none.
-    stopped: Cell<bool>,
+    stopped: Flag,
     /// Where it has just come into a function.
-    entered: Cell<usize>,
-    count: Cell<usize>,
-    of: [Cell<(usize, usize)>; MAX_FRAMES],
+    entered: AtomicUsize,
+    count: AtomicUsize,
+    of: [Frame; MAX_FRAMES],
 }
 
+/// A function that the script names, by its number, and the stack pointer at its entry.
+struct Frame {
+    function: AtomicUsize,
+    sp: AtomicUsize,
+}
+
+impl Frames {
+    /// Those that are there now.
+    fn now(&self) -> &[Frame] {
+        &self.of[..self.count.load(Relaxed).min(MAX_FRAMES)]
+    }
+
+    /// The thread comes into a function.
+    fn enter(&self, function: usize, sp: usize) {
+        // What lies deeper was left by a jump, or an exception.
+        let count =
+            self.now().iter().rposition(|frame| frame.sp.load(Relaxed) > sp).map_or(0, |last| last + 1);
+        if let Some(frame) = self.of.get(count) {
+            frame.function.store(function, Relaxed);
+            frame.sp.store(sp, Relaxed);
+            self.count.store(count + 1, Relaxed);
+        }
+    }
+
+    /// The thread leaves a function, and those that it has called.
+    fn leave(&self, function: usize) {
+        if let Some(found) = self.now().iter().rposition(|frame| frame.function.load(Relaxed) == function) {
+            self.count.store(found, Relaxed);
+        }
+    }
+}
+
+/// All atomic: in system mode threads run in parallel, and those beyond the last entry share it.
 struct State {
-    on: Cell<bool>,
-    /// Whether the script has promised anything, which holds after its end, too.
-    promised: Cell<bool>,
     frames: [Frames; MAX_SCRIPTED],
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for State {}
-
 static STATE: State = State {
-    on: Cell::new(false),
-    promised: Cell::new(false),
     frames: [const {
         Frames {
-            stopped: Cell::new(false),
-            entered: Cell::new(0),
-            count: Cell::new(0),
-            of: [const { Cell::new((0, 0)) }; MAX_FRAMES],
+            stopped: Flag::new(false),
+            entered: AtomicUsize::new(0),
+            count: AtomicUsize::new(0),
+            of: [const { Frame { function: AtomicUsize::new(0), sp: AtomicUsize::new(0) } }; MAX_FRAMES],
         }
     }; MAX_SCRIPTED],
 };
@@ -80,28 +105,21 @@ pub struct Event {
 }
 
 fn script() -> &'static Script {
-    &report::wire().script
+    &wire_log::wire().script
 }
 
-fn has(set: &Set, number: usize) -> bool {
-    set[number / 64].load(Relaxed) >> (number % 64) & 1 != 0
-}
-
-/// Whether a script is at work.
-#[inline]
-pub fn is_on() -> bool {
-    STATE.on.get()
+/// Lets the scheduler call this room.
+pub fn plug_in() {
+    HOOKS.script_step.set(stepped);
+    HOOKS.script_stopped.set(is_stopped);
+    HOOKS.script_nobody.set(nobody);
+    HOOKS.script_end.set(ended);
 }
 
 /// An execution begins that a script is at work on: asks for its first command.
 pub fn begin() {
-    STATE.on.set(true);
+    set_on(true);
     ask(answer::BEGINS);
-}
-
-/// The threads that the script holds, of a word of the sets of threads.
-pub fn held(word: usize) -> u64 {
-    if is_on() { script().held[word].load(Relaxed) } else { 0 }
 }
 
 fn holds(number: usize) -> bool {
@@ -109,8 +127,18 @@ fn holds(number: usize) -> bool {
 }
 
 /// Whether accesses of memory are events.
-pub fn sees_memory() -> bool {
+fn sees_memory() -> bool {
     is_on() && script().kinds.load(Relaxed) & (1 << kind::READ | 1 << kind::WRITE | 1 << kind::CALL) != 0
+}
+
+/// The script has another command: sets which accesses of instrumented code it has to know of. The checked heap looks at
+/// accesses, too.
+fn see_memory() {
+    if wire_log::wire().instrumented.load(Relaxed) != 0 {
+        let seen = if sees_memory() { mode::SCRIPT } else { 0 };
+        let heap = if allocation::has(allocation::HEAP) && S.active.get() { mode::HEAP } else { 0 };
+        access_mode::change(mode::SCRIPT | mode::HEAP, seen | heap);
+    }
 }
 
 /// Hands over to the script, and takes its next command.
@@ -118,10 +146,10 @@ fn ask(what: u32) {
     /// So often it is looked before the kernel is asked to wait.
     const LOOKS: u32 = 4000;
     let script = script();
-    report::publish_threads();
+    pause::publish_threads();
     script.answer.store(what, Relaxed);
     script.turn.store(turn::SCRIPT, SeqCst);
-    report::ring();
+    wire_log::ring();
     let mut looks = 0;
     while script.turn.load(SeqCst) == turn::SCRIPT {
         looks += 1;
@@ -137,49 +165,12 @@ fn ask(what: u32) {
         S.barred.set_word(word, S.barred.word(word) & !released);
         script.held[word].store(held & !released, Relaxed);
     }
-    STATE.on.set(script.command.load(Relaxed) != command::FINISH);
-    let promised = script.promised.load(Relaxed) != 0;
-    if promised != STATE.promised.replace(promised) {
+    set_on(script.command.load(Relaxed) != command::FINISH);
+    if set_promised(script.promised.load(Relaxed) != 0) {
         faults::arm();
     }
-    report::set_alarm();
-    race::look_at_script();
-}
-
-fn promises() -> &'static [Promise] {
-    if !STATE.promised.get() {
-        return &[];
-    }
-    let script = script();
-    &script.promises[..(script.promised.load(Relaxed) as usize).min(MAX_PROMISES)]
-}
-
-/// Whether the script has promised something about decisions of this kind that has not come yet.
-pub fn promises_any(kind: DecisionKind) -> bool {
-    promises().iter().any(|promise| promise.kind.load(Relaxed) == kind as u32)
-}
-
-/// What the script has promised of a decision of the running thread, as an index; `find` gives that of a choice by its name. A
-/// promise that is none of the choices is about a later decision.
-pub fn promised(kind: DecisionKind, find: impl Fn(usize) -> Option<usize>) -> Option<usize> {
-    let mut kept = None;
-    for promise in promises() {
-        let Promise { kind: of, thread, value, nth } = promise;
-        let whose = thread.load(Relaxed);
-        if of.load(Relaxed) != kind as u32 || whose != ANYONE && whose as usize != me() {
-            continue;
-        }
-        let Some(index) = find(value.load(Relaxed) as usize) else { continue };
-        match nth.load(Relaxed) {
-            0 | 1 if kept.is_none() => {
-                of.store(0, Relaxed);
-                kept = Some(index);
-            }
-            0 | 1 => {}
-            left => nth.store(left - 1, Relaxed),
-        }
-    }
-    kept
+    set_alarm();
+    see_memory();
 }
 
 /// The running thread has come to an event: it goes on when the script lets it.
@@ -232,7 +223,7 @@ pub fn ended() {
     if !is_on() {
         return;
     }
-    frames(number).count.set(0);
+    frames(number).count.store(0, Relaxed);
     let event = Event { kind: kind::END, ..Event::default() };
     if !has(&script.select, number) {
         return;
@@ -248,11 +239,6 @@ pub fn ended() {
     }
 }
 
-/// Whether threads that do not exist yet are selected, too.
-fn waits_for_new(script: &Script) -> bool {
-    has(&script.select, heisen_wire::MAX_THREADS - 1)
-}
-
 /// Nobody can go on: whether the script has changed that.
 pub fn nobody() -> bool {
     if !is_on() {
@@ -260,15 +246,6 @@ pub fn nobody() -> bool {
     }
     ask(answer::NOBODY);
     true
-}
-
-/// Which of the choices takes the next step: the first of those that are waited for by name, or the default.
-pub fn choose(choices: Choices) -> usize {
-    let script = script();
-    if !is_on() || waits_for_new(script) {
-        return 0;
-    }
-    choices.iter().position(|number| has(&script.select, number)).unwrap_or(0)
 }
 
 fn hold(number: usize, event: &Event) {
@@ -298,7 +275,8 @@ pub fn tell(told: &Told, number: usize, event: &Event) {
     returned.store(event.returned, Relaxed);
     caller.store(event.caller as u64, Relaxed);
     pc.store(event.pc as u64, Relaxed);
-    step.store(S.step.get(), Relaxed);
+    // In system mode there are no steps.
+    step.store(if system_mode::is_on() { 0 } else { S.step.get() }, Relaxed);
     op.store(event.op.into(), Relaxed);
     for (function, times) in inside.iter().enumerate() {
         times.store(depth(number, function) as u8, Relaxed);
@@ -307,8 +285,7 @@ pub fn tell(told: &Told, number: usize, event: &Event) {
 
 /// How often a thread is in a function that the script names.
 fn depth(number: usize, function: usize) -> usize {
-    let frames = frames(number);
-    frames.of[..frames.count.get()].iter().filter(|frame| frame.get().0 == function).count()
+    frames(number).now().iter().filter(|frame| frame.function.load(Relaxed) == function).count()
 }
 
 /// The number of the running thread.
@@ -318,16 +295,17 @@ fn current() -> usize {
 
 /// A thread with this number begins.
 pub fn forget_frames(number: usize) {
-    frames(number).count.set(0);
+    frames(number).count.store(0, Relaxed);
 }
 
 /// One thread is a copy of another.
 pub fn copy_frames(from: usize, to: usize) {
     let (from, to) = (frames(from), frames(to));
-    to.count.set(from.count.get());
-    for (to, from) in to.of.iter().zip(&from.of) {
-        to.set(from.get());
+    for (to, from) in to.of.iter().zip(from.now()) {
+        to.function.store(from.function.load(Relaxed), Relaxed);
+        to.sp.store(from.sp.load(Relaxed), Relaxed);
     }
+    to.count.store(from.now().len(), Relaxed);
 }
 
 /// Whether an event of the running thread satisfies a predicate.
@@ -445,10 +423,10 @@ pub fn accesses(address: usize, size: usize, write: bool, value: u64, pc: usize)
 /// The running thread has come into a function that is instrumented; a call among its first instructions returns to `pc`.
 #[cold]
 pub extern "C" fn calls(pc: usize) {
-    if (is_on() || system_mode::is_on()) && race::is_on(mode::SCRIPT) {
+    if (is_on() || system_mode::is_on()) && access_mode::is_on(mode::SCRIPT) {
         /// So far from the beginning of a function that call is, at most.
         const NEAR: usize = 128;
-        if pc.wrapping_sub(frames(current()).entered.take()) < NEAR {
+        if pc.wrapping_sub(frames(current()).entered.swap(0, Relaxed)) < NEAR {
             return;
         }
         happens(Event { kind: kind::CALL, pc, ..Event::default() });
@@ -468,27 +446,17 @@ pub fn mark(what: u32, sp: usize, registers: &[u64; 16], pc: usize) {
     let number = named as u64;
     match what & 3 {
         ENTRY => {
-            // What lies deeper was left by a jump, or an exception.
-            while frames.count.get() > 0 && frames.of[frames.count.get() - 1].get().1 <= sp {
-                frames.count.set(frames.count.get() - 1);
-            }
-            if frames.count.get() < MAX_FRAMES {
-                frames.of[frames.count.get()].set((named, sp));
-                frames.count.set(frames.count.get() + 1);
-            }
+            frames.enter(named, sp);
             let args = [registers[RDI], registers[RSI]];
             // SAFETY: at its first instruction the stack pointer of a function is at the address that it returns to.
             let caller = unsafe { (sp as *const usize).read() };
             happens(Event { kind: kind::ENTER, number, args, caller, pc, ..Event::default() });
             // The same event once more, if the function is instrumented.
-            frames.entered.set(pc);
+            frames.entered.store(pc, Relaxed);
         }
         RETURN => {
             // It is as good as left, so one who waits for that does not find the thread in there.
-            let mut inside = frames.of[..frames.count.get()].iter();
-            if let Some(found) = inside.rposition(|frame| frame.get().0 == named) {
-                frames.count.set(found);
-            }
+            frames.leave(named);
             happens(Event { kind: kind::RETURN, number, returned: registers[RAX], pc, ..Event::default() });
         }
         LINE => happens(Event { kind: kind::LINE, number, pc, ..Event::default() }),

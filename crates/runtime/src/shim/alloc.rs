@@ -1,20 +1,23 @@
-//! Memory allocation: so that it can fail, and so that the memory of instrumented programs comes from [`crate::memory::heap`]. Where
-//! neither is asked for, each function is a test and a jump to the next one of its name: the C library's, or that of
-//! another allocator the program brings along.
+//! Memory allocation: makes it fail for `--faults`, and gives instrumented programs memory of the checked heap.
+//! Where neither is asked for, each function is a test and a jump to the next function of its name: glibc's, or
+//! that of an allocator in the program.
 //!
-//! The dynamic loader allocates through these functions long before this library is initialised, and looking up the real
-//! ones may itself allocate; such calls get memory from glibc by its private names.
+//! The dynamic loader allocates through these functions long before this library is initialised, and looking up
+//! the real functions may itself allocate. Such calls get memory from glibc by its private names
+//! (`__libc_malloc`).
 
-use super::caller;
-use crate::lifecycle::report;
+use super::real_jump::real_jump;
 use crate::memory::heap;
 use crate::memory::race;
 use crate::memory::race::shadow;
+use crate::platform::allocation::{ALLOCATION, FOLLOWED, HEAP, MAY_FAIL};
 use crate::platform::glibc;
 use crate::platform::glibc::Real;
+use crate::platform::registers::caller;
 use crate::platform::sys;
 use crate::sched::decision;
-use crate::sched::faults::{ALLOCATION, FOLLOWED, HEAP, MAY_FAIL};
+use crate::sched::events;
+use crate::sched::pause;
 use crate::sched::{me, thread};
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -24,7 +27,7 @@ use heisen_wire::misuse;
 /// Set while a real function is looked up.
 static LOOKING: AtomicBool = AtomicBool::new(false);
 
-/// The address of a real function; none while one is being looked up.
+/// The address of a real function, or `None` while another one is being looked up.
 fn find(real: &Real) -> Option<usize> {
     heap::glibc_begins();
     if LOOKING.swap(true, Relaxed) {
@@ -36,8 +39,8 @@ fn find(real: &Real) -> Option<usize> {
     Some(at)
 }
 
-/// Looks all of them up. Not a moment too late: in the middle of a `dlsym` that fails the loader allocates for its message,
-/// and a look-up there would end in the one that fails.
+/// Looks up all real functions. This must happen early: a `dlsym` that fails allocates its message, and a
+/// look-up in the middle of it would itself return that failure.
 pub fn look_up() {
     static DONE: AtomicBool = AtomicBool::new(false);
     if !DONE.swap(true, Relaxed) {
@@ -47,44 +50,44 @@ pub fn look_up() {
     }
 }
 
-/// Whether this allocation of so many bytes fails on purpose.
+/// Whether this allocation of `bytes` bytes fails on purpose.
 fn fails(bytes: usize, pc: usize) -> bool {
-    // Of nothing there is always enough; and `realloc` to nothing is `free`.
+    // An allocation of 0 bytes never fails, and `realloc` to 0 bytes is `free`.
     if bytes == 0 || ALLOCATION.load(Relaxed) & MAY_FAIL == 0 {
         return false;
     }
     thread(me()).about_to(Op::Alloc, bytes, pc);
     let failed = decision::fault(Fault::Malloc);
     if failed {
-        report::event(Op::Alloc, bytes, pc);
-        report::failed();
+        events::event(Op::Alloc, bytes, pc);
+        events::failed();
     }
     failed
 }
 
-/// What a function that failed for want of memory returns.
+/// Sets `ENOMEM` and returns the null pointer.
 fn no_memory() -> usize {
     glibc::set_errno(sys::ENOMEM);
     0
 }
 
-/// Tells of a size that no block can have; a negative number has become one.
+/// Reports a misuse if no block can have this size, as when a negative number was converted.
 fn asked(bytes: usize, pc: usize) -> usize {
     if bytes > isize::MAX as usize {
-        report::misused(misuse::ALLOCATION_SIZE, 0, pc);
+        pause::misused(misuse::ALLOCATION_SIZE, 0, pc);
     }
     bytes
 }
 
-/// What the heap gave: an address or, for want of memory, 0.
+/// The result for an address from the checked heap: the address, or null with `ENOMEM` if it is 0.
 fn given(address: usize) -> usize {
     if address == 0 { no_memory() } else { address }
 }
 
-/// What `memalign` and its like return. The alignment is rounded up to a power of two, as glibc does.
+/// The result of `memalign` and similar functions. Like glibc, it rounds the alignment up to a power of two.
 fn aligned(alignment: usize, bytes: usize, pc: usize) -> usize {
     if !alignment.is_power_of_two() {
-        report::misused(misuse::ALIGNMENT, 0, pc);
+        pause::misused(misuse::ALIGNMENT, 0, pc);
     }
     match alignment.checked_next_power_of_two() {
         Some(alignment) => given(heap::allocate(asked(bytes, pc), alignment, pc)),
@@ -95,7 +98,7 @@ fn aligned(alignment: usize, bytes: usize, pc: usize) -> usize {
     }
 }
 
-/// The real `malloc`, for a child that goes on by itself.
+/// The real `malloc`, for a forked child that is not controlled.
 fn real_malloc(bytes: usize) -> usize {
     // SAFETY: both take any number, and the real function has this type.
     unsafe {
@@ -106,7 +109,7 @@ fn real_malloc(bytes: usize) -> usize {
     }
 }
 
-/// What `realloc` returns for a block that may be the heap's; none if it is glibc's.
+/// The result of `realloc` if the checked heap serves it, or `None` if the block is glibc's.
 fn resized(block: usize, bytes: usize, pc: usize) -> Option<usize> {
     match (block, bytes) {
         (0, _) => heap::serves().then(|| given(heap::allocate(asked(bytes, pc), 1, pc))),
@@ -124,7 +127,7 @@ fn resized(block: usize, bytes: usize, pc: usize) -> Option<usize> {
     }
 }
 
-/// What the real `realloc` returns. To the race check a new place, or what is added, is new.
+/// The result of the real `realloc`. The race check treats a moved block, or the bytes that were added, as new.
 fn regrown(block: usize, bytes: usize) -> usize {
     let old = real_size(block);
     // SAFETY: the program passes a block of the real functions, which have this type.
@@ -142,7 +145,7 @@ fn regrown(block: usize, bytes: usize) -> usize {
     new
 }
 
-/// How many bytes a block of the real functions has room for.
+/// The usable size of a block of the real allocator.
 fn real_size(block: usize) -> usize {
     find(&USABLE).map_or(0, |at| {
         // SAFETY: the real function has this type.
@@ -150,17 +153,17 @@ fn real_size(block: usize) -> usize {
     })
 }
 
-/// A block of the real functions is used for something new: what was done there before is nobody's concern any more. All its
-/// room is, as it may grow into that later.
+/// Marks a block of the real allocator as new: earlier accesses to this memory cannot race with later ones.
+/// This covers the usable size, because the block may grow into it later.
 fn begins(block: usize, bytes: usize) {
-    /// More room than this is not believed.
+    /// The largest difference between usable and requested size that is believed.
     const SPARE: usize = 4096;
     if block != 0 && race::is_on(race::mode::CHECK) {
         shadow::born(block, real_size(block).clamp(bytes, bytes + SPARE));
     }
 }
 
-/// Frees a block of the heap; none if it is glibc's.
+/// Frees a block of the checked heap; `None` if the block is glibc's.
 fn freed(block: usize, pc: usize) -> Option<()> {
     match block {
         0 => Some(()),
@@ -185,10 +188,13 @@ unsafe extern "C" {
     fn __libc_free(block: usize);
 }
 
-/// Exports functions that jump to the real one if that is known and nothing else is to be done, else to `slow`, with
-/// everything as the caller left it. There, first comes how many bytes are asked for, which may fail, and what it returns
-/// then; next what the heap returns, none if it does not serve this; what is done while real functions are looked up; last
-/// what becomes of memory that the real one has given.
+/// Exports functions that jump to the real one if its address is known and nothing else is to be done.
+/// Otherwise they jump to `slow`, with all registers as the caller left them. `slow` gets, in this order:
+///
+/// - the number of bytes, for the decision whether the call fails, and the result of a failed call;
+/// - the result of the checked heap, or `None` if the heap does not serve the call;
+/// - the result while real functions are looked up;
+/// - optionally, what to do with memory that the real function returned.
 macro_rules! thin {
     ($($(#[$doc:meta])* fn $name:ident, $real:ident = $slow:ident($($arg:ident: $ty:ty),*) -> $ret:ty,
         $bytes:expr => $failed:expr, |$pc:ident| $heap:expr, $early:expr
@@ -199,26 +205,9 @@ macro_rules! thin {
     $(
         static $real: Real = Real::new(glibc::name_of!($name));
 
-        $(#[$doc])*
-        ///
-        /// # Safety
-        /// The program calls it with what the function of that name in glibc takes.
-        #[unsafe(no_mangle)]
-        #[unsafe(naked)]
-        pub unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
-            core::arch::naked_asm!(
-                ".cfi_startproc",
-                "cmp byte ptr [rip + {what}], 0",
-                "jne {slow}",
-                "mov rax, qword ptr [rip + {real}]",
-                "test rax, rax",
-                "je {slow}",
-                "jmp rax",
-                ".cfi_endproc",
-                what = sym ALLOCATION,
-                real = sym $real,
-                slow = sym $slow,
-            )
+        real_jump! {
+            $(#[$doc])*
+            fn $name($($arg: $ty),*) -> $ret, $real; ALLOCATION => slow $slow, early $slow
         }
 
         #[allow(clippy::unused_unit, reason = "what fails may return nothing")]
@@ -252,20 +241,21 @@ macro_rules! thin {
 }
 
 thin! {
-    /// With `--faults`: whether it returns `NULL` with `ENOMEM` is a decision while the budget lasts. No scheduling point. In
-    /// an instrumented program, a size beyond `PTRDIFF_MAX` is a misuse.
+    /// With `--faults`, whether it returns `NULL` with `ENOMEM` is a decision while the budget lasts. In an
+    /// instrumented program, a size beyond `PTRDIFF_MAX` is a misuse. Not a scheduling point.
     fn malloc, MALLOC = malloc_slow(bytes: usize) -> usize, bytes => no_memory(),
         |pc| heap::serves().then(|| given(heap::allocate(asked(bytes, pc), 1, pc))), __libc_malloc(bytes),
         |block| begins(block, bytes);
 
-    /// With `--faults`: whether it returns `NULL` with `ENOMEM` is a decision while the budget lasts. No scheduling point.
+    /// With `--faults`, whether it returns `NULL` with `ENOMEM` is a decision while the budget lasts. Not a
+    /// scheduling point.
     fn calloc, CALLOC = calloc_slow(count: usize, bytes: usize) -> usize,
         count.saturating_mul(bytes) => no_memory(),
         |pc| heap::serves().then(|| given(heap::allocate_zeroed(count, bytes, pc))), __libc_calloc(count, bytes),
         |block| begins(block, count.wrapping_mul(bytes));
 
-    /// With `--faults`: whether it returns `NULL` with `ENOMEM`, and leaves the block as it is, is a decision while the
-    /// budget lasts. No scheduling point.
+    /// With `--faults`, whether it returns `NULL` with `ENOMEM` and leaves the block unchanged is a decision
+    /// while the budget lasts. Not a scheduling point.
     fn realloc, REALLOC = realloc_slow(block: usize, bytes: usize) -> usize,
         bytes => no_memory(), |pc| resized(block, bytes, pc), __libc_realloc(block, bytes),
         |new| if block == 0 { begins(new, bytes) };
@@ -280,11 +270,12 @@ thin! {
             None => no_memory(),
         }, |new| if block == 0 { begins(new, count.wrapping_mul(bytes)) };
 
-    /// No scheduling point. In an instrumented program, a block that was freed before or is none is a finding.
+    /// In an instrumented program, a pointer that is not a block, or a block that was freed before, is a
+    /// finding. Not a scheduling point.
     fn free, FREE = free_slow(block: usize) -> (), 0 => (), |pc| freed(block, pc), __libc_free(block);
 
-    /// With `--faults`: whether it returns `NULL` with `ENOMEM` is a decision while the budget lasts. No scheduling point. In
-    /// an instrumented program, an alignment that is not a power of two is a misuse.
+    /// With `--faults`, whether it returns `NULL` with `ENOMEM` is a decision while the budget lasts. In an
+    /// instrumented program, an alignment that is not a power of two is a misuse. Not a scheduling point.
     fn aligned_alloc, ALIGNED_ALLOC = aligned_alloc_slow(alignment: usize, bytes: usize) -> usize,
         bytes => no_memory(), |pc| heap::serves().then(|| aligned(alignment, bytes, pc)),
         __libc_memalign(alignment, bytes), |block| begins(block, bytes);
@@ -294,12 +285,12 @@ thin! {
         bytes => no_memory(), |pc| heap::serves().then(|| aligned(alignment, bytes, pc)),
         __libc_memalign(alignment, bytes), |block| begins(block, bytes);
 
-    /// As `aligned_alloc`, at a page.
+    /// As `aligned_alloc`, aligned to a page.
     fn valloc, VALLOC = valloc_slow(bytes: usize) -> usize, bytes => no_memory(),
         |pc| heap::serves().then(|| aligned(PAGE, bytes, pc)), __libc_memalign(PAGE, bytes),
         |block| begins(block, bytes);
 
-    /// As `aligned_alloc`, whole pages.
+    /// As `valloc`, with the size rounded up to full pages.
     fn pvalloc, PVALLOC = pvalloc_slow(bytes: usize) -> usize, bytes => no_memory(),
         |pc| heap::serves().then(|| match bytes.checked_next_multiple_of(PAGE) {
             Some(bytes) => aligned(PAGE, bytes, pc),
@@ -307,7 +298,8 @@ thin! {
         }), __libc_memalign(PAGE, bytes.next_multiple_of(PAGE)),
         |block| begins(block, bytes.next_multiple_of(PAGE));
 
-    /// With `--faults`: whether it returns `ENOMEM` is a decision while the budget lasts. No scheduling point.
+    /// With `--faults`, whether it returns `ENOMEM` is a decision while the budget lasts. Not a scheduling
+    /// point.
     fn posix_memalign, POSIX_MEMALIGN = posix_memalign_slow(out: *mut usize, alignment: usize, bytes: usize) -> c_int,
         bytes => sys::ENOMEM,
         |pc| heap::serves().then(|| {
@@ -327,18 +319,18 @@ thin! {
             if *out == 0 { sys::ENOMEM } else { 0 }
         }, |error| if error == 0 { begins(*out, bytes) };
 
-    /// No scheduling point. In an instrumented program, as many bytes as were asked for.
+    /// In an instrumented program, returns the number of bytes that were requested. Not a scheduling point.
     fn malloc_usable_size, USABLE = usable_slow(block: usize) -> usize, 0 => 0,
         |pc| heap::contains(block).then(|| heap::usable(block, pc)), 0;
 }
 
-/// As `free`: its name in old programs.
+/// As `free`, by its name in old programs.
 ///
 /// # Safety
 /// The program calls it with what `free` takes.
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
 pub unsafe extern "C" fn cfree(block: usize) {
-    // Through the table of imports: the program may bring its own.
+    // Through the table of imports: the program may bring its own `free`.
     core::arch::naked_asm!(".cfi_startproc", "jmp {free}@PLT", ".cfi_endproc", free = sym free)
 }

@@ -1,18 +1,20 @@
-//! What a program that knows of Heisen calls: the functions of `heisen.h`. Without the runtime the header finds none of
-//! them and does nothing.
+//! Heisen's own functions: those of `heisen.h`, by which a program talks to Heisen. The header refers to them weakly, so that
+//! without the runtime each call does nothing.
 
-use super::caller;
 use super::process::assertion_failed;
-use crate::lifecycle::{report, zygote};
+use crate::lifecycle::zygote;
+use crate::platform::registers::caller;
+use crate::sched::pause;
 use crate::sched::{self, S, me, thread};
 use crate::sched::{atomic_section, dependence, scope};
 use crate::script::{system_mode, unit_mode};
+use crate::wire_log;
 use core::ffi::{c_char, c_int, c_ulong};
 use heisen_trace::{Note, Op};
 use heisen_wire::misuse;
 use heisen_wire::script::kind;
 
-/// Whether the process is controlled; no scheduling point.
+/// Returns 1 if Heisen controls the process, else 0. Not a scheduling point.
 #[unsafe(no_mangle)]
 pub extern "C" fn heisen_running() -> c_int {
     S.active.get() as c_int
@@ -28,7 +30,7 @@ pub extern "C" fn heisen_point() {
     }
 }
 
-/// A scheduling point that never blocks; the number is shown with it.
+/// As `heisen_point`. Reports show the number with the step.
 #[unsafe(no_mangle)]
 pub extern "C" fn heisen_point_at(number: c_ulong) {
     if S.active.get() {
@@ -38,8 +40,9 @@ pub extern "C" fn heisen_point_at(number: c_ulong) {
     }
 }
 
-/// The program's state has this hash. Searches that leave out equivalent executions take two moments for the same state if it is the
-/// same and the threads are at the same places: what came before makes no difference then. No scheduling point.
+/// Tells Heisen that the program's state has this hash. Searches that drop equivalent executions
+/// treat two moments as the same state if the hashes and the places of the threads are equal. What came before
+/// makes no difference. Not a scheduling point.
 #[unsafe(no_mangle)]
 pub extern "C" fn heisen_state(hash: c_ulong) {
     if S.active.get() {
@@ -47,7 +50,8 @@ pub extern "C" fn heisen_state(hash: c_ulong) {
     }
 }
 
-/// The part of the program begins that a script is about; no scheduling point, but where the script waits for it.
+/// Marks the start of the part of the program that a script tests. A scheduling point only if the script waits
+/// for it.
 #[unsafe(no_mangle)]
 pub extern "C" fn heisen_test_start() {
     if S.active.get() || system_mode::is_on() {
@@ -59,7 +63,8 @@ pub extern "C" fn heisen_test_start() {
     }
 }
 
-/// That part ends; no scheduling point, but where the script waits for it.
+/// Marks the end of the part of the program that a script tests. A scheduling point only if the script waits
+/// for it.
 #[unsafe(no_mangle)]
 pub extern "C" fn heisen_test_end() {
     if S.active.get() || system_mode::is_on() {
@@ -71,27 +76,29 @@ pub extern "C" fn heisen_test_end() {
     }
 }
 
-/// Until the `heisen_no_preempt_end` that belongs to it the calling thread goes on wherever it can: its points are no
-/// decisions. They nest. No scheduling point itself.
+/// Until the matching `heisen_no_preempt_end`, the calling thread is not preempted: it continues wherever it is
+/// enabled. Sections nest. Not a scheduling point itself.
 #[unsafe(no_mangle)]
 pub extern "C" fn heisen_no_preempt_begin() {
     if S.active.get() {
         scope::enter(thread(me()));
-        report::note(Note::NoPreempt);
+        wire_log::note(Note::NoPreempt);
     }
 }
 
-/// Ends what `heisen_no_preempt_begin` began; a misuse if nothing was. No scheduling point itself.
+/// Ends the section that `heisen_no_preempt_begin` began. Without such a section, a misuse. Not a scheduling
+/// point itself.
 #[unsafe(no_mangle)]
 pub extern "C" fn heisen_no_preempt_end() {
     let pc = caller!();
     if S.active.get() && !scope::leave(thread(me())) {
-        report::misused(misuse::NO_PREEMPT_END, 0, pc);
+        pause::misused(misuse::NO_PREEMPT_END, 0, pc);
     }
 }
 
-/// Until the `heisen_atomic_end` that belongs to it all that the calling thread does is one step. They nest. A scheduling point
-/// before it; a thread that has to wait, or yields, leaves the section there.
+/// Until the matching `heisen_atomic_end`, everything that the calling thread does is one step. Sections nest.
+/// A thread that has to wait, or yields, leaves the section there. A scheduling point before the section
+/// begins.
 #[unsafe(no_mangle)]
 pub extern "C" fn heisen_atomic_begin() {
     if S.active.get() {
@@ -99,12 +106,13 @@ pub extern "C" fn heisen_atomic_begin() {
     }
 }
 
-/// Ends what `heisen_atomic_begin` began; a misuse if nothing was. No scheduling point itself.
+/// Ends the section that `heisen_atomic_begin` began. Without such a section, a misuse. Not a scheduling point
+/// itself.
 #[unsafe(no_mangle)]
 pub extern "C" fn heisen_atomic_end() {
     let pc = caller!();
     if S.active.get() && !atomic_section::end() {
-        report::misused(misuse::ATOMIC_END, 0, pc);
+        pause::misused(misuse::ATOMIC_END, 0, pc);
     }
 }
 
@@ -121,11 +129,11 @@ pub extern "C" fn __VERIFIER_atomic_begin() {
 pub extern "C" fn __VERIFIER_atomic_end() {
     let pc = caller!();
     if S.active.get() && !atomic_section::end() {
-        report::misused(misuse::ATOMIC_END, 0, pc);
+        pause::misused(misuse::ATOMIC_END, 0, pc);
     }
 }
 
-/// With `--at-ready`, executions begin here; no scheduling point.
+/// With `--at-ready`, executions begin here. Not a scheduling point.
 #[unsafe(no_mangle)]
 pub extern "C" fn heisen_ready() {
     if S.active.get() {

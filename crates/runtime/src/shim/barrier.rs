@@ -1,17 +1,19 @@
-//! Barriers. Who has arrived is the scheduler's knowledge: the threads in the barrier's queue. Of glibc's object only
-//! the number of threads is read.
+//! Barriers. The scheduler knows which threads have arrived: they are in the barrier's queue. Of glibc's object
+//! the shim reads only the number of threads.
 //!
-//! To arrive and to go on are two steps of every thread, also of the last one, so that it makes no difference who that is but
-//! for the result. As in glibc, the last to arrive is the serial one. POSIX leaves open which it is.
+//! Arriving and leaving are two steps of every thread, also of the last one to arrive. Which thread arrives
+//! last so changes nothing except the result. As in glibc, the last thread to arrive is the serial one; POSIX
+//! leaves open which it is.
 
 use super::{destroyed, ignored, shims};
-use crate::lifecycle::report;
 use crate::memory::race::order;
 use crate::memory::tsan::code;
 use crate::platform::glibc::real;
 use crate::sched::dependence;
 use crate::sched::dependence::arrivals;
+use crate::sched::pause;
 use crate::sched::{self, Gives, me, thread};
+use crate::wire_log;
 use core::ffi::c_int;
 use heisen_trace::{Note, Op};
 use heisen_wire::misuse;
@@ -19,9 +21,10 @@ use heisen_wire::misuse;
 /// Words of `pthread_barrier_t`.
 const COUNT: usize = 2;
 const SHARED: usize = 3;
-/// Where the mark of one that is destroyed is: the number of threads that have come in, for glibc.
+/// The offset of the mark of a destroyed barrier. For glibc this word is the number of threads that have
+/// entered.
 const MARK: usize = 0;
-/// A word behind those that glibc uses: [`IN_USE`] from the initialisation on, until the barrier is destroyed.
+/// A word behind those that glibc uses. It is [`IN_USE`] from initialisation until the barrier is destroyed.
 const STATE: usize = 6;
 const IN_USE: u32 = 0x6261_7272;
 /// PTHREAD_BARRIER_SERIAL_THREAD.
@@ -37,15 +40,15 @@ fn set(barrier: usize, word: usize, value: u32) {
     unsafe { *(barrier as *mut u32).add(word) = value };
 }
 
-/// Whether it is initialised already. Only known of variables of the program: memory of other kinds may have been another
-/// barrier's, which nobody destroyed before the memory was given back.
+/// Whether the barrier is initialised already. This is only known for static variables of the program: other
+/// memory may still hold a barrier that was not destroyed before the memory was released.
 fn is_in_use(barrier: usize) -> bool {
     read(barrier, STATE) == IN_USE && code::is_variable(barrier)
 }
 
 shims! {
-    /// No scheduling point. To initialise a barrier at which a thread waits is a misuse, and so is to initialise a variable
-    /// twice without `pthread_barrier_destroy` in between.
+    /// Initialising a barrier at which a thread waits is a misuse. So is initialising a static variable twice
+    /// without `pthread_barrier_destroy` in between. Not a scheduling point.
     fn pthread_barrier_init(barrier: usize, attributes: usize, count: u32) -> c_int = pc {
         dependence::destroys(barrier);
         arrivals::forget(barrier);
@@ -54,27 +57,27 @@ shims! {
             real!(pthread_barrier_init, fn(barrier => usize, attributes => usize, count => u32) -> c_int);
         if result == 0 {
             if sched::awaited(barrier) {
-                report::misused(misuse::INIT_WAITED, barrier, pc);
+                pause::misused(misuse::INIT_WAITED, barrier, pc);
             } else if twice {
-                report::misused(misuse::INIT_TWICE, barrier, pc);
+                pause::misused(misuse::INIT_TWICE, barrier, pc);
             }
             set(barrier, STATE, IN_USE);
         }
         result
     }
 
-    /// Waits until as many threads as the barrier was made for have arrived; the last to arrive enables the others
-    /// and is the serial one. A scheduling point before it arrives, and one before it goes on. A barrier that is not initialised is
-    /// a misuse.
+    /// Waits until as many threads as the barrier was initialised for have arrived. The last thread to arrive
+    /// enables the others and gets `PTHREAD_BARRIER_SERIAL_THREAD`. There is a scheduling point before the
+    /// thread arrives, and one before it leaves. Using a barrier that is not initialised is a misuse.
     fn pthread_barrier_wait(barrier: usize) -> c_int = pc {
         if read(barrier, SHARED) != 0 {
-            report::note(Note::ProcessShared);
+            wire_log::note(Note::ProcessShared);
         }
         sched::point(Op::Barrier, barrier, pc);
         destroyed::check(barrier, MARK, pc);
-        // None is made for no thread.
+        // No barrier is initialised for 0 threads.
         if read(barrier, COUNT) == 0 {
-            report::misused(misuse::NOT_INITIALISED, barrier, pc);
+            pause::misused(misuse::NOT_INITIALISED, barrier, pc);
         }
         let round = arrivals::arrives(barrier, pc, || !ignored::is_ignored(pc));
         order::release(barrier);
@@ -98,13 +101,13 @@ shims! {
         SERIAL
     }
 
-    /// No scheduling point. To destroy a barrier at which a thread waits is a misuse, and so is any use of one that was
-    /// destroyed.
+    /// Destroying a barrier at which a thread waits is a misuse, and so is any use of a destroyed barrier. Not
+    /// a scheduling point.
     fn pthread_barrier_destroy(barrier: usize) -> c_int = pc {
         dependence::destroys(barrier);
         arrivals::forget(barrier);
         if sched::awaited(barrier) {
-            report::misused(misuse::DESTROY_WAITED, barrier, pc);
+            pause::misused(misuse::DESTROY_WAITED, barrier, pc);
         } else {
             destroyed::destroy(barrier, MARK, pc);
         }

@@ -1,7 +1,7 @@
-//! C11 threads, mutexes and condition variables. In glibc they are the same objects as the POSIX ones, reached by internal
-//! calls; here they go to the same code, and return what C11 calls success, busy, timed out, out of memory or an error.
+//! C11 threads, mutexes and condition variables. In glibc they are the POSIX objects, reached by internal
+//! calls. The functions here call the code of the POSIX functions, and return its error numbers as C11 results.
 
-use super::{cond, detours, mutex, shims, thread, time};
+use super::{cond, detours, mutex, pthread, shims, time};
 use crate::platform::glibc::Real;
 use crate::platform::sys;
 use crate::sched;
@@ -15,11 +15,11 @@ const ERROR: c_int = 2;
 const NO_MEMORY: c_int = 3;
 const TIMED_OUT: c_int = 4;
 const ENOMEM: c_int = 12;
-/// What `thrd_sleep` returns when a signal ends it, and for a time that is none.
+/// Results of `thrd_sleep`: a signal ended it, or the time is invalid.
 const INTERRUPTED: c_int = -1;
 const BAD_TIME: c_int = -2;
 
-/// The C11 name of an error number, as glibc maps it.
+/// The C11 result for an error number, as glibc maps it.
 fn code(error: c_int) -> c_int {
     match error {
         0 => SUCCESS,
@@ -33,25 +33,25 @@ fn code(error: c_int) -> c_int {
 static REAL_EXIT: Real = Real::new(c"thrd_exit");
 
 detours! {
-    /// Ends the thread; the real one unwinds the stack, as `pthread_exit` does.
+    /// Ends the thread. The real function unwinds the stack, as `pthread_exit` does.
     fn thrd_exit = before_exit;
 }
 
 extern "C" fn before_exit(result: c_int) -> usize {
-    thread::keep_result(result as usize);
+    pthread::keep_result(result as usize);
     REAL_EXIT.address()
 }
 
 shims! {
     /// As `pthread_create`.
     fn thrd_create(out: *mut usize, start: usize, arg: usize) -> c_int = pc {
-        code(thread::create(out, 0, start, arg, pc))
+        code(pthread::create(out, 0, start, arg, pc))
     }
 
     /// As `pthread_join`.
     fn thrd_join(handle: usize, result: *mut c_int) -> c_int = pc {
         let mut value = 0;
-        let joined = thread::join(handle, &raw mut value, u64::MAX, pc);
+        let joined = pthread::join(handle, &raw mut value, u64::MAX, pc);
         if joined == 0 && !result.is_null() {
             // SAFETY: the program passes room for the result, or null.
             unsafe { *result = value as c_int };
@@ -60,7 +60,7 @@ shims! {
     }
 
     /// As `pthread_detach`.
-    fn thrd_detach(handle: usize) -> c_int = pc { code(thread::detach(handle, pc)) }
+    fn thrd_detach(handle: usize) -> c_int = pc { code(pthread::detach(handle, pc)) }
 
     /// As `nanosleep`.
     fn thrd_sleep(time: *const Timespec, remaining: *mut Timespec) -> c_int = pc {

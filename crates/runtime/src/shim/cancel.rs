@@ -1,31 +1,33 @@
-//! Cancellation. A request is a bit of the thread that it is for. The thread looks at it at each cancellation point that
-//! is intercepted; one that waits at such a point is enabled by the request. It then ends as by the real `pthread_exit`,
-//! which unwinds its stack: clean-up handlers, destructors of C++ objects, then those of thread-local variables and keys.
+//! Cancellation. A request is a bit of the thread that it is for. The thread looks at the bit at each
+//! intercepted cancellation point; a request enables a thread that waits at such a point. The cancelled thread
+//! then ends by the real `pthread_exit`, which unwinds its stack. That runs clean-up handlers and destructors
+//! of C++ objects, then those of thread-local variables and keys.
 //!
-//! Whether cancellation is enabled is also told to glibc, so that a forked child finds it true. Asynchronous
-//! cancellation would have to strike between any two instructions, and is refused.
+//! glibc is also informed whether cancellation is enabled, so that a forked child sees the right state.
+//! Asynchronous cancellation would have to strike between any two instructions; the shim refuses it.
 
 use super::shims;
-use crate::carrier::fibers;
-use crate::lifecycle::report;
 use crate::memory::race::order;
-use crate::memory::race::order::space;
 use crate::platform::glibc::real;
 use crate::platform::sys;
 use crate::sched::dependence;
+use crate::sched::handles;
+use crate::sched::object_key::key;
+use crate::sched::object_key::space;
 use crate::sched::{self, me, thread};
+use crate::wire_log;
 use core::ffi::c_int;
 use heisen_trace::{Note, Op};
 
 /// Bits of `Thread::cancel`.
 const DISABLED: u8 = 1;
-/// It was asked to end.
+/// Another thread asked it to end.
 const PENDING: u8 = 2;
-/// It ends already: no further request counts.
+/// It is ending: further requests have no effect.
 const EXITING: u8 = 4;
 /// It is in a wait that a request ends.
 const WAITING: u8 = 8;
-/// A request has ended its wait.
+/// A request ended its wait.
 const WOKEN: u8 = 16;
 
 /// PTHREAD_CANCELED.
@@ -33,15 +35,15 @@ const CANCELED: usize = usize::MAX;
 const PTHREAD_CANCEL_DISABLE: c_int = 1;
 const PTHREAD_CANCEL_ASYNCHRONOUS: c_int = 1;
 
-/// Whether the running thread is to end here.
+/// Whether the running thread must end here.
 #[inline]
 pub fn due() -> bool {
-    dependence::read(order::key(space::CANCEL, me()));
+    dependence::read(key(space::CANCEL, me()));
     thread(me()).cancel.get() & (DISABLED | PENDING | EXITING) == PENDING
 }
 
-/// A cancellation point of the running thread: does not return if it was cancelled. Whatever the caller has taken must
-/// have been given back.
+/// A cancellation point of the running thread: does not return if the thread was cancelled. The caller must
+/// have released everything that it took.
 #[inline]
 pub fn point() {
     if due() {
@@ -49,19 +51,20 @@ pub fn point() {
     }
 }
 
-/// Runs a wait of the scheduler's that a request ends. Afterwards the caller has to look whether it is [`due`].
+/// Runs a wait of the scheduler that a request ends. Afterwards the caller must check whether cancellation is
+/// [`due`].
 #[inline]
 pub fn wait<R>(wait: impl FnOnce() -> R) -> R {
     let flags = &thread(me()).cancel;
     flags.set(flags.get() & !WOKEN | WAITING);
     let result = wait();
-    // A request would have ended the wait, if it had come before this.
-    dependence::read(order::key(space::CANCEL, me()));
+    // The wait depends on requests: one that came earlier would have ended it.
+    dependence::read(key(space::CANCEL, me()));
     flags.set(flags.get() & !WAITING);
     result
 }
 
-/// A cancellation point at which the thread waits, with nothing to give back.
+/// A cancellation point at which the thread waits, where the caller has nothing to release.
 #[inline]
 pub fn waiting_point<R>(inner: impl FnOnce() -> R) -> R {
     point();
@@ -70,31 +73,31 @@ pub fn waiting_point<R>(inner: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Whether the last wait was ended by a request, and not by what was waited for.
+/// Whether a request ended the last wait, instead of the awaited condition.
 pub fn woken() -> bool {
     thread(me()).cancel.get() & WOKEN != 0
 }
 
-/// The running thread ends: requests are of no effect from here on.
+/// The running thread ends: requests have no effect from here on.
 pub fn exiting() {
     let flags = &thread(me()).cancel;
     flags.set(flags.get() | EXITING);
 }
 
-/// Ends the running thread. The stack is unwound through the frames of the intercepted function, too: they have
-/// unwind tables and nothing to clean up.
+/// Ends the running thread. The unwinder also passes the frames of the intercepted function: they have unwind
+/// tables and nothing to clean up.
 #[cold]
 #[inline(never)]
 pub fn act() -> ! {
-    order::acquire(order::key(space::CANCEL, me()));
+    order::acquire(key(space::CANCEL, me()));
     exiting();
     thread(me()).result.set(CANCELED);
     real!(pthread_exit, fn(CANCELED => usize) -> ());
     unreachable!()
 }
 
-/// Lets a thread go on that waits at a cancellation point. If what it waits for has come already, it stays with that: a
-/// signal of a condition variable must not be lost.
+/// Enables a thread that waits at a cancellation point. If the awaited event has happened already, the thread
+/// proceeds with that: a signal of a condition variable must not be lost.
 fn wake(number: usize) {
     let t = thread(number);
     if t.relock.get() == 0 {
@@ -108,9 +111,9 @@ fn wake(number: usize) {
 }
 
 shims! {
-    /// Asks a thread to end; enables it if it waits at a cancellation point. A scheduling point.
+    /// Asks a thread to end, and enables it if it waits at a cancellation point. A scheduling point.
     fn pthread_cancel(handle: usize) -> c_int = pc {
-        let Some(number) = fibers::thread_of_handle(handle) else { return sys::ESRCH };
+        let Some(number) = handles::thread_of_handle(handle) else { return sys::ESRCH };
         sched::point(Op::Cancel, handle, pc);
         let t = thread(number);
         let flags = t.cancel.get();
@@ -118,21 +121,22 @@ shims! {
             return 0;
         }
         t.cancel.set(flags | PENDING);
-        dependence::write(order::key(space::CANCEL, number));
-        order::release(order::key(space::CANCEL, number));
+        dependence::write(key(space::CANCEL, number));
+        order::release(key(space::CANCEL, number));
         if flags & (DISABLED | WAITING) == WAITING {
             wake(number);
         }
         0
     }
 
-    /// A cancellation point and nothing else; a scheduling point.
+    /// A cancellation point and a scheduling point.
     fn pthread_testcancel() -> () = pc {
         sched::point(Op::TestCancel, 0, pc);
         point();
     }
 
-    /// Whether requests count or wait; no scheduling point.
+    /// Enables or disables cancellation. Requests that arrive while it is disabled stay pending. Not a
+    /// scheduling point.
     fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int = pc {
         let result = real!(pthread_setcancelstate, fn(state => c_int, old => *mut c_int) -> c_int);
         if result == 0 {
@@ -143,10 +147,10 @@ shims! {
         result
     }
 
-    /// Refuses asynchronous cancellation with `ENOTSUP`; no scheduling point.
+    /// Refuses asynchronous cancellation with `ENOTSUP`, which is noted. Not a scheduling point.
     fn pthread_setcanceltype(kind: c_int, old: *mut c_int) -> c_int = pc {
         if kind == PTHREAD_CANCEL_ASYNCHRONOUS {
-            report::note(Note::AsyncCancel);
+            wire_log::note(Note::AsyncCancel);
             return sys::EOPNOTSUPP;
         }
         real!(pthread_setcanceltype, fn(kind => c_int, old => *mut c_int) -> c_int)

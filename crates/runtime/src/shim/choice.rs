@@ -1,17 +1,18 @@
-//! What a program that knows of Heisen may ask it to choose. The program refers to the function weakly, so that it runs
-//! without Heisen, too.
+//! Choices of the program: lets a program ask Heisen for a value. The program refers to the function weakly, so
+//! that it also runs without Heisen.
 
-use super::caller;
-use crate::lifecycle::report;
+use crate::platform::registers::caller;
 use crate::sched::decision;
+use crate::sched::events;
 use crate::sched::{S, me, thread};
+use crate::wire_log;
 use core::ffi::c_int;
 use heisen_trace::decision::MAX_OPTIONS;
 use heisen_trace::{DecisionKind, Note, Op};
 
-/// Returns one of 0 to `options - 1`: a decision on the value, 0 by default, and a step at which no other thread can run.
-/// Not a decision, and 0, if there are fewer than two, before `main` and in a forked child; beyond 4095 values the rest is
-/// left out, with a note.
+/// Returns a number from 0 to `options - 1`, 0 by default. Which one is a decision, and a step at which no
+/// other thread can run. Returns 0 without a decision if `options` is less than 2, before `main`, and in a
+/// forked child. If `options` is larger than 4095, the values from 4095 on are not explored, which is noted.
 #[unsafe(no_mangle)]
 pub extern "C" fn heisen_choose(options: c_int) -> c_int {
     let pc = caller!();
@@ -20,14 +21,14 @@ pub extern "C" fn heisen_choose(options: c_int) -> c_int {
     }
     let mut options = options as usize;
     if options > MAX_OPTIONS {
-        report::note(Note::TooManyChoices);
+        wire_log::note(Note::TooManyChoices);
         options = MAX_OPTIONS;
     }
-    // What the choice is about is the choice itself; see `Op::Choose` in the engine's `confirm`.
+    // The object of this event is the choice itself; see `Op::Choose` in the engine's `confirm`.
     let object = |value: usize| options << 16 | value;
     thread(me()).about_to(Op::Choose, object(0), pc);
     let find = |value: usize| (value < options).then_some(value);
     let value = decision::choose_value(DecisionKind::Choose, options, find, |value| value);
-    report::event(Op::Choose, object(value), pc);
+    events::event(Op::Choose, object(value), pc);
     value as c_int
 }

@@ -1,26 +1,30 @@
-//! Condition variables. The object's own memory is not used: who waits is the scheduler's knowledge. To wait is two
-//! steps: give up the mutex and queue up; once woken, take the mutex again when it is free. Which waiter a signal wakes
-//! is a decision, as POSIX leaves it open; so is, where the user asks for it, whether a wait may end without one.
+//! Condition variables. The scheduler knows which threads wait; the object's own memory is not used. A wait is
+//! two steps: release the mutex and enter the queue; once woken, take the mutex again when no thread holds it.
+//! Which waiter a signal wakes is a decision, as POSIX leaves it open. With `--spurious`, it is also a decision
+//! whether a wait ends without a signal.
 
 use super::mutex::Mutex;
 use super::{cancel, destroyed, shims};
-use crate::lifecycle::report;
 use crate::platform::sys;
 use crate::sched::clock;
 use crate::sched::clock::Timespec;
 use crate::sched::decision;
 use crate::sched::dependence;
+use crate::sched::events;
+use crate::sched::pause;
 use crate::sched::{self, Left};
+use crate::wire_log;
 use core::ffi::c_int;
 use heisen_trace::{Note, Op};
 use heisen_wire::misuse;
 
-/// Where glibc keeps the flags of a condition variable, and the bits that name its clock and sharing.
+/// The offset of a condition variable's flags in glibc, and the flags for sharing between processes and for its
+/// clock.
 const FLAGS: usize = 36;
 const SHARED: u32 = 1;
 const MONOTONIC: u32 = 2;
 const CLOCK_MONOTONIC: c_int = 1;
-/// Where the mark of one that is destroyed is: `__g_size`.
+/// The offset of the mark of a destroyed condition variable: glibc's `__g_size`.
 const MARK: usize = 24;
 
 fn flags(cond: usize) -> u32 {
@@ -30,7 +34,7 @@ fn flags(cond: usize) -> u32 {
 
 pub fn wait(cond: usize, mutex: usize, op: Op, pc: usize, deadline: u64) -> c_int {
     if flags(cond) & SHARED != 0 {
-        report::note(Note::ProcessShared);
+        wire_log::note(Note::ProcessShared);
     }
     let m = Mutex::at(mutex);
     sched::point(op, cond, pc);
@@ -42,17 +46,17 @@ pub fn wait(cond: usize, mutex: usize, op: Op, pc: usize, deadline: u64) -> c_in
     }
     sched::thread(sched::me()).relock.set(mutex);
     m.unlock(pc);
-    report::event(Op::Unlock, mutex, pc);
+    events::event(Op::Unlock, mutex, pc);
     let left = cancel::wait(|| sched::sleep_in_queue(op, cond, sched::ANY, pc, deadline));
     sched::thread(sched::me()).relock.set(0);
     match left {
-        Left::TimedOut => report::timed_out(op, cond, pc),
-        Left::Spuriously => report::event(Op::Spurious, cond, pc),
+        Left::TimedOut => events::timed_out(op, cond, pc),
+        Left::Spuriously => events::event(Op::Spurious, cond, pc),
         _ => {}
     }
     let locked = m.relock(pc, left == Left::Woken);
     if left == Left::Woken {
-        report::event(Op::Relock, mutex, pc);
+        events::event(Op::Relock, mutex, pc);
     }
     if cancel::woken() {
         cancel::act();
@@ -69,13 +73,13 @@ pub fn timed_wait(cond: usize, mutex: usize, clock: c_int, until: *const Timespe
     wait(cond, mutex, Op::CondTimedWait, pc, clock::deadline_at(clock, nanos))
 }
 
-/// The woken thread goes on as soon as its mutex is free.
+/// Wakes a thread: it is enabled once no thread holds its mutex.
 pub fn wake(number: usize) {
     let mutex = sched::thread(number).relock.get();
     sched::take_off(number, Op::Relock, mutex, Mutex::at(mutex).free_for(number));
 }
 
-/// Whether a thread waits on a condition variable and will want this mutex afterwards.
+/// Whether a thread that waits on a condition variable will take this mutex afterwards.
 pub fn comes_back_to(mutex: usize) -> bool {
     sched::threads().any(|(_, t)| t.relock.get() == mutex)
 }
@@ -101,44 +105,46 @@ pub fn broadcast(cond: usize, pc: usize) {
 pub fn destroy(cond: usize, pc: usize) {
     dependence::destroys(cond);
     if sched::awaited(cond) {
-        report::misused(misuse::DESTROY_WAITED, cond, pc);
+        pause::misused(misuse::DESTROY_WAITED, cond, pc);
         return;
     }
     destroyed::destroy(cond, MARK, pc);
 }
 
 shims! {
-    /// Gives the mutex up and waits to be woken, then until the mutex is free again: two steps, and a cancellation
-    /// point. Refused with `EPERM` if a recursive or error-checking mutex is not held.
+    /// Releases the mutex and waits to be woken, then waits until it can take the mutex again: two steps, and a
+    /// cancellation point. Fails with `EPERM` if the mutex is recursive or error-checking and the thread does
+    /// not hold it.
     fn pthread_cond_wait(cond: usize, mutex: usize) -> c_int = pc { wait(cond, mutex, Op::CondWait, pc, u64::MAX) }
 
-    /// As `pthread_cond_wait`; that the time runs out before a signal comes is a decision, and gives `ETIMEDOUT`. A
-    /// time that is none gives `EINVAL`.
+    /// As `pthread_cond_wait`. Whether the time-out fires before a signal comes is a decision; it then returns
+    /// `ETIMEDOUT`. An invalid time gives `EINVAL`.
     fn pthread_cond_timedwait(cond: usize, mutex: usize, until: *const Timespec) -> c_int = pc {
         let clock = if flags(cond) & MONOTONIC != 0 { CLOCK_MONOTONIC } else { 0 };
         timed_wait(cond, mutex, clock, until, pc)
     }
 
-    /// As `pthread_cond_timedwait`, on the clock given; other clocks than the real-time and the monotonic one give
-    /// `EINVAL`.
+    /// As `pthread_cond_timedwait`, on the given clock. Only the real-time and the monotonic clock are valid;
+    /// others give `EINVAL`.
     fn pthread_cond_clockwait(cond: usize, mutex: usize, clock: c_int, until: *const Timespec) -> c_int = pc {
         timed_wait(cond, mutex, clock, until, pc)
     }
 
-    /// Wakes one waiter, which goes on as soon as its mutex is free; which of several is a decision.
+    /// Wakes one waiter, which continues once it can take its mutex. Which of several waiters wakes is a
+    /// decision.
     fn pthread_cond_signal(cond: usize) -> c_int = pc {
         signal(cond, pc);
         0
     }
 
-    /// Wakes all waiters; each goes on as soon as its mutex is free.
+    /// Wakes all waiters. Each continues once it can take its mutex.
     fn pthread_cond_broadcast(cond: usize) -> c_int = pc {
         broadcast(cond, pc);
         0
     }
 
-    /// No scheduling point. To destroy a condition variable on which a thread waits is a misuse, and so is any use of one
-    /// that was destroyed.
+    /// Destroying a condition variable on which a thread waits is a misuse, and so is any use of a destroyed
+    /// one. Not a scheduling point.
     fn pthread_cond_destroy(cond: usize) -> c_int = pc {
         destroy(cond, pc);
         0

@@ -1,14 +1,17 @@
-//! Processors: how many the program sees, and on which it runs. With `--cpus N` they are 0 to N-1, without it those that
-//! it may really use. All threads share one kernel thread, which the kernel moves about as it likes; so that the answer
-//! is the same in every execution, each thread is told a processor by its number.
+//! Processors: how many the program sees, and on which one a thread runs. With `--cpus N` they are 0 to N-1;
+//! otherwise those that the process may really use. All threads share one kernel thread, which the kernel moves
+//! between processors. To give the same answer in every execution, the runtime derives a thread's processor
+//! from the thread's number.
 //!
-//! Files that tell of processors (/proc/cpuinfo, /sys/devices/system/cpu, cgroup limits) are not touched.
+//! Files that describe processors (/proc/cpuinfo, /sys/devices/system/cpu, cgroup limits) are not changed.
 
 use super::shims;
-use crate::lifecycle::report;
+use crate::platform::baton::Guarded;
 use crate::platform::glibc::real;
 use crate::platform::sys;
+use crate::sched::recurrence;
 use crate::sched::{S, me};
+use crate::wire_log;
 use core::cell::Cell;
 use core::ffi::{c_int, c_long};
 use heisen_trace::Note;
@@ -19,46 +22,43 @@ const WORDS: usize = 16;
 
 #[repr(align(4096))]
 struct Cpus {
-    /// As asked for; 0: the real ones.
+    /// The number given by `--cpus`; 0: the real processors.
     asked: Cell<u32>,
-    /// Those the process may really use.
+    /// The processors that the process may really use.
     real: [Cell<u64>; WORDS],
-    /// To which a thread has confined itself, if the number was asked for; 0: to none.
+    /// With `--cpus`: the processors to which a thread has confined itself; 0 if it has not.
     confined: [Cell<u64>; MAX_THREADS],
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Cpus {}
-
-static C: Cpus = Cpus {
+static C: Guarded<Cpus> = Guarded::new(Cpus {
     asked: Cell::new(0),
     real: [const { Cell::new(0) }; WORDS],
     confined: [const { Cell::new(0) }; MAX_THREADS],
-};
+});
 
-/// Takes over how many were asked for.
+/// Stores the number given by `--cpus`.
 pub fn init(asked: u32) {
     C.asked.set(asked);
     let at = C.real.as_ptr() as usize;
     sys::call(sys::SYS_SCHED_GETAFFINITY, [0, 8 * WORDS, at, 0, 0, 0]);
 }
 
-/// How many were asked for, if the program is to be told.
+/// The number given by `--cpus`, if there is one and the process is controlled.
 fn asked() -> Option<u32> {
     (S.active.get() && C.asked.get() != 0).then(|| C.asked.get())
 }
 
-/// All that were asked for, as a set.
+/// All processors of `--cpus` as a set.
 fn all(asked: u32) -> u64 {
     u64::MAX >> (64 - asked.clamp(1, 64))
 }
 
-/// A new thread is confined as its creator is.
+/// A new thread inherits its creator's set.
 pub fn created(number: usize) {
     C.confined[number].set(C.confined[me()].get());
 }
 
-/// The processor that the running thread is told.
+/// The processor that the running thread sees.
 fn current() -> u32 {
     let word = |index: usize| match asked() {
         None => C.real[index].get(),
@@ -83,7 +83,8 @@ fn current() -> u32 {
     0
 }
 
-/// The system call `sched_getaffinity` for thread `number`, if how many was asked for: the bytes written, or an error.
+/// The system call `sched_getaffinity` for thread `number`, with `--cpus`: the number of bytes written, or an
+/// error.
 pub fn get_affinity(number: usize, size: usize, set: usize) -> Option<isize> {
     let asked = asked()?;
     if size < 8 || !size.is_multiple_of(8) {
@@ -98,7 +99,7 @@ pub fn get_affinity(number: usize, size: usize, set: usize) -> Option<isize> {
     Some(8)
 }
 
-/// The system call `sched_setaffinity` for thread `number`, likewise.
+/// The system call `sched_setaffinity` for thread `number`, with `--cpus`.
 pub fn set_affinity(number: usize, size: usize, set: usize) -> Option<isize> {
     let asked = asked()?;
     let mut wanted = 0u64.to_le_bytes();
@@ -112,7 +113,7 @@ pub fn set_affinity(number: usize, size: usize, set: usize) -> Option<isize> {
     Some(0)
 }
 
-/// As `get_affinity`, for the functions of glibc: an error number; what is not used of the set becomes 0.
+/// As `get_affinity`, for glibc's function: returns an error number, and clears the rest of the set.
 pub fn get_affinity_set(number: usize, size: usize, set: usize) -> Option<c_int> {
     let written = get_affinity(number, size, set)?;
     if written < 0 {
@@ -137,34 +138,39 @@ pub fn get_cpu(cpu: *mut u32, node: *mut u32) {
 }
 
 shims! {
-    /// Tells a processor by the thread's number, the same in every execution; not a scheduling point.
+    /// Returns a processor that follows from the thread's number, the same in every execution. Not a scheduling
+    /// point.
     fn sched_getcpu() -> c_int = pc { current() as c_int }
 
-    /// As `sched_getcpu`, on node 0.
+    /// As `sched_getcpu`; the node is 0.
     fn getcpu(cpu: *mut u32, node: *mut u32) -> c_int = pc {
         get_cpu(cpu, node);
         0
     }
 
-    /// Gives processor time, which is real and differs from run to run; noted. Not a scheduling point.
+    /// Returns processor time. It is real and differs from run to run, which is noted. Not a scheduling point.
     fn clock() -> c_long = pc {
-        report::note(Note::CpuClock);
+        wire_log::note(Note::CpuClock);
+        recurrence::consulted();
         real!(clock, fn() -> c_long)
     }
 
     /// As `clock`.
     fn times(out: usize) -> c_long = pc {
-        report::note(Note::CpuClock);
+        wire_log::note(Note::CpuClock);
+        recurrence::consulted();
         real!(times, fn(out => usize) -> c_long)
     }
 
     /// As `clock`.
     fn getrusage(who: c_int, out: usize) -> c_int = pc {
-        report::note(Note::CpuClock);
+        wire_log::note(Note::CpuClock);
+        recurrence::consulted();
         real!(getrusage, fn(who => c_int, out => usize) -> c_int)
     }
 
-    /// Tells the number of processors that `--cpus` asks for; everything else as it is. Not a scheduling point.
+    /// Returns the number of processors that `--cpus` asks for; answers all other questions as glibc does. Not
+    /// a scheduling point.
     fn sysconf(name: c_int) -> c_long = pc {
         const NPROCESSORS_CONF: c_int = 83;
         const NPROCESSORS_ONLN: c_int = 84;
@@ -174,12 +180,12 @@ shims! {
         }
     }
 
-    /// Tells the number of processors that `--cpus` asks for; not a scheduling point.
+    /// Returns the number of processors that `--cpus` asks for. Not a scheduling point.
     fn get_nprocs() -> c_int = pc {
         asked().map_or_else(|| real!(get_nprocs, fn() -> c_int), |asked| asked as c_int)
     }
 
-    /// Tells the number of processors that `--cpus` asks for; not a scheduling point.
+    /// Returns the number of processors that `--cpus` asks for. Not a scheduling point.
     fn get_nprocs_conf() -> c_int = pc {
         asked().map_or_else(|| real!(get_nprocs_conf, fn() -> c_int), |asked| asked as c_int)
     }

@@ -1,7 +1,8 @@
-//! The mark of a synchronisation object that was destroyed: in a word of it that is 0 while it is in use, as every
-//! initialisation sets it and nothing of the runtime does. Mutexes need none: glibc marks them itself.
+//! The mark of a destroyed synchronisation object, by which later uses are found. It stands in a word of the
+//! object that every initialisation sets to 0 and that nothing else in the runtime writes. Mutexes do not need
+//! it: glibc marks them itself.
 
-use crate::lifecycle::report;
+use crate::sched::pause;
 use core::cell::Cell;
 use heisen_wire::misuse;
 
@@ -13,17 +14,18 @@ fn word(object: usize, place: usize) -> &'static Cell<u32> {
     unsafe { &*((object + place) as *const Cell<u32>) }
 }
 
-/// The object is destroyed. A second time is a use of it.
+/// Marks the object as destroyed. Destroying it twice is a misuse.
 pub fn destroy(object: usize, place: usize, pc: usize) {
     check(object, place, pc);
     word(object, place).set(MARK);
 }
 
-/// The object is used: if it was destroyed, that is a misuse. It is told once, and the object is as before.
+/// Checks a use of the object: if it was destroyed, reports a misuse. This removes the mark, so each
+/// destruction is reported once.
 #[inline(always)]
 pub fn check(object: usize, place: usize, pc: usize) {
     if word(object, place).get() == MARK {
         word(object, place).set(0);
-        report::misused(misuse::USE_DESTROYED, object, pc);
+        pause::misused(misuse::USE_DESTROYED, object, pc);
     }
 }

@@ -1,8 +1,10 @@
-//! Handlers around `fork`. The real function runs them. Those of the parent may lock and so switch threads; those of the
-//! child run where nothing is controlled any more, so the runtime's own comes before all others.
+//! Fork handlers: runs one `fork` at a time and registers the runtime's own handler first. The real `fork` runs
+//! the handlers. Those of the parent may lock, and so switch threads. Those of the child run uncontrolled; the
+//! runtime's own handler must therefore run before all others.
 
 use super::{process, shims};
 use crate::platform::glibc::real;
+use crate::platform::registers::caller;
 use crate::sched::{self, S};
 use crate::script::system_mode;
 use core::ffi::c_int;
@@ -10,7 +12,7 @@ use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use heisen_trace::{Note, Op};
 
 static FIRST: AtomicBool = AtomicBool::new(false);
-/// Whether a thread is in the middle of a `fork`. glibc may hold a lock of its own then, while handlers run.
+/// Whether a thread is inside `fork`. While handlers run, glibc may hold a lock of its own.
 static FORKING: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn in_child() {
@@ -29,7 +31,7 @@ pub fn register_own() {
     }
 }
 
-/// What a thread needs that waits for another one's `fork` to be over.
+/// The object that a thread needs while it waits for another thread's `fork` to finish.
 fn key() -> usize {
     FORKING.as_ptr() as usize
 }
@@ -40,7 +42,7 @@ fn wait_for_others(pc: usize) {
     }
 }
 
-/// Forks, with handlers, when no other thread is doing so.
+/// Runs `fork` with its handlers, once no other thread is inside `fork`.
 pub fn one_at_a_time(pc: usize, fork: impl FnOnce() -> c_int) -> c_int {
     wait_for_others(pc);
     FORKING.store(true, Relaxed);
@@ -53,7 +55,7 @@ pub fn one_at_a_time(pc: usize, fork: impl FnOnce() -> c_int) -> c_int {
     child
 }
 
-/// Adds handlers; waits while another thread is in the middle of a `fork`. What `pthread_atfork` comes to.
+/// Registers handlers for `pthread_atfork`. Waits while another thread is inside `fork`.
 ///
 /// # Safety
 /// As glibc's.
@@ -65,7 +67,7 @@ pub unsafe extern "C" fn __register_atfork(
     library: usize,
 ) -> c_int {
     register_own();
-    wait_for_others(super::caller!());
+    wait_for_others(caller!());
     real!(__register_atfork, fn(prepare => usize, parent => usize, child => usize, library => usize) -> c_int)
 }
 

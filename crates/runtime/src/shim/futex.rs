@@ -1,15 +1,16 @@
-//! Futexes, which Rust's standard library, parking_lot and libstdc++ reach through `syscall`. A futex has no state but
-//! its queue; the word belongs to the program. Which waiters a wake wakes is a decision when there are more than asked
-//! for.
+//! Futexes: schedules the futex operations that Rust's standard library, parking_lot and libstdc++ make through
+//! `syscall`. The only state of a futex is its queue; the word belongs to the program. If more threads wait
+//! than a wake wakes, which ones is a decision.
 
-use crate::lifecycle::report;
 use crate::memory::race::order;
+use crate::platform::registers::caller;
 use crate::platform::{glibc, sys};
 use crate::sched::clock;
 use crate::sched::clock::Timespec;
 use crate::sched::decision;
+use crate::sched::events;
 use crate::sched::{self, ANY, Left, MANY, S, Woken};
-use crate::shim::caller;
+use crate::wire_log;
 use core::cell::Cell;
 use core::ffi::c_long;
 use heisen_trace::{Note, Op};
@@ -21,7 +22,8 @@ const CMP_REQUEUE: usize = 4;
 const WAKE_OP: usize = 5;
 const WAIT_BITSET: usize = 9;
 const WAKE_BITSET: usize = 10;
-/// Operations that are refused: what they are for has no meaning to the scheduler, or ended with Linux 2.6.
+/// Refused operations: they concern priorities, which the scheduler does not model, or were removed in Linux
+/// 2.6.
 const FD: usize = 2;
 const LOCK_PI: usize = 6;
 const UNLOCK_PI: usize = 7;
@@ -34,13 +36,13 @@ const CLOCK_REALTIME_FLAG: usize = 256;
 const CLOCK_MONOTONIC: i32 = 1;
 const CLOCK_REALTIME: i32 = 0;
 const EFAULT: i32 = 14;
-/// Nothing is ever mapped below.
+/// Nothing is ever mapped below this address.
 const FIRST_PAGE: usize = 4096;
 
-/// Futex operations are the scheduler's: `WAIT` and `WAIT_BITSET` wait for a wake or, as a decision, until their
-/// time has run out; which waiters `WAKE`, `WAKE_BITSET`, `REQUEUE` and `CMP_REQUEUE` take is a decision if there
-/// are more than asked for, as are those of `WAKE_OP`; operations with priority inheritance give `ENOSYS`. Any other system call is made as it is, with ids of
-/// threads as the kernel knows them.
+/// Schedules futex operations. `WAIT` and `WAIT_BITSET` wait for a wake; whether their time-out fires first is
+/// a decision. `WAKE`, `WAKE_BITSET`, `REQUEUE`, `CMP_REQUEUE` and `WAKE_OP` wake or move waiters; which ones
+/// is a decision if more wait than the call takes. Operations with priority inheritance give `ENOSYS`. Other
+/// system calls go to the kernel, with ids of threads and processes translated.
 ///
 /// # Safety
 /// As glibc's.
@@ -54,11 +56,11 @@ pub unsafe extern "C" fn syscall(
     e: usize,
     f: usize,
 ) -> c_long {
-    // A C function with a variable number of arguments receives its first seven just as this one does.
+    // A C function with variable arguments receives its first seven as this function does.
     let result = match number {
         sys::SYS_FUTEX if S.active.get() => futex(a, b, c as u32, d, e, f as u32, caller!()),
         sys::SYS_FUTEX_WAITV if S.active.get() => wait_for_any(a, b, c, d, e, caller!()),
-        _ => super::kernel::call(number, [a, b, c, d, e, f], caller!()),
+        _ => super::thread_id::call(number, [a, b, c, d, e, f], caller!()),
     };
     glibc::kernel_result(result) as c_long
 }
@@ -95,7 +97,7 @@ fn futex(
 }
 
 fn refuse(note: Note) -> isize {
-    report::note(note);
+    wire_log::note(note);
     -(sys::ENOSYS as isize)
 }
 
@@ -115,7 +117,7 @@ fn absolute(timeout: *const Timespec, clock: i32) -> Option<u64> {
     unsafe { (*timeout).nanos_not_negative() }.map(|nanos| clock::deadline_at(clock, nanos))
 }
 
-/// What the kernel says of an address that cannot be that of a word.
+/// The kernel's error for an address that cannot be a futex word.
 fn refused(word: usize) -> Option<isize> {
     if !word.is_multiple_of(4) {
         return Some(-(sys::EINVAL as isize));
@@ -124,8 +126,8 @@ fn refused(word: usize) -> Option<isize> {
 }
 
 fn read(word: usize) -> u32 {
-    // SAFETY: the program passes the address of a futex word; for one that is not mapped, and not near null, it would
-    // get EFAULT, and crashes here.
+    // SAFETY: the program passes the address of a futex word. For an unmapped address that is not near null,
+    // the kernel would return EFAULT; the program crashes here instead.
     unsafe { (word as *const u32).read_volatile() }
 }
 
@@ -139,10 +141,10 @@ fn wait(word: usize, value: u32, mask: u32, deadline: Option<u64>, pc: usize) ->
     }
     loop {
         sched::point(Op::FutexWait, word, pc);
-        // Code that is not instrumented acquires, as a rule, what it waited for, and nobody sees it do so.
+        // Uninstrumented code usually acquires what it waited for, by an access that the runtime does not see.
         order::acquire(word);
         if read(word) != value {
-            report::failed();
+            events::failed();
             return -(sys::EAGAIN as isize);
         }
         match sched::sleep_in_queue_interruptibly(Op::FutexWait, word, mask, pc, deadline) {
@@ -151,14 +153,14 @@ fn wait(word: usize, value: u32, mask: u32, deadline: Option<u64>, pc: usize) ->
                 return 0;
             }
             Left::Spuriously => {
-                report::event(Op::Spurious, word, pc);
+                events::event(Op::Spurious, word, pc);
                 return 0;
             }
             Left::TimedOut => {
-                report::timed_out(Op::FutexWait, word, pc);
+                events::timed_out(Op::FutexWait, word, pc);
                 return -(sys::ETIMEDOUT as isize);
             }
-            // The kernel starts over only a wait without a limit.
+            // The kernel restarts only a wait without a time-out.
             Left::Restarts if deadline == u64::MAX => {}
             Left::Undisturbed => {}
             Left::Interrupted | Left::Restarts => return -(sys::EINTR as isize),
@@ -166,11 +168,12 @@ fn wait(word: usize, value: u32, mask: u32, deadline: Option<u64>, pc: usize) ->
     }
 }
 
-/// Calls `with` for up to `limit` waiters of the word, chosen one by one; how many there were. `with` takes them off.
+/// Calls `with` for up to `limit` waiters of the word, chosen one by one, and returns their number. `with` must
+/// remove the waiter from the queue.
 fn choose_each(word: usize, limit: usize, mask: u32, with: impl Fn(usize)) -> isize {
     let waiting = sched::waiters(word, mask);
     if waiting <= limit {
-        // All of them: there is nothing to choose.
+        // All of them wake: there is nothing to choose.
         for (number, t) in sched::threads() {
             if t.waits_in(word) && t.mask.get() & mask != 0 {
                 with(number);
@@ -188,7 +191,7 @@ fn wake(word: usize, limit: usize, mask: u32) -> isize {
     choose_each(word, limit, mask, |number| {
         let t = sched::thread(number);
         if t.queue.get() == MANY {
-            // Which of them it was is what its call returns.
+            // The waiter's call returns the index of the woken word.
             t.many_count.set(place_among(t.several(), word));
         }
         order::teach(number);
@@ -200,7 +203,7 @@ fn place_among(words: &[Cell<usize>], word: usize) -> usize {
     words.iter().position(|one| one.get() == word).unwrap_or(0)
 }
 
-/// The operations that only wake. With a limit below one the kernel still wakes one.
+/// The operations that only wake. Like the kernel, they wake one waiter even if the limit is below one.
 fn wake_some(word: usize, limit: u32, mask: u32, pc: usize) -> isize {
     if mask == 0 {
         return -(sys::EINVAL as isize);
@@ -228,7 +231,7 @@ fn requeue(
     }
     sched::point(Op::FutexRequeue, word, pc);
     if expect.is_some_and(|value| read(word) != value) {
-        report::failed();
+        events::failed();
         return -(sys::EAGAIN as isize);
     }
     let woken = wake(word, wake_limit as usize, ANY);
@@ -243,11 +246,12 @@ fn requeue(
         t.object.set(to);
         t.ticket.set(sched::ticket());
     });
-    // The kernel counts both, also for REQUEUE, whatever the manual says.
+    // The kernel counts both, also for REQUEUE, although the manual says otherwise.
     woken + moved
 }
 
-/// Changes the second word, then wakes waiters of the first, and of the second if its old value compares so.
+/// Changes the second word, then wakes waiters of the first. Also wakes waiters of the second word if its old
+/// value passes the comparison.
 fn wake_op(word: usize, limit: u32, second_limit: u32, second: usize, how: u32, pc: usize) -> isize {
     let signed = |shift: u32| ((how << (20 - shift)) as i32) >> 20;
     let (operation, comparison, compare_with) = (how >> 28, how >> 24 & 0xf, signed(0));
@@ -290,12 +294,12 @@ struct Waiter {
     reserved: u32,
 }
 
-/// The kernel's limit on words that are waited for at once.
+/// The kernel's limit on words in one call.
 const MOST_WORDS: usize = 128;
 const FLAG_32_BITS: u32 = 2;
 const FLAG_PRIVATE: u32 = 128;
 
-/// `futex_waitv`: waits on several words; the index of the one that was woken.
+/// `futex_waitv`: waits on several words and returns the index of the word that was woken.
 fn wait_for_any(list: usize, count: usize, flags: usize, timeout: usize, clock: usize, pc: usize) -> isize {
     let invalid = -(sys::EINVAL as isize);
     if flags != 0 || !(1..=MOST_WORDS).contains(&count) || list == 0 {
@@ -306,7 +310,7 @@ fn wait_for_any(list: usize, count: usize, flags: usize, timeout: usize, clock: 
         return invalid;
     }
     let Some(deadline) = absolute(timeout as *const Timespec, clock) else { return invalid };
-    // SAFETY: the program passes so many of them.
+    // SAFETY: the program passes that many of them.
     let list = unsafe { core::slice::from_raw_parts(list as *const Waiter, count) };
     let known = |one: &Waiter| one.flags & !FLAG_PRIVATE == FLAG_32_BITS && one.reserved == 0;
     if !list.iter().all(known) {
@@ -318,7 +322,7 @@ fn wait_for_any(list: usize, count: usize, flags: usize, timeout: usize, clock: 
     }
     sched::point(Op::FutexWait, words[0].get(), pc);
     if list.iter().any(|one| read(one.word as usize) != one.value as u32) {
-        report::failed();
+        events::failed();
         return -(sys::EAGAIN as isize);
     }
     let t = sched::thread(sched::me());
@@ -326,7 +330,7 @@ fn wait_for_any(list: usize, count: usize, flags: usize, timeout: usize, clock: 
     t.many_count.set(count);
     match sched::wait_in_queue(Op::FutexWait, MANY, ANY, pc, deadline) {
         Woken::TimedOut => {
-            report::timed_out(Op::FutexWait, words[0].get(), pc);
+            events::timed_out(Op::FutexWait, words[0].get(), pc);
             -(sys::ETIMEDOUT as isize)
         }
         _ => t.many_count.get() as isize,

@@ -1,35 +1,36 @@
-//! Whether a caller ignores what a function returned to it, read off the instructions that follow the call.
+//! Finds out whether a caller ignores the result of a call, by decoding the instructions after the call.
 //!
-//! All paths from the return address are followed until each has overwritten `rax`. Whatever is not understood counts as a use, and so
-//! does a return, so that the answer "ignored" is always right. A call follows into the function called, as compilers know which
-//! registers a function of the same file leaves alone; calls of other modules, and by a pointer, overwrite `rax` by the ABI.
-//! This knows what compilers make of a statement that is only a call: moves, arithmetic, stack, jumps.
+//! It follows every path from the return address until the path overwrites `rax`. An unknown instruction counts
+//! as a use of `rax`, and so does a return: the answer "ignored" is therefore always right. A direct call is
+//! followed into the called function, because a compiler knows which registers a function of the same file
+//! preserves. Calls to other modules and calls through a pointer overwrite `rax`, by the ABI. The decoder knows
+//! the instructions that compilers emit around a call statement: moves, arithmetic, stack operations and jumps.
 
-/// Most instructions that are looked at.
+/// The largest number of instructions that are decoded.
 const MOST: usize = 256;
-/// Most branches that are open, and most calls inside of each other.
+/// The largest number of open branches, and of nested calls.
 const BRANCHES: usize = 16;
 const CALLS: usize = 4;
 
-/// What an instruction does to `rax`, and where it leads.
+/// What an instruction does to `rax`, and where execution continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Does {
-    /// Nothing.
+    /// It leaves `rax` as it is.
     Nothing,
-    /// It may read it, or is not known.
+    /// It may read `rax`, or the decoder does not know it.
     Uses,
-    /// It writes all of it without reading it.
+    /// It writes all of `rax` without reading it.
     Overwrites,
-    /// It goes on there.
+    /// Execution continues at the target.
     Jumps(usize),
-    /// It goes on there or behind itself.
+    /// Execution continues at the target or at the next instruction.
     Branches(usize),
-    /// It goes on there, and comes back behind itself.
+    /// Execution continues at the target and later returns to the next instruction.
     Calls(usize),
     Returns,
 }
 
-/// A place where a path goes on, and the places that it will return to.
+/// Where a path continues, and the return addresses of the calls that it is in.
 #[derive(Clone, Copy)]
 struct Path {
     at: usize,
@@ -37,17 +38,18 @@ struct Path {
     depth: usize,
 }
 
-/// Whether the caller that a function returns to at `pc` ignores its result.
+/// Whether the caller at return address `pc` ignores the result.
 pub fn is_ignored(pc: usize) -> bool {
-    // SAFETY: code of the program, which follows a call or is jumped to, and ends with something that is not passed.
+    // SAFETY: `pc` and every address reached from it are code of the program: they follow a call or are the
+    // target of a jump, and code ends with an instruction that the decoder does not pass.
     follow(pc, |at| unsafe { *(at as *const u8) })
 }
 
-/// The same for code that is read by a function.
+/// The same, for code whose bytes the given function reads.
 pub fn follow(pc: usize, byte: impl Fn(usize) -> u8) -> bool {
     let mut open = [Path { at: pc, calls: [0; CALLS], depth: 0 }; BRANCHES];
     let mut count = 1;
-    // The targets of branches that were followed, outside of calls.
+    // The targets of the branches followed so far, outside of calls.
     let mut seen = [0; BRANCHES];
     let mut branches = 0;
     let mut budget = MOST;
@@ -98,16 +100,16 @@ pub fn follow(pc: usize, byte: impl Fn(usize) -> u8) -> bool {
     true
 }
 
-/// The operands of an instruction: a register, and another or memory.
+/// The operands of an instruction: one register, and a second register or memory.
 struct Operands {
-    /// Bytes, from the one that tells the operands on.
+    /// The length in bytes, from the ModRM byte on.
     length: usize,
     reg: u8,
-    /// The register, if it is one.
+    /// The second operand, if it is a register.
     rm: Option<u8>,
-    /// Whether the address of memory depends on `rax`.
+    /// Whether the memory address depends on `rax`.
     by_rax: bool,
-    /// Whether the address is relative to the instruction.
+    /// Whether the memory address is relative to the instruction.
     is_relative: bool,
 }
 
@@ -128,7 +130,7 @@ fn operands(at: usize, rex: u8, byte: &impl Fn(usize) -> u8) -> Operands {
         let sib = byte(at + 1);
         found.length += 1;
         let index = sib >> 3 & 7 | (rex & 2) << 2;
-        // The stack pointer stands for none, which rax is not.
+        // Index 4 (the stack pointer) means that there is no index; `rax` is index 0.
         found.by_rax = index == RAX;
         base = Some(sib & 7 | (rex & 1) << 3);
         if mode == 0 && sib & 7 == 5 {
@@ -143,10 +145,10 @@ fn operands(at: usize, rex: u8, byte: &impl Fn(usize) -> u8) -> Operands {
     found
 }
 
-/// The instruction at an address: its length, and what it does.
+/// Decodes the instruction at an address: its length and its effect.
 fn decode(start: usize, byte: &impl Fn(usize) -> u8) -> (usize, Does) {
     let (mut at, mut narrow, mut rex) = (start, false, 0);
-    // Operands of 16 bits, a segment, hints of a branch.
+    // Prefixes: 16-bit operands, segments, branch hints, `rep`.
     while matches!(byte(at), 0x66 | 0x2e | 0x3e | 0x64 | 0xf2 | 0xf3) && at - start < 8 {
         narrow |= byte(at) == 0x66;
         at += 1;
@@ -162,7 +164,7 @@ fn decode(start: usize, byte: &impl Fn(usize) -> u8) -> (usize, Does) {
     let near = |at: usize| (at + 1).wrapping_add_signed(isize::from(byte(at) as i8));
     let length = |end: usize| end - start;
     let register = opcode & 7 | (rex & 1) << 3;
-    // Half of a register does not count as all of it.
+    // Writing a part of `rax` does not overwrite it.
     let writes = |register: u8| match register {
         RAX if narrow => Does::Uses,
         RAX => Does::Overwrites,
@@ -173,14 +175,15 @@ fn decode(start: usize, byte: &impl Fn(usize) -> u8) -> (usize, Does) {
     let reads = given.by_rax || given.rm == Some(RAX);
     let unless = |used: bool, does: Does| if used { Does::Uses } else { does };
     match opcode {
-        // Addition, and, or, comparison and their like, of a register and another operand. What is taken from itself is zero.
+        // Arithmetic and comparison of a register and another operand. A register minus itself, or xor itself,
+        // is zero.
         0x29 | 0x2b | 0x31 | 0x33 if given.rm == Some(given.reg) => (length(end), writes(given.reg)),
         0x01 | 0x03 | 0x09 | 0x0b | 0x21 | 0x23 | 0x29 | 0x2b | 0x31 | 0x33 | 0x39 | 0x3b | 0x85 => {
             (length(end), unless(reads || given.reg == RAX, Does::Nothing))
         }
         0x81 if !narrow => (length(end + 4), unless(reads, Does::Nothing)),
         0x83 => (length(end + 1), unless(reads, Does::Nothing)),
-        // Of bytes in memory.
+        // Arithmetic on and moves to bytes in memory.
         0x80 | 0xc6 if given.rm.is_none() => (length(end + 1), unless(reads, Does::Nothing)),
         // Moves.
         0x89 => match given.rm {
@@ -209,7 +212,7 @@ fn decode(start: usize, byte: &impl Fn(usize) -> u8) -> (usize, Does) {
         0xff => match given.reg & 7 {
             0 | 1 => (length(end), unless(reads, Does::Nothing)),
             2 => (length(end), unless(reads, Does::Overwrites)),
-            // By a table of addresses of functions: it calls one of another module in the place of this one.
+            // A jump through the table of imported functions: a tail call to another module.
             4 if given.is_relative => (length(end), Does::Overwrites),
             _ => (length(end), Does::Uses),
         },
@@ -218,7 +221,7 @@ fn decode(start: usize, byte: &impl Fn(usize) -> u8) -> (usize, Does) {
     }
 }
 
-/// An instruction whose code has two bytes, of which the second is at `at`.
+/// Decodes an instruction with a two-byte opcode, whose second byte is at `at`.
 fn two_bytes(start: usize, at: usize, rex: u8, narrow: bool, byte: &impl Fn(usize) -> u8) -> (usize, Does) {
     let given = operands(at + 1, rex, byte);
     let end = at + 1 + given.length;
@@ -227,11 +230,11 @@ fn two_bytes(start: usize, at: usize, rex: u8, narrow: bool, byte: &impl Fn(usiz
         (at + 5).wrapping_add_signed(number as isize)
     };
     match byte(at) {
-        // Nothing, and the mark of where a jump may lead.
+        // `nop`, and `endbr64`, which marks a valid jump target.
         0x1f => (end - start, Does::Nothing),
         0x1e if byte(at + 1) == 0xfa => (end - start, Does::Nothing),
         0x80..=0x8f => (at + 5 - start, Does::Branches(far())),
-        // Moves of a byte or of two that make them longer. Without a prefix the fifth byte is a part of rax.
+        // Moves that extend one or two bytes. Without a REX prefix, byte register 4 is `ah`, a part of `rax`.
         0xb6 | 0xb7 | 0xbe | 0xbf => {
             let used = given.by_rax || given.rm.is_some_and(|rm| rm & 3 == 0);
             let whole = given.reg == RAX && !narrow;

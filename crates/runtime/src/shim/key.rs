@@ -1,7 +1,9 @@
-//! Keys of thread-specific data. The values live in the thread control block, where the real functions find them; only
-//! the destructors are remembered here, as glibc's own clean-up at the end of a thread cannot be reached.
+//! Keys of thread-specific data: remembers their destructors and runs them when a thread ends. The values live
+//! in the thread control block, where the real functions find them. The runtime must run the destructors
+//! itself, because it cannot call glibc's own clean-up of a thread.
 
 use super::shims;
+use crate::platform::baton::Guarded;
 use crate::platform::glibc::real;
 use core::cell::Cell;
 use core::ffi::c_int;
@@ -13,15 +15,14 @@ const ROUNDS: usize = 4;
 
 struct Keys([Cell<usize>; MAX_KEYS]);
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Keys {}
+static DESTRUCTORS: Guarded<Keys> = Guarded::new(Keys([const { Cell::new(0) }; MAX_KEYS]));
 
-static DESTRUCTORS: Keys = Keys([const { Cell::new(0) }; MAX_KEYS]);
-
-/// Keys from here on have never had a destructor: most programs have none at all, and threads end often.
+/// One more than the highest key that was ever created. The end of a thread looks at no key beyond it: threads
+/// end often, and most programs have no keys.
 static MADE: AtomicUsize = AtomicUsize::new(0);
 
-/// Runs the destructors of the running thread's values, again while they leave new ones, as POSIX says.
+/// Runs the destructors of the running thread's values. As POSIX requires, it repeats this while destructors
+/// leave new values.
 pub fn run_destructors() {
     for _ in 0..ROUNDS {
         let mut any = false;
@@ -48,15 +49,15 @@ pub fn run_destructors() {
     }
 }
 
-/// No scheduling point. The destructor is remembered and run when a thread ends, as part of the thread: what it
-/// does may be a scheduling point.
+/// Remembers the destructor, which runs when a thread ends. It runs as part of that thread, so its operations
+/// may be scheduling points. Creating the key is not a scheduling point.
 ///
 /// # Safety
 /// As glibc's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pthread_key_create(key: *mut u32, destructor: usize) -> c_int {
-    // From the first key on, also where nothing is controlled yet: libraries make keys in constructors that run before
-    // this library's.
+    // Destructors are remembered even before the process is controlled: libraries create keys in constructors
+    // that run before this library's.
     let result = real!(pthread_key_create, fn(key => *mut u32, destructor => usize) -> c_int);
     remember(result, key, destructor);
     result
@@ -73,7 +74,7 @@ pub unsafe extern "C" fn tss_create(key: *mut u32, destructor: usize) -> c_int {
     result
 }
 
-/// Remembers the destructor of a key, if it was made: `result` is then 0.
+/// Remembers the destructor of a key, if the key was created (`result` is 0).
 fn remember(result: c_int, key: *const u32, destructor: usize) {
     if result == 0 {
         // SAFETY: the real function has just written it.
@@ -84,7 +85,7 @@ fn remember(result: c_int, key: *const u32, destructor: usize) {
 }
 
 shims! {
-    /// No scheduling point. The destructor is forgotten.
+    /// Forgets the destructor. Not a scheduling point.
     fn pthread_key_delete(key: u32) -> c_int = pc {
         let result = real!(pthread_key_delete, fn(key => u32) -> c_int);
         if result == 0 {

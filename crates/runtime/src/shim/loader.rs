@@ -1,5 +1,6 @@
-//! Looking functions up at run time. A library that asks for the next `pthread_create` after itself, as jemalloc does to
-//! start its helpers, would get glibc's, pass this library by and make a thread that nobody schedules.
+//! Looking up functions at run time: makes `dlsym` find the runtime's thread functions. A library may ask for
+//! the next `pthread_create` after itself, as jemalloc does to start its helper threads. Without this it would
+//! get glibc's, and create a thread that the scheduler does not control.
 
 use super::detours;
 use crate::platform::glibc;
@@ -7,15 +8,16 @@ use crate::platform::glibc::RTLD_NEXT;
 use crate::sched::S;
 use core::ffi::{CStr, c_char, c_void};
 
-/// Families of functions that are found here by whoever asks for them.
+/// Prefixes of the functions that are always found in this library.
 const FAMILIES: [&[u8]; 2] = [b"pthread_", b"sem_"];
 
 detours! {
-    /// Threads and semaphores are found in Heisen's runtime, also by libraries that ask for what comes after themselves.
+    /// Finds functions for threads and semaphores in Heisen's runtime, also for libraries that ask for the next
+    /// definition after themselves. Not a scheduling point.
     fn dlsym = before;
 }
 
-/// The function to go on with: glibc's, or one that gives ours.
+/// The function to continue with: glibc's `dlsym`, or one that returns the runtime's function.
 extern "C" fn before(handle: *mut c_void, name: *const c_char) -> usize {
     super::alloc::look_up();
     if S.active.get() && handle == RTLD_NEXT && !name.is_null() {

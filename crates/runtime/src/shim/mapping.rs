@@ -1,11 +1,12 @@
-//! Mappings: what was done to memory before it was mapped anew is nobody's concern any more.
+//! Mappings: makes the race check treat newly mapped memory as new. Accesses from before the mapping cannot
+//! race with later ones.
 //!
-//! The system calls are made here, as glibc makes them: allocators call these functions very early.
+//! The functions make the system calls themselves, as glibc does: allocators call them very early.
 
 use crate::memory::race::shadow;
 use crate::platform::{glibc, sys};
 
-/// Memory of this mapping, if it is one, is used for something new.
+/// Marks the memory of a mapping as new to the race check, if the system call succeeded.
 fn begins(at: isize, bytes: usize) -> usize {
     const PAGE: usize = 4096;
     let at = glibc::kernel_result(at);
@@ -15,7 +16,7 @@ fn begins(at: isize, bytes: usize) -> usize {
     at as usize
 }
 
-/// Maps memory. No scheduling point; to the race check it is new.
+/// Maps memory, which is new to the race check. Not a scheduling point.
 ///
 /// # Safety
 /// The program calls it with what the function of that name in glibc takes.
@@ -49,7 +50,7 @@ pub unsafe extern "C" fn mmap64(
     unsafe { mmap(at, bytes, rights, flags, fd, offset) }
 }
 
-/// Unmaps memory. No scheduling point; to the race check whatever comes there is new.
+/// Unmaps memory; whatever is mapped there later is new to the race check. Not a scheduling point.
 ///
 /// # Safety
 /// The program calls it with what the function of that name in glibc takes.
@@ -64,7 +65,8 @@ pub unsafe extern "C" fn munmap(at: usize, bytes: usize) -> i32 {
     }
 }
 
-/// Moves or resizes a mapping. No scheduling point; to the race check a new place, or what is added, is new.
+/// Moves or resizes a mapping. A new address, or the part that was added, is new to the race check. Not a
+/// scheduling point.
 ///
 /// # Safety
 /// The program calls it with what the function of that name in glibc takes.

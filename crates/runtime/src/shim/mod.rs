@@ -1,9 +1,15 @@
-//! What is intercepted, one file a family of functions. Each function does the same as glibc's, seen from the program,
-//! with a scheduling point before it and with blocking left to the scheduler.
+//! The shim: the functions by which the runtime replaces those of the C library, one file per family.
 //!
-//! Two rules. What glibc keeps in the object itself (the owner of a mutex, the value of a semaphore) is kept there the
-//! same way, so that functions that are not intercepted, and a forked child, see it true. And where the process is not
-//! controlled (before start-up, in a forked child), the real function is called.
+//! To the program each function behaves like glibc's. It adds a scheduling point before the operation, and
+//! where glibc would block, the scheduler disables the thread instead.
+//!
+//! Two rules hold in all of these files:
+//!
+//! - State that glibc stores in the object itself (the owner of a mutex, the value of a semaphore) is stored
+//!   there in the same way. Functions that are not intercepted, and a forked child, so find the object in a
+//!   valid state.
+//! - Where the process is not controlled (before start-up, in a forked child), the shim calls the real
+//!   function.
 
 pub mod alloc;
 pub mod api;
@@ -14,47 +20,38 @@ pub mod choice;
 pub mod cond;
 pub mod cpu;
 mod destroyed;
+pub mod entropy;
 pub mod fork;
 pub mod futex;
 pub mod ignored;
 pub mod io;
-pub mod kernel;
 pub mod key;
 pub mod loader;
 pub mod machine;
 pub mod mapping;
-pub mod memory;
 pub mod mutex;
 pub mod once;
 pub mod others;
 pub mod pid;
 pub mod process;
-pub mod random;
+pub mod pthread;
+pub mod real_jump;
 pub mod rwlock;
 pub mod sem;
 pub mod settime;
 pub mod signal;
-pub mod spin;
+pub mod spin_lock;
+pub mod start;
 pub mod stdio;
-pub mod thread;
+pub mod strings;
+pub mod thread_entry;
+pub mod thread_id;
 pub mod time;
 pub mod timer;
 pub mod unwind;
 
-/// The return address of the intercepted function: where the program called it. Only valid directly in the body of
-/// an exported function, and only with frame pointers, which the engine's build script asks for.
-macro_rules! caller {
-    () => {{
-        let pc: usize;
-        // SAFETY: with frame pointers, the return address lies just above the saved rbp.
-        unsafe { core::arch::asm!("mov {}, [rbp + 8]", out(reg) pc, options(nostack, readonly, preserves_flags)) };
-        pc
-    }};
-}
-pub(crate) use caller;
-
-/// Exports functions that take the place of glibc's: outside a controlled process, or where the condition that may stand
-/// before them does not hold, they call the real one.
+/// Exports functions that replace glibc's. They call the real function where the process is not controlled, or,
+/// if the invocation begins with `if condition;`, where that condition is false.
 macro_rules! shims {
     (if $when:expr; $($(#[$doc:meta])* fn $name:ident($($arg:ident: $ty:ty),*) -> $ret:ty = $pc:ident $body:block)*) => {$(
         $(#[$doc])*
@@ -65,11 +62,11 @@ macro_rules! shims {
         pub unsafe extern "C" fn $name($($arg: $ty),*) -> $ret {
             if !$when {
                 if let Some(op) = const { $crate::script::system_mode::op_of(stringify!($name)) } && $crate::script::system_mode::is_on() {
-                    $crate::script::system_mode::calls(op, $crate::shim::first!($($arg)*), $crate::shim::caller!());
+                    $crate::script::system_mode::calls(op, $crate::shim::first!($($arg)*), $crate::platform::registers::caller!());
                 }
                 return $crate::platform::glibc::real!($name, fn($($arg => $ty),*) -> $ret);
             }
-            let $pc = $crate::shim::caller!();
+            let $pc = $crate::platform::registers::caller!();
             let _ = $pc;
             $body
         }
@@ -78,7 +75,7 @@ macro_rules! shims {
 }
 pub(crate) use shims;
 
-/// The first of some arguments, as a number.
+/// The first of the given arguments as a number, or 0 without arguments.
 macro_rules! first {
     () => {
         0
@@ -89,9 +86,12 @@ macro_rules! first {
 }
 pub(crate) use first;
 
-/// Exports functions that first call `before(first argument, second argument, return address, arguments)` and then jump to the
-/// address it returns, with everything as the caller left it, but for what `before` has changed among the [`Arguments`]. For functions with any number of arguments, and for those
-/// that exceptions pass through, which must not find a frame of ours on their way.
+/// Exports functions that call `before(first argument, second argument, return address, arguments)` and then
+/// jump to the address that it returns. Registers and stack are as the caller left them, except for changes
+/// that `before` makes to the [`Arguments`].
+///
+/// This is for functions with any number of arguments, and for functions through which exceptions pass: the
+/// unwinder must not meet a frame of the runtime.
 macro_rules! detours {
     ($($(#[$doc:meta])* fn $name:ident = $before:path;)*) => {$(
         $(#[$doc])*
@@ -120,7 +120,7 @@ macro_rules! detours {
 }
 pub(crate) use detours;
 
-/// The registers that pass arguments, as [`detours`] puts them aside.
+/// The argument registers, in the order in which [`detours`] saves them on the stack.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Arguments {

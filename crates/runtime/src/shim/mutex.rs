@@ -1,19 +1,23 @@
-//! Mutexes: normal, recursive, error-checking, adaptive, robust. Priority ones are treated as plain, with a note.
+//! Mutexes: normal, recursive, error-checking, adaptive and robust ones. Mutexes with priority protocols are
+//! treated as normal ones, which is noted.
 //!
-//! The words of the object are glibc's, but for robust ones, where glibc has the kernel at its side: here, too, the lock
-//! word is 1 while held, with a bit above it from the moment on that an owner has ended, until the mutex is consistent
-//! again; and the links are those of the runtime's own list of what each thread holds.
+//! The words of the object have glibc's meaning, except for robust mutexes, where glibc relies on the kernel.
+//! In a robust mutex the lock word is also 1 while it is held. A bit above it is set from the end of an owner
+//! until the mutex is consistent again. The links form the runtime's own list of the robust mutexes that a
+//! thread holds.
 
 use super::shims;
 use crate::carrier::fibers::thread_of_tid;
-use crate::lifecycle::report;
 use crate::memory::race::order;
 use crate::platform::glibc::real;
 use crate::platform::sys;
 use crate::sched::clock;
 use crate::sched::clock::Timespec;
+use crate::sched::events;
+use crate::sched::pause;
 use crate::sched::{self, Woken, me};
 use crate::sched::{decision, dependence, spin};
+use crate::wire_log;
 use core::cell::Cell;
 use core::ffi::c_int;
 use heisen_trace::{Fault, Note, Op};
@@ -29,7 +33,8 @@ pub struct Mutex {
     users: Cell<u32>,
     kind: Cell<i32>,
     spins: Cell<i32>,
-    /// For robust ones: the mutexes that the same thread acquired after and before; 0 if none.
+    /// For robust mutexes: the mutex that the same thread acquired after this one, and the one before; 0 if
+    /// there is none.
     newer: Cell<usize>,
     older: Cell<usize>,
 }
@@ -42,17 +47,17 @@ const PROTECT: i32 = 64;
 const PRIORITY: i32 = 32 | PROTECT;
 const SHARED: i32 = 128;
 
-/// The kind that glibc gives to a mutex that is destroyed.
+/// The kind that glibc gives to a destroyed mutex.
 const DESTROYED: i32 = -1;
 
-/// The bits of the lock word that are not 0 while it is held.
+/// The bits of the lock word that are not 0 while the mutex is held.
 const HELD: i32 = 0x7ffff;
-/// Above them, the priority ceiling of a priority-protecting mutex.
+/// The bits above hold the priority ceiling of a priority-protecting mutex.
 const CEILING_SHIFT: u32 = 19;
 const CEILINGS: core::ops::RangeInclusive<c_int> = 1..=99;
-/// The bit of the lock word that says that an owner ended, as the kernel sets it.
+/// The bit of the lock word that marks that an owner ended; it is the kernel's bit.
 const OWNER_DIED: i32 = 0x4000_0000;
-/// The owner of a mutex that was not made consistent, as in glibc.
+/// The owner of a mutex that was unlocked without being made consistent, as in glibc.
 const NOT_RECOVERABLE: i32 = i32::MAX - 1;
 
 impl Mutex {
@@ -66,7 +71,7 @@ impl Mutex {
         core::ptr::from_ref(self) as usize
     }
 
-    /// Whether nobody holds it.
+    /// Whether no thread holds it.
     pub fn free(&self) -> bool {
         self.lock.get() & HELD == 0
     }
@@ -79,7 +84,8 @@ impl Mutex {
         self.kind.get() & KIND_MASK == RECURSIVE
     }
 
-    /// Whether a thread could acquire it: nobody holds it, or, left from a recursive lock, that thread itself.
+    /// Whether this thread can acquire it: no thread holds it, or, after a wait with a recursive lock, this
+    /// thread itself does.
     pub fn free_for(&self, number: usize) -> bool {
         self.free() || self.owner.get() == TID_BASE + number as i32
     }
@@ -96,7 +102,7 @@ impl Mutex {
         order::acquire(self.address());
     }
 
-    /// Acquires it, now that it is free; what the function that does so returns.
+    /// Acquires it, which no thread may hold. Returns the result of the lock function.
     #[inline(always)]
     fn acquire_free(&self) -> c_int {
         if self.robust() {
@@ -112,7 +118,7 @@ impl Mutex {
     #[cold]
     fn acquire_robust(&self) -> c_int {
         if self.owner.get() == NOT_RECOVERABLE {
-            report::failed();
+            events::failed();
             return sys::ENOTRECOVERABLE;
         }
         self.acquire();
@@ -147,8 +153,8 @@ impl Mutex {
         }
     }
 
-    /// glibc marks all robust mutexes as shared with other processes. The mark is taken off those that are not, which
-    /// changes nothing for glibc.
+    /// Clears the mark "shared with other processes" of a mutex that is not shared. glibc sets it for all
+    /// robust mutexes, and does not depend on it.
     fn forget_shared(&self, attributes: usize) {
         let mut shared: c_int = 1;
         real!(pthread_mutexattr_getpshared, fn(attributes => usize, &raw mut shared => *mut c_int) -> c_int);
@@ -169,7 +175,7 @@ impl Mutex {
         }
     }
 
-    /// Locks again without blocking, if the kind allows that.
+    /// Locks it again without blocking, if this thread holds it and its kind allows that.
     fn lock_again(&self) -> Option<c_int> {
         if !self.mine() {
             return None;
@@ -185,7 +191,8 @@ impl Mutex {
         }
     }
 
-    /// Whether it can be used: a mutex that was destroyed cannot, and is told. Notes what else is special about it.
+    /// Whether it can be used. A destroyed mutex cannot, and its use is reported as a misuse. Also notes
+    /// mutexes with priorities or shared between processes.
     #[inline(always)]
     fn usable(&self, pc: usize) -> bool {
         self.kind.get() & (PRIORITY | SHARED) == 0 || self.notes(pc)
@@ -198,17 +205,17 @@ impl Mutex {
         }
         for (bits, note) in [(PRIORITY, Note::PriorityMutex), (SHARED, Note::ProcessShared)] {
             if self.kind.get() & bits != 0 {
-                report::note(note);
+                wire_log::note(note);
             }
         }
         true
     }
 
-    /// Whether it was destroyed; then it is misused.
+    /// Whether it was destroyed; if so, reports the misuse.
     fn destroyed(&self, pc: usize) -> bool {
         let destroyed = self.kind.get() == DESTROYED;
         if destroyed {
-            report::misused(misuse::USE_DESTROYED, self.address(), pc);
+            pause::misused(misuse::USE_DESTROYED, self.address(), pc);
         }
         destroyed
     }
@@ -230,8 +237,8 @@ impl Mutex {
         }
     }
 
-    /// If locking this closes a cycle of threads that wait for each other's mutexes, none of them ever goes on: that is
-    /// a deadlock, though other threads may still run.
+    /// Reports a deadlock if locking this mutex closes a cycle of threads that wait for each other's mutexes.
+    /// These threads can never continue, even if other threads still run.
     #[cold]
     fn check_cycle(&self, op: Op, pc: usize) {
         let mut mutex = self;
@@ -241,11 +248,11 @@ impl Mutex {
                 sched::thread(me()).about_to(op, self.address(), pc);
                 sched::cannot(self.address());
                 dependence::cut_short(self.address());
-                report::deadlock();
+                pause::deadlock();
             }
             let t = sched::thread(holder);
             let waits = matches!(t.op(), Op::Lock | Op::Relock) && t.deadline.get() == u64::MAX;
-            // One that waits for a lock without an owner needs something else.
+            // A thread that waits for a lock without an owner does not wait for a mutex.
             let needs = sched::needs(holder);
             if t.ended.get() || !waits || needs == 0 || needs == sched::without_owner(t.object.get()) {
                 return;
@@ -258,7 +265,7 @@ impl Mutex {
         if self.free() { None } else { thread_of_tid(self.owner.get()) }
     }
 
-    /// Gives the mutex up, one level of it.
+    /// Unlocks it by one level.
     #[inline(always)]
     pub fn unlock(&self, pc: usize) -> c_int {
         let kind = self.kind.get() & KIND_MASK;
@@ -270,7 +277,7 @@ impl Mutex {
                 return sys::EPERM;
             }
             let what = if self.free() { misuse::UNLOCK_FREE } else { misuse::UNLOCK_NOT_OWNER };
-            report::misused(what, self.address(), pc);
+            pause::misused(what, self.address(), pc);
             if self.free() {
                 return 0;
             }
@@ -284,8 +291,8 @@ impl Mutex {
         0
     }
 
-    /// Whether the caller holds it, as it must before it waits on a condition variable. Error-checking mutexes
-    /// tell the caller; for the others it is a misuse.
+    /// Checks that the caller holds it, as a wait on a condition variable requires. Recursive and
+    /// error-checking mutexes return an error; for others it is a misuse.
     pub fn check_held(&self, pc: usize) -> c_int {
         if self.mine() {
             return 0;
@@ -297,19 +304,20 @@ impl Mutex {
             RECURSIVE | ERROR_CHECKING => sys::EPERM,
             _ if self.robust() => sys::EPERM,
             _ => {
-                report::misused(misuse::WAIT_UNLOCKED, self.address(), pc);
+                pause::misused(misuse::WAIT_UNLOCKED, self.address(), pc);
                 0
             }
         }
     }
 
-    /// Acquires the mutex after a wait on a condition variable; 0, or what a robust one has to tell.
+    /// Acquires the mutex after a wait on a condition variable. Returns 0, or the result of acquiring a robust
+    /// mutex.
     pub fn relock(&self, pc: usize, waited: bool) -> c_int {
         if self.mine() {
             self.count.set(self.count.get() + 1);
             return 0;
         }
-        // A handler that ran in between may have let others take it.
+        // A signal handler that ran in between may have let another thread take it.
         if !waited || !self.free() {
             sched::wait_for(Op::Relock, self.address(), pc, || self.free(), u64::MAX);
         }
@@ -317,13 +325,13 @@ impl Mutex {
     }
 }
 
-/// The running thread ends: whoever acquires a robust mutex that it holds is told so.
+/// The running thread ends: the next thread that acquires a robust mutex of it gets `EOWNERDEAD`.
 pub fn abandon() {
     let head = &sched::thread(me()).robust;
     while head.get() != 0 {
         let mutex = Mutex::at(head.get());
         if !mutex.robust() || !mutex.mine() {
-            // The program has used its memory for something else: the rest of the list is lost.
+            // The program reused the memory of the mutex: the rest of the list is lost.
             head.set(0);
             return;
         }
@@ -349,7 +357,8 @@ pub fn timed_lock(mutex: usize, clock: c_int, until: *const Timespec, pc: usize)
     // SAFETY: the program passes a time.
     match unsafe { (*until).nanos() } {
         Some(nanos) => lock(mutex, Op::TimedLock, pc, clock::deadline_at(clock, nanos)),
-        // A time that is none is noticed only by a thread that has to wait, and only if it is not long past anyway.
+        // Like glibc, rejects an invalid time only if the thread has to wait and the time does not lie before
+        // 1970.
         None => match lock(mutex, Op::TimedLock, pc, 0) {
             // SAFETY: as above.
             sys::ETIMEDOUT if unsafe { (*until).seconds } >= 0 => sys::EINVAL,
@@ -392,44 +401,45 @@ pub fn destroy(mutex: usize, pc: usize) -> c_int {
     let m = Mutex::at(mutex);
     m.destroyed(pc);
     if !m.free() {
-        report::misused(misuse::DESTROY_HELD, mutex, pc);
+        pause::misused(misuse::DESTROY_HELD, mutex, pc);
         return sys::EBUSY;
     }
     if sched::awaited(mutex) || super::cond::comes_back_to(mutex) {
-        report::misused(misuse::DESTROY_WAITED, mutex, pc);
+        pause::misused(misuse::DESTROY_WAITED, mutex, pc);
         return sys::EBUSY;
     }
     real!(pthread_mutex_destroy, fn(mutex => usize) -> c_int)
 }
 
 shims! {
-    /// Waits until the mutex is free. Locked again by its owner, a recursive one counts without a scheduling point,
-    /// an error-checking one gives `EDEADLK`, any other is a deadlock. A robust one tells that its owner has ended.
+    /// Waits until no thread holds the mutex, then takes it. If the caller holds it already: a recursive mutex
+    /// counts, without a scheduling point; an error-checking one gives `EDEADLK`; any other is a deadlock. A
+    /// robust mutex whose owner ended gives `EOWNERDEAD`.
     fn pthread_mutex_lock(mutex: usize) -> c_int = pc { lock(mutex, Op::Lock, pc, u64::MAX) }
 
-    /// A scheduling point, never a wait: `EBUSY` if the mutex is held.
+    /// A scheduling point; never waits. Gives `EBUSY` if a thread holds the mutex.
     fn pthread_mutex_trylock(mutex: usize) -> c_int = pc { try_lock(mutex, pc) }
 
-    /// Waits until the mutex is free; that the time runs out before is a decision, and gives `ETIMEDOUT`. A time
-    /// that is none gives `EINVAL` to a thread that would have to wait.
+    /// As `pthread_mutex_lock`. Whether the time-out fires first is a decision; it then gives `ETIMEDOUT`. An
+    /// invalid time gives `EINVAL` if the thread would have to wait.
     fn pthread_mutex_timedlock(mutex: usize, until: *const Timespec) -> c_int = pc {
         timed_lock(mutex, 0, until, pc)
     }
 
-    /// As `pthread_mutex_timedlock`, on the clock given; other clocks than the real-time and the monotonic one give
-    /// `EINVAL`.
+    /// As `pthread_mutex_timedlock`, on the given clock. Only the real-time and the monotonic clock are valid;
+    /// others give `EINVAL`.
     fn pthread_mutex_clocklock(mutex: usize, clock: c_int, until: *const Timespec) -> c_int = pc {
         timed_lock(mutex, clock, until, pc)
     }
 
-    /// Enables the threads that wait for the mutex; which of them gets it is the decision who runs next. By another
-    /// than the owner: `EPERM` from recursive and error-checking mutexes, a misuse otherwise.
+    /// Enables the threads that wait for the mutex; the one that runs first gets it. If the caller is not the
+    /// owner, recursive and error-checking mutexes give `EPERM`; for others it is a misuse.
     fn pthread_mutex_unlock(mutex: usize) -> c_int = pc { unlock(mutex, pc) }
 
-    /// No scheduling point. To initialise a mutex that a thread waits for is a misuse.
+    /// Initialising a mutex that a thread waits for is a misuse. Not a scheduling point.
     fn pthread_mutex_init(mutex: usize, attributes: usize) -> c_int = pc {
         if sched::awaited(mutex) {
-            report::misused(misuse::INIT_WAITED, mutex, pc);
+            pause::misused(misuse::INIT_WAITED, mutex, pc);
         }
         let result = real!(pthread_mutex_init, fn(mutex => usize, attributes => usize) -> c_int);
         if result == 0 && Mutex::at(mutex).robust() {
@@ -438,11 +448,12 @@ shims! {
         result
     }
 
-    /// No scheduling point. A mutex that is held or waited for gives `EBUSY` and is a misuse, and so is any use of one that
-    /// was destroyed.
+    /// Destroying a mutex that a thread holds or waits for gives `EBUSY` and is a misuse. So is any use of a
+    /// destroyed mutex. Not a scheduling point.
     fn pthread_mutex_destroy(mutex: usize) -> c_int = pc { destroy(mutex, pc) }
 
-    /// Makes a robust mutex usable again whose owner has ended; no scheduling point, as the caller holds it.
+    /// Makes a robust mutex usable again after its owner ended. Not a scheduling point, because the caller
+    /// holds the mutex.
     fn pthread_mutex_consistent(mutex: usize) -> c_int = pc {
         let m = Mutex::at(mutex);
         if !m.robust() || m.free() || m.lock.get() & OWNER_DIED == 0 {
@@ -452,7 +463,8 @@ shims! {
         0
     }
 
-    /// Waits until the mutex is free, then changes its ceiling; a scheduling point, unless the thread holds it already.
+    /// Waits until no other thread holds the mutex, then changes its priority ceiling. A scheduling point,
+    /// unless the caller holds the mutex.
     fn pthread_mutex_setprioceiling(mutex: usize, ceiling: c_int, old: *mut c_int) -> c_int = pc {
         let m = Mutex::at(mutex);
         if m.kind.get() & PROTECT == 0 || !CEILINGS.contains(&ceiling) {

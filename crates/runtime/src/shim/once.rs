@@ -1,17 +1,19 @@
-//! One-time initialisation. The real function runs the initialiser, since it alone can undo a half-done one when an
-//! exception passes through it; here a thread only waits until nobody is in the middle of it. Nobody tells us when
-//! that is over (an exception leaves the real function without passing this code), so the scheduler looks again at
-//! each step while anyone is about to call it.
+//! One-time initialisation. The real function runs the initialiser, because only it can undo a half-done
+//! initialisation when an exception passes through. The shim makes a thread wait while another thread is inside
+//! the initialiser. An exception leaves the real function without passing the shim, so the shim cannot see the
+//! end directly. Instead the scheduler checks at each step while a thread is about to call it.
 //!
-//! For the race check the end of the initialiser counts, not of what its thread does afterwards: the real function is given
-//! [`heisen_once_initialiser`] in its place, which calls it and then releases the control word.
+//! For the race check the end of the initialiser counts, not later steps of its thread. The shim therefore
+//! passes [`heisen_once_initialiser`] to the real function: it calls the program's initialiser and then
+//! releases the control word.
 
 use super::{Arguments, detours};
 use crate::memory::race;
-use crate::memory::race::atomic;
-use crate::memory::race::atomic::Does;
-use crate::memory::race::atomic::memory_order::SEQ_CST;
+use crate::memory::race::atomic_order;
+use crate::memory::race::atomic_order::Does;
+use crate::memory::race::atomic_order::memory_order::SEQ_CST;
 use crate::memory::race::order;
+use crate::platform::baton::Guarded;
 use crate::platform::glibc::Real;
 use crate::sched::dependence;
 use crate::sched::{self, S};
@@ -24,7 +26,7 @@ static REAL_C11: Real = Real::new(c"call_once");
 
 /// glibc sets this bit of the control word while the initialiser runs.
 const IN_PROGRESS: i32 = 1;
-/// And this one when it is done.
+/// glibc sets this bit when the initialiser is done.
 const DONE: i32 = 2;
 
 fn in_progress(control: usize) -> bool {
@@ -33,31 +35,32 @@ fn in_progress(control: usize) -> bool {
 }
 
 detours! {
-    /// Waits while another thread is inside the initialiser, then runs the initialiser or returns. After an
-    /// exception or the end of that thread the next one runs it.
+    /// Waits while another thread is inside the initialiser, then runs the initialiser if it is not done. If
+    /// that thread ends or an exception leaves the initialiser, the next thread runs it.
     fn pthread_once = before;
 
     /// The C11 form of `pthread_once`.
     fn call_once = before_c11;
 
-    /// A static variable of C++ is about to be initialised, or was so a moment ago: a read of its guard, for the race check. Threads
-    /// that wait for another one's initialisation do so by a futex.
+    /// Called before a static variable of C++ is initialised: a read of its guard, for the race check. Threads
+    /// that wait for another thread's initialisation wait on a futex.
     fn __cxa_guard_acquire = before_guard_acquire;
 
-    /// A static variable of C++ is initialised: a write of its guard, and a scheduling point if that conflicts with another
-    /// thread's look at the guard.
+    /// Called after a static variable of C++ is initialised: a write of its guard. A scheduling point if
+    /// another thread's read of the guard conflicts with it.
     fn __cxa_guard_release = before_guard_release;
 }
 
 static REAL_GUARD: Real = Real::new(c"__cxa_guard_release");
 static REAL_GUARD_ACQUIRE: Real = Real::new(c"__cxa_guard_acquire");
 
-/// The byte of a guard that says that the variable is there: the first one, in the C++ ABI.
+/// The size of the part of a guard that says whether the variable is initialised: its first byte, by the C++
+/// ABI.
 const GUARD_BYTES: usize = 1;
 
 extern "C" fn before_guard_acquire(guard: usize, _: usize, pc: usize) -> usize {
     if S.active.get() && S.running.get() {
-        atomic::done(Does::Load, guard, GUARD_BYTES, SEQ_CST, pc);
+        atomic_order::done(Does::Load, guard, GUARD_BYTES, SEQ_CST, pc);
     }
     REAL_GUARD_ACQUIRE.address()
 }
@@ -68,12 +71,12 @@ extern "C" fn before_guard_release(guard: usize, _: usize, pc: usize) -> usize {
             sched::point(Op::AtomicStore, guard, pc);
             dependence::memory(guard, GUARD_BYTES, true);
         }
-        atomic::done(Does::Store, guard, GUARD_BYTES, SEQ_CST, pc);
+        atomic_order::done(Does::Store, guard, GUARD_BYTES, SEQ_CST, pc);
     }
     REAL_GUARD.address()
 }
 
-/// Waits for its turn; the address of the real function.
+/// Waits for its turn and returns the address of the real function.
 extern "C" fn before(control: usize, _initialiser: usize, pc: usize, arguments: &mut Arguments) -> usize {
     wait(control, pc, arguments);
     REAL.address()
@@ -100,8 +103,8 @@ fn wait(control: usize, pc: usize, arguments: &mut Arguments) {
     }
 }
 
-/// The initialiser that the real function is about to call, and for which control word. The real function calls it without a
-/// scheduling point in between, so there is one at a time.
+/// The initialiser that the real function is about to call, and its control word. One entry is enough: there is
+/// no scheduling point before the real function calls it.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Called {
@@ -111,16 +114,13 @@ struct Called {
 
 struct Calls(Cell<Called>);
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Calls {}
-
-static CALLED: Calls = Calls(Cell::new(Called { initialiser: 0, control: 0 }));
+static CALLED: Guarded<Calls> = Guarded::new(Calls(Cell::new(Called { initialiser: 0, control: 0 })));
 
 extern "C" fn called() -> Called {
     CALLED.0.get()
 }
 
-/// The initialiser has come to its end: whoever finds it done knows what it did.
+/// The initialiser has ended: every thread that finds it done is ordered after it.
 extern "C" fn initialised(control: usize) {
     order::release(control);
 }
@@ -130,7 +130,8 @@ unsafe extern "C" {
 }
 
 global_asm!(
-    // Calls the initialiser of the program, then `initialised`. An exception passes through: there is nothing to clean up.
+    // Calls the program's initialiser, then `initialised`. An exception may pass through: there is nothing to
+    // clean up.
     ".hidden heisen_once_initialiser",
     ".globl heisen_once_initialiser",
     ".type heisen_once_initialiser, @function",
@@ -154,13 +155,11 @@ global_asm!(
     initialised = sym initialised,
 );
 
-/// Initialisers that run, by their control words: where every touch counts, it must be seen in which step they end.
+/// Control words of running initialisers. Where touches are recorded, the runtime must see in which step an
+/// initialiser ends.
 struct Running([Cell<usize>; 8]);
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Running {}
-
-static RUNNING: Running = Running([const { Cell::new(0) }; 8]);
+static RUNNING: Guarded<Running> = Guarded::new(Running([const { Cell::new(0) }; 8]));
 
 fn begins(control: usize) {
     if dependence::wanted()
@@ -178,7 +177,8 @@ fn see_ends() {
     }
 }
 
-/// Enables the waiters of every `pthread_once` that is no longer in progress, and disables those of one that is.
+/// Enables the threads that wait for a `pthread_once` that is no longer in progress, and disables those of one
+/// that is.
 pub fn recheck() {
     see_ends();
     for (number, t) in sched::threads() {

@@ -1,19 +1,20 @@
-//! Which processes are the program's own. Signals, priorities and the like reach no other: the shell that started the check, the
-//! parked program and the rest of the machine are none of its business.
+//! Decides which processes belong to the program. Signals, priorities and similar calls reach only those: never
+//! the shell that started the check, the zygote or any other process of the machine.
 //!
-//! All processes of an execution descend from the parked program, which adopts those whose parents are gone, and runs one execution
-//! at a time. Ids are the kernel's here.
+//! All processes of an execution descend from the zygote. The zygote adopts processes whose parents have ended,
+//! and runs one execution at a time. Ids in this file are the kernel's.
 
-use super::{machine, pid};
-use crate::lifecycle::report;
+use super::pid;
+use crate::lifecycle::refused_calls;
 use crate::platform::{glibc, sys};
+use crate::wire_log;
 use core::ffi::c_int;
 use core::sync::atomic::Ordering::Relaxed;
 use heisen_trace::Note;
 
-/// The process that executions are forked from.
+/// The zygote's process id.
 fn parked() -> i32 {
-    report::wire().zygote.load(Relaxed) as i32
+    wire_log::wire().zygote.load(Relaxed) as i32
 }
 
 /// Whether a process is the program or descends from it.
@@ -22,7 +23,7 @@ fn is_own(mut id: i32) -> bool {
     if id == parked || pid::is_known(id) {
         return id != parked;
     }
-    // Longer chains of parents there are none.
+    // Chains of parents are never longer.
     for _ in 0..1000 {
         match sys::parent_of(id) {
             Some(parent) if parent == parked => return true,
@@ -34,22 +35,22 @@ fn is_own(mut id: i32) -> bool {
 }
 
 fn refused() -> Option<c_int> {
-    machine::noted(Note::OtherProcess);
+    refused_calls::noted(Note::OtherProcess);
     Some(sys::EPERM)
 }
 
-/// The program wants to change a process, or with 0 itself: an error number if it may not. What does not exist, or is not an id, is
-/// left to the kernel.
+/// The program wants to change this process (0: itself). Returns an error number if it may not. Invalid ids,
+/// and ids of processes that do not exist, are left to the kernel.
 fn refuse(id: i32) -> Option<c_int> {
     if id <= 0 || is_own(id) || !sys::exists(id) { None } else { refused() }
 }
 
-/// The same for a process group, which is the program's own if its leader is.
+/// The same for a process group, which belongs to the program if its leader does.
 fn refuse_group(group: i32) -> Option<c_int> {
     if is_own(group) || !sys::exists(group.wrapping_neg()) { None } else { refused() }
 }
 
-/// The process group of the execution. It begins in that of the parked program, and gets one of its own when that matters.
+/// The process group of the execution. It starts in the zygote's group, and moves into a group of its own here.
 fn own_group() -> i32 {
     if sys::group_of(0) == sys::group_of(parked()) {
         sys::setpgid_self();
@@ -57,10 +58,10 @@ fn own_group() -> i32 {
     sys::group_of(0)
 }
 
-/// The process, or as a negative number the group, that a signal to `id` reaches; or an error number.
+/// The process, or as a negative number the process group, that a signal to `id` reaches; or an error number.
 pub fn target(id: i32, signal: c_int) -> Result<i32, c_int> {
     let refusal = match id {
-        // It only asks whether there is one.
+        // Signal 0 only asks whether the process exists.
         _ if signal == 0 => None,
         -1 => refused(),
         0 => return Ok(-own_group()),
@@ -73,12 +74,12 @@ pub fn target(id: i32, signal: c_int) -> Result<i32, c_int> {
     refusal.map_or(Ok(id), Err)
 }
 
-/// Whether a signal with this [`target`] reaches the whole process group of the program.
+/// Whether a signal with this [`target`] reaches every process of the program's group.
 pub fn is_own_group(target: i32) -> bool {
     target < -1 && -target == sys::group_of(0)
 }
 
-/// A system call that changes a process: an error number if that is not the program's own.
+/// For a system call that changes a process: an error number if that process does not belong to the program.
 pub fn refuse_call(number: usize, args: [usize; 6]) -> Option<c_int> {
     const PROCESS: usize = 0;
     const GROUP: usize = 1;
@@ -108,7 +109,7 @@ pub fn refuse_call(number: usize, args: [usize; 6]) -> Option<c_int> {
     }
 }
 
-/// As [`refuse_call`], for functions of the C library: whether it was refused, with `errno` set.
+/// As [`refuse_call`], for functions of the C library: returns whether the call is refused, and sets `errno`.
 pub fn refuses(number: usize, [a, b, c]: [usize; 3]) -> bool {
     refuse_call(number, [a, b, c, 0, 0, 0]).is_some_and(|error| glibc::result(error) != 0)
 }

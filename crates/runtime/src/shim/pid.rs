@@ -1,62 +1,76 @@
-//! Process ids. The program sees the same ones in every execution: its own, its parent's, and those of the children it
-//! forks or spawns. They lie above all that the kernel gives out, so that one which goes astray hits nobody. Whatever
-//! takes or gives a process id is translated here, and nowhere else.
+//! Process ids: shows the program the same ids in every execution. These are its own id, its parent's, and
+//! those of the children that it forks or spawns. They lie above all ids that the kernel assigns, so that an
+//! untranslated one hits no process. Every call that takes or returns a process id is translated here and
+//! nowhere else.
 //!
-//! A forked child, which runs uncontrolled, still has the id that its parent knows; its own children have real ones,
-//! and so has what runs after `exec`. Ids in other places are real: paths below /proc, credentials of sockets, who
-//! sent a signal.
+//! A forked child runs uncontrolled; it still sees the id that its parent knows. Its own children have real
+//! ids, and so has a program after `exec`. Real ids also appear in paths below /proc, in credentials of sockets
+//! and as the sender of a signal.
 
 use super::{cancel, others, shims};
 use crate::blocking::kernel_calls;
 use crate::carrier::fibers;
-use crate::lifecycle::report;
 use crate::platform::glibc;
+use crate::platform::glibc::kernel_id;
 use crate::platform::glibc::real;
 use crate::platform::sys;
 use crate::sched::{self, S, thread};
-use core::cell::Cell;
+use crate::wire_log;
 use core::ffi::{CStr, c_char, c_int, c_void};
+use core::sync::atomic::{AtomicI32, AtomicU64, Ordering::Relaxed};
 use heisen_trace::{Note, Op};
 use heisen_wire::{MAX_THREADS, TID_BASE};
 
-/// Ids of children: this plus their number, from 1.
+/// The id of a child is this plus its number, from 1.
 const CHILD_BASE: i32 = TID_BASE + 1_000_000;
-/// Children that are known at a time.
+/// The largest number of children that are known at a time.
 const MAX_CHILDREN: usize = 1 << 10;
 
-/// A process: its real id and the one that the program sees.
+/// A process: its real id and the id that the program sees.
 #[derive(Clone, Copy)]
 struct Both {
     real: i32,
     seen: i32,
 }
 
-struct Pids {
-    own: Cell<Both>,
-    parent: Cell<Both>,
-    /// Real ids of children by their number; 0 if there is none.
-    children: [Cell<i32>; MAX_CHILDREN],
-    /// How many there have been.
-    count: Cell<i32>,
+/// Both ids of a process in one word.
+struct Process(AtomicU64);
+
+impl Process {
+    fn get(&self) -> Both {
+        let word = self.0.load(Relaxed);
+        Both { real: word as i32, seen: (word >> 32) as i32 }
+    }
+
+    fn set(&self, ids: Both) {
+        self.0.store(u64::from(ids.seen as u32) << 32 | u64::from(ids.real as u32), Relaxed);
+    }
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Pids {}
+/// All fields are atomic: a forked child, whose threads run in parallel, translates ids, too.
+struct Pids {
+    own: Process,
+    parent: Process,
+    /// Real ids of children by their number; 0 if there is none.
+    children: [AtomicI32; MAX_CHILDREN],
+    /// How many children there have been.
+    count: AtomicI32,
+}
 
 static P: Pids = Pids {
-    own: Cell::new(Both { real: 0, seen: 0 }),
-    parent: Cell::new(Both { real: 0, seen: 0 }),
-    children: [const { Cell::new(0) }; MAX_CHILDREN],
-    count: Cell::new(0),
+    own: Process(AtomicU64::new(0)),
+    parent: Process(AtomicU64::new(0)),
+    children: [const { AtomicI32::new(0) }; MAX_CHILDREN],
+    count: AtomicI32::new(0),
 };
 
-/// This process is the program, parked or in an execution.
+/// This process is the program: the zygote or an execution.
 pub fn init() {
     P.own.set(Both { real: sys::getpid(), seen: TID_BASE });
     P.parent.set(Both { real: sys::getppid(), seen: TID_BASE - 1 });
 }
 
-/// The program's own id, as it sees it.
+/// The program's own id, as the program sees it.
 pub fn own() -> i32 {
     P.own.get().seen
 }
@@ -66,13 +80,14 @@ pub fn known() -> bool {
     P.own.get().seen != 0
 }
 
-/// Whether this is the process that it was when it was forked, and not a child that shares its memory.
+/// Whether this is the original process, and not a child that shares its memory (`vfork`).
 pub fn is_own() -> bool {
-    // No child can come about unseen in a runner, and to ask there is not cheap.
+    // In a runner every new child is seen, and the system call is too expensive there.
     crate::lifecycle::in_process::sees() || sys::getpid() == P.own.get().real
 }
 
-/// The running thread's id. That of the main thread is the process's; in a forked child all others are the kernel's.
+/// The running thread's id. The main thread has the id of the process. In a forked child all other threads have
+/// the kernel's ids.
 pub fn thread_id() -> i32 {
     if S.active.get() {
         return TID_BASE + crate::sched::me() as i32;
@@ -81,13 +96,14 @@ pub fn thread_id() -> i32 {
     if real == own.real && own.seen != 0 { own.seen } else { real }
 }
 
-/// The slot of a child's real id, if the number is one that is known.
-fn child(number: i32) -> Option<&'static Cell<i32>> {
-    let known = number >= 1 && number <= P.count.get() && P.count.get() - number < MAX_CHILDREN as i32;
+/// The slot of a child's real id, if a child of this number is known.
+fn child(number: i32) -> Option<&'static AtomicI32> {
+    let count = P.count.load(Relaxed);
+    let known = number >= 1 && number <= count && count - number < MAX_CHILDREN as i32;
     known.then(|| &P.children[number as usize % MAX_CHILDREN])
 }
 
-/// The kernel's id for that of a process or thread as the program sees it. Others are as they are.
+/// The kernel's id for an id that the program sees. Unknown ids are returned unchanged.
 pub fn to_real(id: i32) -> i32 {
     let (own, parent) = (P.own.get(), P.parent.get());
     if id == own.seen {
@@ -95,23 +111,24 @@ pub fn to_real(id: i32) -> i32 {
     } else if id == parent.seen {
         parent.real
     } else if S.active.get() && (TID_BASE..TID_BASE + MAX_THREADS as i32).contains(&id) {
-        // Fibers are one kernel thread.
+        // All fibers run on one kernel thread.
         match fibers::thread_of_tid(id) {
-            Some(number) if number != 0 && S.kernel.get() => fibers::kernel_id(thread(number)),
+            Some(number) if number != 0 && S.kernel.get() => kernel_id(thread(number).fs.get(), true),
             Some(_) => own.real,
             None => id,
         }
     } else {
-        child(id.wrapping_sub(CHILD_BASE)).map(Cell::get).filter(|&real| real != 0).unwrap_or(id)
+        let real = child(id.wrapping_sub(CHILD_BASE)).map(|slot| slot.load(Relaxed));
+        real.filter(|&real| real != 0).unwrap_or(id)
     }
 }
 
-/// As [`to_real`], where a negative number names a process group.
+/// As [`to_real`]; a negative number names a process group.
 pub fn to_real_signed(id: i32) -> i32 {
     if id < -1 { to_real(id.wrapping_neg()).wrapping_neg() } else { to_real(id) }
 }
 
-/// The id that the program sees, for one of the kernel's.
+/// The id that the program sees, for an id of the kernel.
 pub fn to_seen(id: i32) -> i32 {
     let (own, parent) = (P.own.get(), P.parent.get());
     if id == own.real {
@@ -127,52 +144,54 @@ pub fn to_seen(id: i32) -> i32 {
     }
 }
 
-/// Whether the kernel's id is that of this process, its parent or a child that is alive.
+/// Whether this kernel id belongs to this process, its parent or a living child.
 pub fn is_known(id: i32) -> bool {
     id == P.own.get().real || id == P.parent.get().real || number_of(id).is_some()
 }
 
 /// The number of the living child with this real id.
 fn number_of(id: i32) -> Option<i32> {
-    let oldest = (P.count.get() - MAX_CHILDREN as i32).max(0);
-    (oldest + 1..=P.count.get()).rev().find(|&number| child(number).is_some_and(|real| real.get() == id))
+    let count = P.count.load(Relaxed);
+    let oldest = (count - MAX_CHILDREN as i32).max(0);
+    (oldest + 1..=count).rev().find(|&number| child(number).is_some_and(|real| real.load(Relaxed) == id))
 }
 
-/// A child with this real id was started; the id that the program sees. In a process that is not controlled, only the
-/// real one would be the same in all processes that may know of it.
+/// A child with this real id was started; returns the id that the program sees. In an uncontrolled process this
+/// is the real id: all other processes know the child by that.
 pub fn started(real: i32) -> i32 {
     if !S.active.get() || real <= 0 {
         return real;
     }
-    let number = P.count.get() + 1;
-    P.count.set(number);
-    P.children[number as usize % MAX_CHILDREN].set(real);
+    let number = P.count.fetch_add(1, Relaxed) + 1;
+    P.children[number as usize % MAX_CHILDREN].store(real, Relaxed);
     CHILD_BASE + number
 }
 
-/// This process is a child that has just been forked by a process that was controlled or not.
+/// This process has just been forked; `controlled` says whether its parent was controlled.
 pub fn forked(controlled: bool) {
-    let (real, number) = (sys::getpid(), P.count.get() + 1);
+    let (real, number) = (sys::getpid(), P.count.load(Relaxed) + 1);
     P.parent.set(P.own.get());
     P.own.set(Both { real, seen: if controlled { CHILD_BASE + number } else { real } });
-    P.count.set(0);
-    super::random::forked(number as u32);
+    P.count.store(0, Relaxed);
+    super::entropy::forked(number as u32);
 }
 
-/// A child was waited for: the id that the program sees. If it has ended, its id is no longer known.
+/// The program has waited for a child; returns the id that the program sees. If the child has ended, its id is
+/// forgotten.
 fn waited(real: i32, ended: bool) -> i32 {
     let seen = to_seen(real);
     if ended
         && real > 0
         && let Some(slot) = child(seen.wrapping_sub(CHILD_BASE))
     {
-        slot.set(0);
+        slot.store(0, Relaxed);
     }
     seen
 }
 
-/// A system call that waits for a child, with its options at `options`: here if the child ends soon, else aside. With
-/// `none` it has found no child that has ended.
+/// A system call that waits for a child; `options` is the index of its options. It first polls here, for a
+/// child that ends soon. After that it blocks on a kernel thread of its own. `none` tells whether the call
+/// found no child that has ended.
 fn wait_aside(
     child: c_int,
     number: usize,
@@ -209,11 +228,11 @@ fn wait_aside(
     }
 }
 
-/// A child that ends within so many microseconds is waited for by the whole program, so that when it ends is not up to
-/// chance; most do.
+/// For this many microseconds all threads wait for a child. Its end then comes at a fixed step, and most
+/// children end in time.
 const SOON: u64 = 100_000;
 
-/// `wait4`; the result is as the kernel gives it.
+/// `wait4`, with the kernel's result.
 fn wait_for(pid: i32, status: *mut c_int, options: c_int, usage: *mut c_void, pc: usize) -> isize {
     let mut word: c_int = 0;
     let child = to_real_signed(pid) as isize as usize;
@@ -235,12 +254,12 @@ fn wait_result(pid: i32, status: *mut c_int, options: c_int, usage: *mut c_void,
     glibc::kernel_result(wait_for(pid, status, options, usage, pc)) as c_int
 }
 
-/// `waitid`; the result is as the kernel gives it.
+/// `waitid`, with the kernel's result.
 fn wait_id(kind: usize, id: i32, info: *mut [c_int; 32], options: c_int, usage: usize, pc: usize) -> isize {
     let mut own = [0 as c_int; 32];
     let at = if info.is_null() { &raw mut own } else { info };
     let args = [kind, to_real(id) as usize, at as usize, options as usize, usage, 0];
-    // SAFETY: the program passes room for one, or it is our own.
+    // SAFETY: the program passes room for one, or it is the local one.
     unsafe { (*at)[PID] = 0 };
     // SAFETY: as above.
     let none = || unsafe { (&raw const (*at)[PID]).read_volatile() } == 0;
@@ -251,10 +270,10 @@ fn wait_id(kind: usize, id: i32, info: *mut [c_int; 32], options: c_int, usage: 
     result
 }
 
-/// Where a `siginfo_t` names a process.
+/// The index of the process id in a `siginfo_t`.
 const PID: usize = 4;
 
-/// After `waitid`: translates who it was.
+/// After `waitid`: translates the child's id.
 fn waited_info(info: *mut [c_int; 32], options: c_int) {
     const WNOWAIT: c_int = 0x0100_0000;
     const CLD_DUMPED: c_int = 3;
@@ -268,7 +287,7 @@ fn waited_info(info: *mut [c_int; 32], options: c_int) {
     info[PID] = waited(info[PID], ended);
 }
 
-/// Which arguments of a system call, as bits, are ids; and whether a negative one is a group.
+/// A bit set: which arguments of a system call are ids, and whether a negative id names a group.
 const fn ids_of(number: usize) -> usize {
     match number {
         sys::SYS_KILL | sys::SYS_TKILL | sys::SYS_GETPGID | sys::SYS_GETSID => 1,
@@ -282,7 +301,7 @@ const fn ids_of(number: usize) -> usize {
     }
 }
 
-/// A system call that takes or gives ids; none if it does neither.
+/// A system call that takes or returns ids; `None` if it does neither.
 pub fn call(number: usize, mut args: [usize; 6], pc: usize) -> Option<isize> {
     if !known() {
         return None;
@@ -321,18 +340,19 @@ pub fn call(number: usize, mut args: [usize; 6], pc: usize) -> Option<isize> {
     Some(if gives { to_seen(result as c_int) as isize } else { result })
 }
 
-/// The program has created a file: notes it if its name has the process id in it, which parallel executions have as well.
+/// The program has created a file: notes it if its name contains the process id, because parallel executions
+/// have the same id.
 pub fn names_file(path: *const c_char) {
     let mut digits = [0; 10];
     let id = sys::decimal(P.own.get().seen, &mut digits);
     // SAFETY: the program passes a C string.
     let path = unsafe { CStr::from_ptr(path) }.to_bytes();
     if S.active.get() && path.windows(id.len()).any(|part| part == id) {
-        report::note(Note::FileOfPid);
+        wire_log::note(Note::FileOfPid);
     }
 }
 
-/// The parent's id. A parent that is gone has been replaced by another process.
+/// The parent's id. If the parent has ended, another process has taken its place.
 fn parent() -> c_int {
     to_seen(sys::getppid())
 }
@@ -340,10 +360,10 @@ fn parent() -> c_int {
 shims! {
     if known();
 
-    /// Gives the process id, the same in every execution; not a scheduling point.
+    /// Returns the process id, the same in every execution. Not a scheduling point.
     fn getpid() -> c_int = pc { P.own.get().seen }
 
-    /// Gives the parent's id, the same in every execution; not a scheduling point.
+    /// Returns the parent's id, the same in every execution. Not a scheduling point.
     fn getppid() -> c_int = pc { parent() }
 
     /// As `kill`, to a process group.
@@ -354,32 +374,33 @@ shims! {
         glibc::result(super::signal::send::send_to_any(-id, signal, pc))
     }
 
-    /// Takes and gives ids as the program sees them, the same in every execution; not a scheduling point.
+    /// Takes and returns ids that are the same in every execution. Not a scheduling point.
     fn getpgid(id: c_int) -> c_int = pc { to_seen(real!(getpgid, fn(to_real(id) => c_int) -> c_int)) }
 
-    /// Takes and gives ids as the program sees them, the same in every execution; not a scheduling point.
+    /// Takes and returns ids that are the same in every execution. Not a scheduling point.
     fn getpgrp() -> c_int = pc { to_seen(real!(getpgrp, fn() -> c_int)) }
 
-    /// Takes and gives ids as the program sees them, the same in every execution; not a scheduling point.
+    /// Takes and returns ids that are the same in every execution. Not a scheduling point.
     fn setpgid(id: c_int, group: c_int) -> c_int = pc {
         real!(setpgid, fn(to_real(id) => c_int, to_real(group) => c_int) -> c_int)
     }
 
-    /// Takes and gives ids as the program sees them, the same in every execution; not a scheduling point.
+    /// Takes and returns ids that are the same in every execution. Not a scheduling point.
     fn getsid(id: c_int) -> c_int = pc { to_seen(real!(getsid, fn(to_real(id) => c_int) -> c_int)) }
 
-    /// Takes and gives ids as the program sees them, the same in every execution; not a scheduling point.
+    /// Takes and returns ids that are the same in every execution. Not a scheduling point.
     fn setsid() -> c_int = pc { to_seen(real!(setsid, fn() -> c_int)) }
 
-    /// Takes and gives ids as the program sees them, the same in every execution; not a scheduling point.
+    /// Takes and returns ids that are the same in every execution. Not a scheduling point.
     fn tcgetpgrp(fd: c_int) -> c_int = pc { to_seen(real!(tcgetpgrp, fn(fd => c_int) -> c_int)) }
 
-    /// Takes and gives ids as the program sees them, the same in every execution; not a scheduling point.
+    /// Takes and returns ids that are the same in every execution. Not a scheduling point.
     fn tcsetpgrp(fd: c_int, group: c_int) -> c_int = pc {
         real!(tcsetpgrp, fn(fd => c_int, to_real(group) => c_int) -> c_int)
     }
 
-    /// Waits until a child has ended, aside, so that other threads go on; gives its id as the program knows it.
+    /// Waits until a child ends, and returns its id as the program knows it. For the first 0.1 seconds all
+    /// threads wait; after that other threads run.
     fn waitpid(id: c_int, status: *mut c_int, options: c_int) -> c_int = pc {
         wait_result(id, status, options, core::ptr::null_mut(), pc)
     }
@@ -402,8 +423,8 @@ shims! {
         glibc::kernel_result(wait_id(kind as usize, id, info, options, 0, pc)) as c_int
     }
 
-    /// Takes the id of a process as the program sees it; a change to a process that is not the program's own is refused with
-    /// `EPERM`. Not a scheduling point.
+    /// Takes a process id as the program sees it. Changing a process that does not belong to the program is
+    /// refused with `EPERM`. Not a scheduling point.
     fn prlimit(id: c_int, what: c_int, new: usize, old: usize) -> c_int = pc {
         if others::refuses(sys::SYS_PRLIMIT64, [to_real(id) as usize, 0, new]) {
             return -1;
@@ -419,14 +440,15 @@ shims! {
         real!(prlimit64, fn(to_real(id) => c_int, what => c_int, new => usize, old => usize) -> c_int)
     }
 
-    /// Takes the id of a process as the program sees it; not a scheduling point.
+    /// Takes a process id as the program sees it. Not a scheduling point.
     fn process_vm_readv(id: c_int, to: usize, tos: usize, from: usize, froms: usize, flags: usize) -> isize = pc {
         real!(process_vm_readv, fn(
             to_real(id) => c_int, to => usize, tos => usize, from => usize, froms => usize, flags => usize
         ) -> isize)
     }
 
-    /// Takes the id of a process as the program sees it; `EPERM` if it is not the program's own. Not a scheduling point.
+    /// Takes a process id as the program sees it. Gives `EPERM` if the process does not belong to the program.
+    /// Not a scheduling point.
     fn process_vm_writev(id: c_int, from: usize, froms: usize, to: usize, tos: usize, flags: usize) -> isize = pc {
         if others::refuses(sys::SYS_PROCESS_VM_WRITEV, [to_real(id) as usize, 0, 0]) {
             return -1;
@@ -436,12 +458,13 @@ shims! {
         ) -> isize)
     }
 
-    /// Takes the id of a process as the program sees it; not a scheduling point.
+    /// Takes a process id as the program sees it. Not a scheduling point.
     fn pidfd_open(id: c_int, flags: u32) -> c_int = pc {
         real!(pidfd_open, fn(to_real(id) => c_int, flags => u32) -> c_int)
     }
 
-    /// Sends a signal as from outside, to the program's own processes; to others it is refused with `EPERM`. Not a scheduling point.
+    /// Sends a signal, as if from outside, to a process of the program. For other processes it is refused with
+    /// `EPERM`. Not a scheduling point.
     fn pidfd_send_signal(fd: c_int, signal: c_int, info: usize, flags: u32) -> c_int = pc {
         if others::refuses(sys::SYS_PIDFD_SEND_SIGNAL, [fd as usize, signal as usize, 0]) {
             return -1;
@@ -449,17 +472,17 @@ shims! {
         real!(pidfd_send_signal, fn(fd => c_int, signal => c_int, info => usize, flags => u32) -> c_int)
     }
 
-    /// Takes the id of a process as the program sees it; not a scheduling point.
+    /// Takes a process id as the program sees it. Not a scheduling point.
     fn clock_getcpuclockid(id: c_int, clock: usize) -> c_int = pc {
         real!(clock_getcpuclockid, fn(to_real(id) => c_int, clock => usize) -> c_int)
     }
 
-    /// Takes the id of a thread as the program sees it; not a scheduling point.
+    /// Takes a thread id as the program sees it. Not a scheduling point.
     fn sched_rr_get_interval(id: c_int, time: usize) -> c_int = pc {
         real!(sched_rr_get_interval, fn(to_real(id) => c_int, time => usize) -> c_int)
     }
 
-    /// Gives the thread id, the process id plus the thread's number; not a scheduling point.
+    /// Returns the thread id: the process id plus the thread's number. Not a scheduling point.
     fn gettid() -> c_int = pc {
         if S.active.get() {
             crate::sched::symmetry::named(crate::sched::me());
@@ -467,10 +490,11 @@ shims! {
         thread_id()
     }
 
-    /// Takes the id of a thread as the program sees it; not a scheduling point.
+    /// Takes a thread id as the program sees it. Not a scheduling point.
     fn sched_getscheduler(id: c_int) -> c_int = pc { real!(sched_getscheduler, fn(to_real(id) => c_int) -> c_int) }
 
-    /// Takes the id of a thread as the program sees it; `EPERM` if it is not the program's own. Not a scheduling point.
+    /// Takes a thread id as the program sees it. Gives `EPERM` if the thread does not belong to the program.
+    /// Not a scheduling point.
     fn sched_setscheduler(id: c_int, policy: c_int, parameters: usize) -> c_int = pc {
         if others::refuses(sys::SYS_SCHED_SETSCHEDULER, [to_real(id) as usize, 0, 0]) {
             return -1;
@@ -478,7 +502,7 @@ shims! {
         real!(sched_setscheduler, fn(to_real(id) => c_int, policy => c_int, parameters => usize) -> c_int)
     }
 
-    /// Takes the id of a thread as the program sees it; not a scheduling point.
+    /// Takes a thread id as the program sees it. Not a scheduling point.
     fn sched_getparam(id: c_int, parameters: usize) -> c_int = pc {
         real!(sched_getparam, fn(to_real(id) => c_int, parameters => usize) -> c_int)
     }
@@ -491,13 +515,13 @@ shims! {
         real!(sched_setparam, fn(to_real(id) => c_int, parameters => usize) -> c_int)
     }
 
-    /// Takes the id of a thread as the program sees it; not a scheduling point.
+    /// Takes a thread id as the program sees it. Not a scheduling point.
     fn getpriority(which: c_int, id: c_int) -> c_int = pc {
         real!(getpriority, fn(which => c_int, to_real(id) => c_int) -> c_int)
     }
 
-    /// Takes the id of a thread as the program sees it; `EPERM` if it is not the program's own, and for all processes of a user.
-    /// Not a scheduling point.
+    /// Takes a thread id as the program sees it. Gives `EPERM` if the thread does not belong to the program,
+    /// and for all processes of a user. Not a scheduling point.
     fn setpriority(which: c_int, id: c_int, priority: c_int) -> c_int = pc {
         if others::refuses(sys::SYS_SETPRIORITY, [which as usize, to_real(id) as usize, 0]) {
             return -1;
@@ -505,7 +529,7 @@ shims! {
         real!(setpriority, fn(which => c_int, to_real(id) => c_int, priority => c_int) -> c_int)
     }
 
-    /// Gives the processors that the thread may use, as `--cpus` asks for; not a scheduling point.
+    /// Returns the processors that the thread may use: with `--cpus`, those. Not a scheduling point.
     fn sched_getaffinity(id: c_int, size: usize, set: usize) -> c_int = pc {
         let answer = number_of_thread(id).and_then(|number| super::cpu::get_affinity_set(number, size, set));
         match answer {
@@ -514,7 +538,7 @@ shims! {
         }
     }
 
-    /// Sets the processors that the thread may use: of those of `--cpus`, if it is given. Not a scheduling point.
+    /// Sets the processors that the thread may use: with `--cpus`, some of those. Not a scheduling point.
     fn sched_setaffinity(id: c_int, size: usize, set: usize) -> c_int = pc {
         match number_of_thread(id).and_then(|number| super::cpu::set_affinity(number, size, set)) {
             Some(error) => glibc::result(-error as c_int),
@@ -524,7 +548,7 @@ shims! {
     }
 }
 
-/// The number of one of the program's own threads by its id; 0 is the running one.
+/// The number of a thread of the program by its id; id 0 is the running thread.
 pub fn number_of_thread(id: c_int) -> Option<usize> {
     if id == 0 { Some(crate::sched::me()) } else { fibers::thread_of_tid(id) }
 }

@@ -1,44 +1,49 @@
-//! The ends of a process, and the ways to start another.
+//! Ends of processes, and starts of others.
 
 use super::signal::{self, mask};
-use super::{caller, detours, pid, shims};
-use crate::carrier::fibers;
-use crate::lifecycle::{in_process, report};
+use super::{detours, pid, shims, thread_entry};
+use crate::lifecycle::in_process;
 use crate::memory::heap;
 use crate::platform::glibc;
 use crate::platform::glibc::{Real, real};
+use crate::platform::registers::caller;
 use crate::platform::sys;
 use crate::sched::dependence;
+use crate::sched::events;
+use crate::sched::pause;
 use crate::sched::{self, Gives, S, me, thread};
+use crate::wire_log;
 use core::ffi::{CStr, c_char, c_int};
 use heisen_trace::{Note, Op};
 use heisen_wire::end;
 
-/// Whether this is an execution. A child of `vfork` has our memory, but its end is not ours.
+/// Whether this is an execution. A child of `vfork` shares our memory, but its end does not end the execution.
 fn is_execution() -> bool {
     S.active.get() && S.running.get() && pid::is_own()
 }
 
-/// The running thread is about to end the process, or to replace its program. That cuts off every step that others would still
-/// take, so it is a scheduling point if there are others.
+/// The running thread is about to end the process, or to replace its program. That cuts off all further steps
+/// of other threads, so it is a scheduling point if there are any.
 fn before_end(op: Op, object: usize, pc: usize) {
     if sched::has_others() {
         thread(me()).about_to(op, 0, pc);
         sched::reschedule(Gives::Able);
     }
-    report::event(op, object, pc);
+    events::event(op, object, pc);
 }
 
-/// The process is about to exit with this status: its handlers still run, and threads may, too.
+/// The process is about to exit with this status. Its exit handlers still run, and other threads may run
+/// meanwhile.
 pub fn exiting(status: c_int, pc: usize) {
     if is_execution() {
         before_end(Op::Exit, 0, pc);
         heap::look_for_leaks(pc);
-        report::ending(end::EXIT, status, pc);
+        pause::ending(end::EXIT, status, pc);
     }
 }
 
-/// What the program does on exit is done, and the process ends: others may go on until here, and see what was done.
+/// All exit handlers have run and the process ends. Other threads may run until here, and see the effects of
+/// the handlers.
 pub fn exited() {
     if sched::has_others() {
         sched::point(Op::Exit, 0, 0);
@@ -46,7 +51,8 @@ pub fn exited() {
     }
 }
 
-/// Has functions of ours called after all that the program registers. To be called before it registers any.
+/// Registers the runtime's own exit handlers, which run after all handlers of the program. It must be called
+/// before the program registers any.
 pub fn watch_exits() {
     real!(__cxa_atexit, fn(
         after_handlers as *const () as usize => usize, 0 => usize, 0 => usize
@@ -69,13 +75,13 @@ extern "C" fn after_quick_handlers() {
 /// `exit`, called by the runtime.
 pub fn exit_with(status: c_int, pc: usize) -> ! {
     exiting(status, pc);
-    fibers::end_if_done(status);
+    thread_entry::end_if_done(status);
     real!(exit, fn(status => c_int) -> ());
     unreachable!()
 }
 
-/// Ends the execution: handlers and destructors run, still under the scheduler, and the status is judged. A scheduling point
-/// before them, and one after them, if other threads could still go on.
+/// Ends the execution. Handlers and destructors run first, still under the scheduler; Heisen judges the status.
+/// A scheduling point before and one after them, if other threads can still run.
 ///
 /// # Safety
 /// As glibc's.
@@ -84,7 +90,7 @@ pub unsafe extern "C" fn exit(status: c_int) -> ! {
     exit_with(status, caller!())
 }
 
-/// Registers a function for the exit, as `atexit` and objects of C++ do; no scheduling point.
+/// Registers a function for the exit, as `atexit` and C++ objects do. Not a scheduling point.
 ///
 /// # Safety
 /// As glibc's.
@@ -94,7 +100,7 @@ pub unsafe extern "C" fn __cxa_atexit(function: usize, argument: usize, module: 
     real!(__cxa_atexit, fn(function => usize, argument => usize, module => usize) -> c_int)
 }
 
-/// The same, for one that is told the status.
+/// As `__cxa_atexit`; the function gets the exit status.
 ///
 /// # Safety
 /// As glibc's.
@@ -104,7 +110,7 @@ pub unsafe extern "C" fn on_exit(function: usize, argument: usize) -> c_int {
     real!(on_exit, fn(function => usize, argument => usize) -> c_int)
 }
 
-/// Registers a function for `quick_exit`, as `at_quick_exit` does; no scheduling point.
+/// Registers a function for `quick_exit`, as `at_quick_exit` does. Not a scheduling point.
 ///
 /// # Safety
 /// As glibc's.
@@ -114,7 +120,8 @@ pub unsafe extern "C" fn __cxa_at_quick_exit(function: usize, module: usize) -> 
     real!(__cxa_at_quick_exit, fn(function => usize, module => usize) -> c_int)
 }
 
-/// Registers a destructor for the end of the calling thread, as thread-local objects do; no scheduling point.
+/// Registers a destructor for the end of the calling thread, as thread-local objects do. Not a scheduling
+/// point.
 ///
 /// # Safety
 /// As glibc's.
@@ -126,8 +133,8 @@ pub unsafe extern "C" fn __cxa_thread_atexit_impl(function: usize, object: usize
     real!(__cxa_thread_atexit_impl, fn(function => usize, object => usize, module => usize) -> c_int)
 }
 
-/// Ends the execution; functions for `quick_exit` run, still under the scheduler, and the status is judged. A scheduling point
-/// before them, and one after them, if other threads could still go on.
+/// Ends the execution. Functions registered for `quick_exit` run first, still under the scheduler; Heisen
+/// judges the status. A scheduling point before and one after them, if other threads can still run.
 ///
 /// # Safety
 /// As glibc's.
@@ -138,7 +145,7 @@ pub unsafe extern "C" fn quick_exit(status: c_int) -> ! {
     unreachable!()
 }
 
-/// Ends the execution at once; the status is judged. A scheduling point if other threads could still go on.
+/// Ends the execution at once; Heisen judges the status. A scheduling point if other threads can still run.
 ///
 /// # Safety
 /// As glibc's.
@@ -148,7 +155,7 @@ pub unsafe extern "C" fn _exit(status: c_int) -> ! {
     sys::exit_group(status)
 }
 
-/// Ends the execution at once; the status is judged. A scheduling point if other threads could still go on.
+/// Ends the execution at once; Heisen judges the status. A scheduling point if other threads can still run.
 ///
 /// # Safety
 /// As glibc's.
@@ -158,7 +165,7 @@ pub unsafe extern "C" fn _Exit(status: c_int) -> ! {
     sys::exit_group(status)
 }
 
-/// Ends the execution with a crash, which is a finding. A scheduling point if other threads could still go on.
+/// Ends the execution with a crash, which is a finding. A scheduling point if other threads can still run.
 ///
 /// # Safety
 /// As glibc's.
@@ -167,13 +174,14 @@ pub unsafe extern "C" fn abort() -> ! {
     let pc = caller!();
     if S.active.get() && S.running.get() {
         before_end(Op::Abort, 0, pc);
-        report::ending(end::ABORT, 0, pc);
+        pause::ending(end::ABORT, 0, pc);
     }
     real!(abort, fn() -> ());
     unreachable!()
 }
 
-/// Ends the execution with an assertion, which is a finding. A scheduling point if other threads could still go on.
+/// Ends the execution with a failed assertion, which is a finding. A scheduling point if other threads can
+/// still run.
 ///
 /// # Safety
 /// As glibc's.
@@ -187,7 +195,8 @@ pub unsafe extern "C" fn __assert_fail(
     assertion_failed([expression, file, function], line, caller!())
 }
 
-/// An assertion failed: notes it, and lets glibc say so and abort. The texts are the expression, the file and the function.
+/// An assertion failed: logs it, then lets glibc print its message and abort. The texts are the expression, the
+/// file and the function.
 pub fn assertion_failed(texts: [*const c_char; 3], line: u32, pc: usize) -> ! {
     if S.active.get() && S.running.get() {
         before_end(Op::Assert, line as usize, pc);
@@ -197,9 +206,9 @@ pub fn assertion_failed(texts: [*const c_char; 3], line: u32, pc: usize) -> ! {
                 // SAFETY: the compiler passes C strings, or null for the function.
                 bytes = unsafe { CStr::from_ptr(string) }.to_bytes();
             }
-            report::text(bytes);
+            wire_log::text(bytes);
         }
-        report::ending(end::ASSERT, line as c_int, pc);
+        pause::ending(end::ASSERT, line as c_int, pc);
     }
     let [expression, file, function] = texts;
     real!(__assert_fail, fn(
@@ -211,8 +220,8 @@ pub fn assertion_failed(texts: [*const c_char; 3], line: u32, pc: usize) -> ! {
 shims! {
     if pid::known();
 
-    /// No scheduling point. The child has the calling thread only and runs on uncontrolled, which the verdict says;
-    /// it ends with its execution.
+    /// Starts a child with a copy of the calling thread only. The child runs uncontrolled, which is noted, and
+    /// ends with its execution. Not a scheduling point.
     fn fork() -> c_int = pc {
         note(Note::Fork, true);
         let controlled = S.active.get();
@@ -220,8 +229,8 @@ shims! {
         mask::for_child(|| forked(fork(), controlled))
     }
 
-    /// As `fork`, but the caller goes on only when the child has ended or runs another program. The child has memory of
-    /// its own, as POSIX allows, since the runtime's state must not change under the caller.
+    /// As `fork`, but the caller continues only once the child has ended or runs another program. The child has
+    /// memory of its own, as POSIX allows: it must not change the runtime's state under the caller.
     fn vfork() -> c_int = pc {
         note(Note::Fork, true);
         let controlled = S.active.get();
@@ -231,7 +240,7 @@ shims! {
         })
     }
 
-    /// Starts a process that runs uncontrolled.
+    /// Starts a process, which runs uncontrolled; that is noted. Not a scheduling point.
     fn posix_spawn(
         out: *mut c_int, path: usize, actions: usize, attributes: usize, argv: usize, envp: usize
     ) -> c_int = pc {
@@ -251,20 +260,20 @@ shims! {
 }
 
 shims! {
-    /// Runs a command uncontrolled; all threads stand still until it ends.
+    /// Runs a command uncontrolled, which is noted. All threads wait until it ends.
     fn system(command: usize) -> c_int = pc {
         note(Note::Spawn, true);
         mask::for_child(|| real!(system, fn(command => usize) -> c_int))
     }
 
-    /// Starts a command that runs uncontrolled.
+    /// Starts a command, which runs uncontrolled; that is noted. Not a scheduling point.
     fn popen(command: usize, mode: usize) -> usize = pc {
         note(Note::Spawn, true);
         mask::for_child(|| real!(popen, fn(command => usize, mode => usize) -> usize))
     }
 }
 
-/// Starts a process by `start`, which gets room for its id.
+/// Starts a process by `start`, which writes the process id to the given address.
 fn spawn(out: *mut c_int, start: impl FnOnce(*mut c_int) -> c_int) -> c_int {
     note(Note::Spawn, true);
     let mut child = 0;
@@ -277,14 +286,15 @@ fn spawn(out: *mut c_int, start: impl FnOnce(*mut c_int) -> c_int) -> c_int {
     error
 }
 
-/// A child goes on without the runtime.
+/// A child continues without the runtime.
 pub fn on_its_own() {
     signal::let_go();
-    // Nothing outlives its execution, not even if all of Heisen is killed.
+    // No process outlives its execution, even if all of Heisen is killed.
     sys::die_with_parent();
 }
 
-/// After a fork by a process that was controlled or not: the result as the program sees it.
+/// After a fork: the result as the program sees it. `controlled` says whether the forking process was
+/// controlled.
 pub fn forked(child: c_int, controlled: bool) -> c_int {
     if child == 0 {
         if S.active.get() {
@@ -294,13 +304,13 @@ pub fn forked(child: c_int, controlled: bool) -> c_int {
         return 0;
     }
     if child > 0 && S.kernel.get() {
-        // The parent, in this sense, is the kernel thread that forked.
+        // For the kernel, the child's parent is the kernel thread that forked.
         thread(me()).stays.set(true);
     }
     pid::started(child)
 }
 
-/// Functions that are only noted, then run as they are.
+/// Exports functions that are noted and then run unchanged.
 macro_rules! noted {
     ($($(#[$doc:meta])* $name:ident = $note:expr, $group:expr;)*) => {$(
         detours! {
@@ -323,10 +333,11 @@ macro_rules! noted {
     };
 }
 
-/// Notes that the program starts something; in a group of its own if that has to be found and ended later.
+/// Notes that the program starts a process. With `group`, the process moves into a group of its own, so that
+/// Heisen can find and end the new process later.
 pub fn note(note: Note, group: bool) {
     if S.active.get() {
-        report::note(note);
+        wire_log::note(note);
         crate::blocking::descriptors::share();
         if group {
             sys::setpgid_self();
@@ -335,22 +346,22 @@ pub fn note(note: Note, group: bool) {
 }
 
 noted! {
-    /// A scheduling point if other threads could still go on. The new program is not controlled, which the verdict says.
+    /// A scheduling point if other threads can still run. The new program is not controlled, which is noted.
     execve = Note::Exec, false;
-    /// A scheduling point if other threads could still go on. The new program is not controlled, which the verdict says.
+    /// A scheduling point if other threads can still run. The new program is not controlled, which is noted.
     execv = Note::Exec, false;
-    /// A scheduling point if other threads could still go on. The new program is not controlled, which the verdict says.
+    /// A scheduling point if other threads can still run. The new program is not controlled, which is noted.
     execvp = Note::Exec, false;
-    /// A scheduling point if other threads could still go on. The new program is not controlled, which the verdict says.
+    /// A scheduling point if other threads can still run. The new program is not controlled, which is noted.
     execvpe = Note::Exec, false;
-    /// A scheduling point if other threads could still go on. The new program is not controlled, which the verdict says.
+    /// A scheduling point if other threads can still run. The new program is not controlled, which is noted.
     execl = Note::Exec, false;
-    /// A scheduling point if other threads could still go on. The new program is not controlled, which the verdict says.
+    /// A scheduling point if other threads can still run. The new program is not controlled, which is noted.
     execlp = Note::Exec, false;
-    /// A scheduling point if other threads could still go on. The new program is not controlled, which the verdict says.
+    /// A scheduling point if other threads can still run. The new program is not controlled, which is noted.
     execle = Note::Exec, false;
-    /// A scheduling point if other threads could still go on. The new program is not controlled, which the verdict says.
+    /// A scheduling point if other threads can still run. The new program is not controlled, which is noted.
     fexecve = Note::Exec, false;
-    /// A scheduling point if other threads could still go on. The new program is not controlled, which the verdict says.
+    /// A scheduling point if other threads can still run. The new program is not controlled, which is noted.
     execveat = Note::Exec, false;
 }

@@ -1,20 +1,22 @@
-//! Read-write locks. Readers and writers wait for different things, so a lock has two names in the scheduler: its
-//! address, which readers need, and the address after it, which writers need.
+//! Read-write locks. Readers and writers wait for different conditions, so the scheduler knows a lock as two
+//! objects. Readers need the lock's address; writers need the address after it.
 //!
-//! As in glibc, readers pass waiting writers unless the lock was made with `PREFER_WRITER_NONRECURSIVE`; then a reader
-//! waits while others read and a writer waits, and a thread that reads twice may deadlock.
+//! As in glibc, readers pass waiting writers unless the lock has the kind `PREFER_WRITER_NONRECURSIVE`. With
+//! that kind a reader waits while other threads read and a writer waits, and a thread that reads twice may
+//! deadlock.
 //!
-//! To read counts as no change of the lock (see `touch`), so that readers are independent. Therefore an attempt that fails
-//! because others read counts as one: its order with theirs makes a difference.
+//! Reading does not count as a change of the lock (see `sched::dependence`), so that readers are independent. An attempt to
+//! write that fails because others read therefore counts as a change: its order with the readers matters.
 
 use super::{destroyed, shims};
-use crate::lifecycle::report;
 use crate::memory::race::order;
 use crate::platform::sys;
 use crate::sched::clock;
 use crate::sched::clock::Timespec;
+use crate::sched::pause;
 use crate::sched::{self, Woken, me};
 use crate::sched::{decision, dependence, spin};
+use crate::wire_log;
 use core::cell::Cell;
 use core::ffi::c_int;
 use heisen_trace::{Fault, Note, Op};
@@ -23,7 +25,7 @@ use heisen_wire::{TID_BASE, misuse};
 /// `pthread_rwlock_t`, as glibc lays it out.
 #[repr(C)]
 struct RwLock {
-    /// The number of readers above two bits: the phase, and whether a writer has it.
+    /// The number of readers, above two bits: the phase, and whether a writer holds the lock.
     readers: Cell<u32>,
     writers: Cell<u32>,
     write_phase: Cell<u32>,
@@ -39,25 +41,25 @@ const WRITE_PHASE: u32 = 1;
 const WRITE_LOCKED: u32 = 2;
 const ONE_READER: u32 = 8;
 const PREFER_WRITER_NONRECURSIVE: u32 = 2;
-/// Where the mark of one that is destroyed is: `__pad2`.
+/// The offset of the mark of a destroyed lock: glibc's `__pad2`.
 const MARK: usize = 40;
 
 fn at(address: usize) -> &'static RwLock {
     // SAFETY: the program passes a read-write lock; if it is not mapped, the program crashes here as it would in glibc.
     let lock: &RwLock = unsafe { &*(address as *const RwLock) };
     if lock.shared.get() != 0 {
-        report::note(Note::ProcessShared);
+        wire_log::note(Note::ProcessShared);
     }
     lock
 }
 
 impl RwLock {
-    /// What a reader needs.
+    /// The object that a reader needs.
     fn read_key(&self) -> usize {
         core::ptr::from_ref(self) as usize
     }
 
-    /// What a writer needs: no other object can be at this address, as all are aligned.
+    /// The object that a writer needs. No other object can be at this address, as all are aligned.
     fn write_key(&self) -> usize {
         self.read_key() + 1
     }
@@ -86,7 +88,7 @@ impl RwLock {
         !(self.written() || self.read() && self.gives_way())
     }
 
-    /// Whether readers have to let a waiting writer go first.
+    /// Whether readers must let a waiting writer go first.
     fn gives_way(&self) -> bool {
         self.prefers_writers() && sched::awaited(self.write_key())
     }
@@ -96,7 +98,7 @@ impl RwLock {
         self.write_phase.set(0);
     }
 
-    /// Where readers leave what they did, for the next writer; other readers need not know it.
+    /// The object at which readers release their order for the next writer; other readers do not acquire it.
     fn left_by_readers(&self) -> usize {
         self.read_key() + 8
     }
@@ -204,16 +206,17 @@ impl RwLock {
             self.release_read();
         } else if self.written() {
             if !self.mine_to_write() {
-                report::misused(misuse::UNLOCK_NOT_OWNER, self.read_key(), pc);
+                pause::misused(misuse::UNLOCK_NOT_OWNER, self.read_key(), pc);
             }
             self.release_write();
         } else {
-            report::misused(misuse::UNLOCK_FREE, self.read_key(), pc);
+            pause::misused(misuse::UNLOCK_FREE, self.read_key(), pc);
         }
     }
 }
 
-/// The deadline of a timed form; an error number if there is none. Unlike those of mutexes they always look at it.
+/// The deadline of a timed function, or an error number if the time is invalid. Unlike those of mutexes, these
+/// functions always check it.
 fn deadline(clock: c_int, until: *const Timespec) -> Result<u64, c_int> {
     if !clock::can_wait(clock) {
         return Err(sys::EINVAL);
@@ -238,14 +241,15 @@ fn timed_write(lock: usize, clock: c_int, until: *const Timespec, pc: usize) -> 
 }
 
 shims! {
-    /// Waits until no writer has the lock; if it prefers writers, also while others read and a writer waits. Its
-    /// own writer gets `EDEADLK`.
+    /// Waits until no writer holds the lock, then takes it for reading. A lock that prefers writers also waits
+    /// while other threads read and a writer waits. If the caller holds it for writing, gives `EDEADLK`.
     fn pthread_rwlock_rdlock(lock: usize) -> c_int = pc { at(lock).lock_read(pc, u64::MAX) }
 
-    /// Waits until nobody has the lock. Its own writer gets `EDEADLK`.
+    /// Waits until no thread holds the lock, then takes it for writing. If the caller holds it for writing,
+    /// gives `EDEADLK`.
     fn pthread_rwlock_wrlock(lock: usize) -> c_int = pc { at(lock).lock_write(pc, u64::MAX) }
 
-    /// A scheduling point, never a wait: `EBUSY` where `pthread_rwlock_rdlock` would wait.
+    /// A scheduling point; never waits. Gives `EBUSY` where `pthread_rwlock_rdlock` would wait.
     fn pthread_rwlock_tryrdlock(lock: usize) -> c_int = pc {
         spin::attempt(Op::ReadLock, lock, pc);
         destroyed::check(lock, MARK, pc);
@@ -258,7 +262,7 @@ shims! {
         0
     }
 
-    /// A scheduling point, never a wait: `EBUSY` if anyone has the lock.
+    /// A scheduling point; never waits. Gives `EBUSY` if a thread holds the lock.
     fn pthread_rwlock_trywrlock(lock: usize) -> c_int = pc {
         spin::attempt(Op::WriteLock, lock, pc);
         destroyed::check(lock, MARK, pc);
@@ -271,43 +275,43 @@ shims! {
         0
     }
 
-    /// As `pthread_rwlock_rdlock`; that the time runs out before is a decision, and gives `ETIMEDOUT`. A time that
-    /// is none gives `EINVAL`.
+    /// As `pthread_rwlock_rdlock`. Whether the time-out fires first is a decision; it then gives `ETIMEDOUT`.
+    /// An invalid time gives `EINVAL`.
     fn pthread_rwlock_timedrdlock(lock: usize, until: *const Timespec) -> c_int = pc { timed_read(lock, 0, until, pc) }
 
-    /// As `pthread_rwlock_wrlock`; that the time runs out before is a decision, and gives `ETIMEDOUT`. A time that
-    /// is none gives `EINVAL`.
+    /// As `pthread_rwlock_wrlock`. Whether the time-out fires first is a decision; it then gives `ETIMEDOUT`.
+    /// An invalid time gives `EINVAL`.
     fn pthread_rwlock_timedwrlock(lock: usize, until: *const Timespec) -> c_int = pc { timed_write(lock, 0, until, pc) }
 
-    /// As `pthread_rwlock_timedrdlock`, on the clock given; other clocks than the real-time and the monotonic one
-    /// give `EINVAL`.
+    /// As `pthread_rwlock_timedrdlock`, on the given clock. Only the real-time and the monotonic clock are
+    /// valid; others give `EINVAL`.
     fn pthread_rwlock_clockrdlock(lock: usize, clock: c_int, until: *const Timespec) -> c_int = pc {
         timed_read(lock, clock, until, pc)
     }
 
-    /// As `pthread_rwlock_timedwrlock`, on the clock given; other clocks than the real-time and the monotonic one
-    /// give `EINVAL`.
+    /// As `pthread_rwlock_timedwrlock`, on the given clock. Only the real-time and the monotonic clock are
+    /// valid; others give `EINVAL`.
     fn pthread_rwlock_clockwrlock(lock: usize, clock: c_int, until: *const Timespec) -> c_int = pc {
         timed_write(lock, clock, until, pc)
     }
 
-    /// The last reader, or the writer, enables all that wait; which of them gets the lock is the decision who runs
-    /// next. A lock that is free or another's is a misuse.
+    /// The writer, or the last reader, enables the waiting threads; the one that runs first gets the lock.
+    /// Unlocking a lock that no thread holds, or that another thread holds for writing, is a misuse.
     fn pthread_rwlock_unlock(lock: usize) -> c_int = pc {
         sched::point(Op::RwUnlock, lock, pc);
         at(lock).unlock(pc);
         0
     }
 
-    /// No scheduling point. To destroy a lock that is held or waited for is a misuse, and so is any use of one that was
-    /// destroyed.
+    /// Destroying a lock that a thread holds or waits for is a misuse, and so is any use of a destroyed lock.
+    /// Not a scheduling point.
     fn pthread_rwlock_destroy(lock: usize) -> c_int = pc {
         dependence::destroys(lock);
         let l = at(lock);
         if !l.can_write() {
-            report::misused(misuse::DESTROY_HELD, lock, pc);
+            pause::misused(misuse::DESTROY_HELD, lock, pc);
         } else if sched::awaited(l.read_key()) || sched::awaited(l.write_key()) {
-            report::misused(misuse::DESTROY_WAITED, lock, pc);
+            pause::misused(misuse::DESTROY_WAITED, lock, pc);
         } else {
             destroyed::destroy(lock, MARK, pc);
         }

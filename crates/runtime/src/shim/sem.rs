@@ -1,20 +1,21 @@
-//! POSIX semaphores. The value is kept where glibc keeps it, in the low half of the first word.
+//! POSIX semaphores. The value stands where glibc stores it, in the low half of the first word.
 
 use super::{cancel, destroyed, shims};
-use crate::lifecycle::report;
 use crate::memory::race::order;
 use crate::platform::{glibc, sys};
 use crate::sched::clock;
 use crate::sched::clock::Timespec;
+use crate::sched::pause;
 use crate::sched::{self, Signals, Woken};
 use crate::sched::{decision, dependence, spin};
+use crate::wire_log;
 use core::cell::Cell;
 use core::ffi::c_int;
 use heisen_trace::{Fault, Note, Op};
 use heisen_wire::misuse;
 
 const MAX: u32 = i32::MAX as u32;
-/// Where the mark of one that is destroyed is: the number of waiters, which only glibc uses.
+/// The offset of the mark of a destroyed semaphore: the number of waiters, which only glibc uses.
 const MARK: usize = 4;
 
 #[repr(C)]
@@ -28,7 +29,7 @@ fn at(address: usize) -> &'static Semaphore {
     // SAFETY: the program passes a semaphore.
     let semaphore: &Semaphore = unsafe { &*(address as *const Semaphore) };
     if semaphore.private.get() != 0 {
-        report::note(Note::ProcessShared);
+        wire_log::note(Note::ProcessShared);
     }
     semaphore
 }
@@ -43,7 +44,7 @@ fn take(semaphore: usize) {
 }
 
 fn wait(semaphore: usize, op: Op, pc: usize, deadline: u64) -> c_int {
-    // With a limit the system call is not restarted, whatever the handler says.
+    // A signal always interrupts a wait with a time-out, even if its handler asks for a restart.
     destroyed::check(semaphore, MARK, pc);
     let signals = if deadline == u64::MAX { Signals::Restart } else { Signals::Interrupt };
     let free = || at(semaphore).value.get() > 0;
@@ -68,10 +69,10 @@ fn timed_wait(semaphore: usize, clock: c_int, until: *const Timespec, pc: usize)
 }
 
 shims! {
-    /// Waits until the value is above zero, and takes one.
+    /// Waits until the value is above 0, then subtracts 1.
     fn sem_wait(semaphore: usize) -> c_int = pc { wait(semaphore, Op::SemWait, pc, u64::MAX) }
 
-    /// A scheduling point, never a wait: fails with `EAGAIN` if the value is zero.
+    /// A scheduling point; never waits. Fails with `EAGAIN` if the value is 0.
     fn sem_trywait(semaphore: usize) -> c_int = pc {
         spin::attempt(Op::SemTryWait, semaphore, pc);
         destroyed::check(semaphore, MARK, pc);
@@ -85,18 +86,18 @@ shims! {
         0
     }
 
-    /// As `sem_wait`; that the time runs out before is a decision, and fails with `ETIMEDOUT`. A time that is none
-    /// fails with `EINVAL`.
+    /// As `sem_wait`. Whether the time-out fires first is a decision; it then fails with `ETIMEDOUT`. An
+    /// invalid time fails with `EINVAL`.
     fn sem_timedwait(semaphore: usize, until: *const Timespec) -> c_int = pc { timed_wait(semaphore, 0, until, pc) }
 
-    /// As `sem_timedwait`, on the clock given; other clocks than the real-time and the monotonic one fail with
-    /// `EINVAL`.
+    /// As `sem_timedwait`, on the given clock. Only the real-time and the monotonic clock are valid; others
+    /// fail with `EINVAL`.
     fn sem_clockwait(semaphore: usize, clock: c_int, until: *const Timespec) -> c_int = pc {
         timed_wait(semaphore, clock, until, pc)
     }
 
-    /// Adds one and enables the threads that wait; which of them takes it is the decision who runs next. Beyond the
-    /// greatest value it fails with `EOVERFLOW`.
+    /// Adds 1 and enables the waiting threads; the one that runs first takes it. Beyond the greatest value it
+    /// fails with `EOVERFLOW`.
     fn sem_post(semaphore: usize) -> c_int = pc {
         sched::point(Op::SemPost, semaphore, pc);
         destroyed::check(semaphore, MARK, pc);
@@ -110,7 +111,7 @@ shims! {
         0
     }
 
-    /// Reads the value; a scheduling point.
+    /// Reads the value. A scheduling point.
     fn sem_getvalue(semaphore: usize, out: *mut c_int) -> c_int = pc {
         sched::point(Op::SemGetValue, semaphore, pc);
         destroyed::check(semaphore, MARK, pc);
@@ -119,11 +120,12 @@ shims! {
         0
     }
 
-    /// No scheduling point; a misuse while a thread waits on it, and so is any use of one that was destroyed.
+    /// Destroying a semaphore on which a thread waits is a misuse, and so is any use of a destroyed one. Not a
+    /// scheduling point.
     fn sem_destroy(semaphore: usize) -> c_int = pc {
         dependence::destroys(semaphore);
         if sched::awaited(semaphore) {
-            report::misused(misuse::DESTROY_WAITED, semaphore, pc);
+            pause::misused(misuse::DESTROY_WAITED, semaphore, pc);
         } else {
             destroyed::destroy(semaphore, MARK, pc);
         }

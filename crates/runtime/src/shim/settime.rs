@@ -1,12 +1,12 @@
-//! Setting clocks: the real-time clock of the execution moves, and that of the machine stays. Waits that have begun keep their
-//! deadlines.
+//! Setting clocks: moves the real-time clock of the execution, never the machine's. Waits that have begun keep
+//! their deadlines.
 
 use super::{pid, shims, time};
-use crate::lifecycle::report;
 use crate::platform::{glibc, sys};
 use crate::sched::S;
 use crate::sched::clock;
 use crate::sched::clock::Timespec;
+use crate::wire_log;
 use core::ffi::c_int;
 use heisen_trace::Note;
 
@@ -41,10 +41,10 @@ fn uncontrolled() -> bool {
     !S.active.get()
 }
 
-/// `clock_settime`; an error number.
+/// `clock_settime`; returns an error number.
 pub fn set_clock(clock: c_int, time: *const Timespec) -> c_int {
     if clock != CLOCK_REALTIME {
-        // Clocks of processor time, and devices.
+        // Clocks of processor time, and clock devices.
         let other = clock < 0 || (0..=11).contains(&clock) && !time::modelled(clock);
         return if other { sys::EPERM } else { sys::EINVAL };
     }
@@ -60,7 +60,7 @@ pub fn set_clock(clock: c_int, time: *const Timespec) -> c_int {
     }
 }
 
-/// `settimeofday`; an error number. A time zone has no effect, as nobody can read it.
+/// `settimeofday`; returns an error number. A time zone has no effect, because no function returns it.
 pub fn set_time_of_day(time: *const [i64; 2], zone: usize) -> c_int {
     // SAFETY: the program passes a `struct timeval`, or null.
     match unsafe { time.as_ref() } {
@@ -74,7 +74,7 @@ pub fn set_time_of_day(time: *const [i64; 2], zone: usize) -> c_int {
     }
 }
 
-/// The clock moves by so much, at once; an error number.
+/// Moves the clock by this much, at once; returns an error number.
 fn move_by(nanos: i64) -> c_int {
     if uncontrolled() {
         return sys::EPERM;
@@ -82,7 +82,7 @@ fn move_by(nanos: i64) -> c_int {
     if clock::set_wall(clock::wall().saturating_add_signed(nanos)) { 0 } else { sys::EINVAL }
 }
 
-/// `clock_adjtime`, as the kernel answers.
+/// `clock_adjtime`, with the kernel's results.
 pub fn adjust_clock(clock: c_int, timex: *mut Timex) -> isize {
     match clock {
         CLOCK_REALTIME => adjust(timex),
@@ -91,7 +91,7 @@ pub fn adjust_clock(clock: c_int, timex: *mut Timex) -> isize {
     }
 }
 
-/// `adjtimex`, as the kernel answers: the clock is never synchronised to another.
+/// `adjtimex`, with the kernel's results. The clock is never synchronised to another one.
 pub fn adjust(timex: *mut Timex) -> isize {
     const OFFSET: u32 = 1;
     const SET_OFFSET: u32 = 0x100;
@@ -120,7 +120,7 @@ pub fn adjust(timex: *mut Timex) -> isize {
         }
         _ => {
             if S.active.get() {
-                report::note(Note::ClockRate);
+                wire_log::note(Note::ClockRate);
             }
             sys::EPERM
         }
@@ -160,21 +160,21 @@ pub unsafe extern "C" fn stime(seconds: *const i64) -> c_int {
     if pid::known() {
         return glibc::result(set_clock(CLOCK_REALTIME, &time));
     }
-    // glibc keeps this name for old programs only, and `dlsym` does not find it.
+    // glibc has this name for old programs only, and `dlsym` does not find it.
     glibc::real!(clock_settime, fn(CLOCK_REALTIME => c_int, &raw const time => *const Timespec) -> c_int)
 }
 
 shims! {
     if pid::known();
 
-    /// No scheduling point. Sets the virtual real-time clock of this execution, whoever runs it; other clocks give `EINVAL` or
-    /// `EPERM`. In a forked child, which has no virtual clock, `EPERM`.
+    /// Sets the virtual real-time clock of this execution, whatever the user's rights. Other clocks give
+    /// `EINVAL` or `EPERM`. A forked child has no virtual clock: it gets `EPERM`. Not a scheduling point.
     fn clock_settime(clock: c_int, time: *const Timespec) -> c_int = pc { glibc::result(set_clock(clock, time)) }
 
     /// As `clock_settime`. A time zone has no effect.
     fn settimeofday(time: *const [i64; 2], zone: usize) -> c_int = pc { glibc::result(set_time_of_day(time, zone)) }
 
-    /// As `clock_settime`: the clock moves at once, so nothing is ever left to adjust.
+    /// As `clock_settime`. The clock moves at once, so that no adjustment ever remains.
     fn adjtime(delta: *const [i64; 2], old: *mut [i64; 2]) -> c_int = pc {
         // SAFETY: the program passes a `struct timeval`, or null.
         let error = match unsafe { delta.as_ref() } {
@@ -188,7 +188,8 @@ shims! {
         glibc::result(error)
     }
 
-    /// Tells that the clock is not synchronised. Moves the virtual clock at once; to change its rate is refused with `EPERM`.
+    /// Reports that the clock is not synchronised. Adjustments move the virtual clock at once; changing its
+    /// rate is refused with `EPERM`. Not a scheduling point.
     fn adjtimex(timex: *mut Timex) -> c_int = pc { glibc::kernel_result(adjust(timex)) as c_int }
 
     /// As `adjtimex`.

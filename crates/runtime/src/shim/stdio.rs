@@ -1,10 +1,13 @@
-//! Locks of the C library's streams. glibc takes them inside, by a system call where it has to wait, which would stop all
-//! threads; but as no scheduling point lies inside, only `flockfile` can keep one beyond another thread's turn. So that
-//! one is a lock of the scheduler's, kept where glibc keeps it. And each function that locks its stream first waits, as
-//! the scheduler sees it, if another thread holds the stream. Before the first `flockfile` that costs a test and a jump.
+//! Locks of the C library's streams: makes `flockfile` a lock of the scheduler. glibc locks a stream inside
+//! each function that uses it, and waits in a system call, which would stop all threads. There is no scheduling
+//! point inside these functions, so only `flockfile` can hold a lock while other threads run.
 //!
-//! Not covered: `fflush(NULL)`, which locks all streams, and streams of the program's own making (`fopencookie`) whose
-//! functions block.
+//! `flockfile` is therefore a lock of the scheduler, stored in glibc's own lock. Each function that locks its
+//! stream first waits, by the scheduler, while another thread holds that stream. Before the first `flockfile`
+//! this costs one test and one jump.
+//!
+//! Not covered: `fflush(NULL)`, which locks all streams, and custom streams (`fopencookie`) whose functions
+//! block.
 
 use super::shims;
 use crate::memory::race::order;
@@ -22,14 +25,15 @@ unsafe extern "C" {
     static stderr: usize;
 }
 
-/// Whether a stream was ever locked by the program.
+/// Whether the program has locked any stream.
 static USED: AtomicU8 = AtomicU8::new(0);
 
-/// Offsets in `FILE`, which are ABI: the flags, with one for streams that the program locks by itself, and the lock.
+/// Offsets in `FILE`, which are ABI: the flags and the lock. `USER_LOCK` is the flag of streams that the
+/// program locks by itself.
 const FLAGS: usize = 0;
 const USER_LOCK: u32 = 0x8000;
 const LOCK: usize = 136;
-/// Whether the stream is one of bytes or of wide characters; 0 if nothing has been written or read yet.
+/// The offset of the orientation (bytes or wide characters); it is 0 before the first read or write.
 const ORIENTATION: usize = 192;
 
 /// The lock of a stream.
@@ -40,9 +44,9 @@ struct Lock {
     owner: Cell<usize>,
 }
 
-/// The lock of the stream at an address that the program passed.
+/// The lock of the stream at this address.
 fn lock_of(file: usize) -> &'static Lock {
-    // SAFETY: the program passes a stream, and each has a lock.
+    // SAFETY: the program passes a stream, and each stream has a lock.
     unsafe { &**((file + LOCK) as *const *const Lock) }
 }
 
@@ -63,19 +67,22 @@ fn wait(file: usize, pc: usize) {
 }
 
 shims! {
-    /// Waits until the stream is free and takes it; a scheduling point, unless the thread holds it already.
+    /// Waits until no other thread holds the stream, then takes it. A scheduling point, unless the thread holds
+    /// the stream already.
     fn flockfile(file: usize) -> () = pc { lock(file, pc) }
 
     /// As `flockfile`.
     fn _IO_flockfile(file: usize) -> () = pc { lock(file, pc) }
 
-    /// Takes the stream if it is free; a scheduling point, unless the thread holds it already.
+    /// Takes the stream if no other thread holds it. A scheduling point, unless the thread holds the stream
+    /// already.
     fn ftrylockfile(file: usize) -> c_int = pc { try_lock(file, pc) }
 
     /// As `ftrylockfile`.
     fn _IO_ftrylockfile(file: usize) -> c_int = pc { try_lock(file, pc) }
 
-    /// Frees the stream, which enables all that wait for it; a scheduling point, unless the thread holds it once more.
+    /// Releases the stream and enables all threads that wait for it. A scheduling point, unless the thread
+    /// still holds it by an earlier `flockfile`.
     fn funlockfile(file: usize) -> () = pc { unlock(file, pc) }
 
     /// As `funlockfile`.
@@ -124,14 +131,14 @@ fn unlock(file: usize, pc: usize) {
     }
 }
 
-/// The stream, or null if it has no orientation.
+/// The stream, or null if it has no orientation yet.
 fn oriented(file: usize) -> usize {
     // SAFETY: a stream, or null.
     if file != 0 && unsafe { *((file + ORIENTATION) as *const c_int) } != 0 { file } else { 0 }
 }
 
-/// Comes before a function that locks `file`: a stream, or the number of a standard one; 4 is for `perror`. The address of
-/// the function.
+/// Runs before a function that locks `file`: a stream, or the number of a standard stream (4 is standard error
+/// for `perror`). Returns the address of the real function.
 extern "C" fn before(file: usize, pc: usize, function: &'static Real) -> usize {
     if S.active.get() && USED.load(Relaxed) != 0 {
         // SAFETY: glibc's variables, which the program may set to other streams.
@@ -148,8 +155,9 @@ extern "C" fn before(file: usize, pc: usize, function: &'static Real) -> usize {
     function.address()
 }
 
-/// Exports functions that lock a stream. They may have any number of arguments, also floating-point ones, so they are
-/// entered and left by a jump, with everything as the caller left it. `stream` is the register that holds the stream.
+/// Exports functions that lock a stream. They may have any number of arguments, also floating-point ones. Each
+/// is therefore entered and left by a jump, with all registers as the caller left them. `stream` is the
+/// register that holds the stream.
 macro_rules! streams {
     ($($(#[$doc:meta])* fn $name:ident = $stream:literal;)*) => {$(
         $(#[$doc])*
@@ -368,7 +376,7 @@ streams! {
     fn __wprintf_chk = "2";
     /// Waits first if another thread holds standard output by `flockfile`.
     fn __vwprintf_chk = "2";
-    /// Waits first if another thread holds standard error by `flockfile`, unless nothing has been written to that yet:
-    /// then it is written to past the stream.
+    /// Waits first if another thread holds standard error by `flockfile`. If standard error has no orientation
+    /// yet, it does not wait: `perror` then writes past the stream.
     fn perror = "4";
 }

@@ -1,32 +1,39 @@
 //! Timers on virtual time: `alarm`, `setitimer`, `timer_create`.
 //!
-//! A timer is a task: it has a place among the threads, with a small stack on which only the runtime runs, and waits there
-//! like a thread that sleeps. So when it fires, compared with what the threads do, is a decision like a time-out: by
-//! default when nothing else can run, time then jumping to the earliest deadline; at any point before that for one
-//! preemption. It sends its signal, or starts its thread, and waits again.
+//! A timer is a task: it has a place among the threads, with a small stack on which only the runtime runs, and
+//! waits like a sleeping thread. When it fires, relative to the threads, is therefore a decision, like a
+//! time-out. By default it fires when nothing else can run, and time jumps to the earliest deadline. At the
+//! cost of one preemption it fires at any earlier point. It then sends its signal or starts its thread, and
+//! waits again.
 //!
-//! One exception: a timer whose signal would end the program, as nobody handles it, is a watchdog. That it fires before
-//! its time tells nothing of the program, so it fires only if nothing else can run and no other deadline is earlier.
+//! There is one exception. A timer whose signal would end the program, because nothing handles it, is a
+//! watchdog. An early expiry of a watchdog says nothing about the program. It fires only if nothing else can
+//! run and no other deadline is earlier.
 
 use super::signal::action::{Effect, effect};
-use super::signal::pending::{self, Info, code};
+use super::signal::pending::{self, code};
 use super::signal::{SIGALRM, is_valid, send};
-use super::{shims, thread as threads, time};
+use super::{pthread, shims, time};
+use crate::blocking::interval_timer::{IntervalTimer, Setting, deadline_of};
 use crate::carrier::fibers;
 use crate::carrier::fibers::Wish;
-use crate::lifecycle::report;
+use crate::platform::baton::Guarded;
 use crate::platform::glibc;
 use crate::platform::glibc::real;
 use crate::platform::sys;
+use crate::platform::sys::Info;
 use crate::sched::clock;
 use crate::sched::clock::Timespec;
+use crate::sched::events;
+use crate::sched::handles;
 use crate::sched::{self, S, me, thread};
+use crate::wire_log;
 use core::cell::Cell;
 use core::ffi::c_int;
 use heisen_trace::{Note, Op};
 use heisen_wire::MAX_THREADS;
 
-/// Timers of `timer_create`, and the one of `alarm` and `setitimer`.
+/// The number of timers of `timer_create`; the entry behind them is the timer of `alarm` and `setitimer`.
 const ROOM: usize = 256;
 const REAL: usize = ROOM;
 const STACK: usize = 64 << 10;
@@ -56,52 +63,39 @@ pub struct Event {
     attributes: usize,
 }
 
-/// `struct itimerspec`, and `struct itimerval` with microseconds.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct Setting {
-    interval: Timespec,
-    value: Timespec,
-}
-
 struct Timer {
     used: Cell<bool>,
     clock: Cell<c_int>,
     event: Cell<Event>,
-    /// Its thread of the scheduler; 0 if none was made yet.
+    /// Its task, as a thread number of the scheduler; 0 if it has none yet.
     task: Cell<usize>,
-    /// When it fires, `u64::MAX` if never, and how often from then on, 0 if not again.
-    deadline: Cell<u64>,
-    interval: Cell<u64>,
-    /// Firings since its signal became pending, and what that was for the one delivered last.
+    /// When it fires.
+    time: IntervalTimer,
+    /// How often it fired since its signal became pending, and the value of that for the last delivered signal.
     overrun: Cell<u64>,
     told: Cell<u64>,
 }
 
 struct Timers([Timer; ROOM + 1]);
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Timers {}
-
 const NO_EVENT: Event = Event { value: 0, signal: 0, notify: SIGEV_NONE, function: 0, attributes: 0 };
 
-static TIMERS: Timers = Timers(
+static TIMERS: Guarded<Timers> = Guarded::new(Timers(
     [const {
         Timer {
             used: Cell::new(false),
             clock: Cell::new(0),
             event: Cell::new(NO_EVENT),
             task: Cell::new(0),
-            deadline: Cell::new(0),
-            interval: Cell::new(0),
+            time: IntervalTimer::new(),
             overrun: Cell::new(0),
             told: Cell::new(0),
         }
     }; ROOM + 1],
-);
+));
 
 impl Timer {
-    /// A timer by the number that the program knows it by.
+    /// The timer with the id that the program uses.
     fn of(id: usize) -> Option<&'static Timer> {
         TIMERS.0[..ROOM].get(id).filter(|timer| timer.used.get())
     }
@@ -110,16 +104,16 @@ impl Timer {
         (core::ptr::from_ref(self) as usize - TIMERS.0.as_ptr() as usize) / size_of::<Timer>()
     }
 
-    /// How it is known to pending signals.
+    /// Its number in pending signals.
     fn number(&self) -> u16 {
         self.index() as u16 + 1
     }
 
     fn armed(&self) -> bool {
-        self.used.get() && self.deadline.get() != u64::MAX
+        self.used.get() && self.time.is_armed()
     }
 
-    /// Makes its task, if there is none from an earlier timer; false if there is no room.
+    /// Makes its task, unless an earlier timer left one; returns false if there is no room.
     fn prepare(&self) -> bool {
         if self.task.get() != 0 {
             return true;
@@ -138,42 +132,21 @@ impl Timer {
     }
 
     fn set(&self, deadline: u64, interval: u64, pc: usize) {
-        let armed = self.armed();
-        self.deadline.set(deadline);
-        self.interval.set(interval);
+        self.time.set(deadline, interval);
         self.overrun.set(0);
         crate::memory::race::order::teach(self.task.get());
         sched::set_timer(self.task.get(), 0, pc, deadline);
         S.barred.remove(self.task.get());
-        match (armed, self.armed()) {
-            (false, true) => sched::add_errand(),
-            (true, false) => sched::remove_errand(),
-            _ => {}
-        }
     }
 
-    /// What is left of its time, and its interval.
-    fn left(&self) -> (u64, u64) {
-        if !self.armed() {
-            return (0, if self.used.get() { self.interval.get() } else { 0 });
-        }
-        // It has not fired yet, so there is something left.
-        (clock::until(self.deadline.get()).max(1), self.interval.get())
-    }
-
-    /// Its time has come; it fires and is set again.
+    /// Fires, because its time has come, and sets the next deadline.
     fn fire(&self) {
         let t = thread(me());
-        report::event(Op::Timer, 0, t.pc.get());
-        let (deadline, interval) = (self.deadline.get(), self.interval.get());
-        // Time may have jumped over some of its moments.
-        let missed = clock::since(deadline).checked_div(interval).unwrap_or(0);
-        let next = match interval {
-            0 => u64::MAX,
-            _ => deadline.saturating_add((missed + 1).saturating_mul(interval)).min(u64::MAX - 1),
-        };
+        events::event(Op::Timer, 0, t.pc.get());
+        let (deadline, interval) = (self.time.deadline(), self.time.interval());
+        let (missed, next) = self.time.expire(clock::now());
         self.notify(missed);
-        if self.armed() && self.deadline.get() == deadline {
+        if self.armed() && self.time.deadline() == deadline {
             let overrun = self.overrun.get();
             self.set(next, interval, t.pc.get());
             self.overrun.set(overrun);
@@ -210,7 +183,7 @@ impl Timer {
         }
     }
 
-    /// Whether it would end the program.
+    /// Whether its signal would end the program.
     fn is_watchdog(&self) -> bool {
         let event = self.event.get();
         event.notify == SIGEV_SIGNAL
@@ -219,7 +192,7 @@ impl Timer {
     }
 }
 
-/// What a timer's task does: it is scheduled when its time has come.
+/// The code of a timer's task, which is scheduled whenever the timer fires.
 extern "C" fn run(index: usize) -> usize {
     let timer = &TIMERS.0[index];
     loop {
@@ -229,30 +202,30 @@ extern "C" fn run(index: usize) -> usize {
     }
 }
 
-/// Starts the thread of a timer that has one; detached, with nothing blocked.
+/// Starts the thread of a timer of kind SIGEV_THREAD: detached, with no signal blocked.
 fn start(event: &Event) {
     let mut handle = 0;
-    if threads::make(&raw mut handle, event.attributes, event.function, event.value) == 0
-        && let Some(number) = fibers::thread_of_handle(handle)
+    if pthread::make(&raw mut handle, event.attributes, event.function, event.value) == 0
+        && let Some(number) = handles::thread_of_handle(handle)
     {
         thread(number).detached.set(true);
     }
 }
 
-/// The signal of a timer is delivered: how often it fired besides.
+/// A timer's signal is delivered; returns how often the timer fired in addition.
 pub fn delivered(index: usize) -> i32 {
     let timer = &TIMERS.0[index];
     timer.told.set(timer.overrun.replace(0));
     timer.told.get().min(i32::MAX as u64) as i32
 }
 
-/// Whether a thread is the task of a timer that would end the program.
+/// Whether a thread is the task of a watchdog timer.
 pub fn is_watchdog(number: usize) -> bool {
     let mine = |timer: &&Timer| timer.used.get() && timer.task.get() == number;
     thread(number).timer.get() && TIMERS.0.iter().find(mine).is_some_and(Timer::is_watchdog)
 }
 
-/// Keeps watchdogs from firing while there is anything else to do.
+/// Keeps watchdogs from firing while another thread or deadline comes first.
 pub fn recheck() {
     for timer in TIMERS.0.iter().filter(|timer| timer.armed()) {
         let task = timer.task.get();
@@ -264,13 +237,13 @@ pub fn recheck() {
             let waits = S.late.has(number) && !S.signalled.has(number);
             let watches = thread(number).timer.get();
             S.enabled.has(number)
-                && (!waits || !watches && thread(number).deadline.get() < timer.deadline.get())
+                && (!waits || !watches && thread(number).deadline.get() < timer.time.deadline())
         };
         if (0..S.count.get()).any(|number| number != task && earlier(number)) {
             S.barred.add(task);
-            // One that is far away guards against a program that hangs.
-            if !clock::is_real() && sched::is_near(timer.deadline.get()) {
-                report::note(Note::Watchdog);
+            // A distant watchdog guards against a program that hangs, and is not noted.
+            if !clock::is_real() && sched::is_near(timer.time.deadline()) {
+                wire_log::note(Note::Watchdog);
             }
         } else {
             S.barred.remove(task);
@@ -278,11 +251,12 @@ pub fn recheck() {
     }
 }
 
-/// Sets the timer of `alarm` and `setitimer`; what was left of it before. None if there is no room.
+/// Sets the timer of `alarm` and `setitimer`; returns its previous remaining time and interval, or `None` if
+/// there is no room.
 fn set_real(value: u64, interval: u64, pc: usize) -> Option<(u64, u64)> {
     let timer = &TIMERS.0[REAL];
     sched::point(Op::Timer, 0, pc);
-    let before = timer.left();
+    let before = timer.time.left();
     if !timer.used.get() {
         if value == 0 {
             return Some(before);
@@ -290,7 +264,6 @@ fn set_real(value: u64, interval: u64, pc: usize) -> Option<(u64, u64)> {
         if !timer.prepare() {
             return None;
         }
-        timer.deadline.set(u64::MAX);
         timer.used.set(true);
         timer.event.set(Event { signal: SIGALRM, notify: SIGEV_SIGNAL, ..NO_EVENT });
     }
@@ -306,29 +279,24 @@ fn of_timeval(time: &Timespec) -> Option<u64> {
 }
 
 fn to_timeval(nanos: u64) -> Timespec {
-    // What is left is more than nothing, so rounded up.
+    // Rounded up: remaining time is never shown as 0.
     Timespec {
         seconds: (nanos / SECOND) as i64,
         nanoseconds: (nanos % SECOND).div_ceil(1_000).min(999_999) as i64,
     }
 }
 
-fn to_setting((left, interval): (u64, u64)) -> Setting {
-    Setting { interval: Timespec::of(interval), value: Timespec::of(left) }
-}
-
 shims! {
-    /// Sets the process's timer, which sends SIGALRM when its time has come; a scheduling point. When it fires is a
-    /// decision.
+    /// Sets the process's timer, which sends SIGALRM. When it fires is a decision. A scheduling point.
     fn alarm(seconds: u32) -> u32 = pc {
         match set_real(seconds as u64 * SECOND, 0, pc) {
             Some((0, _)) | None => 0,
-            // As the kernel rounds.
+            // Rounds as the kernel does.
             Some((left, _)) => ((left + SECOND / 2) / SECOND).max(1) as u32,
         }
     }
 
-    /// As `alarm`, in microseconds, and again and again.
+    /// As `alarm`, in microseconds, and optionally repeated.
     fn ualarm(value: u32, interval: u32) -> u32 = pc {
         match set_real(value as u64 * 1_000, interval as u64 * 1_000, pc) {
             Some((left, _)) => left.div_ceil(1_000) as u32,
@@ -336,13 +304,13 @@ shims! {
         }
     }
 
-    /// As `alarm`; the timers of processor time are the kernel's.
+    /// As `alarm`. Timers of processor time are the kernel's, which is noted.
     fn setitimer(which: c_int, new: *const Setting, old: *mut Setting) -> c_int = pc {
         if which != ITIMER_REAL {
-            report::note(Note::CpuTimer);
+            wire_log::note(Note::CpuTimer);
             return real!(setitimer, fn(which => c_int, new => *const Setting, old => *mut Setting) -> c_int);
         }
-        // SAFETY: the program passes one, or null, which Linux takes for a time of nothing.
+        // SAFETY: the program passes one, or null, which Linux treats as a time of 0.
         let times = unsafe { new.as_ref() }
             .map_or(Some((0, 0)), |new| of_timeval(&new.value).zip(of_timeval(&new.interval)));
         let Some((value, interval)) = times else { return glibc::result(sys::EINVAL) };
@@ -354,33 +322,34 @@ shims! {
         0
     }
 
-    /// What is left of the time of `setitimer`.
+    /// Returns the remaining time of `setitimer`. Not a scheduling point.
     fn getitimer(which: c_int, out: *mut Setting) -> c_int = pc {
         if which != ITIMER_REAL {
             return real!(getitimer, fn(which => c_int, out => *mut Setting) -> c_int);
         }
-        let (left, interval) = TIMERS.0[REAL].left();
+        let (left, interval) = TIMERS.0[REAL].time.left();
         // SAFETY: the program passes room for one.
         unsafe { *out = Setting { interval: to_timeval(interval), value: to_timeval(left) } };
         0
     }
 
-    /// Makes a timer, as a task of its own.
+    /// Creates a timer, which is a task of its own. Timers of processor time are refused with `ENOTSUP`, which
+    /// is noted. Not a scheduling point.
     fn timer_create(clock: c_int, event: *const Event, out: *mut usize) -> c_int = pc {
         if !time::modelled(clock) {
             // Clocks of processes and threads have negative numbers.
             if clock > MAX_CLOCK {
                 return glibc::result(sys::EINVAL);
             }
-            report::note(Note::CpuTimer);
+            wire_log::note(Note::CpuTimer);
             return glibc::result(ENOTSUP);
         }
         let free = TIMERS.0[..ROOM].iter().position(|timer| !timer.used.get());
         let Some(index) = free.filter(|&index| TIMERS.0[index].prepare()) else {
-            report::note(Note::TooManyTimers);
+            wire_log::note(Note::TooManyTimers);
             return glibc::result(sys::EAGAIN);
         };
-        // SAFETY: the program passes one, or null for the usual.
+        // SAFETY: the program passes one, or null for the default.
         let event = match unsafe { event.as_ref() } {
             Some(event) => *event,
             None => Event { value: index, signal: SIGALRM, notify: SIGEV_SIGNAL, ..NO_EVENT },
@@ -397,8 +366,6 @@ shims! {
         let timer = &TIMERS.0[index];
         timer.clock.set(clock);
         timer.event.set(event);
-        timer.deadline.set(u64::MAX);
-        timer.interval.set(0);
         timer.told.set(0);
         timer.used.set(true);
         // SAFETY: the program passes room for the id.
@@ -406,42 +373,38 @@ shims! {
         0
     }
 
-    /// Sets a timer; a scheduling point. When it fires is a decision.
+    /// Sets a timer. When it fires is a decision. A scheduling point.
     fn timer_settime(id: usize, flags: c_int, new: *const Setting, old: *mut Setting) -> c_int = pc {
         let Some(timer) = Timer::of(id) else { return glibc::result(sys::EINVAL) };
         // SAFETY: the program passes one, or null.
-        let times = unsafe { new.as_ref() }
-            .and_then(|new| new.value.nanos_not_negative().zip(new.interval.nanos_not_negative()));
-        let Some((value, interval)) = times else { return glibc::result(sys::EINVAL) };
+        let Some((value, interval)) = unsafe { new.as_ref() }.and_then(Setting::nanos) else {
+            return glibc::result(sys::EINVAL);
+        };
         sched::point(Op::Timer, 0, pc);
         if !old.is_null() {
             // SAFETY: the program passes room for one, or null.
-            unsafe { *old = to_setting(timer.left()) };
+            unsafe { *old = Setting::of(timer.time.left()) };
         }
-        let deadline = match value {
-            0 => u64::MAX,
-            _ if flags & TIMER_ABSTIME != 0 => clock::deadline_at(timer.clock.get(), value),
-            _ => clock::deadline_in(value),
-        };
+        let deadline = deadline_of(timer.clock.get(), value, flags & TIMER_ABSTIME != 0);
         timer.set(deadline, interval, pc);
         0
     }
 
-    /// What is left of a timer's time.
+    /// Returns the remaining time of a timer. Not a scheduling point.
     fn timer_gettime(id: usize, out: *mut Setting) -> c_int = pc {
         let Some(timer) = Timer::of(id) else { return glibc::result(sys::EINVAL) };
         // SAFETY: the program passes room for one.
-        unsafe { *out = to_setting(timer.left()) };
+        unsafe { *out = Setting::of(timer.time.left()) };
         0
     }
 
-    /// How often a timer fired besides the one whose signal was delivered last.
+    /// Returns how often the timer fired in addition to the last delivered signal. Not a scheduling point.
     fn timer_getoverrun(id: usize) -> c_int = pc {
         let Some(timer) = Timer::of(id) else { return glibc::result(sys::EINVAL) };
         timer.told.get().min(i32::MAX as u64) as c_int
     }
 
-    /// Ends a timer.
+    /// Deletes a timer. Not a scheduling point.
     fn timer_delete(id: usize) -> c_int = pc {
         let Some(timer) = Timer::of(id) else { return glibc::result(sys::EINVAL) };
         timer.set(u64::MAX, 0, pc);

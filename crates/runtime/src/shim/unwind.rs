@@ -1,10 +1,10 @@
-//! Panics and exceptions: noticed as they start, on the way to the unwinder.
+//! Panics and exceptions: records their start, on the way to the unwinder.
 
 use super::detours;
-use crate::lifecycle::report;
 use crate::platform::glibc;
 use crate::platform::glibc::Real;
 use crate::sched::S;
+use crate::sched::pause;
 
 static REAL: Real = Real::new(c"_Unwind_RaiseException");
 
@@ -12,17 +12,17 @@ static REAL: Real = Real::new(c"_Unwind_RaiseException");
 const RUST: u64 = u64::from_ne_bytes(*b"MOZ\0RUST");
 
 detours! {
-    /// No scheduling point. Notes that a panic or an exception starts, for reports.
+    /// Records the start of a panic or an exception, for reports. Not a scheduling point.
     fn _Unwind_RaiseException = before;
 }
 
 extern "C" fn before(exception: *const u64) -> usize {
     if S.active.get() && S.running.get() {
         // SAFETY: the unwinder's interface: the class is the first word.
-        report::thrown(unsafe { *exception } == RUST);
+        pause::thrown(unsafe { *exception } == RUST);
     }
     match REAL.address() {
-        // The unwinder was loaded privately, by a plug-in written in C++ for instance.
+        // The unwinder was loaded privately, for example by a plug-in written in C++.
         0 => glibc::loaded(c"libgcc_s.so.1", c"_Unwind_RaiseException"),
         address => address,
     }

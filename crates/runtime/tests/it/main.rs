@@ -11,6 +11,7 @@ mod header;
 mod machine;
 mod outside;
 mod primitives;
+mod rooms;
 mod rust_locks;
 mod sections;
 mod signals;

@@ -155,7 +155,7 @@ fn why_it_cannot_is_said() {
         std::fs::write(directory.path().join("p.c"), text).expect("the program is written");
         let ran = run(heisen(directory.path()).args(["check", "--no-instrument", "p.c"])).expect(0);
         let line =
-            words.map(|why| format!("\neach execution had a process of its own, which takes longer: {why}"));
+            words.map(|why| format!("\neach execution ran in a process of its own, which is slower: {why}"));
         match line {
             Some(line) => assert!(ran.out.contains(&line), "{}", ran.out),
             None => assert!(!ran.out.contains("of its own"), "{}", ran.out),

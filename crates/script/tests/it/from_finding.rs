@@ -1,7 +1,7 @@
 //! `heisen script --from`: a script from every finding of the examples. It has ten lines at most, and leads to the bug in every run,
 //! also after the program was edited elsewhere and compiled again. CONCURRIT (PLDI'13), section 2.4, did that by hand.
 //!
-//! `cargo test --release -p heisen-cli --test from_finding -- --ignored` runs each of them a hundred times.
+//! `cargo test --release -p heisen-script --test it from_finding -- --ignored` runs each of them a hundred times.
 
 use heisen_testkit::stated::{Stated, each, examples, stated};
 use heisen_testkit::{check_json, heisen, root, run, scratch};

@@ -140,6 +140,34 @@ fn no_event_is_missed_and_nobody_sleeps_for_ever() {
     Place::new(both).with("steps", text).clean(1, 2, &["--system", "--", "./steps"]);
 }
 
+/// Of `memset` and its like, the calls from instrumented code are events. Threads that ask in parallel who calls get the
+/// right answer, also while another one looks for it in a long function.
+#[test]
+fn copies_are_events_while_other_threads_copy_unseen() {
+    let text = "#include <pthread.h>\n#include <stdatomic.h>\n#include <string.h>\n\
+        #define TEN(x) x x x x x x x x x x\n\
+        char sink[64], other[2][64];\natomic_int done;\nstatic pthread_barrier_t begin;\n\
+        __attribute__((noinline, no_sanitize_thread)) void unseen(char *to, long n) {\n\
+            TEN(TEN(TEN(memset(to, 0, n); memset(to, 1, n); memset(to, 2, n);)))\n\
+        }\n\
+        __attribute__((no_sanitize_thread)) static void *looks(void *to) {\n\
+            pthread_barrier_wait(&begin);\n    do unseen(to, 8); while (!done);\n    return 0;\n\
+        }\n\
+        __attribute__((noinline)) void seen(long n) { TEN(TEN(memset(sink, 0, n); memset(sink, 1, n);)) }\n\
+        static void *copies(void *a) { pthread_barrier_wait(&begin); seen(8); done = 1; return a; }\n\
+        int main(void) {\n\
+            pthread_t t[3];\n    pthread_barrier_init(&begin, 0, 3);\n\
+            for (int i = 0; i < 2; i++) pthread_create(&t[i], 0, looks, other[i]);\n\
+            pthread_create(&t[2], 0, copies, 0);\n\
+            for (int i = 0; i < 3; i++) pthread_join(t[i], 0);\n    return 0;\n\
+        }\n";
+    let script = "let a = wait_for_thread(any, writes(\"sink\"));\nlet n = 1;\n\
+        while n < 200 { run_until(a, writes(\"sink\")); n += 1; }\nrun_until(a, ends());\n";
+    let place = Place::new(script);
+    place.0.write("copies.c", text);
+    place.clean(1, 3, &["--system", "copies.c"]);
+}
+
 #[test]
 fn locks_and_points_and_tests_are_events() {
     let text = "#include <heisen.h>\n#include <pthread.h>\n\

@@ -494,7 +494,7 @@ mod tests {
     }
 
     #[test]
-    fn with_a_shelf_the_order_is_the_same() {
+    fn with_a_spill_file_the_order_is_the_same() {
         let (mut small, spill) = bounded(MemorySpill::default());
         let (mut large, mut most) = (Pool::default(), 0);
         // Many spreads come and few plans go, then fewer come; plans are taken from either end.
@@ -529,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_shelf_loses_nothing() {
+    fn a_full_spill_file_loses_nothing() {
         let (mut pool, _) = bounded(MemorySpill { most: Some(3), ..MemorySpill::default() });
         (0..100).for_each(|n| pool.add(spread(&[(3 + n, 2)])));
         assert_eq!(pool.trouble(), Some("cannot be put on disk: no storage space"));

@@ -5,8 +5,8 @@
 //! The paper's procedure `Search`, which recurses into every choice that costs no preemption, is the stack.
 //! As in the paper, the deepest preemptions of an execution are deferred first.
 //!
-//! Guarantees: each schedule is explored exactly once, and all schedules with c preemptions before any with c
-//! + 1. Once bound c is explored, every remaining bug therefore needs at least c + 1 preemptions. A bug that
+//! Guarantees: each schedule is explored exactly once, and all schedules with c preemptions before any with
+//! c + 1. Once bound c is explored, every remaining bug therefore needs at least c + 1 preemptions. A bug that
 //! is found needs as few preemptions as possible.
 //!
 //! For a program of n threads of at most k steps, b of them potentially blocking, there are at most C(nk, c)

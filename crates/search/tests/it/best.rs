@@ -52,7 +52,7 @@ fn it_says_what_it_has_shown() {
     says(&["--executions", "3"], "nothing found: no bug in 3 executions, not all schedules explored");
     says(&["--bound", "1", "--executions", "3"], "no bug in 3 executions, not all schedules explored");
     let ran = sandbox.heisen(&["check", "--strategy", "best", "--reduce", "--", "./p"]);
-    ran.fails(2, &["--reduce is for --strategy icb and dfs, and this check is by best"]);
+    ran.fails(2, &["--reduce is for --strategy icb and dfs, but the strategy is best"]);
 }
 
 /// Two threads take turns at a lot that is all right, and then each pays something in, of which one may be lost.
@@ -129,7 +129,7 @@ fn found(sandbox: &Sandbox, options: &[&str]) -> (u64, Vec<String>) {
 #[test]
 fn a_regression_is_found_sooner_where_the_code_has_changed() {
     let sandbox = repository();
-    let note = |since: &str| vec![format!("heisen: note: changed since {since}, and tried first: pay")];
+    let note = |since: &str| vec![format!("heisen: note: changed since {since}, and explored first: pay")];
     let (first, notes) = found(&sandbox, &["--changed-since", "HEAD"]);
     assert_eq!(notes, note("HEAD"));
     let (plain, notes) = found(&sandbox, &["--strategy", "best"]);
@@ -154,8 +154,10 @@ fn what_counts_as_changed() {
     let sandbox = repository();
     let changed = |since: &str| found(&sandbox, &["--changed-since", since]).1;
     let bank = sandbox.path("bank");
-    let none =
-        [format!("heisen: note: no code of {} has changed since HEAD, so none comes first", bank.display())];
+    let none = [format!(
+        "heisen: note: no code of {} has changed since HEAD, so none is explored first",
+        bank.display()
+    )];
     git(&sandbox, "add src && $git commit -qm second");
     assert_eq!(changed("HEAD"), none);
     // Other files, and what is no part of a function.
@@ -165,10 +167,10 @@ fn what_counts_as_changed() {
     // A line that is gone.
     sandbox.write("src/bank.c", BANK.replace("    log_it();\n    return", "    return"));
     build(&sandbox, "");
-    assert_eq!(changed("HEAD"), ["heisen: note: changed since HEAD, and tried first: work"]);
+    assert_eq!(changed("HEAD"), ["heisen: note: changed since HEAD, and explored first: work"]);
     // A file that git does not know.
     git(&sandbox, "rm -q --cached src/bank.c && $git commit -qm third");
-    let all = ["heisen: note: changed since HEAD, and tried first: log_it, main, pay, work"];
+    let all = ["heisen: note: changed since HEAD, and explored first: log_it, main, pay, work"];
     assert_eq!(changed("HEAD"), all);
 }
 
@@ -179,14 +181,13 @@ fn what_it_cannot_do() {
         sandbox.heisen(&[&["check", "--changed-since", since], options, &["--", "./bank"]].concat())
     };
     check("nowhere", &[])
-        .fails(2, &["--changed-since nowhere: the git repository ", " knows no such revision"]);
-    check("", &[]).fails(2, &["knows no such revision"]);
-    check("--all", &[]).fails(2, &["--changed-since --all: that is no revision"]);
+        .fails(2, &["--changed-since nowhere: the git repository ", " has no such revision"]);
+    check("", &[]).fails(2, &["has no such revision"]);
+    check("--all", &[]).fails(2, &["--changed-since --all: that is not a revision"]);
     // A file is none, either.
-    check("HEAD:README", &[]).fails(2, &["knows no such revision"]);
+    check("HEAD:README", &[]).fails(2, &["has no such revision"]);
     for (options, by) in [(&["--strategy", "icb"][..], "icb"), (&["--strategy", "guided"], "guided")] {
-        let words =
-            format!("--changed-since is for --strategy best, and this check is by {by}; leave out one");
+        let words = format!("--changed-since is for --strategy best, but the strategy is {by}; change one");
         check("HEAD", options).fails(2, &[&words]);
     }
     check("HEAD", &["--resume", "search.json"]).fails(2, &["--changed-since", "--resume"]);
@@ -207,7 +208,7 @@ fn what_it_cannot_do() {
     // In a hook, git tells its children where its own things are.
     let mut command = sandbox.command(&["check", "--changed-since", "HEAD", "--", "./bank"]);
     let ran = sandbox.run(command.env("GIT_DIR", "/nowhere").env("GIT_WORK_TREE", "/")).expect(1);
-    assert!(ran.err.contains("tried first: pay"), "{}", ran.err);
+    assert!(ran.err.contains("explored first: pay"), "{}", ran.err);
 }
 
 #[test]
@@ -237,5 +238,5 @@ fn an_example_by_its_source() {
     git(&sandbox, "init -q . && git add . && $git commit -qm first");
     sandbox.write("account.c", text);
     let ran = sandbox.heisen(&["check", "--changed-since", "HEAD", "account.c"]).expect(1);
-    assert!(ran.err.contains("tried first: deposit"), "{}", ran.err);
+    assert!(ran.err.contains("explored first: deposit"), "{}", ran.err);
 }

@@ -293,7 +293,7 @@ fn what_it_says_of_bounds() {
         ),
         "{out}"
     );
-    assert!(out.contains("; a remaining bug needs at least 1\n"), "{out}");
+    assert!(out.contains("; a remaining bug needs at least 1 preemption\n"), "{out}");
     // With so many that no way is left out, that is all there is.
     let out = says("9");
     assert!(
@@ -380,12 +380,12 @@ fn what_it_does_not_go_with() {
     let directory = scratch();
     std::fs::write(directory.path().join("p.c"), "int main(void) { return 0; }").expect("it is written");
     for (options, words) in [
-        (&["--reduce"][..], "--reduce is for --strategy icb and dfs, and this check is by dpor"),
-        (&["--no-preempt", "f"], "--strategy dpor does not go with --no-preempt"),
-        (&["--focus", "f"], "--strategy dpor does not go with --focus"),
-        (&["--real-time"], "--strategy dpor does not go with --real-time"),
-        (&["--bound", "1", "--real-time"], "--strategy dpor does not go with --real-time"),
-        (&["--bound", "1", "--reduce"], "--reduce is for --strategy icb and dfs, and this check is by dpor"),
+        (&["--reduce"][..], "--reduce is for --strategy icb and dfs, but the strategy is dpor"),
+        (&["--no-preempt", "f"], "--strategy dpor cannot be combined with --no-preempt"),
+        (&["--focus", "f"], "--strategy dpor cannot be combined with --focus"),
+        (&["--real-time"], "--strategy dpor cannot be combined with --real-time"),
+        (&["--bound", "1", "--real-time"], "--strategy dpor cannot be combined with --real-time"),
+        (&["--bound", "1", "--reduce"], "--reduce is for --strategy icb and dfs, but the strategy is dpor"),
         (&["--bound", "-1"], "invalid value '-1' for '--bound <N>'"),
     ] {
         let ran =

@@ -1,8 +1,9 @@
 //! The strategies that sample: each finds a bug, does the same for the same seed, and is as random as its paper says; the
 //! portfolio finds what single ones do not; and the verdict has its numbers.
 
+use heisen_engine::process::run_config::{Output, RunConfig};
 use heisen_engine::process::slots::{Detail, Job};
-use heisen_engine::process::zygote::{Limits, Output, Zygote};
+use heisen_engine::process::zygote::Zygote;
 use heisen_engine::program::compile as engine_compile;
 use heisen_engine::program::compile::Extent;
 use heisen_engine::program::embedded;
@@ -228,7 +229,7 @@ fn surw_has_runs_of_the_length_it_is_told() {
         engine_compile::compile(&path, vec![], directory.path(), Extent::Program).expect("it compiles");
     let runtime = embedded::runtime().expect("the runtime");
     let mut zygote =
-        Zygote::start(&runtime, &program, &Limits::default(), Output::Dropped).expect("it starts");
+        Zygote::start(&runtime, &program, &RunConfig::default(), Output::Dropped).expect("it starts");
     for length in [1, 2, 4, 16] {
         let policy = |seed| Policy::Surw { seed, part: 0, length, expected: [].into() };
         let plans: Vec<Plan> = (0..4000).map(|seed| Plan::new(policy(seed << 32))).collect();
@@ -398,15 +399,15 @@ fn the_screen_has_the_numbers_too() {
         run(command.arg("check").args(options).args(["--", "./locked"])).expect(0).out
     };
     let out = shown(&["--strategy", "random", "--executions", "2001"]);
-    let words = "20 behaviours told apart in 2 000 executions; the chance that the next shows another is less than 1 in 2 000";
+    let words = "20 behaviours in 2 000 executions; the next execution shows a new one with probability less than 1 in 2 000";
     assert!(out.contains(words), "{out}");
     let out = shown(&["--strategy", "random", "--executions", "2"]);
     let words =
-        "1 behaviour told apart in 1 execution; the chance that the next shows another is about 99.99 %";
+        "1 behaviour in 1 execution; the next execution shows a new one with probability about 99.99 %";
     assert!(out.contains(words), "{out}");
     let out = shown(&["--strategy", "portfolio", "--executions", "300"]);
     assert!(out.contains("no bug in 300 executions of portfolio (seed 0); with 3 threads"), "{out}");
-    assert!(out.contains("by pct finds a bug of depth 2 with probability at least"), "{out}");
+    assert!(out.contains("by pct find a bug of depth 2 with probability at least"), "{out}");
 }
 
 #[test]

@@ -167,7 +167,12 @@ fn who_tells_them_apart_is_told() {
         let text = program(X, body, &format!("{two}{rest}"));
         let json = check(directory.path(), &text, &["--symmetry"]);
         assert_eq!(json["complete"], false, "{text}: {json:#}");
-        assert!(json["not_controlled"].to_string().contains("the program tells them apart"), "{json:#}");
+        assert!(
+            json["not_controlled"]
+                .to_string()
+                .contains("the program treats interchangeable threads differently"),
+            "{json:#}"
+        );
         assert_eq!(check(directory.path(), &text, &[])["complete"], true, "{text}");
     }
 }

@@ -6,11 +6,11 @@ use crate::commands::check::check_file;
 use crate::commands::{replay, show};
 use crate::render::paint::{count, print};
 use heisen_engine::Error;
-use heisen_engine::check::saved::write_whole;
-use heisen_engine::explain::close_up::Camera;
+use heisen_engine::explain::close_up::Recorder;
+use heisen_engine::platform::atomic_file;
+use heisen_engine::process::run_config::{Output, RunConfig};
 use heisen_engine::process::slots::Job;
 use heisen_engine::process::stdin;
-use heisen_engine::process::zygote::{Limits, Output};
 use heisen_engine::program::Program;
 use heisen_engine::program::embedded;
 use heisen_script::generate::{Draft, Naming};
@@ -39,12 +39,12 @@ struct Subject<'a> {
 }
 
 impl Subject<'_> {
-    fn test<'s>(&'s self, source: &'s Source, limits: Limits) -> Test<'s> {
+    fn test<'s>(&'s self, source: &'s Source, config: RunConfig) -> Test<'s> {
         Test {
             script: Script::Text(source),
             runtime: self.runtime,
             target: Target::Unit(self.program),
-            limits,
+            config,
             expected: self.expected,
             order: Order::Depth,
             choices: Some(Vec::new()),
@@ -64,27 +64,27 @@ pub fn run(args: &ScriptArgs, path: &Path, stop: Arc<AtomicBool>) -> Result<u8, 
     let mut program = replay::find_program(&schedule)?;
     stdin::fetch(&mut schedule.world, path)?;
     program.at_ready = schedule.at_ready;
-    let limits = replay::limits(&schedule, path, args.hang, stop)?;
+    let config = replay::run_config(&schedule, path, args.hang, stop)?;
     let runtime = embedded::runtime()?;
-    let camera = Camera {
+    let recorder = Recorder {
         runtime: &runtime,
         program: &program,
-        limits: &limits,
+        config: &config,
         expect_exit: schedule.expect_exit,
         // A panic says there what it is about.
-        output: Output::Kept,
+        output: Output::Captured,
         trace: false,
     };
     if schedule.outcome.as_ref().is_some_and(|(kind, _)| *kind == FindingKind::DataRace) {
         return Err(Error::Input(format!(
-            "{} is about a data race, which is no failure that an execution under a script could show",
+            "{} is a schedule of a data race; a script can only lead to a failure",
             path.display()
         )));
     }
-    let closeup = camera.shoot(Job::Schedule(&schedule))?;
+    let closeup = recorder.record(Job::Schedule(&schedule))?;
     let Some(verdict) = closeup.verdict.filter(|_| closeup.run.execution.diverged.is_none()) else {
         return Err(Error::Input(format!(
-            "{} does not lead to a bug any more; heisen replay tells where it diverges",
+            "{} no longer leads to a bug; heisen replay shows where it diverges",
             path.display()
         )));
     };
@@ -96,24 +96,24 @@ pub fn run(args: &ScriptArgs, path: &Path, stop: Arc<AtomicBool>) -> Result<u8, 
         ))
     };
     let (recording, plain) =
-        subject.test(&Source::new(""), limits.clone()).record(&schedule)?.ok_or_else(none)?;
+        subject.test(&Source::new(""), config.clone()).record(&schedule)?.ok_or_else(none)?;
     // As `heisen script` runs it, without what the schedule knows of the program.
     let accesses = Accesses { check: false, ..Accesses::default() };
-    let limits = Limits {
-        world: World { accesses, ..limits.world.clone() },
+    let config = RunConfig {
+        world: World { accesses, ..config.world.clone() },
         symmetry: false,
         spurious: 0,
-        faults: Limits::default().faults,
-        ..limits
+        faults: RunConfig::default().faults,
+        ..config
     };
     let mut fails =
-        |text: &str, times: usize| subject.test(&Source::new(text), limits.clone()).fails(times, &plain);
+        |text: &str, times: usize| subject.test(&Source::new(text), config.clone()).fails(times, &plain);
     let text = make(&recording, &mut fails)?.ok_or_else(none)?;
     let text = format!("// {}: {}\n{text}", verdict.kind, verdict.message.lines().next().unwrap_or_default());
     match &args.output {
         None => print(&text, false),
         Some(file) => {
-            write_whole(file, text.as_bytes())
+            atomic_file::write(file, text.as_bytes())
                 .map_err(|e| Error::Input(format!("{} cannot be written: {e}", file.display())))?;
             if !args.quiet {
                 let lines = count(text.lines().count() as u64, "line");

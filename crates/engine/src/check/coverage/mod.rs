@@ -1,8 +1,8 @@
-//! What a search has covered: how many different things its executions did, by the number of their preemptions and over
-//! their number. "Iterative context bounding" (PLDI'07, sections 2 and 4.3) judges searches by that; its figures 1, 2 and 4
-//! to 6 are drawn from what is counted here.
+//! Counts what a search has covered: how many different behaviours its executions showed, by their number of
+//! preemptions and by the number of executions so far. "Iterative context bounding" (PLDI'07, sections 2 and
+//! 4.3) judges searches by that; its figures 1, 2 and 4 to 6 can be drawn from these counts.
 //!
-//! | module | what it is |
+//! | module | what it is for |
 //! | --- | --- |
 //! | `record` | the counts as a file |
 
@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::time::Duration;
 
-/// Things that were seen, each with the fewest preemptions of an execution that showed it.
+/// The distinct items seen, each with the fewest preemptions of an execution that showed it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(from = "Vec<(K, u32)>", into = "Vec<(K, u32)>")]
 #[serde(bound(
@@ -55,7 +55,7 @@ impl<K: Eq + Hash> Seen<K> {
         self.0.len() as u64
     }
 
-    /// How many need exactly so many preemptions.
+    /// How many items need exactly so many preemptions.
     fn by_bound(&self) -> BTreeMap<u32, u64> {
         let mut counts = BTreeMap::new();
         for &least in self.0.values() {
@@ -65,25 +65,25 @@ impl<K: Eq + Hash> Seen<K> {
     }
 }
 
-/// Two accesses that race, as [`Conflict::pair`](crate::check::access_points::Conflict::pair) has them.
+/// Two racing accesses, in the form of [`Conflict::pair`](crate::process::access_points::Conflict::pair).
 type Race = [(u64, bool, bool); 2];
 
-/// What the executions of a search have covered so far.
+/// The coverage of a search so far.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Coverage {
-    /// Executions, by their preemptions.
+    /// Executions, by their number of preemptions.
     executions: BTreeMap<u32, u64>,
     classes: Seen<u64>,
     races: Seen<Race>,
     sync_pairs: Seen<Pair>,
     location_pairs: Seen<Pair>,
     growth: Vec<Sample>,
-    /// How often it was begun anew.
+    /// How often counting began anew.
     restarts: u64,
 }
 
 impl Coverage {
-    /// Takes an execution that logged its touches and their places; `time` is how long the search has run.
+    /// Counts an execution that logged its touches and their places. `time` is how long the search has run.
     pub fn take(&mut self, run: &Run, time: Duration) {
         let execution = &run.execution;
         let preemptions = execution.decisions.iter().map(|d| d.cost(d.chosen)).sum();
@@ -104,7 +104,8 @@ impl Coverage {
         }
     }
 
-    /// Steps are counted anew, as there are more scheduling points: what was seen so far is not comparable.
+    /// Begins counting anew. With new scheduling points, step numbers change, so earlier counts are not
+    /// comparable.
     pub fn start_over(&mut self) {
         *self = Coverage { restarts: self.restarts + 1, ..Coverage::default() };
     }
@@ -123,7 +124,7 @@ impl Coverage {
         Sample { executions: self.count(), seconds: time.as_secs_f64(), counts }
     }
 
-    /// What was seen with at most so many preemptions, for each number of them that an execution had.
+    /// The items seen within each number of preemptions that an execution had.
     fn within(&self) -> Vec<Within> {
         let (classes, races) = (self.classes.by_bound(), self.races.by_bound());
         let (sync, location) = (self.sync_pairs.by_bound(), self.location_pairs.by_bound());
@@ -142,7 +143,8 @@ impl Coverage {
     }
 }
 
-/// Counts are kept after so many executions, then: steps of about a fifth, so that a record stays small.
+/// After how many executions the next sample is stored. Samples are about a fifth apart, so that a record is
+/// small.
 fn next_sample(last: u64) -> u64 {
     (last + 1).max(last + last / 5)
 }

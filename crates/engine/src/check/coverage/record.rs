@@ -1,84 +1,86 @@
-//! The file that `heisen check --coverage` writes and `heisen coverage` draws: counts only, so it is small, as JSON.
+//! Defines the file that `heisen check --coverage` writes and `heisen coverage` draws. It is JSON, and small
+//! because it contains only counts.
 
-use crate::check::saved::write_whole;
 use crate::check::{Options, Outcome};
 use crate::error::{Error, Result};
+use crate::platform::atomic_file;
 use crate::program::Program;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// The version of the format; another one is refused.
+/// The version of the format; other versions are refused.
 const VERSION: u64 = 1;
-/// The field that holds it, and by which such a file is known.
+/// The field with the version, by which such a file is recognised.
 const FIELD: &str = "heisen_coverage";
 
-/// Distinct things that were seen.
+/// The number of distinct items seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Classes of equivalent executions: those with the same happens-before graph.
+    /// Happens-before classes: executions with the same happens-before graph.
     pub classes: u64,
-    /// Pairs of accesses that race.
+    /// Racing pairs of accesses.
     pub races: u64,
-    /// Pairs of operations at an object that is not memory, of different threads, one directly after the other.
+    /// Pairs of operations of different threads, one directly after the other, on an object that is not
+    /// memory.
     pub sync_pairs: u64,
-    /// The same for accesses of memory.
+    /// The same for memory accesses.
     pub location_pairs: u64,
 }
 
-/// What was seen within a number of preemptions.
+/// The counts within a number of preemptions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Within {
-    /// At most so many.
+    /// The largest number of preemptions.
     pub preemptions: u32,
-    /// Executions with at most so many.
+    /// Executions with at most so many preemptions.
     pub executions: u64,
-    /// What they showed.
+    /// The items that they showed.
     #[serde(flatten)]
     pub counts: Counts,
 }
 
-/// What was seen after a number of executions.
+/// The counts after a number of executions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
-    /// So many.
+    /// The number of executions.
     pub executions: u64,
-    /// So long after the search began.
+    /// Seconds since the search began.
     pub seconds: f64,
-    /// What they showed.
+    /// The items that they showed.
     #[serde(flatten)]
     pub counts: Counts,
 }
 
-/// What a search has covered.
+/// The coverage of a search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     heisen_coverage: u64,
     /// The program's name.
     pub program: String,
-    /// The strategy, as it is named on the command line.
+    /// The strategy, as named on the command line.
     pub strategy: String,
-    /// Whether equivalent executions were left out.
+    /// Whether equivalent executions were dropped.
     pub reduce: bool,
-    /// The seed, of strategies that sample.
+    /// The seed, for samplers.
     pub seed: Option<u64>,
-    /// The largest preemption bound fully explored, of icb.
+    /// The largest preemption bound explored fully, for icb.
     pub bound: Option<u32>,
     /// Whether all schedules were explored.
     pub whole: bool,
-    /// Whether races were looked for, in a program that shows its accesses.
+    /// Whether races were looked for in an instrumented program.
     pub race_check: bool,
-    /// How often counting began anew, as there were more scheduling points.
+    /// How often counting began anew because there were new scheduling points.
     pub restarts: u64,
-    /// By preemptions, in their order.
+    /// Counts by number of preemptions, ascending.
     pub bounds: Vec<Within>,
-    /// Over executions, in their order; the last is all of them.
+    /// Counts by number of executions, ascending; the last covers all executions.
     pub growth: Vec<Sample>,
 }
 
 impl Record {
-    /// The record of a search that has ended; none if it did not count.
+    /// The record of a finished search; `None` if coverage was not counted.
     pub fn new(program: &Program, options: &Options, outcome: &Outcome) -> Option<Record> {
         let coverage = outcome.tally.coverage.as_ref()?;
         let mut growth = coverage.growth.clone();
@@ -102,26 +104,26 @@ impl Record {
         })
     }
 
-    /// All that was seen.
+    /// The counts of all executions.
     pub fn total(&self) -> Sample {
         let none = Sample { executions: 0, seconds: 0.0, counts: Counts::default() };
         self.growth.last().copied().unwrap_or(none)
     }
 
-    /// The fewest preemptions within which so large a share of the classes lies.
+    /// The smallest number of preemptions within which this share of the classes lies.
     pub fn bound_for(&self, share: f64) -> Option<u32> {
         let wanted = share * self.total().counts.classes as f64;
         self.bounds.iter().find(|within| within.counts.classes as f64 >= wanted).map(|w| w.preemptions)
     }
 
-    /// Writes it; whole or not at all.
+    /// Writes the file completely or not at all.
     pub fn write(&self, path: &Path) -> Result<()> {
         let text = serde_json::to_string_pretty(self)
             .map_err(|e| Error::Internal(format!("the coverage cannot be written: {e}")))?;
-        write_whole(path, (text + "\n").as_bytes())
+        atomic_file::write(path, (text + "\n").as_bytes())
     }
 
-    /// Reads one.
+    /// Reads a coverage file.
     pub fn read(path: &Path) -> Result<Record> {
         let shown = path.display();
         let input = |text: String| Err(Error::Input(text));
@@ -163,7 +165,7 @@ impl Record {
         Ok(record)
     }
 
-    /// Whether the numbers fit together.
+    /// Whether the numbers are consistent.
     fn check(&self) -> std::result::Result<(), &'static str> {
         let bounds = |pair: &[Within]| {
             pair[0].preemptions < pair[1].preemptions

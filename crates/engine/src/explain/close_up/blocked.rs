@@ -1,10 +1,11 @@
-//! Why threads wait, as the log of an execution shows: who holds a lock, and whether a wake-up came before the sleep.
+//! Explains why threads wait, from the log of an execution: which thread holds a lock, and whether a wake-up
+//! came before the sleep.
 
 use crate::process::slots::Event;
 use heisen_trace::finding::ThreadEnd;
 use heisen_trace::{Op, ThreadId};
 
-/// What an event does to a lock: `Some(true)` takes it, `Some(false)` gives it up.
+/// The effect of an event on a lock: `Some(true)` takes it, `Some(false)` releases it.
 pub(super) fn takes(event: &Event) -> Option<bool> {
     match event.op {
         Op::Lock | Op::TryLock | Op::TimedLock | Op::Relock | Op::ReadLock | Op::WriteLock => Some(true),
@@ -13,7 +14,7 @@ pub(super) fn takes(event: &Event) -> Option<bool> {
     }
 }
 
-/// The threads that hold a lock: several if they read.
+/// The threads that hold a lock; there are several if they are readers.
 pub(super) fn holders(events: &[Event], lock: u64) -> Vec<ThreadId> {
     let mut holders: Vec<ThreadId> = Vec::new();
     for event in events.iter().filter(|e| e.object == lock && e.ok) {
@@ -30,15 +31,16 @@ pub(super) fn holders(events: &[Event], lock: u64) -> Vec<ThreadId> {
     holders
 }
 
-/// Whether somebody woke the waiters of `object` when there were none, before `thread` went to sleep there for good.
+/// Whether some thread woke the waiters of `object` when there were none, before `thread` went to sleep there
+/// for good.
 ///
-/// In doubt it says no: a thread that was woken counts as a waiter until its next event.
+/// In doubt it says no: a woken thread counts as a waiter until its next event.
 pub(super) fn missed_wakeup(events: &[Event], thread: ThreadId, object: u64) -> bool {
     let mut asleep: Vec<ThreadId> = Vec::new();
     let (mut missed, mut missed_before_sleep) = (false, false);
     for event in events {
         match event.op {
-            // A wait on a condition variable gives up its mutex.
+            // A wait on a condition variable releases its mutex.
             Op::Unlock => continue,
             Op::CondSignal | Op::CondBroadcast | Op::FutexWake if event.object == object => {
                 missed |= asleep.iter().all(|&t| t == event.thread);
@@ -61,7 +63,8 @@ pub(super) fn is_sleep(op: Op) -> bool {
     matches!(op, Op::CondWait | Op::CondTimedWait | Op::FutexWait)
 }
 
-/// Names the thread that each one waits for, of all that hold what it needs. If a cycle can be made, it is made.
+/// Chooses, for each thread, which of the holders it waits for. If some choice makes a cycle, that one is
+/// taken.
 pub(super) fn settle(threads: &mut [ThreadEnd], holders: &[Vec<ThreadId>]) {
     for (thread, holders) in threads.iter_mut().zip(holders) {
         let itself = holders.iter().find(|&&holder| holder == thread.thread);
@@ -79,7 +82,7 @@ pub(super) fn settle(threads: &mut [ThreadEnd], holders: &[Vec<ThreadId>]) {
     }
 }
 
-/// Whether threads wait for each other in a cycle, by what [`settle`] has found.
+/// Whether threads wait for each other in a cycle, by the result of [`settle`].
 pub(super) fn has_cycle(threads: &[ThreadEnd]) -> bool {
     let next = |id: ThreadId| threads.iter().find(|t| t.thread == id)?.holder;
     threads.iter().any(|t| {

@@ -1,5 +1,5 @@
-//! Threads, objects and events of a stopped program in the words of its source: names of functions and variables, places,
-//! who holds what.
+//! Describes threads, objects and events of a paused program in terms of its source: functions, variables,
+//! places, lock holders.
 
 use super::TraceLine;
 use super::blocked::{holders, is_sleep, missed_wakeup, takes};
@@ -22,7 +22,7 @@ pub(super) fn paused_stack(view: &mut View<'_>, t: &Thread) -> Stack {
     registers.map_or_else(Stack::default, |registers| view.stack(registers))
 }
 
-/// The stack or, where none can be told, as the thread was made to yield by a signal, the place of its last step.
+/// The given stack. If it has no place, because a signal made the thread yield, the place of its last step.
 pub(super) fn or_place(stack: Stack, view: &mut View<'_>, t: &Thread) -> Stack {
     let op = t.op.load(Relaxed);
     if op != Op::Yield as u32 || stack.place().is_some() {
@@ -31,13 +31,14 @@ pub(super) fn or_place(stack: Stack, view: &mut View<'_>, t: &Thread) -> Stack {
     Stack(view.frame_at(t.pc.load(Relaxed), true))
 }
 
-/// Whether this is a timer of the program's: it runs nothing but the runtime.
+/// Whether this is a timer of the program. A timer runs only code of the runtime.
 pub(super) fn is_timer(view: &mut View<'_>, t: &Thread) -> bool {
     let start = view.frame_at(t.start.load(Relaxed), false);
     start.iter().any(|f| f.function.contains("heisen_runtime"))
 }
 
-/// What a thread runs: its start function or, where that is a library's, the outermost function of the program's own.
+/// The function that a thread runs: its start function or, if that belongs to a library, the program's
+/// outermost function.
 pub(super) fn thread_name(view: &mut View<'_>, t: &Thread, stack: &Stack) -> String {
     let start = view.frame_at(t.start.load(Relaxed), false);
     let own = start.iter().chain(stack.0.iter().rev()).find(|f| f.own);
@@ -56,7 +57,7 @@ pub(super) fn path_of(wire: &Wire, number: usize) -> String {
     }
 }
 
-/// What an operation is about: the name of a variable, a thread, or an address.
+/// The name of an operation's object: a variable, a thread, or an address.
 pub(super) fn object_name(view: &mut View<'_>, wire: &Wire, op: Op, object: u64) -> String {
     if object == 0 || op == Op::Assert {
         return String::new();
@@ -81,7 +82,7 @@ pub(super) fn object_name(view: &mut View<'_>, wire: &Wire, op: Op, object: u64)
     }
 }
 
-/// The thread whose handle this is.
+/// The thread with this handle.
 fn thread_of_handle(wire: &Wire, handle: u64) -> Option<ThreadId> {
     let count = report_of(wire).threads.load(Relaxed) as usize;
     let number = wire.threads.iter().take(count).position(|t| t.handle.load(Relaxed) == handle)?;
@@ -112,7 +113,7 @@ pub(super) fn describe_thread(
     }
 }
 
-/// The threads that hold what a thread waits for: one by the words of a mutex, else all by the log.
+/// The threads that hold what a thread waits for: one by the words of a mutex, otherwise all by the log.
 pub(super) fn holders_for(view: &View<'_>, t: &Thread, events: &[Event]) -> Vec<ThreadId> {
     let needs = t.needs.load(Relaxed);
     match Op::from_code(t.op.load(Relaxed) as u8) {
@@ -127,7 +128,7 @@ pub(super) fn holders_for(view: &View<'_>, t: &Thread, events: &[Event]) -> Vec<
 
 fn holder_of(view: &View<'_>, mutex: u64) -> Option<ThreadId> {
     let mut word = [0];
-    // A mutex that is held starts with a word that is not 0.
+    // The first word of a held mutex is not 0.
     view.read_words(mutex, &mut word).ok().filter(|()| word[0] as u32 != 0)?;
     view.read_words(mutex + MUTEX_OWNER as u64, &mut word).ok()?;
     let number = (word[0] as u32 as i32).checked_sub(TID_BASE)?;
@@ -148,7 +149,7 @@ pub(crate) fn held_by(view: &mut View<'_>, wire: &Wire, thread: ThreadId, events
             None => {}
         }
     }
-    // A thread that waits for a lock has an event for the attempt only once it has it.
+    // A thread that waits for a lock has no event for it yet: the event is logged when it gets the lock.
     let describe = |(object, pc): (u64, u64)| Held {
         object: object_name(view, wire, Op::Lock, object),
         place: Stack(view.frame_at(pc, true)).place().map_or(String::new(), |f| f.place()),

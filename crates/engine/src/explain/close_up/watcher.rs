@@ -1,5 +1,5 @@
-//! What is to be seen at the pauses of an execution: a switch at each decision, the cause at a panic or misuse, all threads
-//! at the end. The program stands still meanwhile, and is read from outside.
+//! Observes the pauses of an execution: a switch at each decision, the cause at a panic or misuse, all
+//! threads at the end. The program is paused meanwhile, and is read from outside.
 
 use super::TraceLine;
 use super::blocked::{self, settle};
@@ -7,12 +7,12 @@ use super::describe::{
     describe_cycle, describe_events, describe_thread, holders_for, is_timer, object_name, or_place, path_of,
     paused_stack, thread_name,
 };
-use super::idle;
+use super::outside_waits;
+use super::race_watch::RaceWatch;
 use crate::explain::livelock::Recurrence;
-use crate::explain::race_close_up::Sight;
 use crate::explain::{cycle, divergence, heap_error};
-use crate::inspect::{Registers, Symbols, View};
-use crate::process::slots::{diverged_place, read_events, report_of};
+use crate::inspect::{Symbols, View};
+use crate::process::slots::{diverged_place, read_events, registers, report_of};
 use crate::process::zygote::Observer;
 use heisen_trace::cycle::Cycle;
 use heisen_trace::finding::{Switch, SwitchKind, ThreadEnd};
@@ -21,14 +21,14 @@ use heisen_trace::{DecisionKind, Fault, Op, Stack, ThreadId};
 use heisen_wire::{Wire, end, misuse, state, stop};
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Switches beyond this many are described by the place of the call alone, without a stack.
+/// Later switches are described only by the place of the call, without a stack.
 const MAX_STACKS: usize = 200;
 
-/// Collects what is to be seen at the pauses of an execution.
+/// Collects the observations at the pauses of an execution.
 #[derive(Debug, Default)]
 pub(super) struct Watcher {
     pub(super) symbols: Symbols,
-    pub(super) sight: Sight,
+    pub(super) race_watch: RaceWatch,
     pub(super) trace_wanted: bool,
     pub(super) switches: Vec<Switch>,
     pub(super) thread: Option<ThreadId>,
@@ -47,7 +47,7 @@ pub(super) struct Watcher {
 
 impl Observer for Watcher {
     fn stopped(&mut self, wire: &Wire, pid: i32) {
-        if self.sight.watched(wire, pid) {
+        if self.race_watch.watched(wire, pid) {
             return;
         }
         let mut symbols = std::mem::take(&mut self.symbols);
@@ -55,10 +55,10 @@ impl Observer for Watcher {
             let thread = ThreadId(wire.stop.thread.load(Relaxed) as u16);
             match wire.stop.reason.load(Relaxed) {
                 stop::STATE => self.recurrence.stopped(wire, &view),
-                stop::CONFLICT => self.sight.conflict(wire, &mut view),
+                stop::CONFLICT => self.race_watch.conflict(wire, &mut view),
                 stop::DECISION => self.decision(wire, &mut view),
                 stop::THROW => {
-                    // The first panic is the cause; those after it are mostly about the first.
+                    // The first panic is the cause; later ones are mostly its consequences.
                     let stack = view.stack(registers(wire));
                     self.thrown.get_or_insert((thread, stack));
                 }
@@ -73,10 +73,11 @@ impl Observer for Watcher {
                 }
                 _ => {
                     self.end(wire, &mut view);
-                    // Threads that wait for each other do so for ever, whoever comes.
+                    // Threads that wait for each other in a cycle wait for ever, even if someone outside
+                    // comes.
                     self.idle = match blocked::has_cycle(&self.threads) {
                         true => Vec::new(),
-                        false => idle::waits(wire, pid),
+                        false => outside_waits::waits(wire, pid),
                     };
                 }
             }
@@ -141,7 +142,7 @@ impl Watcher {
                 _ if number == running => self.stack.clone(),
                 _ => or_place(paused_stack(view, t), view, t),
             };
-            // A timer has a place among the threads, but is none of the program's.
+            // A timer has a number among the threads, but is not a thread of the program.
             let timer = t.op.load(Relaxed) == Op::Timer as u32 && is_timer(view, t);
             let name = match number {
                 0 => "main".to_owned(),
@@ -166,7 +167,7 @@ impl Watcher {
             self.diverged = divergence::describe(view, place);
         }
         if report_of(wire).end.load(Relaxed) == end::STEP_LIMIT {
-            // Where every thread waits for memory, the execution ends long before its tail.
+            // If every thread waits for memory, the execution ends long before its last, fair quarter.
             let early = (report_of(wire).end_code.load(Relaxed) as i32) < 0;
             let fair = if early { cycle::Fair::Half } else { cycle::Fair::Quarter };
             self.cycle = cycle::find(&events, fair).map(|found| describe_cycle(view, wire, found));
@@ -175,10 +176,4 @@ impl Watcher {
             self.trace = describe_events(view, wire, events);
         }
     }
-}
-
-/// The registers of the thread that runs, at a stop.
-pub(crate) fn registers(wire: &Wire) -> Registers {
-    let r: [u64; 8] = std::array::from_fn(|i| wire.stop.registers[i].load(Relaxed));
-    Registers { rip: r[0], rsp: r[1], rbp: r[2], rbx: r[3], r12: r[4], r13: r[5], r14: r[6], r15: r[7] }
 }

@@ -1,4 +1,4 @@
-//! Files that are cut off or damaged give less, and nothing worse.
+//! Truncated or damaged files give fewer results, never an error or a panic.
 
 use super::super::elf::Source;
 use super::super::memory::StackMemory;
@@ -32,7 +32,7 @@ fn open(bytes: &[u8]) -> Option<Module> {
     Module::new(Path::new("/tmp/broken"), false, Source::Bytes(bytes.into()))
 }
 
-/// Addresses all over the functions and variables of a file that is whole.
+/// Addresses all over the functions and variables of an undamaged file.
 fn addresses(bytes: &[u8]) -> Vec<u64> {
     let module = open(bytes).unwrap();
     let symbols = module.symbols().all();
@@ -41,7 +41,7 @@ fn addresses(bytes: &[u8]) -> Vec<u64> {
         .collect()
 }
 
-/// Asks for everything there is to know, and returns how much it was.
+/// Asks for every kind of result and returns how many there were.
 fn ask(bytes: &[u8], addresses: &[u64]) -> usize {
     let Some(module) = open(bytes) else { return 0 };
     let mut memory = StackMemory::new(std::process::id() as i32);
@@ -75,7 +75,7 @@ fn cut_off() {
     assert_eq!(ask(&[0; 100], &addresses), 0);
 }
 
-/// Rounds of damage to each program; more are asked for by an environment variable.
+/// Rounds of damage to each program. An environment variable can ask for more.
 fn rounds() -> usize {
     std::env::var("HEISEN_TEST_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(50)
 }
@@ -93,7 +93,7 @@ fn damaged() {
         let whole = fs::read(&built.program).unwrap();
         let addresses = addresses(&whole);
         assert!(ask(&whole, &addresses) > 50);
-        // Numbers that look random, but are the same in every run.
+        // Pseudo-random numbers that are the same in every run.
         let mut state = 0x2545_f491_4f6c_dd1d_u64;
         let mut next = |below: usize| {
             state ^= state << 13;
@@ -103,7 +103,7 @@ fn damaged() {
         };
         for round in 0..rounds() {
             let mut bytes = whole.clone();
-            // The headers, at both ends, would soon be useless: most rounds spare them.
+            // Damage to the headers, at both ends, soon makes a file useless: most rounds spare them.
             let spared = if round % 8 == 0 { 0 } else { 0xa00 };
             for _ in 0..1 << (round % 7) {
                 let at = spared + next(bytes.len() - 2 * spared);

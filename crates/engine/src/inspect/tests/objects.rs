@@ -1,13 +1,13 @@
-//! What objects are called.
+//! Tests the names of objects.
 
 use super::*;
 
-/// Looks at the addresses that a program has put into its array `targets`, with a null at the end.
+/// Names the addresses that a program has put into its null-terminated array `targets`.
 fn names(built: &Built) -> Vec<Option<String>> {
     let stopped = built.stop();
     let mut symbols = Symbols::new();
     let mut view = View::new(&mut symbols, stopped.pid()).unwrap();
-    // The program's own name for the array tells its address.
+    // The symbol table gives the address of the array.
     let image = view.images.iter().find(|image| image.main).unwrap();
     let (bias, table) = (image.bias, view.module(image).unwrap().symbols());
     let targets = bias + table.all().find(|s| s.name() == "targets").unwrap().address;
@@ -99,7 +99,8 @@ fn c_variables() {
 fn c_variables_linked_as_a_whole() {
     let names = names(&Built::new("names.c", C, &["-g", "-O1", "-flto"]));
     for (name, expected) in names.iter().zip(C_NAMES) {
-        // The optimiser may give a part of a static struct a life of its own; the others keep their names.
+        // The optimiser may split a static struct into separate variables; the other objects keep their
+        // names.
         if !expected.starts_with("pool.") {
             assert_eq!(name.as_deref().unwrap_or("-"), expected);
         }
@@ -245,7 +246,7 @@ fn the_own_process() {
     let mut symbols = Symbols::new();
     let mut view = View::new(&mut symbols, std::process::id() as i32).unwrap();
     let name = view.object_name(&raw const HERE[2] as u64).unwrap();
-    // Optimised builds of this very test keep the name but not the type.
+    // Optimised builds of this test keep the name but not the type.
     let whole = name.ends_with("look::tests::objects::HERE[2]");
     assert!(whole || name.contains("look::tests::objects::HERE") && name.ends_with("+0x10"), "{name}");
     let local = 5u64;

@@ -1,4 +1,4 @@
-//! Where threads are.
+//! Tests the stacks of threads.
 
 use super::*;
 
@@ -36,7 +36,7 @@ fn check_nested(built: &Built) {
         assert_eq!(frame.file.as_deref(), built.path("nested.c").to_str(), "{function}");
     }
     assert_eq!(stack.place().map(|frame| frame.function.as_str()), Some("inner"));
-    // Below is the C library's raise, without its insides' names.
+    // Below it is the C library's `raise`, without names of its internal functions.
     let below = &stack.0[..stack.0.iter().position(|f| f.function == "inner").unwrap()];
     assert!(!below.is_empty() && below.iter().all(|f| !f.own && f.file.is_none()), "{below:?}");
     assert!(below.iter().any(|f| f.function == "raise"), "{below:?}");
@@ -82,7 +82,7 @@ fn with_a_separate_debug_file() {
     built.run("strip", &["program"]);
     built.run("objcopy", &["--add-gnu-debuglink=program.debug", "program"]);
     check_nested(&built);
-    // The debug file of another build is not believed.
+    // The debug file of another build is ignored.
     let other = Built::new("nested.c", &format!("int other;\n{NESTED}"), &["-g"]);
     built.run("objcopy", &["--only-keep-debug", other.program.to_str().unwrap(), "program.debug"]);
     let stack = built.stop().stack(&mut Symbols::new());
@@ -147,7 +147,7 @@ int main(void) {
 
 #[test]
 fn through_an_aligned_frame() {
-    // The frame of `aligned` is found through memory, and those above keep no frame pointer.
+    // The frame of `aligned` is found through memory, and the frames above it have no frame pointer.
     let source = r#"
 #include <signal.h>
 int depth;
@@ -250,14 +250,14 @@ int main(void) { int r = hidden_entry(between); return r + 1; }
     let stopped = built.stop();
     let shown = stopped.stack(&mut Symbols::new());
     assert_eq!(own(&shown), ["hidden_inner", "hidden_entry", "between", "hidden_entry", "main"]);
-    // By another name of the same file.
+    // The hidden path may be another name of the same file.
     std::os::unix::fs::symlink(&so, built.path("link.so")).unwrap();
     let mut symbols = Symbols::new();
     symbols.hide(&built.path("link.so"));
     let stack = stopped.stack(&mut symbols);
     assert_eq!(own(&stack), ["between", "main"]);
     assert!(stack.0.iter().all(|f| !f.function.contains("hidden")));
-    // Also when it is no longer there.
+    // The file may also be deleted.
     fs::remove_file(&so).unwrap();
     let mut symbols = Symbols::new();
     symbols.hide(&so);
@@ -283,7 +283,7 @@ int main() {
     return f() + 1;
 }
 "#;
-    // Optimised, most of them are inlined; the names stay.
+    // The optimiser inlines most of these functions; their names remain.
     for flags in [["-g", "-O0"], ["-g", "-O2"]] {
         let built = Built::new("bank.cc", source, &flags);
         let stack = built.stop().stack(&mut Symbols::new());
@@ -294,7 +294,7 @@ int main() {
         assert!(own.iter().any(|name| name.starts_with("bank::apply<")), "{own:?}");
         assert!(own.contains(&"main::{lambda}"), "{own:?}");
         assert_eq!(own.last(), Some(&"main"));
-        // The frames of the standard library in between are not the program's.
+        // The frames of the standard library in between do not belong to the program.
         let library: Vec<_> = stack.0.iter().filter(|f| f.function.starts_with("std::")).collect();
         assert!(!library.is_empty() && library.iter().all(|f| !f.own), "{stack:#?}");
     }
@@ -336,7 +336,7 @@ fn demangled_rust() {
         let built = Built::new("teller.rs", RUST, &flags);
         let stack = built.stop().stack(&mut Symbols::new());
         let own = own(&stack);
-        // The two ways of rustc to mangle write it with and without angle brackets.
+        // rustc's two mangling schemes write this name with and without angle brackets.
         assert_eq!(own[0].replace(['<', '>'], ""), "teller::bank::Account::withdraw", "{flags:?}");
         assert_eq!(frame(&stack, own[0]).line, built.line("// here"), "{flags:?}");
         assert!(own.contains(&"<teller::bank::Account as teller::Customer>::pay"), "{own:?}");
@@ -397,7 +397,7 @@ fn the_own_process() {
     view.read_words(words.as_ptr() as u64, &mut read).unwrap();
     assert_eq!(read, words);
     assert!(view.read_words(8, &mut read).is_err());
-    // Nothing is known about a place without code.
+    // An address without code has no line.
     assert_eq!(view.frame_at(words.as_ptr() as u64, false)[0].line, None);
     assert!(View::new(&mut symbols, -1).is_err());
 }

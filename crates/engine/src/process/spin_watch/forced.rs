@@ -1,10 +1,11 @@
-//! Loops of which it cannot be proven that they wait for memory to change, but which have run for too long: `while (!flag) back_off();`,
-//! where what is done in a round differs from round to round.
+//! Forces loops to yield that have run for too long but are not proven to be spin loops:
+//! `while (!flag) back_off();`, where every round does something different.
 //!
-//! Such a loop is made to yield, too, as a last resort: the program would be given up otherwise. A round ends at the first
-//! instruction of the loop, in the program's own code: in the outermost function that the thread was seen in, the lowest address that it
-//! came by again. A thread that waits there comes by before it does anything that another thread sees, so schedules stay the same. One
-//! that computes, and would have ended by itself, yields sooner or later by the clock: the verdict says so.
+//! This is a last resort: otherwise the check would have to give up on the program. A round ends at the first
+//! instruction of the loop, in the program's own code. That is the lowest address the thread visited again,
+//! in the outermost function in which it was seen. A thread that waits there passes this instruction before
+//! it does anything that another thread sees, so schedules remain repeatable. A loop that computes, and would
+//! have ended by itself, yields at a moment that depends on the clock: the verdict says so.
 
 use super::{Code, RIP, Traced};
 use crate::inspect::maps;
@@ -13,14 +14,15 @@ use std::io;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-/// The word of `user_regs_struct` with the stack pointer.
+/// The index of the stack pointer in `user_regs_struct`.
 const RSP: usize = 19;
-/// Instructions that are taken to find a loop, and to come to its first one.
+/// How many instructions are stepped to find a loop, and again to reach its first instruction.
 const LONG: usize = 200_000;
-/// Instructions that are taken to see whether a thread comes by a loop that is known.
+/// How many instructions are stepped to see whether a thread is in a known loop.
 const SHORT: usize = 20_000;
 
-/// The first instructions of loops that were made to yield, by address; shared by all processes of a check.
+/// The addresses of the first instructions of loops that were forced to yield. All processes of a check share
+/// them.
 #[derive(Debug, Default)]
 pub struct Loops(Mutex<Vec<u64>>);
 
@@ -36,12 +38,12 @@ impl Loops {
         }
     }
 
-    /// Whether any is known.
+    /// Whether any such loop is known.
     pub(super) fn any(&self) -> bool {
         !self.heads().is_empty()
     }
 
-    /// Whether a thread goes round in a loop that is known; it is at the first instruction then.
+    /// Whether a thread is in a known loop. If so, it is now at the loop's first instruction.
     pub(super) fn comes_by(&self, traced: &Traced, code: &mut Code) -> io::Result<bool> {
         let heads = self.heads();
         let mut passed = None;
@@ -59,8 +61,8 @@ impl Loops {
         Ok(false)
     }
 
-    /// Finds a loop, whatever it does; the thread is at its first instruction then. False if it is not in one, or its rounds are too
-    /// long.
+    /// Finds a loop, whatever it does. The thread is then at its first instruction. Returns false if the
+    /// thread is not in a loop, or the rounds are too long.
     pub(super) fn find(&self, traced: &Traced, code: &mut Code) -> io::Result<bool> {
         let own = own_code(traced.0)?;
         let mut visits: HashMap<(u64, u64), u32> = HashMap::new();
@@ -74,7 +76,7 @@ impl Loops {
             }
         }
         let again = visits.into_iter().filter(|(_, times)| *times > 1).map(|(place, _)| place);
-        // The stack grows downwards.
+        // The stack grows downwards, so the outermost function has the highest stack pointer.
         let Some((stack, head)) = again.min_by_key(|&(stack, rip)| (!stack, rip)) else { return Ok(false) };
         for _ in 0..LONG {
             if code.leaves(traced.general()?[RIP]) || !traced.step()? {
@@ -90,7 +92,7 @@ impl Loops {
     }
 }
 
-/// The code of the program itself: in a library a thread may hold a lock that nobody knows of.
+/// The code of the program itself. In a library a thread may hold a lock that Heisen does not see.
 fn own_code(tid: i32) -> io::Result<Vec<Range<u64>>> {
     let program = std::fs::read_link(format!("/proc/{tid}/exe"))?;
     let own = maps::read(tid)?.into_iter().filter(|mapping| mapping.executable && mapping.path == program);

@@ -1,11 +1,13 @@
-//! Loops that wait for memory to change and compute something besides, such as `while (!flag) rounds++;`: no two rounds
-//! begin in the same state, but what differs does not matter.
+//! Recognises spin loops that also compute something, such as `while (!flag) rounds++;`: no two rounds begin
+//! in the same state, but the difference does not matter.
 //!
-//! Some rounds are run step by step. The bits that differ between the beginnings of two of them *vary*, and so does whatever is
-//! computed from these. If no branch, no jump and no address of a round depends on what varies, then the next round takes
-//! the same way, and what varies at its end is again among that: by induction the thread goes round for ever, unless another
-//! one changes memory that it reads. That cannot be mistaken, as little as in a loop that comes back to the same state. A loop that
-//! counts to a limit, and one that walks through memory, branch or read by what varies, and are left alone.
+//! Some rounds are single-stepped. The bits that differ between the beginnings of two rounds *vary*, and so
+//! does everything computed from them. Suppose no branch, jump or address of a round depends on varying bits.
+//! Then the next round takes the same path, and the bits that vary at its end are among those that varied
+//! before. By induction the thread goes round for ever, unless another thread changes memory that it reads.
+//! So the test has no false positives, just like the one for a loop that returns to the same state. A loop
+//! that counts to a limit branches by varying bits, and one that walks through memory reads by them: neither
+//! is taken for a spin loop.
 
 use super::{Code, General, RIP, Traced, value};
 use crate::inspect::memory::read_bytes;
@@ -16,49 +18,50 @@ use iced_x86::{
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 
-/// Instructions that are watched.
+/// The most instructions that are single-stepped.
 const WATCHED: usize = 4_000;
-/// Rounds that must be alike, and how often a round may come by its first instruction.
+/// How many rounds must take the same path.
 const ROUNDS: usize = 3;
-/// A loop is known when so many steps in a row were at places that had been visited often.
+/// A loop is found after this many steps in a row at often visited places, and `VISITS` is how often one
+/// round may pass its first instruction.
 const OFTEN: usize = 64;
 const VISITS: usize = 4;
 
-/// An instruction that was taken.
+/// An executed instruction.
 #[derive(Debug)]
 struct Taken {
     instruction: Instruction,
-    /// The bytes that it reads and writes, from where to where.
+    /// The address ranges that it reads and writes.
     reads: Vec<(u64, u64)>,
     writes: Vec<(u64, u64)>,
-    /// The registers that its addresses are made of.
+    /// The registers from which its addresses are computed.
     through: Vec<Register>,
 }
 
-/// What is known of a loop.
+/// A spin loop that was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Loop {
-    /// Its first instruction, by address.
+    /// The address of its first instruction.
     pub(super) head: u64,
-    /// The last.
+    /// The address of its last instruction.
     pub(super) last: u64,
-    /// Whether memory is not the same after each round.
+    /// Whether memory differs after each round.
     pub(super) writes: bool,
 }
 
-/// The steps that a thread takes.
+/// The recorded steps of a thread.
 struct Trace {
     taken: Vec<Taken>,
     /// The general registers before each step, and after the last.
     general: Vec<General>,
-    /// The registers of SSE and x87 before some of them.
+    /// The SSE and x87 registers before some of the steps.
     floating: HashMap<usize, Vec<u8>>,
-    /// Bytes that were written: before which step, where, and what was there.
+    /// Written bytes: the step, the address, and the value before that step.
     written: Vec<(usize, u64, u8)>,
 }
 
-/// Steps through a loop. If it waits for memory to change, the thread is at its first instruction then, one step at least from
-/// where it was.
+/// Steps through a loop. If it is a spin loop, the thread is then at the loop's first instruction, at least
+/// one step from where it was.
 pub(super) fn find(traced: &Traced, code: &mut Code) -> io::Result<Option<Loop>> {
     let Some(head) = head(traced, code)? else { return Ok(None) };
     let Some(trace) = Trace::record(traced, code, head)? else { return Ok(None) };
@@ -66,10 +69,10 @@ pub(super) fn find(traced: &Traced, code: &mut Code) -> io::Result<Option<Loop>>
     Ok(found)
 }
 
-/// The lowest address that the thread comes by again and again.
+/// The lowest address that the thread passes again and again.
 fn head(traced: &Traced, code: &mut Code) -> io::Result<Option<u64>> {
     let mut visits: HashMap<u64, usize> = HashMap::new();
-    // How many steps there were in a row at addresses that were visited often.
+    // How many steps in a row were at often visited addresses.
     let mut often = 0;
     while often < OFTEN && visits.values().sum::<usize>() < WATCHED / 4 {
         let rip = traced.general()?[RIP];
@@ -87,7 +90,7 @@ fn head(traced: &Traced, code: &mut Code) -> io::Result<Option<u64>> {
 }
 
 impl Trace {
-    /// Records rounds, from the first instruction of the loop up to it.
+    /// Records some rounds, from the loop's first instruction until it is reached again.
     fn record(traced: &Traced, code: &mut Code, head: u64) -> io::Result<Option<Trace>> {
         let mut trace =
             Trace { taken: Vec::new(), general: Vec::new(), floating: HashMap::new(), written: Vec::new() };
@@ -125,7 +128,7 @@ impl Trace {
         Ok(None)
     }
 
-    /// The loop, if rounds that come by its first instruction so often wait for memory to change.
+    /// The loop, if it is a spin loop whose rounds pass its first instruction `visits` times.
     fn waits(
         &self,
         tid: i32,
@@ -135,7 +138,7 @@ impl Trace {
     ) -> Option<Loop> {
         let begins: Vec<usize> =
             (0..self.general.len()).filter(|&at| self.general[at][RIP] == head).step_by(visits).collect();
-        // The last rounds, each from where to where.
+        // The last rounds, each with its first and last step.
         let rounds: Vec<(usize, usize)> = begins.windows(2).map(|pair| (pair[0], pair[1])).collect();
         let last = rounds.len().checked_sub(ROUNDS - 1)?;
         let way = |&(from, to): &(usize, usize)| self.general[from..to].iter().map(|general| general[RIP]);
@@ -161,7 +164,7 @@ impl Trace {
         Some(Loop { head, last, writes: varies.writes() })
     }
 
-    /// What is not the same before one step and another.
+    /// Adds the bits that differ before two steps.
     fn differences(
         &self,
         tid: i32,
@@ -176,7 +179,7 @@ impl Trace {
             varies.flags = true;
         }
         if self.floating.get(&from) != self.floating.get(&to) {
-            // Which of them is not worth finding out.
+            // Which of these registers differ is not worth finding out.
             for taken in &self.taken {
                 let used = factory.info(&taken.instruction).used_registers().iter().map(|u| u.register());
                 varies.registers.extend(used.filter(|r| !r.is_gpr()).map(|r| (r.full_register(), u64::MAX)));
@@ -193,7 +196,7 @@ impl Trace {
         }
     }
 
-    /// What was in a byte of memory before a step; none if it cannot be read any more.
+    /// The value of a byte of memory before a step; `None` if it can no longer be read.
     fn byte(&self, tid: i32, step: usize, at: u64) -> Option<u8> {
         let later = self.written.iter().find(|&&(written, address, _)| written >= step && address == at);
         later.map(|&(_, _, byte)| byte).or_else(|| {
@@ -204,7 +207,7 @@ impl Trace {
 }
 
 impl Taken {
-    /// None if its memory is not known.
+    /// Returns `None` if the memory that it accesses is not known.
     fn new(
         general: &General,
         instruction: Instruction,
@@ -221,7 +224,7 @@ impl Taken {
             }
             let from = memory.virtual_address(0, |register, _, _| value(general, register))?;
             taken.through.extend([memory.base(), memory.index()].map(Register::full_register));
-            // What a write leaves alone is as good as read.
+            // A conditional write may leave the bytes unchanged, so it counts as a read too.
             if reads(memory.access()) || memory.access() == OpAccess::CondWrite {
                 taken.reads.push((from, from + size));
             }
@@ -241,26 +244,26 @@ fn writes(access: OpAccess) -> bool {
     matches!(access, OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite)
 }
 
-/// Whether what was there before is gone for sure.
+/// Whether the old value is certainly overwritten.
 fn overwrites(access: OpAccess) -> bool {
     matches!(access, OpAccess::Write | OpAccess::ReadWrite)
 }
 
-/// What is not the same in every round: bits.
+/// The bits that are not the same in every round.
 #[derive(Clone, Debug, Default)]
 struct Varies {
-    /// By their full names. Of those that are not general all bits vary if one does.
+    /// By full register. In a register that is not a general one, all bits vary if one does.
     registers: HashMap<Register, u64>,
     flags: bool,
     memory: BTreeMap<u64, u8>,
 }
 
-/// All bits from the lowest of these on: where a sum may differ, for carries.
+/// All bits from the lowest varying one upwards: a sum may differ there because of carries.
 fn carried(bits: u64) -> u64 {
     if bits == 0 { 0 } else { u64::MAX << bits.trailing_zeros() }
 }
 
-/// Which bits of its full register a register is: the lowest, and how many.
+/// The bits of its full register that a register covers: the lowest bit, and a mask.
 fn part(register: Register) -> (u32, u64) {
     let high = matches!(register, Register::AH | Register::BH | Register::CH | Register::DH);
     let bits = match register.size() {
@@ -281,7 +284,7 @@ impl Varies {
     fn set_register(&mut self, register: Register, varied: u64) {
         let (shift, bits) = part(register);
         let whole = self.registers.entry(register.full_register()).or_default();
-        // Four bytes clear the others.
+        // A write of four bytes clears the upper half.
         *whole = match bits {
             0xff | 0xffff => *whole & !(bits << shift) | (varied & bits) << shift,
             _ => varied & bits,
@@ -299,7 +302,7 @@ impl Varies {
         }
     }
 
-    /// Adds what varies elsewhere; whether that is more than before.
+    /// Adds the bits that vary elsewhere. Returns whether there are new ones.
     fn include(&mut self, other: &Varies) -> bool {
         let mut more = other.flags && !self.flags;
         self.flags |= other.flags;
@@ -320,7 +323,7 @@ impl Varies {
         self.memory.values().any(|&bits| bits != 0)
     }
 
-    /// The bits that vary of an operand of an instruction with one at most in memory.
+    /// The varying bits of an operand, for an instruction with at most one operand in memory.
     fn operand(&self, taken: &Taken, number: u32) -> u64 {
         match taken.instruction.op_kind(number) {
             OpKind::Register => self.register(taken.instruction.op_register(number)),
@@ -329,8 +332,8 @@ impl Varies {
         }
     }
 
-    /// The bits that vary of what an instruction puts into its first operand, where more is known than that some of its
-    /// operands vary.
+    /// The varying bits of an instruction's first operand after it, where they are known more precisely than
+    /// "some operand varies".
     fn result(&self, taken: &Taken) -> Option<u64> {
         let instruction = &taken.instruction;
         if taken.reads.len() > 1 || taken.writes.len() > 1 || instruction.op0_register().is_vector_register()
@@ -349,7 +352,8 @@ impl Varies {
         })
     }
 
-    /// An instruction is taken; false if where it leads, or which memory it is about, depends on what varies.
+    /// Executes an instruction on the varying bits. Returns false if its target or its memory address depends
+    /// on varying bits.
     fn passes(&mut self, taken: &Taken, factory: &mut InstructionInfoFactory) -> bool {
         let instruction = &taken.instruction;
         if taken.through.iter().any(|&register| self.register(register) != 0) {
@@ -368,7 +372,7 @@ impl Varies {
         let modified = instruction.rflags_modified();
         if modified != 0 {
             let whole = modified & ARITHMETIC == ARITHMETIC;
-            // Those of a conjunction depend on the result alone.
+            // The flags of a conjunction depend on the result alone.
             let by_result =
                 matches!(instruction.mnemonic(), Mnemonic::And | Mnemonic::Test) && known.is_some();
             self.flags = if by_result { bits != 0 } else { varied } || self.flags && !whole;

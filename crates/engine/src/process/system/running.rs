@@ -1,13 +1,15 @@
-//! Programs that run already, under `heisen run`, and to which scripts attach by name.
+//! Attaches scripts to programs that run already under `heisen run`, by name.
 //!
-//! `heisen run` writes down where its wire is, in a private directory; whoever may open that can talk to the program, in
-//! which a kernel thread listens (`runtime::free`).
+//! `heisen run` records where its wire is, in a private directory. A user who may open that directory can
+//! talk to the program, in which a kernel thread listens (`runtime::script::system_mode`).
 
 use crate::error::{Error, Result};
 use crate::patch::{Named, Patches, Prepared};
-use crate::process::sys;
-use crate::process::sys::Mapping;
-use crate::process::zygote::{Limits, Output, Zygote};
+use crate::platform::atomic_file;
+use crate::platform::sys;
+use crate::platform::sys::Mapping;
+use crate::process::run_config::{Output, RunConfig};
+use crate::process::zygote::Zygote;
 use crate::program::Program;
 use crate::program::embedded;
 use heisen_wire::system::System;
@@ -20,12 +22,12 @@ use std::sync::Arc;
 use std::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
-/// How long a program may take to answer: the thread that does so has nothing else to do.
+/// How long a program may take to answer. The thread that answers has nothing else to do.
 const ANSWER: Duration = Duration::from_secs(5);
-/// How often one that runs is looked at.
+/// How often a running program is checked.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// What is written down of a program that runs.
+/// The record of a running program.
 #[derive(Debug, Serialize, Deserialize)]
 struct Entry {
     /// The process of `heisen run`, and its descriptor of the wire.
@@ -44,8 +46,8 @@ fn path_of(name: &str) -> Result<PathBuf> {
     Ok(embedded::running()?.join(name))
 }
 
-/// Starts a program by a name that scripts attach to, and waits for its end.
-pub fn keep(runtime: &Path, program: &Program, name: &str, limits: &Limits) -> Result<ExitStatus> {
+/// Starts a program under a name to which scripts can attach, and waits for its end.
+pub fn keep(runtime: &Path, program: &Program, name: &str, config: &RunConfig) -> Result<ExitStatus> {
     let path = path_of(name)?;
     if let Ok(other) = Running::find(name) {
         return Err(Error::Input(format!(
@@ -53,30 +55,30 @@ pub fn keep(runtime: &Path, program: &Program, name: &str, limits: &Limits) -> R
             other.pid
         )));
     }
-    let mut limits = limits.clone();
-    limits.in_process = false;
-    limits.listens = true;
-    let mut zygote = Zygote::start(runtime, program, &limits, Output::Shown)?;
+    let mut config = config.clone();
+    config.in_process = false;
+    config.listens = true;
+    let mut zygote = Zygote::start(runtime, program, &config, Output::Shown)?;
     let entry = Entry { keeper: std::process::id(), wire: zygote.descriptor(), program: zygote.pid() as u32 };
     let text = serde_json::to_vec(&entry).map_err(|e| Error::Internal(e.to_string()))?;
-    crate::check::saved::write_whole(&path, &text)
+    atomic_file::write(&path, &text)
         .map_err(|e| Error::Internal(format!("{} cannot be written: {e}", path.display())))?;
     zygote.let_go();
     let status = loop {
         if let Some(status) = zygote.ended() {
             break status;
         }
-        if limits.stop.swap(false, Relaxed) {
+        if config.stop.swap(false, Relaxed) {
             zygote.ask_to_end();
         }
         std::thread::sleep(LOOK);
     };
-    // If that fails nobody will take it for one that runs.
+    // If this fails, the stale record does no harm: its process no longer runs.
     let _ = fs::remove_file(&path);
     Ok(status)
 }
 
-/// A program that runs.
+/// A program that runs already.
 #[derive(Debug)]
 pub(super) struct Running {
     pub pid: i32,
@@ -86,7 +88,7 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Finds it by its name.
+    /// Finds a program by its name.
     pub fn find(name: &str) -> Result<Running> {
         let path = path_of(name)?;
         let none = || {
@@ -104,7 +106,7 @@ impl Running {
         Ok(Running { pid: program as i32, wire: mapping, patches: Arc::default(), prepared: None })
     }
 
-    /// Attaches a script: marks the named places that the program has, and lets the threads know.
+    /// Attaches a script: marks the named places that the program has, and notifies the threads.
     pub fn join(
         &mut self,
         runtime: &Path,
@@ -141,12 +143,12 @@ impl Running {
         Ok(())
     }
 
-    /// Whether there is instrumented code in it.
+    /// Whether the program has instrumented code.
     pub fn is_instrumented(&self) -> bool {
         self.wire().instrumented.load(Relaxed) != 0
     }
 
-    /// What was marked.
+    /// The marks in the program.
     pub fn patches(&self) -> &Patches {
         &self.patches
     }
@@ -183,7 +185,7 @@ impl Drop for Running {
         if let Some(prepared) = &self.prepared {
             prepared.remove(self.pid);
         }
-        // One that has ended does not mind.
+        // A program that has ended need not answer.
         let _ = self.ask(turn::LEAVE);
     }
 }

@@ -1,24 +1,24 @@
-//! What a program does that has not moved for long: whether it computes, for how long by its own processor time, or blocks.
+//! Measures what a program without steps does: whether it computes, and for how much processor time, or
+//! blocks.
 //!
-//! The clock on the wall says nothing on a busy machine: there a program that is about to go on may not come to run for
-//! seconds.
+//! Wall-clock time says little on a busy machine, where a ready program may not run for seconds.
 
 use super::running;
-use crate::process::sys;
+use crate::platform::sys;
 use std::time::{Duration, Instant};
 
-/// The processor time that a process has taken since the program last moved.
+/// The processor time that a process has used since the program's last step.
 #[derive(Debug)]
 pub(super) struct Effort {
     pid: i32,
-    /// When the program last moved, and now.
+    /// Processor time at the last step, and now.
     before: Duration,
     now: Duration,
-    /// When it was last seen to take processor time.
+    /// When the process was last seen to use processor time.
     busy: Instant,
 }
 
-/// Why a program does not move.
+/// Why a program takes no steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Idle {
     /// It computes.
@@ -32,13 +32,13 @@ impl Effort {
         Effort { pid: 0, before: Duration::ZERO, now: Duration::ZERO, busy: Instant::now() }
     }
 
-    /// The program has moved.
+    /// Records that the program has taken a step.
     pub(super) fn moved(&mut self, pid: i32) {
         let now = sys::processor_time(pid).unwrap_or_default();
         *self = Effort { pid, before: now, now, busy: Instant::now() };
     }
 
-    /// The program has not moved, and it was so for longer than `limit`: why.
+    /// Records that the program has taken no step. If this has lasted longer than `limit`, returns why.
     pub(super) fn exceeds(&mut self, pid: i32, limit: Duration) -> Option<Idle> {
         if pid != self.pid {
             self.moved(pid);
@@ -51,7 +51,7 @@ impl Effort {
         if self.now.saturating_sub(self.before) > limit {
             return Some(Idle::Computes);
         }
-        // One that is ready to run, and only does not come to it, is not blocked.
+        // A thread that is ready but does not get a processor is not blocked.
         (self.busy.elapsed() > limit && running(pid).is_none()).then_some(Idle::Blocks)
     }
 }
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
     use std::process::{Command, Stdio};
 
-    /// What is said of a process in the end, and how much processor time it has taken by then.
+    /// Runs a process until a verdict. Returns it with the processor time used by then.
     fn watch(program: &str, args: &[&str], limit: Duration) -> (Idle, Duration) {
         let mut child = Command::new(program).args(args).stdout(Stdio::null()).spawn().expect("it starts");
         let pid = child.id() as i32;

@@ -1,32 +1,33 @@
-//! Executions that a script is at work on: the program and the script take turns, by a word of their own in the wire.
+//! Runs executions under a script: the program and the script take turns, by a word of their own in the wire.
 
-use super::{Waited, Zygote, describe_status};
+use super::{Waited, Zygote};
 use crate::error::{Error, Result};
+use crate::platform::sys;
+use crate::process::exit_status::describe_status;
 use crate::process::slots;
 use crate::process::slots::{Detail, Job, Run};
-use crate::process::sys;
 use heisen_trace::{Op, Plan, Policy, Schedule};
 use heisen_wire::script::{Script, turn as script_turn};
 use heisen_wire::{MAX_SLOTS, MAX_THREADS, flag, turn};
 use std::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
-/// For so long it is looked without asking the kernel: most answers come at once.
+/// How long to poll before waiting in the kernel: most answers come at once.
 const LOOK: Duration = Duration::from_micros(30);
 
-/// What a program that was let go on has come to.
+/// The outcome of letting a program go on.
 #[derive(Debug)]
-pub enum Came {
-    /// It has an answer for the script, and waits for its next command.
+pub enum NextStop {
+    /// The program has an answer for the script, and waits for the next command.
     Answer,
     /// The execution has ended.
     End(Box<Run>),
-    /// It has come to neither in time.
+    /// Neither happened in time.
     Late,
 }
 
 impl Zygote {
-    /// What the script wants and is told.
+    /// The part of the wire in which the script and the program talk.
     pub fn script(&self) -> &Script {
         &self.wire().script
     }
@@ -36,7 +37,7 @@ impl Zygote {
         self.wire().instrumented.load(Relaxed) != 0
     }
 
-    /// The threads, as they were when the program last stopped: number, and one of `heisen_wire::state`.
+    /// The threads as of the program's last stop: number, and one of `heisen_wire::state`.
     pub fn threads(&self) -> impl Iterator<Item = (usize, u32)> + '_ {
         let number = self.wire().slot.load(SeqCst) as usize % MAX_SLOTS;
         let count = self.wire().slots[number].report.threads.load(Relaxed) as usize;
@@ -44,26 +45,27 @@ impl Zygote {
         threads.map(|thread| thread.state.load(Relaxed)).enumerate()
     }
 
-    /// What one of them was about to do, on what, and where.
+    /// The operation that a thread was about to perform, its object, and its code address.
     pub fn thread(&self, number: usize) -> (Option<Op>, u64, u64) {
         let thread = &self.wire().threads[number];
         let op = Op::from_code(thread.op.load(Relaxed) as u8);
         (op, thread.object.load(Relaxed), thread.pc.load(Relaxed))
     }
 
-    /// A hash of all that was done so far, the same for equivalent executions.
+    /// A hash of all steps so far, equal for equivalent executions.
     pub fn graph(&self) -> u64 {
         self.wire().slots[self.wire().slot.load(SeqCst) as usize % MAX_SLOTS].report.graph.load(Relaxed)
     }
 
-    /// The process of the execution that runs.
+    /// The process of the current execution.
     pub fn execution(&self) -> i32 {
         self.wire().child.load(SeqCst) as i32
     }
 
-    /// Begins an execution, up to where it asks for the first command. It follows a schedule, if one is given, as long as no thread is
-    /// held. If `states` are asked for, [`Zygote::graph`] tells one from another.
-    pub fn begin_script(&mut self, follows: Option<&Schedule>, states: bool) -> Result<Came> {
+    /// Begins an execution and runs it until it asks for the first command. It follows the schedule, if one
+    /// is given, as long as no thread is held. If `states` is set, [`Zygote::graph`] distinguishes its
+    /// states.
+    pub fn begin_script(&mut self, follows: Option<&Schedule>, states: bool) -> Result<NextStop> {
         let script = self.script();
         script.turn.store(script_turn::PROGRAM, SeqCst);
         for set in [&script.release, &script.select, &script.known, &script.held] {
@@ -78,9 +80,8 @@ impl Zygote {
         self.come()
     }
 
-    /// Lets the program go on, with the command that is in the wire.
-    /// For at most so long, if that is told.
-    pub fn go_on(&mut self, limit: Option<Duration>) -> Result<Came> {
+    /// Lets the program go on with the command in the wire, for at most `limit`.
+    pub fn go_on(&mut self, limit: Option<Duration>) -> Result<NextStop> {
         let script = self.script();
         script.turn.store(script_turn::PROGRAM, SeqCst);
         sys::futex_wake(&script.turn);
@@ -101,14 +102,14 @@ impl Zygote {
         self.script().turn.store(script_turn::PROGRAM, SeqCst);
     }
 
-    fn come(&mut self) -> Result<Came> {
+    fn come(&mut self) -> Result<NextStop> {
         match self.wait(turn::ZYGOTE, None) {
-            Waited::Asked => Ok(Came::Answer),
-            Waited::Late => Ok(Came::Late),
-            Waited::Parked => Ok(Came::End(Box::new(slots::read_run(self.wire(), 0, false)?))),
+            Waited::Asked => Ok(NextStop::Answer),
+            Waited::Late => Ok(NextStop::Late),
+            Waited::Parked => Ok(NextStop::End(Box::new(slots::read_run(self.wire(), 0, false)?))),
             Waited::Stuck => {
                 self.kill_execution();
-                Ok(Came::End(Box::new(slots::read_run(self.wire(), 0, true)?)))
+                Ok(NextStop::End(Box::new(slots::read_run(self.wire(), 0, true)?)))
             }
             Waited::Over(why) => {
                 self.kill_execution();

@@ -1,14 +1,15 @@
-//! Starts a program with the runtime preloaded, waits until it is parked, and says why if it never is.
+//! Starts a program with the runtime preloaded, waits until it is parked, and reports the reason if it never
+//! is.
 
-use super::status::describe_status;
-use super::{Limits, Output, SUSPECT, Waited, Zygote};
+use super::{Output, RunConfig, SUSPECT, Waited, Zygote};
 use crate::error::{Error, Result};
+use crate::platform::seccomp;
+use crate::platform::sys;
+use crate::platform::sys::Mapping;
 use crate::process::capture::Capture;
-use crate::process::hooks::Around;
-use crate::process::seccomp;
+use crate::process::exit_status::describe_status;
+use crate::process::hooks::Hooks;
 use crate::process::stdin;
-use crate::process::sys;
-use crate::process::sys::Mapping;
 use crate::program::Program;
 use heisen_trace::World;
 use heisen_wire::{ENV_DIR, ENV_FD, Wire, access, boot, heap, park, runner, turn, world};
@@ -21,13 +22,13 @@ use std::sync::atomic::{Ordering::Relaxed, Ordering::SeqCst};
 
 impl Zygote {
     /// Starts the program and waits until it is parked.
-    pub fn start(runtime: &Path, program: &Program, limits: &Limits, output: Output) -> Result<Zygote> {
-        let mut zygote = Zygote::spawn(runtime, program, limits, output)?;
+    pub fn start(runtime: &Path, program: &Program, config: &RunConfig, output: Output) -> Result<Zygote> {
+        let mut zygote = Zygote::spawn(runtime, program, config, output)?;
         let waited = zygote.wait(turn::BOOTING, None);
         match waited {
             Waited::Parked => {
                 zygote.patch(runtime)?;
-                if let Some(scope) = &limits.scope {
+                if let Some(scope) = &config.scope {
                     scope.write(zygote.wire(), zygote.pid())?;
                 }
                 zygote.all_points().write(zygote.wire());
@@ -35,9 +36,9 @@ impl Zygote {
             }
             Waited::Over(why) => Err(why),
             Waited::Gone(_) if output == Output::Dropped => {
-                // Once more, to hear what it has to say.
+                // Start it once more with its output captured, for the message.
                 drop(zygote);
-                Zygote::start(runtime, program, limits, Output::Kept)?;
+                Zygote::start(runtime, program, config, Output::Captured)?;
                 Err(Error::Uncontrolled(
                     "the program failed before it was parked once, and the second time did not; run the check again"
                         .into(),
@@ -51,7 +52,7 @@ impl Zygote {
                             true => ("heisen_ready", "its set-up only takes"),
                             false => ("main", "its constructors only take"),
                         };
-                        let seconds = limits.hang.as_secs_f32();
+                        let seconds = config.hang.as_secs_f32();
                         format!("does not reach {point} within {seconds} s; if {what} long, raise --hang")
                     }
                 };
@@ -63,9 +64,9 @@ impl Zygote {
         }
     }
 
-    /// Patches the parked program, as its world asks for.
+    /// Patches the parked program, as its environment asks for.
     fn patch(&mut self, runtime: &Path) -> Result<()> {
-        let Limits { world, patches, .. } = self.limits.clone();
+        let RunConfig { world, patches, .. } = self.config.clone();
         if world.patch.is_empty() && !patches.has_marks() {
             return Ok(());
         }
@@ -88,18 +89,18 @@ impl Zygote {
         }
     }
 
-    fn spawn(runtime: &Path, program: &Program, limits: &Limits, output: Output) -> Result<Zygote> {
+    fn spawn(runtime: &Path, program: &Program, config: &RunConfig, output: Output) -> Result<Zygote> {
         let mapping = Mapping::new().map_err(|e| {
             Error::Internal(format!("no shared memory: {e}; raise the limits that ulimit -a shows"))
         })?;
         mapping.wire().park.store(if program.at_ready { park::READY } else { park::MAIN }, Relaxed);
-        let around = Around::new(limits);
-        let directory = around.as_ref().and_then(Around::directory);
-        write_world(mapping.wire(), &limits.world);
-        write_heap(mapping.wire(), &limits.world, program);
-        // Leaks are what nothing leads to, and what is saved of the program's memory would.
-        let plain = output == Output::Dropped && around.is_none() && !limits.world.leaks;
-        if plain && limits.in_process {
+        let around = Hooks::new(config);
+        let directory = around.as_ref().and_then(Hooks::directory);
+        write_world(mapping.wire(), &config.world);
+        write_heap(mapping.wire(), &config.world, program);
+        // A leak is a block to which nothing points. A saved copy of the program's memory would point to it.
+        let plain = output == Output::Dropped && around.is_none() && !config.world.leaks;
+        if plain && config.in_process {
             mapping.wire().reset.store(runner::ASKED, Relaxed);
         }
         let mut command = Command::new(&program.path);
@@ -111,24 +112,24 @@ impl Zygote {
             Some(directory) => command.env(ENV_DIR, directory),
             None => command.env_remove(ENV_DIR),
         };
-        command.args(&program.args).stdin(stdin::open(&limits.world)?);
+        command.args(&program.args).stdin(stdin::open(&config.world)?);
         let mut capture = None;
         match output {
             Output::Dropped => {
                 command.stdout(Stdio::null()).stderr(Stdio::null());
             }
-            Output::Kept => capture = Some(Capture::of(&mut command)?),
+            Output::Captured => capture = Some(Capture::of(&mut command)?),
             Output::Shown => {}
         }
-        sys::set_apart(&mut command, limits.memory);
-        if !limits.listens && limits.part.is_none() {
+        sys::set_apart(&mut command, config.memory);
+        if !config.listens && config.part.is_none() {
             sys::set_filter(&mut command, seccomp::instructions());
         }
         let fd = mapping.pass_to(&mut command);
-        if limits.listens {
+        if config.listens {
             mapping.wire().world.flags.fetch_or(world::FREE | world::LISTENS, Relaxed);
         }
-        if let Some(part) = &limits.part {
+        if let Some(part) = &config.part {
             let world = &mapping.wire().world;
             world.flags.fetch_or(world::FREE, Relaxed);
             world.system.store(part.shared.pass_to(&mut command) as u32 + 1, Relaxed);
@@ -143,7 +144,7 @@ impl Zygote {
         Ok(Zygote {
             child,
             mapping,
-            limits: limits.clone(),
+            config: config.clone(),
             capture,
             around,
             spinning: false,
@@ -156,11 +157,11 @@ impl Zygote {
     }
 }
 
-/// The environment lies above the first stack: filled up to a multiple of this, the addresses of that
-/// stack are the same from whatever shell the program is started. The runtime takes the filling away.
+/// The environment lies above the first stack. It is padded to a multiple of this, so that the stack has the
+/// same addresses whatever shell starts the program. The runtime removes the padding.
 const FRAME: usize = 16 << 10;
 
-/// What the kernel will put of the environment on the first stack, in bytes: the strings, and a pointer each.
+/// How many bytes of the environment the kernel puts on the first stack: the strings, and a pointer to each.
 fn environment_size(command: &Command) -> usize {
     let mut environment: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
     for (name, value) in command.get_envs() {
@@ -186,11 +187,11 @@ fn write_world(wire: &Wire, from: &World) {
     wire.world.seed.store(from.seed, Relaxed);
     wire.world.cpus.store(from.cpus.unwrap_or(0), Relaxed);
     wire.world.flags.store(flags, Relaxed);
-    // Which accesses are scheduling points is told when the program is parked.
+    // The access points are written when the program is parked.
     wire.access_flags.store(if from.accesses.check { access::CHECK } else { 0 }, Relaxed);
 }
 
-/// Leaks can only be told by the heap, so whoever asks for them asks for it.
+/// Only the checked heap finds leaks, so asking for leaks switches it on.
 fn write_heap(wire: &Wire, from: &World, program: &Program) {
     let on = from.heap.unwrap_or(program.instrumented || from.leaks);
     let leaks = if from.leaks { heap::LEAKS } else { 0 };

@@ -1,14 +1,14 @@
-//! A program that goes on by itself when it is let, rather than being forked: see `system`.
+//! Runs a parked program itself, in system mode, instead of forking executions from it: see `system`.
 
 use super::Zygote;
+use crate::platform::sys;
 use crate::process::capture::Capture;
-use crate::process::sys;
 use heisen_wire::turn;
 use std::process::ExitStatus;
 use std::sync::atomic::Ordering::SeqCst;
 
 impl Zygote {
-    /// Lets a parked program go on, with threads that run free.
+    /// Lets a parked program go on, with its threads in parallel.
     pub(crate) fn let_go(&self) {
         self.wire().turn.store(turn::ZYGOTE, SeqCst);
         sys::futex_wake(&self.wire().turn);
@@ -29,7 +29,8 @@ impl Zygote {
         sys::kill(self.pid(), libc::SIGTERM);
     }
 
-    /// What the program has written so far, if that is kept. Once it has ended that is all.
+    /// The captured output of the program: all of it once the program has ended, otherwise what there is so
+    /// far.
     pub(crate) fn output(&self, ended: bool) -> String {
         let text = if ended { Capture::text } else { Capture::text_so_far };
         self.capture.as_ref().map(text).unwrap_or_default()

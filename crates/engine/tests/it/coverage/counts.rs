@@ -200,5 +200,5 @@ fn a_search_without_it_cannot_be_continued_with_it() {
     let _ = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
     assert_eq!(child.wait().expect("it ends").code(), Some(130));
     let resume = ["check", "--resume", ".heisen/search.json", "--coverage", "c.json"];
-    sandbox.heisen(&resume).fails(2, &["--coverage c.json", "begun without it", "start the check anew"]);
+    sandbox.heisen(&resume).fails(2, &["--coverage c.json", "begun without it", "start the check again"]);
 }

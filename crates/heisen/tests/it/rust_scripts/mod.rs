@@ -272,19 +272,22 @@ fn both_languages_come_to_the_same() {
         ),
         (
             "not_instrumented",
-            "the program is not instrumented, so its accesses of memory and calls are no events".into(),
+            "the program is not instrumented, so its memory accesses and calls are not events".into(),
         ),
         ("nothing_to_choose", format!("heisen: {}there is nothing to choose from\n", line("<u8>"))),
-        ("circles", format!("heisen: {}the script goes round in circles", line("loop { select"))),
+        (
+            "circles",
+            format!("heisen: {}the script loops: it receives the same events again", line("loop { select")),
+        ),
         (
             "endless",
             format!(
-                "heisen: {}an endless loop: nothing is asked of the program any more\n",
+                "heisen: {}an endless loop: the script no longer asks anything of the program\n",
                 line("while !t")
             ),
         ),
         ("panics", "my own mistake with T2\n".into()),
-        ("in_another_thread", "what is in heisen::script belongs into the script of".into()),
+        ("in_another_thread", "heisen::script works only in the script of".into()),
     ] {
         assert!(
             !passed(name) && sections[name].contains(&words),
@@ -313,7 +316,7 @@ fn both_languages_come_to_the_same() {
     let other = with("in_turn", "while [ \"$1\" != -- ]; do shift; done; shift; exec \"$@\"");
     assert!(other.contains("does not control this test"), "{other}");
     let silent = with("in_turn", "exit 0");
-    assert!(silent.contains("heisen does not speak as the crate heisen does"), "{silent}");
+    assert!(silent.contains("heisen does not understand the crate heisen"), "{silent}");
     let ran = run(cargo(&sandbox, &["in_turn"]).env("PATH", path_without_heisen())).expect(101);
     assert!(ran.out.contains("heisen: not found; install Heisen"), "{}", ran.out);
 }
@@ -358,7 +361,11 @@ fn strangers_are_refused() {
         .fails(2, &["heisen: a.rs:1: there is no function foo for these arguments"]);
     says("call\ta.rs:7\tany\n").fails(2, &["heisen: a.rs:7: a statement gives a value of type Threads"]);
     let ran = says("done\n").expect(0);
-    assert!(ran.out.starts_with("begin\nend\nok: no bug in all 1 schedule of the script\n"), "{}", ran.out);
+    assert!(
+        ran.out.starts_with("begin\nend\nok: no bug in the only schedule of the script\n"),
+        "{}",
+        ran.out
+    );
     // Somebody who is not there, and who goes away.
     sandbox.run(&mut sandbox.shell("\"$0\" script --remote -- ./p < /dev/null")).expect(130);
     let script = "mkfifo i o; \"$0\" script --remote -- ./p <i >o & exec 4>i 5<o; read line <&5; echo $line; exec 4>&-; \

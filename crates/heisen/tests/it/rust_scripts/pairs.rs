@@ -48,7 +48,7 @@ pub const PAIRS: &[Pair] = &[
         rust: "let a = wait_for_thread_nth(any(), enters(\"visit\"), 2); run_until_nth(a, at_control(..), 2);",
         rhai: "let a = wait_for_thread(any, enters(\"visit\"), 2); run_until(a, at_control(), 2);",
         options: NONE,
-        report: ("ok: no bug in all 1 ", 0),
+        report: ("ok: no bug in the only schedule of the script", 0),
     },
     // Two points and an end each: (6 over 3) orders.
     Pair {
@@ -174,7 +174,7 @@ pub const PAIRS: &[Pair] = &[
                release(b + b);
                wait_for_thread(any - [a] - (a + b), enters(\"visit\") & with_arg0(3));",
         options: NONE,
-        report: ("ok: no bug in all 1 schedule of the script\n", 0),
+        report: ("ok: no bug in the only schedule of the script\n", 0),
     },
     Pair {
         name: "fields",
@@ -204,7 +204,7 @@ pub const PAIRS: &[Pair] = &[
                let r = select(p.thread);
                assert(r.returned == 2 && r.address == 0 && r.size == 0 && r.value == 0 && r.arg1 == 0, \"a return\");",
         options: NONE,
-        report: ("ok: no bug in all 1 schedule of the script\n", 0),
+        report: ("ok: no bug in the only schedule of the script\n", 0),
     },
     Pair {
         name: "deep",
@@ -220,7 +220,7 @@ pub const PAIRS: &[Pair] = &[
                time_limit(60);
                run_until(t, at(\"lib.rs:18\") | test_end());",
         options: NONE,
-        report: ("ok: no bug in all 1 schedule of the script\n", 0),
+        report: ("ok: no bug in the only schedule of the script\n", 0),
     },
     Pair {
         name: "assumed",
@@ -232,7 +232,7 @@ pub const PAIRS: &[Pair] = &[
                if choose([0, 1]) == 1 { end_run(); }
                forall();",
         options: NONE,
-        report: ("ok: no bug in all 2 schedules of the script\n1 execution left out by what the script assumes\n", 0),
+        report: ("ok: no bug in all 2 schedules of the script\n1 execution excluded by an assumption of the script\n", 0),
     },
     Pair {
         name: "asserted",

@@ -1,16 +1,11 @@
 //! The control block that glibc has for each thread, at its `fs` base, which is also its `pthread_t`: the list of all of
-//! them, the thread ids in them, and whose one is.
+//! them, and the thread ids in them.
 
-use super::F;
 use crate::platform::glibc::tcb;
 use crate::platform::sys;
 use crate::sched::{S, Thread, thread};
 use core::arch::asm;
-use core::cell::Cell;
-use heisen_wire::{MAX_THREADS, TID_BASE};
-
-/// Twice as many places as there can be threads.
-pub(super) const HANDLES: usize = 2 * MAX_THREADS;
+use heisen_wire::TID_BASE;
 
 pub(super) fn read<T: Copy>(at: usize) -> T {
     // SAFETY: callers pass addresses inside a thread control block.
@@ -73,11 +68,6 @@ pub fn with_kernel_id<R>(handle: usize, ask: impl FnOnce() -> R) -> R {
     answer
 }
 
-/// The id of the kernel thread that a thread runs on.
-pub fn kernel_id(t: &Thread) -> i32 {
-    if S.kernel.get() { read(t.fs.get() + tcb::TID) } else { sys::gettid() }
-}
-
 /// Puts the id of the kernel thread into the running thread's control block, where glibc keeps it.
 pub fn keep_kernel_id() {
     write(fs_base() + tcb::TID, sys::gettid());
@@ -86,34 +76,4 @@ pub fn keep_kernel_id() {
 /// Where glibc keeps the id of the kernel thread in a control block.
 pub fn kernel_id_at(t: &Thread) -> usize {
     t.fs.get() + tcb::TID
-}
-
-/// The thread whose `pthread_t` this is, for somebody who means this one and no other.
-pub fn thread_of_handle(handle: usize) -> Option<usize> {
-    find(handle).inspect(|&number| crate::sched::symmetry::named(number))
-}
-
-/// The thread whose `pthread_t` this is.
-pub fn find(handle: usize) -> Option<usize> {
-    let found = place_of_handle(handle).get();
-    (found != 0 && handle != 0).then(|| found as usize - 1)
-}
-
-/// Where in the table a control block is, or would be. There is always a free place, as threads are fewer.
-fn place_of_handle(fs: usize) -> &'static Cell<u16> {
-    // Blocks of threads lie side by side, or at the ends of stacks of the same size: either way they are near each other here,
-    // and few pages are written.
-    let mut at = (fs >> 6) ^ (fs >> 20);
-    loop {
-        let place = &F.by_handle[at % HANDLES];
-        if place.get() == 0 || thread(place.get() as usize - 1).fs.get() == fs {
-            return place;
-        }
-        at += 1;
-    }
-}
-
-/// A thread's control block is never freed, so what is in the table stays right.
-pub(super) fn remember_handle(fs: usize, number: usize) {
-    place_of_handle(fs).set(number as u16 + 1);
 }

@@ -2,7 +2,7 @@
 
 use super::F;
 use crate::platform::sys;
-use crate::sched::Thread;
+use crate::sched::{Thread, hooks};
 use core::cell::Cell;
 
 /// So many stacks are kept.
@@ -44,7 +44,7 @@ pub(super) fn map_stack(size: usize, guard: usize) -> Option<Stack> {
         return None;
     };
     sys::protect_none(base, guard);
-    crate::lifecycle::in_process::mapped_stack(size, guard);
+    hooks::stack_mapped(size, guard);
     Some(Stack { base, size, guard, fresh: false })
 }
 
@@ -88,15 +88,9 @@ pub(super) fn give_back(stack: Stack) {
 }
 
 /// Puts the stack of a thread that does not need it any more into the pool, if it came from there.
-pub(super) fn give_back_of(t: &Thread) {
+pub fn give_back_of(t: &Thread) {
     if !t.stack_foreign.get() && t.stack_size.get() != 0 {
         let (base, size, guard) = (t.stack.get(), t.stack_size.get(), t.guard_size.get());
         give_back(Stack { base, size, guard, fresh: false });
     }
-}
-
-/// The lowest address and the size of a thread's stack, and the size of its guard; none for the main thread.
-pub fn stack_of(t: &Thread) -> Option<(usize, usize, usize)> {
-    (t.stack_size.get() != 0)
-        .then(|| (t.stack.get() + t.guard_size.get(), t.stack_size.get(), t.guard_size.get()))
 }

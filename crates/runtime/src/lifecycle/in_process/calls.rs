@@ -6,10 +6,10 @@
 //! itself. Most programs make few, as synchronisation, time and output of small programs need none. A call that only asks
 //! is made; one that can be undone is made and noted; with any other the execution is left to itself.
 
-use super::signals::{OURS, Own};
+use super::trap_handlers::{OURS, Own};
 use super::{HANDLERS, HANDLERS_SIZE, control, finished, leave, snapshot::PAGE};
+use crate::lifecycle::refused_calls;
 use crate::platform::sys;
-use crate::shim::machine;
 use core::cell::Cell;
 use core::sync::atomic::AtomicU8;
 use heisen_wire::runner;
@@ -253,7 +253,7 @@ impl Calls {
 
     pub fn fate(&self, number: usize, args: [usize; 6]) -> Fate {
         let call = || sys::call(number, args);
-        if let Some(error) = machine::refuse_instruction(number, args) {
+        if let Some(error) = refused_calls::refuse_instruction(number, args) {
             return Fate::Done(-(error as isize));
         }
         match number {

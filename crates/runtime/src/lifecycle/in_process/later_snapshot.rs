@@ -16,12 +16,15 @@
 
 use super::{Control, calls, control};
 use crate::carrier::fibers;
-use crate::lifecycle::report;
+use crate::lifecycle::begin as execution;
+use crate::sched::decision::await_choice;
+use crate::sched::plan;
 use crate::sched::{S, me, thread};
 use crate::sched::{dependence, policy, sleep_sets};
+use crate::wire_log;
 use core::cell::Cell;
+use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::Relaxed;
-use core::sync::atomic::{AtomicBool, AtomicU32};
 use heisen_trace::hash;
 use heisen_wire::{Override, Plan, Report, WORTH, Wire, flag};
 
@@ -37,8 +40,6 @@ pub const LOG_SIZE: usize = MAX_LOG * size_of::<[u64; 2]>();
 const MOST_MISFITS: u32 = 8;
 const OF_EACH: u32 = 200;
 
-/// Whether the execution that runs may still be moved ahead of. Lies in the program's memory, so it is put back.
-static MAY: AtomicBool = AtomicBool::new(false);
 /// The step of the choice that it is moved to; 0 for the first choice.
 static TO: AtomicU32 = AtomicU32::new(0);
 
@@ -122,44 +123,31 @@ pub fn begin(c: &Control, wire: &Wire) {
 /// The execution that begins may be moved ahead of, to this step; if it did not begin in memory that is not verified.
 fn may_move(wire: &Wire, to: u32, may: bool) {
     let may = may && wire.unverified.load(Relaxed) == 0;
-    MAY.store(may, Relaxed);
+    await_choice(may);
     TO.store(to, Relaxed);
     if may {
         policy::follow(true);
         // Others may ask for states, if this one does not.
-        report::look_at_states(true);
-    }
-}
-
-/// Whether the snapshot may be moved to a choice that is yet to come.
-pub fn awaits_choice() -> bool {
-    MAY.load(Relaxed)
-}
-
-/// At this step there is a choice, which nothing has been asked about yet.
-#[inline(always)]
-pub fn at_choice(step: u32) {
-    if MAY.load(Relaxed) {
-        reach(step);
+        execution::look_at_states(true);
     }
 }
 
 /// A choice of an execution. If it is the one, this returns again in each that begins here.
 #[cold]
-fn reach(step: u32) {
+pub fn reach(step: u32) {
     let to = TO.load(Relaxed);
     if step < to {
         return;
     }
-    MAY.store(false, Relaxed);
+    await_choice(false);
     policy::follow(false);
-    let (c, wire) = (control(), report::wire());
+    let (c, wire) = (control(), wire_log::wire());
     let plan = &wire.slots[c.slot.get()].plan;
-    let told = report::so_far();
+    let told = wire_log::so_far();
     let before = before(overrides(wire, plan), step);
-    let good = (to == 0 || step == to) && before.0 == report::followed() && is_little(told);
+    let good = (to == 0 || step == to) && before.0 == plan::followed() && is_little(told);
     if !good || !super::sees() || !c.calls.can_stay() {
-        report::look_at_states(false);
+        execution::look_at_states(false);
         return;
     }
     c.selector.store(calls::UNSEEN, Relaxed);
@@ -186,7 +174,7 @@ fn reach(step: u32) {
             super::leave(c, why);
         }
     }
-    report::resume(c.slot.get(), before.0);
+    execution::resume(c.slot.get(), before.0);
 }
 
 /// Whether nothing was told that is not kept.
@@ -262,7 +250,7 @@ impl Ahead {
     /// others of this turn begin further ahead of.
     pub fn resume(&self, wire: &Wire, number: usize) {
         self.began.set(true);
-        report::resume(number, self.followed.get().0);
+        execution::resume(number, self.followed.get().0);
         let told = &wire.slots[number].report;
         told.steps.store(self.steps.get(), Relaxed);
         told.threads.store(self.threads.get(), Relaxed);
@@ -270,7 +258,7 @@ impl Ahead {
         if dependence::wanted() {
             told.graph.store(self.graph.get(), Relaxed);
         }
-        log()[..self.logged.get()].iter().for_each(|kept| report::log(kept.get()));
+        log()[..self.logged.get()].iter().for_each(|kept| wire_log::log(kept.get()));
         let parting = wire.parting.load(Relaxed);
         let more = u64::from(parting.saturating_sub(self.choice.get()));
         let worth = more * u64::from(wire.slots_wanted.load(Relaxed)) >= WORTH;

@@ -12,7 +12,7 @@
 //! is if the runner ends in between, and then nothing is guessed until it has come there again.
 //!
 //! After some executions the program is saved again at its first choice, or further where the engine says so, and the others begin
-//! there; see [`ahead`].
+//! there; see [`later_snapshot`].
 //!
 //! All that the runner itself keeps lies in memory of its own, at an address where nothing else is.
 
@@ -22,15 +22,16 @@ mod exit;
 mod handlers;
 mod later_snapshot;
 mod modules;
-mod signals;
 mod snapshot;
+mod trap_handlers;
 
 pub use handlers::{exit_calls_functions, quick_exit_calls_functions, registered, registered_quick};
-pub use later_snapshot::{at_choice, awaits_choice};
 
-use crate::lifecycle::report;
-use crate::platform::sys;
+use crate::lifecycle::{begin as execution, zygote};
+use crate::platform::{constant, sys};
 use crate::sched::S;
+use crate::sched::hooks::{self, HOOKS};
+use crate::wire_log;
 use core::arch::{asm, naked_asm};
 use core::cell::Cell;
 use core::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
@@ -46,7 +47,7 @@ const SIZE: usize = PAGES - BASE + snapshot::SIZE;
 /// Where signals of the runner's own are handled, so that no page of the program need be writable for that.
 const HANDLERS: usize = BASE + 0xc000_0000;
 const HANDLERS_SIZE: usize = 0x2_0000;
-/// Where [`ahead`] keeps what was logged.
+/// Where [`later_snapshot`] keeps what was logged.
 const LOG: usize = BASE + 0x8000_0000;
 
 /// What is written at both ends of [`Control`]: a program that writes where it should not may hit them.
@@ -86,9 +87,6 @@ struct Control {
 const _: () = assert!(size_of::<Control>() <= STACK - BASE);
 const _: () = assert!(BASE + SIZE <= LOG && LOG + later_snapshot::LOG_SIZE <= HANDLERS);
 
-// SAFETY: as for `sched::S`; there is one runner, with one kernel thread.
-unsafe impl Sync for Control {}
-
 /// Where an execution begins: the registers that a function keeps.
 #[repr(C)]
 struct Context {
@@ -113,15 +111,22 @@ pub fn sees() -> bool {
 
 /// A word of the runtime's has got a value that costs much to find, and is the same in all executions as long as the code at this
 /// address is.
-pub fn keep<T>(word: &T, value: usize, code: usize) {
-    assert!(size_of::<T>() == size_of::<usize>());
+fn keep(word: usize, value: usize, code: usize) {
     if RUNNER.load(Relaxed) && control().bindings.stays(code) {
-        control().snapshot.keep(core::ptr::from_ref(word) as usize, value);
+        control().snapshot.keep(word, value);
     }
 }
 
+/// Lets the rooms below call this one.
+pub fn plug_in() {
+    constant::plug_in(keep);
+    HOOKS.at_choice.set(later_snapshot::reach);
+    HOOKS.stack_mapped.set(mapped_stack);
+    HOOKS.zero_pages.set(drops);
+}
+
 /// Makes whole pages zeros if this is a runner, where that costs much less than to ask the kernel for it; whether that was done.
-pub fn drops(at: usize, size: usize) -> bool {
+fn drops(at: usize, size: usize) -> bool {
     if !sees() {
         return false;
     }
@@ -134,7 +139,7 @@ pub fn drops(at: usize, size: usize) -> bool {
 }
 
 /// The program needs a stack of this size, besides those that are kept ready.
-pub fn mapped_stack(size: usize, guard: usize) {
+fn mapped_stack(size: usize, guard: usize) {
     if RUNNER.load(Relaxed) {
         control().ahead.mapped_stack(size, guard);
     }
@@ -172,12 +177,12 @@ pub fn run(wire: &Wire, zygote: i32, first: usize, decisions: u32) -> Ran {
             sys::exit_group(0);
         }
         wire.child.store(sys::getpid() as u32, SeqCst);
-        crate::shim::pid::init();
+        hooks::process_begins();
         begin(wire, first, decisions);
         return Ran::Here;
     }
     wire.child.store(child.max(0) as u32, SeqCst);
-    let status = if child < 0 { u32::MAX } else { crate::lifecycle::zygote::wait_for(child) };
+    let status = if child < 0 { u32::MAX } else { zygote::wait_for(child) };
     wire.child.store(0, SeqCst);
     let runs = wire.runner.swap(runner::NONE, SeqCst) == runner::RUNS;
     let doubtful = wire.unverified.swap(0, Relaxed);
@@ -190,7 +195,7 @@ pub fn run(wire: &Wire, zygote: i32, first: usize, decisions: u32) -> Ran {
     }
     if runs {
         let number = wire.slot.load(SeqCst) as usize;
-        crate::lifecycle::zygote::ended(wire, child, number, status);
+        zygote::ended(wire, child, number, status);
         wire.slots_run.store(number as u32 + 1, Relaxed);
         let (runs, resets) = (wire.runners.load(Relaxed) + 1, wire.resets.load(Relaxed));
         wire.runners.store(runs, Relaxed);
@@ -256,7 +261,7 @@ fn begins(c: &Control, wire: &Wire) {
     if ahead {
         c.ahead.resume(wire, number);
     } else {
-        report::begin(number);
+        execution::begin(number);
         later_snapshot::begin(c, wire);
     }
     c.selector.store(calls::SEEN, Relaxed);
@@ -292,7 +297,7 @@ fn leave(c: &Control, why: u32) {
     c.selector.store(calls::UNSEEN, Relaxed);
     // Nobody makes way for the kernel any more.
     c.snapshot.unprotect();
-    report::wire().reset_reason.store(why, Relaxed);
+    wire_log::wire().reset_reason.store(why, Relaxed);
 }
 
 /// The execution has ended with this status: goes on with the next, on a stack of its own.
@@ -315,7 +320,7 @@ fn finished(status: i32) -> ! {
 /// Puts everything back and begins the next execution, in this turn or another.
 extern "C" fn next(status: i32) -> ! {
     let c = control();
-    let wire = report::wire();
+    let wire = wire_log::wire();
     let number = c.slot.get();
     let slot = &wire.slots[number];
     slot.status.store((status as u32 & 0xff) << 8, Relaxed);
@@ -341,7 +346,7 @@ extern "C" fn next(status: i32) -> ! {
         c.slot.set(0);
         c.decisions.set(0);
         wire.turn.store(turn::ENGINE, SeqCst);
-        report::ring();
+        wire_log::ring();
     }
     if ends {
         while wire.turn.load(SeqCst) == turn::ENGINE {

@@ -16,9 +16,10 @@
 //! would refuse to write there: [`calls`](super::calls) sees every call and makes its buffers hot before.
 
 use crate::carrier::fibers;
-use crate::lifecycle::report;
+use crate::platform::glibc;
 use crate::platform::sys;
-use crate::sched::{me, threads};
+use crate::sched::{me, thread, threads};
+use crate::wire_log;
 use core::arch::asm;
 use core::arch::x86_64::{__m128i, _mm_cmpeq_epi8, _mm_load_si128, _mm_movemask_epi8, _mm_store_si128};
 use core::cell::Cell;
@@ -128,7 +129,7 @@ impl Snapshot {
                 return Err(runner::TOO_LARGE);
             }
         }
-        let kernels = fibers::rseq_area().map_or(0, |at| at & !(PAGE - 1));
+        let kernels = glibc::rseq_area(thread(0).fs.get()).map_or(0, |at| at & !(PAGE - 1));
         if kernels != 0 {
             self.make_hot(kernels, false);
         }
@@ -174,7 +175,7 @@ impl Snapshot {
     fn add(&self, from: usize, to: usize, rights: &[u8], name: &[u8]) -> Result<(), u32> {
         let count = self.count.get();
         let shared = rights[3] == b's';
-        if shared && from == core::ptr::from_ref(report::wire()) as usize {
+        if shared && from == core::ptr::from_ref(wire_log::wire()) as usize {
             return Ok(());
         }
         if shared || count == MAX_REGIONS || to - from > MAX_REGION || rights[2] == b'x' {
@@ -430,7 +431,7 @@ impl Snapshot {
 
     /// Puts each hot page back, but for what the kernel writes there, and does not like others to.
     fn around_rseq(&self, mut put_back: impl FnMut(usize)) {
-        let rseq = fibers::rseq_area();
+        let rseq = glibc::rseq_area(thread(0).fs.get());
         let kept = rseq.map(read_words);
         if let Some(at) = rseq {
             // As it was when the page was saved, so that it is no change.
@@ -450,7 +451,7 @@ impl Snapshot {
 
     /// After a careful [`put_back`](Snapshot::put_back): whether really all memory is what it was, hot or not.
     pub fn is_whole(&self) -> bool {
-        self.is_as_it_was(fibers::rseq_area().unwrap_or(0))
+        self.is_as_it_was(glibc::rseq_area(thread(0).fs.get()).unwrap_or(0))
     }
 
     /// After an execution, before memory is put back: protects pages again that have not changed for some time.

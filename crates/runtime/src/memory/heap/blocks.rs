@@ -1,82 +1,84 @@
-//! Blocks: size classes, the record before each, and where new ones come from.
+//! Blocks of the checked heap: their size classes, the record before each, and where new ones come from.
 //!
-//! Blocks of all classes lie one behind the other in the order in which they were first needed, so that a short execution
-//! touches few pages; a block keeps its class for ever, and one that is used again comes from the list of its class.
-//! Between the bytes of one block and those of the next lie the unused rest of the class and the record of the next, which
-//! nobody may touch: the guard.
+//! Blocks of all classes lie one behind the other, in the order in which they were first needed: a short
+//! execution then touches few pages. A block keeps its class for ever; a reused block comes from the list of
+//! its class. Between the bytes of one block and those of the next lie the unused rest of the class and the
+//! record of the next block. The program must not access these: they are the guard.
 
 use super::{ALIGN, BASE, LENGTH, marks};
+use crate::platform::baton::Guarded;
 use crate::platform::sys;
 use core::cell::Cell;
 
-/// Bytes of the record before a block, and so the least guard on either side.
+/// The size of the record before a block, and so the smallest guard on either side.
 pub const RECORD: usize = size_of::<Record>();
-/// Up to this size, classes are 16 bytes apart; beyond, there are eight to each doubling.
+/// Up to this size, classes are 16 bytes apart; above it, there are eight classes to each doubling.
 const FINE: usize = 1024;
 const FINE_CLASSES: usize = FINE / ALIGN;
 const CLASSES: usize = FINE_CLASSES + 1 + 8 * (LENGTH.ilog2() as usize - FINE.ilog2() as usize + 1);
 /// How much of the reserved range is made usable at a time.
 const STEP: usize = 4 << 20;
-/// A freed block of this size or more gives its pages back to the kernel, as with glibc: a touch by code that is not
-/// instrumented then is a crash, as it would be there.
+/// A freed block of this size or more returns its pages to the kernel, as glibc's does. An access by
+/// uninstrumented code then crashes, as it would with glibc.
 const LARGE: usize = 128 << 10;
 const PAGE: usize = 4096;
-/// What the bytes between the end of a block and the end of its class are filled with, as far as [`CANARY`] bytes.
+/// The value that fills the bytes between the end of a block and the end of its class, for up to [`CANARY`]
+/// bytes.
 const FILL: u128 = u128::from_ne_bytes([0xa7; CANARY]);
 const CANARY: usize = size_of::<u128>();
 
-/// What a record says of its block; it is also how a record that was overwritten is told.
+/// What a record says of its block. Any other value shows that the record was overwritten.
 pub mod state {
-    /// The program has it.
+    /// The program uses the block.
     pub const LIVE: u16 = 0x4841;
-    /// The program has given it back.
+    /// The program has freed the block.
     pub const FREED: u16 = 0x4842;
     /// There is no block behind this record yet.
     pub const NONE: u16 = 0x4843;
     /// The block was moved up to be aligned, and its record with it.
     pub const MOVED: u16 = 0x4844;
-    /// Live, and found to be reachable.
+    /// In use, and found to be reachable.
     pub const SEEN: u16 = 0x4845;
 }
 
-/// What is known of a block.
+/// The record of a block.
 #[repr(C, align(16))]
 struct Record {
     /// One of [`state`].
     state: Cell<u16>,
     class: Cell<u16>,
-    /// Who allocated it, and who freed it.
+    /// The threads that allocated and freed it.
     thread: Cell<u16>,
     freed_by: Cell<u16>,
-    /// What was asked for.
+    /// The requested size.
     size: Cell<usize>,
-    /// Where it was allocated and freed.
+    /// The code addresses at which it was allocated and freed.
     pc: Cell<usize>,
     free_pc: Cell<usize>,
     /// Its number.
     serial: Cell<u32>,
     /// How far it was moved up to be aligned, in units of [`ALIGN`].
     front: Cell<u32>,
-    /// The next one of its class that can be used again: its start; 0 if none.
+    /// The address of the next block of its class that can be reused; 0 if there is none.
     link: Cell<usize>,
 }
 
 struct Blocks {
     /// Where the next record will be.
     frontier: Cell<usize>,
-    /// The end of what is usable.
+    /// The end of the usable part.
     usable: Cell<usize>,
-    /// The first block of each class that can be used again.
+    /// The first block of each class that can be reused.
     lists: [Cell<usize>; CLASSES],
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Blocks {}
+static B: Guarded<Blocks> = Guarded::new(Blocks {
+    frontier: Cell::new(BASE),
+    usable: Cell::new(BASE),
+    lists: [const { Cell::new(0) }; CLASSES],
+});
 
-static B: Blocks =
-    Blocks { frontier: Cell::new(BASE), usable: Cell::new(BASE), lists: [const { Cell::new(0) }; CLASSES] };
-
-/// Reserves the addresses, and makes the first part usable. Whether that was possible.
+/// Reserves the addresses, and makes the first part usable. Returns whether it succeeded.
 pub fn reserve() -> bool {
     if !sys::reserve(BASE, LENGTH) {
         return false;
@@ -89,7 +91,7 @@ pub fn reserve() -> bool {
     true
 }
 
-/// Makes the range usable up to an address, and the marks with it.
+/// Makes the range usable up to an address, together with its marks.
 #[cold]
 fn grow(to: usize) -> bool {
     let from = B.usable.get();
@@ -101,7 +103,7 @@ fn grow(to: usize) -> bool {
     true
 }
 
-/// The class for so many bytes, and how many it has room for.
+/// The class for this many bytes, and its capacity.
 #[inline]
 fn class_of(bytes: usize) -> (usize, usize) {
     if bytes <= FINE {
@@ -114,7 +116,7 @@ fn class_of(bytes: usize) -> (usize, usize) {
     (FINE_CLASSES + 8 * (top - FINE.ilog2() as usize) + steps - 8, steps << shift)
 }
 
-/// How many bytes a class has room for.
+/// The capacity of a class in bytes.
 fn room(class: usize) -> usize {
     if class <= FINE_CLASSES {
         return class * ALIGN;
@@ -134,10 +136,10 @@ pub fn at(address: usize) -> Option<Block> {
         .then_some(Block(address))
 }
 
-/// Room for so many bytes, and whether it is all zeros.
+/// Takes a block for this many bytes; returns it and whether it is all zeros.
 #[inline]
 pub fn take(bytes: usize, alignment: usize) -> Option<(Block, bool)> {
-    // Somewhere in so many more bytes there is an aligned address.
+    // With this many more bytes the block contains an aligned address.
     let spare = if alignment > ALIGN { alignment } else { 0 };
     let (class, room) = class_of(bytes + spare);
     let (block, fresh) = match B.lists[class].get() {
@@ -145,9 +147,9 @@ pub fn take(bytes: usize, alignment: usize) -> Option<(Block, bool)> {
         start => {
             let block = Block(start);
             let next = block.record().link.get();
-            // A program that writes to what it has freed may have hit the record.
+            // A program that writes to freed memory may have overwritten the record.
             B.lists[class].set(if super::contains(next) && next.is_multiple_of(ALIGN) { next } else { 0 });
-            // The pages of a large one were given back.
+            // The pages of a large block were returned to the kernel.
             let (from, to) = block.pages();
             if room >= LARGE && !sys::make_usable(from, to - from) {
                 B.lists[class].set(start);
@@ -160,7 +162,7 @@ pub fn take(bytes: usize, alignment: usize) -> Option<(Block, bool)> {
     Some((if up == 0 { block } else { block.move_up(up) }, fresh))
 }
 
-/// A block behind all others.
+/// Makes a block behind all others.
 #[inline]
 fn extend(class: usize, room: usize) -> Option<Block> {
     let start = B.frontier.get() + RECORD;
@@ -194,24 +196,24 @@ impl Block {
         record_at(self.0 - RECORD)
     }
 
-    /// Its first byte.
+    /// The address of its first byte.
     #[inline]
     pub fn start(self) -> usize {
         self.0
     }
 
-    /// How many bytes were asked for.
+    /// The requested size.
     pub fn size(self) -> usize {
         self.record().size.get()
     }
 
-    /// How many it has room for.
+    /// The number of bytes that it has room for.
     #[inline]
     pub fn capacity(self) -> usize {
         self.end_of_class() - self.0
     }
 
-    /// It will be used soon.
+    /// Prefetches it, because it will be used soon.
     #[inline]
     pub fn prefetch(self) {
         use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
@@ -221,18 +223,18 @@ impl Block {
         }
     }
 
-    /// What it is for, one of [`state`].
+    /// Its state, one of [`state`].
     #[inline]
     pub fn state(self) -> u16 {
         self.record().state.get()
     }
 
-    /// Sets that.
+    /// Sets its state.
     pub fn set_state(self, state: u16) {
         self.record().state.set(state);
     }
 
-    /// Whether it was given back.
+    /// Whether it was freed.
     pub fn is_freed(self) -> bool {
         self.state() == state::FREED
     }
@@ -243,12 +245,12 @@ impl Block {
         self.record().serial.get()
     }
 
-    /// Who allocated it, and where.
+    /// The thread that allocated it, and where.
     pub fn allocated(self) -> (u16, usize) {
         (self.record().thread.get(), self.record().pc.get())
     }
 
-    /// Who freed it, and where.
+    /// The thread that freed it, and where.
     pub fn freed(self) -> (u16, usize) {
         (self.record().freed_by.get(), self.record().free_pc.get())
     }
@@ -261,13 +263,13 @@ impl Block {
         self.origin() + room(self.record().class.get() as usize)
     }
 
-    /// The whole pages of its bytes.
+    /// The full pages of its bytes.
     fn pages(self) -> (usize, usize) {
         let from = self.0.next_multiple_of(PAGE);
         (from, (self.end_of_class() & !(PAGE - 1)).max(from))
     }
 
-    /// The same room, begun further up.
+    /// The same block, begun further up.
     fn move_up(self, up: usize) -> Block {
         let class = self.record().class.get();
         self.set_state(state::MOVED);
@@ -278,7 +280,7 @@ impl Block {
         block
     }
 
-    /// The program gets it; fresh if nobody had it before.
+    /// The program gets the block; `fresh` says that it was never used before.
     #[inline]
     pub fn begin(self, bytes: usize, fresh: bool, serial: u32, thread: u16, pc: usize) {
         let record = self.record();
@@ -291,7 +293,8 @@ impl Block {
         self.bound(bytes, fresh);
     }
 
-    /// Sets the marks of its bytes, unless they are fresh, and of the rest, and fills the beginning of the rest.
+    /// Sets the marks of its bytes, unless they are fresh, and of the rest, and fills the beginning of the
+    /// rest.
     #[inline(always)]
     fn bound(self, bytes: usize, fresh: bool) {
         let capacity = self.capacity();
@@ -305,8 +308,8 @@ impl Block {
         }
     }
 
-    /// The [`CANARY`] bytes of its room, at any address, of which those in the mask lie behind its end; none if it ends
-    /// with its room.
+    /// The [`CANARY`] bytes of its room, at any address, with a mask of those that lie behind its end. `None`
+    /// if it ends with its room.
     #[inline(always)]
     fn canary(self, bytes: usize, capacity: usize) -> Option<(*mut u128, u128)> {
         let rest = capacity.saturating_sub(bytes);
@@ -319,7 +322,7 @@ impl Block {
         }
     }
 
-    /// Makes these bytes of it zeros. The pages of a large one were given back, and are so already.
+    /// Clears these bytes of it. The pages of a large block were returned to the kernel and are zeros already.
     pub fn clear(self, bytes: usize) {
         let end = self.0 + bytes;
         let (from, to) = if self.capacity() >= LARGE { self.pages() } else { (end, end) };
@@ -328,13 +331,13 @@ impl Block {
         marks::fill_bytes(to, 0, end - to);
     }
 
-    /// It gets another size within its room.
+    /// Changes its size within its room.
     pub fn resize(self, bytes: usize) {
         self.record().size.set(bytes);
         self.bound(bytes, false);
     }
 
-    /// The first byte behind its end, or of the record there, that was overwritten by code that is not instrumented.
+    /// The first byte behind its end, or of the record there, that uninstrumented code has overwritten.
     #[inline(always)]
     pub fn trampled(self) -> Option<usize> {
         let capacity = self.capacity();
@@ -347,7 +350,7 @@ impl Block {
         (!(state::LIVE..=state::SEEN).contains(&record_at(end).state.get())).then_some(end)
     }
 
-    /// The program gives it back. It is not to be used again before [`Block::reuse`].
+    /// The program frees the block. It must not be used again before [`Block::reuse`].
     #[inline]
     pub fn end(self, thread: u16, pc: usize) {
         let record = self.record();
@@ -358,7 +361,7 @@ impl Block {
         self.give_pages_back();
     }
 
-    /// A large one leaves its pages to the kernel.
+    /// Returns the pages of a large block to the kernel.
     #[inline]
     fn give_pages_back(self) {
         if self.capacity() >= LARGE {
@@ -367,7 +370,7 @@ impl Block {
         }
     }
 
-    /// It may be used again.
+    /// Makes it available for reuse.
     pub fn reuse(self) {
         let (record, origin) = (self.record(), self.origin());
         let (class, size, serial) = (record.class.get(), record.size.get(), record.serial.get());
@@ -376,7 +379,7 @@ impl Block {
         let list = &B.lists[class as usize];
         let block = Block(origin);
         if block != self {
-            // Back to where it was before it was aligned.
+            // Back to its position before it was aligned.
             marks::freed(origin, self.0 - origin);
             marks::record(origin - RECORD, RECORD);
             let record = block.record();
@@ -396,20 +399,21 @@ impl Block {
     }
 }
 
-/// All blocks from the lowest on, in use or not.
+/// All blocks from the lowest address on, in use or not.
 pub fn all() -> impl Iterator<Item = Block> {
     let next = |from: usize| marks::next_record(from, B.frontier.get());
     core::iter::successors(next(BASE), move |&at| next(at + RECORD)).map(|at| Block(at + RECORD))
 }
 
-/// The end of the part that is in use.
+/// The end of the part in use.
 pub fn frontier() -> usize {
     B.frontier.get()
 }
 
 /// Copies bytes between two blocks.
 pub fn copy(from: usize, to: usize, bytes: usize) {
-    // SAFETY: both have that many bytes, and they do not overlap. Not by `memcpy`, which may be intercepted.
+    // SAFETY: both have that many bytes, and they do not overlap. This does not call `memcpy`, which may be
+    // intercepted.
     unsafe {
         core::arch::asm!("rep movsb", inout("rsi") from => _, inout("rdi") to => _, inout("rcx") bytes => _,
             options(nostack, preserves_flags));

@@ -1,31 +1,34 @@
-//! What is told to the engine when something is wrong with the heap. The execution ends there: what follows is undefined.
+//! Reports memory errors of the checked heap to the engine. The execution ends there, because the behaviour
+//! after the error is undefined.
 
 use super::blocks::{self, Block};
 use super::info;
-use crate::lifecycle::report;
 use crate::platform::sys;
 use crate::sched::S;
+use crate::sched::pause;
+use crate::wire_log;
 use core::sync::atomic::Ordering::Relaxed;
 use heisen_wire::{NO_THREAD, end, misuse};
 
-/// A touch of so many bytes, or a call with this address, is an error because of the byte at `bad`.
+/// Reports an error: an access of `size` bytes, or a call with this address, is wrong because of the byte at
+/// `bad`.
 #[cold]
 pub fn fail(what: u32, address: usize, size: usize, bad: usize, block: Option<Block>, pc: usize) -> ! {
     describe(address, size, bad, block);
     tell(what, address, pc)
 }
 
-/// Tells of an error that was described, and ends the execution.
+/// Reports an error that was described, and ends the execution.
 pub fn tell(what: u32, address: usize, pc: usize) -> ! {
     if !S.running.get() {
-        // Before the program is parked there is no execution to report on.
+        // Before the zygote parks there is no execution to report on.
         sys::write(2, b"heisen: a memory error (");
         sys::write(2, name(what));
         sys::write(2, b") before the first execution\n");
         sys::kill(sys::getpid(), sys::SIGKILL);
     }
-    report::memory_error(what, address, pc);
-    report::finish(end::ABORT, 0, pc)
+    pause::memory_error(what, address, pc);
+    pause::finish(end::ABORT, 0, pc)
 }
 
 fn name(what: u32) -> &'static [u8] {
@@ -38,7 +41,8 @@ fn name(what: u32) -> &'static [u8] {
     }
 }
 
-/// What was given back, or was to get another size, is not live: it was freed before, in the given sense, or is no block.
+/// Reports that a pointer passed to `free` or `realloc` is not a block in use: it was freed before (error
+/// `freed`), or it is not a block.
 #[cold]
 pub fn not_live(address: usize, freed: u32, pc: usize) -> ! {
     match blocks::at(address) {
@@ -49,9 +53,9 @@ pub fn not_live(address: usize, freed: u32, pc: usize) -> ! {
     }
 }
 
-/// Tells the engine, for a stop, which block an address lies in: its number is 0 if it lies in none.
+/// Tells the engine, for a stop, in which block an address lies; block number 0 means none.
 pub fn tell_block(address: usize) {
-    let heap = &report::wire().heap;
+    let heap = &wire_log::wire().heap;
     let Some(block) = super::block_of(address) else {
         heap.serial.store(0, Relaxed);
         return;
@@ -63,9 +67,9 @@ pub fn tell_block(address: usize) {
     heap.alloc_pc.store(block.pc as u64, Relaxed);
 }
 
-/// Writes to the wire what the error is about.
+/// Writes the description of the error to the wire.
 fn describe(address: usize, size: usize, bad: usize, block: Option<Block>) {
-    let heap = &report::wire().heap;
+    let heap = &wire_log::wire().heap;
     heap.access.store(size as u64, Relaxed);
     let Some(block) = block else {
         heap.serial.store(0, Relaxed);
@@ -74,7 +78,7 @@ fn describe(address: usize, size: usize, bad: usize, block: Option<Block>) {
     let (thread, pc) = block.allocated();
     let (freed_by, free_pc) = block.freed();
     let freed = block.is_freed();
-    // An overflow is told by the byte that is beyond, everything else by where the touch begins.
+    // An overflow is described by the first byte outside the block, other errors by the start of the access.
     let at = if freed { address } else { bad };
     heap.serial.store(block.serial().into(), Relaxed);
     heap.size.store(block.size() as u64, Relaxed);

@@ -1,4 +1,4 @@
-//! What is known of an address: the block that it belongs to, or whose memory it is.
+//! Finds the block of an address, and tells whether a pointer may be a block of glibc.
 
 use super::blocks::{self, Block, RECORD, state};
 use super::{ALIGN, contains, marks};
@@ -8,19 +8,19 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 /// A block, for reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Info {
-    /// Its first byte.
+    /// The address of its first byte.
     pub start: usize,
-    /// Its bytes.
+    /// Its size.
     pub size: usize,
     /// Its number, in the order in which blocks were allocated.
     pub serial: u64,
     /// The thread that allocated it.
     pub thread: u16,
-    /// Where.
+    /// The code address at which it was allocated.
     pub pc: usize,
 }
 
-/// The block, live or freed, that an address lies in.
+/// The block, in use or freed, in which an address lies.
 pub fn block_of(address: usize) -> Option<Info> {
     if !contains(address) || address >= blocks::frontier() {
         return None;
@@ -36,7 +36,7 @@ pub fn block_of(address: usize) -> Option<Info> {
     })
 }
 
-/// The block that a bad address belongs to: the one it is in or, between two, the nearer one.
+/// The block to which a bad address belongs: the one that contains it, or the nearer of two.
 pub fn around(address: usize) -> Option<Block> {
     if address >= blocks::frontier() + RECORD {
         return None;
@@ -46,7 +46,7 @@ pub fn around(address: usize) -> Option<Block> {
         // The record behind may be nearer than the end before.
         return lower;
     };
-    // In the record of a block: before its start, or behind the end of the one before.
+    // In the record of a block: before its start, or behind the end of the previous block.
     let before = lower.start().checked_sub(RECORD + 1).and_then(marks::last_record);
     let before = before.and_then(|at| blocks::at(at + RECORD)).filter(|before| before.state() == state::LIVE);
     match before {
@@ -58,7 +58,8 @@ pub fn around(address: usize) -> Option<Block> {
 /// Where glibc's own heap begins; 0 while it is not used.
 pub static GLIBC: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether this pointer can be of a block of glibc's: of its heap at the program's break, or one with a mapping of its own.
+/// Whether this pointer can be a block of glibc: in its heap at the program break, or one with a mapping of its
+/// own.
 pub fn may_be_of_glibc(address: usize) -> bool {
     const PAGE: usize = 4096;
     if !address.is_multiple_of(ALIGN) {
@@ -71,10 +72,11 @@ pub fn may_be_of_glibc(address: usize) -> bool {
     sys::each_mapping(|from, to, rights, name| {
         mapped |= &rights[1..] == b"w-p" && name.is_empty() && (from + ALIGN..to).contains(&address);
     });
-    // There, two words lie before it: 0, and how many whole pages it has, with a bit that says that it is such a one.
+    // A block with a mapping of its own has two words before it: 0, and its size in full pages with a flag for
+    // this kind of block.
     const OF_ITS_OWN: usize = 2;
     let before = |words: usize| {
-        // SAFETY: the mapping can be read, and has so much before the address.
+        // SAFETY: the mapping can be read, and contains that much before the address.
         unsafe { *((address - words * size_of::<usize>()) as *const usize) }
     };
     mapped && address % PAGE == ALIGN && before(2) == 0 && before(1) % PAGE == OF_ITS_OWN && before(1) > PAGE

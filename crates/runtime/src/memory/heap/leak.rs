@@ -1,30 +1,36 @@
-//! Leaks: blocks that are live at the end and that nothing leads to. After the conservative collectors: any aligned word
-//! that could be the address of a byte of a block is taken for one. Looked through are all private memory that can be
-//! written (the program's variables, glibc's heap, what the program has mapped), the stacks of live threads from where
-//! they are, and every block that was reached. What a thread has in its registers is on its stack, as it is switched out
-//! or is in a call to here.
+//! Leaks: finds blocks that are in use at the end and that nothing points to. It works like a conservative
+//! garbage collector: any aligned word that could be the address of a byte of a block counts as a pointer to
+//! it. It scans:
+//!
+//! - all private writable memory: the program's variables, glibc's heap, the program's mappings;
+//! - the stacks of live threads, from their stack pointers on;
+//! - every block that was reached.
+//!
+//! The registers of a thread are on its stack, because it is switched out or in a call to this function.
 
 use super::blocks::{self, Block, state};
 use super::{BASE, H, contains, error, marks, quarantine, serves};
 use crate::carrier::fibers;
-use crate::lifecycle::report;
 use crate::memory::race;
+use crate::platform::registers;
 use crate::platform::sys;
 use crate::sched::{S, Thread, me, thread, threads};
+use crate::wire_log;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use heisen_wire::{NO_THREAD, misuse};
 
-/// A mapping larger than this is not looked through: nobody fills it in a program under test.
+/// A larger mapping is not scanned: no program under test fills it.
 const HUGE: usize = 1 << 34;
 const WORD: usize = size_of::<usize>();
 
-/// Blocks that were reached and are still to be looked through. There is room for as many as there are blocks.
+/// Blocks that were reached and are still to be scanned. There is room for as many as there are blocks.
 struct Pending {
     at: usize,
     count: usize,
 }
 
-/// The process is about to end: if leaks are wanted and there are any, the execution ends here with that.
+/// The process is about to end. If the check looks for leaks and finds any, the execution ends here with that
+/// finding.
 #[inline(never)]
 pub fn look_for_leaks(pc: usize) {
     if !H.leaks.get() || !serves() || !S.running.get() {
@@ -35,8 +41,8 @@ pub fn look_for_leaks(pc: usize) {
     let Some(at) = sys::map_stack(bytes) else { return };
     let mut pending = Pending { at, count: 0 };
     let registers = [const { AtomicU64::new(0) }; 8];
-    fibers::registers(&registers);
-    // What is in the variables of a thread that has ended, which lie below its control block, leads nowhere.
+    registers::capture(&registers);
+    // Thread-local variables of an ended thread, which lie below its control block, do not count as pointers.
     for (_, t) in threads().filter(|(_, t)| t.ended.get()) {
         if let Some(block) = lies_in(t.fs.get()) {
             block.set_state(state::SEEN);
@@ -68,7 +74,7 @@ pub fn look_for_leaks(pc: usize) {
         }
     }
     let Some(first) = first else { return };
-    let heap = &report::wire().heap;
+    let heap = &wire_log::wire().heap;
     let (thread, from) = first.allocated();
     heap.leaked_blocks.store(count, Relaxed);
     heap.leaked_bytes.store(bytes, Relaxed);
@@ -81,7 +87,7 @@ pub fn look_for_leaks(pc: usize) {
     error::tell(misuse::LEAK, first.start(), pc)
 }
 
-/// The live block that an address lies in.
+/// The block in use in which an address lies.
 fn lies_in(address: usize) -> Option<Block> {
     if !contains(address) || address >= blocks::frontier() {
         return None;
@@ -91,11 +97,12 @@ fn lies_in(address: usize) -> Option<Block> {
     (inside && block.state() == state::LIVE).then_some(block)
 }
 
-/// Looks through the words of a piece of memory.
+/// Scans the words of a range of memory.
 fn scan(from: usize, to: usize, pending: &mut Pending) {
     let mut at = from.next_multiple_of(WORD);
     while at + WORD <= to {
-        // SAFETY: callers pass memory that can be read. Volatile, as it may be anybody's.
+        // SAFETY: callers pass memory that can be read. The read is volatile, because any thread may own the
+        // memory.
         let value = unsafe { (at as *const usize).read_volatile() };
         at += WORD;
         if !contains(value) {
@@ -103,14 +110,14 @@ fn scan(from: usize, to: usize, pending: &mut Pending) {
         }
         if let Some(block) = lies_in(value) {
             block.set_state(state::SEEN);
-            // SAFETY: within the mapping: each live block comes here once.
+            // SAFETY: within the mapping, because each block in use is added once.
             unsafe { *((pending.at + pending.count * WORD) as *mut usize) = block.start() };
             pending.count += 1;
         }
     }
 }
 
-/// Looks through everything that is not of this heap; the running thread's stack, from `here` on.
+/// Scans everything outside this heap; the running thread's stack from `here` on.
 fn roots(here: usize, pending: &mut Pending) {
     for (number, t) in threads() {
         if number != 0 && !t.ended.get() {
@@ -128,7 +135,7 @@ fn roots(here: usize, pending: &mut Pending) {
             return;
         }
         sys::each_touched_page(from, to, |page, end| {
-            // Stacks were looked through already, as far as they are in use.
+            // The used parts of stacks were scanned already.
             let used = threads().map(|(_, t)| (t.stack.get(), top(t)));
             if !used.chain(fibers::spare_stacks()).any(|(base, end)| (base..end).contains(&page)) {
                 scan(page, end, pending);

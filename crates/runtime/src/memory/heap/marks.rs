@@ -1,35 +1,35 @@
-//! The marks: one byte for each eight bytes of the heap, which says how many of these may be touched, as AddressSanitizer's
-//! shadow does (USENIX ATC'12, section 3.1). Where the heap has not come to yet all marks are 0; a touch there meets no
-//! memory.
+//! Marks: one byte for each eight bytes of the checked heap, which says how many of these may be accessed. They
+//! work like AddressSanitizer's shadow (USENIX ATC'12, section 3.1). Beyond the used part of the heap all marks
+//! are 0; an access there meets no memory.
 
 use super::{BASE, LENGTH};
 use crate::platform::sys;
 
-/// Where the marks are.
+/// The address of the marks.
 const MARKS: usize = 0x6100_0000_0000;
-/// Bytes of the heap to a mark.
+/// Bytes of the heap per mark.
 const GRAIN: usize = 8;
 
-/// All eight may be touched; a number below eight: so many of them.
+/// All eight bytes may be accessed; a number below eight: that many of them.
 const OPEN: u8 = 0;
-/// The first of a record's.
+/// The first mark of a record.
 const RECORD: u8 = 0xf1;
 /// A guard: the rest of a record, or of the room of a block.
 const GUARD: u8 = 0xf2;
 /// Freed.
 const FREED: u8 = 0xfd;
 
-/// Reserves the addresses: marks can be read from the beginning, and written once the heap has come there.
+/// Reserves the addresses. All marks can be read from the start, and written once the heap has grown there.
 pub fn reserve() -> bool {
     sys::reserve_readable(MARKS, LENGTH / GRAIN)
 }
 
-/// The heap has come from one address to another.
+/// The heap has grown from one address to another.
 pub fn grow(from: usize, to: usize) -> bool {
     sys::make_usable(place(from), (to - from) / GRAIN)
 }
 
-/// Where the mark of an address is.
+/// The address of the mark of an address.
 #[inline]
 pub fn place(address: usize) -> usize {
     MARKS + (address - BASE) / GRAIN
@@ -37,13 +37,16 @@ pub fn place(address: usize) -> usize {
 
 #[inline]
 fn of(address: usize) -> u8 {
-    // SAFETY: the marks of the whole range can be read; callers pass addresses of the heap.
+    // SAFETY: the marks of the full range can be read; callers pass addresses of the heap.
     unsafe { (place(address) as *const u8).read() }
 }
 
-/// Sets so many marks. Not by `memset`, which may be intercepted.
+/// Sets this many marks. It does not call `memset`, which may be intercepted.
 #[inline]
 fn set(at: usize, value: u8, count: usize) {
+    /// A word at any address.
+    #[repr(C, packed)]
+    struct Unaligned(u64);
     let word = u64::from_ne_bytes([value; 8]);
     let mut at = at;
     let mut left = count;
@@ -51,11 +54,11 @@ fn set(at: usize, value: u8, count: usize) {
         fill_bytes(at, value, left);
         return;
     }
-    // SAFETY: callers pass marks of the part that the heap has come to. The stores are volatile so that the compiler does
-    // not make a call of them.
+    // SAFETY: callers pass marks of the part to which the heap has grown. The stores are volatile so that the
+    // compiler does not turn them into a call.
     unsafe {
         while left >= 8 {
-            (at as *mut u64).write_volatile(word);
+            (at as *mut Unaligned).write_volatile(Unaligned(word));
             at += 8;
             left -= 8;
         }
@@ -67,7 +70,7 @@ fn set(at: usize, value: u8, count: usize) {
     }
 }
 
-/// Fills memory of this heap. Not by `memset`, which may be intercepted.
+/// Fills memory of this heap. It does not call `memset`, which may be intercepted.
 pub fn fill_bytes(at: usize, value: u8, count: usize) {
     // SAFETY: callers pass memory that is theirs.
     unsafe {
@@ -76,26 +79,26 @@ pub fn fill_bytes(at: usize, value: u8, count: usize) {
     }
 }
 
-/// A record begins here.
+/// Marks that a record begins here.
 #[inline]
 pub fn record(at: usize, bytes: usize) {
     set(place(at), GUARD, bytes / GRAIN);
     set(place(at), RECORD, 1);
 }
 
-/// Nobody may touch these bytes.
+/// Marks that these bytes must not be accessed.
 #[inline]
 pub fn guard(at: usize, bytes: usize) {
     set(place(at), GUARD, bytes / GRAIN);
 }
 
-/// These bytes may be touched.
+/// Marks that these bytes may be accessed.
 #[inline]
 pub fn open(start: usize, bytes: usize) {
     set(place(start), OPEN, bytes / GRAIN);
 }
 
-/// The rest of the room may not be touched.
+/// Marks that the rest of the room must not be accessed.
 #[inline]
 pub fn close(start: usize, bytes: usize, room: usize) {
     let mut at = bytes / GRAIN;
@@ -106,7 +109,7 @@ pub fn close(start: usize, bytes: usize, room: usize) {
     set(place(start) + at, GUARD, room / GRAIN - at);
 }
 
-/// These bytes were freed.
+/// Marks these bytes as freed.
 #[inline]
 pub fn freed(start: usize, room: usize) {
     set(place(start), FREED, room / GRAIN);
@@ -118,10 +121,11 @@ pub fn is_record(at: usize) -> bool {
     of(at) == RECORD
 }
 
-/// Whether these bytes, of which the first is in the heap, may clearly be touched. If not, [`first_bad`] tells.
+/// Whether these bytes, of which the first is in the heap, may clearly be accessed. If not, [`first_bad`]
+/// decides.
 #[inline]
 pub fn clean(address: usize, size: usize) -> bool {
-    // Between two blocks lies a record at least, so of a short piece the ends are enough.
+    // Between two blocks lies at least a record, so for a short range it is enough to check both ends.
     of(address) == OPEN
         && ((address % GRAIN) + size <= GRAIN
             || size <= super::blocks::RECORD
@@ -129,7 +133,7 @@ pub fn clean(address: usize, size: usize) -> bool {
                 && of(address + size - 1) == OPEN)
 }
 
-/// The first of these bytes that must not be touched.
+/// The first of these bytes that must not be accessed.
 pub fn first_bad(address: usize, size: usize) -> Option<usize> {
     let end = address.saturating_add(size).min(BASE + LENGTH);
     let mut at = address;
@@ -149,9 +153,9 @@ pub fn first_bad(address: usize, size: usize) -> Option<usize> {
     None
 }
 
-/// The record at or before this address; none if there is none.
+/// The record at or before this address; `None` if there is none.
 pub fn last_record(address: usize) -> Option<usize> {
-    // Records are at every other mark.
+    // Records begin at every other mark.
     let mut at = address & !(2 * GRAIN - 1);
     while at >= BASE {
         if is_record(at) {

@@ -1,21 +1,22 @@
-//! The heap of instrumented programs: an allocator that knows of every byte whether it may be touched, keeps what was freed
-//! out of use for a while, and gives the same addresses in every execution under the same schedule.
+//! The checked heap, for instrumented programs: an allocator that knows for every byte whether it may be
+//! accessed. It keeps freed blocks in a quarantine, and returns the same addresses in every execution of the
+//! same schedule.
 //!
-//! It lies at an address of its own, so whose block a pointer is follows from the pointer alone: glibc's are given back to
-//! glibc. Beside it lie *marks*, one byte for eight of the heap, as in AddressSanitizer (USENIX ATC'12): a touch that is
-//! in order costs one look at a mark, and [`check`] sees only those that are not, or not clearly.
+//! It lies at an address range of its own, so a pointer alone shows whose block it is; glibc's blocks go to
+//! glibc. Beside it lie *marks*, one byte for eight of the heap, as in AddressSanitizer (USENIX ATC'12). A
+//! correct access costs one look at a mark; [`check`] sees only accesses that are wrong, or not clearly right.
 //!
-//! There are no locks: one thread runs at a time. A forked child of the program, which is not controlled and may really
-//! have several threads, allocates from glibc; what it frees of this heap is left as it is.
+//! There are no locks: one thread runs at a time. A forked child of the program is not controlled and may have
+//! several real threads. It allocates from glibc, and its frees of blocks in this heap have no effect.
 //!
 //! | module | what it is |
 //! | --- | --- |
 //! | [`blocks`] | size classes, the record before each block, where new blocks come from |
-//! | [`marks`] | which bytes may be touched |
-//! | [`quarantine`] | what was freed and is not used again yet |
-//! | [`info`] | the block that an address belongs to |
-//! | [`error`] | what is told to the engine when something is wrong |
-//! | [`leak`] | what nobody can reach any more at the end |
+//! | [`marks`] | which bytes may be accessed |
+//! | [`quarantine`] | freed blocks that are not reused yet |
+//! | [`info`] | the block to which an address belongs |
+//! | [`error`] | reports of memory errors to the engine |
+//! | [`leak`] | blocks that nothing points to at the end |
 
 mod blocks;
 mod error;
@@ -24,12 +25,14 @@ mod leak;
 mod marks;
 mod quarantine;
 
-use crate::lifecycle::report;
 use crate::memory::race;
 use crate::memory::race::shadow;
+use crate::platform::baton::Guarded;
 use crate::platform::sys;
 use crate::sched::dependence;
+use crate::sched::pause;
 use crate::sched::{S, me};
+use crate::wire_log;
 use blocks::{Block, state};
 use core::cell::Cell;
 pub use error::tell_block;
@@ -38,41 +41,38 @@ use heisen_wire::{misuse, stop};
 pub use info::block_of;
 pub use leak::look_for_leaks;
 
-/// Where it begins. The race checker folds addresses to their low 40 bits; there, this range meets neither programs nor
-/// their libraries nor stacks.
+/// Where the heap begins. The race check folds addresses to their low 40 bits; after folding, this range does
+/// not collide with programs, libraries or stacks.
 const BASE: usize = 0x6010_0000_0000;
-/// How long it may get; only what is used takes memory.
+/// The largest size of the heap; only the used part takes memory.
 const LENGTH: usize = 0x40_0000_0000;
-/// The least and the largest alignment that can be asked for.
+/// The smallest and the largest alignment that can be requested.
 const ALIGN: usize = 16;
 const MAX_ALIGN: usize = 1 << 32;
 
 struct Heap {
-    /// Whether this process was started with it.
+    /// Whether this process was started with the checked heap.
     on: Cell<bool>,
-    /// Whether leaks are wanted.
+    /// Whether the check looks for leaks.
     leaks: Cell<bool>,
     /// The number of the latest block.
     serial: Cell<u32>,
-    /// The blocks at whose birth and end the engine wants to look; 0 if none.
+    /// The blocks at whose allocation and end the engine wants to stop; 0 if none.
     stop_at_alloc: Cell<u32>,
     stop_at_free: Cell<u32>,
 }
 
-// SAFETY: as for `sched::S`; a forked child only reads.
-unsafe impl Sync for Heap {}
-
-static H: Heap = Heap {
+static H: Guarded<Heap> = Guarded::new(Heap {
     on: Cell::new(false),
     leaks: Cell::new(false),
     serial: Cell::new(0),
     stop_at_alloc: Cell::new(0),
     stop_at_free: Cell::new(0),
-};
+});
 
-/// Sets it up, if the engine asks for it. Whether it is used from now on.
+/// Sets it up, if the engine asks for it. Returns whether it is used from now on.
 pub fn init() -> bool {
-    let flags = report::wire().heap.flags.load(core::sync::atomic::Ordering::Relaxed);
+    let flags = wire_log::wire().heap.flags.load(core::sync::atomic::Ordering::Relaxed);
     if flags & heisen_wire::heap::ON == 0 {
         return false;
     }
@@ -84,12 +84,12 @@ pub fn init() -> bool {
 
 /// An execution begins.
 pub fn begin() {
-    let wire = &report::wire().heap;
+    let wire = &wire_log::wire().heap;
     let wanted = wire.flags.load(core::sync::atomic::Ordering::Relaxed) & heisen_wire::heap::ON != 0;
     if wanted && !H.on.get() {
-        report::note(Note::NoHeap);
+        wire_log::note(Note::NoHeap);
     }
-    let number = |field: &core::sync::atomic::AtomicU64| match report::stops() {
+    let number = |field: &core::sync::atomic::AtomicU64| match wire_log::stops() {
         true => field.load(core::sync::atomic::Ordering::Relaxed) as u32,
         false => 0,
     };
@@ -97,19 +97,19 @@ pub fn begin() {
     H.stop_at_free.set(number(&wire.stop_at_free));
 }
 
-/// Whether allocations come from here now.
+/// Whether allocations come from the checked heap now.
 #[inline]
 pub fn serves() -> bool {
-    H.on.get() && S.active.get()
+    S.active.get() && H.on.get()
 }
 
-/// Whether an address lies in this heap.
+/// Whether an address lies in the checked heap.
 #[inline]
 pub fn contains(address: usize) -> bool {
     address.wrapping_sub(BASE) < LENGTH
 }
 
-/// The running thread touches so many bytes. One look at a mark where that is in order.
+/// The running thread accesses `size` bytes. A correct access costs one look at a mark.
 #[inline]
 pub fn touch(address: usize, size: usize, write: bool, pc: usize) {
     if contains(address) && !marks::clean(address, size) {
@@ -117,7 +117,7 @@ pub fn touch(address: usize, size: usize, write: bool, pc: usize) {
     }
 }
 
-/// Looks closely at a touch of this heap. If it is an error the execution ends here.
+/// Examines an access to this heap closely. If it is an error, the execution ends here.
 #[cold]
 pub fn check(address: usize, size: usize, write: bool, pc: usize) {
     if !serves() {
@@ -135,7 +135,7 @@ pub fn check(address: usize, size: usize, write: bool, pc: usize) {
     error::fail(what, address, size, bad, block, pc)
 }
 
-/// A new block; 0 if there is no memory. `alignment` is a power of two.
+/// Allocates a block; 0 if there is no memory. `alignment` is a power of two.
 #[inline]
 pub fn allocate(bytes: usize, alignment: usize, pc: usize) -> usize {
     if alignment > MAX_ALIGN || bytes > LENGTH {
@@ -145,7 +145,7 @@ pub fn allocate(bytes: usize, alignment: usize, pc: usize) -> usize {
     born(block, bytes, fresh, pc)
 }
 
-/// A new block of zeros; 0 if there is no memory.
+/// Allocates a block of zeros; 0 if there is no memory.
 pub fn allocate_zeroed(count: usize, bytes: usize, pc: usize) -> usize {
     let Some(bytes) = count.checked_mul(bytes).filter(|&bytes| bytes <= LENGTH) else { return 0 };
     let Some((block, fresh)) = blocks::take(bytes, ALIGN) else { return 0 };
@@ -161,7 +161,7 @@ fn born(block: Block, bytes: usize, fresh: bool, pc: usize) -> usize {
     H.serial.set(serial);
     block.begin(bytes, fresh, serial, me() as u16, pc);
     if serial == H.stop_at_alloc.get() {
-        report::stop_at(stop::ALLOCATED);
+        pause::stop_at(stop::ALLOCATED);
     }
     block.start()
 }
@@ -169,31 +169,31 @@ fn born(block: Block, bytes: usize, fresh: bool, pc: usize) -> usize {
 /// How much of a freed block counts as written.
 const MOST_WRITTEN: usize = 4096;
 
-/// Gives a block of this heap back. If it is none, or was given back before, the execution ends here.
+/// Frees a block of this heap. If the address is not a block, or was freed before, the execution ends here.
 #[inline]
 pub fn free(address: usize, pc: usize) {
     let Some(block) = live(address, misuse::DOUBLE_FREE, pc) else { return };
     if block.serial() == H.stop_at_free.get() {
-        report::stop_at(stop::FREED);
+        pause::stop_at(stop::FREED);
     }
-    // For the race check the end of a block is a write of it, so that an access that nothing orders with it becomes a
-    // scheduling point. Of a large one, only the beginning.
+    // For the race check, freeing a block writes to it, so that an unordered access to it becomes a scheduling
+    // point. For a large block, only the beginning counts.
     if race::is_on(race::mode::CHECK) {
         let written = block.size().min(MOST_WRITTEN);
         race::access::range(address, written, true, pc);
-        // What conflicted with it before must not be taken for independent of it.
+        // Earlier conflicting accesses must not count as independent of this.
         if race::is_atomic_point(pc) {
             dependence::memory(address, written, true);
         }
     }
-    // And what is remembered of its bytes would let this thread's own accesses pass unseen.
+    // The old shadow memory would hide this thread's own later accesses.
     shadow::renew(address, block.size());
     block.end(me() as u16, pc);
     quarantine::add(block);
 }
 
-/// The block that begins at this address, if it may be given back: else it is an error, of the given kind if it was given
-/// back before. None in a child that goes on by itself.
+/// The block that begins at this address, if it is in use. Otherwise it is an error: of the kind `freed` if the
+/// block was freed before. `None` in a forked child that is not controlled.
 #[inline(always)]
 fn live(address: usize, freed: u32, pc: usize) -> Option<Block> {
     if !serves() {
@@ -208,11 +208,12 @@ fn live(address: usize, freed: u32, pc: usize) -> Option<Block> {
     Some(block)
 }
 
-/// Blocks from this size on stay where they are if the new size still fits. Smaller ones always move, so that whoever has
-/// kept the old address is found out.
+/// Blocks from this size on stay in place if the new size still fits. Smaller ones always move, so that uses of
+/// the old address are found.
 const STAYS: usize = 4096;
 
-/// Another size for a block of this heap; 0 if there is no memory. In a child that goes on by itself, a block of `other`.
+/// Changes the size of a block of this heap; 0 if there is no memory. In a forked child that is not controlled,
+/// moves it to a block from `other`.
 pub fn reallocate(address: usize, bytes: usize, pc: usize, other: impl FnOnce(usize) -> usize) -> usize {
     let Some(block) = live(address, misuse::REALLOC_FREED, pc) else {
         let size = blocks::at(address).map_or(0, Block::size);
@@ -235,7 +236,7 @@ pub fn reallocate(address: usize, bytes: usize, pc: usize, other: impl FnOnce(us
     new
 }
 
-/// How many bytes a block of this heap has: as many as were asked for.
+/// The usable size of a block of this heap: the requested size.
 pub fn usable(address: usize, pc: usize) -> usize {
     match live(address, misuse::USE_AFTER_FREE_READ, pc) {
         Some(block) => block.size(),
@@ -243,14 +244,15 @@ pub fn usable(address: usize, pc: usize) -> usize {
     }
 }
 
-/// A pointer that is not of this heap was given back. If glibc cannot know it either, the execution ends here.
+/// The program frees a pointer that is not in this heap. If it cannot be a block of glibc either, the execution
+/// ends here.
 pub fn foreign(address: usize, pc: usize) {
     if serves() && !info::may_be_of_glibc(address) {
         error::fail(misuse::INVALID_FREE, address, 0, address, None, pc);
     }
 }
 
-/// The least address that glibc's own heap can have, told before its first use.
+/// Stores the lowest address that glibc's own heap can have. It is called before the first use of that heap.
 pub fn glibc_begins() {
     if info::GLIBC.load(core::sync::atomic::Ordering::Relaxed) == 0 {
         info::GLIBC.store(sys::program_break(), core::sync::atomic::Ordering::Relaxed);

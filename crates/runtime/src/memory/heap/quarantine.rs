@@ -1,35 +1,34 @@
-//! The quarantine: what was freed is not used again before so much else was freed, so that a touch of it is told from one of
-//! a later block at the same place. First in, first out. Where it is noted is apart from the blocks, as a program may
-//! write to what it has freed.
+//! The quarantine: a freed block is not reused before a certain amount of memory was freed after it. An access
+//! to the freed block therefore cannot be mistaken for one to a later block at the same address. The order is
+//! first in, first out. The list lies apart from the blocks, because a program may write to freed memory.
 
 use super::blocks::Block;
+use crate::platform::baton::Guarded;
 use crate::platform::sys;
 use core::cell::Cell;
 
-/// Bytes that are held back. Each execution that frees so much touches as many fresh pages, some milliseconds of work; and
-/// threads rarely keep a stale pointer for longer.
+/// The number of bytes in the quarantine. An execution that frees this much touches as many new pages, which
+/// takes some milliseconds; threads rarely keep a stale pointer for longer.
 const BYTES: usize = 16 << 20;
-/// Blocks that are held back at most, a power of two.
+/// The largest number of blocks in the quarantine, a power of two.
 const PLACES: usize = 1 << 18;
-/// How many blocks ahead of being let go one is fetched into the processor's cache.
+/// How many blocks before its release a block is fetched into the processor's cache.
 const AHEAD: usize = 8;
-/// Where the ring is.
+/// The address of the ring.
 const RING: usize = 0x6200_0000_0000;
 
-/// Where that ends, and with it all addresses of the heap.
+/// The end of the ring, and of all addresses of the heap.
 pub const END: usize = RING + PLACES * size_of::<Block>();
 
 struct Quarantine {
-    /// How many went in and came out.
+    /// How many blocks have entered and left.
     into: Cell<usize>,
     out: Cell<usize>,
     bytes: Cell<usize>,
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Quarantine {}
-
-static Q: Quarantine = Quarantine { into: Cell::new(0), out: Cell::new(0), bytes: Cell::new(0) };
+static Q: Guarded<Quarantine> =
+    Guarded::new(Quarantine { into: Cell::new(0), out: Cell::new(0), bytes: Cell::new(0) });
 
 /// Maps the ring.
 pub fn reserve() -> bool {
@@ -41,7 +40,7 @@ fn place(number: usize) -> &'static Cell<Block> {
     unsafe { &*((RING + number % PLACES * size_of::<Block>()) as *const Cell<Block>) }
 }
 
-/// A block was freed.
+/// Adds a freed block.
 #[inline]
 pub fn add(block: Block) {
     if Q.into.get() - Q.out.get() == PLACES {
@@ -55,12 +54,12 @@ pub fn add(block: Block) {
     }
 }
 
-/// Lets the oldest go.
+/// Releases the oldest block.
 #[inline]
 fn release() {
     let block = place(Q.out.get()).get();
     Q.out.set(Q.out.get() + 1);
-    // What is soon to be let go was last used long ago.
+    // A block that is soon released was last used long ago.
     if Q.into.get() - Q.out.get() > AHEAD {
         place(Q.out.get() + AHEAD).get().prefetch();
     }

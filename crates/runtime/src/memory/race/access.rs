@@ -1,21 +1,21 @@
-//! The comparison of an access with those before it. The idea of epochs is FastTrack's (PLDI'09).
+//! Compares an access with earlier ones. The idea of epochs is FastTrack's (PLDI'09).
 
-use super::clock::Known;
 use super::dead_stack;
-use super::epoch::Epoch;
 use super::found;
 use super::order::{self, knows, knows_at_all, settled};
 use super::shadow::{Access, Granule, Node, Place, granule};
+use super::vector_clock::Known;
+use crate::sched::epoch::Epoch;
 use crate::sched::me;
 use heisen_wire::kind;
 
-/// The bits of the bytes that an access touches in its first granule.
+/// A mask of the bytes that an access touches in its first granule.
 #[inline(always)]
 fn bytes(address: usize, size: usize) -> u8 {
     (((1u32 << size) - 1) << (address & 7)) as u8
 }
 
-/// An access of at most 8 bytes that begin in one granule, and may end in the next.
+/// An access of at most 8 bytes, which begins in one granule and may end in the next.
 #[inline(always)]
 pub fn plain(address: usize, size: usize, write: bool, pc: usize) {
     let inside = (8 - (address & 7)).min(size);
@@ -36,7 +36,7 @@ pub fn range(address: usize, size: usize, write: bool, pc: usize) {
     }
 }
 
-/// Within one granule.
+/// An access within one granule.
 #[inline(always)]
 fn one(granule: &Granule, bytes: u8, write: bool, address: usize, pc: usize) {
     let now = order::now();
@@ -62,7 +62,7 @@ fn another(granule: &Granule, new: Epoch, write: bool, address: usize, pc: usize
             dead_stack::check(address, old.thread(), pc);
         }
     }
-    // One more byte of what the thread has just touched, and nobody else has.
+    // The thread accesses one more byte beside its last access, and no other thread has accessed these bytes.
     if now.same(new) && now.older_bytes() == 0 && (beside == Epoch::NONE || beside.thread() == new.thread()) {
         let place = if write { &places.write } else { &places.read };
         place.last.set(pc);
@@ -107,8 +107,9 @@ impl Both {
         self.last.thread() != new.thread() && (conflicts(self.last) || conflicts(self.older))
     }
 
-    /// Whether they need not be remembered beside a new access of the running thread: it covers them and comes after
-    /// them, which is FastTrack's rule, or nobody can conflict with them any more.
+    /// Whether they need not be remembered beside a new access of the running thread. That is so if the new
+    /// access covers them and comes after them, which is FastTrack's rule, or if no later access can conflict
+    /// with them.
     fn is_over(&self, new: Epoch) -> bool {
         let over = |old: Epoch| {
             old.bytes() & !new.bytes() == 0 && knows(new.thread(), old) || old == Epoch::NONE || settled(old)
@@ -116,7 +117,7 @@ impl Both {
         over(self.last) && over(self.older)
     }
 
-    /// Together with a new access; none if that is too much to remember here.
+    /// These accesses together with a new one; `None` if a granule cannot hold them.
     fn join(&self, new: Epoch) -> Option<Both> {
         let bytes = new.bytes();
         let left = |old: Epoch| old.with_bytes(old.bytes() & !bytes);
@@ -140,8 +141,8 @@ pub fn general(granule: &Granule, new: Epoch, kind: u32, address: usize, pc: usi
     passing(granule, new, kind, address, pc, None);
 }
 
-/// The same of an atomic access, with what was left there for it, if it acquires that. Plain accesses which that knows of
-/// do not race with it. Atomic ones still conflict, as it might have come before them.
+/// As [`general`], for an atomic access; `left` is the clock that it acquires, if it does. Plain accesses
+/// before that clock do not race with it. Atomic ones still conflict, because it might have come before them.
 pub fn passing(granule: &Granule, new: Epoch, kind: u32, address: usize, pc: usize, left: Option<&Known>) {
     let node = granule.make_node();
     let access = Access::new(new, kind, pc);
@@ -155,9 +156,10 @@ pub fn passing(granule: &Granule, new: Epoch, kind: u32, address: usize, pc: usi
     granule.simplify(node, access);
 }
 
-/// Looks for accesses of other threads that conflict. Two of which one is plain do so only if they race: if some atomic operation
-/// orders them that is no scheduling point, that operation itself conflicts, and becomes one; see the rule in `race`. A load or store of
-/// the standard library that was patched may be a plain one, too, so it is compared with atomic accesses only.
+/// Looks for conflicting accesses of other threads. A pair with a plain access counts only if it is a data
+/// race. If an atomic operation that is not a scheduling point orders the pair, that operation itself conflicts
+/// and becomes a scheduling point; see the rule in `race`. A patched load or store of the standard library may
+/// be a plain one; it is therefore compared with atomic accesses only.
 fn compare(node: &Node, access: &Access, address: usize, left: Option<&Known>) {
     let me = me();
     let passes = |old: &Access| {
@@ -182,14 +184,14 @@ fn compare(node: &Node, access: &Access, address: usize, left: Option<&Known>) {
     }
 }
 
-/// So many accesses are kept by a node in any case.
+/// A node always keeps this many accesses.
 const FEW: usize = 4;
 
-/// Adds an access, and drops those that are of no use any more.
+/// Adds an access, and drops accesses that are no longer needed.
 fn remember(node: &Node, mut access: Access) -> Access {
     let me = me();
     let exact = node.exact.get();
-    // To find out what is settled takes longer than to look at a few accesses.
+    // Finding out which accesses are settled takes longer than comparing a few.
     let long = node.accesses().len() > FEW;
     let mut index = 0;
     while let Some(slot) = node.accesses().get(index) {

@@ -1,34 +1,34 @@
-//! Memory for what the race check remembers: blocks of powers of two, from a range of addresses of its own, so that the
-//! program's own mappings lie where they lie without it. Nothing is ever given back to the kernel; an execution ends soon.
+//! The allocator of the race check: blocks whose sizes are powers of two, from an address range of its own. The
+//! program's own mappings then lie where they lie without the check. It never returns memory to the kernel,
+//! because an execution ends soon.
 
+use crate::platform::baton::Guarded;
 use crate::platform::sys;
 use core::cell::Cell;
 
-/// Where it begins. Below the program and its libraries, above what is not randomised.
+/// Where it begins: below the program and its libraries, above addresses that are not randomised.
 pub const BASE: usize = 0x0f00_0000_0000;
-/// So much is mapped at a time.
+/// How much is mapped at a time.
 const STEP: usize = 1 << 20;
-/// The smallest block.
+/// The logarithm of the smallest block.
 const LEAST: u32 = 4;
 const CLASSES: usize = 40;
 
 struct Arena {
     next: Cell<usize>,
     end: Cell<usize>,
-    /// Blocks that were given back, by the logarithm of their size; each begins with the address of the next.
+    /// Freed blocks, by the logarithm of their size; each begins with the address of the next.
     free: [Cell<usize>; CLASSES],
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Arena {}
-
-static A: Arena = Arena { next: Cell::new(0), end: Cell::new(0), free: [const { Cell::new(0) }; CLASSES] };
+static A: Guarded<Arena> =
+    Guarded::new(Arena { next: Cell::new(0), end: Cell::new(0), free: [const { Cell::new(0) }; CLASSES] });
 
 fn class(bytes: usize) -> u32 {
     bytes.next_power_of_two().trailing_zeros().max(LEAST)
 }
 
-/// A block of at least so many bytes, of any content, aligned to 16.
+/// Takes a block of at least this many bytes, with any content, aligned to 16.
 pub fn take(bytes: usize) -> usize {
     let class = class(bytes);
     let free = &A.free[class as usize];
@@ -47,10 +47,10 @@ pub fn take(bytes: usize) -> usize {
     block
 }
 
-/// Gives a block back.
+/// Frees a block.
 pub fn give(block: usize, bytes: usize) {
     let free = &A.free[class(bytes) as usize];
-    // SAFETY: the block is as large, and nobody's any more.
+    // SAFETY: the block is as large, and no longer in use.
     unsafe { *(block as *mut usize) = free.get() };
     free.set(block);
 }

@@ -1,12 +1,12 @@
-//! Memory of stacks that is in use no more. A thread that touches what another one had there does so after the function has
-//! returned, or after the thread has ended.
+//! Finds accesses to stack memory that is no longer in use. A thread that accesses a variable of another
+//! thread's stack does so after the function has returned, or after the thread has ended.
 //!
-//! Only what is certain is told: the other thread is stopped in a call to the runtime from its own stack, and the memory
-//! lies below the frame that called; or it has ended, and its stack waits for the next thread. Frames that have taken the
-//! place of the one that returned hide it.
+//! Only certain cases are reported. Either the other thread is stopped in a call to the runtime from its own
+//! stack, and the memory lies below the calling frame. Or it has ended, and its stack waits for the next
+//! thread. Frames that replaced the one that returned hide the error.
 
 use crate::carrier::fibers;
-use crate::lifecycle::report;
+use crate::sched::pause;
 use crate::sched::{Thread, thread};
 use core::ops::Range;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -15,10 +15,10 @@ use heisen_wire::{misuse, saved};
 /// Where the stack of the main thread ends.
 pub static MAIN_END: AtomicUsize = AtomicUsize::new(0);
 
-/// So much of the main thread's stack is looked at. The kernel maps nothing else within 128 MiB.
+/// How much of the main thread's stack is checked. The kernel maps nothing else within 128 MiB.
 const MAIN_SIZE: usize = 8 << 20;
 
-/// More frames of the runtime than this are not believed.
+/// The largest number of runtime frames that is plausible.
 const MOST_FRAMES: usize = 64;
 
 /// A word of a stack.
@@ -27,15 +27,15 @@ fn read(at: usize) -> usize {
     unsafe { *(at as *const usize) }
 }
 
-/// The running thread touches memory that another has touched last.
+/// The running thread accesses memory that another thread accessed last.
 #[inline]
 pub fn check(address: usize, other: usize, pc: usize) {
     if stack_of(other).contains(&address) && is_dead(address, other) {
-        report::misused(misuse::DEAD_STACK, address, pc);
+        pause::misused(misuse::DEAD_STACK, address, pc);
     }
 }
 
-/// The stack of a thread; empty if the program has brought it, who may use it as it likes.
+/// The stack of a thread; empty if the program provided it, because the program may use it for anything.
 fn stack_of(number: usize) -> Range<usize> {
     let t = thread(number);
     match number {

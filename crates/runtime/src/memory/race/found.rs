@@ -1,8 +1,10 @@
-//! Tells the engine of conflicts, each pair of places once in an execution.
+//! Reports conflicts to the engine, each pair of places once in an execution.
 
 use super::shadow::Access;
 use super::{is_on, mode};
-use crate::lifecycle::report;
+use crate::platform::baton::Guarded;
+use crate::sched::pause;
+use crate::wire_log;
 use core::cell::Cell;
 use core::sync::atomic::Ordering::Relaxed;
 use heisen_trace::Note;
@@ -12,18 +14,15 @@ const SEEN: usize = 256;
 
 struct Seen([Cell<(usize, usize)>; SEEN]);
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Seen {}
-
-/// Pairs of places that were told already, or some of them, by their hash.
-static TOLD: Seen = Seen([const { Cell::new((0, 0)) }; SEEN]);
+/// Pairs of places that were reported already, by their hash. A slot keeps only its latest pair.
+static TOLD: Guarded<Seen> = Guarded::new(Seen([const { Cell::new((0, 0)) }; SEEN]));
 
 fn is_new(first: usize, second: usize) -> bool {
     let hash = (first.wrapping_mul(31) ^ second).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56;
     TOLD.0[hash].replace((first, second)) != (first, second)
 }
 
-/// Two accesses conflict, and nothing orders them.
+/// Reports two accesses that conflict and that nothing orders.
 #[cold]
 pub fn conflict(old: &Access, new: &Access, address: usize) {
     if is_on(mode::WATCH) {
@@ -32,7 +31,7 @@ pub fn conflict(old: &Access, new: &Access, address: usize) {
     if !is_new(old.pc(), new.pc()) {
         return;
     }
-    let (told, count) = report::conflicts();
+    let (told, count) = wire_log::conflicts();
     let known = told.iter().take(count).any(|conflict| {
         conflict.first_pc.load(Relaxed) == old.pc() as u64
             && conflict.second_pc.load(Relaxed) == new.pc() as u64
@@ -41,7 +40,7 @@ pub fn conflict(old: &Access, new: &Access, address: usize) {
         return;
     }
     if count == MAX_CONFLICTS {
-        report::note(Note::TooManyConflicts);
+        wire_log::note(Note::TooManyConflicts);
         return;
     }
     let both = |first: usize, second: usize| first as u32 | (second as u32) << 16;
@@ -54,16 +53,16 @@ pub fn conflict(old: &Access, new: &Access, address: usize) {
     let size = |access: &Access| access.bytes().count_ones() as usize;
     conflict.sizes.store(both(size(old), size(new)), Relaxed);
     conflict.step.store(crate::sched::S.step.get(), Relaxed);
-    report::tell_conflicts(count + 1);
+    wire_log::set_conflicts(count + 1);
 }
 
-/// In a close look: stops if that is the conflict that is looked for.
+/// In a close-up: stops if this is the conflict that the engine looks for.
 fn watched(old: &Access, new: &Access) {
-    let wire = report::wire();
+    let wire = wire_log::wire();
     if old.pc() as u64 == wire.watch_pc.load(Relaxed)
         && old.epoch.thread() as u32 == wire.watch_thread.load(Relaxed)
         && new.pc() as u64 == wire.watch_conflicts.load(Relaxed)
     {
-        report::stop_at(stop::CONFLICT);
+        pause::stop_at(stop::CONFLICT);
     }
 }

@@ -1,69 +1,62 @@
-//! Happens-before between threads: what each thread knows of the others, and what it leaves at objects for those that
-//! come after it.
+//! Happens-before between threads: what each thread knows of the others, and the clocks that it leaves at
+//! objects for later threads.
 //!
-//! The shim calls [`release`] where a thread lets others pass, and [`acquire`] where it passes itself, both with the address of
-//! the object. What is left there is kept with the memory of the object (see `shadow`), so that it is forgotten when the
-//! memory is used for something else. Things that have no address have one made up by [`key`].
+//! The shim calls [`release`] where a thread lets others pass, and [`acquire`] where it passes itself, both
+//! with the address of the object. The clock of an object is stored with the object's memory (see `shadow`), so
+//! that it is forgotten when the memory is reused. Objects without an address get an artificial one from
+//! [`key`](crate::sched::object_key::key).
 
-use super::clock::Known;
-use super::epoch::Epoch;
-use super::{is_on, mode, shadow};
-use crate::sched::{me, threads};
+use super::shadow;
+use super::vector_clock::Known;
+use crate::platform::baton::Guarded;
+use crate::sched::access_mode::{is_on, mode};
+use crate::sched::epoch::Epoch;
+use crate::sched::hooks::HOOKS;
+use crate::sched::{S, me, thread as record, threads};
 use core::cell::Cell;
-use heisen_trace::touch::NOWHERE;
 use heisen_wire::MAX_THREADS;
 
 // As for `sched::Sched`.
 #[repr(C, align(4096))]
 pub struct Threads {
-    /// The epoch of the running thread.
-    now: Cell<Epoch>,
-    /// Counts what changes any clock.
+    /// Counts the changes to all clocks.
     changes: Cell<u64>,
-    /// For [`settled`]: the thread that was asked for last, at which change, and the answer.
+    /// For [`settled`]: the thread of the last question, the number of changes at that time, and the answer.
     settled: Cell<(u32, u64, u32)>,
     clocks: [Known; MAX_THREADS],
-    epochs: [Cell<Epoch>; MAX_THREADS],
-    /// For fences: what was known at the last release fence, what acquire fences will learn.
+    /// For fences: the clock at the last release fence, and the clock that the next acquire fence will join.
     fence_release: [Known; MAX_THREADS],
     fence_acquire: [Known; MAX_THREADS],
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Threads {}
-
-pub static T: Threads = Threads {
+pub static T: Guarded<Threads> = Guarded::new(Threads {
     clocks: [const { Known::new() }; MAX_THREADS],
-    epochs: [const { Cell::new(Epoch::NONE) }; MAX_THREADS],
     fence_release: [const { Known::new() }; MAX_THREADS],
     fence_acquire: [const { Known::new() }; MAX_THREADS],
-    now: Cell::new(Epoch::NONE),
     changes: Cell::new(1),
     settled: Cell::new((0, 0, 0)),
-};
+});
+
+/// Plugs this module into the hooks of the scheduler.
+pub fn plug_in() {
+    HOOKS.created.set(created);
+    HOOKS.acquire.set(acquire);
+    HOOKS.release.set(release);
+}
 
 /// The epoch of the running thread, without any bytes.
 #[inline(always)]
 pub fn now() -> Epoch {
-    T.now.get()
+    S.now.get()
 }
 
-/// Where that is kept, for code in assembly.
-pub const NOW: usize = core::mem::offset_of!(Threads, now);
-
-/// Another thread runs.
-#[inline(always)]
-pub fn switched(to: usize) {
-    T.now.set(T.epochs[to].get());
-}
-
-/// Whether scheduling points order what happened at an epoch before what the thread does now.
+/// Whether scheduling points order an epoch before the thread's current step.
 #[inline(always)]
 pub fn knows(thread: usize, epoch: Epoch) -> bool {
     T.clocks[thread].points.of(epoch.thread()) >= epoch.clock()
 }
 
-/// Whether anything does.
+/// Whether any operation orders an epoch before the thread's current step.
 pub fn knows_at_all(thread: usize, epoch: Epoch) -> bool {
     T.clocks[thread].all.of(epoch.thread()) >= epoch.clock()
 }
@@ -72,7 +65,7 @@ fn changed() {
     T.changes.set(T.changes.get() + 1);
 }
 
-/// What happened at an epoch is known to every thread that can still do anything, so that nothing can conflict with it.
+/// Whether an epoch is ordered before the next step of every live thread, so that nothing can conflict with it.
 pub fn settled(epoch: Epoch) -> bool {
     let thread = epoch.thread();
     let (asked, at, answer) = T.settled.get();
@@ -87,16 +80,16 @@ pub fn settled(epoch: Epoch) -> bool {
     answer >= epoch.clock()
 }
 
-/// The thread's next accesses are later than those it had.
+/// Begins a new epoch of the thread: its next accesses are later than all earlier ones.
 fn advance(thread: usize) {
     let clock = T.clocks[thread].points.of(thread) + 1;
     T.clocks[thread].set(thread, clock);
-    T.epochs[thread].set(Epoch::new(clock, thread));
-    switched(me());
+    record(thread).epoch.set(Epoch::new(clock, thread));
+    S.now.set(record(me()).epoch.get());
     changed();
 }
 
-/// From here on order is kept: everyone knows what anyone has done so far.
+/// From here on order is recorded: every thread is ordered after everything so far.
 pub fn begin() {
     for (number, _) in threads() {
         advance(number);
@@ -111,7 +104,7 @@ pub fn begin() {
     }
 }
 
-/// The running thread has created one, which knows what it knows.
+/// The running thread has created a thread, which is ordered after it.
 pub fn created(thread: usize) {
     if is_on(mode::CHECK) {
         T.clocks[thread].join(&T.clocks[me()]);
@@ -120,7 +113,7 @@ pub fn created(thread: usize) {
     }
 }
 
-/// The running thread knows from now on all that the other did.
+/// Orders the running thread after everything that the other thread did.
 pub fn learn_from(thread: usize) {
     if is_on(mode::CHECK) {
         T.clocks[me()].join(&T.clocks[thread]);
@@ -128,7 +121,7 @@ pub fn learn_from(thread: usize) {
     }
 }
 
-/// Another thread, which waits, knows from now on all that the running one did.
+/// Orders another thread, which waits, after everything that the running thread did.
 pub fn teach(thread: usize) {
     if is_on(mode::CHECK) {
         T.clocks[thread].join(&T.clocks[me()]);
@@ -136,7 +129,7 @@ pub fn teach(thread: usize) {
     }
 }
 
-/// The running thread passes an object: it knows what was left there.
+/// The running thread passes an object: it joins the object's clock.
 #[inline]
 pub fn acquire(object: usize) {
     if is_on(mode::CHECK) {
@@ -155,7 +148,7 @@ pub fn acquire_for(thread: usize, object: usize) {
     }
 }
 
-/// The running thread lets others pass an object: it leaves there what it knows.
+/// The running thread lets others pass an object: it adds its clock to the object's.
 #[inline]
 pub fn release(object: usize) {
     if is_on(mode::CHECK) {
@@ -170,55 +163,28 @@ fn leave(object: usize) {
     advance(thread);
 }
 
-/// What the running thread knows.
+/// The clock of the running thread.
 pub fn mine() -> &'static Known {
     &T.clocks[me()]
 }
 
-/// The running thread learns what is known elsewhere, by an operation that is a scheduling point or not.
+/// The running thread joins a clock, by an operation that is a scheduling point or not.
 pub fn learn(is_point: bool, known: &Known) {
     T.clocks[me()].join_by(is_point, known);
     changed();
 }
 
-/// The running thread's accesses from now on are later than what it has left.
+/// Begins a new epoch of the running thread, after it has left its clock somewhere.
 pub fn step() {
     advance(me());
 }
 
-/// What the running thread knew at its last release fence.
+/// The running thread's clock at its last release fence.
 pub fn fence_release() -> &'static Known {
     &T.fence_release[me()]
 }
 
-/// What its next acquire fence will learn.
+/// The clock that its next acquire fence will join.
 pub fn fence_acquire() -> &'static Known {
     &T.fence_acquire[me()]
-}
-
-/// An address for something that has none: a descriptor, say.
-pub fn key(space: usize, number: usize) -> usize {
-    /// Within `NOWHERE_END`: there are fewer than eight.
-    const SPACE: usize = 1 << 24;
-    NOWHERE as usize + space * SPACE + (number * 8) % SPACE
-}
-
-/// Spaces of [`key`].
-pub mod space {
-    /// Arrivals at barriers, by a hash.
-    pub const ARRIVALS: usize = 0;
-    /// Pipes and the like, by their file's number.
-    pub const FILE: usize = 1;
-    /// All other descriptors, and what else the kernel keeps.
-    pub const KERNEL: usize = 2;
-    /// Signals, by their number.
-    pub const SIGNAL: usize = 3;
-    /// Cancellation, by the thread.
-    pub const CANCEL: usize = 4;
-    /// The table of threads.
-    pub const THREADS: usize = 5;
-    /// The time.
-    pub const TIME: usize = 6;
-    /// Faults and spurious wake-ups that are left.
-    pub const BUDGET: usize = 7;
 }

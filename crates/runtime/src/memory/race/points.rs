@@ -1,29 +1,28 @@
-//! The places in the code whose accesses are scheduling points.
+//! The access points: places in the code whose accesses are scheduling points.
 //!
-//! The zygote takes them over from the wire while it is parked, so that executions find them in memory of their own.
+//! The parked zygote copies them from the wire, so that executions find them in memory of their own.
 
 use super::{arena, shadow};
-use crate::lifecycle::report;
+use crate::platform::baton::Guarded;
+use crate::wire_log;
 use core::cell::Cell;
 use core::sync::atomic::Ordering::Relaxed;
 
 struct Table {
-    /// A hash table of code addresses, a power of two long.
+    /// A hash table of code addresses; its length is a power of two.
     at: Cell<usize>,
     mask: Cell<usize>,
     version: Cell<u32>,
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Table {}
-
-static P: Table = Table { at: Cell::new(0), mask: Cell::new(0), version: Cell::new(0) };
+static P: Guarded<Table> =
+    Guarded::new(Table { at: Cell::new(0), mask: Cell::new(0), version: Cell::new(0) });
 
 fn slots() -> &'static [Cell<usize>] {
     if P.at.get() == 0 {
         return &[];
     }
-    // SAFETY: so many are there; the table is replaced only in the zygote, where nobody holds it.
+    // SAFETY: the table has that many entries; it is replaced only in the zygote, where nothing holds it.
     unsafe { core::slice::from_raw_parts(P.at.get() as *const Cell<usize>, P.mask.get() + 1) }
 }
 
@@ -31,12 +30,12 @@ fn hash(pc: usize) -> usize {
     pc.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32
 }
 
-/// Whether there are any.
+/// Whether there are any access points.
 pub fn any() -> bool {
     P.at.get() != 0
 }
 
-/// Whether an access from there is a scheduling point.
+/// Whether an access at this code address is a scheduling point.
 #[inline]
 pub fn has(pc: usize) -> bool {
     let slots = slots();
@@ -53,9 +52,9 @@ pub fn has(pc: usize) -> bool {
     }
 }
 
-/// In the zygote: takes over what the engine has written.
+/// In the zygote: copies the access points that the engine has written.
 pub fn renew() {
-    let wire = report::wire();
+    let wire = wire_log::wire();
     let version = wire.points_version.load(Relaxed);
     if P.version.replace(version) == version {
         return;

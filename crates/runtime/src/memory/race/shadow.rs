@@ -1,50 +1,56 @@
-//! Shadow memory: what is remembered of each 8 bytes of the program's memory.
+//! Shadow memory: what the race check remembers of each 8 bytes of the program's memory.
 //!
-//! A [`Granule`] is either simple, with the last write and the last read, each with the bytes it touched, and
-//! its place in the code beside it; or it refers to a [`Node`] that has a list of accesses, and what was left there by releases.
-//! Granules lie in one linear range, made of pieces that are mapped as they are needed: address bits above the 40th are
-//! dropped, which keeps apart what a program has (its image and `brk` heap from 0x5555..., libraries, stacks and mappings
-//! from 0x7fff... downwards, an image at a fixed low address, `heap`'s own at 0x6010..., and `order::key`).
+//! A [`Granule`] is simple or refers to a [`Node`]. A simple one has the last write and the last read, each
+//! with the bytes that it touched; their places in the code lie beside it. A node has a list of accesses, and
+//! the clocks of releases.
+//!
+//! Granules lie in one linear range, in pieces that are mapped when they are needed. Address bits above the
+//! 40th are dropped. The memory of a program still does not collide: its image and `brk` heap from 0x5555...,
+//! libraries, stacks and mappings from 0x7fff... downwards, an image at a fixed low address, the checked heap
+//! at 0x6010..., and `order::key`.
 
 use super::arena;
-use super::clock::Known;
-use super::epoch::{Epoch, NODE};
-use crate::lifecycle::{in_process, report};
+use super::vector_clock::Known;
+use crate::platform::baton::Guarded;
 use crate::platform::sys;
+use crate::sched::epoch::{Epoch, NODE};
+use crate::sched::hooks;
+use crate::wire_log;
 use core::cell::Cell;
 use core::sync::atomic::Ordering::Relaxed;
 use heisen_trace::Note;
 
-/// The bits of an address that count.
+/// The number of address bits that count.
 pub const FOLDED: u32 = 40;
 const FOLD: usize = (1 << FOLDED) - 1;
-/// Where the granules are: 16 bytes for each 8.
+/// The address of the granules: 16 bytes for each 8.
 pub const BASE: usize = 0x1000_0000_0000;
-/// Where the rest is: 64 bytes for each 8. Apart, as most accesses need not look at them.
+/// The address of the places in the code: 64 bytes for each 8. They lie apart, because most accesses do not
+/// need them.
 const PLACES: usize = 0x1400_0000_0000;
-/// The logarithm of how much memory one piece is for.
+/// The logarithm of the memory that one piece covers.
 pub const PIECE: u32 = 20;
 const PIECES: usize = 1 << (40 - PIECE);
 /// Bytes of granules for each byte of memory.
 pub const RATIO: usize = size_of::<Granule>() / 8;
-/// Where they end.
+/// The end of the shadow memory.
 pub const END: usize = PLACES + (4 << FOLDED) * RATIO;
 
-/// The logarithm of what nodes are aligned to.
+/// The logarithm of the alignment of nodes.
 const UNIT: u32 = 4;
 
 /// What is remembered of 8 bytes.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Granule {
-    /// The last write. With [`NODE`] set, the place of a node in the arena instead.
+    /// The last write. With [`NODE`] set, the position of a node in the arena instead.
     pub write: Cell<Epoch>,
-    /// The last read. If there is a node, that has it, too, and this is only to see at once that a read is like the last one; it is
-    /// never, then, if the node is exact, where each place counts.
+    /// The last read. If there is a node, the node has it, too; this copy only shows quickly that a read
+    /// repeats the last one. It is empty if the node is exact, where each place counts.
     pub read: Cell<Epoch>,
 }
 
-/// What else is remembered of the accesses of a granule, its writes and its reads.
+/// What else is remembered of the writes and the reads of a granule.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Places {
@@ -52,20 +58,20 @@ pub struct Places {
     pub read: Place,
 }
 
-/// Where the last access of a kind is, and the older one.
+/// The place of the last access of a kind, and of the older one.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Place {
     pub last: Cell<usize>,
     pub older: Cell<usize>,
-    /// When the older one was; its bytes are with the last.
+    /// The epoch of the older access; its bytes are with the last one.
     pub epoch: Cell<Epoch>,
     /// Makes the size a power of two.
     pad: usize,
 }
 
 impl Place {
-    /// The older access, of which the word of the last one is `last`.
+    /// The older access; `last` is the word of the last one.
     pub fn older(&self, last: Epoch) -> Epoch {
         self.epoch.get().with_bytes(last.older_bytes())
     }
@@ -75,7 +81,7 @@ impl Place {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Access {
-    /// When, and which bytes: one access.
+    /// Its epoch and its bytes.
     pub epoch: Epoch,
     /// Its place, and above that bits of `heisen_wire::kind`.
     what: u64,
@@ -88,7 +94,7 @@ impl Access {
         Access { epoch, what: pc as u64 | u64::from(kind) << KIND }
     }
 
-    /// The bytes it touched.
+    /// The bytes that it touched.
     pub fn bytes(&self) -> u8 {
         self.epoch.bytes()
     }
@@ -105,11 +111,11 @@ impl Access {
         (self.what & ((1 << KIND) - 1)) as usize
     }
 
-    /// Whether whatever conflicts with the other, which came before, conflicts with this one, too, as far as they touch
-    /// the same bytes.
+    /// Whether every access that conflicts with `other`, which came before, also conflicts with this one, as
+    /// far as they touch the same bytes.
     pub fn covers(&self, other: &Access) -> bool {
         use heisen_wire::kind::{ATOMIC, PATCHED, WRITE};
-        // What is atomic or patched conflicts with less.
+        // An atomic or patched access conflicts with fewer accesses.
         let less = !self.kind() | other.kind();
         (self.kind() | !other.kind()) & WRITE != 0 && less & ATOMIC != 0 && less & PATCHED != 0
     }
@@ -120,14 +126,14 @@ impl Access {
     }
 }
 
-/// What was left at a variable or object for those that pass. All zeros is nothing, at the first byte.
+/// The clock that releases have left at a variable or object. All zeros is an empty clock, at the first byte.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Left {
     pub known: Known,
-    /// Which of the 8 bytes the variable begins with.
+    /// With which of the 8 bytes the variable begins.
     byte: Cell<usize>,
-    /// The address of what was left at another variable in the same 8 bytes, or 0.
+    /// The address of the entry of another variable in the same 8 bytes, or 0.
     next: Cell<usize>,
 }
 
@@ -142,11 +148,12 @@ impl Left {
 #[derive(Debug)]
 #[repr(C)]
 pub struct Node {
-    /// What was left at the variable that begins here, and then at others; see [`left`](Node::left).
+    /// The clock at the variable that begins here, then those at others; see [`left`](Node::left).
     first: Left,
-    /// Every place in the code that touches it is remembered: it has been raced for, or is atomic.
+    /// Every place in the code that accesses it is remembered, because it was in an unordered conflict or is
+    /// atomic.
     pub exact: Cell<bool>,
-    /// It was raced for in an execution before, and stays exact when the memory is used for something else.
+    /// It was in an unordered conflict in an earlier execution, and stays exact when the memory is reused.
     pub known: Cell<bool>,
     count: Cell<u32>,
     room: Cell<u32>,
@@ -165,13 +172,13 @@ impl Node {
     }
 
     pub fn push(&self, access: Access) {
-        /// Beyond this, one is forgotten for each that comes.
+        /// Above this number, one access is forgotten for each new one.
         const MOST: u32 = 4096;
         let (count, room) = (self.count.get(), self.room.get());
         if count == room && room < MOST {
             self.grow();
         } else if count == room {
-            report::note(Note::TooManyAccesses);
+            wire_log::note(Note::TooManyAccesses);
             self.remove(0);
         }
         let count = self.count.get();
@@ -195,15 +202,15 @@ impl Node {
         self.room.set(room as u32);
     }
 
-    /// Removes one; the last takes its place.
+    /// Removes an access; the last one takes its index.
     pub fn remove(&self, index: usize) {
         let accesses = self.accesses();
         accesses[index].set(accesses[accesses.len() - 1].get());
         self.count.set(self.count.get() - 1);
     }
 
-    /// What was left at the variable that begins at that address. Small ones share the 8 bytes, and order threads each for
-    /// itself.
+    /// The clock at the variable that begins at that address. Small variables share the 8 bytes, but each
+    /// orders threads by itself.
     pub fn left(&self, address: usize) -> &Left {
         let mut left = &self.first;
         while left.byte.get() != address & 7 {
@@ -221,7 +228,7 @@ impl Node {
         core::iter::successors(Some(&self.first), |left| left.next())
     }
 
-    /// Whether nothing but accesses is remembered, and not all of them are.
+    /// Whether the node holds only accesses, and need not hold all of them.
     fn is_plain(&self) -> bool {
         !self.exact.get() && self.all_left().all(|left| left.known.is_empty())
     }
@@ -241,10 +248,10 @@ impl Node {
     }
 }
 
-/// A block of the arena that holds a value of all zeros, which must be a good one.
+/// A block of the arena that holds a value of all zeros, which must be a valid one.
 fn zeroed<T>() -> &'static T {
     let block = arena::take(size_of::<T>());
-    // SAFETY: a block of that size, which nobody else has.
+    // SAFETY: a block of that size, which nothing else uses.
     unsafe {
         core::ptr::write_bytes(block as *mut u8, 0, size_of::<T>());
         &*(block as *const T)
@@ -253,11 +260,8 @@ fn zeroed<T>() -> &'static T {
 
 pub struct Pieces([Cell<bool>; PIECES]);
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Pieces {}
-
 /// Which pieces are mapped.
-pub static PIECES_MAPPED: Pieces = Pieces([const { Cell::new(false) }; PIECES]);
+pub static PIECES_MAPPED: Guarded<Pieces> = Guarded::new(Pieces([const { Cell::new(false) }; PIECES]));
 
 /// The granule of an address.
 #[inline(always)]
@@ -270,7 +274,7 @@ pub fn granule(address: usize) -> &'static Granule {
     unsafe { &*((BASE + (folded & !7) * RATIO) as *const Granule) }
 }
 
-/// Memory from here to there is going to be accessed: what is remembered of it is mapped once for all executions.
+/// The program is going to access this range: maps its shadow memory once for all executions.
 pub fn prepare(from: usize, to: usize) {
     for address in (from & !((1 << PIECE) - 1)..to).step_by(1 << PIECE) {
         granule(address);
@@ -286,7 +290,7 @@ fn map(piece: usize) {
 }
 
 impl Granule {
-    /// The places of what it remembers.
+    /// The places of the accesses that it remembers.
     #[inline(always)]
     pub fn places(&self) -> &'static Places {
         let at = PLACES + (core::ptr::from_ref(self) as usize - BASE) * 4;
@@ -303,7 +307,7 @@ impl Granule {
         (write & NODE != 0).then(|| unsafe { &*(at as *const Node) })
     }
 
-    /// Its node, made of what it remembers if it has none.
+    /// Its node; if it has none, a new one with what the granule remembers.
     pub fn make_node(&self) -> &'static Node {
         if let Some(node) = self.node() {
             return node;
@@ -327,7 +331,7 @@ impl Granule {
         node
     }
 
-    /// Forgets everything, except that it is known to be raced for.
+    /// Forgets everything, except that it is known to be in a conflict.
     fn forget(&self) {
         if let Some(node) = self.node() {
             if node.known.get() {
@@ -342,7 +346,7 @@ impl Granule {
         self.read.set(Epoch::NONE);
     }
 
-    /// Makes it simple again, if it has become so: all that is remembered is of one epoch. `access` is the latest.
+    /// Makes it simple again, if all that is remembered is of one epoch. `access` is the latest.
     pub fn simplify(&self, node: &Node, access: Access) {
         const WRITE: u32 = heisen_wire::kind::WRITE;
         let accesses = node.accesses();
@@ -365,17 +369,17 @@ impl Granule {
     }
 }
 
-/// What was left at an object, if anything.
+/// The clock at an object, if there is one.
 pub fn left_at(object: usize) -> Option<&'static Known> {
     granule(object).node().map(|node| &node.left(object).known)
 }
 
-/// Where a thread leaves something at an object.
+/// The clock at an object, to which a thread adds its own.
 pub fn leave_at(object: usize) -> &'static Known {
     &granule(object).make_node().left(object).known
 }
 
-/// A place is known to be raced for: every access of it is remembered.
+/// Marks an address as known to be in a conflict: every access to it is remembered.
 pub fn mark(address: usize) {
     let granule = granule(address);
     let node = granule.make_node();
@@ -384,16 +388,16 @@ pub fn mark(address: usize) {
     granule.read.set(Epoch::NONE);
 }
 
-/// The places that are known to be raced for.
+/// The addresses that are known to be in a conflict.
 pub fn known() -> impl Iterator<Item = usize> {
-    let wire = report::wire();
+    let wire = wire_log::wire();
     let count = wire.racy_count.load(Relaxed) as usize;
     wire.racy.iter().take(count).map(|address| address.load(Relaxed) as usize)
 }
 
-/// Memory is used for something new, and what was before is nobody's concern any more.
+/// Marks memory as new: earlier accesses to it cannot conflict with later ones.
 pub fn born(start: usize, length: usize) {
-    /// From here on, whole pages of granules are given back to the kernel.
+    /// From this length on, full pages of granules are returned to the kernel.
     const LARGE: usize = 1 << 16;
     if length >= LARGE {
         each_mapped(start, length, drop_pages);
@@ -403,7 +407,7 @@ pub fn born(start: usize, length: usize) {
     }
 }
 
-/// Calls `with` for the parts of a range that have granules, each as long as it can be.
+/// Calls `with` for the parts of a range that have granules, each as long as possible.
 fn each_mapped(start: usize, length: usize, with: impl Fn(usize, usize)) {
     let end = start + length;
     let next = |at: usize| ((at | ((1 << PIECE) - 1)) + 1).min(end);
@@ -412,7 +416,7 @@ fn each_mapped(start: usize, length: usize, with: impl Fn(usize, usize)) {
     while at < end {
         let mut until = next(at);
         if is_mapped(at) {
-            // Where addresses are folded, the granules of one part are not beside those of the next.
+            // Where addresses wrap by folding, the granules of one part do not lie beside those of the next.
             while until < end && until & FOLD != 0 && is_mapped(until) {
                 until = next(until);
             }
@@ -428,19 +432,24 @@ fn forget_each(start: usize, end: usize) {
     }
 }
 
-/// As [`forget_each`]; the nodes are lost to the arena.
+/// As [`forget_each`], but the arena does not get the nodes back.
 fn drop_pages(start: usize, end: usize) {
     const PAGE: usize = 4096 / RATIO;
     let (first, last) = (start.next_multiple_of(PAGE), end & !(PAGE - 1));
     forget_each(start, first);
     let (at, size) = (BASE + (first & FOLD) * RATIO, (last - first) * RATIO);
-    if !in_process::drops(at, size) {
+    if !hooks::zero_pages(at, size) {
         sys::drop_pages(at, size);
     }
     forget_each(last, end);
 }
 
-/// As [`born`], if anything is remembered at all.
+/// Plugs this module into the hooks of the scheduler.
+pub fn plug_in() {
+    hooks::HOOKS.renew_memory.set(renew);
+}
+
+/// As [`born`], if the race check is on.
 pub fn renew(start: usize, length: usize) {
     if super::is_on(super::mode::CHECK) {
         born(start, length);

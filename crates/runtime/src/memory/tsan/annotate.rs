@@ -1,5 +1,6 @@
-//! What instrumented code tells besides accesses: where functions begin and end, which is not asked for here, and the
-//! annotations of `sanitizer/tsan_interface.h` and of older headers, of which only those that order threads matter.
+//! Callbacks of instrumented code besides accesses: function entries and exits, and annotations. The
+//! annotations are those of `sanitizer/tsan_interface.h` and of older headers. Only the ones that order threads
+//! have an effect; function entries matter only to scripts.
 
 use crate::sched::dependence;
 use crate::sched::{self, S};
@@ -16,7 +17,7 @@ pub fn ordered(order: fn(usize), object: usize, pc: usize) {
 
 macro_rules! nothing {
     ($name:ident) => {
-        /// Does nothing, and gives 0.
+        /// Does nothing, and returns 0.
         ///
         /// # Safety
         /// Called by instrumented code.
@@ -31,7 +32,7 @@ pub(super) use nothing;
 
 macro_rules! enter {
     ($name:ident) => {
-        /// A function begins, which a script may want to know.
+        /// A function begins; a script may wait for that.
         ///
         /// # Safety
         /// Called by instrumented code.
@@ -44,13 +45,13 @@ macro_rules! enter {
                 "jne 2f",
                 "xor eax, eax",
                 "ret",
-                // Where in the function.
+                // The place within the function.
                 "2:",
                 "mov rdi, [rsp]",
                 "jmp {calls}",
                 ".cfi_endproc",
-                mode = sym $crate::memory::race::MODE,
-                script = const $crate::memory::race::mode::SCRIPT,
+                mode = sym $crate::sched::access_mode::MODE,
+                script = const $crate::sched::access_mode::mode::SCRIPT,
                 calls = sym $crate::script::unit_mode::calls,
             )
         }
@@ -60,7 +61,7 @@ pub(super) use enter;
 
 macro_rules! init {
     ($name:ident) => {
-        /// Code of the program is instrumented: its accesses are followed from now on.
+        /// Code of the program is instrumented: the race check follows its accesses from now on.
         ///
         /// # Safety
         /// Called by instrumented code.
@@ -74,8 +75,8 @@ pub(super) use init;
 
 macro_rules! order {
     ($name:ident, $what:ident) => {
-        /// Orders threads by an object: what was before a release there is before a later acquire. A scheduling point, as all that
-        /// orders threads.
+        /// Orders threads by an object: everything before a release there is ordered before a later acquire. A
+        /// scheduling point, as every operation that orders threads.
         ///
         /// # Safety
         /// Called by instrumented code.
@@ -84,7 +85,7 @@ macro_rules! order {
             $crate::memory::tsan::annotate::ordered(
                 $crate::memory::race::order::$what,
                 object,
-                $crate::shim::caller!(),
+                $crate::platform::registers::caller!(),
             );
             0
         }
@@ -94,8 +95,8 @@ pub(super) use order;
 
 macro_rules! happens {
     ($name:ident, $what:ident) => {
-        /// Orders threads by an object: what was before a "happens before" there is before a later "happens after". A scheduling
-        /// point, as all that orders threads.
+        /// Orders threads by an object: everything before a "happens before" there is ordered before a later
+        /// "happens after". A scheduling point, as every operation that orders threads.
         ///
         /// # Safety
         /// Called by instrumented code.
@@ -104,7 +105,7 @@ macro_rules! happens {
             $crate::memory::tsan::annotate::ordered(
                 $crate::memory::race::order::$what,
                 object,
-                $crate::shim::caller!(),
+                $crate::platform::registers::caller!(),
             );
         }
     };

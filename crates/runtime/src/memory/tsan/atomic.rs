@@ -1,12 +1,13 @@
-//! Atomic operations of instrumented code. They are done one at a time, and sequentially consistent, whatever order they
-//! ask for; the order counts for the race check.
+//! Atomic operations of instrumented code. They run one at a time and sequentially consistent, whatever memory
+//! order they ask for; the memory order matters to the race check.
 
 use crate::memory::race;
-use crate::memory::race::atomic;
-use crate::memory::race::atomic::Does;
+use crate::memory::race::atomic_order;
+use crate::memory::race::atomic_order::Does;
 use crate::memory::race::mode;
 use crate::memory::tsan::plain;
 use crate::memory::{heap, word_lock};
+use crate::platform::program_memory;
 use crate::sched::S;
 use crate::sched::{dependence, faults, spin};
 use crate::script::{system_mode, unit_mode};
@@ -14,7 +15,7 @@ use core::sync::atomic::Ordering::SeqCst;
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64};
 use heisen_trace::Op;
 
-/// What can be read, and compared and exchanged, at once.
+/// A value that can be read, and compared and exchanged, atomically.
 pub trait Word: Copy + PartialEq {
     /// Reads.
     ///
@@ -22,7 +23,7 @@ pub trait Word: Copy + PartialEq {
     /// The address is that of an atomic variable of this size.
     unsafe fn load(at: *mut Self) -> Self;
 
-    /// Writes, if the old value is the expected one; gives the old value in any case.
+    /// Writes `new` if the old value is the expected one; returns the old value in any case.
     ///
     /// # Safety
     /// As for `load`.
@@ -36,11 +37,13 @@ macro_rules! words {
     ($($ty:ident $atomic:ident)*) => {$(
         impl Word for $ty {
             unsafe fn load(at: *mut $ty) -> $ty {
+                program_memory::probe(at as usize);
                 // SAFETY: as the caller says.
                 unsafe { $atomic::from_ptr(at) }.load(SeqCst)
             }
 
             unsafe fn exchange_if(at: *mut $ty, expected: $ty, new: $ty) -> $ty {
+                program_memory::probe(at as usize);
                 // SAFETY: as the caller says.
                 match unsafe { $atomic::from_ptr(at) }.compare_exchange(expected, new, SeqCst, SeqCst) {
                     Ok(old) | Err(old) => old,
@@ -57,7 +60,8 @@ words! { u8 AtomicU8 u16 AtomicU16 u32 AtomicU32 u64 AtomicU64 }
 
 impl Word for u128 {
     unsafe fn load(at: *mut u128) -> u128 {
-        // SAFETY: as the caller says. It writes what is there, as every way to read 16 bytes at once on old processors.
+        // SAFETY: as the caller says. It writes back the value that is there, like every way to read 16 bytes
+        // at once on old processors.
         unsafe { u128::exchange_if(at, 0, 0) }
     }
 
@@ -71,7 +75,7 @@ impl Word for u128 {
     }
 }
 
-/// Writes what `make` makes of the old value, which it gives.
+/// Replaces the old value by the result of `make`; returns both.
 fn replace<T: Word>(at: *mut T, make: impl Fn(T) -> T) -> (T, T) {
     // SAFETY: the program passes the address of an atomic variable of this size.
     let mut old = unsafe { T::load(at) };
@@ -86,14 +90,14 @@ fn replace<T: Word>(at: *mut T, make: impl Fn(T) -> T) -> (T, T) {
     }
 }
 
-/// Before an atomic operation that changes the variable, as things are. Whether it does is asked again after the scheduling
-/// point: a comparison that fails is a read, and the order of reads makes no difference.
+/// Before an atomic operation that, as things are, changes the variable. `changes` is asked again after the
+/// scheduling point: a comparison that fails is a read, and the order of reads does not matter.
 fn before(op: Op, address: usize, size: usize, pc: usize, changes: impl Fn() -> bool) {
     if race::is_on(mode::SCRIPT) {
         unit_mode::accesses(address, size, true, plain::peek(address, size), pc);
     }
     if race::is_atomic_point(pc) {
-        // What nobody else looks at is no progress to them: a loop that waits may count its rounds.
+        // A change that no other thread reads is not progress to them: a waiting loop may count its rounds.
         spin::change(op, address, pc, plain::peek(address, size));
         dependence::memory(address, size, changes());
     } else {
@@ -102,7 +106,7 @@ fn before(op: Op, address: usize, size: usize, pc: usize, changes: impl Fn() -> 
     heap::touch(address, size, true, pc);
 }
 
-/// Before an atomic operation that only looks at the variable, as things are; `changes` is as for [`before`].
+/// Before an atomic operation that, as things are, only reads the variable; `changes` is as for [`before`].
 fn before_look<T: Word>(op: Op, at: *mut T, pc: usize, changes: impl Fn() -> bool) {
     // SAFETY: as in `replace`.
     let value = || unsafe { T::load(at) }.low();
@@ -118,7 +122,7 @@ fn before_look<T: Word>(op: Op, at: *mut T, pc: usize, changes: impl Fn() -> boo
     heap::touch(at as usize, size_of::<T>(), op != Op::AtomicLoad, pc);
 }
 
-/// After it.
+/// After an atomic operation.
 fn after<T>(does: Does, at: *mut T, order: i32, pc: usize) {
     if race::is_on(mode::WATCH) {
         plain::watch(at as usize, size_of::<T>(), pc);
@@ -127,7 +131,7 @@ fn after<T>(does: Does, at: *mut T, order: i32, pc: usize) {
         word_lock::has_changed(at as usize);
     }
     // gcc puts hints into the higher bits.
-    atomic::done(does, at as usize, size_of::<T>(), order & 0xff, pc);
+    atomic_order::done(does, at as usize, size_of::<T>(), order & 0xff, pc);
 }
 
 /// Whether the process is controlled, and an execution runs.
@@ -135,7 +139,7 @@ fn on() -> bool {
     S.active.get() && S.running.get()
 }
 
-/// Where threads run free: an event before the operation, and nothing else.
+/// In system mode: an event before the operation, and nothing else.
 fn alone<T: Word>(at: *mut T, write: bool, pc: usize) {
     if system_mode::is_on() && race::is_on(mode::SCRIPT) {
         unit_mode::accesses(at as usize, size_of::<T>(), write, plain::peek(at as usize, size_of::<T>()), pc);
@@ -170,7 +174,7 @@ pub fn store<T: Word>(at: *mut T, value: T, order: i32, pc: usize) {
     }
 }
 
-/// The rest but those that compare.
+/// All other operations except those that compare.
 pub fn update<T: Word>(at: *mut T, order: i32, pc: usize, make: impl Fn(T) -> T) -> T {
     if !on() {
         alone(at, true, pc);
@@ -179,7 +183,7 @@ pub fn update<T: Word>(at: *mut T, order: i32, pc: usize, make: impl Fn(T) -> T)
     // SAFETY: as in `replace`.
     let seen = unsafe { T::load(at) };
     if make(seen) == seen {
-        // A lock that is held already is set once more, say.
+        // For example, a lock that is held already is set once more.
         before_look(Op::AtomicRmw, at, pc, || true);
     } else {
         before(Op::AtomicRmw, at as usize, size_of::<T>(), pc, || true);
@@ -189,7 +193,7 @@ pub fn update<T: Word>(at: *mut T, order: i32, pc: usize, make: impl Fn(T) -> T)
     old
 }
 
-/// Compares and exchanges; gives the old value.
+/// Compares and exchanges; returns the old value.
 pub fn compare_exchange<T: Word>(
     at: *mut T,
     expected: T,
@@ -229,7 +233,7 @@ pub fn compare_exchange<T: Word>(
 pub fn thread_fence(order: i32) {
     core::sync::atomic::fence(SeqCst);
     if on() {
-        atomic::fence(order & 0xff);
+        atomic_order::fence(order & 0xff);
     }
 }
 
@@ -241,7 +245,7 @@ macro_rules! loads {
         /// Called by instrumented code.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(at: *mut $ty, order: i32) -> $ty {
-            atomic::load(at, order, $crate::shim::caller!())
+            atomic::load(at, order, $crate::platform::registers::caller!())
         }
     };
 }
@@ -255,7 +259,7 @@ macro_rules! stores {
         /// Called by instrumented code.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(at: *mut $ty, value: $ty, order: i32) {
-            atomic::store(at, value, order, $crate::shim::caller!());
+            atomic::store(at, value, order, $crate::platform::registers::caller!());
         }
     };
 }
@@ -263,14 +267,14 @@ pub(super) use stores;
 
 macro_rules! updates {
     ($name:ident, $ty:ident, |$old:ident, $operand:ident| $make:expr) => {
-        /// An atomic read and write at once: a scheduling point if it is known to conflict with an access of another
+        /// An atomic read-modify-write: a scheduling point if it is known to conflict with an access of another
         /// thread.
         ///
         /// # Safety
         /// Called by instrumented code.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(at: *mut $ty, $operand: $ty, order: i32) -> $ty {
-            atomic::update(at, order, $crate::shim::caller!(), |$old: $ty| $make)
+            atomic::update(at, order, $crate::platform::registers::caller!(), |$old: $ty| $make)
         }
     };
 }
@@ -278,8 +282,9 @@ pub(super) use updates;
 
 macro_rules! compares {
     ($name:ident, $ty:ident) => {
-        /// An atomic comparison and exchange: a scheduling point if it is known to conflict with an access of another
-        /// thread. With `--spurious`, whether the weak form fails though it could succeed is a decision.
+        /// An atomic compare-and-exchange: a scheduling point if it is known to conflict with an access of
+        /// another thread. With `--spurious`, whether the weak form fails although it could succeed is a
+        /// decision.
         ///
         /// # Safety
         /// Called by instrumented code.
@@ -291,7 +296,7 @@ macro_rules! compares {
             order: i32,
             order_if_not: i32,
         ) -> i32 {
-            let pc = $crate::shim::caller!();
+            let pc = $crate::platform::registers::caller!();
             const WEAK: bool = stringify!($name).as_bytes()[stringify!($name).len() - 1] == b'k';
             // SAFETY: instrumented code passes the address of the expected value.
             unsafe {
@@ -310,8 +315,8 @@ pub(super) use compares;
 
 macro_rules! compares_val {
     ($name:ident, $ty:ident) => {
-        /// An atomic comparison and exchange: a scheduling point if it is known to conflict with an access of another
-        /// thread.
+        /// An atomic compare-and-exchange: a scheduling point if it is known to conflict with an access of
+        /// another thread.
         ///
         /// # Safety
         /// Called by instrumented code.
@@ -323,7 +328,7 @@ macro_rules! compares_val {
             order: i32,
             order_if_not: i32,
         ) -> $ty {
-            let pc = $crate::shim::caller!();
+            let pc = $crate::platform::registers::caller!();
             match atomic::compare_exchange(at, expected, new, (order, order_if_not), false, pc) {
                 Ok(old) | Err(old) => old,
             }
@@ -334,7 +339,8 @@ pub(super) use compares_val;
 
 macro_rules! fences {
     ($name:ident) => {
-        /// A fence: no scheduling point, since it changes nothing that others see; it orders for the race check.
+        /// A fence: not a scheduling point, since it changes nothing that others see; it orders for the race
+        /// check.
         ///
         /// # Safety
         /// Called by instrumented code.

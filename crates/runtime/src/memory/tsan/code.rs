@@ -1,54 +1,58 @@
-//! Which code is instrumented. The C library's `memcpy` and its like are called by all code of a program; what they access is
-//! looked at only for callers that are instrumented themselves, since others may order threads in ways that nobody sees.
+//! Tells which code is instrumented. All code of a program calls the C library's `memcpy` and similar
+//! functions. Their accesses are checked only for instrumented callers, because others may order threads in
+//! ways that the runtime does not see.
 //!
-//! A function is instrumented if it calls one of the stub's jumps, as each function does that calls anything and was
-//! compiled so. The module's note says where these are (see `heisen-stub`), its unwinding information where
-//! functions begin and end. Both are read where the program is loaded, by glibc's `_dl_find_object`, which takes no lock.
+//! A function is instrumented if it calls one of the stub's jumps; every function that was compiled in this way
+//! and calls anything does. The module's note says where these jumps are (see `heisen-stub`), its unwinding
+//! information where functions begin and end. Both are read from the loaded program, by glibc's
+//! `_dl_find_object`, which takes no lock.
 
-use crate::lifecycle::in_process;
+use crate::platform::constant;
 use crate::platform::glibc::Real;
-use core::cell::Cell;
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// `_dl_find_object`, of glibc 2.35 and later.
 static FIND: Real = Real::new(c"_dl_find_object");
 
-/// Looks that up: later, a look-up could be in the middle of another.
+/// The start and end of this library.
+static OWN: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
+
+/// Looks up both. A later look-up could be in the middle of another.
 pub fn look_up() {
-    FIND.address();
+    if let Some(own) = Module::of(look_up as *const () as usize) {
+        OWN[0].store(own.start, Relaxed);
+        OWN[1].store(own.end, Relaxed);
+    }
 }
 
 const REMEMBERED: usize = 1 << 12;
 
-struct Known {
-    /// Places that were asked for, by their hash: twice the address, and 1 more if its function is instrumented.
-    answers: [Cell<usize>; REMEMBERED],
-    /// Set while an answer is looked for: code of our own may call what is asked for here.
-    looking: Cell<bool>,
-}
+/// A cache of answers by the hash of the code address: twice the address, plus 1 if its function is
+/// instrumented. Each answer is one word, because in system mode threads read and write it in parallel without
+/// a lock. All threads compute the same answer, so any of their writes may win.
+static ANSWERS: [AtomicUsize; REMEMBERED] = [const { AtomicUsize::new(0) }; REMEMBERED];
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Known {}
-
-static K: Known = Known { answers: [const { Cell::new(0) }; REMEMBERED], looking: Cell::new(false) };
-
-/// Whether the function that made a call is instrumented, by the address that the call returns to.
+/// Whether the function that made a call is instrumented, by the return address of the call.
 pub fn is_instrumented(pc: usize) -> bool {
-    let known = &K.answers[(pc.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48) % REMEMBERED];
-    if known.get() >> 1 == pc {
-        return known.get() & 1 != 0;
+    let known = &ANSWERS[(pc.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48) % REMEMBERED];
+    let found = known.load(Relaxed);
+    if found >> 1 == pc {
+        return found & 1 != 0;
     }
-    if K.looking.replace(true) {
+    // The runtime's own code is not instrumented. This also ends the recursion if the search below calls such a
+    // function.
+    if (OWN[0].load(Relaxed)..OWN[1].load(Relaxed)).contains(&pc) {
         return false;
     }
     // The call may be the last instruction of its function.
     let answer = look(pc - 1).unwrap_or(false);
-    K.looking.set(false);
-    known.set(pc << 1 | usize::from(answer));
-    in_process::keep(known, known.get(), pc);
+    let found = pc << 1 | usize::from(answer);
+    known.store(found, Relaxed);
+    constant::keep(known, found, pc);
     answer
 }
 
-/// Whether an address is that of a variable: in the memory of the executable or of a library.
+/// Whether an address is that of a static variable: in the memory of the executable or of a library.
 pub fn is_variable(address: usize) -> bool {
     Module::of(address).is_some()
 }
@@ -57,7 +61,7 @@ fn look(at: usize) -> Option<bool> {
     let module = Module::of(at)?;
     let (from, to) = module.jumps()?;
     let (start, end) = module.function(at)?;
-    /// The instruction `call`, with a distance from its end.
+    /// The instruction `call`, with a distance relative to its end.
     const CALL: u8 = 0xe8;
     const LENGTH: usize = 5;
     let target = |call: usize| (call + LENGTH).wrapping_add_signed(read::<i32>(call + 1) as isize);
@@ -66,8 +70,8 @@ fn look(at: usize) -> Option<bool> {
 }
 
 fn read<T: Copy>(at: usize) -> T {
-    // SAFETY: only what the loader has mapped of a module's headers, notes, unwinding information and code is read, all of
-    // it integers.
+    // SAFETY: only parts of a module that the loader has mapped are read (headers, notes, unwinding information
+    // and code), all of them integers.
     unsafe { (at as *const T).read_unaligned() }
 }
 
@@ -109,7 +113,7 @@ impl Module {
         (self.start..self.end).contains(&at)
     }
 
-    /// Where the stub's jumps begin and end, by its note; none if the module has none.
+    /// The start and end of the stub's jumps, from its note; `None` if the module has none.
     fn jumps(&self) -> Option<(usize, usize)> {
         const MAGIC: u32 = u32::from_le_bytes(*b"\x7fELF");
         const LOAD: u32 = 1;
@@ -121,7 +125,7 @@ impl Module {
             (self.start + read::<usize>(self.start + 32), read::<u16>(self.start + 54) as usize);
         let header = |number: usize| table + number * size;
         let headers = || (0..read::<u16>(self.start + 56) as usize).map(header);
-        // The difference of addresses in the file to those in memory.
+        // The difference between addresses in memory and in the file.
         let first = headers().find(|&at| read::<u32>(at) == LOAD)?;
         let shift = self.start.wrapping_sub(read::<usize>(first + 16) & !0xfff);
         headers()
@@ -137,7 +141,7 @@ impl Module {
         while at + HEAD <= end {
             let [name, content] = [at, at + 4].map(|field| (read::<u32>(field) as usize).next_multiple_of(4));
             let next = at + HEAD + name + content;
-            // The version, and two distances from where they are.
+            // The version, and two distances relative to their own addresses.
             if name == 8 && content == 12 && next <= end && read::<u64>(at + HEAD) == NAME {
                 let place = |field: usize| field.wrapping_add_signed(read::<i32>(field) as isize);
                 return Some((place(next - 8), place(next - 4)));
@@ -147,7 +151,7 @@ impl Module {
         None
     }
 
-    /// The function that an address lies in: where it begins and ends.
+    /// The start and end of the function that contains an address.
     fn function(&self, at: usize) -> Option<(usize, usize)> {
         /// Version 1; the frames relative to here, their number, and a table relative to the header.
         const ENCODED: u32 = u32::from_le_bytes([1, 0x1b, 0x03, 0x3b]);

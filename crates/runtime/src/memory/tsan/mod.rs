@@ -1,20 +1,21 @@
-//! The callbacks of instrumented code: what the list in `heisen-abi` names, answered. The compilers insert calls before plain
-//! accesses of memory and instead of atomic operations (`-fsanitize=thread`); the names are ThreadSanitizer's, whose
-//! library this takes the place of.
+//! The callbacks of instrumented code: implements those that the list in `heisen-abi` names. With
+//! `-fsanitize=thread` compilers insert calls before plain accesses and in place of atomic operations. The
+//! names are ThreadSanitizer's, whose library this module replaces.
 //!
-//! Code that is linked with Heisen's stub comes here through [`heisen_tsan_table`], other code by the names themselves.
+//! Code that is linked with Heisen's stub gets here through [`heisen_tsan_table`], other code by the names
+//! themselves.
 
 mod annotate;
 mod atomic;
+mod block_access;
 pub mod code;
-mod memory;
 pub mod plain;
 
-pub use memory::{Part, copies, fills, touch};
+pub use block_access::{Part, copies, fills, touch};
 
 use heisen_abi::{COUNT, Table, VERSION};
 
-/// Exports the answer to one callback. Each kind is one macro of this module's files.
+/// Exports the implementation of one callback. Each kind is one macro of this module's files.
 macro_rules! export {
     ($($kind:ident($($argument:tt)?) $name:ident;)*) => {$(
         one!($kind($($argument)?) $name);
@@ -71,13 +72,13 @@ macro_rules! one {
         plain::accesses!($name, [8], [false], [false]);
     };
     (memcpy() $name:ident) => {
-        memory::copy!($name);
+        block_access::copy!($name);
     };
     (memmove() $name:ident) => {
-        memory::copy!($name);
+        block_access::copy!($name);
     };
     (memset() $name:ident) => {
-        memory::set!($name);
+        block_access::set!($name);
     };
     (load($ty:ident) $name:ident) => {
         atomic::loads!($name, $ty);
@@ -150,9 +151,9 @@ macro_rules! one {
     };
 }
 
-/// The exported functions, apart so that their names do not meet others.
+/// The exported functions, in a module of their own so that their names do not collide with others.
 pub mod exports {
-    use super::{annotate, atomic, memory, plain};
+    use super::{annotate, atomic, block_access, plain};
     heisen_abi::callbacks!(export);
 }
 
@@ -160,7 +161,7 @@ macro_rules! addresses {
     ($($kind:ident($($argument:tt)?) $name:ident;)*) => { [$(exports::$name as *const (),)*] };
 }
 
-/// The answers, for stubs.
+/// The implementations, for stubs.
 #[unsafe(no_mangle)]
 #[allow(non_upper_case_globals)]
 pub static heisen_tsan_table: Table =

@@ -1,22 +1,25 @@
-//! Plain accesses of memory. One that is of no interest costs a load and a branch.
+//! Plain accesses to memory. An access that needs no work costs a load and a branch.
 
-use crate::lifecycle::report;
 use crate::memory::heap;
 use crate::memory::race;
 use crate::memory::race::{access, mode, points};
+use crate::platform::program_memory;
 use crate::sched;
+use crate::sched::pause;
 use crate::sched::{dependence, spin};
 use crate::script::unit_mode;
+use crate::wire_log;
 use core::sync::atomic::Ordering::Relaxed;
 use heisen_trace::Op;
 use heisen_wire::stop;
 
-/// What an access is to the scheduler.
+/// The operation that an access is to the scheduler.
 const fn op(write: bool) -> Op {
     if write { Op::MemWrite } else { Op::MemRead }
 }
 
-/// An access that may be of interest: a scheduling point before it, if its place is one, and the comparison with others.
+/// An access that may need work: a scheduling point before it, if its place is an access point, and the
+/// comparison with others.
 #[inline(always)]
 pub fn accessed(address: usize, size: usize, write: bool, pc: usize) {
     if race::is_on(!(mode::CHECK | mode::HEAP)) {
@@ -25,7 +28,7 @@ pub fn accessed(address: usize, size: usize, write: bool, pc: usize) {
     touched(address, size, write, pc);
 }
 
-/// The first part of that: a scheduling point, if the place of the access is one.
+/// The first part of [`accessed`]: a scheduling point, if the place of the access is an access point.
 #[inline(never)]
 pub fn about_to(address: usize, size: usize, write: bool, pc: usize) {
     if race::is_on(mode::SCRIPT) {
@@ -36,12 +39,12 @@ pub fn about_to(address: usize, size: usize, write: bool, pc: usize) {
     }
 }
 
-/// Whether an access from there is a scheduling point.
+/// Whether an access at this code address is a scheduling point.
 pub fn is_point(pc: usize) -> bool {
     race::is_on(mode::ALL) || race::is_on(mode::POINTS) && points::has(pc)
 }
 
-/// The second part: nobody comes in between any more.
+/// The second part of [`accessed`]: no other thread runs before the access.
 #[inline(always)]
 pub fn touched(address: usize, size: usize, write: bool, pc: usize) {
     let bits = race::MODE.load(Relaxed);
@@ -60,7 +63,7 @@ pub fn touched(address: usize, size: usize, write: bool, pc: usize) {
 
 fn point(address: usize, size: usize, write: bool, pc: usize) {
     if write {
-        // As for atomics: where all accesses are points, most are the thread's own business.
+        // As for atomics: where all accesses are scheduling points, most concern only the thread itself.
         if points::has(pc) {
             spin::change(op(write), address, pc, peek(address, size));
         } else {
@@ -72,31 +75,28 @@ fn point(address: usize, size: usize, write: bool, pc: usize) {
     dependence::memory(address, size, write);
 }
 
-/// What a thread is about to read, as far as it fits a word.
+/// The value that a thread is about to read, as far as it fits into a word.
 pub fn peek(address: usize, size: usize) -> u64 {
-    let mut value = [0u8; 8];
-    // SAFETY: the program reads so many bytes there itself; if they are not mapped it crashes here, as it would there.
-    unsafe { core::ptr::copy_nonoverlapping(address as *const u8, value.as_mut_ptr(), size.min(8)) };
-    u64::from_ne_bytes(value)
+    program_memory::load(address, size.min(8))
 }
 
-/// In a close look: stops at the accesses that are looked for.
+/// In a close-up: stops at the accesses that the engine looks for.
 #[cold]
 pub fn watch(address: usize, size: usize, pc: usize) {
-    let wire = report::wire();
+    let wire = wire_log::wire();
     let byte = wire.watch.load(Relaxed) as usize;
     if pc as u64 == wire.watch_pc.load(Relaxed)
         && sched::me() as u32 == wire.watch_thread.load(Relaxed)
         && (address..address + size).contains(&byte)
     {
         heap::tell_block(byte);
-        report::stop_at(stop::WATCHED);
+        pause::stop_at(stop::WATCHED);
     }
 }
 
-/// The rest of an access, where something is on.
+/// The rest of an access, where a mode is on.
 pub extern "C" fn slow<const SIZE: usize, const WRITE: bool, const VOLATILE: bool>(address: usize) {
-    let pc = crate::shim::caller!();
+    let pc = crate::platform::registers::caller!();
     if VOLATILE && !WRITE {
         spin::glance(op(WRITE), address, pc, || peek(address, SIZE));
     }
@@ -118,7 +118,7 @@ macro_rules! accesses {
                 "test eax, eax",
                 "jne 2f",
                 "ret",
-                // As `race::access` does it: nothing to do if the thread has had such an access in this epoch.
+                // As in `race::access`: nothing to do if the thread has made such an access in this epoch.
                 "2:",
                 "cmp eax, {check}",
                 "jne {slow}",
@@ -133,12 +133,12 @@ macro_rules! accesses {
                 "shl rax, 4",
                 "movabs rdx, {base}",
                 "mov rdx, [rax + rdx]",
-                "xor rdx, qword ptr [rip + {threads} + {now}]",
+                "xor rdx, qword ptr [rip + {sched} + {now}]",
                 "mov ecx, edi",
                 "and ecx, 7",
                 "mov eax, {bytes}",
                 "shl eax, cl",
-                // What lies in the next eight bytes is none of this granule's.
+                // The part in the next eight bytes belongs to another granule.
                 "cmp eax, 255",
                 "ja {slow}",
                 "lea rcx, [rax + {same}]",
@@ -147,16 +147,16 @@ macro_rules! accesses {
                 "jne {slow}",
                 "ret",
                 ".cfi_endproc",
-                mode = sym $crate::memory::race::MODE,
-                check = const $crate::memory::race::mode::CHECK,
+                mode = sym $crate::sched::access_mode::MODE,
+                check = const $crate::sched::access_mode::mode::CHECK,
                 unfolded = const 64 - $crate::memory::race::shadow::FOLDED,
                 piece = const $crate::memory::race::shadow::PIECE,
                 pieces = sym $crate::memory::race::shadow::PIECES_MAPPED,
                 base = const $crate::memory::race::shadow::BASE + if $write { 0 } else { 8 },
-                threads = sym $crate::memory::race::order::T,
-                now = const $crate::memory::race::order::NOW,
+                sched = sym $crate::sched::S,
+                now = const $crate::sched::Sched::NOW,
                 bytes = const if $size < 16 && !$volatile { (1u32 << ($size % 16)) - 1 } else { 0xffff },
-                same = const $crate::memory::race::epoch::SAME as i64,
+                same = const $crate::sched::epoch::SAME as i64,
                 slow = sym plain::slow::<$size, $write, $volatile>,
             )
         }
@@ -172,7 +172,7 @@ macro_rules! both {
         /// Called by instrumented code.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(address: usize) {
-            let pc = $crate::shim::caller!();
+            let pc = $crate::platform::registers::caller!();
             plain::accessed(address, $size, false, pc);
             plain::accessed(address, $size, true, pc);
         }
@@ -182,7 +182,7 @@ pub(super) use both;
 
 macro_rules! access_pc {
     ($name:ident, $size:literal, $write:literal) => {
-        /// A plain access at a place that is told, as [`__tsan_read8`].
+        /// A plain access at the given code address, as [`__tsan_read8`].
         ///
         /// # Safety
         /// Called by instrumented code.
@@ -196,13 +196,13 @@ pub(super) use access_pc;
 
 macro_rules! range {
     ($name:ident, $write:literal) => {
-        /// A plain access of a structure, as [`__tsan_read8`].
+        /// A plain access to a structure, as [`__tsan_read8`].
         ///
         /// # Safety
         /// Called by instrumented code.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(address: usize, bytes: usize) {
-            plain::accessed(address, bytes, $write, $crate::shim::caller!());
+            plain::accessed(address, bytes, $write, $crate::platform::registers::caller!());
         }
     };
 }
@@ -210,7 +210,7 @@ pub(super) use range;
 
 macro_rules! range_pc {
     ($name:ident, $write:literal) => {
-        /// A plain access of a structure at a place that is told, as [`__tsan_read8`].
+        /// A plain access to a structure at the given code address, as [`__tsan_read8`].
         ///
         /// # Safety
         /// Called by instrumented code.
@@ -224,14 +224,14 @@ pub(super) use range_pc;
 
 macro_rules! vptr_update {
     ($name:ident) => {
-        /// An object gets the virtual functions of its class: a write, if it has others so far.
+        /// An object gets the virtual functions of its class: a write, if it had others before.
         ///
         /// # Safety
         /// Called by instrumented code.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name(address: usize, value: usize) {
             if plain::peek(address, 8) != value as u64 {
-                plain::accessed(address, 8, true, $crate::shim::caller!());
+                plain::accessed(address, 8, true, $crate::platform::registers::caller!());
             }
         }
     };

@@ -1,4 +1,4 @@
-//! Descriptors and what they stand for: files, pipes, sockets.
+//! System calls on descriptors: files, pipes and sockets.
 
 use super::call;
 use super::numbers::{
@@ -6,6 +6,14 @@ use super::numbers::{
     SYS_LSEEK, SYS_MEMFD_CREATE, SYS_OPEN, SYS_POLL, SYS_PPOLL, SYS_PREADV2, SYS_PWRITEV2, SYS_READ,
     SYS_WRITE,
 };
+
+/// `struct iovec`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Piece {
+    pub base: usize,
+    pub length: usize,
+}
 
 pub fn write(fd: i32, bytes: &[u8]) {
     call(SYS_WRITE, [fd as usize, bytes.as_ptr() as usize, bytes.len(), 0, 0, 0]);
@@ -15,7 +23,7 @@ pub fn close(fd: i32) {
     call(SYS_CLOSE, [fd as usize, 0, 0, 0, 0, 0]);
 }
 
-/// Reads the beginning of a file, given by a path that ends in a zero byte.
+/// Reads the beginning of a file; its path ends in a zero byte.
 pub fn read_file(path: &[u8], buffer: &mut [u8]) -> usize {
     let fd = call(SYS_OPEN, [path.as_ptr() as usize, 0, 0, 0, 0, 0]);
     if fd < 0 {
@@ -31,7 +39,7 @@ pub fn close_all() {
     call(SYS_CLOSE_RANGE, [0, u32::MAX as usize, 0, 0, 0, 0]);
 }
 
-/// A file in memory, of that size; a negative error if there is none.
+/// Creates a file in memory of that size; returns a negative error if that fails.
 pub fn memory_file(name: &core::ffi::CStr, close_on_exec: bool, size: usize) -> i32 {
     let fd = call(SYS_MEMFD_CREATE, [name.as_ptr() as usize, close_on_exec as usize, 0, 0, 0, 0]);
     if fd >= 0 {
@@ -40,12 +48,12 @@ pub fn memory_file(name: &core::ffi::CStr, close_on_exec: bool, size: usize) -> 
     fd as i32
 }
 
-/// Changes the current directory; the path ends in a zero byte. Whether that was possible.
+/// Changes the current directory; the path ends in a zero byte. Returns whether it succeeded.
 pub fn change_directory(path: *const u8) -> bool {
     call(SYS_CHDIR, [path as usize, 0, 0, 0, 0, 0]) == 0
 }
 
-/// When a file was last written, in nanoseconds of the real-time clock; none if it is not a regular file.
+/// When a file was last written, in nanoseconds of the real-time clock; `None` if it is not a regular file.
 pub fn last_written(fd: i32) -> Option<u64> {
     const MODE: usize = 3;
     const MODIFIED: usize = 11;
@@ -56,7 +64,7 @@ pub fn last_written(fd: i32) -> Option<u64> {
     (result == 0 && stat[MODE] & KIND == REGULAR).then(|| stat[MODIFIED] * 1_000_000_000 + stat[MODIFIED + 1])
 }
 
-/// The number of the pipe that a descriptor stands for; none if it is no pipe.
+/// The inode number of a pipe; `None` if the descriptor is not a pipe.
 pub fn pipe_number(fd: i32) -> Option<u64> {
     const NUMBER: usize = 1;
     const MODE: usize = 3;
@@ -67,22 +75,22 @@ pub fn pipe_number(fd: i32) -> Option<u64> {
     (result == 0 && stat[MODE] & KIND == PIPE).then_some(stat[NUMBER])
 }
 
-/// The number of the file that a descriptor stands for, on its device; none if there is no such descriptor.
+/// The inode number of a descriptor's file; `None` if there is no such descriptor.
 pub fn file_number(fd: i32) -> Option<u64> {
     const NUMBER: usize = 1;
     let mut stat = [0u64; 18];
     (call(SYS_FSTAT, [fd as usize, stat.as_mut_ptr() as usize, 0, 0, 0, 0]) == 0).then(|| stat[NUMBER])
 }
 
-/// Type and permissions of what a descriptor stands for; none if there is no such descriptor.
+/// The type and permissions of a descriptor's file; `None` if there is no such descriptor.
 pub fn file_mode(fd: i32) -> Option<u32> {
     const MODE: usize = 6;
     let mut stat = [0u32; 36];
     (call(SYS_FSTAT, [fd as usize, stat.as_mut_ptr() as usize, 0, 0, 0, 0]) == 0).then(|| stat[MODE])
 }
 
-/// Opens for reading, by its path, the file that a descriptor stands for, at the place where that is, and puts it there.
-/// Whether that was possible.
+/// Opens a descriptor's file again for reading, by its path, at the same position and under the same number.
+/// Returns whether it succeeded.
 pub fn open_anew(fd: i32, path: &core::ffi::CStr) -> bool {
     const SEEK_SET: usize = 0;
     const SEEK_CUR: usize = 1;
@@ -97,12 +105,12 @@ pub fn open_anew(fd: i32, path: &core::ffi::CStr) -> bool {
     put == fd as isize
 }
 
-/// `poll`, on an array of `count` at an address.
+/// `poll`, on an array of `count` entries at an address.
 pub fn poll(fds: usize, count: usize, millis: i32) -> isize {
     call(SYS_POLL, [fds, count, millis as usize, 0, 0, 0])
 }
 
-/// As [`poll`], with a timeout in microseconds.
+/// As [`poll`], with a time-out in microseconds.
 pub fn ppoll_micros(fds: usize, count: usize, micros: u64) -> isize {
     let time = [micros / 1_000_000, micros % 1_000_000 * 1_000];
     call(SYS_PPOLL, [fds, count, time.as_ptr() as usize, 0, 0, 0])
@@ -112,7 +120,7 @@ const F_GETFL: usize = 3;
 const F_SETFL: usize = 4;
 const O_NONBLOCK: usize = 0o4000;
 
-/// Whether calls on a descriptor do not block, by the program's own wish; an error counts as such, too.
+/// Whether the program has made a descriptor non-blocking. An invalid descriptor counts as non-blocking.
 pub fn is_nonblocking(fd: i32) -> bool {
     let flags = call(SYS_FCNTL, [fd as usize, F_GETFL, 0, 0, 0, 0]);
     flags < 0 || flags as usize & O_NONBLOCK != 0
@@ -128,22 +136,22 @@ pub fn set_nonblocking(fd: i32, wanted: bool) {
 }
 
 const RWF_NOWAIT: usize = 8;
-/// "Where the descriptor stands", for calls that take an offset.
+/// For calls that take an offset: the descriptor's own position.
 const HERE: usize = usize::MAX;
 
-/// Reads into pieces if that does not block: EAGAIN if it would, EOPNOTSUPP if the kernel cannot tell.
+/// Reads into pieces without blocking. Returns EAGAIN if it would block, EOPNOTSUPP if the kernel cannot tell.
 pub fn read_now(fd: i32, pieces: usize, count: usize) -> isize {
     call(SYS_PREADV2, [fd as usize, pieces, count, HERE, HERE, RWF_NOWAIT])
 }
 
-/// Writes pieces, or some of them, if that does not block; errors as of [`read_now`].
+/// Writes pieces, or some of them, without blocking; errors as of [`read_now`].
 pub fn write_now(fd: i32, pieces: usize, count: usize) -> isize {
     call(SYS_PWRITEV2, [fd as usize, pieces, count, HERE, HERE, RWF_NOWAIT])
 }
 
 const SOL_SOCKET: usize = 1;
 
-/// Reads an option of a socket; it stays as it is if there is none.
+/// Reads an option of a socket; `value` does not change if that fails.
 pub fn socket_option(fd: i32, option: i32, value: &mut [i64; 2]) {
     let mut length = size_of_val(value) as u32;
     let at = value.as_mut_ptr() as usize;
@@ -158,7 +166,7 @@ pub fn peer_process(fd: i32) -> i32 {
     credentials[0] as i32
 }
 
-/// Opens what another process has open under a number.
+/// Opens the file that another process has open under this descriptor number.
 pub fn open_of_process(pid: u32, fd: u32) -> Option<i32> {
     const O_RDWR_CLOEXEC: usize = 0o2000002;
     let mut path = [0u8; 40];

@@ -1,4 +1,4 @@
-//! The kernel's numbers: of errors, signals and system calls, those in use.
+//! The kernel's numbers of errors, signals and system calls, as far as they are used.
 
 pub const EPERM: i32 = 1;
 pub const ESRCH: i32 = 3;

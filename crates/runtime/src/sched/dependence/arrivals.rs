@@ -6,8 +6,9 @@
 //! decides who meets whom. `search::relation` tells what follows from that.
 
 use super::{mix, place, touch, wanted};
-use crate::memory::race::order::{key, space};
+use crate::platform::baton::Guarded;
 use crate::sched::me;
+use crate::sched::object_key::{key, space};
 use core::cell::Cell;
 use heisen_trace::Op;
 
@@ -34,10 +35,7 @@ const MEETINGS: usize = 64;
 
 struct Meetings([Meeting; MEETINGS]);
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Meetings {}
-
-static M: Meetings = Meetings(
+static M: Guarded<Meetings> = Guarded::new(Meetings(
     [const {
         Meeting {
             barrier: Cell::new(0),
@@ -48,7 +46,7 @@ static M: Meetings = Meetings(
             crowded: Cell::new(false),
         }
     }; MEETINGS],
-);
+));
 
 fn found(barrier: usize) -> Option<&'static Meeting> {
     M.0.iter().find(|meeting| meeting.barrier.get() == barrier)

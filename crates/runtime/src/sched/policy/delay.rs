@@ -5,6 +5,7 @@
 //! enumerated; here they lie at random steps.
 
 use super::random::below;
+use crate::platform::baton::Guarded;
 use crate::sched::decision::Choices;
 use core::cell::Cell;
 
@@ -16,10 +17,8 @@ struct Delay {
     count: Cell<usize>,
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Delay {}
-
-static D: Delay = Delay { at: [const { Cell::new(0) }; MAX_DELAYS], count: Cell::new(0) };
+static D: Guarded<Delay> =
+    Guarded::new(Delay { at: [const { Cell::new(0) }; MAX_DELAYS], count: Cell::new(0) });
 
 pub fn begin(delays: u32, steps: u32) {
     let count = (delays as usize).min(MAX_DELAYS);

@@ -5,6 +5,7 @@
 //! of them does.
 
 use super::random::below;
+use crate::platform::baton::Guarded;
 use crate::sched::decision::Choices;
 use crate::sched::dependence::WORD;
 use crate::sched::{S, me, thread as get};
@@ -43,9 +44,6 @@ struct Directed {
     count: Cell<usize>,
     early: Early,
 }
-
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Directed {}
 
 impl Deed {
     const fn none() -> Deed {
@@ -110,11 +108,11 @@ impl Held {
     }
 }
 
-static D: Directed = Directed {
+static D: Guarded<Directed> = Guarded::new(Directed {
     holds: [const { Held { at: Deed::none(), until: Deed::none(), past: Cell::new(false) } }; MAX_HOLDS],
     count: Cell::new(0),
     early: Early { touches: [const { Cell::new((0, 0, 0)) }; MOST_EARLY], count: Cell::new(0) },
-};
+});
 
 fn holds() -> &'static [Held] {
     &D.holds[..D.count.get()]

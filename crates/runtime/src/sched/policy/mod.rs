@@ -6,16 +6,16 @@
 mod burst;
 mod delay;
 mod directed;
+mod next_operation;
 mod pct;
-mod pending;
 mod pos;
 mod random;
 mod surw;
 
+use crate::platform::baton::Guarded;
 use crate::sched::decision::Choices;
-use crate::sched::sleep_sets;
 use crate::sched::{Thread, me, thread as get, threads};
-use crate::script::unit_mode;
+use crate::sched::{script_state, sleep_sets};
 use core::cell::Cell;
 use core::sync::atomic::Ordering::Relaxed;
 use heisen_trace::DecisionKind;
@@ -33,15 +33,12 @@ struct Policy {
     follows: Cell<bool>,
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Policy {}
-
-static P: Policy = Policy {
+static P: Guarded<Policy> = Guarded::new(Policy {
     kind: Cell::new(policy::DEFAULT),
     parameter: Cell::new(0),
     rarity: Cell::new(0),
     follows: Cell::new(false),
-};
+});
 
 /// What the policies keep of a thread. All zeros is a thread that nothing is known of.
 #[derive(Debug)]
@@ -140,7 +137,7 @@ pub fn created(number: usize) {
     }
 }
 
-/// The running thread touches something, as [`touch`](crate::sched::dependence) tells it.
+/// The running thread touches something, as [`dependence`](crate::sched::dependence) tells it.
 pub fn touched(op: u8, object: u64) {
     if P.follows.get() {
         directed::follow(op, object);
@@ -172,7 +169,7 @@ fn sampled(kind: u32, choices: Choices, step: u32, able: bool) -> usize {
         policy::POS => pos::choose(choices, step),
         policy::DELAY => delay::choose(choices, step),
         policy::DIRECTED => directed::choose(choices, able, P.parameter.get()),
-        policy::SCRIPT => unit_mode::choose(choices),
+        policy::SCRIPT => script_state::choose(choices),
         _ => 0,
     }
 }

@@ -9,6 +9,7 @@
 
 use super::random::{below, random};
 use super::running;
+use crate::platform::baton::Guarded;
 use crate::sched::decision::Choices;
 use crate::sched::{S, Thread, candidates, thread as get, words};
 use core::cell::Cell;
@@ -27,16 +28,13 @@ struct Pct {
     until: Cell<u32>,
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Pct {}
-
-static PCT: Pct = Pct {
+static PCT: Guarded<Pct> = Guarded::new(Pct {
     changes: [const { Cell::new(0) }; MAX_CHANGES],
     count: Cell::new(0),
     next_change: Cell::new(0),
     bottom: Cell::new(0),
     until: Cell::new(0),
-};
+});
 
 /// Priorities of threads that were never lowered start here; below it lie the lowered ones.
 const HIGH: u64 = 1 << 63;
@@ -63,7 +61,7 @@ pub fn created(t: &Thread) {
 
 fn set_priority(t: &Thread, priority: u64) {
     t.mark.priority.set(priority);
-    S.stay.forget();
+    S.known.forget();
 }
 
 pub fn choose(choices: Choices, step: u32) -> usize {
@@ -102,7 +100,7 @@ fn highest(choices: Choices) -> usize {
         return choices.iter().max_by_key(|&number| priority(number)).unwrap_or(choices.first);
     }
     let set = candidates(0);
-    let (mut top, mut known) = S.stay.known();
+    let (mut top, mut known) = S.known.known();
     if set & known & 1 << top == 0 {
         (top, known) = (choices.first, 0);
     }
@@ -114,6 +112,6 @@ fn highest(choices: Choices) -> usize {
             top = other;
         }
     }
-    S.stay.say(top, known | set, PCT.next_change.get().min(PCT.until.get()));
+    S.known.say(top, known | set, PCT.next_change.get().min(PCT.until.get()));
     top
 }

@@ -6,7 +6,7 @@
 //! The paper draws again for every pending event that races. Here only those do that were candidates: the others were
 //! not compared, so that their priorities are as random as fresh ones. And a priority is drawn when it is first needed.
 
-use super::pending::{object, race};
+use super::next_operation::{object, race};
 use super::random::random;
 use crate::sched::decision::Choices;
 use crate::sched::{Thread, me, thread as get};

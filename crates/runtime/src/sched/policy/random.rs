@@ -1,5 +1,6 @@
 //! Random numbers: splitmix64, of which the uniform random walk is nothing but the next one.
 
+use crate::platform::baton::Guarded;
 use core::cell::Cell;
 use heisen_trace::hash;
 
@@ -9,10 +10,7 @@ struct Generator {
     ready: Cell<u64>,
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Generator {}
-
-static G: Generator = Generator { state: Cell::new(0), ready: Cell::new(0) };
+static G: Guarded<Generator> = Guarded::new(Generator { state: Cell::new(0), ready: Cell::new(0) });
 
 /// Starts the numbers of this seed.
 pub fn begin(seed: u64) {

@@ -12,12 +12,13 @@
 //! Most interleavings have many switches, and those that a bug takes are often few. So an execution may be asked for runs: the
 //! chosen thread has not only the next event that counts but a random number of them, distributed geometrically.
 
-use super::pending::object;
+use super::next_operation::object;
 use super::random::{below, below_any};
-use crate::lifecycle::report;
+use crate::platform::baton::Guarded;
 use crate::sched::decision::Choices;
 use crate::sched::thread_set::Bits;
 use crate::sched::{NONE, Thread, is_candidate, thread as get, threads};
+use crate::wire_log;
 use core::cell::Cell;
 use core::sync::atomic::Ordering::Relaxed;
 use heisen_trace::{Op, hash};
@@ -35,16 +36,13 @@ struct Surw {
     counting: Bits,
 }
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Surw {}
-
-static W: Surw = Surw {
+static W: Guarded<Surw> = Guarded::new(Surw {
     part: Cell::new(0),
     expected: Cell::new(&[]),
     length: Cell::new(1),
     intended: Cell::new(NONE),
     counting: Bits::new(),
-};
+});
 
 pub fn begin(part: u32, length: u32, expected: &'static [Expected]) {
     W.part.set(part);
@@ -62,7 +60,7 @@ pub fn created(number: usize) {
     t.mark.weight.set(weight);
     t.mark.events.set(0);
     W.counting.remove(number);
-    report::counted(number, t.parent.get(), t.child.get(), 0);
+    wire_log::counted(number, t.parent.get(), t.child.get(), 0);
     if let Some(parent) = parent {
         let before = parent.mark.weight.get();
         parent.mark.weight.set(before.saturating_sub(weight));
@@ -97,7 +95,7 @@ fn arrive(number: usize, t: &Thread) {
     } else {
         W.counting.add(number);
         t.mark.events.set(t.mark.events.get() + 1);
-        report::counted(number, t.parent.get(), t.child.get(), t.mark.events.get());
+        wire_log::counted(number, t.parent.get(), t.child.get(), t.mark.events.get());
     }
 }
 
@@ -146,7 +144,7 @@ pub fn catch_up() {
         if is_next {
             W.counting.add(number);
         }
-        report::counted(number, t.parent.get(), t.child.get(), events);
+        wire_log::counted(number, t.parent.get(), t.child.get(), events);
     }
 }
 

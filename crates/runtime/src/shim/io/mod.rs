@@ -1,11 +1,12 @@
-//! Input and output through descriptors by which threads, or processes, can talk to each other. See `crate::blocking::descriptors` for how
-//! a thread waits.
+//! Input and output through channels: descriptors by which threads or processes communicate. See
+//! `crate::blocking::descriptors` for how a thread waits.
 //!
-//! Each call is tried without blocking; if it would block, the thread waits until the descriptor is ready and tries
-//! again. Calls on plain files are passed on as they are: they end by themselves, and no thread waits for them.
+//! Each call is tried without blocking. If it would block, the thread waits until the descriptor is ready and
+//! tries again. Calls on plain files go to the kernel unchanged: they end by themselves, and no thread waits
+//! for them.
 
-pub mod descriptor;
-pub mod lock;
+pub mod file_lock;
+pub mod open_close;
 pub mod poll;
 pub mod socket;
 pub mod stream;
@@ -14,25 +15,18 @@ pub mod timerfd;
 
 use crate::blocking::descriptors;
 use crate::blocking::descriptors::PollFd;
-use crate::lifecycle::report;
 use crate::platform::sys;
+pub use crate::platform::sys::Piece;
 use crate::sched::Woken;
 use crate::sched::clock;
+use crate::sched::events;
 use crate::sched::{decision, spin};
 use crate::shim::cancel;
 use crate::shim::signal::{self, Delivered};
 use core::ffi::c_int;
 use heisen_trace::{Fault, Op};
 
-/// `struct iovec`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct Piece {
-    pub base: usize,
-    pub length: usize,
-}
-
-/// A call that would block.
+/// The result of a call that would block.
 pub const WOULD_BLOCK: isize = -(sys::EAGAIN as isize);
 
 /// A call on one descriptor.
@@ -42,9 +36,9 @@ pub struct Call {
     pub fd: c_int,
     /// What the descriptor must be ready for.
     pub events: i16,
-    /// The caller asked not to block.
+    /// Whether the caller asked not to block.
     pub at_once: bool,
-    /// How many bytes are asked for, if there may be fewer; else 0.
+    /// The number of bytes, if the call may transfer fewer; else 0.
     pub length: usize,
     /// The socket option that limits how long the call may wait; 0 if there is none.
     pub timeout: c_int,
@@ -52,13 +46,13 @@ pub struct Call {
 }
 
 impl Call {
-    /// Makes the call: a scheduling point, then `attempt`, which never blocks, again and again until it does not say that
-    /// it would have to. It is told how many bytes to ask for.
+    /// Makes the call: a scheduling point, then `attempt`, which gets the number of bytes to transfer and never
+    /// blocks. While it answers that it would block, the thread waits and tries again.
     pub fn make(&self, mut attempt: impl FnMut(usize) -> isize) -> isize {
         cancel::point();
         spin::attempt(self.op, self.fd as usize, self.pc);
         if let Some(error) = self.fault() {
-            report::failed();
+            events::failed();
             return error;
         }
         let length = self.shortened();
@@ -73,7 +67,7 @@ impl Call {
                     descriptors::hears(self.fd);
                 }
                 if got < 0 {
-                    report::failed();
+                    events::failed();
                 }
                 return got;
             }
@@ -85,14 +79,14 @@ impl Call {
                 Woken::Ready => {}
                 Woken::Interrupted if self.goes_on() => {}
                 woken => {
-                    report::failed();
+                    events::failed();
                     return if woken == Woken::TimedOut { got } else { -(sys::EINTR as isize) };
                 }
             }
         }
     }
 
-    /// The error by which the call fails though it need not: a call that may block is interrupted, another would block.
+    /// The error of a call that fails by `--faults`: EINTR if the call may block, else EAGAIN.
     fn fault(&self) -> Option<isize> {
         if !decision::faults_are_left() {
             return None;
@@ -102,7 +96,7 @@ impl Call {
         decision::fault(fault).then_some(-(error as isize))
     }
 
-    /// How many bytes to ask for: fewer than the program does, by a fault.
+    /// The number of bytes to transfer, which `--faults` may shorten.
     fn shortened(&self) -> usize {
         let fault = if self.op == Op::Read { Fault::ShortRead } else { Fault::ShortWrite };
         if self.length > 1 && decision::fault(fault) { self.length / 2 } else { self.length }
@@ -118,8 +112,8 @@ impl Call {
         descriptors::wait(self.op, &fds, self.pc, self.deadline())
     }
 
-    /// Runs the handlers of the signals that interrupted the wait; whether it goes on. As the kernel has it, a call with
-    /// a limit is not taken up again.
+    /// Runs the handlers of the signals that interrupted the wait; returns whether the wait continues. Like the
+    /// kernel, it does not restart a call with a time-out.
     fn goes_on(&self) -> bool {
         match signal::deliver() {
             Delivered::Nothing => true,
@@ -140,8 +134,8 @@ impl Call {
         }
     }
 
-    /// As [`Call::make`] for a call that hands over `total` bytes: one that may block goes on until it has handed over
-    /// all. `attempt` is told how many it has handed over so far, and up to how many it may.
+    /// As [`Call::make`], for a call that writes `total` bytes: if it may block, it continues until all are
+    /// written. `attempt` gets the number of bytes written so far, and the largest allowed total.
     pub fn make_whole(&self, total: usize, mut attempt: impl FnMut(usize, usize) -> isize) -> isize {
         let mut done = 0;
         let got = self.make(|length| {
@@ -167,15 +161,16 @@ fn total(pieces: &[Piece]) -> usize {
     pieces.iter().fold(0, |sum: usize, piece| sum.saturating_add(piece.length))
 }
 
-/// Most pieces of one call, as the kernel's limit.
+/// The largest number of pieces in one call, which is the kernel's limit.
 const MAX_PIECES: usize = 1024;
 
-/// The pieces that a program passes; none if there are too many, or fewer than none.
+/// The pieces that a program passes; `None` if their number is too large or negative.
 fn pieces<'a>(at: usize, count: c_int) -> Option<&'a [Piece]> {
     let count = usize::try_from(count).ok().filter(|&count| count <= MAX_PIECES)?;
     if count == 0 {
         return Some(&[]);
     }
-    // SAFETY: the program passes so many pieces; where they are not mapped it crashes here, and not with EFAULT.
+    // SAFETY: the program passes so many pieces. Where they are not mapped, it crashes here instead of getting
+    // EFAULT.
     (at != 0).then(|| unsafe { core::slice::from_raw_parts(at as *const Piece, count) })
 }

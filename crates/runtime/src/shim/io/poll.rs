@@ -1,33 +1,33 @@
-//! Waiting for several descriptors: `poll`, `select`, `epoll` and their forms.
+//! Waiting for several descriptors: `poll`, `select`, `epoll` and their variants.
 
 use super::Piece;
 use crate::blocking::descriptors;
 use crate::blocking::descriptors::{POLLIN, POLLOUT, PollFd};
-use crate::lifecycle::input_log;
-use crate::lifecycle::input_log::{Kind, Out};
-use crate::lifecycle::report;
+use crate::blocking::input_log;
+use crate::blocking::input_log::{Kind, Out};
 use crate::platform::glibc;
 use crate::platform::glibc::real;
 use crate::platform::sys;
 use crate::sched::Woken;
 use crate::sched::clock;
 use crate::sched::clock::Timespec;
+use crate::sched::events;
 use crate::sched::spin;
 use crate::shim::signal::{self, Delivered, mask};
 use crate::shim::{cancel, shims};
 use core::ffi::c_int;
 use heisen_trace::Op;
 
-/// For how long, and with which signals blocked.
+/// How long to wait, and with which signals blocked.
 #[derive(Clone, Copy)]
 struct Wish {
     at_once: bool,
     deadline: u64,
-    /// What the thread blocks meanwhile; null if that does not change.
+    /// The signals that the thread blocks during the wait; null if they do not change.
     mask: *const u64,
 }
 
-/// A wait of `millis`, for ever if negative.
+/// The deadline of a wait of `millis` milliseconds; a negative number waits for ever.
 fn deadline_in_millis(millis: c_int) -> u64 {
     if millis < 0 { u64::MAX } else { clock::deadline_in(millis as u64 * 1_000_000) }
 }
@@ -36,7 +36,7 @@ fn wish_of_millis(millis: c_int, mask: *const u64) -> Wish {
     Wish { at_once: millis == 0, deadline: deadline_in_millis(millis), mask }
 }
 
-/// A wait for a time that may be null, for ever then; none if it is not a time.
+/// The deadline of a wait for a time; null waits for ever. `None` if the time is invalid.
 pub fn deadline_in_time(time: *const Timespec) -> Option<u64> {
     if time.is_null() {
         return Some(u64::MAX);
@@ -45,13 +45,13 @@ pub fn deadline_in_time(time: *const Timespec) -> Option<u64> {
     unsafe { (*time).nanos_not_negative() }.map(clock::deadline_in)
 }
 
-/// Whether a wait is over at once.
+/// Whether the wait is not to block.
 fn is_zero(time: *const Timespec) -> bool {
     // SAFETY: the program passes a time, or null.
     !time.is_null() && unsafe { ((*time).seconds, (*time).nanoseconds) == (0, 0) }
 }
 
-/// Asks with `ask`, which never blocks, until something is ready: waits for `fds` in between.
+/// Calls `ask`, which never blocks, until something is ready; waits for `fds` in between.
 fn until_ready(fds: &[PollFd], wish: Wish, pc: usize, ask: impl Fn() -> isize) -> c_int {
     cancel::point();
     spin::attempt(Op::Poll, fds.first().map_or(0, |fd| fd.fd as usize), pc);
@@ -88,7 +88,7 @@ fn until_ready(fds: &[PollFd], wish: Wish, pc: usize, ask: impl Fn() -> isize) -
 }
 
 fn interrupted() -> c_int {
-    report::failed();
+    events::failed();
     glibc::result(sys::EINTR)
 }
 
@@ -119,12 +119,12 @@ fn poll_time(fds: usize, count: usize, time: *const Timespec, mask: *const u64, 
     }
 }
 
-/// Descriptors in an `fd_set`.
+/// The number of descriptors in an `fd_set`.
 const SET_SIZE: usize = 1024;
 const FEW: usize = 64;
 type Set = [u64; SET_SIZE / 64];
 
-/// `select`, on sets that may be null. Sets larger than usual are passed on.
+/// `select`, on sets that may be null. Larger sets go to the real function.
 fn select_until(count: c_int, sets: [*mut Set; 3], wish: Wish, pc: usize) -> c_int {
     if count as usize <= FEW {
         select_with(&mut [PollFd::default(); FEW], count, sets, wish, pc)
@@ -133,7 +133,7 @@ fn select_until(count: c_int, sets: [*mut Set; 3], wish: Wish, pc: usize) -> c_i
     }
 }
 
-/// Apart, so that a thread with a small stack does not have to find room for a large set.
+/// A function of its own, so that a thread with a small stack does not need room for a large set.
 #[inline(never)]
 fn select_many(count: c_int, sets: [*mut Set; 3], wish: Wish, pc: usize) -> c_int {
     select_with(&mut [PollFd::default(); SET_SIZE], count, sets, wish, pc)
@@ -145,7 +145,7 @@ fn select_with(fds: &mut [PollFd], count: c_int, sets: [*mut Set; 3], wish: Wish
     let mut wanted: [Set; 3] = [[0; SET_SIZE / 64]; 3];
     for (wanted, set) in wanted.iter_mut().zip(sets) {
         if !set.is_null() {
-            // SAFETY: the program passes sets of at least `count` bits, in whole words, or null.
+            // SAFETY: the program passes sets of at least `count` bits, in full words, or null.
             wanted[..words].copy_from_slice(unsafe { &(&*set)[..words] });
         }
     }
@@ -164,7 +164,7 @@ fn select_with(fds: &mut [PollFd], count: c_int, sets: [*mut Set; 3], wish: Wish
     let ask = || {
         for (wanted, set) in wanted.iter().zip(sets) {
             if !set.is_null() {
-                // SAFETY: as above; the kernel has taken bits away that are asked for again.
+                // SAFETY: as above. The kernel has cleared bits, and they are asked for again.
                 unsafe { (&mut *set)[..words].copy_from_slice(&wanted[..words]) };
             }
         }
@@ -189,10 +189,11 @@ fn epoll(epoll: c_int, events: usize, most: c_int, wish: Wish, pc: usize) -> c_i
 }
 
 shims! {
-    /// Waits until one of the descriptors is ready or, on virtual time, the timeout is over, which is a decision.
+    /// Waits until one of the descriptors is ready. Whether the time-out, on the virtual clock, fires first is
+    /// a decision.
     fn poll(fds: usize, count: usize, millis: c_int) -> c_int = pc { poll_millis(fds, count, millis, pc) }
 
-    /// As `poll`; what a compiler makes of it when it checks the size of the array.
+    /// As `poll`, for programs compiled with `_FORTIFY_SOURCE`.
     fn __poll_chk(fds: usize, count: usize, millis: c_int, size: usize) -> c_int = pc {
         if size / size_of::<PollFd>() < count {
             return real!(__poll_chk, fn(
@@ -202,12 +203,12 @@ shims! {
         poll_millis(fds, count, millis, pc)
     }
 
-    /// As `poll`.
+    /// As `poll`, with other signals blocked during the wait.
     fn ppoll(fds: usize, count: usize, time: *const Timespec, mask: *const u64) -> c_int = pc {
         poll_time(fds, count, time, mask, pc)
     }
 
-    /// As `poll`.
+    /// As `ppoll`, for programs compiled with `_FORTIFY_SOURCE`.
     fn __ppoll_chk(fds: usize, count: usize, time: *const Timespec, mask: *const u64, size: usize) -> c_int = pc {
         if size / size_of::<PollFd>() < count {
             return real!(__ppoll_chk, fn(
@@ -237,7 +238,7 @@ shims! {
         let wish = Wish { at_once, deadline, mask: core::ptr::null() };
         let got = select_until(count, [read, write, except], wish, pc);
         if !time.is_null() && got >= 0 {
-            // Linux tells what is left.
+            // Linux returns the remaining time.
             let left = Timespec::of(deadline.saturating_sub(clock::now()));
             // SAFETY: as above.
             unsafe { *time = Timespec { seconds: left.seconds, nanoseconds: left.nanoseconds / 1_000 } };
@@ -245,7 +246,7 @@ shims! {
         got
     }
 
-    /// As `select`.
+    /// As `select`, with other signals blocked during the wait.
     fn pselect(
         count: c_int, read: *mut Set, write: *mut Set, except: *mut Set, time: *const Timespec, mask: *const u64
     ) -> c_int = pc {
@@ -264,17 +265,17 @@ shims! {
         }
     }
 
-    /// As `poll`, for the descriptors that were added to it.
+    /// As `poll`, for the descriptors in the epoll set.
     fn epoll_wait(fd: c_int, events: usize, most: c_int, millis: c_int) -> c_int = pc {
         epoll(fd, events, most, wish_of_millis(millis, core::ptr::null()), pc)
     }
 
-    /// As `epoll_wait`.
+    /// As `epoll_wait`, with other signals blocked during the wait.
     fn epoll_pwait(fd: c_int, events: usize, most: c_int, millis: c_int, mask: *const u64) -> c_int = pc {
         epoll(fd, events, most, wish_of_millis(millis, mask), pc)
     }
 
-    /// As `epoll_wait`.
+    /// As `epoll_pwait`, with the time-out in nanoseconds.
     fn epoll_pwait2(fd: c_int, events: usize, most: c_int, time: *const Timespec, mask: *const u64) -> c_int = pc {
         match deadline_in_time(time) {
             Some(deadline) => epoll(fd, events, most, Wish { at_once: is_zero(time), deadline, mask }, pc),
@@ -282,7 +283,7 @@ shims! {
         }
     }
 
-    /// What is added may be ready already: those that wait look again.
+    /// Changes the epoll set. A new descriptor may be ready already, so waiting threads check again.
     fn epoll_ctl(fd: c_int, command: c_int, other: c_int, event: usize) -> c_int = pc {
         descriptors::says(descriptors::NOBODY);
         let result = real!(epoll_ctl, fn(fd => c_int, command => c_int, other => c_int, event => usize) -> c_int);

@@ -1,20 +1,21 @@
-//! Sockets. A connection between two threads of the program is known to have both ends inside, so that a thread that
-//! waits for it and can never be served is a deadlock, and is not waited for in real time.
+//! Sockets. A connection between two threads of the program is known to have both ends inside. If a thread
+//! waits on it and no thread can serve it, that is a deadlock, and Heisen does not wait in real time.
 
-use super::descriptor::made;
+use super::open_close::made;
 use super::poll::deadline_in_time;
 use super::stream;
 use super::{Call, Piece, WOULD_BLOCK};
 use crate::blocking::descriptors;
 use crate::blocking::descriptors::{Class, POLLIN, POLLOUT, PollFd};
-use crate::lifecycle::input_log;
-use crate::lifecycle::input_log::{Kind, Out};
-use crate::lifecycle::report;
+use crate::blocking::input_log;
+use crate::blocking::input_log::{Kind, Out};
+use crate::platform::baton::Guarded;
 use crate::platform::glibc;
 use crate::platform::glibc::real;
 use crate::platform::sys;
 use crate::sched::clock;
 use crate::sched::clock::Timespec;
+use crate::sched::events;
 use crate::sched::{self, Woken};
 use crate::shim::shims;
 use core::cell::Cell;
@@ -33,9 +34,6 @@ const SO_SNDTIMEO: c_int = 21;
 /// Sets of ports.
 struct Ports([Cell<u64>; 1024]);
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Ports {}
-
 impl Ports {
     fn has(&self, port: u16) -> bool {
         self.0[port as usize / 64].get() >> (port % 64) & 1 != 0
@@ -48,10 +46,10 @@ impl Ports {
 }
 
 /// Ports on which the program listens, and from which it has connected.
-static LISTENS: Ports = Ports([const { Cell::new(0) }; 1024]);
-static CONNECTED: Ports = Ports([const { Cell::new(0) }; 1024]);
+static LISTENS: Guarded<Ports> = Guarded::new(Ports([const { Cell::new(0) }; 1024]));
+static CONNECTED: Guarded<Ports> = Guarded::new(Ports([const { Cell::new(0) }; 1024]));
 
-/// Family and port (in the network's order of bytes; only compared) of one of a socket's two addresses.
+/// Family and port (in network byte order; only compared) of one of a socket's two addresses.
 fn address(fd: c_int, number: usize) -> (u16, u16) {
     let mut bytes = [0u16; 64];
     let mut length = 128u32;
@@ -59,7 +57,8 @@ fn address(fd: c_int, number: usize) -> (u16, u16) {
     (bytes[0], bytes[1])
 }
 
-/// Whether the peer of a connection is this process: for a connection over the network, one of `ports` names it.
+/// Whether the peer of a connection is this process. For a network connection, this holds if its port is in
+/// `ports`.
 fn peer_is_inside(fd: c_int, ports: &Ports) -> bool {
     match address(fd, sys::SYS_GETPEERNAME) {
         (AF_UNIX, _) => sys::peer_process(fd) == sys::getpid(),
@@ -73,7 +72,8 @@ fn classify(fd: c_int, ports: &Ports) {
     descriptors::set_class(fd, if inside != 0 { Class::Inside } else { Class::Outside });
 }
 
-/// What a call writes that tells a name, or another value, and how long it is: as much as the program has room for.
+/// The memory to which a call writes a name, or another value, and its length: as much as the program has room
+/// for.
 fn name_pieces(at: usize, length: usize) -> [Piece; 2] {
     if at == 0 || length == 0 || !input_log::is_on() {
         return [Piece { base: 0, length: 0 }; 2];
@@ -83,7 +83,7 @@ fn name_pieces(at: usize, length: usize) -> [Piece; 2] {
     [Piece { base: at, length: room }, Piece { base: length, length: 4 }]
 }
 
-/// A call on a socket that asks or sets something.
+/// A call on a socket that reads or sets something.
 fn ask(fd: c_int, whole: &[Piece], number: usize, args: [usize; 5]) -> c_int {
     let [a, b, c, d, e] = args;
     let out = Out { whole, ..Out::default() };
@@ -91,7 +91,7 @@ fn ask(fd: c_int, whole: &[Piece], number: usize, args: [usize; 5]) -> c_int {
     glibc::kernel_result(input_log::call(Kind::Other, fd, out, call)) as c_int
 }
 
-/// Asks the kernel to connect.
+/// Makes the system call `connect`.
 fn try_connect(fd: c_int, args: [usize; 6]) -> isize {
     input_log::call(Kind::Connect, fd, Out::default(), || sys::call(sys::SYS_CONNECT, args))
 }
@@ -126,7 +126,8 @@ fn accept_one(fd: c_int, address: usize, length: usize, flags: c_int, pc: usize)
     glibc::kernel_result(got) as c_int
 }
 
-/// Connects without blocking the kernel thread: a socket that may block is made not to for the time of the call.
+/// Connects without blocking the kernel thread: a blocking socket is made non-blocking for the duration of the
+/// call.
 fn connect_to(fd: c_int, to: usize, length: u32, pc: usize) -> c_int {
     const EINPROGRESS: isize = -115;
     let args = [fd as usize, to, length as usize, 0, 0, 0];
@@ -139,7 +140,7 @@ fn connect_to(fd: c_int, to: usize, length: u32, pc: usize) -> c_int {
     sys::set_nonblocking(fd, true);
     let mut got = try_connect(fd, args);
     while got == WOULD_BLOCK {
-        // A Unix socket whose peer has no room for it; nothing tells when there is.
+        // The queue of a Unix socket's peer is full; nothing announces when there is room.
         sched::yield_point(Op::Connect, pc);
         got = try_connect(fd, args);
     }
@@ -154,9 +155,10 @@ fn connect_to(fd: c_int, to: usize, length: u32, pc: usize) -> c_int {
             timeout: SO_SNDTIMEO,
             pc,
         };
-        // Not to be cancelled in between, as the socket has to be put back.
+        // The thread must not be cancelled here, because the socket's mode has to be restored.
         if call.wait_for_it() == Woken::Ready {
-            // Asked again, the kernel says how it went, and puts the socket into the state it has natively.
+            // Called again, the kernel returns the result, and the socket gets the state that it would have
+            // without Heisen.
             got = try_connect(fd, args);
         }
     }
@@ -165,10 +167,10 @@ fn connect_to(fd: c_int, to: usize, length: u32, pc: usize) -> c_int {
     glibc::kernel_result(got) as c_int
 }
 
-/// A connection was made, or is under way, or an error.
+/// A connection was made, or is in progress, or failed.
 fn connected(fd: c_int, got: isize) {
     if got < 0 {
-        report::failed();
+        events::failed();
     }
     CONNECTED.add(address(fd, sys::SYS_GETSOCKNAME).1);
     classify(fd, &LISTENS);
@@ -183,7 +185,7 @@ fn receives(fd: c_int, flags: c_int, length: usize, pc: usize) -> Call {
     Call { op: Op::Read, fd, events: POLLIN, at_once, length, timeout: SO_RCVTIMEO, pc }
 }
 
-/// A call that receives: `number` with `args`, whose flags are at `flags`.
+/// A call that receives: the system call `number` with `args`, whose flags have the index `flags`.
 fn receive(fd: c_int, number: usize, mut args: [usize; 6], flags: usize, out: Out<'_>, pc: usize) -> isize {
     let asked = args[flags] as c_int;
     args[flags] = (asked | MSG_DONTWAIT) as usize;
@@ -251,14 +253,15 @@ fn receive_messages(
     })
 }
 
-/// The pieces of a `struct msghdr`: where they are, and how many.
+/// The pieces of a `struct msghdr`: their address and number.
 fn message_pieces(message: usize) -> (usize, usize) {
     // SAFETY: the program passes a `struct msghdr`, whose third and fourth words these are.
     unsafe { (*(message as *const usize).add(2), *(message as *const usize).add(3)) }
 }
 
 shims! {
-    /// No scheduling point. Until its peer is known to be in the program, someone outside may end a wait for it.
+    /// Creates a socket. Until its peer is known to be in the program, a process outside may end a wait on it.
+    /// Not a scheduling point.
     fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int = pc {
         let fd = real!(socket, fn(domain => c_int, kind => c_int, protocol => c_int) -> c_int);
         made(fd, Class::Outside);
@@ -266,7 +269,8 @@ shims! {
         fd
     }
 
-    /// No scheduling point. Connections to its port are from now on known to be between threads of the program.
+    /// From now on, connections to its port are known to be between threads of the program. Not a scheduling
+    /// point.
     fn listen(fd: c_int, backlog: c_int) -> c_int = pc {
         let result = ask(fd, &[], sys::SYS_LISTEN, [fd as usize, backlog as usize, 0, 0, 0]);
         if result == 0 {
@@ -276,7 +280,7 @@ shims! {
         result
     }
 
-    /// Waits until someone connects.
+    /// Waits until a peer connects.
     fn accept(fd: c_int, address: usize, length: usize) -> c_int = pc { accept_one(fd, address, length, 0, pc) }
 
     /// As `accept`.
@@ -284,7 +288,7 @@ shims! {
         accept_one(fd, address, length, flags, pc)
     }
 
-    /// Waits until the peer has accepted the connection, and wakes it.
+    /// Waits until the peer has accepted the connection, and enables the peer.
     fn connect(fd: c_int, to: usize, length: u32) -> c_int = pc { connect_to(fd, to, length, pc) }
 
     /// Waits until there is something to receive.
@@ -292,7 +296,7 @@ shims! {
         receive_bytes(fd, at, length, flags, [0, 0], pc)
     }
 
-    /// As `recv`; what a compiler makes of it when it checks the size of the buffer.
+    /// As `recv`, for programs compiled with `_FORTIFY_SOURCE`.
     fn __recv_chk(fd: c_int, at: usize, length: usize, size: usize, flags: c_int) -> isize = pc {
         if length > size {
             return real!(__recv_chk, fn(
@@ -309,7 +313,7 @@ shims! {
         receive_bytes(fd, at, length, flags, [from, from_length], pc)
     }
 
-    /// As `recvfrom`; what a compiler makes of it when it checks the size of the buffer.
+    /// As `recvfrom`, for programs compiled with `_FORTIFY_SOURCE`.
     fn __recvfrom_chk(
         fd: c_int, at: usize, length: usize, size: usize, flags: c_int, from: usize, from_length: usize
     ) -> isize = pc {
@@ -322,7 +326,7 @@ shims! {
         receive_bytes(fd, at, length, flags, [from, from_length], pc)
     }
 
-    /// As `recv`. Descriptors that come with it are looked at when they are first used.
+    /// As `recv`. Descriptors in the message are classified at their first use.
     fn recvmsg(fd: c_int, message: usize, flags: c_int) -> isize = pc {
         let args = [fd as usize, message, flags as usize, 0, 0, 0];
         if !input_log::is_on() {
@@ -347,14 +351,14 @@ shims! {
         got
     }
 
-    /// As `recv`, until as many messages as asked for have come, or only those that are there with MSG_WAITFORONE. The
-    /// time is looked at after each message only, as by the kernel.
+    /// As `recv`, until `count` messages have arrived; with MSG_WAITFORONE, it waits only for the first. Like
+    /// the kernel, it checks the time-out only after each message.
     fn recvmmsg(fd: c_int, messages: usize, count: u32, flags: c_int, time: *const Timespec) -> c_int = pc {
         input_log::cannot(fd);
         receive_messages(fd, messages, count as usize, flags, time, pc) as c_int
     }
 
-    /// Waits until there is room for what is sent, and wakes those that wait for it.
+    /// Waits until there is room for the data, and enables threads that wait for it.
     fn send(fd: c_int, at: usize, length: usize, flags: c_int) -> isize = pc {
         send_bytes(fd, at, length, flags, [0, 0], pc)
     }
@@ -364,7 +368,7 @@ shims! {
         send_bytes(fd, at, length, flags, [to, to_length as usize], pc)
     }
 
-    /// As `send`. Where it may block and not all fits, the rest follows without the ancillary data.
+    /// As `send`. If the call may block and not all data fits, the rest follows without the ancillary data.
     fn sendmsg(fd: c_int, message: usize, flags: c_int) -> isize = pc {
         let (at, count) = message_pieces(message);
         let pieces = super::pieces(at, count as c_int).unwrap_or(&[]);
@@ -387,39 +391,39 @@ shims! {
         })) as c_int
     }
 
-    /// A scheduling point: those that wait at the other end see the end of the stream.
+    /// A scheduling point: threads that wait at the other end see the end of the stream.
     fn shutdown(fd: c_int, how: c_int) -> c_int = pc {
         sched::point(Op::Close, fd as usize, pc);
         descriptors::touched();
         ask(fd, &[], sys::SYS_SHUTDOWN, [fd as usize, how as usize, 0, 0, 0])
     }
 
-    /// No scheduling point. In a replay of recorded input, nothing is bound.
+    /// Not a scheduling point. A replay of recorded input binds nothing.
     fn bind(fd: c_int, address: usize, length: u32) -> c_int = pc {
         ask(fd, &[], sys::SYS_BIND, [fd as usize, address, length as usize, 0, 0])
     }
 
-    /// No scheduling point; recorded with input from outside.
+    /// Stored with recorded input. Not a scheduling point.
     fn getsockname(fd: c_int, address: usize, length: usize) -> c_int = pc {
         ask(fd, &name_pieces(address, length), sys::SYS_GETSOCKNAME, [fd as usize, address, length, 0, 0])
     }
 
-    /// No scheduling point; recorded with input from outside.
+    /// Stored with recorded input. Not a scheduling point.
     fn getpeername(fd: c_int, address: usize, length: usize) -> c_int = pc {
         ask(fd, &name_pieces(address, length), sys::SYS_GETPEERNAME, [fd as usize, address, length, 0, 0])
     }
 
-    /// No scheduling point; recorded with input from outside.
+    /// Stored with recorded input. Not a scheduling point.
     fn getsockopt(fd: c_int, level: c_int, option: c_int, value: usize, length: usize) -> c_int = pc {
         let args = [fd as usize, level as usize, option as usize, value, length];
         ask(fd, &name_pieces(value, length), sys::SYS_GETSOCKOPT, args)
     }
 
-    /// No scheduling point; recorded with input from outside.
+    /// Stored with recorded input. Not a scheduling point.
     fn setsockopt(fd: c_int, level: c_int, option: c_int, value: usize, length: u32) -> c_int = pc {
         let args = [fd as usize, level as usize, option as usize, value, length as usize];
         if input_log::replays() && descriptors::is_socket(fd) {
-            // How long a call may wait is asked of the socket itself.
+            // The runtime reads a call's time-out from the socket itself, so it must be set there, too.
             sys::call(sys::SYS_SETSOCKOPT, [args[0], args[1], args[2], args[3], args[4], 0]);
         }
         ask(fd, &[], sys::SYS_SETSOCKOPT, args)

@@ -1,17 +1,17 @@
-//! `read` and `write`, and their forms for several pieces.
+//! `read` and `write`, and their variants for several buffers.
 
 use super::{Call, Piece, WOULD_BLOCK, pieces, total};
 use crate::blocking::descriptors;
 use crate::blocking::descriptors::{POLLIN, POLLOUT, PollFd};
-use crate::lifecycle::input_log;
-use crate::lifecycle::input_log::{Kind, Out};
+use crate::blocking::input_log;
+use crate::blocking::input_log::{Kind, Out};
 use crate::platform::glibc;
 use crate::platform::sys;
 use crate::shim::shims;
 use core::ffi::c_int;
 use heisen_trace::Op;
 
-/// The kernel does not know how to try on this kind of descriptor.
+/// The kernel cannot try without blocking on this kind of descriptor.
 const CANNOT_TRY: isize = -(sys::EOPNOTSUPP as isize);
 /// A pipe that is ready takes this many bytes without blocking.
 const PIPE_BUF: usize = 4096;
@@ -69,13 +69,13 @@ pub fn write_at(fd: c_int, base: usize, length: usize, pc: usize) -> isize {
     write_all(fd, &[Piece { base, length }], pc)
 }
 
-/// Writes all of the pieces as if they were one.
+/// Writes all pieces as if they were one.
 fn write_all(fd: c_int, pieces: &[Piece], pc: usize) -> isize {
     let length = if pieces.len() == 1 { pieces[0].length } else { 0 };
     let call = Call { op: Op::Write, fd, events: POLLOUT, at_once: false, length, timeout: 0, pc };
     glibc::kernel_result(call.make_whole(total(pieces), |done, most| {
         if done == 0 && pieces.len() > 1 {
-            // Small ones go together, as a pipe keeps them together.
+            // Several pieces go in one call, so that a pipe does not separate small ones.
             let write = || sys::write_now(fd, pieces.as_ptr() as usize, pieces.len());
             let got = input_log::call(Kind::Move, fd, Out::default(), write);
             if got != CANNOT_TRY {
@@ -86,7 +86,7 @@ fn write_all(fd: c_int, pieces: &[Piece], pc: usize) -> isize {
     }))
 }
 
-/// Writes some of what is left of the pieces when `done` bytes have been written, up to `most` of them all.
+/// Writes some of the remaining pieces, after `done` bytes have been written; the total stays at most `most`.
 pub fn write_rest(fd: c_int, pieces: &[Piece], done: usize, most: usize) -> isize {
     let mut skip = done;
     for piece in pieces {
@@ -103,7 +103,7 @@ shims! {
     /// Waits until there is something to read: bytes, the end of a stream, or an error.
     fn read(fd: c_int, buffer: usize, length: usize) -> isize = pc { read_at(fd, buffer, length, pc) }
 
-    /// As `read`; what a compiler makes of it when it checks the size of the buffer.
+    /// As `read`, for programs compiled with `_FORTIFY_SOURCE`.
     fn __read_chk(fd: c_int, buffer: usize, length: usize, size: usize) -> isize = pc {
         if length > size {
             return glibc::real!(__read_chk, fn(
@@ -123,10 +123,10 @@ shims! {
         }
     }
 
-    /// Waits until there is room for what is written, and wakes those that wait for it.
+    /// Waits until there is room for the data, and enables threads that wait for it.
     fn write(fd: c_int, buffer: usize, length: usize) -> isize = pc { write_at(fd, buffer, length, pc) }
 
-    /// As `write`, out of several buffers.
+    /// As `write`, from several buffers.
     fn writev(fd: c_int, buffers: usize, count: c_int) -> isize = pc {
         match pieces(buffers, count) {
             Some(pieces) if descriptors::class(fd).talks() && !pieces.is_empty() => write_all(fd, pieces, pc),
@@ -134,7 +134,7 @@ shims! {
         }
     }
 
-    /// Waits until the one descriptor can take and the other can give, then copies as far as that goes.
+    /// Waits until `from` has data and `to` has room, then copies as much as possible.
     fn sendfile(to: c_int, from: c_int, offset: usize, count: usize) -> isize = pc {
         send_file(to, from, offset, count, pc)
     }
@@ -144,7 +144,7 @@ shims! {
         send_file(to, from, offset, count, pc)
     }
 
-    /// Waits until the one descriptor can take and the other can give, then moves as far as that goes.
+    /// Waits until `from` has data and `to` has room, then moves as much as possible.
     fn splice(from: c_int, at: usize, to: c_int, onto: usize, count: usize, flags: u32) -> isize = pc {
         const SPLICE_F_NONBLOCK: u32 = 2;
         let at_once = flags & SPLICE_F_NONBLOCK != 0;
@@ -160,8 +160,9 @@ fn send_file(to: c_int, from: c_int, offset: usize, count: usize, pc: usize) -> 
     copy(to, from, false, pc, || sys::call(sys::SYS_SENDFILE, args))
 }
 
-/// A copy between two descriptors. The kernel has no form of it that does not block on the one that gives, so that is
-/// waited for first; and again if others have taken what was there when the other can take.
+/// Copies between two descriptors. The kernel has no variant that does not block on the source. The thread
+/// therefore waits for the source first, and again if other threads took the data before the destination had
+/// room.
 fn copy(to: c_int, from: c_int, at_once: bool, pc: usize, attempt: impl Fn() -> isize) -> isize {
     const TAKEN: isize = isize::MAX;
     input_log::cannot(to);

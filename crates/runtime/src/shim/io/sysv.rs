@@ -1,5 +1,6 @@
-//! Semaphores and messages of System V, which belong to the kernel and may be shared with other processes. A call is tried
-//! without waiting; one that has to wait does so aside (see `crate::blocking::kernel_calls`).
+//! System V semaphores and messages. They belong to the kernel and may be shared with other processes. A call
+//! is first tried without waiting. If it has to wait, it is made on a kernel thread of its own (see
+//! `crate::blocking::kernel_calls`).
 
 use crate::blocking::descriptors;
 use crate::blocking::kernel_calls;
@@ -24,7 +25,8 @@ pub struct Change {
     flags: i16,
 }
 
-/// Makes a call: `now`, which does not wait, or, if it would have to, `later` aside.
+/// Makes the call `now`, which does not wait. If it would have to, makes the call `later` on a kernel thread of
+/// its own.
 fn call(number: usize, now: [usize; 6], later: [usize; 6], pc: usize) -> isize {
     sched::point(Op::SystemV, now[0], pc);
     descriptors::says(descriptors::NOBODY);
@@ -36,7 +38,7 @@ fn call(number: usize, now: [usize; 6], later: [usize; 6], pc: usize) -> isize {
     glibc::kernel_result(got)
 }
 
-/// Changes semaphores; with more changes than the kernel takes, it is asked for the error.
+/// Changes semaphores. Invalid requests go to the kernel, which returns the error.
 fn change(set: c_int, changes: *const Change, count: usize, time: usize, pc: usize) -> c_int {
     let later = [set as usize, changes as usize, count, time, 0, 0];
     if changes.is_null() || count == 0 || count > MOST {
@@ -45,7 +47,7 @@ fn change(set: c_int, changes: *const Change, count: usize, time: usize, pc: usi
     change_some(later, pc)
 }
 
-/// Apart, as it needs room for the changes.
+/// A function of its own, because it needs stack for the changes.
 #[inline(never)]
 fn change_some(later: [usize; 6], pc: usize) -> c_int {
     // SAFETY: the program passes so many changes.
@@ -55,7 +57,7 @@ fn change_some(later: [usize; 6], pc: usize) -> c_int {
         *own = Change { flags: asked.flags | IPC_NOWAIT as i16, ..*asked };
     }
     let mut now = later;
-    // With a change that is not to wait, the whole call does not, and nothing is left to do.
+    // One change with IPC_NOWAIT makes the call non-blocking; then `now` is already the call.
     if asked.iter().all(|change| change.flags & IPC_NOWAIT as i16 == 0) {
         now[1] = own.as_ptr() as usize;
     }
@@ -63,21 +65,21 @@ fn change_some(later: [usize; 6], pc: usize) -> c_int {
 }
 
 shims! {
-    /// A scheduling point; waits for the semaphores aside, so that other threads go on.
+    /// Waits for the semaphores while other threads run. A scheduling point.
     fn semop(set: c_int, changes: *const Change, count: usize) -> c_int = pc { change(set, changes, count, 0, pc) }
 
-    /// As `semop`; the time is the kernel's, not the virtual one.
+    /// As `semop`; the time-out is real time, not virtual time.
     fn semtimedop(set: c_int, changes: *const Change, count: usize, time: usize) -> c_int = pc {
         change(set, changes, count, time, pc)
     }
 
-    /// A scheduling point; waits aside until there is room for the message.
+    /// Waits until there is room for the message while other threads run. A scheduling point.
     fn msgsnd(queue: c_int, message: usize, length: usize, flags: c_int) -> c_int = pc {
         let args = |flags: c_int| [queue as usize, message, length, flags as usize, 0, 0];
         call(sys::SYS_MSGSND, args(flags | IPC_NOWAIT), args(flags), pc) as c_int
     }
 
-    /// A scheduling point; waits aside until there is a message of the kind.
+    /// Waits for a message of this type while other threads run. A scheduling point.
     fn msgrcv(queue: c_int, message: usize, length: usize, kind: c_long, flags: c_int) -> isize = pc {
         let args = |flags: c_int| [queue as usize, message, length, kind as usize, flags as usize, 0];
         call(sys::SYS_MSGRCV, args(flags | IPC_NOWAIT), args(flags), pc)

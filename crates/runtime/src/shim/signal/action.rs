@@ -1,13 +1,13 @@
-//! What the program wants done for each signal. The kernel is told as much as it needs: ignored signals are ignored
-//! there, so that children inherit that; those without a handler have the default action; for handlers it calls the
-//! runtime, see `outside`.
+//! Actions of signals: what the program wants done for each signal. The kernel gets only the settings that it
+//! needs. It ignores the signals that the program ignores, so that children inherit that; it has the default
+//! action for signals without a handler. For handlers it calls the runtime, see `outside`.
 
 use super::{INTERNAL, SIGSTOP, bit, crash, is_valid, outside, pending};
 use crate::memory::patch;
 use crate::platform::{glibc, sys};
 use crate::shim::shims;
-use core::cell::Cell;
 use core::ffi::c_int;
+use core::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 pub const SA_NOCLDSTOP: i32 = 1;
 pub const SA_NOCLDWAIT: i32 = 2;
@@ -15,10 +15,10 @@ pub const SA_RESTART: i32 = 0x1000_0000;
 pub const SA_NODEFER: i32 = 0x4000_0000;
 pub const SA_RESETHAND: i32 = i32::MIN;
 
-/// Handlers that are none.
+/// Values that stand for no handler.
 const DEFAULT: usize = 0;
 const IGNORE: usize = 1;
-/// SIG_HOLD, what `sigset` takes and gives for a signal that is blocked.
+/// SIG_HOLD, which `sigset` takes and returns for a blocked signal.
 const HOLD: usize = 2;
 /// SIG_ERR.
 const ERROR: usize = usize::MAX;
@@ -32,7 +32,7 @@ pub struct Action {
     pub mask: u64,
 }
 
-/// What comes of a signal that is delivered.
+/// What happens when a signal is delivered.
 #[derive(Clone, Copy, Debug)]
 pub enum Effect {
     Handle(Action),
@@ -43,14 +43,39 @@ pub enum Effect {
 
 const NOTHING: Action = Action { handler: DEFAULT, flags: 0, mask: 0 };
 
-struct Actions([Cell<Action>; 65]);
+/// An action, in atomic words, which signal handlers and parallel threads may read.
+struct Slot {
+    handler: AtomicUsize,
+    flags: AtomicI32,
+    mask: AtomicU64,
+}
 
-// SAFETY: as for `sched::S`; handlers that the kernel calls read it only.
-unsafe impl Sync for Actions {}
+impl Slot {
+    fn get(&self) -> Action {
+        Action {
+            handler: self.handler.load(Relaxed),
+            flags: self.flags.load(Relaxed),
+            mask: self.mask.load(Relaxed),
+        }
+    }
 
-static ACTIONS: Actions = Actions([const { Cell::new(NOTHING) }; 65]);
+    fn set(&self, action: Action) {
+        self.handler.store(action.handler, Relaxed);
+        self.flags.store(action.flags, Relaxed);
+        self.mask.store(action.mask, Relaxed);
+    }
+}
 
-/// Signals that the kernel raises in the thread that runs, at what it does.
+/// Only the kernel thread that holds the baton writes it.
+static ACTIONS: [Slot; 65] = [const {
+    Slot {
+        handler: AtomicUsize::new(NOTHING.handler),
+        flags: AtomicI32::new(NOTHING.flags),
+        mask: AtomicU64::new(NOTHING.mask),
+    }
+}; 65];
+
+/// Signals that the kernel raises in the running thread because of an instruction or `abort`.
 pub const RAISED: [i32; 7] =
     [sys::SIGSEGV, sys::SIGBUS, sys::SIGFPE, sys::SIGILL, sys::SIGTRAP, sys::SIGSYS, sys::SIGABRT];
 
@@ -64,9 +89,9 @@ pub struct Sigaction {
     restorer: usize,
 }
 
-/// What the program wants.
+/// The program's action for a signal.
 pub fn of(signal: c_int) -> Action {
-    ACTIONS.0[signal as usize].get()
+    ACTIONS[signal as usize].get()
 }
 
 /// Whether the program ignores it.
@@ -74,7 +99,7 @@ pub fn is_ignored(signal: c_int) -> bool {
     of(signal).handler == IGNORE
 }
 
-/// What comes of a signal.
+/// What happens when this signal is delivered.
 pub fn effect(signal: c_int) -> Effect {
     const IGNORED: u64 = bit(17) | bit(18) | bit(23) | bit(28);
     const STOPS: u64 = bit(SIGSTOP) | bit(20) | bit(21) | bit(22);
@@ -87,27 +112,27 @@ pub fn effect(signal: c_int) -> Effect {
     }
 }
 
-/// Takes over what is installed already: what the process inherited, and what libraries did before.
+/// Reads the actions that are installed already: inherited ones, and those of libraries.
 pub fn init() {
     for signal in (1..=super::LAST).filter(|&signal| is_valid(signal) && signal != sys::SIGSTKFLT) {
         let (handler, flags, mask) = sys::action(signal);
-        ACTIONS.0[signal as usize].set(Action { handler, flags, mask });
+        ACTIONS[signal as usize].set(Action { handler, flags, mask });
         if handler > IGNORE {
             install(signal);
         }
     }
 }
 
-/// Sets what the program wants.
+/// Sets the program's action for a signal.
 pub fn set(signal: c_int, action: Action) {
-    ACTIONS.0[signal as usize].set(action);
+    ACTIONS[signal as usize].set(action);
     install(signal);
     if matches!(effect(signal), Effect::Ignore) {
         pending::forget(signal);
     }
 }
 
-/// Tells the kernel. The engine's question stays as it is.
+/// Passes the action on to the kernel. The handler of the engine's own signal stays.
 pub fn install(signal: c_int) {
     let action = of(signal);
     let kept = action.flags & (SA_NOCLDSTOP | SA_NOCLDWAIT | SA_RESTART);
@@ -123,7 +148,7 @@ pub fn install(signal: c_int) {
         IGNORE => sys::set_action(signal, IGNORE, kept, 0),
         _ if RAISED.contains(&signal) => {
             let flags = kept | action.flags & (sys::SA_ONSTACK | SA_NODEFER) | sys::SA_SIGINFO;
-            // The handler may itself come to a breakpoint of ours.
+            // The handler may itself hit a breakpoint of the runtime.
             let flags = if signal == sys::SIGTRAP && patch::has_traps() { flags | SA_NODEFER } else { flags };
             let mask = patch::passable(action.mask);
             sys::set_action(signal, outside::on_raised as *const () as usize, flags, mask);
@@ -135,10 +160,10 @@ pub fn install(signal: c_int) {
     }
 }
 
-/// Tells the kernel as if there were no runtime.
+/// Passes the program's own action on to the kernel, as if there were no runtime.
 pub fn hand_over(signal: c_int) {
     let action = of(signal);
-    // What is ignored or left alone is so in the kernel already, but for crashes that the engine wants to see.
+    // Ignored and default actions are in the kernel already, except for crashes that the engine wants to see.
     let trapped = signal == sys::SIGTRAP && patch::has_traps();
     let ours = crash::CRASHES.contains(&signal) || signal == sys::SIGSTKFLT;
     if !trapped && (action.handler > IGNORE || ours) {
@@ -157,14 +182,14 @@ fn change(signal: c_int, handler: usize, flags: i32) -> usize {
 }
 
 shims! {
-    /// Sets what is done for a signal, for all threads; no scheduling point. Discards what is pending if the signal is
-    /// ignored from now on.
+    /// Sets the action for a signal, for all threads. If the signal is now ignored, discards pending ones. Not
+    /// a scheduling point.
     fn sigaction(signal: c_int, new: *const Sigaction, old: *mut Sigaction) -> c_int = pc {
         let fixed = signal == SIGSTOP || signal == sys::SIGKILL;
         if !is_valid(signal) || fixed && !new.is_null() {
             return glibc::result(sys::EINVAL);
         }
-        // They may be the same.
+        // `new` and `old` may be the same address.
         // SAFETY: the program passes one, or null.
         let new = unsafe { new.as_ref() }.map(|new| Action {
             handler: new.handler,
@@ -208,7 +233,7 @@ shims! {
         if change(number, IGNORE, 0) == ERROR { -1 } else { 0 }
     }
 
-    /// Sets what is done for a signal and unblocks it, or, for SIG_HOLD, blocks it. No scheduling point.
+    /// Sets the action for a signal and unblocks it, or, for SIG_HOLD, blocks it. Not a scheduling point.
     fn sigset(number: c_int, handler: usize) -> usize = pc {
         if !is_valid(number) {
             glibc::set_errno(sys::EINVAL);
@@ -226,7 +251,7 @@ shims! {
         if blocked & bit(number) != 0 { HOLD } else { old }
     }
 
-    /// Sets whether a handler interrupts calls that wait or lets them go on; no scheduling point.
+    /// Sets whether a handler interrupts waiting calls or restarts them. Not a scheduling point.
     fn siginterrupt(number: c_int, interrupts: c_int) -> c_int = pc {
         if !is_valid(number) || INTERNAL.contains(&number) {
             return glibc::result(sys::EINVAL);

@@ -1,19 +1,21 @@
-//! Signals that the runtime needs itself: one by which the engine asks where a program that does not move is, and, in a
-//! replay that looks closely, the crashes.
+//! Signals that the runtime handles itself. By one of them the engine asks where a program is that makes no
+//! progress. In a close-up, crashes are handled, too.
 
-use super::pending::Info;
-use super::{action, bit, mask, outside, stack};
-use crate::lifecycle::report;
+use super::{action, bit, mask, outside};
+use crate::carrier::handler_stack;
 use crate::memory::patch;
 use crate::platform::sys;
+use crate::platform::sys::Info;
 use crate::sched::S;
+use crate::sched::pause;
+use crate::wire_log;
 use core::ffi::c_int;
-use core::sync::atomic::Ordering::{Relaxed, SeqCst};
+use core::sync::atomic::Ordering::Relaxed;
 use heisen_wire::stop;
 
-/// Sets up the runtime's alternate stack and the engine's question.
+/// Sets up the runtime's alternate stack and the handler of the engine's question.
 pub fn init() {
-    stack::give_first();
+    handler_stack::give_first();
     sys::sigaction(sys::SIGSTKFLT, on_question as *const () as usize);
     crate::sched::spin::init();
 }
@@ -21,72 +23,67 @@ pub fn init() {
 /// Signals of faults.
 pub const CRASHES: [i32; 5] = [sys::SIGSEGV, sys::SIGBUS, sys::SIGFPE, sys::SIGILL, sys::SIGTRAP];
 
-/// Catches signals that kill, to show the engine where they came from.
+/// Handles crashes, so that the engine can see where they happened.
 pub fn catch_crashes() {
     for signal in CRASHES {
         action::install(signal);
     }
 }
 
-/// The handler of a signal for which the program has none: ours, if it is a crash that the engine wants to see, or may
-/// be a breakpoint of ours.
+/// The handler of a signal for which the program has none. It is the runtime's if the engine wants to see such
+/// crashes, or if the signal may be a breakpoint of the runtime.
 pub fn default_handler(signal: c_int) -> usize {
-    let seen = S.active.get() && S.running.get() && report::stops();
+    let seen = S.active.get() && S.running.get() && wire_log::stops();
     let trap = signal == sys::SIGTRAP && patch::has_traps();
     if trap || seen && CRASHES.contains(&signal) { on_crash as *const () as usize } else { 0 }
 }
 
-/// Registers out of the context that the kernel hands to a handler, in the order of `Stop::registers`.
+/// Stores the registers from the context that the kernel passes to a handler, in the order of
+/// `Stop::registers`.
 fn take_registers(context: *const usize) {
     // Words of `ucontext_t`: five before the general registers, which start r8, r9, r10, r11.
     const GENERAL: usize = 5;
     const ORDER: [usize; 8] = [16, 15, 10, 11, 4, 5, 6, 7];
-    for (slot, index) in report::wire().stop.registers.iter().zip(ORDER) {
-        // SAFETY: the kernel passes a whole `ucontext_t`.
+    for (slot, index) in wire_log::wire().stop.registers.iter().zip(ORDER) {
+        // SAFETY: the kernel passes a complete `ucontext_t`.
         slot.store(unsafe { *context.add(GENERAL + index) } as u64, Relaxed);
     }
-}
-
-/// Whether it was the engine that sent this signal, just now.
-pub fn is_from_engine(signal: c_int) -> bool {
-    let asked = &report::wire().question;
-    asked.compare_exchange(signal as u32, 0, SeqCst, SeqCst).is_ok()
 }
 
 extern "C" fn on_question(signal: c_int, info: *const Info, context: *const usize) {
     if !S.active.get() {
         return;
     }
-    if !is_from_engine(signal) {
+    if !wire_log::is_from_engine(signal) {
         return outside::pass_on(signal, info, context);
     }
     take_registers(context);
-    report::pause_with(stop::STUCK);
+    pause::pause_with(stop::STUCK);
 }
 
 extern "C" fn on_crash(signal: c_int, info: *const Info, context: *mut usize) {
-    // SAFETY: the kernel passes a whole `siginfo_t`.
+    // SAFETY: the kernel passes a complete `siginfo_t`.
     let sent = unsafe { (*info).is_sent() };
     if !sent && signal == sys::SIGTRAP && patch::leads_on(context) || sent && action::is_ignored(signal) {
         return;
     }
     if sent && S.active.get() && mask::of_all() & bit(signal) != 0 {
-        // Only the runtime lets it through.
+        // All threads of the program block it; it arrived only because the runtime does not block it.
         return outside::on_outside(signal, info, context);
     }
-    // The default action from here on: returning runs into the same fault again.
+    // The default action from here on: returning causes the same fault again.
     for signal in CRASHES {
         sys::sigaction(signal, 0);
     }
-    if S.active.get() && report::stops() {
+    if S.active.get() && wire_log::stops() {
         take_registers(context);
-        let stop = &report::wire().stop;
+        let stop = &wire_log::wire().stop;
         stop.signal.store(signal as u64, Relaxed);
-        // SAFETY: the kernel passes a whole `siginfo_t`; the address is its third word.
+        // SAFETY: the kernel passes a complete `siginfo_t`; the address is its third word.
         stop.address.store(unsafe { *info.cast::<u64>().add(2) }, Relaxed);
-        report::pause_with(stop::CRASH);
+        pause::pause_with(stop::CRASH);
     }
-    // A breakpoint is no fault: what follows it would run.
+    // A breakpoint does not fault again: the code after it would run.
     if sent || signal == sys::SIGTRAP {
         sys::kill(sys::getpid(), signal);
     }

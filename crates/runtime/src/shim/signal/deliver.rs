@@ -1,35 +1,28 @@
-//! Delivering signals: the running thread calls the handlers of what it can take.
+//! Delivery of signals: the running thread calls the handlers of the signals that it can take.
 //!
-//! As in Linux, where several are due the first gets its frame first and the others theirs on top of it, so the handler
-//! of the last runs first, unless the first one's mask blocks it.
+//! As in Linux, if several signals are due, the first gets its stack frame first and the others theirs on top
+//! of it. The handler of the last signal so runs first, unless the mask of the first one blocks it.
 //!
-//! `errno` is left as it is: a handler that changes it and does not put it back changes it for the thread, as natively.
+//! `errno` is not saved: a handler that changes it and does not restore it changes it for the thread, as
+//! without Heisen.
 
 use super::action::{self, Action, Effect, SA_NODEFER, SA_RESETHAND, SA_RESTART};
-use super::pending::{self, Info};
-use super::{bit, crash, mask, stack};
-use crate::carrier::xsave;
-use crate::lifecycle::report;
+use super::{Delivered, pending};
+use super::{alt_stack, bit, crash, mask};
 use crate::memory::race::order;
-use crate::memory::race::order::space;
 use crate::platform::sys;
+use crate::platform::sys::Info;
+use crate::platform::xsave;
+use crate::sched::events;
+use crate::sched::object_key::key;
+use crate::sched::object_key::space;
 use crate::sched::{S, me, thread};
 use core::arch::global_asm;
 use core::ffi::c_int;
 use heisen_trace::Op;
 
-/// What was done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Delivered {
-    /// No handler has run.
-    Nothing,
-    /// The first handler that was due lets calls go on.
-    Restart,
-    /// The first handler that was due interrupts calls.
-    Interrupt,
-}
-
-/// `ucontext_t`: nothing is told of registers, but the mask is there, and what a handler makes of it counts.
+/// `ucontext_t`: it holds no registers, but it holds the mask, and a change that a handler makes to the mask
+/// takes effect.
 #[repr(C, align(16))]
 struct Context {
     words: [u64; 121],
@@ -43,7 +36,8 @@ unsafe extern "C" {
 }
 
 global_asm!(
-    // heisen_call_on(stack, handler, signal, info, context): calls the handler on that stack, on this one for 0.
+    // heisen_call_on(stack, handler, signal, info, context): calls the handler on that stack, or on the current
+    // one for 0.
     ".globl heisen_call_on",
     ".hidden heisen_call_on",
     ".type heisen_call_on, @function",
@@ -69,20 +63,20 @@ global_asm!(
     ".size heisen_call_on, . - heisen_call_on",
 );
 
-/// The running thread takes the signals that it has to take. Its state is its own here: it is in the middle of no wait.
+/// The running thread takes its due signals. It must not be in the middle of a wait.
 #[cold]
 pub fn deliver() -> Delivered {
     deliver_but(0)
 }
 
-/// As [`deliver`], but for signals of the set, which are not to be handled.
+/// As [`deliver`], without handling the signals of the set.
 pub fn deliver_but(set: u64) -> Delivered {
     let number = me();
     let t = thread(number);
     S.signalled.remove(number);
     let mut first = Delivered::Nothing;
     while let Some(mut info) = pending::take(number, !t.blocked.get() & !set) {
-        order::acquire(order::key(space::SIGNAL, info.signal as usize));
+        order::acquire(key(space::SIGNAL, info.signal as usize));
         match action::effect(info.signal) {
             Effect::Ignore | Effect::Stop => {}
             Effect::Terminate => die(info.signal),
@@ -108,13 +102,13 @@ fn call(info: &mut Info, action: Action) {
     }
     t.blocked.set(blocked_in(signal, &action, before.3));
     pending::hand_on(me());
-    // What else is due comes on top.
+    // Other due signals get their frames on top.
     deliver();
     let mut context = Context { words: [0; 121] };
     context.words[CONTEXT_MASK] = before.3;
     context.words[CONTEXT_RIP] = before.2 as u64;
-    let on = if action.flags & sys::SA_ONSTACK != 0 { stack::unused_end(t) } else { None };
-    report::event(Op::Handler, action.handler, before.2);
+    let on = if action.flags & sys::SA_ONSTACK != 0 { alt_stack::unused_end(t) } else { None };
+    events::event(Op::Handler, action.handler, before.2);
     // SAFETY: the program installed this function for this signal; the stack is its own, or this one.
     let mut run = || unsafe {
         heisen_call_on(on.unwrap_or(0), action.handler, signal, info, &raw mut context);
@@ -134,13 +128,13 @@ fn call(info: &mut Info, action: Action) {
     t.about_to(before.0, before.1, before.2);
 }
 
-/// What is blocked while a handler runs.
+/// The signals that are blocked while a handler runs.
 pub fn blocked_in(signal: c_int, action: &Action, blocked: u64) -> u64 {
     let own = if action.flags & SA_NODEFER != 0 { 0 } else { bit(signal) };
     mask::blockable(blocked | action.mask | own)
 }
 
-/// The signal ends the program, by the kernel's hand, so that it ends in the right way.
+/// The signal ends the program. The kernel does it, so that the exit status is right.
 pub fn die(signal: c_int) -> ! {
     if signal != sys::SIGKILL {
         action::set(signal, Action { handler: 0, flags: 0, mask: 0 });

@@ -1,7 +1,9 @@
-//! Jumps out of handlers: `sigsetjmp` keeps the mask of the thread, `siglongjmp` brings it back. glibc's own would ask the
-//! kernel, whose mask is not that of the thread. The buffer is laid out as glibc's, so either's jump understands it.
+//! Jumps out of handlers: `sigsetjmp` saves the thread's signal mask, `siglongjmp` restores it. glibc's own
+//! functions would use the kernel's mask, which is not the thread's. The buffer has glibc's layout, so that
+//! both implementations can jump to it.
 
 use super::mask;
+use crate::platform::baton::Guarded;
 use crate::platform::glibc::real;
 use crate::platform::sys;
 use crate::sched::S;
@@ -9,7 +11,7 @@ use crate::shim::shims;
 use core::cell::UnsafeCell;
 use core::ffi::c_int;
 
-/// `sigjmp_buf`, but for the end of the set.
+/// `sigjmp_buf`, without the end of the signal set.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Buffer {
@@ -18,7 +20,7 @@ pub struct Buffer {
     mask: u64,
 }
 
-/// Saves registers as glibc's does and, if asked to, what the thread blocks; no scheduling point.
+/// Saves the registers as glibc does and, if asked to, the thread's signal mask. Not a scheduling point.
 ///
 /// # Safety
 /// As glibc's.
@@ -51,7 +53,7 @@ pub unsafe extern "C" fn __sigsetjmp() {
     )
 }
 
-/// Notes the mask, if asked to. Some buffers of glibc's have no room for one.
+/// Saves the mask, if asked to. Some of glibc's buffers have no room for one.
 extern "C" fn save_mask(buffer: *mut Buffer, wanted: c_int) -> c_int {
     // SAFETY: the program passes a buffer, with room for a mask if it wants it saved.
     unsafe {
@@ -65,14 +67,12 @@ extern "C" fn save_mask(buffer: *mut Buffer, wanted: c_int) -> c_int {
 
 struct Copy(UnsafeCell<Buffer>);
 
-// SAFETY: as for `sched::S`; used only from where it is written to the jump.
-unsafe impl Sync for Copy {}
+static COPY: Guarded<Copy> =
+    Guarded::new(Copy(UnsafeCell::new(Buffer { registers: [0; 8], mask_saved: 0, mask: 0 })));
 
-static COPY: Copy = Copy(UnsafeCell::new(Buffer { registers: [0; 8], mask_saved: 0, mask: 0 }));
-
-/// The buffer to jump to: with a mask that was saved, which is set here, a copy without.
+/// The buffer to jump to. If the mask was saved, sets it and returns a copy of the buffer without a mask.
 fn prepare(buffer: *const Buffer) -> *const Buffer {
-    // SAFETY: the program passes a buffer that `sigsetjmp` has filled; whether there is a mask is always there.
+    // SAFETY: the program passes a buffer that `sigsetjmp` has filled; it always says whether there is a mask.
     let (saved, registers) = unsafe { ((*buffer).mask_saved != 0, (*buffer).registers) };
     if !saved {
         return buffer;
@@ -86,7 +86,8 @@ fn prepare(buffer: *const Buffer) -> *const Buffer {
 }
 
 shims! {
-    /// Jumps; sets the calling thread's mask if it was saved, and takes signals that are unblocked by that.
+    /// Jumps. If the mask was saved, restores the calling thread's mask and delivers signals that this
+    /// unblocks.
     fn siglongjmp(buffer: *const Buffer, value: c_int) -> () = pc {
         real!(siglongjmp, fn(prepare(buffer) => *const Buffer, value => c_int) -> ())
     }

@@ -1,9 +1,10 @@
-//! Which signals each thread blocks. The kernel blocks what all of them block: such a signal, sent from outside, stays
-//! pending there until a thread unblocks it or waits for it. Before another process is started the kernel gets the mask
-//! of the thread that starts it.
+//! Signal masks: which signals each thread blocks. The kernel blocks the signals that all threads block. Such a
+//! signal, sent from outside, stays pending in the kernel until a thread unblocks it or waits for it. Before
+//! the program starts another process, the kernel gets the mask of the thread that starts it.
 
 use super::{INTERNAL, SIGSTOP, bit, deliver, outside, pending};
 use crate::memory::patch;
+use crate::platform::baton::Guarded;
 use crate::platform::glibc;
 use crate::platform::glibc::Real;
 use crate::platform::sys;
@@ -20,36 +21,33 @@ const SIG_SETMASK: c_int = 2;
 
 struct Kernel(Cell<u64>);
 
-// SAFETY: as for `sched::S`.
-unsafe impl Sync for Kernel {}
-
 /// The kernel's mask.
-static KERNEL: Kernel = Kernel(Cell::new(0));
+static KERNEL: Guarded<Kernel> = Guarded::new(Kernel(Cell::new(0)));
 
-/// Of a set, what can be blocked at all.
+/// The signals of a set that can be blocked at all.
 pub fn blockable(set: u64) -> u64 {
     set & !(bit(sys::SIGKILL) | bit(SIGSTOP) | bit(INTERNAL[0]) | bit(INTERNAL[1]))
 }
 
-/// The main thread blocks what the process was started with.
+/// The main thread blocks the signals that the process inherited.
 pub fn init() {
     KERNEL.0.set(sys::signal_mask(None));
     thread(0).blocked.set(blockable(KERNEL.0.get()));
     tell_kernel();
 }
 
-/// What the running thread blocks.
+/// The signals that the running thread blocks.
 pub fn of_running() -> u64 {
     thread(me()).blocked.get()
 }
 
-/// What every thread blocks.
+/// The signals that every thread blocks.
 pub fn of_all() -> u64 {
     let program = sched::threads().filter(|(_, t)| !t.ended.get() && !t.timer.get());
     program.fold(u64::MAX, |all, (_, t)| all & t.blocked.get())
 }
 
-/// Of that, what the kernel may block: the rest the runtime needs itself.
+/// The signals of [`of_all`] that the kernel may block: all but those that the runtime needs itself.
 pub fn common() -> u64 {
     patch::passable(of_all()) & !bit(sys::SIGSTKFLT)
 }
@@ -60,25 +58,25 @@ fn set_kernel(mask: u64) {
     }
 }
 
-/// The masks of threads have changed.
+/// Updates the kernel's mask after the masks of threads have changed.
 pub fn tell_kernel() {
     set_kernel(common());
 }
 
-/// A handler that the kernel has called was left by a jump: the mask is no longer what it was.
+/// Restores the kernel's mask after a handler that the kernel called was left by a jump.
 pub fn restore_kernel() {
     KERNEL.0.set(common());
     sys::signal_mask(Some(KERNEL.0.get()));
 }
 
-/// What the kernel blocks at the moment.
+/// The signals that the kernel blocks at the moment.
 pub fn of_kernel() -> u64 {
     KERNEL.0.get()
 }
 
-/// Calls `start`, which starts another process, with the mask of the running thread in the kernel.
+/// Calls `start`, which starts another process, with the running thread's mask in the kernel.
 pub fn for_child<R>(start: impl FnOnce() -> R) -> R {
-    // Handlers around `fork` are the program's code.
+    // Fork handlers are code of the program.
     set_kernel(patch::passable(of_running()));
     let result = start();
     if S.active.get() {
@@ -94,7 +92,8 @@ pub fn before_exec() {
     }
 }
 
-/// Sets what the running thread blocks. It takes at once what it has unblocked; what it has blocked is left to others.
+/// Sets the running thread's mask. The thread takes newly unblocked signals at once; newly blocked ones are
+/// left to other threads.
 pub fn set(mask: u64) {
     let t = thread(me());
     let old = t.blocked.replace(blockable(mask));
@@ -111,8 +110,8 @@ pub fn set(mask: u64) {
     }
 }
 
-/// Calls `wait` while the running thread blocks another set, which it does from there on until the wait is over: no
-/// signal slips in between.
+/// Calls `wait` with another mask of the running thread. The mask takes effect together with the wait, and no
+/// signal can come in between.
 pub fn with<R>(set: u64, wait: impl FnOnce() -> R) -> R {
     let t = thread(me());
     let before = t.blocked.replace(blockable(set));
@@ -123,7 +122,7 @@ pub fn with<R>(set: u64, wait: impl FnOnce() -> R) -> R {
     result
 }
 
-/// A new thread blocks what its attributes say, if they do.
+/// Sets a new thread's mask, if its attributes contain one.
 pub fn of_attributes(attributes: usize, t: &Thread) {
     static REAL: Real = Real::new(c"pthread_attr_getsigmask_np");
     if attributes == 0 || REAL.address() == 0 {
@@ -162,13 +161,13 @@ fn change(how: c_int, new: *const u64, old: *mut u64, pc: usize) -> c_int {
     0
 }
 
-/// The set of old interfaces, which have room for 32 signals.
+/// The signal set of old functions, which have room for 32 signals.
 fn old_set(set: c_int) -> u64 {
     set as u32 as u64
 }
 
-/// A set as the kernel may have it while threads run free: it never blocks the signal of breakpoints, which would end
-/// the process.
+/// A set that the kernel may have in system mode: it never blocks the signal of breakpoints, because a blocked
+/// breakpoint would end the process.
 fn without_trap(new: *const u64) -> Option<[u64; 16]> {
     let mut set = [0; 16];
     // SAFETY: the program passes a set, or null.
@@ -179,7 +178,8 @@ fn without_trap(new: *const u64) -> Option<[u64; 16]> {
 shims! {
     if S.active.get() || system_mode::is_on();
 
-    /// Sets what the calling thread blocks; a scheduling point. Signals that it unblocks are delivered before it returns.
+    /// Sets the calling thread's mask. Signals that it unblocks are delivered before it returns. A scheduling
+    /// point.
     fn pthread_sigmask(how: c_int, new: *const u64, old: *mut u64) -> c_int = pc {
         if !system_mode::is_on() {
             return change(how, new, old, pc);
@@ -201,7 +201,7 @@ shims! {
 }
 
 shims! {
-    /// Blocks a signal; as `pthread_sigmask`.
+    /// Blocks a signal, as `pthread_sigmask`.
     fn sighold(signal: c_int) -> c_int = pc {
         if !super::is_valid(signal) {
             return glibc::result(sys::EINVAL);
@@ -209,7 +209,7 @@ shims! {
         change(SIG_BLOCK, &bit(signal), core::ptr::null_mut(), pc)
     }
 
-    /// Unblocks a signal; as `pthread_sigmask`.
+    /// Unblocks a signal, as `pthread_sigmask`.
     fn sigrelse(signal: c_int) -> c_int = pc {
         if !super::is_valid(signal) {
             return glibc::result(sys::EINVAL);
@@ -217,20 +217,20 @@ shims! {
         change(SIG_UNBLOCK, &bit(signal), core::ptr::null_mut(), pc)
     }
 
-    /// Blocks more signals; as `pthread_sigmask`.
+    /// Blocks more signals, as `pthread_sigmask`.
     fn sigblock(set: c_int) -> c_int = pc {
         let old = of_running() as c_int;
         change(SIG_BLOCK, &old_set(set), core::ptr::null_mut(), pc);
         old
     }
 
-    /// Sets what is blocked; as `pthread_sigmask`.
+    /// Sets the mask, as `pthread_sigmask`.
     fn sigsetmask(set: c_int) -> c_int = pc {
         let old = of_running() as c_int;
         change(SIG_SETMASK, &old_set(set), core::ptr::null_mut(), pc);
         old
     }
 
-    /// Tells what the calling thread blocks; no scheduling point.
+    /// Returns the calling thread's mask. Not a scheduling point.
     fn siggetmask() -> c_int = pc { of_running() as c_int }
 }

@@ -1,52 +1,47 @@
-//! What the kernel delivers: faults and `abort`, for which it calls the program's handler here and now, and signals from
-//! other processes, which are only recorded, to be taken at a scheduling point.
+//! Signals that the kernel delivers. For faults and `abort` the program's handler runs at once. Signals from
+//! other processes are only recorded, and taken at a scheduling point.
 
 use super::action::{self, Action, Effect, SA_RESETHAND};
 use super::deliver::blocked_in;
-use super::pending::{Info, code};
+use super::pending::code;
 use super::{LAST, SIGPIPE, bit, mask, send};
-use crate::lifecycle::report;
 use crate::memory::patch;
+use crate::platform::baton::Guarded;
 use crate::platform::sys;
+use crate::platform::sys::Info;
+use crate::sched::alarm;
+use crate::sched::arrived_signals::{ARRIVED, arrived};
+use crate::sched::events;
 use crate::sched::{self, S, me, thread};
 use crate::shim::pid;
+use crate::wire_log;
 use core::cell::UnsafeCell;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicU64, Ordering::SeqCst, compiler_fence};
 use heisen_trace::{Note, Op};
 
-/// Signals that have come.
-static ARRIVED: AtomicU64 = AtomicU64::new(0);
-
-/// What was told of the last of each kind, and how often any was: a reader that was interrupted reads again.
+/// The information of the last signal of each kind. A reader that a signal interrupted reads again.
 struct Told(UnsafeCell<[Info; 65]>);
 
-// SAFETY: written by the handler only, which nothing interrupts; readers check that it did not run meanwhile.
-unsafe impl Sync for Told {}
-
-static TOLD: Told = Told(UnsafeCell::new([Info::new(0, 0); 65]));
+/// Only the handler writes it, and nothing interrupts the handler; readers check that it did not run meanwhile.
+static TOLD: Guarded<Told> = Guarded::new(Told(UnsafeCell::new([Info::new(0, 0); 65])));
 static TIMES: AtomicU64 = AtomicU64::new(0);
 
-/// Whether signals have come that no thread has been given yet. What blocks in the kernel returns EINTR by them.
-pub fn arrived() -> bool {
-    ARRIVED.load(SeqCst) != 0
-}
-
-/// The kernel's handler of what the program handles.
+/// The kernel's handler for signals that the program handles.
 pub extern "C" fn on_outside(signal: c_int, info: *const Info, _context: *const usize) {
     if (1..=LAST).contains(&signal) {
         TIMES.fetch_add(1, SeqCst);
-        // SAFETY: the kernel passes a whole `siginfo_t`, and nothing interrupts this handler.
+        // SAFETY: the kernel passes a complete `siginfo_t`, and nothing interrupts this handler.
         unsafe { (*TOLD.0.get())[signal as usize] = *info };
         ARRIVED.fetch_or(bit(signal), SeqCst);
-        // The next scheduling point looks.
+        // The next scheduling point collects it.
         S.alarm.set(0);
     }
 }
 
-/// The kernel's handler of faults and `abort`: calls the program's.
+/// The kernel's handler of faults and `abort`: calls the program's handler.
 pub extern "C" fn on_raised(signal: c_int, info: *mut Info, context: *mut usize) {
-    // SAFETY: the kernel passes a whole `siginfo_t`.
+    // SAFETY: the kernel passes a complete `siginfo_t`.
     let told = unsafe { &*info };
     if told.is_sent() && !is_from_running(told) {
         return on_outside(signal, info, context);
@@ -63,7 +58,7 @@ pub extern "C" fn on_raised(signal: c_int, info: *mut Info, context: *mut usize)
     if action.flags & SA_RESETHAND != 0 {
         action::set(signal, Action { handler: 0, flags: 0, mask: 0 });
     }
-    report::event(Op::Handler, action.handler, t.pc.get());
+    events::event(Op::Handler, action.handler, t.pc.get());
     // SAFETY: the program installed this function for this signal; what it gets is what the kernel made for it.
     unsafe {
         let handler: extern "C" fn(c_int, *mut Info, *mut usize) = core::mem::transmute(action.handler);
@@ -72,12 +67,13 @@ pub extern "C" fn on_raised(signal: c_int, info: *mut Info, context: *mut usize)
     t.blocked.set(blocked);
 }
 
-/// Whether the running thread has sent it to itself, as `abort` does: the handler runs before the call returns.
+/// Whether the running thread sent it to itself, as `abort` does. The handler then runs before the call
+/// returns.
 fn is_from_running(info: &Info) -> bool {
     info.code == code::TKILL && pid::to_seen(info.who[0]) == pid::own()
 }
 
-/// A signal came that the runtime keeps for itself, and it was not the engine that sent it: it is the program's.
+/// A signal came that the runtime uses itself, but the engine did not send it: it is for the program.
 pub fn pass_on(signal: c_int, info: *const Info, context: *const usize) {
     let ends = matches!(action::effect(signal), Effect::Terminate);
     if !ends || mask::of_all() & bit(signal) != 0 {
@@ -101,7 +97,8 @@ fn told(signal: c_int) -> Info {
     }
 }
 
-/// Hands what has come to threads. Who gets it is no decision: that it came is none, either.
+/// Passes recorded signals to threads. Which thread gets one is not a decision, as the arrival is not one
+/// either.
 pub fn collect() {
     let mut set = ARRIVED.swap(0, SeqCst);
     while set != 0 {
@@ -113,17 +110,18 @@ pub fn collect() {
 
 fn hand_out(info: &Info) {
     let mut info = *info;
-    // Whoever sent it, or the child that has changed.
+    // The sender, or the child that has changed its state.
     info.who[0] = pid::to_seen(info.who[0]);
-    // A write to a closed pipe is told to the thread that wrote.
+    // SIGPIPE goes to the thread that wrote to the closed pipe.
     let target = (info.signal == SIGPIPE && !thread(me()).timer.get() && !thread(me()).ended.get()).then(me);
     if info.signal != SIGPIPE {
-        report::note(Note::OutsideSignal);
+        wire_log::note(Note::OutsideSignal);
     }
     send::post_choosing(target, &info, 0, send::first_taker);
 }
 
-/// Takes what is pending in the kernel as all threads blocked it, of the signals that one no longer does.
+/// Takes signals of the set that are pending in the kernel because all threads blocked them, and which one
+/// thread no longer blocks.
 pub fn take_from_kernel(set: u64) {
     let set = set & mask::of_kernel();
     if set == 0 {
@@ -139,36 +137,37 @@ fn waits_for_one(t: &sched::Thread) -> bool {
     !t.ended.get() && t.op() == Op::SigWait
 }
 
-/// Signals that threads wait for in `sigwait` and its like.
+/// Signals for which threads wait in `sigwait` and related functions.
 fn awaited() -> u64 {
     let waiting = sched::threads().filter(|(_, t)| waits_for_one(t));
     waiting.fold(0, |set, (_, t)| set | t.awaits.get())
 }
 
-/// Hands what has come to threads, also of what all of them block and one waits for; whether there was any.
+/// Passes signals that have arrived to threads, also those that all threads block and for which one waits.
+/// Returns whether there were any.
 pub fn look_outside() -> bool {
     let awaited = awaited();
     let came = arrived() || awaited != 0 && sys::signals_pending() & awaited != 0;
     if came {
         take_from_kernel(awaited);
         collect();
-        report::set_alarm();
+        alarm::set_alarm();
     }
     came
 }
 
-/// Nobody can go on. If a thread waits for a signal and the program has started other processes, which may send one:
-/// waits until one comes. False if there is nothing to wait for.
+/// Called when no thread can run. If a thread waits for a signal, and the program has started other processes
+/// that may send one, waits for it. Returns false if there is nothing to wait for.
 pub fn wait_for_outside() -> bool {
     let waits = sched::threads().any(|(_, t)| waits_for_one(t));
-    if !S.running.get() || !report::started_others() || !waits {
+    if !S.running.get() || !wire_log::started_others() || !waits {
         return false;
     }
     let awaited = awaited();
     if !arrived() {
         let mut info = Info::new(0, 0);
-        // A signal between the question and the wait is missed if it is not blocked: block all that are handled, for
-        // the wait lets those of its set through.
+        // An unblocked signal between the check and the wait would be missed. All handled signals are therefore
+        // blocked; the wait accepts those of its set.
         let handled = (1..=LAST).filter(|&s| action::of(s).handler > 1 && super::is_valid(s));
         let handled = handled.fold(0, |set, s| set | bit(s)) & !mask::common();
         sys::signal_mask(Some(mask::common() | handled));
@@ -178,6 +177,6 @@ pub fn wait_for_outside() -> bool {
         mask::restore_kernel();
     }
     collect();
-    report::set_alarm();
+    alarm::set_alarm();
     true
 }

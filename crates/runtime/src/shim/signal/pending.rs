@@ -1,10 +1,12 @@
-//! Signals that are pending: sent, and not yet delivered. In order of arrival, in a table of fixed size.
+//! Pending signals: sent and not yet delivered, in order of arrival, in a table of fixed size.
 
 use super::{FIRST_QUEUED, bit, own_pid, send};
+use crate::platform::baton::Guarded;
 use crate::platform::sys;
+use crate::platform::sys::Info;
 use crate::sched::{NONE, thread};
 use crate::shim::timer;
-use core::cell::{Cell, UnsafeCell};
+use core::cell::Cell;
 
 const ROOM: usize = 1024;
 
@@ -17,43 +19,17 @@ pub mod code {
     pub const KERNEL: i32 = 0x80;
 }
 
-/// `siginfo_t`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct Info {
-    pub signal: i32,
-    pub error: i32,
-    pub code: i32,
-    pub pad: i32,
-    /// By way of sending: process and user id, or timer and overruns; then the value.
-    pub who: [i32; 2],
-    pub value: usize,
-    pub rest: [u64; 12],
-}
-
-impl Info {
-    /// A signal that says nothing.
-    pub const fn new(signal: i32, code: i32) -> Info {
-        Info { signal, error: 0, code, pad: 0, who: [0; 2], value: 0, rest: [0; 12] }
-    }
-
-    /// Whether it was sent by a process, rather than raised by the kernel at what the program did.
-    pub fn is_sent(&self) -> bool {
-        self.code <= 0
-    }
-
-    /// A signal that the program sends.
-    pub fn sent(signal: i32, code: i32, value: usize) -> Info {
-        Info { who: [own_pid(), sys::getuid() as i32], value, ..Info::new(signal, code) }
-    }
+/// A signal that the program sends.
+pub fn sent(signal: i32, code: i32, value: usize) -> Info {
+    Info { who: [own_pid(), sys::getuid() as i32], value, ..Info::new(signal, code) }
 }
 
 /// A pending signal.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// The thread it was sent to; [`NONE`] if to the process.
+    /// The thread to which it was sent; [`NONE`] if to the process.
     target: u16,
-    /// For the process: the thread that was chosen to take it; [`NONE`] if there was none.
+    /// For a signal to the process: the thread chosen to take it; [`NONE`] if there is none.
     taker: u16,
     /// The timer that sent it, plus 1; 0 if none.
     timer: u16,
@@ -61,7 +37,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Whether it is for this thread to take.
+    /// Whether this thread may take it.
     fn is_for(&self, number: usize) -> bool {
         self.target as usize == number
             || self.target == NONE && (self.taker == NONE || self.taker as usize == number)
@@ -70,31 +46,35 @@ impl Entry {
 
 struct Pending {
     count: Cell<usize>,
-    entries: UnsafeCell<[Entry; ROOM]>,
+    entries: [Cell<Entry>; ROOM],
 }
-
-// SAFETY: as for `sched::S`; handlers that the kernel calls do not touch it.
-unsafe impl Sync for Pending {}
 
 const EMPTY: Entry = Entry { target: 0, taker: 0, timer: 0, info: Info::new(0, 0) };
 
-static P: Pending = Pending { count: Cell::new(0), entries: UnsafeCell::new([EMPTY; ROOM]) };
+static P: Guarded<Pending> =
+    Guarded::new(Pending { count: Cell::new(0), entries: [const { Cell::new(EMPTY) }; ROOM] });
 
-/// The pending signals. Not to be held over a call that adds or removes one.
-fn entries() -> &'static mut [Entry] {
-    // SAFETY: there is one kernel thread, and every caller lets go of the slice before it calls anything else.
-    unsafe { &mut (&mut *P.entries.get())[..P.count.get()] }
+/// The places of the pending signals.
+fn places() -> &'static [Cell<Entry>] {
+    &P.entries[..P.count.get()]
+}
+
+/// The pending signals.
+fn entries() -> impl Iterator<Item = Entry> {
+    places().iter().map(Cell::get)
 }
 
 fn remove(index: usize) -> Entry {
-    let all = entries();
-    let entry = all[index];
-    all.copy_within(index + 1.., index);
+    let all = places();
+    let entry = all[index].get();
+    for pair in all[index..].windows(2) {
+        pair[0].set(pair[1].get());
+    }
     P.count.set(P.count.get() - 1);
     entry
 }
 
-/// Adds one; false if there is no room.
+/// Adds a signal; false if there is no room.
 pub fn add(target: Option<usize>, taker: Option<usize>, timer: u16, info: &Info) -> bool {
     let index = P.count.get();
     if index == ROOM {
@@ -102,31 +82,32 @@ pub fn add(target: Option<usize>, taker: Option<usize>, timer: u16, info: &Info)
     }
     P.count.set(index + 1);
     let number = |thread: Option<usize>| thread.map_or(NONE, |number| number as u16);
-    entries()[index] = Entry { target: number(target), taker: number(taker), timer, info: *info };
+    P.entries[index].set(Entry { target: number(target), taker: number(taker), timer, info: *info });
     true
 }
 
-/// Whether a signal of this kind, of which there can be one, is pending for a thread or the process.
+/// Whether this signal, if at most one can be pending, is pending for a thread or the process.
 pub fn has(target: Option<usize>, signal: i32) -> bool {
     let target = target.map_or(NONE, |number| number as u16);
-    signal < FIRST_QUEUED && entries().iter().any(|e| e.target == target && e.info.signal == signal)
+    signal < FIRST_QUEUED && entries().any(|e| e.target == target && e.info.signal == signal)
 }
 
-/// Whether one that this timer sent is pending.
+/// Whether a signal of this timer is pending.
 pub fn has_of_timer(timer: u16) -> bool {
-    entries().iter().any(|e| e.timer == timer)
+    entries().any(|e| e.timer == timer)
 }
 
-/// Every signal that is pending for a thread or for the process, as a set.
+/// The set of all signals pending for a thread or for the process.
 pub fn set_of(number: usize) -> u64 {
-    let all = entries().iter().filter(|e| e.target == NONE || e.target as usize == number);
+    let all = entries().filter(|e| e.target == NONE || e.target as usize == number);
     all.fold(0, |set, e| set | bit(e.info.signal))
 }
 
-/// Takes a signal of the set for a thread: those sent to it first, then by number, then by age; as Linux does.
+/// Takes a signal of the set for a thread. As in Linux, signals sent to the thread come first, then the lowest
+/// number, then the oldest.
 pub fn take(number: usize, set: u64) -> Option<Info> {
     let fits = |e: &&(usize, Entry)| e.1.is_for(number) && set & bit(e.1.info.signal) != 0;
-    let all = entries().iter().copied().enumerate();
+    let all = entries().enumerate();
     let order = |(index, e): &(usize, Entry)| (e.target == NONE, e.info.signal, *index);
     let (index, _) = all.filter(|e| fits(&e)).min_by_key(order)?;
     let entry = remove(index);
@@ -137,23 +118,23 @@ pub fn take(number: usize, set: u64) -> Option<Info> {
     Some(info)
 }
 
-/// Discards a signal, for everyone.
+/// Discards a signal, for all threads.
 pub fn forget(signal: i32) {
-    while let Some(index) = entries().iter().position(|e| e.info.signal == signal) {
+    while let Some(index) = entries().position(|e| e.info.signal == signal) {
         remove(index);
     }
 }
 
-/// A thread does not take what it was chosen for: others may.
+/// A thread does not take the signals for which it was chosen: other threads may.
 pub fn hand_on(number: usize) {
     let blocked = if thread(number).ended.get() { u64::MAX } else { thread(number).blocked.get() };
     for index in 0..P.count.get() {
-        let entry = &mut entries()[index];
+        let place = &P.entries[index];
+        let entry = place.get();
         if entry.target == NONE && entry.taker as usize == number && blocked & bit(entry.info.signal) != 0 {
-            entry.taker = NONE;
-            let signal = entry.info.signal;
-            let other = send::first_taker(signal);
-            entries()[index].taker = other.map_or(NONE, |other| other as u16);
+            place.set(Entry { taker: NONE, ..entry });
+            let other = send::first_taker(entry.info.signal);
+            place.set(Entry { taker: other.map_or(NONE, |other| other as u16), ..entry });
             if let Some(other) = other {
                 send::wake(other);
             }
@@ -161,9 +142,9 @@ pub fn hand_on(number: usize) {
     }
 }
 
-/// A thread has ended, and with it what was sent to it.
+/// A thread has ended: discards the signals that were sent to it.
 pub fn thread_ended(number: usize) {
-    while let Some(index) = entries().iter().position(|e| e.target as usize == number) {
+    while let Some(index) = entries().position(|e| e.target as usize == number) {
         remove(index);
     }
     hand_on(number);

@@ -2,18 +2,22 @@
 
 use super::action::{self, Effect};
 use super::deliver::die;
-use super::pending::{self, Info, code};
-use super::{LAST, bit, deliver, is_valid, look_outside, own_pid};
+use super::outside::look_outside;
+use super::pending::{self, code, sent};
+use super::{LAST, bit, deliver, is_valid, own_pid};
 use crate::carrier::fibers;
-use crate::lifecycle::report;
 use crate::memory::race::order;
-use crate::memory::race::order::space;
 use crate::platform::glibc;
 use crate::platform::glibc::real;
 use crate::platform::sys;
+use crate::platform::sys::Info;
 use crate::sched::decision;
+use crate::sched::handles;
+use crate::sched::object_key::key;
+use crate::sched::object_key::space;
 use crate::sched::{self, S, me, thread};
 use crate::shim::{others, pid, shims};
+use crate::wire_log;
 use core::ffi::c_int;
 use heisen_trace::{Note, Op};
 
@@ -28,20 +32,20 @@ fn takers(signal: c_int) -> impl Iterator<Item = usize> {
     (0..S.count.get()).filter(move |&number| takes(number, signal))
 }
 
-/// The first of them.
+/// The first thread that would take the signal.
 pub fn first_taker(signal: c_int) -> Option<usize> {
     takers(signal).next()
 }
 
-/// A thread has something to take: it can go on to do that, if it waits.
+/// A thread has a signal to take: if it waits, it is enabled for that.
 pub fn wake(number: usize) {
     if sched::interrupt(number) && number != me() && thread(number).begun.get() {
         fibers::divert(thread(number));
     }
 }
 
-/// A signal is sent to a thread of the program, or to the process; `timer` is the one that sends it, plus 1. An error
-/// number if it cannot be.
+/// Sends a signal to a thread of the program, or to the process; `timer` is the sending timer, plus 1. Returns
+/// an error number.
 pub fn post(target: Option<usize>, info: &Info, timer: u16) -> c_int {
     post_choosing(target, info, timer, |signal| match takers(signal).count() {
         0 => None,
@@ -49,7 +53,7 @@ pub fn post(target: Option<usize>, info: &Info, timer: u16) -> c_int {
     })
 }
 
-/// As [`post`], where `choose` says who takes a signal to the process.
+/// As [`post`], where `choose` selects the thread that takes a signal to the process.
 pub fn post_choosing(
     target: Option<usize>,
     info: &Info,
@@ -58,13 +62,13 @@ pub fn post_choosing(
 ) -> c_int {
     let signal = info.signal;
     let effect = action::effect(signal);
-    // Whoever handles it knows what was done before it was sent.
-    order::release(order::key(space::SIGNAL, signal as usize));
+    // The handler is ordered after everything that was done before the signal was sent.
+    order::release(key(space::SIGNAL, signal as usize));
     if signal == sys::SIGKILL {
         die(signal);
     }
     if let Effect::Stop = effect {
-        report::note(Note::StopSignal);
+        wire_log::note(Note::StopSignal);
         return 0;
     }
     let likely = thread(target.unwrap_or(0));
@@ -86,7 +90,7 @@ pub fn post_choosing(
         die(signal);
     }
     if !pending::add(target, taker, timer, info) {
-        report::note(Note::TooManySignals);
+        wire_log::note(Note::TooManySignals);
         return sys::EAGAIN;
     }
     if let Some(taker) = taker {
@@ -95,7 +99,7 @@ pub fn post_choosing(
     0
 }
 
-/// A thread of the program sends a signal; if it is the one to take it, that is done before the call returns.
+/// A thread of the program sends a signal. If the same thread takes it, it does so before the call returns.
 fn send(target: Option<usize>, info: &Info, pc: usize) -> c_int {
     let handle = target.map_or(0, |number| thread(number).fs.get());
     sched::point(Op::Kill, handle, pc);
@@ -106,14 +110,14 @@ fn send(target: Option<usize>, info: &Info, pc: usize) -> c_int {
     error
 }
 
-/// To a thread by its handle, as the functions with `pthread` in their name do.
+/// Sends to a thread by its handle, as the functions with `pthread` in their name do.
 fn send_to_handle(handle: usize, signal: c_int, code: i32, value: usize, pc: usize) -> c_int {
-    let Some(number) = fibers::thread_of_handle(handle) else { return sys::ESRCH };
+    let Some(number) = handles::thread_of_handle(handle) else { return sys::ESRCH };
     match signal {
         0 => 0,
         _ if !is_valid(signal) => sys::EINVAL,
         _ if thread(number).ended.get() => 0,
-        _ => send(Some(number), &Info::sent(signal, code, value), pc),
+        _ => send(Some(number), &sent(signal, code, value), pc),
     }
 }
 
@@ -122,7 +126,7 @@ pub fn thread_of_id(id: c_int) -> Option<usize> {
     if id == own_pid() { Some(0) } else { fibers::thread_of_tid(id).filter(|&number| number != 0) }
 }
 
-/// To a thread by its id: none if it is no thread of the program. An error number.
+/// Sends to a thread by its id; returns an error number, or `None` if it is not a thread of the program.
 pub fn send_to_id(id: c_int, signal: c_int, pc: usize) -> Option<c_int> {
     let number = thread_of_id(id).filter(|&number| !thread(number).timer.get())?;
     Some(match signal {
@@ -130,11 +134,11 @@ pub fn send_to_id(id: c_int, signal: c_int, pc: usize) -> Option<c_int> {
         ..0 => sys::EINVAL,
         _ if signal > LAST => sys::EINVAL,
         _ if thread(number).ended.get() => sys::ESRCH,
-        _ => send(Some(number), &Info::sent(signal, code::TKILL, 0), pc),
+        _ => send(Some(number), &sent(signal, code::TKILL, 0), pc),
     })
 }
 
-/// To the program's own process: none if it is another. An error number.
+/// Sends to the program's own process; returns an error number, or `None` if it is another process.
 pub fn send_to_process(process: c_int, signal: c_int, code: i32, value: usize, pc: usize) -> Option<c_int> {
     if !S.active.get() || process != own_pid() {
         return None;
@@ -143,11 +147,11 @@ pub fn send_to_process(process: c_int, signal: c_int, code: i32, value: usize, p
         0 => 0,
         ..0 => sys::EINVAL,
         _ if signal > LAST => sys::EINVAL,
-        _ => send(None, &Info::sent(signal, code, value), pc),
+        _ => send(None, &sent(signal, code, value), pc),
     })
 }
 
-/// As `kill`, to any process or group: an error number.
+/// As `kill`, to any process or group; returns an error number.
 pub fn send_to_any(process: c_int, signal: c_int, pc: usize) -> c_int {
     if let Some(error) = send_to_process(process, signal, code::USER, 0, pc) {
         return error;
@@ -156,13 +160,13 @@ pub fn send_to_any(process: c_int, signal: c_int, pc: usize) -> c_int {
         Ok(target) => target,
         Err(error) => return error,
     };
-    if S.active.get() && others::is_own_group(target) && !report::started_others() {
-        // There is nobody else in it.
+    if S.active.get() && others::is_own_group(target) && !wire_log::started_others() {
+        // The program is alone in the group.
         return send_to_process(own_pid(), signal, code::USER, 0, pc).unwrap_or(0);
     }
     let result = sys::call(sys::SYS_KILL, [target as isize as usize, signal as usize, 0, 0, 0, 0]);
     if S.active.get() {
-        // What the program has sent to itself that way comes before the call returns.
+        // A signal that the program sends to itself in this way arrives before the call returns.
         look_outside();
         if S.signalled.has(me()) {
             deliver();
@@ -172,7 +176,7 @@ pub fn send_to_any(process: c_int, signal: c_int, pc: usize) -> c_int {
 }
 
 shims! {
-    /// Sends a signal to a thread, which takes it when it is scheduled next; a scheduling point.
+    /// Sends a signal to a thread, which takes it when it is scheduled next. A scheduling point.
     fn pthread_kill(handle: usize, signal: c_int) -> c_int = pc {
         send_to_handle(handle, signal, code::TKILL, 0, pc)
     }
@@ -182,7 +186,7 @@ shims! {
         send_to_handle(handle, signal, code::QUEUE, value, pc)
     }
 
-    /// Sends a signal to the calling thread, which takes it before the call returns; a scheduling point.
+    /// Sends a signal to the calling thread, which takes it before the call returns. A scheduling point.
     fn raise(signal: c_int) -> c_int = pc {
         glibc::result(send_to_handle(thread(me()).fs.get(), signal, code::TKILL, 0, pc))
     }
@@ -207,9 +211,9 @@ shims! {
         real!(tgkill, fn(pid::to_real(group) => c_int, pid::to_real(id) => c_int, signal => c_int) -> c_int)
     }
 
-    /// To the program itself: sends a signal to the process; a scheduling point. Which of the threads that do not block
-    /// it takes it is a decision. To its children and theirs: as it is. To others, and to all there are: refused with `EPERM`,
-    /// which the verdict says.
+    /// To the program itself: sends a signal to the process. Which of the threads that do not block it takes it
+    /// is a decision. A scheduling point. To its descendants: the kernel sends it. To other processes, or to
+    /// all processes: refused with `EPERM`, which is noted.
     fn kill(process: c_int, signal: c_int) -> c_int = pc { glibc::result(send_to_any(process, signal, pc)) }
 
     /// As `kill`, with a value.

@@ -31,7 +31,7 @@ fn priority_mutexes() {
     let suite = suite("priority.c");
     assert_eq!(suite.native("inherited").code, 0);
     assert_eq!(suite.native("ceilings").code, 0);
-    let suite = suite.with_note("priority mutex: treated as a plain one");
+    let suite = suite.with_note("priority mutex: treated as an ordinary mutex");
     suite.ends_with("inherited", 0);
     // Natively it takes a real-time priority to lock one that protects.
     suite.ends_with_under_heisen("protected", 0);
@@ -76,7 +76,7 @@ fn futex_operations() {
     let suite = suite("futexes.c");
     let refused = ["pi", "requeue_pi", "fd"];
     suite.conform_but(6, &refused);
-    let names = [&["LOCK_PI", "UNLOCK_PI"][..], &["WAIT_REQUEUE_PI", "CMP_REQUEUE_PI"], &["operation FD"]];
+    let names = [&["LOCK_PI", "UNLOCK_PI"][..], &["WAIT_REQUEUE_PI", "CMP_REQUEUE_PI"], &["futex FD"]];
     for (case, names) in refused.iter().zip(names) {
         assert_eq!(suite.native(case).code, 0, "{case}");
         let said = notes(&suite, case);
@@ -114,8 +114,9 @@ fn ten_thousand_threads() {
         assert_eq!((&json["findings"], &json["executions"]), (&json!([]), &2.into()), "{case}: {json:#}");
         // With so many, a decision does not hold all choices; but all of them were to be had.
         let said = notes(&suite, case);
-        let about_choices =
-            |note: &Value| note.as_str().is_some_and(|s| s.starts_with("a point with more choices"));
+        let about_choices = |note: &Value| {
+            note.as_str().is_some_and(|s| s.starts_with("choices: a decision had more of them"))
+        };
         assert!(said.iter().all(about_choices), "{case}: {said:?}");
     }
 }

@@ -93,7 +93,10 @@ fn signals_reach_no_process_of_others() {
     for case in ["everyone", "bystander"] {
         let said = program.good(inside, script, case);
         assert!(
-            said.len() == 1 && said[0].starts_with("a call that changes a process of others"),
+            said.len() == 1
+                && said[0].starts_with(
+                    "kill, sigqueue, setpriority, prlimit or the like at a process of others: refused"
+                ),
             "{said:?}"
         );
     }
@@ -141,7 +144,7 @@ fn files_that_are_named_by_the_process_id_are_pointed_out() {
     let program = Program { directory, path };
     let says = |jobs| {
         let said = program.checked_by(Command::new("env"), PLAINLY, "", &["--jobs", jobs]).expect(0).json();
-        said["not_controlled"].to_string().contains("a file is named by the process id")
+        said["not_controlled"].to_string().contains("files: one is named by the process id")
     };
     assert!(says("2") && !says("1"));
 }

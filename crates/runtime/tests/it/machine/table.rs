@@ -1,7 +1,7 @@
 //! The table of decisions is the same in the documentation and in the code.
 
 use heisen_testkit::root;
-use heisen_trace::machine::{Control, TABLE};
+use heisen_trace::machine::TABLE;
 use std::collections::BTreeSet;
 
 /// The table as the documentation shows it.
@@ -26,16 +26,11 @@ fn the_documentation_shows_the_table() {
 }
 
 #[test]
-fn no_call_has_two_rows_and_every_refusal_a_sentence_with_its_name() {
+fn no_call_has_two_rows() {
     let mut numbers = BTreeSet::new();
     for row in TABLE {
         for (name, number) in row.calls {
             assert!(numbers.insert(number), "{name} has two rows");
-        }
-        if let Control::Refused(note) = row.control {
-            assert!(note.text().contains("refused with EPERM"), "{note:?}");
-            let (first, _) = row.calls[0];
-            assert!(note.text().contains(first), "{note:?} does not name {first}");
         }
     }
 }

@@ -8,7 +8,7 @@ fn children() -> Suite {
 
 const FORK: &str = "fork: the child process ran uncontrolled";
 const SPAWN: &str = "another process was started and ran uncontrolled";
-const OUTSIDE: &str = "a signal from outside the program";
+const OUTSIDE: &str = "a signal came from outside";
 
 #[test]
 fn children_have_the_signals_of_their_parent() {

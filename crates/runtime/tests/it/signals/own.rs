@@ -7,7 +7,7 @@ fn own() -> Suite {
 }
 
 const FORK: &str = "fork: the child process ran uncontrolled";
-const OUTSIDE: &str = "a signal from outside the program";
+const OUTSIDE: &str = "a signal came from outside";
 
 #[test]
 fn sent_signals_reach_the_handlers_of_the_program() {

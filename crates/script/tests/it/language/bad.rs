@@ -49,7 +49,7 @@ fn bad_scripts() {
         ("\nloop { }", "line 2: an endless loop"),
         (
             "let e = select(any, starts());\nloop { e = select(e.thread); }",
-            "line 2: the script goes round in circles",
+            "line 2: the script loops: it receives the same events again",
         ),
         ("\nrun_until(5, ends());", "line 2: a thread or an array of threads is needed"),
         ("\nrun_until(any, ends());", "line 2: run_until needs threads by name"),
@@ -145,7 +145,7 @@ fn scripts_from_bad_schedules() {
     let json = check_json(directory.path(), &["--races", "p.c"]);
     assert_eq!(json["findings"][0]["kind"], "data-race", "{json:#}");
     let race = json["findings"][0]["schedule"].as_str().expect("a schedule");
-    fails(&["--from", race], &["is about a data race"]);
+    fails(&["--from", race], &["is a schedule of a data race"]);
     // A program in which the bug is no more.
     let text = std::fs::read_to_string(directory.path().join(&schedule)).expect("the schedule");
     let other: String =

@@ -283,10 +283,10 @@ fn decisions_that_are_none_of_threads() {
         let (code, json, said) = script(&text, DECIDES, &["--expect-exit", &expected.to_string()]);
         assert_eq!((code, &json["executions"]), (0, &1.into()), "{text}{said}{json:#}");
     }
-    // Nobody can promise what threads that run free will do.
+    // In system mode, threads are not controlled.
     let (code, _, said) = script("let_wake_early(any);", DECIDES, &["--system"]);
     assert_eq!(code, 2, "{said}");
-    assert!(said.contains("nobody can promise"), "{said}");
+    assert!(said.contains("promises need controlled threads"), "{said}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Which accesses are scheduling points makes no difference to what a search can find: small random programs with locks of all
 //! kinds, nested and crossed, flags and counters, against a search in which every access is a scheduling point.
 //!
-//! The rule and its proof are in `runtime::race`. Each program appends its final state to a file, so the outcomes of a search are a
+//! The rule and its proof are in `runtime::memory::race`. Each program appends its final state to a file, so the outcomes of a search are a
 //! set of lines, and "deadlock" if it found one. The reference is `dpor` with `--accesses all`, for which the rule plays no part and
 //! which is itself held against brute force in `search`. For the reference, the mutexes of Rust are not recognised as locks,
 //! either, but are the atomic instructions that they are made of (`--patch instructions`).

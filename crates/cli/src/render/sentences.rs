@@ -1,0 +1,206 @@
+//! The sentences of a verdict: what a check claims, what limits the claim, and what was not explored or controlled.
+//!
+//! The screen and the JSON consist of these and of those in [`note`](super::note) alone. The reference page on verdicts shows every
+//! one of them, and a test compares.
+
+use std::fmt::Display;
+
+/// A sentence, or a part of one, in which `{words}` in braces stand for what a check fills in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sentence(pub &'static str);
+
+impl Sentence {
+    /// The sentence with these words filled in.
+    pub fn with(self, words: &[(&str, &dyn Display)]) -> String {
+        let mut text = self.0.to_owned();
+        for (name, word) in words {
+            text = text.replace(&format!("{{{name}}}"), &word.to_string());
+        }
+        text
+    }
+
+    /// The sentence that has no words to fill in.
+    pub fn plain(self) -> String {
+        self.0.to_owned()
+    }
+
+    /// Whether a text is this sentence with some words filled in.
+    pub fn fits(self, text: &str) -> bool {
+        let pieces = self.pieces();
+        let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else { return false };
+        let Some(mut rest) = text.strip_prefix(first) else { return false };
+        if pieces.len() == 1 {
+            return rest.is_empty();
+        }
+        for piece in &pieces[1..pieces.len() - 1] {
+            match rest.find(piece) {
+                Some(at) => rest = &rest[at + piece.len()..],
+                None => return false,
+            }
+        }
+        rest.ends_with(last)
+    }
+
+    /// The text between the words that are filled in.
+    fn pieces(self) -> Vec<&'static str> {
+        let mut pieces = Vec::new();
+        let mut rest = self.0;
+        while let Some((before, after)) = rest.split_once('{') {
+            pieces.push(before);
+            rest = after.split_once('}').map_or("", |(_, after)| after);
+        }
+        pieces.push(rest);
+        pieces
+    }
+}
+
+macro_rules! sentences {
+    ($(#[$about:meta])* $list:ident: $($(#[$doc:meta])* $name:ident = $text:literal;)*) => {
+        $($(#[$doc])* pub const $name: Sentence = Sentence($text);)*
+        $(#[$about])*
+        pub const $list: &[Sentence] = &[$($name,)*];
+    };
+}
+
+sentences! {
+    /// What a check that found nothing claims. `{kind}`, `{of}`, `{with}`, `{within}`, `{without}`, `{if}`, `{except}` and `{or}`
+    /// are filled in from [`LIMITS`].
+    CLAIMS:
+    /// Nothing is left, and no bound was in the way.
+    ALL = "no bug in any {kind}schedule{of}{with}{within}{without}{except}; {all}";
+    /// Nothing is left within the bound.
+    BOUNDED = "no bug in any {kind}schedule{of}{with}{within}{without}{except}; {all}; a remaining bug needs at least {more}{or}";
+    /// A bound is explored, and the next one in part.
+    BOUNDED_AND_MORE = "no bug in any {kind}schedule{of}{with}{within}{without}{except}; more were only partly explored ({executions}); a remaining bug needs at least {more}{or}";
+    /// Every happens-before class was explored.
+    CLASSES = "no bug in any {kind}schedule{of}{with}{within}{without}{if}{except}; every happens-before class explored: {classes}";
+    /// The same within a bound.
+    BOUNDED_CLASSES = "no bug in any {kind}schedule{of}{with}{within}{without}{if}{except}; every happens-before class explored: {classes}; a remaining bug needs at least {more}{or}";
+    /// The search stopped early.
+    PART = "no bug in {executions}{with}, not all schedules explored";
+    /// The same, of a search for classes.
+    PART_OF_CLASSES = "no bug in {executions}{with}, not all happens-before classes explored";
+    /// Not even the schedules without a preemption were explored.
+    NO_BOUND = "no bug in {executions}{with}, not all schedules without preemptions explored";
+    /// Executions diverged from their plan, got stuck or were clipped.
+    NOT_FOLLOWED = "no bug in {executions}{with}, but some could not be followed to their end, see below";
+    /// A sampler.
+    SAMPLED = "no bug in {executions} of {strategy} (seed {seed}){with}{guarantee}";
+    /// A random walk.
+    RANDOM = "no bug in {random} (seed {seed}){with}";
+    /// What probabilistic concurrency testing has earned, as `{guarantee}`.
+    GUARANTEE = "; with {threads} threads and {steps} steps, {they} find a bug{within} of depth {depth} with probability at least {total}{except}";
+    /// Executions failed, and not again.
+    NOT_AGAIN = "no bug that happens again in {executions} of {strategy} (seed {seed}){with}, though {failed} failed, see below";
+    /// No other thread was ever started.
+    ONE_THREAD = "nothing to explore: only one thread ran";
+    /// A test program says that it ran no test.
+    NO_TEST = "nothing to explore: the program ran no test (name one, or change the filter)";
+    /// The scope leaves nothing to preempt.
+    NO_POINT_IN_SCOPE = "no bug in {executions}, but no thread was ever preempted: no scheduling point is in the scope (widen --focus, or narrow --no-preempt)";
+}
+
+sentences! {
+    /// What limits a claim, as a part of its sentence.
+    LIMITS:
+    /// `{kind}`: the program uses weak memory orders, or has data races.
+    SEQUENTIAL = "sequentially consistent ";
+    /// `{of}`: the program is not instrumented, and nothing is patched.
+    OF_CALLS = " of calls";
+    /// `{of}`: the program is not instrumented, and its atomic read-modify-write instructions are patched.
+    OF_PATCHED = " of calls and patched atomics";
+    /// `{of}`: the program is instrumented, and the race check is off.
+    OF_ATOMICS = " of calls and atomic accesses";
+    /// `{of}`: a part of the program is instrumented.
+    OF_INSTRUMENTED = " of calls and instrumented code";
+    /// `{with}`: `--bound`, `--spurious` and `--faults`.
+    WITH = " with at most {most}";
+    /// `{within}`: `--focus`, `--no-preempt`, or regions of the program's own.
+    WITHIN_SCOPE = " within the scope";
+    /// `{without}`: a wait had a deadline further away than `--timeouts`.
+    WITHOUT_FAR = " without time-outs beyond {limit}";
+    /// `{without}`: a timer did not fire while a thread could run.
+    WITHOUT_EARLY = " without timers that fire early";
+    /// `{if}`: dpor takes accesses that it does not see for independent.
+    IF_PROTECTED = " if locks protect what threads share";
+    /// `{except}`: a caveat that no other limit names.
+    EXCEPT_LISTED = ", except as listed below";
+    /// `{or}`: there is any caveat.
+    OR_LISTED = ", or what is listed below";
+    /// At the end: data races that are not reported.
+    RACES = "; {races} (--races lists them)";
+}
+
+sentences! {
+    /// What was not explored or not controlled, besides the notes of executions.
+    CAVEATS:
+    /// Nothing is instrumented, and nothing patched.
+    CALLS_ONLY = "memory accesses: not explored, as the program is not instrumented; only synchronisation calls are scheduling points (heisen cc, heisen c++ or cargo heisen instruments it)";
+    /// Nothing is instrumented.
+    PATCHED_ONLY = "memory accesses: plain and atomic loads and stores were not explored, as the program is not instrumented; besides calls, only patched atomic instructions are scheduling points: {patched} (heisen cc, heisen c++ or cargo heisen instruments it)";
+    /// `--races=off`.
+    ATOMICS_ONLY = "plain memory accesses: not explored, as the race check is off (leave out --races=off)";
+    /// An access may still become a scheduling point.
+    STOPPED_EARLY = "memory accesses: the search stopped early, so accesses that it has not yet seen in conflict were not explored (raise --time or --executions)";
+    /// Some code is instrumented, and this is not.
+    PARTLY_INSTRUMENTED = "not instrumented, so accesses there were not explored: {code}{how}";
+    /// Races were asked for, in vain.
+    NO_RACES = "data races: not looked for, as the program is not instrumented (heisen cc, heisen c++ or cargo heisen instruments it)";
+    /// Too many to list.
+    MORE_RACES = "data races: {listed} are listed, and {more} more pairs of accesses race (fix or suppress some)";
+    /// `--focus` and `--no-preempt`.
+    OUT_OF_SCOPE = "preemptions at calls {where}: not explored (change --focus or --no-preempt)";
+    /// `--at-ready`.
+    BEFORE_READY = "code before heisen_ready: it ran once, under the default schedule (leave out --at-ready)";
+    /// dpor, on a program that differs from run to run.
+    DPOR_UNFIT = "dpor does not fit this program: the same steps touched different objects in different executions (use --strategy icb or dfs)";
+    /// dpor, in long executions.
+    DPOR_CUT = "long executions: dpor explored only the first {events} events of {executions} (use --strategy icb, or make the test shorter)";
+    /// Executions that did not follow their plan.
+    DIVERGED = "{executions} diverged from {their} plan{why}";
+    /// Failures that did not come back.
+    UNCONFIRMED = "{executions} failed, but not again when replayed, and {are} not reported{why}";
+    /// Executions beyond `--steps` that are not known to be livelocks.
+    TOO_LONG = "too long: {executions} not explored beyond {steps} steps (raise --steps, or give the program less to do)";
+    /// A long computation that went on.
+    COMPUTED = "an execution computed for more than {seconds} s without a scheduling point, in {place}, and went on (if it waits there for another thread, let the loop yield)";
+    /// A failure at the end of the time.
+    NO_TIME_TO_CONFIRM = "{executions} failed ({seemed}), but --time was over before a replay confirmed it (raise --time)";
+    /// A failure at an interrupt.
+    NOT_CONFIRMED = "{executions} failed ({seemed}), but the check was interrupted before a replay confirmed it (resume the check)";
+    /// Executions at the end of the time.
+    CUT = "{executions} still ran when --time was over (raise --time, or give the program less to do)";
+    /// A server without a client, say.
+    AWAITED = "the program waits for someone outside, which is not a deadlock: {awaited}{silence} (run a client beside the check with --jobs 1, or start one with --before)";
+    /// The program takes longer to start.
+    NO_TIME = "--time was over before an execution began (raise --time)";
+    /// The zygote was killed.
+    LOST = "the parked program was killed {times} by something outside; no execution is missing";
+    /// `--time` ended a sampler.
+    OUT_OF_TIME = "--time ended the search after {executions}, so another run may have more or fewer (--executions fixes their number)";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_filled_in_and_found_again() {
+        let sentence = Sentence("{a} of {b}: {a}!");
+        assert_eq!(sentence.with(&[("a", &1), ("b", &"two")]), "1 of two: 1!");
+        for (text, fits) in
+            [("1 of two: 1!", true), ("1 of two: 1", false), ("of : !", false), (" of : !", true)]
+        {
+            assert_eq!(sentence.fits(text), fits, "{text}");
+        }
+        assert!(Sentence("plain").fits("plain") && !Sentence("plain").fits("plainly"));
+    }
+
+    #[test]
+    fn no_sentence_stands_twice() {
+        let all: Vec<Sentence> = [CLAIMS, LIMITS, CAVEATS].concat();
+        for (number, sentence) in all.iter().enumerate() {
+            assert!(!all[..number].contains(sentence), "{sentence:?} is there twice");
+        }
+    }
+}

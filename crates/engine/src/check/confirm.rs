@@ -1,0 +1,188 @@
+//! Confirms failures: takes a close-up of an execution that failed, then replays its schedule as it will be
+//! written. Only a failure that occurs both times is a finding.
+
+use super::case::Case;
+use super::outcome::Tally;
+use super::predictions;
+use crate::error::Result;
+use crate::explain::close_up::Recorder;
+use crate::explain::divergence;
+use crate::explain::divergence::Difference;
+use crate::explain::judge::Verdict;
+use crate::process::recorded_input;
+use crate::process::run_config::RunConfig;
+use crate::process::slots::{Job, Operation};
+use heisen_trace::{Finding, FindingKind, Note, Plan, Policy};
+use std::sync::Arc;
+
+/// After this many failures that did not occur again, no further one is confirmed.
+pub(super) const MAX_UNCONFIRMED: u64 = 20;
+/// After this many distinct findings even `--keep-going` stops.
+pub(super) const MAX_FINDINGS: usize = 100;
+/// How many further close-ups are taken of a failure that depends on input from outside, until it occurs
+/// again.
+const MORE_CLOSE_UPS: usize = 9;
+
+/// What the close-up and the replay of a failure have shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Confirmation {
+    /// It is a finding, or the same as an earlier one.
+    Confirmed,
+    /// It did not fail again.
+    Unconfirmed,
+    /// The time was over before that was known.
+    Cut,
+    /// The program only waits for someone outside.
+    Idle,
+    /// The execution only takes more steps than the limit.
+    TooLong,
+}
+
+/// Whether to take a close-up of one more execution that reached the step limit, after `too_long` that were
+/// only too long. A close-up takes longer than the execution, so after the first four only the eighth, the
+/// sixteenth, and so on get one.
+fn is_worth_a_close_up(too_long: u64) -> bool {
+    too_long < 4 || (too_long + 1).is_power_of_two()
+}
+
+/// Confirms failures and data races.
+pub(super) struct Confirmer<'s> {
+    pub(super) case: &'s Case<'s>,
+    pub(super) tally: &'s mut Tally,
+    /// Whether a sampler found them.
+    pub(super) sampled: bool,
+}
+
+impl Confirmer<'_> {
+    /// Confirms an execution that failed.
+    pub(super) fn confirm(&mut self, plan: &Plan, verdict: Verdict) -> Result<Confirmation> {
+        let seemed = verdict.message.clone();
+        match self.close_up_and_replay(plan, verdict) {
+            Ok(confirmation) => Ok(confirmation),
+            Err(error) if error.is_cut() => {
+                self.tally.unexamined += 1;
+                self.tally.seemed.get_or_insert(seemed);
+                Ok(Confirmation::Cut)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn close_up_and_replay(&mut self, plan: &Plan, verdict: Verdict) -> Result<Confirmation> {
+        if self.tally.keys.contains(&verdict.key) {
+            return Ok(Confirmation::Confirmed);
+        }
+        // A failure that did not occur again may do so the next time, but not every close-up is worth its
+        // time.
+        if self.tally.unconfirmed >= MAX_UNCONFIRMED {
+            self.tally.unconfirmed += 1;
+            return Ok(Confirmation::Unconfirmed);
+        }
+        let endless = matches!(verdict.kind, FindingKind::Livelock | FindingKind::GoodSamaritan);
+        if endless && !is_worth_a_close_up(self.tally.too_long) {
+            self.tally.too_long += 1;
+            return Ok(Confirmation::TooLong);
+        }
+        let config = self.config();
+        let recorder = self.case.recorder(&config);
+        let default = Plan::new(Policy::Default);
+        let plan = if self.fails_by_default(&recorder, &default, &verdict)? { &default } else { plan };
+        let mut closeup = recorder.record(Job::Plan(plan))?;
+        for _ in 0..MORE_CLOSE_UPS {
+            // With input from outside, executions may differ. One failure is enough, because its input is
+            // recorded.
+            if !closeup.outside || closeup.verdict.as_ref().is_some_and(|v| v.kind == verdict.kind) {
+                break;
+            }
+            closeup = recorder.record(Job::Plan(plan))?;
+        }
+        if closeup.too_long {
+            self.tally.too_long += 1;
+            return Ok(Confirmation::TooLong);
+        }
+        if closeup.verdict.as_ref().is_none_or(|v| v.kind != verdict.kind) {
+            self.tally.unconfirmed += 1;
+            self.locate_divergence(plan, closeup.run.tail.diverged);
+            return Ok(Confirmation::Unconfirmed);
+        }
+        if verdict.kind == FindingKind::Deadlock && !closeup.idle.is_empty() {
+            self.tally.idle += 1;
+            self.tally.awaited.get_or_insert(closeup.idle.join("; "));
+            return Ok(Confirmation::Idle);
+        }
+        let (outside, input) = (closeup.outside, closeup.input.take());
+        let Some(mut finding) = closeup.into_finding(&recorder, self.tally.executions) else {
+            return Ok(Confirmation::Unconfirmed);
+        };
+        finding.predicted = match predictions::prediction(self.case, self.tally, plan) {
+            // The finding does not depend on the prediction.
+            Err(error) if error.is_cut() => None,
+            prediction => prediction?,
+        };
+        if let Some(input) = input
+            && self.replays_with(&input, &finding)?
+        {
+            finding.schedule.input = Some(recorded_input::beside(&self.case.program.short_name(), &input));
+            finding.input = Some(input);
+            self.add(verdict, finding);
+            return Ok(Confirmation::Confirmed);
+        }
+        // The schedule as it will be written must lead to the same failure.
+        let again = recorder.record(Job::Schedule(&finding.schedule))?;
+        if again.run.execution.diverged.is_some() || again.signature() != finding.signature {
+            self.tally.unconfirmed += 1;
+            self.locate_divergence(plan, again.run.tail.diverged);
+            return Ok(Confirmation::Unconfirmed);
+        }
+        if outside {
+            self.tally.add_note(Note::Unrecorded);
+        }
+        self.add(verdict, finding);
+        Ok(Confirmation::Confirmed)
+    }
+
+    /// Whether a sampler's first execution failed, and the default schedule fails as well. The default
+    /// schedule is the shorter explanation.
+    fn fails_by_default(&self, recorder: &Recorder<'_>, default: &Plan, verdict: &Verdict) -> Result<bool> {
+        if self.tally.executions != 1 || !self.sampled {
+            return Ok(false);
+        }
+        let closeup = recorder.record(Job::Plan(default))?;
+        Ok(!closeup.outside && closeup.verdict.is_some_and(|v| v.key == verdict.key))
+    }
+
+    /// Whether the schedule of a finding fails in the same way with the recorded input and nobody outside.
+    fn replays_with(&self, input: &Arc<[u8]>, finding: &Finding) -> Result<bool> {
+        let config = RunConfig { input: Some(input.clone()), ..self.config() };
+        let again = self.case.recorder(&config).record(Job::Schedule(&finding.schedule))?;
+        Ok(again.run.execution.diverged.is_none() && again.signature() == finding.signature)
+    }
+
+    /// How close-ups run.
+    pub(super) fn config(&self) -> RunConfig {
+        self.case.close_up_config(&self.tally.points)
+    }
+
+    fn add(&mut self, verdict: Verdict, mut finding: Finding) {
+        self.tally.keys.insert(verdict.key);
+        finding.executions_to_find = self.tally.executions;
+        if self.tally.signatures.insert(finding.signature.clone()) {
+            self.tally.findings.push(finding);
+        }
+    }
+
+    /// Finds out where executions of a plan differ, for the first such plan only. If that fails, the place
+    /// remains unknown.
+    pub(super) fn locate_divergence(&mut self, plan: &Plan, noticed: Option<Operation>) {
+        if self.tally.diverged_at.is_some() {
+            return;
+        }
+        let case = self.case;
+        let located = divergence::locate(&case.runtime, case.program, &self.config(), plan, noticed);
+        let Difference { at, notes } = located.unwrap_or_default();
+        self.tally.diverged_at = Some(at);
+        for note in notes {
+            self.tally.add_note(note);
+        }
+    }
+}

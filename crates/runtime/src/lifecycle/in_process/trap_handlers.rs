@@ -1,0 +1,199 @@
+//! The two signals by which a runner learns what its execution does: SIGSYS at a system call, SIGSEGV at the first write to a page.
+//!
+//! Both belong to the program, too. What it wants done at them is noted here and holds as soon as the runner leaves the execution to
+//! itself. Only what the kernel has raised is the runner's: a signal that was sent, by whomever, makes it leave, and is sent again.
+
+use super::calls::{Fate, SEEN, UNSEEN, make_way};
+use super::snapshot::PAGE;
+use super::{control, leave};
+use crate::memory::patch;
+use crate::platform::sys;
+use crate::platform::sys::Info;
+use core::cell::Cell;
+use core::ffi::c_int;
+use core::sync::atomic::Ordering::Relaxed;
+use heisen_wire::runner;
+
+/// The signals, as bits of a mask: nobody may block them.
+pub const OURS: u64 = 1 << (sys::SIGSYS - 1) | 1 << (sys::SIGSEGV - 1);
+
+const SIGNALS: [i32; 2] = [sys::SIGSYS, sys::SIGSEGV];
+
+/// Words of `ucontext_t`: the general registers begin here, r8 first.
+const REGISTERS: usize = 5;
+const RSP: usize = REGISTERS + 15;
+const RIP: usize = REGISTERS + 16;
+/// The blocked signals, as they are when the handler has returned.
+const MASK: usize = 37;
+
+/// An action as the kernel has it: handler, flags, restorer, mask.
+type Action = [usize; 4];
+
+/// What the program wants done at the two signals, at the beginning of an execution and now.
+pub struct Own {
+    first: [Cell<Action>; 2],
+    now: [Cell<Action>; 2],
+    /// Those of them that it blocks.
+    blocked_first: Cell<u64>,
+    blocked: Cell<u64>,
+}
+
+impl Own {
+    /// Notes what the program wants, and takes the signals; the mask of blocked signals without them.
+    pub fn begin(&self) -> u64 {
+        const SA_NODEFER: i32 = 0x4000_0000;
+        let flags = sys::SA_SIGINFO | sys::SA_ONSTACK | SA_NODEFER;
+        for (place, signal) in self.now.iter().zip(SIGNALS) {
+            place.set(sys::raw_action(signal, None));
+        }
+        sys::set_action(sys::SIGSYS, on_call as *const () as usize, flags, 0);
+        sys::set_action(sys::SIGSEGV, on_fault as *const () as usize, flags, 0);
+        for signal in (1..=64).filter(|signal| !SIGNALS.contains(signal)) {
+            // A call in a handler must be seen, too.
+            let action = sys::raw_action(signal, None);
+            if action[3] & OURS as usize != 0 {
+                sys::raw_action(signal, Some([action[0], action[1], action[2], action[3] & !OURS as usize]));
+            }
+        }
+        let mask = sys::signal_mask(None);
+        self.blocked.set(mask & OURS);
+        self.stay();
+        sys::signal_mask(Some(mask & !OURS));
+        mask & !OURS
+    }
+
+    /// What the program wants now is what it wants at the beginning of each execution.
+    pub fn stay(&self) {
+        for (first, now) in self.first.iter().zip(&self.now) {
+            first.set(now.get());
+        }
+        self.blocked_first.set(self.blocked.get());
+    }
+
+    /// An execution is undone.
+    pub fn undo(&self) {
+        for (first, now) in self.first.iter().zip(&self.now) {
+            now.set(first.get());
+        }
+        self.blocked.set(self.blocked_first.get());
+    }
+
+    /// What the program wants done at this signal, if it is one of the two.
+    pub fn action(&self, signal: c_int) -> Option<&Cell<Action>> {
+        SIGNALS.iter().position(|&own| own == signal).map(|index| &self.now[index])
+    }
+
+    /// The program changes what it blocks, as by `rt_sigprocmask`.
+    pub fn block(&self, how: usize, set: u64) {
+        const SIG_BLOCK: usize = 0;
+        const SIG_UNBLOCK: usize = 1;
+        self.blocked.set(
+            OURS & match how {
+                SIG_BLOCK => self.blocked.get() | set,
+                SIG_UNBLOCK => self.blocked.get() & !set,
+                _ => set,
+            },
+        );
+    }
+
+    /// The runner has left the execution to itself: from the end of the handler with this context on, the signals are the program's.
+    fn hand_over(&self, context: *mut usize) {
+        for (now, signal) in self.now.iter().zip(SIGNALS) {
+            sys::raw_action(signal, Some(now.get()));
+        }
+        // SAFETY: the kernel passes a whole `ucontext_t`.
+        unsafe { *context.add(MASK) |= self.blocked.get() as usize };
+    }
+}
+
+/// One of the two signals came that is none of the runner's: leaves the execution, which gets it where it was interrupted.
+fn pass_on(info: *const Info, context: *mut usize) {
+    let c = control();
+    leave(c, runner::SIGNAL);
+    c.calls.own.hand_over(context);
+    // Not before this handler has returned.
+    sys::signal_mask(Some(u64::MAX));
+    // SAFETY: the kernel passes a whole `siginfo_t`.
+    let signal = unsafe { (*info).signal };
+    sys::send_again(signal, info as usize);
+}
+
+/// A system call of the program's, or of the runtime's.
+pub extern "C" fn on_call(_signal: c_int, info: *const Info, context: *mut usize) {
+    const RAX: usize = REGISTERS + 13;
+    const ARGUMENTS: [usize; 6] =
+        [REGISTERS + 8, REGISTERS + 9, REGISTERS + 12, REGISTERS + 2, REGISTERS, REGISTERS + 1];
+    const SYSCALL_LENGTH: usize = 2;
+    const RT_SIGPROCMASK: usize = 14;
+    /// The code of a call that was handed over.
+    const SYS_USER_DISPATCH: c_int = 2;
+    let c = control();
+    c.selector.store(UNSEEN, Relaxed);
+    // SAFETY: the kernel passes a whole `siginfo_t`.
+    if unsafe { (*info).code } != SYS_USER_DISPATCH {
+        return pass_on(info, context);
+    }
+    // SAFETY: the kernel passes a whole `ucontext_t`.
+    let word = |index: usize| unsafe { &mut *context.add(index) };
+    let number = *word(RAX);
+    let args = ARGUMENTS.map(|index| *word(index));
+    let result = match c.calls.fate(number, args) {
+        Fate::Made => {
+            make_way(args);
+            sys::call(number, args)
+        }
+        Fate::Done(result) => result,
+        Fate::Leaves => {
+            leave(c, runner::CALL + number as u32);
+            c.calls.own.hand_over(context);
+            // Made by the program itself, as if nothing had been.
+            *word(RIP) -= SYSCALL_LENGTH;
+            return;
+        }
+    };
+    *word(RAX) = result as usize;
+    if number == RT_SIGPROCMASK {
+        // The mask that holds when the handler has returned.
+        *word(MASK) = sys::signal_mask(None) as usize;
+    }
+    if c.left.get() {
+        c.calls.own.hand_over(context);
+    } else {
+        c.selector.store(SEEN, Relaxed);
+    }
+}
+
+/// A thread has touched what it may not: a page that is protected since the program was saved, or it crashes.
+pub extern "C" fn on_fault(_signal: c_int, info: *const Info, context: *mut usize) {
+    /// What the kernel itself ran into has this code, and no address.
+    const SI_KERNEL: c_int = 0x80;
+    /// What it puts on the stack for a handler is less than that.
+    const FRAME: usize = 4 * PAGE;
+    /// Words of `siginfo_t`: the address.
+    const ADDRESS: usize = 2;
+    let c = control();
+    let seen = c.selector.load(Relaxed);
+    c.selector.store(UNSEEN, Relaxed);
+    // SAFETY: the kernel passes a whole `siginfo_t`.
+    let (address, code) = unsafe { (*info.cast::<usize>().add(ADDRESS), (*info).code) };
+    if code <= 0 {
+        return pass_on(info, context);
+    }
+    // SAFETY: the kernel passes a whole `ucontext_t`.
+    let stack = unsafe { *context.add(RSP) };
+    if code == SI_KERNEL && c.snapshot.will_write(stack.saturating_sub(FRAME), FRAME) {
+        // It could not call a handler on the stack of the thread, and has forgotten which. That of a breakpoint has this to do; that
+        // of a thread that spins is asked for again by the engine. No other is called there, but for signals from outside.
+        patch::leads_on(context);
+        c.selector.store(seen, Relaxed);
+        return;
+    }
+    let no_room = c.snapshot.covers_more(address);
+    if no_room || !c.snapshot.written(address) {
+        // What the program wants to happen then, or the default, when the instruction is tried again.
+        leave(c, if no_room { runner::TOO_LARGE } else { runner::CRASH });
+        c.calls.own.hand_over(context);
+        return;
+    }
+    c.selector.store(seen, Relaxed);
+}

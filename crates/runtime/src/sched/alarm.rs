@@ -1,0 +1,59 @@
+//! The alarm: the first step at which the scheduler has to look at something besides the threads.
+//!
+//! That is the next override of the plan, the fair tail, the step limit, a signal from outside, a debugger, a script, an
+//! atomic section. One comparison at each step stands for all of them.
+
+use super::plan::{diverge, due};
+use super::{S, arrived_signals, clock, debugger, fair, pause, recurrence, script_state, time_passed};
+use crate::wire_log;
+use core::sync::atomic::{Ordering::SeqCst, compiler_fence};
+use heisen_trace::Note;
+use heisen_wire::{diverged, end, want};
+
+/// Sets when the next look is due: at once if there are signals from outside to be handed out.
+pub fn set_alarm() {
+    let mut at = S.tail.get().min(S.limit.get()).min(debugger::until());
+    if let Some(planned) = due(None) {
+        at = at.min(planned.saturating_add(1));
+    }
+    if S.step.get() >= S.tail.get() {
+        at = S.limit.get();
+    }
+    let seeks_cycle = S.step.get() >= S.tail.get() && recurrence::wanted();
+    if script_state::is_on() || S.in_section.get() || seeks_cycle {
+        at = 0;
+    }
+    S.alarm.set(at);
+    // A signal that comes from here on sets the alarm itself, and so does a debugger.
+    compiler_fence(SeqCst);
+    if arrived_signals::arrived() || debugger::until() < at {
+        S.alarm.set(0);
+    }
+}
+
+/// The step is one at which something may be due.
+#[cold]
+pub fn alarm(step: u32) {
+    if let Some(planned) = due(Some(step))
+        && step > planned
+    {
+        diverge(diverged::NO_DECISION, planned, 0);
+    }
+    if step >= debugger::until() {
+        debugger::reached(want::STEP);
+        set_alarm();
+    }
+    if step >= S.limit.get() {
+        let bad = fair::bad_samaritan(S.tail.get());
+        pause::finish(end::STEP_LIMIT, bad.map_or(0, |number| number as i32 + 1), 0);
+    }
+    if step >= S.tail.get() {
+        wire_log::note(Note::FairTail);
+        fair::watch();
+        if !clock::is_real() {
+            S.horizon.set(u64::MAX);
+        }
+        time_passed();
+    }
+    set_alarm();
+}

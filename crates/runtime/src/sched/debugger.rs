@@ -1,0 +1,190 @@
+//! What a debugger asks of an execution on kernel threads: to wait until it is attached, and to stop at a step, a
+//! switch, a preemption or the failing event.
+//!
+//! The debugger only writes and reads memory: it writes the head of [`heisen_gdb`], reads the scheduler's own records
+//! through its [`Map`], and has a breakpoint on [`heisen_gdb_stop`]. It calls no function here, since after a call it
+//! would write back all registers, which gdb 13 cannot do on processors with AMX. Nothing is compared by the debugger
+//! itself, so going to a far step takes no longer than running there.
+
+use crate::platform::glibc::tcb;
+use crate::platform::sys;
+use crate::sched::{S, Thread, me, thread};
+use crate::wire_log;
+use core::mem::offset_of;
+use core::ptr::from_ref;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use heisen_trace::decision::{Decision, DecisionKind};
+use heisen_wire::want;
+
+/// What the debugger writes and reads; the script knows the layout.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Debugger {
+    /// Not 0 once the debugger has said where to go. The debugger writes this and the next two.
+    attached: AtomicU32,
+    /// The step to stop at.
+    until: AtomicU32,
+    /// Bits of [`want`].
+    wants: AtomicU32,
+    /// The bits of [`want`] that the last stop was for.
+    reason: AtomicU32,
+    /// The thread that the last switch left, and the one it led to.
+    from: AtomicU32,
+    to: AtomicU32,
+    /// Whether the last switch is a preemption.
+    preempted: AtomicU32,
+    /// Unused.
+    pad: AtomicU32,
+    map: Map,
+}
+
+/// Where the debugger finds the scheduler's records: addresses, and offsets in the record of a thread. All 0 until the
+/// execution begins.
+#[derive(Debug)]
+#[repr(C)]
+struct Map {
+    /// The word to set to 0 after [`Debugger::until`] has changed: the first step at which the runtime looks at it.
+    alarm: AtomicU64,
+    /// The last step, the running thread, and the number of threads.
+    step: AtomicU64,
+    current: AtomicU64,
+    count: AtomicU64,
+    /// Sets of threads.
+    enabled: AtomicU64,
+    late: AtomicU64,
+    signalled: AtomicU64,
+    /// The records of all threads, and the size of each.
+    threads: AtomicU64,
+    size: AtomicU64,
+    /// Offsets in a record.
+    op: AtomicU64,
+    object: AtomicU64,
+    pc: AtomicU64,
+    start: AtomicU64,
+    begun: AtomicU64,
+    ended: AtomicU64,
+    control: AtomicU64,
+    /// The offset of the id of the kernel thread in a thread's control block.
+    kernel_id: AtomicU64,
+    /// How the execution ends and with what code, one of `heisen_wire::end`; whether the schedule could not be followed,
+    /// one of `heisen_wire::diverged`, and at which step.
+    end: AtomicU64,
+    end_code: AtomicU64,
+    diverged: AtomicU64,
+    diverged_step: AtomicU64,
+}
+
+impl Map {
+    const fn new() -> Map {
+        // SAFETY: words of any value, so zeros will do.
+        unsafe { core::mem::zeroed() }
+    }
+
+    fn fill(&self) {
+        let told = wire_log::so_far();
+        let entries = [
+            (&self.step, address(&S.step)),
+            (&self.current, address(&S.current)),
+            (&self.count, address(&S.count)),
+            (&self.enabled, address(&S.enabled)),
+            (&self.late, address(&S.late)),
+            (&self.signalled, address(&S.signalled)),
+            (&self.threads, address(thread(0))),
+            (&self.size, size_of::<Thread>()),
+            (&self.op, Thread::OP),
+            (&self.object, offset_of!(Thread, object)),
+            (&self.pc, offset_of!(Thread, pc)),
+            (&self.start, offset_of!(Thread, start)),
+            (&self.begun, offset_of!(Thread, begun)),
+            (&self.ended, offset_of!(Thread, ended)),
+            (&self.control, offset_of!(Thread, fs)),
+            (&self.kernel_id, tcb::TID),
+            (&self.end, address(&told.end)),
+            (&self.end_code, address(&told.end_code)),
+            (&self.diverged, address(&told.diverged)),
+            (&self.diverged_step, address(&told.diverged_step)),
+            (&self.alarm, address(&S.alarm)),
+        ];
+        for (entry, value) in entries {
+            entry.store(value as u64, Relaxed);
+        }
+    }
+}
+
+fn address<T>(of: &T) -> usize {
+    from_ref(of) as usize
+}
+
+/// The one debugger.
+#[unsafe(no_mangle)]
+#[allow(non_upper_case_globals)]
+pub static heisen_gdb: Debugger = Debugger {
+    attached: AtomicU32::new(0),
+    until: AtomicU32::new(u32::MAX),
+    wants: AtomicU32::new(0),
+    reason: AtomicU32::new(0),
+    from: AtomicU32::new(0),
+    to: AtomicU32::new(0),
+    preempted: AtomicU32::new(0),
+    pad: AtomicU32::new(0),
+    map: Map::new(),
+};
+
+/// The debugger has a breakpoint here.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn heisen_gdb_stop() {
+    // SAFETY: does nothing, so that the function is not taken for one that need not be called.
+    unsafe { core::arch::asm!("nop", options(nomem, nostack, preserves_flags)) };
+}
+
+/// An execution begins: waits until the debugger is there.
+pub fn begin() {
+    heisen_gdb.map.fill();
+    sys::allow_tracing();
+    while heisen_gdb.attached.load(Relaxed) == 0 {
+        sys::sleep_ms(5);
+    }
+}
+
+/// The step to stop at; `u32::MAX` if none.
+#[inline]
+pub fn until() -> u32 {
+    heisen_gdb.until.load(Relaxed)
+}
+
+/// Something has been reached that the debugger may want to stop at.
+pub fn reached(what: u32) {
+    let d = &heisen_gdb;
+    let step_due = what & want::STEP != 0;
+    if !step_due && d.wants.load(Relaxed) & what == 0 {
+        return;
+    }
+    d.until.store(u32::MAX, Relaxed);
+    d.reason.store(what, Relaxed);
+    heisen_gdb_stop();
+}
+
+/// A decision was taken: the switch that may follow is a preemption or not.
+pub fn decided(decision: &Decision, to: u16) {
+    let thread = decision.kind == DecisionKind::Thread;
+    let preempts = thread && decision.preemptive && usize::from(to) != me();
+    heisen_gdb.preempted.store(u32::from(preempts), Relaxed);
+}
+
+/// The running thread hands the baton on; who runs next is set already.
+pub fn switching() {
+    if wire_log::debugged() {
+        let d = &heisen_gdb;
+        d.from.store(d.to.load(Relaxed), Relaxed);
+        d.to.store(me() as u32, Relaxed);
+    }
+}
+
+/// The running thread has just got the baton.
+pub fn switched() {
+    if wire_log::debugged() {
+        let preempted = heisen_gdb.preempted.swap(0, Relaxed) != 0;
+        reached(want::SWITCH | if preempted { want::PREEMPTION } else { 0 });
+    }
+}

@@ -1,0 +1,246 @@
+//! The runtime's side of the wire: the slot of the execution that runs, and the log that the engine reads.
+//!
+//! This is memory that is written, and nothing else: it knows neither the scheduler nor who calls. What is logged of an event
+//! or a decision is put together in `sched::events`.
+
+use crate::platform::baton::Guarded;
+use crate::platform::sys;
+use core::cell::Cell;
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
+use heisen_trace::{Note, Op};
+use heisen_wire::{EVENT_FAILED, Lists, MAX_EVENTS, MAX_SLOTS, MAX_TEXT, Slot, Wire, flag, pack_event};
+
+struct WireLog {
+    flags: Cell<u32>,
+    /// The execution that runs.
+    slot: Cell<usize>,
+    /// Where the number of steps is stored, at each of them.
+    steps: Cell<&'static AtomicU32>,
+    /// When the program was started and the execution began, in real nanoseconds; set only where events are logged.
+    started: Cell<u64>,
+    begun: Cell<u64>,
+}
+
+/// Address of the mapping; 0 while there is none. Threads that run in parallel use it, too.
+static WIRE: AtomicUsize = AtomicUsize::new(0);
+
+/// Takes the steps before there is an execution.
+static NO_STEPS: AtomicU32 = AtomicU32::new(0);
+
+static LOG: Guarded<WireLog> = Guarded::new(WireLog {
+    flags: Cell::new(0),
+    slot: Cell::new(0),
+    steps: Cell::new(&NO_STEPS),
+    started: Cell::new(0),
+    begun: Cell::new(0),
+});
+
+/// Attaches the mapping.
+pub fn attach(at: usize) {
+    WIRE.store(at, Relaxed);
+    set_slot(0);
+    LOG.started.set(now(CLOCK_REALTIME_COARSE));
+}
+
+/// The kernel stamps files by the coarse clock or, since 6.13 and where somebody looks at the stamps, by the fine one.
+/// The coarse one is never ahead, so that a span of stamps begins by it and ends by the fine one.
+const CLOCK_REALTIME: i32 = 0;
+const CLOCK_REALTIME_COARSE: i32 = 5;
+
+fn now(clock: i32) -> u64 {
+    let [seconds, nanos] = sys::clock(clock);
+    seconds as u64 * 1_000_000_000 + nanos as u64
+}
+
+/// The mapping. Only to be called in a controlled process.
+#[inline]
+pub fn wire() -> &'static Wire {
+    // SAFETY: `attach` was given a mapping of this layout, which stays for the life of the process; all its fields
+    // are atomics.
+    unsafe { &*(WIRE.load(Relaxed) as *const Wire) }
+}
+
+/// The execution that runs.
+#[inline]
+pub fn slot() -> &'static Slot {
+    &wire().slots[LOG.slot.get() % MAX_SLOTS]
+}
+
+/// Its lists, which are too long for the slot.
+pub fn lists() -> &'static Lists {
+    &wire().lists[LOG.slot.get() % MAX_SLOTS]
+}
+
+/// What is logged of the execution so far.
+pub fn so_far() -> &'static heisen_wire::Report {
+    &slot().report
+}
+
+/// From here on the execution in that slot runs.
+pub fn set_slot(number: usize) {
+    LOG.slot.set(number);
+    LOG.steps.set(&slot().report.steps);
+}
+
+/// What the plan wants to be logged, as bits of [`flag`].
+#[inline]
+pub fn flags() -> u32 {
+    LOG.flags.get()
+}
+
+/// Sets it.
+pub fn set_flags(flags: u32) {
+    LOG.flags.set(flags);
+}
+
+/// The execution begins now, in real time: see [`opened`].
+pub fn note_begin() {
+    if logs_events() {
+        LOG.begun.set(now(CLOCK_REALTIME));
+    }
+}
+
+/// Whether the engine looks at the end, at crashes and at decisions.
+pub fn stops() -> bool {
+    LOG.flags.get() & flag::STOPS != 0
+}
+
+/// Whether a debugger is attached.
+pub fn debugged() -> bool {
+    LOG.flags.get() & flag::DEBUGGER != 0
+}
+
+/// Where conflicts of accesses are logged, and how many have been so far.
+pub fn conflicts() -> (&'static [heisen_wire::Conflict], usize) {
+    (&lists().conflicts, slot().report.conflicts.load(Relaxed) as usize)
+}
+
+/// So many conflicts are logged.
+pub fn set_conflicts(count: usize) {
+    slot().report.conflicts.store(count as u32, Relaxed);
+}
+
+/// The number of steps so far.
+#[inline]
+pub fn steps(step: u32) {
+    LOG.steps.get().store(step, Relaxed);
+}
+
+/// The number of threads so far.
+pub fn threads_created(count: usize) {
+    slot().report.threads.store(count as u32, Relaxed);
+}
+
+/// A thread, known by its place in the tree of creation, has come to so many events. If there is no room for it, nothing is
+/// logged.
+pub fn counted(number: usize, parent: u16, child: u16, events: u32) {
+    let slot = slot();
+    if let Some(out) = lists().counted.get(number) {
+        out.place.store(u32::from(parent) | u32::from(child) << 16, Relaxed);
+        out.events.store(events, Relaxed);
+        if slot.report.counted.load(Relaxed) <= number as u32 {
+            slot.report.counted.store(number as u32 + 1, Relaxed);
+        }
+    }
+}
+
+/// Something happened that is not controlled.
+pub fn note(note: Note) {
+    let notes = &slot().report.notes;
+    notes.store(notes.load(Relaxed) | 1 << (note as u8), Relaxed);
+}
+
+/// Whether the program has started other processes.
+pub fn started_others() -> bool {
+    slot().report.notes.load(Relaxed) & ((1 << (Note::Fork as u8)) | (1 << (Note::Spawn as u8))) != 0
+}
+
+/// The program has opened a file. Where events are logged, which is when a reason for a divergence may be looked for,
+/// notes one that was written between the start of the program and that of the execution.
+pub fn opened(fd: i32) {
+    if logs_events() {
+        let written = sys::last_written(fd);
+        if written.is_some_and(|at| (LOG.started.get()..=LOG.begun.get()).contains(&at)) {
+            note(Note::ChangedFile);
+        }
+    }
+}
+
+/// The program waits for time to pass, and has not got stuck.
+pub fn heartbeat() {
+    wire().heartbeat.fetch_add(1, Relaxed);
+}
+
+/// Whether events are logged.
+#[inline]
+pub fn logs_events() -> bool {
+    LOG.flags.get() & flag::EVENTS != 0
+}
+
+/// Logs an operation of a thread, done at this step or before.
+pub fn event(step: u32, thread: u16, op: Op, object: usize, pc: usize) {
+    let report = &slot().report;
+    let index = report.events.load(Relaxed) as usize;
+    if index >= MAX_EVENTS && !stops() {
+        return;
+    }
+    // In a close look the last ones stay: they show why an execution does not end.
+    let event = &wire().events[index % MAX_EVENTS];
+    event[0].store(pack_event(step, thread, op as u8), Relaxed);
+    event[1].store(object as u64, Relaxed);
+    event[2].store(pc as u64, Relaxed);
+    report.events.store(index as u32 + 1, Relaxed);
+}
+
+/// The last event that was logged did not succeed.
+pub fn event_failed() {
+    let index = slot().report.events.load(Relaxed) as usize;
+    if index > 0 {
+        let word = &wire().events[(index - 1) % MAX_EVENTS][0];
+        word.store(word.load(Relaxed) | EVENT_FAILED, Relaxed);
+    }
+}
+
+/// Adds to the log of decisions and touches.
+pub fn log(words: [u64; 2]) {
+    let report = &slot().report;
+    let count = report.decisions.load(Relaxed);
+    if let Some(entry) = wire().decisions.get((report.first_decision.load(Relaxed) + count) as usize) {
+        entry[0].store(words[0], Relaxed);
+        entry[1].store(words[1], Relaxed);
+        report.decisions.store(count + 1, Relaxed);
+    } else {
+        note(Note::LogFull);
+    }
+}
+
+/// The hash of all that was done so far, by which the engine distinguishes executions.
+pub fn set_graph(hash: u64) {
+    slot().report.graph.store(hash, Relaxed);
+}
+
+/// Appends a string to the text of the report, with a zero byte.
+pub fn text(bytes: &[u8]) {
+    let used = slot().report.text.load(Relaxed) as usize;
+    let room = (MAX_TEXT - used).saturating_sub(1);
+    let taken = bytes.len().min(room);
+    for (slot, &byte) in lists().text[used..].iter().zip(&bytes[..taken]) {
+        slot.store(byte, Relaxed);
+    }
+    if room > 0 {
+        lists().text[used + taken].store(0, Relaxed);
+        slot().report.text.store((used + taken + 1) as u32, Relaxed);
+    }
+}
+
+/// Wakes the engine: there is something to see.
+pub fn ring() {
+    wire().bell.fetch_add(1, SeqCst);
+    sys::futex_wake(&wire().bell);
+}
+
+/// Whether it was the engine that sent this signal, just now.
+pub fn is_from_engine(signal: i32) -> bool {
+    let asked = &wire().question;
+    asked.compare_exchange(signal as u32, 0, SeqCst, SeqCst).is_ok()
+}

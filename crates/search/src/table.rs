@@ -1,0 +1,378 @@
+//! The table of strategies: their names, help texts, options and constructors. The command line, the names in reports, saved
+//! searches and the choice between sampling and systematic search all follow from it.
+//!
+//! A new sampler is one file in `sampling`, one line here, its policy in the runtime, and its page in the documentation.
+
+use crate::{
+    Best, Bpor, Burst, Delay, Dfs, Directed, Dpor, FairPct, Guided, Icb, Pct, Portfolio, Pos, Random,
+    Strategy, Surw,
+};
+use serde::{Deserialize, Serialize};
+
+/// What strategies are made with. Each takes some of it.
+#[derive(Clone, Debug)]
+pub struct Parameters {
+    /// Most preemptions of an execution; [`u32::MAX`] for no bound.
+    pub bound: u32,
+    /// Whether branches to states that were explored already are dropped.
+    pub reduce: bool,
+    /// Addresses of changed code: first and end of each range, in order.
+    pub changed: Vec<(u64, u64)>,
+    /// Depth of the bugs that are looked for.
+    pub depth: u32,
+    /// Decisions for which a thread goes on, on average; none for several lengths in turn.
+    pub burst: Option<u32>,
+    /// Delays of one execution.
+    pub delays: u32,
+    /// The seed.
+    pub seed: u64,
+}
+
+/// An option that only some strategies take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parameter {
+    /// `--bound`
+    Bound,
+    /// `--changed-since`
+    ChangedSince,
+    /// `--reduce`
+    Reduce,
+    /// `--depth`
+    Depth,
+    /// `--burst`
+    Burst,
+    /// `--delays`
+    Delays,
+}
+
+impl Parameter {
+    /// The option of the command line.
+    pub fn option(self) -> &'static str {
+        match self {
+            Parameter::Bound => "--bound",
+            Parameter::ChangedSince => "--changed-since",
+            Parameter::Reduce => "--reduce",
+            Parameter::Depth => "--depth",
+            Parameter::Burst => "--burst",
+            Parameter::Delays => "--delays",
+        }
+    }
+}
+
+/// How a strategy chooses schedules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// It explores every schedule, or every class, within its bound.
+    Systematic,
+    /// It draws schedules at random, and is never complete.
+    Sampler,
+}
+
+/// One line of the table.
+#[derive(Debug)]
+pub struct Entry {
+    /// The strategy.
+    pub kind: StrategyKind,
+    /// Its name in files.
+    pub name: &'static str,
+    /// Its name on the command line and in reports.
+    pub shown: &'static str,
+    /// What it does, in one line; none if another strategy of the same name stands for it on the command line.
+    pub help: Option<&'static str>,
+    /// How it chooses schedules.
+    pub class: Class,
+    /// Whether its plans follow from the steps of earlier executions. Then they are of no use when there are more scheduling
+    /// points.
+    pub counts_steps: bool,
+    /// The options that it takes, of those that only some take.
+    pub takes: &'static [Parameter],
+    /// Makes a new search.
+    pub new: fn(&Parameters) -> Search,
+}
+
+macro_rules! strategies {
+    ($($(#[$doc:meta])* $kind:ident {
+        name: $name:literal,
+        shown: $shown:literal,
+        help: $help:expr,
+        class: $class:ident,
+        counts_steps: $counts:literal,
+        takes: [$($takes:ident),*],
+        new: $new:expr,
+    })*) => {
+        /// A strategy.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        pub enum StrategyKind {
+            $($(#[$doc])* #[serde(rename = $name)] $kind,)*
+        }
+
+        /// All strategies, in the order in which help lists them.
+        pub static TABLE: &[Entry] = &[$(Entry {
+            kind: StrategyKind::$kind,
+            name: $name,
+            shown: $shown,
+            help: $help,
+            class: Class::$class,
+            counts_steps: $counts,
+            takes: &[$(Parameter::$takes),*],
+            new: $new,
+        },)*];
+
+        /// A search with any strategy.
+        ///
+        /// It may be saved at any moment. Read back, it goes on as it would have: plans that were out come first.
+        #[derive(Clone, Debug, Serialize, Deserialize)]
+        #[allow(clippy::large_enum_variant, reason = "a check has one")]
+        pub enum Search {
+            $($(#[$doc])* #[serde(rename = $name)] $kind($kind),)*
+        }
+
+        impl Search {
+            /// Its strategy.
+            pub fn kind(&self) -> StrategyKind {
+                match self {
+                    $(Search::$kind(_) => StrategyKind::$kind,)*
+                }
+            }
+
+            pub(crate) fn strategy(&self) -> &dyn Strategy {
+                match self {
+                    $(Search::$kind(s) => s,)*
+                }
+            }
+
+            pub(crate) fn strategy_mut(&mut self) -> &mut dyn Strategy {
+                match self {
+                    $(Search::$kind(s) => s,)*
+                }
+            }
+        }
+
+        $(impl From<$kind> for Search {
+            fn from(s: $kind) -> Search {
+                Search::$kind(s)
+            }
+        })*
+    };
+}
+
+strategies! {
+    /// Iterative context bounding.
+    Icb {
+        name: "icb",
+        shown: "icb",
+        help: Some("All schedules, in order of preemptions"),
+        class: Systematic,
+        counts_steps: true,
+        takes: [Bound, Reduce],
+        new: |p| {
+            let icb = Icb::new(Some(p.bound));
+            Search::from(if p.reduce { icb.cached() } else { icb })
+        },
+    }
+    /// Depth-first search.
+    Dfs {
+        name: "dfs",
+        shown: "dfs",
+        help: Some("All schedules, depth-first"),
+        class: Systematic,
+        counts_steps: true,
+        takes: [Reduce],
+        new: |p| Search::from(if p.reduce { Dfs::new().cached() } else { Dfs::new() }),
+    }
+    /// Best-first search.
+    Best {
+        name: "best",
+        shown: "best",
+        help: Some("All schedules, the most promising first: changed, new and rare code"),
+        class: Systematic,
+        counts_steps: true,
+        takes: [Bound, ChangedSince],
+        new: |p| {
+            let bound = (p.bound < u32::MAX).then_some(p.bound);
+            Best::new(bound, p.changed.clone()).into()
+        },
+    }
+    /// Dynamic partial-order reduction.
+    Dpor {
+        name: "dpor",
+        shown: "dpor",
+        help: Some("One execution of each happens-before class (partial-order reduction)"),
+        class: Systematic,
+        counts_steps: true,
+        takes: [],
+        new: |_| Dpor::optimal().into(),
+    }
+    /// Partial-order reduction within a bound on preemptions: `dpor` with `--bound`.
+    Bpor {
+        name: "bpor",
+        shown: "dpor",
+        help: None,
+        class: Systematic,
+        counts_steps: true,
+        takes: [Bound],
+        new: |p| Bpor::new(p.bound).into(),
+    }
+    /// Random walk.
+    Random {
+        name: "random",
+        shown: "random",
+        help: Some("Every choice with the same probability"),
+        class: Sampler,
+        counts_steps: false,
+        takes: [],
+        new: |p| Random::new(p.seed).into(),
+    }
+    /// Sticky random walk.
+    Burst {
+        name: "burst",
+        shown: "burst",
+        help: Some("Like random, but each thread runs for several decisions"),
+        class: Sampler,
+        counts_steps: false,
+        takes: [Burst],
+        new: |p| Burst::new(p.seed, p.burst).into(),
+    }
+    /// Probabilistic concurrency testing.
+    Pct {
+        name: "pct",
+        shown: "pct",
+        help: Some("Random thread priorities that change a few times"),
+        class: Sampler,
+        counts_steps: false,
+        takes: [Depth],
+        new: |p| Pct::new(p.seed, p.depth).into(),
+    }
+    /// Fair probabilistic concurrency testing.
+    FairPct {
+        name: "fair-pct",
+        shown: "fair-pct",
+        help: Some("Like pct, and random once an execution gets long"),
+        class: Sampler,
+        counts_steps: false,
+        takes: [Depth],
+        new: |p| FairPct::new(p.seed, p.depth).into(),
+    }
+    /// Partial order sampling.
+    Pos {
+        name: "pos",
+        shown: "pos",
+        help: Some("A random priority for each event"),
+        class: Sampler,
+        counts_steps: false,
+        takes: [],
+        new: |p| Pos::new(p.seed).into(),
+    }
+    /// Selectively uniform random walk.
+    Surw {
+        name: "surw",
+        shown: "surw",
+        help: Some("Every interleaving with nearly the same probability"),
+        class: Sampler,
+        counts_steps: false,
+        takes: [],
+        new: |p| Surw::new(p.seed).into(),
+    }
+    /// Delay bounding, sampled.
+    Delay {
+        name: "delay",
+        shown: "delay",
+        help: Some("The default schedule with a few random delays"),
+        class: Sampler,
+        counts_steps: false,
+        takes: [Delays],
+        new: |p| Delay::new(p.seed, p.delays).into(),
+    }
+    /// Mutations of schedules that showed new behaviour.
+    Guided {
+        name: "guided",
+        shown: "guided",
+        help: Some("Mutations of schedules that showed new behaviour"),
+        class: Sampler,
+        counts_steps: true,
+        takes: [],
+        new: |p| Guided::new(p.seed).into(),
+    }
+    /// Executions steered into predictions.
+    Directed {
+        name: "directed",
+        shown: "directed",
+        help: Some("Steers executions into predicted deadlocks, lost wake-ups and atomicity violations"),
+        class: Sampler,
+        counts_steps: false,
+        takes: [],
+        new: |p| Directed::new(p.seed).into(),
+    }
+    /// A mix of samplers.
+    Portfolio {
+        name: "portfolio",
+        shown: "portfolio",
+        help: Some("Mixes all samplers and favours those that keep finding new behaviour"),
+        class: Sampler,
+        counts_steps: false,
+        takes: [],
+        new: |p| Portfolio::new(p.seed).into(),
+    }
+}
+
+impl StrategyKind {
+    /// Its line of the table.
+    pub fn entry(self) -> &'static Entry {
+        // The table has one line for each, in the order of the variants.
+        &TABLE[self as usize]
+    }
+
+    /// The strategy of this name on the command line.
+    pub fn named(name: &str) -> Option<StrategyKind> {
+        let offered = TABLE.iter().find(|entry| entry.shown == name && entry.help.is_some());
+        offered.map(|entry| entry.kind)
+    }
+
+    /// Its name on the command line and in reports.
+    // The entry's own `name` is the one of saved searches.
+    #[allow(clippy::misnamed_getters)]
+    pub fn name(self) -> &'static str {
+        self.entry().shown
+    }
+
+    /// Whether it only ever samples, and so is never complete.
+    pub fn samples(self) -> bool {
+        self.entry().class == Class::Sampler
+    }
+
+    /// Whether it takes this option.
+    pub fn takes(self, parameter: Parameter) -> bool {
+        self.entry().takes.contains(&parameter)
+    }
+
+    /// A new search.
+    pub fn search(self, parameters: &Parameters) -> Search {
+        (self.entry().new)(parameters)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_line_makes_the_search_that_it_names() {
+        let parameters = Parameters {
+            bound: 2,
+            reduce: true,
+            changed: Vec::new(),
+            depth: 3,
+            burst: None,
+            delays: 3,
+            seed: 1,
+        };
+        for (number, entry) in TABLE.iter().enumerate() {
+            assert_eq!(entry.kind as usize, number, "{}", entry.name);
+            let search = entry.kind.search(&parameters);
+            assert_eq!(search.kind(), entry.kind, "{}", entry.name);
+            let offered = StrategyKind::named(entry.shown).map(StrategyKind::name);
+            assert_eq!(offered, Some(entry.shown));
+        }
+        assert_eq!(StrategyKind::named("bpor"), None);
+    }
+}
