@@ -1,9 +1,10 @@
 //! The list of callbacks that instrumented code calls.
 //!
 //! Compilers emit calls to them (`-fsanitize=thread`), the stub that is linked to each instrumented program
-//! forwards them, and the runtime answers them. Names and meaning are those of ThreadSanitizer. The list
-//! holds all callbacks that gcc 12 and later, clang 14 and later and the LLVM of rustc can emit, as found in
-//! their binaries, and those that their headers declare for programs.
+//! forwards them, and the runtime answers them. Names and meaning are those of ThreadSanitizer.
+//!
+//! The list holds the callbacks that gcc 12 and later, clang 14 and later and the LLVM of rustc can emit, as
+//! found in their binaries. It also holds those that their headers declare for programs.
 //!
 //! Stub and runtime may come from different builds. The runtime has a [`Table`] with a version, and a stub
 //! uses no table of another version. Therefore **the order never changes**: additions come last, with a new

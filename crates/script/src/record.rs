@@ -42,9 +42,9 @@ pub struct Wording {
 pub struct Recording {
     /// Its events, in order.
     pub events: Vec<Event>,
-    /// By index of the event: the stops. A stop is where a thread stopped and another continued, up to a
-    /// little after the last decision that is not the default, or where a thread made a decision that is not
-    /// about threads. Each has its wordings, the best first.
+    /// By index of the event: the stops, each with its wordings, the best first. At a stop another thread
+    /// continued, up to a little after the last decision that is not the default. Decisions that are not
+    /// about threads are stops, too.
     pub stops: BTreeMap<usize, Vec<Wording>>,
     /// The decisions of the schedule that are not the default.
     pub entries: Vec<Entry>,

@@ -41,13 +41,13 @@ const GLANCE: Duration = Duration::from_millis(50);
 pub struct Remote {
     lines: Receiver<String>,
     stop: Arc<AtomicBool>,
-    told: RefCell<Told>,
+    peer: RefCell<Peer>,
     /// The events of this execution that were returned to the other end, which refers to them by number.
     events: Rc<RefCell<Vec<Event>>>,
 }
 
-/// What is known of the other end.
-struct Told {
+/// The other end, as far as its statements have shown.
+struct Peer {
     output: Box<dyn Write>,
     /// Places in its source. The number of a place is its index plus 1.
     places: Vec<String>,
@@ -57,7 +57,7 @@ struct Told {
 
 impl std::fmt::Debug for Remote {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Remote").field("places", &self.told.borrow().places).finish_non_exhaustive()
+        f.debug_struct("Remote").field("places", &self.peer.borrow().places).finish_non_exhaustive()
     }
 }
 
@@ -80,18 +80,18 @@ impl Remote {
             }
             gone.store(true, Relaxed);
         });
-        let told = Told { output: Box::new(output), places: Vec::new(), named: Vec::new() };
-        Remote { lines, stop, told: RefCell::new(told), events: Rc::default() }
+        let peer = Peer { output: Box::new(output), places: Vec::new(), named: Vec::new() };
+        Remote { lines, stop, peer: RefCell::new(peer), events: Rc::default() }
     }
 
     /// A place by its number.
     pub fn place(&self, number: usize) -> String {
-        self.told.borrow().places.get(number.wrapping_sub(1)).cloned().unwrap_or_default()
+        self.peer.borrow().places.get(number.wrapping_sub(1)).cloned().unwrap_or_default()
     }
 
     /// The place where something was first named.
     pub fn place_of(&self, name: &str) -> Option<usize> {
-        self.told.borrow().named.iter().find(|(named, _)| named.name() == name).map(|(_, place)| *place)
+        self.peer.borrow().named.iter().find(|(named, _)| named.name() == name).map(|(_, place)| *place)
     }
 
     /// All executions are over.
@@ -149,7 +149,7 @@ impl Remote {
                 (Some("call"), Some(place), Some(statement)) => (place, statement),
                 _ => return Err(Stop::Wrong(format!("{line:?} is no statement")).into()),
             };
-            let place = self.told.borrow_mut().number(place);
+            let place = self.peer.borrow_mut().number(place);
             state.borrow_mut().place = Some(place);
             if state.borrow().run.orders == orders {
                 idle += 1;
@@ -166,7 +166,7 @@ impl Remote {
             self.marked(&state.borrow().run, &source, place)?;
             let value = engine.eval_with_scope::<Dynamic>(scope, &source.text).map_err(|error| {
                 if let Some((Stop::Names(names), _)) = &state.borrow().stopped {
-                    self.told.borrow_mut().name(names, place);
+                    self.peer.borrow_mut().name(names, place);
                 }
                 Refused::Rhai(error)
             })?;
@@ -183,7 +183,7 @@ impl Remote {
         if missing.is_empty() {
             return Ok(());
         }
-        self.told.borrow_mut().name(&missing, place);
+        self.peer.borrow_mut().name(&missing, place);
         Err(Stop::Names(missing).into())
     }
 
@@ -246,13 +246,13 @@ impl Remote {
     }
 
     fn say(&self, line: &str) -> Result<(), Refused> {
-        let output = &mut self.told.borrow_mut().output;
+        let output = &mut self.peer.borrow_mut().output;
         let said = writeln!(output, "{line}").and_then(|()| output.flush());
         said.map_err(|_| Stop::Engine(Error::Interrupted).into())
     }
 }
 
-impl Told {
+impl Peer {
     /// Stores the names that a statement at this place mentions.
     fn name(&mut self, names: &[Named], place: usize) {
         for name in names {
@@ -301,7 +301,7 @@ mod tests {
     #[test]
     fn places_have_numbers() {
         let remote = Remote::new(std::io::empty(), std::io::sink(), Arc::default());
-        let number = |place: &str| remote.told.borrow_mut().number(place);
+        let number = |place: &str| remote.peer.borrow_mut().number(place);
         assert_eq!((number("a.rs:1"), number("b.rs:2"), number("a.rs:1")), (1, 2, 1));
         assert_eq!((remote.place(2).as_str(), remote.place(0).as_str()), ("b.rs:2", ""));
     }

@@ -76,7 +76,7 @@ pub type Told = (Option<usize>, String);
 /// A bug that a script found.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// What is wrong.
+    /// The failure.
     pub verdict: Verdict,
     /// The line at which the script was; `None` if it was over.
     pub line: Option<usize>,
@@ -173,7 +173,7 @@ impl Test<'_> {
                         Found { verdict, line, choices, trail, repeats: false }
                     };
                     if found.verdict.kind == FindingKind::Panic && matches!(self.target, Target::Unit(_)) {
-                        // The output of a Rust panic is read only now.
+                        // Only this run captures the output, which holds the message of Rust's panic.
                         let oracle = state.borrow().run.oracle.clone();
                         drop((engine, ast, state));
                         (state, engine, ast) = self.start(&named, oracle, Output::Captured)?;

@@ -37,12 +37,12 @@ pub use sampling::pos::Pos;
 pub use sampling::random::Random;
 pub use sampling::surw::Surw;
 pub use status::{Guarantee, Status};
-pub use store::spill::{Room, Shelf};
+pub use store::spill::{Room, SpillFile};
 pub use systematic::best::Best;
 pub use systematic::dfs::Dfs;
 pub use systematic::dpor::Dpor;
 pub use systematic::dpor::bounded::Bpor;
-pub use systematic::dpor::in_order::{Again, MOST_EVENTS};
+pub use systematic::dpor::reorder_buffer::{MOST_EVENTS, Rerun};
 pub use systematic::icb::Icb;
 pub use table::{Class, Entry, Parameter, Parameters, Search, StrategyKind, TABLE};
 
@@ -61,7 +61,7 @@ pub enum Touches {
     Places,
 }
 
-/// A strategy: it turns finished executions into plans.
+/// A strategy: it buffer finished executions into plans.
 ///
 /// The engine asks for plans with [`next`](Strategy::next), as many as it can run at a time, and gives each
 /// one back with [`done`](Strategy::done). Only `done` consumes a plan: a plan that is out when a search is

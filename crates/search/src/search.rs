@@ -1,7 +1,7 @@
-//! What a search with any strategy does: it passes everything on to its strategy.
+//! A search with any strategy: it passes every call on to its strategy.
 
-use crate::systematic::dpor::in_order::InTurn;
-use crate::{Again, Halt, Room, Search, Status, Strategy, Touches};
+use crate::systematic::dpor::reorder_buffer::OrderedSearch;
+use crate::{Halt, Rerun, Room, Search, Status, Strategy, Touches};
 use heisen_trace::{Execution, Plan};
 use std::collections::BTreeSet;
 
@@ -11,29 +11,31 @@ impl Search {
         self.kind().entry().name
     }
 
-    /// Whether it only ever samples, and so is never complete.
+    /// Whether it is a sampler, which never ends.
     pub fn samples(&self) -> bool {
         self.kind().samples()
     }
 
-    /// Whether its plans follow from the steps of earlier executions, and so are of no use when steps are counted anew.
+    /// Whether its plans refer to steps of earlier executions, and so become useless when steps are counted
+    /// anew.
     pub fn counts_steps(&self) -> bool {
         self.kind().entry().counts_steps
     }
 
-    /// Of a search that was just read back: what was done before it was saved, and will be done again.
-    pub fn take_again(&mut self) -> Again {
+    /// In a search that was just read back: the executions that it has to run again. Can be taken once.
+    pub fn take_rerun(&mut self) -> Rerun {
         match self {
-            Search::Dpor(dpor) => dpor.turns_mut().take_again(),
-            Search::Bpor(bpor) => bpor.turns_mut().take_again(),
-            _ => Again::default(),
+            Search::Dpor(dpor) => dpor.buffer_mut().take_rerun(),
+            Search::Bpor(bpor) => bpor.buffer_mut().take_rerun(),
+            _ => Rerun::default(),
         }
     }
 
-    /// The places in the code of accesses whose order made a difference to it, if it looks at that; see [`Dpor::raced`].
-    pub fn raced(&self) -> Option<&BTreeSet<u64>> {
+    /// The places of accesses whose order was or will be reversed, for strategies that reverse races; see
+    /// [`Dpor::reversed_places`](crate::Dpor::reversed_places).
+    pub fn reversed_places(&self) -> Option<&BTreeSet<u64>> {
         match self {
-            Search::Dpor(dpor) => Some(dpor.raced()),
+            Search::Dpor(dpor) => Some(dpor.reversed_places()),
             _ => None,
         }
     }

@@ -1,8 +1,12 @@
 //! The table of system calls that change the machine, or processes that do not belong to the program.
 //!
-//! Every way to the kernel consults this one table: functions of the C library and `syscall`
-//! (`runtime::shim`), system call instructions in a runner (`runtime::lifecycle::in_process`), and, for all
-//! other processes of a check, the seccomp filter that the engine installs (`engine::process::seccomp`).
+//! Every way to the kernel consults this one table:
+//!
+//! - functions of the C library and `syscall` (`runtime::shim`),
+//! - system call instructions in a runner (`runtime::lifecycle::in_process`),
+//! - for all other processes of a check, the seccomp filter that the engine installs
+//!   (`engine::process::seccomp`).
+//!
 //! `docs/reference/machine.md` shows the table; a test compares the two.
 
 use crate::Note;

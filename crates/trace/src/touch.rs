@@ -1,10 +1,15 @@
 //! Touches: records of what each step of an execution reads, writes or enables, if a search asks for them.
 //!
 //! A step is everything that a thread does from one scheduling point to the next. Two steps are *dependent*
-//! if they belong to the same thread, if they touch the same object and at least one of them writes it, or if
-//! one enables the thread of the other. Other steps can be swapped without any difference. The reductions of
-//! the search are built on this (Godefroid: Partial-Order Methods for the Verification of Concurrent Systems,
-//! 1996; CHESS, OSDI 2008, section 4.4).
+//! if
+//!
+//! - they belong to the same thread,
+//! - they touch the same object and at least one of them writes it, or
+//! - one enables the thread of the other.
+//!
+//! Other steps can be swapped without any difference. The reductions of the search are built on this
+//! (Godefroid: Partial-Order Methods for the Verification of Concurrent Systems, 1996; CHESS, OSDI 2008,
+//! section 4.4).
 
 /// The kind of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -65,7 +65,7 @@ pub(super) fn needless(run: &Run, points: &Points) -> u64 {
 /// Whether the results of the executions so far end the opening.
 pub(super) fn is_over(search: &Search, tally: &Tally) -> bool {
     let status = search.status();
-    let known = || search.raced().is_none_or(|raced| tally.points.contain(raced));
+    let known = || search.reversed_places().is_none_or(|places| tally.points.contain(places));
     let costs = tally.steps > MOST && 2 * tally.needless > tally.steps;
     status.has_gaps() || !status.exhausted && (costs || !known())
 }

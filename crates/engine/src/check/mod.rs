@@ -75,7 +75,7 @@ fn run(
     tally.forget_deadline();
     case.warm_up()?;
     let shared = Shared::default();
-    let memory = Room { bytes: case.options.memory, shelf: Arc::new(Disk::new(directory)) };
+    let memory = Room { bytes: case.options.memory, spill: Arc::new(Disk::new(directory)) };
     std::thread::scope(|scope| {
         worker::start_all(scope, case, &shared)?;
         let mut state = State::new(case, search, tally, memory);

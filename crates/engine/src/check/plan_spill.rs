@@ -2,7 +2,7 @@
 //! this process, however that ends.
 
 use crate::platform::sys;
-use heisen_search::Shelf;
+use heisen_search::SpillFile;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -48,7 +48,7 @@ impl Disk {
     }
 }
 
-impl Shelf for Disk {
+impl SpillFile for Disk {
     fn put(&self, bytes: &[u8]) -> io::Result<u64> {
         let mut space = self.space.lock().unwrap_or_else(PoisonError::into_inner);
         let file = match space.file.take() {

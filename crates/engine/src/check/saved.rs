@@ -130,7 +130,7 @@ impl Saved {
             return Err(damaged(&"its sum is wrong"));
         }
         let mut saved: Saved = serde_json::from_reader(read()?.take(length)).map_err(|e| damaged(&e))?;
-        let again = saved.search.take_again();
+        let again = saved.search.take_rerun();
         saved.tally.executions = saved.tally.executions.saturating_sub(again.executions);
         saved.tally.steps = saved.tally.steps.saturating_sub(again.steps);
         let args = saved.args.iter().map(|a| OsString::from_vec(a.clone())).collect();

@@ -97,7 +97,7 @@ fn once() {
     assert_eq!(get(), thread.join().unwrap());
 }
 
-/// The token is there already: nobody waits, no system call tells of it.
+/// The token is already there: no thread waits, so no system call shows the order.
 #[test]
 fn park() {
     let me = thread::current();
@@ -111,7 +111,7 @@ fn park() {
     thread.join().unwrap();
 }
 
-/// What is validated is read by code that comes compiled.
+/// Precompiled code reads the validated bytes.
 #[test]
 fn text() {
     let thread = thread::spawn(set);

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// How many behaviours are stored at most.
-const MOST_KEPT: usize = 1 << 16;
+const CAPACITY: usize = 1 << 16;
 /// How many of the first executions are all asked for their behaviour.
 const ALL_OF: u64 = 1 << 12;
 /// Of the later executions, one in this many is asked.
@@ -68,7 +68,7 @@ impl Behaviours {
         if !new {
             self.kinds.insert(kind, true);
         }
-        while self.kinds.len() > MOST_KEPT {
+        while self.kinds.len() > CAPACITY {
             self.rarity += 1;
             let rarity = self.rarity;
             self.kinds.retain(|kind, _| kind.leading_zeros() >= rarity);
@@ -171,7 +171,7 @@ mod tests {
             behaviours.take(&execution(Some(crate::analysis::seeds::nth(1, kind)), 10));
         }
         let unseen = behaviours.unseen().unwrap();
-        assert!(behaviours.kinds.len() <= MOST_KEPT && unseen.executions == count);
+        assert!(behaviours.kinds.len() <= CAPACITY && unseen.executions == count);
         let near = |found: u64, right: f64| ((found as f64 - right) / right).abs() < 0.02;
         assert!(near(unseen.once, 500_000.0) && near(unseen.kinds, 750_000.0), "{unseen:?}");
         assert!((unseen.chance - 0.5).abs() < 0.01, "{unseen:?}");

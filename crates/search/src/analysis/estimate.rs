@@ -12,7 +12,7 @@
 use serde::{Deserialize, Serialize};
 
 /// How many earlier estimates are stored, one each time the executions have doubled.
-const KEPT: usize = 2;
+const EARLIER: usize = 2;
 /// An estimate that changed by more than this factor is not reported.
 const WORTHLESS: f64 = 10.0;
 
@@ -46,10 +46,10 @@ impl Explored {
         self.weight += weight;
         self.executions += 1;
         if self.executions.is_power_of_two() {
-            if self.earlier.len() == KEPT {
+            if self.earlier.len() == EARLIER {
                 self.earlier.remove(0);
             }
-            self.earlier.extend(self.whole());
+            self.earlier.extend(self.total());
         }
     }
 
@@ -59,21 +59,21 @@ impl Explored {
     }
 
     /// An estimate of the number of all executions.
-    pub fn whole(&self) -> Option<f64> {
-        let whole = self.executions as f64 * self.roots / self.weight;
+    pub fn total(&self) -> Option<f64> {
+        let total = self.executions as f64 * self.roots / self.weight;
         // Weights are sums of fractions, so their last digits are inexact.
-        whole.is_finite().then(|| whole.max(self.executions as f64))
+        total.is_finite().then(|| total.max(self.executions as f64))
     }
 
     /// An estimate of how many executions are left, or `None` if there is no good one.
     pub fn remaining(&self) -> Option<Remaining> {
-        let whole = self.whole()?;
-        if self.earlier.len() < KEPT {
+        let total = self.total()?;
+        if self.earlier.len() < EARLIER {
             return None;
         }
-        let apart = |earlier: &f64| (whole / earlier).max(earlier / whole);
+        let apart = |earlier: &f64| (total / earlier).max(earlier / total);
         let factor = self.earlier.iter().map(apart).fold(1.0, f64::max);
-        let executions = (whole - self.executions as f64).round() as u64;
+        let executions = (total - self.executions as f64).round() as u64;
         (factor <= WORTHLESS).then_some(Remaining { executions, factor })
     }
 }
@@ -86,15 +86,15 @@ mod tests {
     fn numbers_computed_by_hand() {
         // A root with two choices; below the first, two choices again; below the second, four.
         let mut explored = Explored::nothing_of(1);
-        assert_eq!(explored.whole(), None);
+        assert_eq!(explored.total(), None);
         explored.executed(0.25);
-        assert_eq!(explored.whole(), Some(4.0));
+        assert_eq!(explored.total(), Some(4.0));
         explored.executed(0.25);
-        assert_eq!(explored.whole(), Some(4.0));
+        assert_eq!(explored.total(), Some(4.0));
         explored.executed(0.125);
-        assert_eq!(explored.whole(), Some(4.8));
+        assert_eq!(explored.total(), Some(4.8));
         (0..3).for_each(|_| explored.executed(0.125));
-        assert_eq!(explored.whole(), Some(6.0));
+        assert_eq!(explored.total(), Some(6.0));
         let remaining = explored.remaining().unwrap();
         assert_eq!((remaining.executions, remaining.factor), (0, 1.5));
     }
@@ -103,11 +103,11 @@ mod tests {
     fn what_is_dropped_is_explored_and_takes_no_execution() {
         let mut explored = Explored::nothing_of(2);
         explored.executed(1.0);
-        assert_eq!(explored.whole(), Some(2.0));
+        assert_eq!(explored.total(), Some(2.0));
         explored.dropped(0.5);
-        assert!(explored.whole().unwrap() < 1.4);
+        assert!(explored.total().unwrap() < 1.4);
         explored.executed(0.5);
-        assert_eq!(explored.whole(), Some(2.0));
+        assert_eq!(explored.total(), Some(2.0));
     }
 
     #[test]

@@ -221,7 +221,7 @@ pub(crate) struct Events {
     /// The next steps of threads that were enabled when the process ended.
     pub ready: Vec<Footprint>,
     /// Whether the execution recorded all threads that wait at the end.
-    pub told: bool,
+    pub waits_known: bool,
     /// Events that access memory, in order, with the places of the accesses, if places were recorded.
     places: Vec<(usize, u64)>,
 }
@@ -305,10 +305,10 @@ impl Events {
             event.foot.all = true;
         }
         // After a crash the runtime does not record which threads wait.
-        let mut told = !matches!(execution.end, End::Deadlock | End::Signal(1..=5 | 7..));
+        let mut waits_known = !matches!(execution.end, End::Deadlock | End::Signal(1..=5 | 7..));
         let at_end: Vec<&Touch> = execution.touches.iter().filter(|t| t.kind == TouchKind::Waits).collect();
         for (at, t) in at_end.iter().enumerate() {
-            told |= execution.end == End::Deadlock;
+            waits_known |= execution.end == End::Deadlock;
             // A program that exits records its waiting threads at the start of exit and at its end; the last
             // record counts.
             if at_end[at + 1..].iter().any(|later| later.thread == t.thread) {
@@ -330,7 +330,7 @@ impl Events {
                 if events.last().is_some_and(tried) { &mut ready } else { &mut waits }.push(foot);
             }
         }
-        Some(Events { events, waits, ready, told, places })
+        Some(Events { events, waits, ready, waits_known, places })
     }
 
     /// Whether more threads have arrived at a barrier than it is made for.

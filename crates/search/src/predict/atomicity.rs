@@ -1,14 +1,15 @@
 //! Predicts violations of atomicity: a step of one thread between two steps of another that may belong
 //! together.
 //!
-//! Lu, Tucek, Qin, Zhou: AVIO, ASPLOS 2006. For memory accesses, a triple counts if it is not equivalent to
-//! one in which the other thread comes before or after: read, write, read; write, write, read; write, read,
-//! write; read, write, write. For a lock, two consecutive sections of one thread count with any section of
-//! another thread in between, because the accesses under the lock are not recorded. Many triples are
-//! harmless, so only executions that fail are reported. Only one pattern is worth a hint: a thread reads, and
-//! its next operation writes, while another thread has written in between.
+//! Lu, Tucek, Qin, Zhou: AVIO, ASPLOS 2006. For memory accesses, four triples count: read, write, read;
+//! write, write, read; write, read, write; read, write, write. They are not equivalent to an order in which
+//! the other thread comes before or after. For a lock, two consecutive sections of one thread count with any
+//! section of another thread in between, because the accesses under the lock are not recorded.
+//!
+//! Many triples are harmless, so only executions that fail are reported. Only one pattern is worth a hint: a
+//! thread reads, and its next operation writes, while another thread has written in between.
 
-use super::Patience;
+use super::WorkBudget;
 use super::history::{Act, History};
 use heisen_trace::{Deed, Family, Hold, Op, Target};
 use std::collections::{BTreeMap, HashMap};
@@ -110,11 +111,11 @@ pub fn triples(history: &History, of_each: usize) -> Vec<Triple<'_>> {
         }
     }
     let mut all = Vec::new();
-    let mut patience = Patience::default();
+    let mut budget = WorkBudget::default();
     for threads in objects.values() {
         for (thread, own) in threads {
             for (_, others) in threads.iter().filter(|&(other, _)| other != thread) {
-                of_two(own, others, of_each, &mut patience, &mut all);
+                of_two(own, others, of_each, &mut budget, &mut all);
             }
         }
     }
@@ -126,7 +127,7 @@ fn of_two<'a>(
     own: &[Numbered<'a>],
     others: &[Numbered<'a>],
     most: usize,
-    patience: &mut Patience,
+    budget: &mut WorkBudget,
     all: &mut Vec<Triple<'a>>,
 ) {
     let mut left = most;
@@ -139,7 +140,7 @@ fn of_two<'a>(
             let (Some(&[(first_at, first), (second_at, second)]), Some(&(at, between))) = own_or(i, j) else {
                 continue;
             };
-            if !patience.look() {
+            if !budget.spend() {
                 return;
             }
             let seen = (first_at..second_at).contains(&at);

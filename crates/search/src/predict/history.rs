@@ -66,7 +66,7 @@ impl Act {
     }
 
     /// Whether neither must come before the other.
-    pub fn is_free_of(&self, other: &Act) -> bool {
+    pub fn is_unordered_with(&self, other: &Act) -> bool {
         !self.must_precede(other) && !other.must_precede(self)
     }
 
@@ -118,11 +118,11 @@ impl Clocks {
     }
 
     /// The clock that a thread with `done` operations passes on.
-    fn told(&mut self, thread: usize, done: u32) -> Rc<[u32]> {
-        let mut told = vec![0; thread + 1];
-        told[thread] = done;
+    fn passed_on(&mut self, thread: usize, done: u32) -> Rc<[u32]> {
+        let mut own = vec![0; thread + 1];
+        own[thread] = done;
         let mut clock = self.of(thread).clone();
-        merge(&mut clock, &told);
+        merge(&mut clock, &own);
         clock
     }
 }
@@ -149,7 +149,7 @@ struct Reader {
     /// ended thread.
     ended: HashMap<u64, u16>,
     /// Locks whose release is recorded. For the others only the unlock call is known.
-    told: HashSet<u64>,
+    with_release: HashSet<u64>,
     /// By thread: the wait that it has just begun.
     waits: HashMap<u16, usize>,
 }
@@ -168,7 +168,7 @@ impl History {
             .filter(|t| op(t.op).is_some_and(is_lock) && is_access(t.kind))
             .map(|t| t.word)
             .collect();
-        let told = execution.touches.iter().filter(|t| t.op == 0 && is_access(t.kind)).map(|t| t.word);
+        let released = execution.touches.iter().filter(|t| t.op == 0 && is_access(t.kind)).map(|t| t.word);
         let mut reader = Reader {
             history: History::default(),
             must: Clocks::default(),
@@ -178,7 +178,7 @@ impl History {
             counts: HashMap::new(),
             created: HashSet::from([0]),
             ended: HashMap::new(),
-            told: told.filter(|object| locks.contains(object)).collect(),
+            with_release: released.filter(|object| locks.contains(object)).collect(),
             waits: HashMap::new(),
         };
         // A wide access is one operation, on the first word.
@@ -232,13 +232,13 @@ impl Reader {
         self.held.get(&thread).cloned().unwrap_or_else(|| Rc::new([]))
     }
 
-    fn told(&mut self, thread: u16) -> (Rc<[u32]>, Rc<[u32]>) {
+    fn passed_on(&mut self, thread: u16) -> (Rc<[u32]>, Rc<[u32]>) {
         let done = self.done.get(&thread).copied().unwrap_or(0);
-        (self.must.told(thread.into(), done), self.did.told(thread.into(), done))
+        (self.must.passed_on(thread.into(), done), self.did.passed_on(thread.into(), done))
     }
 
     fn enables(&mut self, thread: u16, other: u16) {
-        let (must, did) = self.told(thread);
+        let (must, did) = self.passed_on(thread);
         if self.created.insert(other) {
             merge(self.must.of(other.into()), &must);
         }
@@ -252,7 +252,7 @@ impl Reader {
         match op {
             Some(Op::Join) => {
                 if let Some(&other) = self.ended.get(&deed.object) {
-                    let (must, did) = self.told(other);
+                    let (must, did) = self.passed_on(other);
                     merge(self.must.of(thread.into()), &must);
                     merge(self.did.of(thread.into()), &did);
                 }
@@ -272,7 +272,7 @@ impl Reader {
         *done += 1;
         let index = *done;
         if orders {
-            let (_, did) = self.told(thread);
+            let (_, did) = self.passed_on(thread);
             let known = self.did.objects.entry(deed.object).or_insert_with(|| Rc::new([]));
             merge(known, &did);
         }
@@ -321,7 +321,7 @@ impl Reader {
                 }
             }
             None => self.release(deed.thread, deed.object),
-            Some(_) if !self.told.contains(&deed.object) => self.release(deed.thread, deed.object),
+            Some(_) if !self.with_release.contains(&deed.object) => self.release(deed.thread, deed.object),
             Some(_) => {}
         }
     }

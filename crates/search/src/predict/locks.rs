@@ -12,7 +12,7 @@
 //! A mutex that a thread acquires again after a wait on a condition variable counts as held, but acquiring it
 //! is not an edge.
 
-use super::Patience;
+use super::WorkBudget;
 use super::history::{Act, History, Lock};
 use heisen_trace::target::MAX_HOLDS;
 use heisen_trace::{Deed, Family, Hold, Op, Target};
@@ -50,7 +50,7 @@ impl Edge<'_> {
             |a: &Lock| other.act.held.iter().any(|b| a.object == b.object && !(a.shared && b.shared));
         self.act.thread() != other.act.thread()
             && !self.act.held.iter().any(common)
-            && self.act.is_free_of(other.act)
+            && self.act.is_unordered_with(other.act)
     }
 }
 
@@ -93,7 +93,7 @@ fn trim(edges: &mut Vec<Edge<'_>>) {
 }
 
 /// The cycles, shortest first, each starting with its lowest thread.
-fn cycles<'a>(edges: &'a [Edge<'a>], most: usize, patience: &mut Patience) -> Vec<Vec<&'a Edge<'a>>> {
+fn cycles<'a>(edges: &'a [Edge<'a>], most: usize, budget: &mut WorkBudget) -> Vec<Vec<&'a Edge<'a>>> {
     let mut found = Vec::new();
     // By lock: the edges that hold it, the last first.
     let mut holders: HashMap<u64, Vec<&Edge<'_>>> = HashMap::new();
@@ -108,7 +108,7 @@ fn cycles<'a>(edges: &'a [Edge<'a>], most: usize, patience: &mut Patience) -> Ve
     for length in 2..=LONGEST {
         let mut paths: Vec<Vec<&Edge<'_>>> = edges.iter().rev().map(|edge| vec![edge]).collect();
         while let Some(path) = paths.pop() {
-            if found.len() >= most || !patience.look() {
+            if found.len() >= most || !budget.spend() {
                 return found;
             }
             let (first, last) = (path[0], path[path.len() - 1]);
@@ -119,7 +119,7 @@ fn cycles<'a>(edges: &'a [Edge<'a>], most: usize, patience: &mut Patience) -> Ve
                 continue;
             }
             for next in holders.get(&last.wants()).into_iter().flatten() {
-                if !patience.look() {
+                if !budget.spend() {
                     return found;
                 }
                 if next.act.thread() > first.act.thread()
@@ -138,7 +138,7 @@ fn cycles<'a>(edges: &'a [Edge<'a>], most: usize, patience: &mut Patience) -> Ve
 /// A thread may briefly need a lock that another thread is going to hold.
 pub fn targets(history: &History, most: usize) -> Vec<Target> {
     let edges = edges(history);
-    let cycles = cycles(&edges, most, &mut Patience::default());
+    let cycles = cycles(&edges, most, &mut WorkBudget::default());
     let forward = cycles.iter().map(|cycle| target(history, cycle, cycle));
     let backward = cycles.iter().map(|cycle| {
         let order: Vec<&Edge<'_>> = cycle.iter().rev().copied().collect();
@@ -204,9 +204,9 @@ mod tests {
         let history = history(threads);
         let edges = edges(&history);
         assert_eq!(edges.len(), 12 * 16 + 1);
-        let mut patience = Patience::default();
-        let found = cycles(&edges, usize::MAX, &mut patience);
-        assert!(patience.is_over(), "every edge that was looked at was counted");
+        let mut budget = WorkBudget::default();
+        let found = cycles(&edges, usize::MAX, &mut budget);
+        assert!(budget.is_spent(), "every edge that was looked at was counted");
         assert_eq!(found.iter().filter(|cycle| cycle.len() == 2).count(), 12);
     }
 

@@ -25,28 +25,28 @@ const MOST: usize = 64;
 
 /// How many operations a family may compare in one execution. The work grows with a power of the length of
 /// the execution. The search has no clock, so the work is counted.
-const LOOKS: usize = 200_000;
+const WORK: usize = 200_000;
 
 /// The work that a family may still do.
 #[derive(Debug)]
-pub struct Patience(usize);
+pub struct WorkBudget(usize);
 
-impl Default for Patience {
+impl Default for WorkBudget {
     /// The budget of one family for one execution.
-    fn default() -> Patience {
-        Patience(LOOKS)
+    fn default() -> WorkBudget {
+        WorkBudget(WORK)
     }
 }
 
-impl Patience {
+impl WorkBudget {
     /// Takes one unit of work; false if none is left.
-    pub fn look(&mut self) -> bool {
+    pub fn spend(&mut self) -> bool {
         self.0 = self.0.saturating_sub(1);
         self.0 > 0
     }
 
     /// Whether no work is left.
-    pub fn is_over(&self) -> bool {
+    pub fn is_spent(&self) -> bool {
         self.0 == 0
     }
 }

@@ -4,7 +4,7 @@
 //! threads to a conflict and chooses the order at random. Here one order was already seen, so the target is
 //! the other order: the first thread is held until the second has done its operation.
 
-use super::Patience;
+use super::WorkBudget;
 use super::history::{Act, History};
 use heisen_trace::{Family, Hold, Op, Target};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -31,7 +31,7 @@ fn pairs(history: &History) -> Vec<(&Act, &Act)> {
     let mut first: HashSet<(u16, u64)> = HashSet::new();
     let mut counts: HashMap<(u16, u16, u64), usize> = HashMap::new();
     let (mut accesses, mut locks) = (Vec::new(), Vec::new());
-    let mut patience = Patience::default();
+    let mut budget = WorkBudget::default();
     for act in &history.acts {
         let is_lock = match act.op() {
             None => false,
@@ -39,10 +39,10 @@ fn pairs(history: &History) -> Vec<(&Act, &Act)> {
             Some(_) => continue,
         };
         let known = last.entry(act.deed.object).or_default();
-        for (&thread, &before) in known.iter().take_while(|_| patience.look()) {
+        for (&thread, &before) in known.iter().take_while(|_| budget.spend()) {
             let conflict = thread != act.thread() && (before.write || act.write);
             let count = counts.entry((thread, act.thread(), act.deed.object)).or_default();
-            if conflict && before.is_free_of(act) && *count < OF_EACH {
+            if conflict && before.is_unordered_with(act) && *count < OF_EACH {
                 *count += 1;
                 if is_lock { &mut locks } else { &mut accesses }.push((before, act));
             }

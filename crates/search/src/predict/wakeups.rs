@@ -10,7 +10,7 @@
 //!
 //! If the execution hangs, that is a finding. Otherwise nothing is reported.
 
-use super::Patience;
+use super::WorkBudget;
 use super::history::{Act, History};
 use heisen_trace::{Deed, Family, Hold, Op, Target};
 use std::collections::{HashMap, HashSet};
@@ -19,7 +19,7 @@ use std::collections::{HashMap, HashSet};
 pub fn targets(history: &History, most: usize) -> Vec<Target> {
     let acts = &history.acts;
     let mut all = Vec::new();
-    let mut patience = Patience::default();
+    let mut budget = WorkBudget::default();
     let mut signals: HashMap<u64, Vec<usize>> = HashMap::new();
     let is_signal = |act: &Act| matches!(act.op(), Some(Op::CondSignal | Op::CondBroadcast));
     for (at, signal) in acts.iter().enumerate().filter(|(_, act)| is_signal(act)) {
@@ -33,11 +33,11 @@ pub fn targets(history: &History, most: usize) -> Vec<Target> {
         let mut threads = HashSet::new();
         let of_object = signals.get(&wait.deed.object).map_or(&[][..], Vec::as_slice);
         for &at in &of_object[of_object.partition_point(|&at| at <= index)..] {
-            if !patience.look() {
+            if !budget.spend() {
                 return all;
             }
             let signal = &acts[at];
-            if !signal.is_free_of(wait) || !threads.insert(signal.thread()) {
+            if !signal.is_unordered_with(wait) || !threads.insert(signal.thread()) {
                 continue;
             }
             let lock = history.given_up.get(&index).map(|lock| &acts[lock.since]);

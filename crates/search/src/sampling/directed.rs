@@ -14,7 +14,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 /// How many targets are stored, to be tried again.
-const MOST_KEPT: usize = 1 << 10;
+const CAPACITY: usize = 1 << 10;
 /// After this many different targets no more are looked for.
 const MOST_SEEN: usize = 1 << 14;
 /// Executions with more steps than this are not analysed.
@@ -62,7 +62,7 @@ impl Aims {
     /// A policy that steers to a target, if there is one.
     pub(crate) fn aim(&mut self, seed: u64) -> Option<Policy> {
         if let Some(to) = self.fresh.pop_front() {
-            if self.tried.len() == MOST_KEPT {
+            if self.tried.len() == CAPACITY {
                 self.tried.pop_front();
             }
             self.tried.push_back(to.clone());

@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 
 /// How many entries the corpus has at most.
-const MOST_KEPT: usize = 256;
+const CAPACITY: usize = 256;
 /// How many different features, other than classes, are counted at most.
 const MOST_SEEN: usize = 1 << 16;
 /// The memory for classes, in bytes.
@@ -46,7 +46,7 @@ const ENERGY: u64 = 1 << 16;
 /// After this many mutations an entry has half of its energy, after twice as many a third, and so on.
 const TIRED: u64 = 16;
 /// A run is extended to one of this many next accesses, chosen at random.
-const AHEAD: usize = 6;
+const NEXT_ACCESSES: usize = 6;
 /// The count of a pair in an execution is exact up to here; beyond, only its power of two counts.
 const EXACT: u32 = 16;
 
@@ -284,7 +284,7 @@ impl Shown {
         };
         let mut accesses: Vec<u32> = self.spots.iter().filter_map(|&(_, at)| number(at)).collect();
         accesses.sort_unstable();
-        let nth = dice.below(AHEAD.min(accesses.len()));
+        let nth = dice.below(NEXT_ACCESSES.min(accesses.len()));
         let up_to = accesses.get(nth).copied().unwrap_or(0);
         (up_to + u32::from(dice.one_in(2))).max(1)
     }
@@ -512,11 +512,11 @@ impl Sampler for Corpus {
             let shared = self.seen.get(&entry.rarest).copied().unwrap_or(ENERGY).max(1);
             entry.energy = (ENERGY / shared * TIRED / (TIRED + entry.tries)).max(1);
         }
-        if self.entries.len() > MOST_KEPT {
+        if self.entries.len() > CAPACITY {
             // The sort is stable, so of entries with equal energy the older ones are removed.
             self.entries.reverse();
             self.entries.sort_by_key(|entry| std::cmp::Reverse(entry.energy));
-            self.entries.truncate(MOST_KEPT);
+            self.entries.truncate(CAPACITY);
         }
     }
 }

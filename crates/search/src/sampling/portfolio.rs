@@ -99,7 +99,8 @@ struct Arm {
     /// How many turns it has had.
     turns: u64,
     /// How many of its executions reported their behaviour, and how many were new. Old ones count less.
-    told: u64,
+    #[serde(rename = "told")]
+    reported: u64,
     new: u64,
     /// Its share of the turns in this batch.
     share: u64,
@@ -109,7 +110,7 @@ impl Arm {
     /// Its expected value, up to a common factor.
     fn worth(&self) -> u64 {
         // An arm without reports yet is assumed to be as good as possible.
-        let new = (self.new + BELIEVED) * ONE / (self.told + BELIEVED);
+        let new = (self.new + BELIEVED) * ONE / (self.reported + BELIEVED);
         self.part * new * IN_VAIN / (IN_VAIN + self.turns)
     }
 
@@ -213,7 +214,7 @@ impl Portfolio {
         let arm = |(kind, part): &(Kind, u64)| {
             let same = kinds.iter().filter(|(other, _)| discriminant(other) == discriminant(kind));
             let (shared_by, share) = (same.count() as u64, ALL / PARTS * part);
-            Arm { kind: kind.clone(), part: *part, shared_by, turns: 0, told: 0, new: 0, share }
+            Arm { kind: kind.clone(), part: *part, shared_by, turns: 0, reported: 0, new: 0, share }
         };
         let arms = kinds.iter().map(arm).collect();
         Sampling::of(seed, Arms { seed, offset: seeds::nth(seed, u64::MAX), arms })
@@ -287,7 +288,7 @@ impl Sampler for Arms {
             if arm.kind.made(policy)
                 && let Some(new) = new
             {
-                arm.told += ONE;
+                arm.reported += ONE;
                 arm.new += if new { ONE } else { 0 };
             }
             arm.kind.learn(policy, execution, usable, None);
@@ -298,7 +299,7 @@ impl Sampler for Arms {
         let sum: u64 = self.arms.iter().map(Arm::worth).sum();
         for arm in &mut self.arms {
             arm.share = arm.even() + (ALL - EVEN) * arm.worth() / sum.max(1);
-            arm.told = arm.told * KEPT / 10;
+            arm.reported = arm.reported * KEPT / 10;
             arm.new = arm.new * KEPT / 10;
             arm.kind.settle();
         }

@@ -8,12 +8,12 @@
 //! about 16 bytes and its share of the rest; stored separately it would take some 100 bytes and 12 for each
 //! override. With a happens-before cache, each waiting plan takes 8 bytes more.
 //!
-//! If memory is bounded, a pool writes the spreads in its middle to the spill file ([`Shelf`](crate::Shelf)),
+//! If memory is bounded, a pool writes the spreads in its middle to the spill file ([`SpillFile`](crate::SpillFile)),
 //! in parcels, and reads them back in order. Whether the pool is used as a stack or as a queue, the next plan
 //! is in memory or in the next parcel.
 
 use crate::analysis::branch_points::Point;
-use crate::store::spill::{Room, Shelved};
+use crate::store::spill::{Room, Spilled};
 use heisen_trace::{Override, Plan, Policy};
 use serde::ser::SerializeSeq;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -190,7 +190,7 @@ pub(crate) struct Pool {
     /// The first spreads.
     front: VecDeque<Spread>,
     /// The spreads after them, in parcels in the spill file.
-    shelved: VecDeque<Arc<Shelved>>,
+    spilled: VecDeque<Arc<Spilled>>,
     /// The last spreads.
     back: VecDeque<Spread>,
     plans: usize,
@@ -234,10 +234,10 @@ impl Pool {
 
     /// Takes a plan of the last spread, as from a stack.
     pub fn newest(&mut self) -> Option<Waiting> {
-        if self.back.is_empty() && !self.shelved.is_empty() {
-            let parcel = self.shelved.pop_back()?;
+        if self.back.is_empty() && !self.spilled.is_empty() {
+            let parcel = self.spilled.pop_back()?;
             self.back = self.open(&parcel).or_else(|| {
-                self.shelved.push_back(parcel);
+                self.spilled.push_back(parcel);
                 None
             })?;
         }
@@ -253,10 +253,10 @@ impl Pool {
 
     /// Takes a plan of the first spread, as from a queue.
     pub fn oldest(&mut self) -> Option<Waiting> {
-        if self.front.is_empty() && !self.shelved.is_empty() {
-            let parcel = self.shelved.pop_front()?;
+        if self.front.is_empty() && !self.spilled.is_empty() {
+            let parcel = self.spilled.pop_front()?;
             self.front = self.open(&parcel).or_else(|| {
-                self.shelved.push_front(parcel);
+                self.spilled.push_front(parcel);
                 None
             })?;
         }
@@ -284,9 +284,9 @@ impl Pool {
                     break;
                 }
             }
-            match Shelved::put(&room.shelf, &parcel) {
-                Ok(shelved) => {
-                    self.shelved.push_back(Arc::new(shelved));
+            match Spilled::put(&room.spill, &parcel) {
+                Ok(spilled) => {
+                    self.spilled.push_back(Arc::new(spilled));
                     self.back.drain(..count);
                     self.bytes -= taken;
                 }
@@ -300,7 +300,7 @@ impl Pool {
     }
 
     /// Reads the spreads of a parcel into memory.
-    fn open(&mut self, parcel: &Shelved) -> Option<VecDeque<Spread>> {
+    fn open(&mut self, parcel: &Spilled) -> Option<VecDeque<Spread>> {
         match contents(parcel) {
             Ok(spreads) => {
                 self.bytes += spreads.iter().map(Spread::bytes).sum::<usize>();
@@ -314,7 +314,7 @@ impl Pool {
     }
 }
 
-fn contents(parcel: &Shelved) -> io::Result<VecDeque<Spread>> {
+fn contents(parcel: &Spilled) -> io::Result<VecDeque<Spread>> {
     let bytes = parcel.get()?;
     let (mut rest, mut spreads) = (&bytes[..], VecDeque::new());
     while !rest.is_empty() {
@@ -330,7 +330,7 @@ impl Serialize for Pool {
         for spread in &self.front {
             list.serialize_element(spread)?;
         }
-        for parcel in &self.shelved {
+        for parcel in &self.spilled {
             for spread in contents(parcel).map_err(serde::ser::Error::custom)? {
                 list.serialize_element(&spread)?;
             }
@@ -357,7 +357,7 @@ impl<'de> Deserialize<'de> for Pool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Shelf;
+    use crate::SpillFile;
     use std::sync::Mutex;
 
     fn point(step: u32, options: u16) -> Point {
@@ -458,13 +458,13 @@ mod tests {
 
     /// A spill file in memory, which is full at some point, or loses what was written to it.
     #[derive(Debug, Default)]
-    struct Boards {
+    struct MemorySpill {
         places: Mutex<Vec<Vec<u8>>>,
         most: Option<usize>,
         lost: bool,
     }
 
-    impl Shelf for Boards {
+    impl SpillFile for MemorySpill {
         fn put(&self, bytes: &[u8]) -> io::Result<u64> {
             let mut places = self.places.lock().unwrap();
             if self.most.is_some_and(|most| places.len() == most) {
@@ -486,16 +486,16 @@ mod tests {
         }
     }
 
-    fn bounded(shelf: Boards) -> (Pool, Arc<Boards>) {
-        let shelf = Arc::new(shelf);
+    fn bounded(spill: MemorySpill) -> (Pool, Arc<MemorySpill>) {
+        let spill = Arc::new(spill);
         let mut pool = Pool::default();
-        pool.set_room(Room { bytes: 2000, shelf: shelf.clone() });
-        (pool, shelf)
+        pool.set_room(Room { bytes: 2000, spill: spill.clone() });
+        (pool, spill)
     }
 
     #[test]
-    fn with_a_shelf_the_order_is_the_same() {
-        let (mut small, shelf) = bounded(Boards::default());
+    fn with_a_spill_file_the_order_is_the_same() {
+        let (mut small, spill) = bounded(MemorySpill::default());
         let (mut large, mut most) = (Pool::default(), 0);
         // Many spreads come and few plans go, then fewer come; plans are taken from either end.
         for (round, few) in (0..2000u32).map(|n| (n, n < 1000)) {
@@ -524,13 +524,13 @@ mod tests {
             assert_eq!(small.oldest(), Some(plan));
         }
         assert_eq!((small.oldest(), small.bytes, small.trouble()), (None, 0, None));
-        let places = shelf.places.lock().unwrap();
-        assert!(places.len() > 20 && places.iter().all(Vec::is_empty), "all of the shelf is free again");
+        let places = spill.places.lock().unwrap();
+        assert!(places.len() > 20 && places.iter().all(Vec::is_empty), "all of the spill is free again");
     }
 
     #[test]
-    fn a_full_shelf_loses_nothing() {
-        let (mut pool, _) = bounded(Boards { most: Some(3), ..Boards::default() });
+    fn a_full_spill_file_loses_nothing() {
+        let (mut pool, _) = bounded(MemorySpill { most: Some(3), ..MemorySpill::default() });
         (0..100).for_each(|n| pool.add(spread(&[(3 + n, 2)])));
         assert_eq!(pool.trouble(), Some("cannot be put on disk: no storage space"));
         let steps: Vec<u32> =
@@ -540,7 +540,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_back_is_still_waited_for() {
-        let (mut pool, _) = bounded(Boards { lost: true, ..Boards::default() });
+        let (mut pool, _) = bounded(MemorySpill { lost: true, ..MemorySpill::default() });
         (0..100).for_each(|n| pool.add(spread(&[(3 + n, 2)])));
         assert_eq!(pool.trouble(), None);
         assert_eq!(pool.oldest(), None);

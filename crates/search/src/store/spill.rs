@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Arc;
 
 /// A store for bytes outside of memory.
-pub trait Shelf: Debug + Send + Sync {
+pub trait SpillFile: Debug + Send + Sync {
     /// Writes bytes. Returns their position.
     fn put(&self, bytes: &[u8]) -> io::Result<u64>;
 
@@ -24,37 +24,37 @@ pub struct Room {
     /// The limit in bytes.
     pub bytes: usize,
     /// Where plans beyond the limit go.
-    pub shelf: Arc<dyn Shelf>,
+    pub spill: Arc<dyn SpillFile>,
 }
 
 impl Room {
     /// A share of the memory: one of `parts` equal parts.
     pub(crate) fn part(&self, parts: usize) -> Room {
-        Room { bytes: self.bytes / parts, shelf: self.shelf.clone() }
+        Room { bytes: self.bytes / parts, spill: self.spill.clone() }
     }
 }
 
 /// Bytes in the spill file. Dropping this frees them.
 #[derive(Debug)]
-pub(crate) struct Shelved {
-    shelf: Arc<dyn Shelf>,
+pub(crate) struct Spilled {
+    spill: Arc<dyn SpillFile>,
     place: u64,
     length: usize,
 }
 
-impl Shelved {
-    pub fn put(shelf: &Arc<dyn Shelf>, bytes: &[u8]) -> io::Result<Shelved> {
-        let place = shelf.put(bytes)?;
-        Ok(Shelved { shelf: shelf.clone(), place, length: bytes.len() })
+impl Spilled {
+    pub fn put(spill: &Arc<dyn SpillFile>, bytes: &[u8]) -> io::Result<Spilled> {
+        let place = spill.put(bytes)?;
+        Ok(Spilled { spill: spill.clone(), place, length: bytes.len() })
     }
 
     pub fn get(&self) -> io::Result<Vec<u8>> {
-        self.shelf.get(self.place, self.length)
+        self.spill.get(self.place, self.length)
     }
 }
 
-impl Drop for Shelved {
+impl Drop for Spilled {
     fn drop(&mut self) {
-        self.shelf.free(self.place, self.length);
+        self.spill.free(self.place, self.length);
     }
 }

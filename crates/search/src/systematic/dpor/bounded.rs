@@ -24,9 +24,9 @@
 use crate::Status;
 use crate::analysis::relation::{Event, Events};
 use crate::systematic::dpor::blocks::Blocks;
-use crate::systematic::dpor::in_order::{InTurn, Pick, Turns};
 use crate::systematic::dpor::path_plan;
 use crate::systematic::dpor::path_plan::Todo;
+use crate::systematic::dpor::reorder_buffer::{OrderedSearch, Pick, ReorderBuffer};
 use heisen_trace::Plan;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -37,7 +37,8 @@ pub struct Bpor {
     bound: u32,
     /// The states of the current execution, up to the last one from which something is left to explore.
     path: Vec<Node>,
-    turns: Turns<Way>,
+    #[serde(rename = "turns")]
+    buffer: ReorderBuffer<Way>,
     /// How many branches were left out because they exceed the bound.
     beyond: u64,
     /// The fingerprints of the classes explored so far.
@@ -73,7 +74,7 @@ impl Node {
 impl Bpor {
     /// Explores the executions with at most `bound` preemptions.
     pub fn new(bound: u32) -> Bpor {
-        Bpor { bound, path: vec![], turns: Turns::default(), beyond: 0, classes: HashSet::new() }
+        Bpor { bound, path: vec![], buffer: ReorderBuffer::default(), beyond: 0, classes: HashSet::new() }
     }
 
     /// Replaces the path by the states of an execution.
@@ -113,15 +114,15 @@ impl Bpor {
     }
 }
 
-impl InTurn for Bpor {
+impl OrderedSearch for Bpor {
     type Way = Way;
 
-    fn turns(&self) -> &Turns<Way> {
-        &self.turns
+    fn buffer(&self) -> &ReorderBuffer<Way> {
+        &self.buffer
     }
 
-    fn turns_mut(&mut self) -> &mut Turns<Way> {
-        &mut self.turns
+    fn buffer_mut(&mut self) -> &mut ReorderBuffer<Way> {
+        &mut self.buffer
     }
 
     /// Finds a plan that will be needed later.
@@ -148,11 +149,11 @@ impl InTurn for Bpor {
         events.len() >= pick.depth && self.path[..pick.depth].iter().zip(events).all(same)
     }
 
-    fn take_in(&mut self, pick: Pick<Way>, mut events: Events) -> Option<Pick<Way>> {
+    fn process(&mut self, pick: Pick<Way>, mut events: Events) -> Option<Pick<Way>> {
         self.classes.insert(events.fingerprint());
         self.extend(&pick, &events);
-        // Within a bound, a thread that was ready at the end may be too late there; so treat it like one that
-        // waits.
+        // Exploring these threads only at the end may take too many preemptions, so they make demands like
+        // waiting threads.
         events.waits.append(&mut events.ready);
         for demand in Blocks::new(&events).demands(pick.depth) {
             let node = &mut self.path[demand.at];
@@ -174,7 +175,7 @@ impl InTurn for Bpor {
         self.path.clear();
         self.classes.clear();
         self.beyond = 0;
-        self.turns.forget();
+        self.buffer.forget();
     }
 
     fn advance(&mut self) -> Option<Pick<Way>> {

@@ -47,16 +47,16 @@
 
 mod blocks;
 pub mod bounded;
-pub(crate) mod in_order;
 mod path_plan;
+pub(crate) mod reorder_buffer;
 mod reversal;
 mod sequence;
 mod wakeup_tree;
 
 use crate::Status;
 use crate::analysis::relation::{Clocks, Event, Events, Footprint, Outcome};
-use crate::systematic::dpor::in_order::{InTurn, Pick, Turns};
 use crate::systematic::dpor::path_plan::Todo;
+use crate::systematic::dpor::reorder_buffer::{OrderedSearch, Pick, ReorderBuffer};
 use crate::systematic::dpor::reversal::Races;
 use crate::systematic::dpor::sequence::Sequence;
 use crate::systematic::dpor::wakeup_tree::{Branch, Step};
@@ -72,10 +72,11 @@ pub struct Dpor {
     variant: Variant,
     /// The states of the current execution, up to the last one from which something is left to explore.
     path: Vec<Node>,
-    turns: Turns<Way>,
+    #[serde(rename = "turns")]
+    buffer: ReorderBuffer<Way>,
     /// The places of accesses that took part in a reversible race, if executions record places.
-    #[serde(default)]
-    raced: BTreeSet<u64>,
+    #[serde(default, rename = "raced")]
+    reversed_places: BTreeSet<u64>,
     classes: u64,
     blocked: u64,
 }
@@ -145,13 +146,13 @@ fn wake(sleep: &mut Vec<Footprint>, event: &Footprint) {
 
 impl Dpor {
     fn new(variant: Variant) -> Dpor {
-        let (turns, raced) = (Turns::default(), BTreeSet::new());
-        Dpor { variant, path: vec![], turns, raced, classes: 0, blocked: 0 }
+        let (buffer, reversed_places) = (ReorderBuffer::default(), BTreeSet::new());
+        Dpor { variant, path: vec![], buffer, reversed_places, classes: 0, blocked: 0 }
     }
 
     /// The places of accesses whose order with others was or will be reversed, if executions record places.
-    pub fn raced(&self) -> &BTreeSet<u64> {
-        &self.raced
+    pub fn reversed_places(&self) -> &BTreeSet<u64> {
+        &self.reversed_places
     }
 
     /// Optimal dynamic partial-order reduction.
@@ -217,7 +218,7 @@ impl Dpor {
             let pair = [race.first, race.second];
             // Atomic sections are ordered as units, whatever they access.
             if !pair.iter().all(|&event| races.foot(event).begins_section()) {
-                self.raced.extend(pair.iter().flat_map(|&event| events.places(event)));
+                self.reversed_places.extend(pair.iter().flat_map(|&event| events.places(event)));
             }
             let node = &mut self.path[race.first];
             if self.variant == Variant::Optimal {
@@ -299,20 +300,20 @@ fn asleep(from: u32, sleep: &[Footprint]) -> Sleep {
     Sleep { from: if sleepers.is_empty() { 0 } else { from }, sleepers }
 }
 
-impl InTurn for Dpor {
+impl OrderedSearch for Dpor {
     type Way = Way;
 
-    fn turns(&self) -> &Turns<Way> {
-        &self.turns
+    fn buffer(&self) -> &ReorderBuffer<Way> {
+        &self.buffer
     }
 
-    fn turns_mut(&mut self) -> &mut Turns<Way> {
-        &mut self.turns
+    fn buffer_mut(&mut self) -> &mut ReorderBuffer<Way> {
+        &mut self.buffer
     }
 
     /// Finds a plan that will be needed later and that no execution until then can change.
     fn early_plan(&mut self) -> Option<Plan> {
-        let (now, now_steps) = match &self.turns.pick {
+        let (now, now_steps) = match &self.buffer.pick {
             Some(Pick { depth, way: Way::Steps(steps), .. }) => (Some(*depth), steps.first()),
             Some(Pick { depth, way: Way::Outcomes(_), .. }) => (Some(*depth), None),
             None => (None, None),
@@ -375,7 +376,7 @@ impl InTurn for Dpor {
         }
     }
 
-    fn take_in(&mut self, pick: Pick<Way>, mut events: Events) -> Option<Pick<Way>> {
+    fn process(&mut self, pick: Pick<Way>, mut events: Events) -> Option<Pick<Way>> {
         if self.variant == Variant::Optimal && events.events.iter().any(|e| !e.outcomes.is_empty()) {
             self.variant = Variant::Source;
             if !self.path.is_empty() {
@@ -428,8 +429,8 @@ impl InTurn for Dpor {
     fn start_over(&mut self) {
         self.path.clear();
         self.classes = 0;
-        self.turns.forget();
-        self.blocked = self.turns.ledger.status().executions;
+        self.buffer.forget();
+        self.blocked = self.buffer.ledger.status().executions;
     }
 
     fn advance(&mut self) -> Option<Pick<Way>> {

@@ -186,8 +186,8 @@ impl<'a> Races<'a> {
         if able { self.by_operations(first, second) } else { Able::No }
     }
 
-    /// Whether the operations say that `second` was possible only because of `first` and the events that
-    /// happen after it.
+    /// Whether the operations allow `second` without the effects of `first` and of the events that happen
+    /// after `first`.
     fn by_operations(&self, first: usize, second: usize) -> Able {
         // An atomic section can always begin: if the thread has to wait inside, the section ends there.
         if self.foot(second).begins_section() {
@@ -273,8 +273,7 @@ impl Iterator for Before<'_> {
     }
 }
 
-/// Whether the operation `second` was possible just before the operation `first` on the same object, which it
-/// came after.
+/// Whether `second` was possible just before `first`, an earlier operation on the same object.
 fn before(first: Option<Op>, writes: bool, second: Option<Op>) -> Able {
     use Op::*;
     // Steps without an operation of their own, and memory accesses, never wait.

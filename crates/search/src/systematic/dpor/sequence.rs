@@ -23,7 +23,7 @@ struct Moved<'a> {
 #[derive(Debug)]
 struct Own {
     thread: u16,
-    /// Their positions in the sequence, in order.
+    /// Their positions in the sequence, in order. The first `gone` of them were removed.
     steps: Vec<usize>,
     gone: usize,
     /// The number of the first of them among the events of the thread, from 1.

@@ -108,7 +108,7 @@ fn a_search_interrupted_again_and_again_loses_and_repeats_nothing() {
                 // Five are taken, two are finished, three are lost with the process.
                 visits.extend(drive_for(&mut search, &program, Pace::Window(5), 2));
                 search = saved_and_read(&search);
-                again += search.take_again().executions as usize;
+                again += search.take_rerun().executions as usize;
             }
             assert_eq!(visits.len() - again, expected.len());
             let key = |(plan, _): &(Plan, _)| plan.overrides.clone();

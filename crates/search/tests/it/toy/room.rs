@@ -3,16 +3,16 @@
 use crate::toy::drive::{Pace, drive, drive_for, sorted};
 use crate::toy::program::Do::{Add, Choose, Load, Lock, Store, Unlock};
 use crate::toy::program::{Program, independent};
-use heisen_search::{Best, Dfs, Icb, Room, Search, Shelf, Strategy};
+use heisen_search::{Best, Dfs, Icb, Room, Search, SpillFile, Strategy};
 use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Mutex};
 
-/// A shelf in memory that counts what is put there.
+/// A spill in memory that counts what is put there.
 #[derive(Debug, Default)]
 struct Counting(Mutex<(u64, HashMap<u64, Vec<u8>>)>);
 
-impl Shelf for Counting {
+impl SpillFile for Counting {
     fn put(&self, bytes: &[u8]) -> io::Result<u64> {
         let (count, places) = &mut *self.0.lock().unwrap();
         *count += 1;
@@ -45,41 +45,41 @@ fn searches() -> [Search; 3] {
 
 /// Runs a search with so much room; how many executions that took.
 fn with_room(mut search: Search, bytes: usize, program: &Program) -> (Search, usize) {
-    let shelf = Arc::new(Counting::default());
-    search.bound_memory(Room { bytes, shelf: shelf.clone() });
+    let spill = Arc::new(Counting::default());
+    search.bound_memory(Room { bytes, spill: spill.clone() });
     let visits = drive(&mut search, program, Pace::Batches(4)).len();
-    assert!(shelf.0.lock().unwrap().1.is_empty(), "what is explored needs no room");
+    assert!(spill.0.lock().unwrap().1.is_empty(), "what is explored needs no room");
     (search, visits)
 }
 
 #[test]
-fn plans_on_the_shelf_are_explored_in_their_order() {
+fn plans_in_the_spill_file_are_explored_in_their_order() {
     let mut put = 0;
     for program in programs() {
         for search in searches() {
             let mut free = search.clone();
             let whole = drive(&mut free, &program, Pace::Batches(4));
-            let shelf = Arc::new(Counting::default());
+            let spill = Arc::new(Counting::default());
             let mut tight = search;
-            tight.bound_memory(Room { bytes: 600, shelf: shelf.clone() });
+            tight.bound_memory(Room { bytes: 600, spill: spill.clone() });
             assert_eq!(drive(&mut tight, &program, Pace::Batches(4)), whole);
             assert_eq!(tight.status(), free.status());
-            put += shelf.0.lock().unwrap().0;
+            put += spill.0.lock().unwrap().0;
         }
     }
     assert!(put > 100, "{put} parcels are too few to show anything");
 }
 
 #[test]
-fn a_search_that_is_saved_has_what_is_on_the_shelf() {
+fn a_search_that_is_saved_has_what_is_in_the_spill_file() {
     let program = independent(3, 3);
     for search in searches() {
         let whole = drive(&mut search.clone(), &program, Pace::Batches(1)).len();
-        let shelf = Arc::new(Counting::default());
+        let spill = Arc::new(Counting::default());
         let mut tight = search;
-        tight.bound_memory(Room { bytes: 600, shelf: shelf.clone() });
+        tight.bound_memory(Room { bytes: 600, spill: spill.clone() });
         let before = drive_for(&mut tight, &program, Pace::Batches(1), whole / 2).len();
-        assert!(!shelf.0.lock().unwrap().1.is_empty());
+        assert!(!spill.0.lock().unwrap().1.is_empty());
         let mut read: Search = serde_json::from_str(&serde_json::to_string(&tight).unwrap()).unwrap();
         let after = drive(&mut read, &program, Pace::Batches(1));
         assert_eq!(before + after.len(), whole);
@@ -114,17 +114,17 @@ fn best_with_little_room_explores_the_same() {
     for program in programs() {
         let whole = sorted(&drive(&mut Best::new(None, vec![]), &program, Pace::Batches(4)));
         for bytes in [600, 20_000] {
-            let shelf = Arc::new(Counting::default());
+            let spill = Arc::new(Counting::default());
             let mut tight = Search::from(Best::new(None, vec![]));
-            tight.bound_memory(Room { bytes, shelf: shelf.clone() });
+            tight.bound_memory(Room { bytes, spill: spill.clone() });
             let mut visits = drive_for(&mut tight, &program, Pace::Batches(1), whole.len() / 2);
-            assert!(bytes > 600 || !shelf.0.lock().unwrap().1.is_empty());
+            assert!(bytes > 600 || !spill.0.lock().unwrap().1.is_empty());
             let mut read: Search = serde_json::from_str(&serde_json::to_string(&tight).unwrap()).unwrap();
             let rest = drive(&mut read, &program, Pace::Batches(4));
             assert_eq!(sorted(&[&visits[..], &rest[..]].concat()), whole);
             visits.extend(drive(&mut tight, &program, Pace::Batches(4)));
             assert_eq!(sorted(&visits), whole);
-            assert!(shelf.0.lock().unwrap().1.is_empty(), "what is explored needs no room");
+            assert!(spill.0.lock().unwrap().1.is_empty(), "what is explored needs no room");
         }
     }
 }

@@ -30,7 +30,7 @@ impl<W: Default> Pick<W> {
 
 /// The next pick of a search, and the executions that came back before the search needs them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Turns<W> {
+pub(crate) struct ReorderBuffer<W> {
     /// The pick whose execution the search needs next.
     pub pick: Option<Pick<W>>,
     /// Executions that came back early. Their plans stay in the ledger, so a saved search runs them again.
@@ -38,8 +38,8 @@ pub(crate) struct Turns<W> {
     early: Vec<(Plan, Execution)>,
     /// How many executions and steps `early` holds. In a search that was read back, how many it will run
     /// again.
-    #[serde(default)]
-    ahead: Again,
+    #[serde(default, rename = "ahead")]
+    rerun: Rerun,
     /// Plans that were handed out before the search started over.
     #[serde(default)]
     stale: Vec<Plan>,
@@ -54,19 +54,19 @@ pub(crate) struct Turns<W> {
 
 /// Executions that were run before a search was saved and that it has to run again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Again {
+pub struct Rerun {
     /// How many executions.
     pub executions: u64,
     /// How many steps they have together.
     pub steps: u64,
 }
 
-impl<W> Default for Turns<W> {
-    fn default() -> Turns<W> {
-        Turns {
+impl<W> Default for ReorderBuffer<W> {
+    fn default() -> ReorderBuffer<W> {
+        ReorderBuffer {
             pick: None,
             early: Vec::new(),
-            ahead: Again::default(),
+            rerun: Rerun::default(),
             stale: Vec::new(),
             crowded: false,
             ledger: Ledger::default(),
@@ -75,11 +75,11 @@ impl<W> Default for Turns<W> {
     }
 }
 
-impl<W> Turns<W> {
+impl<W> ReorderBuffer<W> {
     /// Adds an execution that came back.
-    fn keep(&mut self, plan: &Plan, execution: &Execution) {
-        self.ahead.executions += 1;
-        self.ahead.steps += u64::from(execution.steps);
+    fn add(&mut self, plan: &Plan, execution: &Execution) {
+        self.rerun.executions += 1;
+        self.rerun.steps += u64::from(execution.steps);
         self.early.push((plan.clone(), execution.clone()));
     }
 
@@ -87,20 +87,20 @@ impl<W> Turns<W> {
     fn take(&mut self, plan: &Plan) -> Option<Execution> {
         let at = self.early.iter().position(|(early, _)| early == plan)?;
         let (_, execution) = self.early.swap_remove(at);
-        self.ahead.executions -= 1;
-        self.ahead.steps -= u64::from(execution.steps);
+        self.rerun.executions -= 1;
+        self.rerun.steps -= u64::from(execution.steps);
         Some(execution)
     }
 
     /// In a search that was just read back: the executions that it has to run again. Can be taken once.
-    pub fn take_again(&mut self) -> Again {
-        std::mem::take(&mut self.ahead)
+    pub fn take_rerun(&mut self) -> Rerun {
+        std::mem::take(&mut self.rerun)
     }
 
     /// Empties the buffer when the search starts over. Executions in it, and those of plans that are still
     /// out, count as executed, but the search does not use them.
     pub fn forget(&mut self) {
-        self.ahead = Again::default();
+        self.rerun = Rerun::default();
         for (plan, execution) in std::mem::take(&mut self.early) {
             self.ledger.done(&plan, &execution);
         }
@@ -128,13 +128,13 @@ impl<W> Turns<W> {
 }
 
 /// A search that processes executions in its own depth-first order.
-pub(crate) trait InTurn {
+pub(crate) trait OrderedSearch {
     /// How a pick leaves the path.
     type Way: Default;
 
-    fn turns(&self) -> &Turns<Self::Way>;
+    fn buffer(&self) -> &ReorderBuffer<Self::Way>;
 
-    fn turns_mut(&mut self) -> &mut Turns<Self::Way>;
+    fn buffer_mut(&mut self) -> &mut ReorderBuffer<Self::Way>;
 
     /// A plan that the search needs whatever the executions before it show, if there is one.
     fn early_plan(&mut self) -> Option<Plan>;
@@ -143,7 +143,7 @@ pub(crate) trait InTurn {
     fn is_as_planned(&self, pick: &Pick<Self::Way>, events: &Events) -> bool;
 
     /// Processes the events of the picked execution. Returns the next pick, if anything is left.
-    fn take_in(&mut self, pick: Pick<Self::Way>, events: Events) -> Option<Pick<Self::Way>>;
+    fn process(&mut self, pick: Pick<Self::Way>, events: Events) -> Option<Pick<Self::Way>>;
 
     /// Discards everything explored so far.
     fn start_over(&mut self);
@@ -161,27 +161,27 @@ pub(crate) trait InTurn {
     fn discarded(&mut self) {}
 }
 
-impl<S: InTurn> Strategy for S {
+impl<S: OrderedSearch> Strategy for S {
     fn next(&mut self) -> Option<Plan> {
         next(self)
     }
 
     fn done(&mut self, plan: &Plan, execution: &Execution) {
-        assert!(self.turns().ledger.is_out(plan), "a plan was given back that is not out");
-        if self.turns_mut().is_stale(plan, execution) {
+        assert!(self.buffer().ledger.is_out(plan), "a plan was given back that is not out");
+        if self.buffer_mut().is_stale(plan, execution) {
             self.discarded();
         } else {
-            self.turns_mut().keep(plan, execution);
-            take_turns(self);
+            self.buffer_mut().add(plan, execution);
+            process_ready(self);
         }
     }
 
     fn give_back_unrun(&mut self, plan: &Plan) {
-        self.turns_mut().ledger.give_back(plan);
+        self.buffer_mut().ledger.give_back(plan);
     }
 
     fn heed(&mut self, halt: Halt) {
-        self.turns_mut().halt = halt;
+        self.buffer_mut().halt = halt;
     }
 
     fn needs_decisions(&self) -> bool {
@@ -193,49 +193,49 @@ impl<S: InTurn> Strategy for S {
     }
 
     fn status(&self) -> Status {
-        let mut status = self.turns().status(self.left());
+        let mut status = self.buffer().status(self.left());
         self.describe(&mut status);
         status
     }
 }
 
 /// The next plan, or `None` if there is none yet.
-fn next<S: InTurn>(search: &mut S) -> Option<Plan> {
-    take_turns(search);
-    let turns = search.turns_mut();
+fn next<S: OrderedSearch>(search: &mut S) -> Option<Plan> {
+    process_ready(search);
+    let buffer = search.buffer_mut();
     // A saved search loses the executions that came back early, so the plan of the pick is handed out first.
-    if let Some(pick) = &turns.pick {
-        turns.ledger.prefer(&pick.plan);
+    if let Some(pick) = &buffer.pick {
+        buffer.ledger.prefer(&pick.plan);
     }
-    if let Some(plan) = turns.ledger.again() {
+    if let Some(plan) = buffer.ledger.again() {
         return Some(plan);
     }
-    if turns.ledger.handed() == 0 {
-        turns.pick = Some(Pick::first());
+    if buffer.ledger.handed() == 0 {
+        buffer.pick = Some(Pick::first());
     }
-    let plan = match turns.pick.as_mut()? {
+    let plan = match buffer.pick.as_mut()? {
         pick if !pick.out => {
             pick.out = true;
             pick.plan.clone()
         }
         _ => search.early_plan()?,
     };
-    Some(search.turns_mut().ledger.hand_out(plan))
+    Some(search.buffer_mut().ledger.hand_out(plan))
 }
 
 /// Processes executions as long as that of the pick is in the buffer. Processing one may take long, so the
 /// search can be halted before each.
-fn take_turns<S: InTurn>(search: &mut S) {
-    while !search.turns_mut().halt.is_asked()
-        && let Some(pick) = search.turns_mut().pick.take()
+fn process_ready<S: OrderedSearch>(search: &mut S) {
+    while !search.buffer_mut().halt.is_asked()
+        && let Some(pick) = search.buffer_mut().pick.take()
     {
-        let turns = search.turns_mut();
-        let Some(execution) = turns.take(&pick.plan) else {
-            turns.pick = Some(pick);
+        let buffer = search.buffer_mut();
+        let Some(execution) = buffer.take(&pick.plan) else {
+            buffer.pick = Some(pick);
             return;
         };
         let next = feed(search, pick, &execution);
-        search.turns_mut().pick = next;
+        search.buffer_mut().pick = next;
     }
 }
 
@@ -245,31 +245,31 @@ fn take_turns<S: InTurn>(search: &mut S) {
 pub const MOST_EVENTS: usize = 1 << 13;
 
 /// Processes the execution of a pick. Returns the next pick, if anything is left.
-fn feed<S: InTurn>(search: &mut S, pick: Pick<S::Way>, execution: &Execution) -> Option<Pick<S::Way>> {
-    if !search.turns_mut().ledger.done(&pick.plan, execution) {
+fn feed<S: OrderedSearch>(search: &mut S, pick: Pick<S::Way>, execution: &Execution) -> Option<Pick<S::Way>> {
+    if !search.buffer_mut().ledger.done(&pick.plan, execution) {
         return search.advance();
     }
     let mut events = Events::read(execution);
     if let Some(events) = &mut events {
-        if events.is_crowded() && !search.turns_mut().crowded {
-            search.turns_mut().crowded = true;
+        if events.is_crowded() && !search.buffer_mut().crowded {
+            search.buffer_mut().crowded = true;
             search.start_over();
             return Some(Pick::first());
         }
-        if search.turns_mut().crowded {
+        if search.buffer_mut().crowded {
             events.order_arrivals();
         }
     }
     let Some(mut events) = events.filter(|events| search.is_as_planned(&pick, events)) else {
-        search.turns_mut().ledger.diverged();
+        search.buffer_mut().ledger.diverged();
         return search.advance();
     };
-    if !events.told || execution.notes.iter().any(|n| matches!(n, Note::GaveWay | Note::NoPreempt)) {
-        search.turns_mut().ledger.clipped();
+    if !events.waits_known || execution.notes.iter().any(|n| matches!(n, Note::GaveWay | Note::NoPreempt)) {
+        search.buffer_mut().ledger.clipped();
     }
     if events.events.len() > MOST_EVENTS {
         events.cut(MOST_EVENTS);
-        search.turns_mut().ledger.cut();
+        search.buffer_mut().ledger.cut();
     }
-    search.take_in(pick, events)
+    search.process(pick, events)
 }
