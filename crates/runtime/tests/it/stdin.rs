@@ -131,9 +131,9 @@ fn bad_inputs() {
     let check = |file: &str| -> Ran { sandbox.heisen(&["check", "--stdin", file, "--", "./bank"]) };
     check("none").fails(2, &["--stdin none: not found", "name the file"]);
     check(".").fails(2, &["--stdin . is a directory", "name a file"]);
-    check("/dev/zero").fails(2, &["--stdin /dev/zero has more than 64 MiB", "take a smaller input"]);
+    check("/dev/zero").fails(2, &["--stdin /dev/zero has more than 64 MiB", "use a smaller input"]);
     let huge = fs::File::create(sandbox.path("huge")).expect("a file");
     huge.set_len(1 << 30).expect("a gigabyte");
-    check("huge").fails(2, &["--stdin huge has more than 64 MiB", "take a smaller input"]);
+    check("huge").fails(2, &["--stdin huge has more than 64 MiB", "use a smaller input"]);
     check("/dev/null").expect(0);
 }
