@@ -44,7 +44,7 @@
 //!
 //! - `..` stands where the language leaves out an argument: `reads(..)`, `select(t, ..)`.
 //! - `any()`, `t.has_ended()` and the fields `file` and `line` of an event are functions.
-//! - [`assert`] always takes a text.
+//! - [`assert()`] always takes a text.
 //! - [`wait_for_distinct_threads`] takes the number of threads from the array that it returns.
 //!
 //! The test harness runs each test in a thread of its own, `T1`. A script that waits for [`starts`] meets

@@ -23,7 +23,7 @@
 //! | `promises` | commands for decisions that are not about threads |
 //! | [`record`] | an execution along a schedule, as a script would see it |
 //! | [`generate`] | turns a finding into a script |
-//! | [`test`] | runs the executions of a script, one after the other |
+//! | [`mod@test`] | runs the executions of a script, one after the other |
 
 pub mod event;
 pub mod generate;

@@ -10,7 +10,7 @@
 //! | [`stated`] | the examples, and what each states of itself |
 //! | [`traces`] | everything that a check reports, so that two checks can be compared |
 //!
-//! Most tests use a [`Sandbox`], which checks that a command leaves nothing behind, or [`scratch`], [`compile`] and
+//! Most tests use a [`Sandbox`], which checks that a command leaves nothing behind, or [`scratch`], [`compile()`] and
 //! [`check_json`]. It uses no other crate of the workspace: tests of every room can depend on it.
 
 pub mod compile;

@@ -16,7 +16,7 @@ pub mod turn {
     /// The zygote maps [`Wire::patch_areas`](crate::Wire::patch_areas) and gets ready for
     /// [`Wire::patch_traps`](crate::Wire::patch_traps).
     pub const PATCH: u32 = 4;
-    /// For a program with [`world::LISTENS`]: a script begins. [`World::system`](crate::World::system) names
+    /// For a program with [`LISTENS`](super::world::LISTENS): a script begins. [`World::system`](crate::World::system) names
     /// its memory.
     pub const JOIN: u32 = 5;
     /// The script is over.

@@ -1,4 +1,4 @@
-//! Crates that nobody here wrote, as they come from crates.io, under ordinary tests: current versions are clean, and
+//! Crates that nobody here wrote, as the registry has them, under ordinary tests: current versions are clean, and
 //! exploring them twice gives the same; bugs of old versions that were published are found, replayed, and gone in the
 //! versions that fixed them. `cargo heisen test` and `cargo heisen replay` do all of it.
 //!

@@ -1,4 +1,4 @@
-//! Programs that nobody here wrote, from Debian and crates.io, run under twenty random schedules each: whatever they
+//! Programs that nobody here wrote, from Debian and the crate registry, run under twenty random schedules each: whatever they
 //! print or answer, and how they exit, must be as natively every time; nothing hangs and nothing is left behind. Those that only
 //! print are run a few times more, in one process as far as they allow and with a process for each, and must do the same.
 //!

@@ -6,9 +6,9 @@
 //! | --- | --- |
 //! | `modules` | selects the programs and libraries to be patched |
 //! | `code` | recognises atomic instructions in machine code |
-//! | [`find`] | finds the sites, and the code that must move so that a jump fits |
-//! | [`locks`] | finds the instructions that lock and unlock a mutex of Rust's standard library |
-//! | [`trampoline`] | writes the code to which the sites are moved |
+//! | `find` | finds the sites, and the code that must move so that a jump fits |
+//! | `locks` | finds the instructions that lock and unlock a mutex of Rust's standard library |
+//! | `trampoline` | writes the code to which the sites are moved |
 //! | `marks` | finds the places that a script names |
 //! | `std_functions` | says how functions of Rust's standard library are patched in an instrumented program |
 //! | `near_memory` | finds unused memory near a module |

@@ -274,7 +274,11 @@ fn choices_that_are_not_of_threads() {
     recorded.diverges("T0 fault", "T1 fault", &["diverged at step 2: expected T1 about to alloc(4 bytes)"]);
     let both =
         recorded.edited("\nfaults 1\n", "\nspurious 1\n").replace("fault malloc alloc", "spurious alloc");
-    let words = ["diverged at step 2", "then its wait ends although nobody wakes it", "found the end of the execution"];
+    let words = [
+        "diverged at step 2",
+        "then its wait ends although nobody wakes it",
+        "found the end of the execution",
+    ];
     recorded.replay(both).fails(4, &words);
 }
 

@@ -179,7 +179,8 @@ fn a_search_that_has_reached_its_limit_goes_on() {
 #[test]
 fn progress_is_told_on_a_terminal() {
     let sandbox = sandbox(MANY);
-    for (options, words) in [("--strategy dfs", " left (recent estimates: within a factor of "), ("--strategy random", "/s · ")]
+    for (options, words) in
+        [("--strategy dfs", " left (recent estimates: within a factor of "), ("--strategy random", "/s · ")]
     {
         let check = format!("{} check {options} --time 2s -- ./prog", heisen_testkit::heisen_path());
         let ran =

@@ -61,7 +61,8 @@ fn functions_files_and_modules() {
     assert_eq!(plain["not_controlled"].as_array().map(Vec::len), Some(1));
     for pattern in ["theirs", "th*s", "theirs.c", "*/theirs.c"] {
         let scoped = expect(&sandbox, "./main", &["--no-preempt", pattern], THEIRS_WHOLE);
-        let said = format!("preemptions at calls in {pattern}: not explored (change --focus or --no-preempt)");
+        let said =
+            format!("preemptions at calls in {pattern}: not explored (change --focus or --no-preempt)");
         assert_eq!(scoped["not_controlled"][1], said);
         assert_eq!(scoped["scope"]["no_preempt"][0], pattern);
         expect(&sandbox, "./main", &["--focus", pattern], OURS_WHOLE);

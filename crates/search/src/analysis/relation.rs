@@ -18,8 +18,8 @@
 //! threads ever meet there, because then all of them take part in every round. With more threads, the order
 //! decides who takes part in a round. The relation is correct up to the arrival of the first thread too many,
 //! so a search that relies on it reaches such an arrival if there is one. The runtime reports such an arrival
-//! as a write ([`Events::is_crowded`]). From then on the search must treat all arrivals as writes, in all
-//! executions ([`Events::order_arrivals`]).
+//! as a write (`Events::is_crowded`). From then on the search must treat all arrivals as writes, in all
+//! executions (`Events::order_arrivals`).
 
 use heisen_trace::touch::{NOWHERE, NOWHERE_END};
 use heisen_trace::{Decision, DecisionKind, End, Execution, Op, Touch, TouchKind};

@@ -1,4 +1,4 @@
-//! Directed testing: steers executions to failures that [`predict`](crate::predict) has found possible in
+//! Directed testing: steers executions to failures that [`predict`] has found possible in
 //! others.
 //!
 //! Some executions record all their touches, and `predict` finds targets in them. Each target is first tried

@@ -50,7 +50,10 @@ fn more_values_than_can_be_recorded() {
     let json = suite().check("too_much_to_choose", &["--strategy", "dfs"]);
     assert_eq!((&json["executions"], &json["complete"]), (&4095.into(), &false.into()), "{json:#}");
     let told = json["not_controlled"].as_array().expect("sentences");
-    assert!(told.iter().any(|note| note.as_str().is_some_and(|n| n.contains("more of them than Heisen records"))), "{json:#}");
+    assert!(
+        told.iter().any(|note| note.as_str().is_some_and(|n| n.contains("more of them than Heisen records"))),
+        "{json:#}"
+    );
 }
 
 #[test]
