@@ -67,8 +67,8 @@ extern "C" fn begins(argc: c_int, argv: usize, environment: usize) -> c_int {
         kernel_calls::keep(listen);
     }
     system_mode::number();
-    // SAFETY: the program's own, called as glibc would have.
     let main: extern "C" fn(c_int, usize, usize) -> c_int =
+        // SAFETY: the program's own, called as glibc would have.
         unsafe { core::mem::transmute(MAIN.load(Relaxed)) };
     main(argc, argv, environment)
 }
