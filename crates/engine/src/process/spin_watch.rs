@@ -97,7 +97,9 @@ impl Traced {
         }
     }
 
-    /// Executes one instruction. Returns false if a signal came instead; the thread receives it.
+    /// Executes one instruction, which must not leave the program (see [`Code::leaves`]): the step of a system call
+    /// ends with a signal that looks like the program's own. Returns false if a signal came instead; the thread
+    /// receives it.
     fn step(&self) -> io::Result<bool> {
         request(libc::PTRACE_SINGLESTEP, self.0, 0)?;
         let (signal, _) = self.wait()?;
@@ -473,25 +475,44 @@ mod tests {
             }
         }"#;
 
-    #[test]
-    fn a_breakpoint_is_no_step() {
+    /// Has no handler, so a signal that is not its own kills it. The loop has as many rounds as it takes to be taken
+    /// for a spin loop, so the system call often comes while the watcher waits for the next round.
+    const CALLS: &str = r#"
+        #include <sys/syscall.h>
+        #include <unistd.h>
+        int main(void) {
+            for (volatile long called = 0;; called++) {
+                for (int round = 0; round < 5; round++) __asm__ volatile(".rept 64; nop; .endr");
+                syscall(SYS_getppid);
+            }
+        }"#;
+
+    /// Examines the program again and again. It must survive that, and is never seen to wait.
+    fn survives(source: &str) {
         let directory = tempfile::tempdir().unwrap();
-        let (source, program) = (directory.path().join("int3.c"), directory.path().join("int3"));
-        std::fs::write(&source, BREAKPOINTS).unwrap();
-        assert!(Command::new("cc").arg(&source).arg("-o").arg(&program).status().unwrap().success());
+        let (file, program) = (directory.path().join("watched.c"), directory.path().join("watched"));
+        std::fs::write(&file, source).unwrap();
+        assert!(Command::new("cc").arg(&file).arg("-o").arg(&program).status().unwrap().success());
         let mut child = Command::new(&program).stderr(Stdio::null()).spawn().unwrap();
         for _ in 0..1000 {
-            let found = yields(
-                child.id() as i32,
-                WatchLevel::Thorough,
-                &mut Known::default(),
-                &Loops::default(),
-                |_| {},
-            );
+            let tid = child.id() as i32;
+            let found = yields(tid, WatchLevel::Thorough, &mut Known::default(), &Loops::default(), |_| {});
             assert!(!found, "it counts, so it is never in the same state again");
-            assert_eq!(child.try_wait().unwrap(), None, "the signal of a breakpoint was lost");
+            // The tracer is the parent, so it may have taken the status of a program that died.
+            let status = child.try_wait().expect("the program died while it was watched");
+            assert_eq!(status, None, "it received a signal that was not its own, or lost one");
         }
         child.kill().unwrap();
         child.wait().unwrap();
+    }
+
+    #[test]
+    fn a_breakpoint_is_no_step() {
+        survives(BREAKPOINTS);
+    }
+
+    #[test]
+    fn the_step_of_a_system_call_is_no_signal_of_the_program() {
+        survives(CALLS);
     }
 }

@@ -120,6 +120,8 @@ impl Trace {
                 }
                 trace.general.push(now);
                 trace.taken.push(taken);
+            } else if code.leaves(now[RIP]) {
+                return Ok(None);
             }
             if !traced.step()? {
                 return Ok(None);
