@@ -1,4 +1,4 @@
-//! Where executions begin: every room takes over its part of the plan.
+//! The begin of an execution: every room takes over its part of the plan.
 
 use crate::blocking::{descriptors, input_log};
 use crate::carrier::kernel_threads;
@@ -13,7 +13,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use heisen_trace::Note;
 use heisen_wire::flag;
 
-/// An execution begins: takes over the plan. What was done before `main` does not count.
+/// Begins an execution and takes over its plan. Steps and hashes from before `main` do not count.
 pub fn begin(number: usize) {
     set_slot(number);
     let plan = &slot().plan;
@@ -22,7 +22,7 @@ pub fn begin(number: usize) {
     S.hash.set(heisen_trace::hash::EMPTY);
     S.limit.set(limit);
     S.tail.set(limit / 2);
-    // In real time a wait times out when its time is over, and not before.
+    // In real time a wait times out when its time is over, not earlier.
     S.horizon.set(if clock::is_real() { 0 } else { plan.horizon.load(Relaxed) });
     scope::begin();
     set_flags(plan.flags.load(Relaxed));
@@ -59,8 +59,9 @@ pub fn begin(number: usize) {
     }
 }
 
-/// An execution begins at a choice, after what is the same in all of them was done in another one, so many of the plan's overrides
-/// among it: takes over from the plan what may differ.
+/// Begins an execution at a decision: a later snapshot holds everything before it. `followed` is how many
+/// overrides of the plan lie before the decision. Takes over the parts of the plan that may differ between
+/// executions.
 pub fn resume(number: usize, followed: u32) {
     set_slot(number);
     look_at(slot().plan.flags.load(Relaxed));
@@ -70,12 +71,12 @@ pub fn resume(number: usize, followed: u32) {
     set_alarm();
 }
 
-/// States are kept, whether or not the plan asks for them, or only if it does.
+/// Logs states from here on: in any case if `always`, else only if the plan asks for them.
 pub fn look_at_states(always: bool) {
     look_at(slot().plan.flags.load(Relaxed) | if always { flag::STATES } else { 0 });
 }
 
-/// From here on this is kept, as bits of [`flag`].
+/// Logs from here on what `flags` selects, as bits of [`flag`].
 fn look_at(flags: u32) {
     set_flags(flags);
     dependence::begin(flags);

@@ -1,7 +1,7 @@
 //! The life of an execution: where it begins, and how it is undone.
 //!
-//! **Rule:** uses every room but `shim`. What an execution logs is in `wire_log`; where it pauses and how it follows its plan
-//! is in `sched`.
+//! **Rule:** uses every room except `shim`. `wire_log` holds what an execution logs; `sched` decides where it
+//! pauses and how it follows its plan.
 //!
 //! | module | what it is |
 //! | --- | --- |

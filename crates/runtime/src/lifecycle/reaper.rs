@@ -1,10 +1,12 @@
-//! The keeper: ends every process of a check, however the check ends.
+//! The reaper: ends every process of a check, however the check ends.
 //!
-//! The process that the engine starts forks before the program has done anything: the child is the program, the parent keeps. It
-//! adopts what loses its parent, such as a daemon, wherever that has gone: another session, another process group, another
-//! program. When the engine asks for it, when the thread of the engine that started it is gone for whatever reason, or when the
-//! parked program ends, it kills all that descends from it and ends as the parked program did. It is in a session of its own, so
-//! what is sent to the terminal's processes does not reach it.
+//! The process that the engine starts forks before the program has done anything. The child becomes the
+//! program; the parent becomes the reaper. The reaper adopts every descendant that loses its parent, such as
+//! a daemon, also one in another session or process group, or one that has called `exec`.
+//!
+//! The reaper acts when the engine asks for it, when the engine thread that started it has ended, or when the
+//! parked program ends. It then kills all its descendants and ends with the status of the parked program. It
+//! is in a session of its own, so signals to the processes of the terminal do not reach it.
 
 use crate::platform::glibc::real;
 use crate::platform::sys;
@@ -13,11 +15,11 @@ use core::ffi::c_int;
 const SIGCHLD: i32 = 17;
 const SIGTERM: i32 = 15;
 
-/// Forks; returns as the program. If there can be no other process, the program is left without a keeper.
+/// Forks and returns in the child, as the program. If the fork fails, the program runs without a reaper.
 pub fn split() {
     let keeper = sys::getpid();
     sys::become_subreaper();
-    // By the C library, which has an id of the process to correct.
+    // The fork of the C library, because glibc stores the process id and must correct it.
     match real!(fork, fn() -> c_int) {
         0 => {
             sys::die_with_parent();
@@ -31,12 +33,12 @@ pub fn split() {
     }
 }
 
-/// Waits until the program has ended or shall, and ends the same way.
+/// Waits until the program has ended or the engine asks for the end. Ends with the status of the program.
 fn keep(program: i32) -> ! {
     const KEPT: u64 = 1 << (SIGTERM - 1) | 1 << (SIGCHLD - 1);
     sys::signal_mask(Some(u64::MAX));
     sys::sigaction(SIGCHLD, 0);
-    // Until here it was killed with the engine, and the program with it.
+    // Until this call the reaper died with the engine, and the program with the reaper.
     sys::signal_at_parents_end(SIGTERM);
     sys::close_all();
     sys::name_thread(c"heisen keeper");
@@ -63,7 +65,7 @@ fn keep(program: i32) -> ! {
     sys::exit_group((status >> 8 & 0xff) as i32)
 }
 
-/// Kills all that descends from this process, and notes the status of one of them.
+/// Kills all descendants of this process. Stores the status of `program` if that is one of them.
 fn end_children(program: i32, status: &mut Option<u32>) {
     loop {
         kill_children();
@@ -75,7 +77,7 @@ fn end_children(program: i32, status: &mut Option<u32>) {
     }
 }
 
-/// Kills the children of this process; theirs become children of it then.
+/// Kills the children of this process. Their children then become children of this process.
 pub fn kill_children() {
     let own = sys::getpid();
     let mut list = [0u8; 4096];

@@ -1,4 +1,5 @@
-//! System calls that change the machine: those that `heisen_trace::machine` refuses fail with `EPERM`.
+//! Refuses system calls that change the machine: the calls that `heisen_trace::machine` refuses fail with
+//! `EPERM`.
 
 use crate::platform::sys;
 use crate::sched::S;
@@ -7,8 +8,9 @@ use core::ffi::c_int;
 use heisen_trace::Note;
 use heisen_trace::machine::{self, Control, REFUSED_REQUESTS};
 
-/// A system call instruction of the program: an error number if it does not reach the kernel. What the functions of the C library
-/// make virtual is refused here, as it is where nobody sees the instruction but the kernel.
+/// For a system call instruction of the program: an error number if the call must not reach the kernel. This
+/// also refuses calls that the functions of the C library make virtual. The seccomp filter does the same in
+/// processes where only the kernel sees the instruction.
 pub fn refuse_instruction(number: usize, args: [usize; 6]) -> Option<c_int> {
     match machine::control(number) {
         Control::Virtual => Some(sys::EPERM),
@@ -16,7 +18,7 @@ pub fn refuse_instruction(number: usize, args: [usize; 6]) -> Option<c_int> {
     }
 }
 
-/// A system call: an error number if it is refused whatever it is for, which is noted.
+/// For any system call: an error number if the machine table refuses it. A refusal is noted for the verdict.
 pub fn refuse(number: usize, args: [usize; 6]) -> Option<c_int> {
     let note = match machine::control(number) {
         Control::Refused(note) => note,
@@ -30,7 +32,7 @@ pub fn refuse(number: usize, args: [usize; 6]) -> Option<c_int> {
     Some(sys::EPERM)
 }
 
-/// Something was refused, which the verdict says if this process is controlled.
+/// Notes for the verdict that a call was refused, if this process is controlled.
 pub fn noted(note: Note) {
     if S.active.get() {
         wire_log::note(note);

@@ -1,4 +1,4 @@
-//! The start of a program in system mode: its threads run in parallel, and scripts come and go.
+//! Starts a program in system mode: its threads run in parallel, and scripts join and leave it while it runs.
 
 use super::zygote;
 use crate::blocking::kernel_calls;
@@ -13,7 +13,8 @@ use heisen_wire::{Wire, turn, world};
 /// The program's `main`.
 static MAIN: AtomicUsize = AtomicUsize::new(0);
 
-/// The program is loaded: nothing of it is controlled.
+/// Called when the program is loaded. Joins the script if there is one already; otherwise nothing controls
+/// the program.
 pub fn init(wire: &Wire) {
     system_mode::init();
     match wire.world.system.load(Relaxed) {
@@ -22,7 +23,7 @@ pub fn init(wire: &Wire) {
     }
 }
 
-/// Listens for scripts that come and go.
+/// The body of the kernel thread that waits for scripts to join and leave.
 extern "C" fn listen(_what: usize) -> ! {
     let wire = wire_log::wire();
     loop {
@@ -34,7 +35,7 @@ extern "C" fn listen(_what: usize) -> ! {
                     Some(fd) => join(wire, fd),
                     None => system_mode::leave(),
                 }
-                // So it is told whether that went well.
+                // Reports to the engine whether the script has joined.
                 wire.world.system.store(system_mode::has_joined().into(), Relaxed);
             }
             turn::LEAVE => {
@@ -46,7 +47,7 @@ extern "C" fn listen(_what: usize) -> ! {
     }
 }
 
-/// From now on a script may hold threads. `fd` is that of the memory it shares.
+/// Lets a script hold threads from now on. `fd` is the descriptor of the memory that the script shares.
 fn join(wire: &Wire, fd: i32) {
     let program = wire.world.program.load(Relaxed);
     if program >> 16 != 0 {
@@ -55,7 +56,7 @@ fn join(wire: &Wire, fd: i32) {
     system_mode::join(program & 0xffff, fd);
 }
 
-/// What is called in the place of the program's `main`, whose address this keeps.
+/// Stores the address of the program's `main` and returns the function to call in its place.
 pub fn before_main(main: usize) -> usize {
     MAIN.store(main, Relaxed);
     begins as *const () as usize
@@ -68,7 +69,8 @@ extern "C" fn begins(argc: c_int, argv: usize, environment: usize) -> c_int {
     }
     system_mode::number();
     let main: extern "C" fn(c_int, usize, usize) -> c_int =
-        // SAFETY: the program's own, called as glibc would have.
+        // SAFETY: the address is that of the program's own `main`, called with the arguments that glibc
+        // passes.
         unsafe { core::mem::transmute(MAIN.load(Relaxed)) };
     main(argc, argv, environment)
 }

@@ -1,8 +1,9 @@
-//! The zygote: the program, started once, parked before `main` or where it says that it is ready; every execution is a
-//! fork of it.
+//! The zygote: the program, started once and parked. Executions are forked from it, directly or through a
+//! runner.
 //!
-//! So every execution begins with the same memory, and a crash costs nothing. The engine and the zygote take turns by
-//! one word of shared memory; no descriptor is needed, so a program may close them all.
+//! The program parks before `main`, or at its call of `heisen_ready`. So every execution begins with the same
+//! memory, and a crash costs nothing. The engine and the zygote take turns through one word of shared memory.
+//! That needs no descriptor, so a program may close them all.
 
 use crate::blocking::descriptors;
 use crate::lifecycle::in_process::Ran;
@@ -18,21 +19,23 @@ use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use heisen_trace::Note;
 use heisen_wire::{MAX_DECISIONS, Wire, boot, park, turn};
 
-/// Address of the path, ended by a zero byte, of the directory in which executions begin; 0 if that is left as it is.
+/// The address of the path of the directory in which executions begin, as a C string. 0 leaves the directory
+/// unchanged.
 static DIR: AtomicUsize = AtomicUsize::new(0);
 
-/// Executions begin in the directory with this path, ended by a zero byte; 0 for the one that the program was started in.
+/// Sets the directory in which executions begin, as the address of a C string. 0 stands for the directory in
+/// which the program was started.
 pub fn begin_in(directory: usize) {
     DIR.store(directory, Relaxed);
 }
 
-/// The program says that it is ready: it parks here if it was told to.
+/// The program calls `heisen_ready`: parks here if the engine has asked for that.
 pub fn ready() {
     let wire = wire_log::wire();
     if S.running.get() {
         wire_log::note(Note::Ready);
     } else if wire.park.load(Relaxed) != park::READY {
-        // A constructor, before `main`, where it will be parked.
+        // This call comes from a constructor before `main`, and the program will park at `main`.
     } else if S.live.get() != 1 {
         wire.boot.store(boot::THREADS, Relaxed);
         sys::exit_group(3);
@@ -41,7 +44,7 @@ pub fn ready() {
     }
 }
 
-/// Waits for plans and forks an execution for each; returns only in the executions.
+/// Waits for plans and runs an execution for each. Returns only in the executions.
 pub fn park() {
     let wire = wire_log::wire();
     let zygote = sys::getpid();
@@ -62,13 +65,14 @@ pub fn park() {
     }
 }
 
-/// It is the engine's turn.
+/// Gives the turn to the engine and wakes it.
 pub fn give_turn(wire: &Wire) {
     wire.turn.store(turn::ENGINE, SeqCst);
     wire_log::ring();
 }
 
-/// Waits until it is ours again, for something else than memory for patched code, which is mapped meanwhile; for what.
+/// Waits until the engine gives the turn back, and returns the reason, one of [`turn`]. Requests to map
+/// memory for patched code are served here and do not return.
 pub fn wait_for_turn(wire: &Wire) -> u32 {
     loop {
         while wire.turn.load(SeqCst) == turn::ENGINE {
@@ -83,7 +87,7 @@ pub fn wait_for_turn(wire: &Wire) -> u32 {
     }
 }
 
-/// A program whose threads run free is about to begin: it waits here until it is let.
+/// Waits before `main` of a program in system mode until the engine lets it begin.
 pub fn wait_to_go() {
     let wire = wire_log::wire();
     wire.boot.store(boot::MAIN, Relaxed);
@@ -91,7 +95,7 @@ pub fn wait_to_go() {
     wait_for_turn(wire);
 }
 
-/// Runs the slots of a turn. Whether it is still our turn then; none in the executions.
+/// Runs the slots of a turn. Returns whether it is still the zygote's turn, or `None` in an execution.
 fn run_slots(wire: &Wire, zygote: i32) -> Option<bool> {
     let resets = DIR.load(Relaxed) == 0 && !stdin::is_renewed();
     let mut decisions = 0;
@@ -100,7 +104,7 @@ fn run_slots(wire: &Wire, zygote: i32) -> Option<bool> {
         if resets && in_process::suits(wire) {
             match in_process::run(wire, zygote, number, decisions) {
                 Ran::Here => return None,
-                // The engine has the rest run again.
+                // The engine runs the remaining slots again.
                 Ran::InDoubt => break,
                 Ran::Ended => {}
             }
@@ -108,7 +112,7 @@ fn run_slots(wire: &Wire, zygote: i32) -> Option<bool> {
                 // The runner has given the turn back, perhaps more than once.
                 return Some(false);
             }
-            // Perhaps it is another turn by now.
+            // The runner may have ended in a later turn, so its own count of slots is the valid one.
             number = wire.slots_run.load(Relaxed) as usize;
             points::renew();
         } else {
@@ -128,7 +132,7 @@ fn run_slots(wire: &Wire, zygote: i32) -> Option<bool> {
     Some(true)
 }
 
-/// Forks one execution and waits for its end. False in the execution itself.
+/// Forks one execution and waits for its end. Returns false in the execution itself.
 fn execute(wire: &Wire, zygote: i32, number: usize) -> bool {
     let child = sys::fork();
     if child == 0 {
@@ -136,7 +140,7 @@ fn execute(wire: &Wire, zygote: i32, number: usize) -> bool {
         if sys::getppid() != zygote {
             sys::exit_group(0);
         }
-        // The zygote says so, too, but perhaps not before the engine is asked to look.
+        // The zygote stores it, too, but the engine may have to inspect this process before that.
         wire.child.store(sys::getpid() as u32, SeqCst);
         hooks::process_begins();
         let dir = DIR.load(Relaxed);
@@ -158,7 +162,7 @@ fn execute(wire: &Wire, zygote: i32, number: usize) -> bool {
     true
 }
 
-/// The process of an execution has ended with this status.
+/// Called when the process of an execution has ended with this status.
 pub fn ended(wire: &Wire, child: i32, number: usize, status: u32) {
     let slot = &wire.slots[number];
     let started_others = (1 << (Note::Fork as u8)) | (1 << (Note::Spawn as u8));
@@ -168,7 +172,7 @@ pub fn ended(wire: &Wire, child: i32, number: usize, status: u32) {
     slot.status.store(status, Relaxed);
 }
 
-/// Waits for a child to end; its status.
+/// Waits for a child to end and returns its status.
 pub fn wait_for(child: i32) -> u32 {
     loop {
         let (got, status) = sys::wait(child);
@@ -181,7 +185,8 @@ pub fn wait_for(child: i32) -> u32 {
     }
 }
 
-/// Ends what an execution left behind: its process group, then whatever was adopted from it.
+/// Ends the processes that an execution left behind: its process group, then the processes that this process
+/// has adopted from it.
 fn sweep(child: i32) {
     sys::kill(-child, sys::SIGKILL);
     for _ in 0..1000 {

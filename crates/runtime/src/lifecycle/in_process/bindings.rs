@@ -1,5 +1,8 @@
-//! Functions that the program calls are found at their first call, as it is linked: a search by name that each execution would
-//! begin anew, and that would be a good part of a small one. What an execution has found out is kept.
+//! Preserves lazy bindings from one execution to the next.
+//!
+//! The loader resolves a function at its first call by a search by name. Each execution would repeat that
+//! search, which takes a good part of the time of a small execution. So the addresses that one execution has
+//! resolved are written into the snapshot.
 
 use super::modules;
 use super::snapshot::Snapshot;
@@ -7,13 +10,13 @@ use core::cell::Cell;
 
 const MAX_MODULES: usize = 64;
 
-/// A module of the program that was there when it was saved.
+/// A module that was loaded when the snapshot was taken.
 #[derive(Clone, Copy)]
 struct Module {
-    /// What addresses in it are relative to, and where its code is.
+    /// Its load address, to which the addresses in the file are relative, and the range of its code.
     base: usize,
     code: (usize, usize),
-    /// Where its list of functions of others is, and how many they are.
+    /// The address of its relocations for functions of other modules (`DT_JMPREL`), and their number.
     list: usize,
     count: usize,
 }
@@ -24,12 +27,12 @@ pub struct Bindings {
 }
 
 impl Bindings {
-    /// Looks at the modules of the program.
+    /// Records the modules of the program.
     pub fn find(&self) {
         modules::each(|module| !self.add(module));
     }
 
-    /// Adds one; whether there is room for more.
+    /// Adds a module. Returns false if there is no room.
     fn add(&self, module: &modules::Module) -> bool {
         const LOADED: u32 = 1;
         const EXECUTABLE: u32 = 1;
@@ -50,13 +53,15 @@ impl Bindings {
         true
     }
 
-    /// Before memory is put back: what has been found is kept, so that it is there in later executions.
+    /// Called before memory is restored: writes resolved addresses into the snapshot, so that later
+    /// executions find them.
     pub fn keep(&self, snapshot: &Snapshot) {
         for module in self.modules[..self.count.get()].iter().map(Cell::get) {
             for index in 0..module.count {
-                // SAFETY: entries of `Elf64_Rela`, which lie in the module; each begins with the place.
+                // SAFETY: the entries are `Elf64_Rela` and lie in the module; each begins with the relocated
+                // address.
                 let slot = module.base + unsafe { *(module.list as *const [usize; 3]).add(index) }[0];
-                // SAFETY: the loader has put an address there.
+                // SAFETY: the loader has written an address there.
                 let found = unsafe { (slot as *const usize).read() };
                 if self.stays(found) {
                     snapshot.keep(slot, found);
@@ -65,15 +70,16 @@ impl Bindings {
         }
     }
 
-    /// Whether this is code that was there when the program was saved: other libraries are gone when an execution is undone.
+    /// Whether this is code of a module that was loaded when the snapshot was taken. Libraries that an
+    /// execution loads are gone when it is undone.
     pub fn stays(&self, address: usize) -> bool {
         let mut modules = self.modules[..self.count.get()].iter().map(Cell::get);
         modules.any(|module| (module.code.0..module.code.1).contains(&address))
     }
 }
 
-/// The list of functions that are found when they are called: where it is and how many they are. None if all are found before
-/// the program begins.
+/// The address and the number of the relocations that the loader resolves at the first call. Both are 0 if
+/// the loader resolves all functions before the program begins.
 fn functions(module: &modules::Module) -> (usize, usize) {
     const SIZE: usize = 2;
     const LIST: usize = 23;

@@ -1,5 +1,8 @@
-//! The end of an execution, by a shorter way: the C library ends a process with a system call, whose signal costs as much as all
-//! that a small execution does. In a runner its `_exit` begins with a jump to here.
+//! A short cut for the end of an execution.
+//!
+//! The C library ends a process with a system call. In a runner that call raises a signal, which costs as
+//! much time as a small execution. So in a runner the `_exit` of the C library begins with a jump to
+//! [`exits`].
 
 use super::{calls, control, finished};
 use crate::platform::glibc::Real;
@@ -7,11 +10,11 @@ use crate::platform::sys;
 use core::ffi::c_int;
 use core::sync::atomic::Ordering::Relaxed;
 
-/// `jmp [rip]`, with the address behind it.
+/// `jmp [rip]`: the address follows the instruction.
 const JUMP: [u8; 6] = [0xff, 0x25, 0, 0, 0, 0];
 const LENGTH: usize = JUMP.len() + size_of::<usize>();
 
-/// Puts the jump there, in this process only. Where that is not allowed, `_exit` stays as it is.
+/// Writes the jump, in this process only. If the code cannot be made writable, `_exit` remains unchanged.
 pub fn shorten() {
     static REAL: Real = Real::new(c"_exit");
     let at = REAL.address();
@@ -23,8 +26,8 @@ pub fn shorten() {
     if !sys::set_code_writable(first, size, true) {
         return;
     }
-    // SAFETY: the function is longer than that, nobody is in it, and nobody comes by its other instructions any more. The C library
-    // is not called before it is executable again.
+    // SAFETY: the function is longer than the jump. No thread executes it now, and later calls enter it at
+    // the jump. Nothing calls the C library until its code is executable again.
     unsafe {
         (at as *mut [u8; JUMP.len()]).write_volatile(JUMP);
         ((at + JUMP.len()) as *mut usize).write_unaligned(exits as *const () as usize);
@@ -32,7 +35,7 @@ pub fn shorten() {
     sys::set_code_writable(first, size, false);
 }
 
-/// `_exit`, in a runner.
+/// Replaces `_exit` in a runner.
 pub(super) extern "C" fn exits(status: c_int) -> ! {
     let c = control();
     if c.left.get() {

@@ -1,4 +1,4 @@
-//! The modules of the program, as the loader tells of them: the program itself and its libraries.
+//! The modules of the program, as the loader lists them: the executable and its libraries.
 
 use core::ffi::c_int;
 
@@ -15,15 +15,15 @@ pub struct Segment {
     align: usize,
 }
 
-/// `struct dl_phdr_info`, as far as it is of use here.
+/// `struct dl_phdr_info`, up to the last field that is used here.
 #[repr(C)]
 pub struct Module {
-    /// What addresses in it are relative to.
+    /// Its load address, to which the addresses in the file are relative.
     pub base: usize,
     name: usize,
     segments: *const Segment,
     count: u16,
-    /// How often modules were added to the process.
+    /// How many modules the loader has added to the process so far.
     pub added: u64,
 }
 
@@ -34,44 +34,45 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
-/// Shows each of them to `look`, until that has seen enough.
+/// Calls `look` with each module until `look` returns true.
 pub fn each(mut look: impl FnMut(&Module) -> bool) {
     extern "C" fn show<F: FnMut(&Module) -> bool>(
         module: *const Module,
         _size: usize,
         look: *mut usize,
     ) -> c_int {
-        // SAFETY: what is passed below, and what the loader passes.
+        // SAFETY: `pass` passes a pointer to an `F`, and the loader passes a valid module.
         unsafe { (*look.cast::<F>())(&*module) as c_int }
     }
     fn pass<F: FnMut(&Module) -> bool>(look: &mut F) {
-        // SAFETY: the function gets what it expects, and is not called any more after this.
+        // SAFETY: the callback gets the pointer that it expects. The loader does not call it after this call
+        // returns.
         unsafe { dl_iterate_phdr(show::<F>, core::ptr::from_mut(look).cast()) };
     }
     pass(&mut look);
 }
 
 impl Module {
-    /// The parts of it that are mapped, and what else it has.
+    /// Its program headers, for mapped segments and for other information.
     pub fn segments(&self) -> &[Segment] {
-        // SAFETY: so many of them are there.
+        // SAFETY: the loader says how many there are.
         unsafe { core::slice::from_raw_parts(self.segments, self.count.into()) }
     }
 
-    /// What it says of how it is linked: kinds of entries, and their values.
+    /// The entries of its dynamic section: tag and value.
     pub fn dynamic(&self) -> impl Iterator<Item = [usize; 2]> {
         const DYNAMIC: u32 = 2;
         const END: usize = 0;
         let segment = self.segments().iter().find(|segment| segment.kind == DYNAMIC);
         let list = segment.map(|segment| (self.base + segment.address) as *const [usize; 2]);
         let entries = list.into_iter().flat_map(|list| {
-            // SAFETY: the list ends with an entry of that kind, after which no more is asked for.
+            // SAFETY: the list ends with an entry of this tag, and the iterator stops there.
             (0..).map(move |index| unsafe { *list.add(index) })
         });
         entries.take_while(|[kind, _]| *kind != END)
     }
 
-    /// A value that is an address: of most, the loader has made one already.
+    /// The address that a value stands for. The loader has relocated most such values already.
     pub fn address(&self, value: usize) -> usize {
         if value < self.base { self.base + value } else { value }
     }
