@@ -1,10 +1,12 @@
-//! System calls of an execution that is to be undone: each is seen, and told apart by whether what it changes can be changed
-//! back.
+//! System calls of an execution that is to be undone: decides for each whether its effects can be undone.
 //!
-//! The kernel hands every call over that is not made by the few instructions which return from a handler (`prctl(2)`,
-//! `PR_SET_SYSCALL_USER_DISPATCH`), so nothing is missed: neither what the C library does nor what the runtime does by
-//! itself. Most programs make few, as synchronisation, time and output of small programs need none. A call that only asks
-//! is made; one that can be undone is made and noted; with any other the execution is left to itself.
+//! The kernel hands over every system call (`prctl(2)`, `PR_SET_SYSCALL_USER_DISPATCH`). The only exceptions
+//! are the few instructions that return from a handler. So no call is missed, neither of the C library nor of
+//! the runtime. Most programs make few system calls: synchronisation, time and the output of small programs
+//! need none.
+//!
+//! A call that only asks is made. A call that can be undone is made and recorded. At any other call the
+//! runner gives up control of the execution.
 
 use super::trap_handlers::{OURS, Own};
 use super::{HANDLERS, HANDLERS_SIZE, control, finished, leave, snapshot::PAGE};
@@ -14,16 +16,16 @@ use core::cell::Cell;
 use core::sync::atomic::AtomicU8;
 use heisen_wire::runner;
 
-/// Values of the selector.
+/// Values of the selector: whether the kernel hands system calls over (`SEEN`) or makes them (`UNSEEN`).
 pub const UNSEEN: u8 = 0;
 pub const SEEN: u8 = 1;
 
 const RLIMIT_DATA: usize = 2;
 const MAX_RANGES: usize = 64;
-/// Descriptors up to here are told apart.
+/// Opened descriptors below this number are recorded.
 const MAX_FDS: usize = 512;
 
-/// Numbers of the calls that are known here, besides those of `sys`.
+/// Numbers of the system calls that are distinguished here, in addition to those of `sys`.
 mod nr {
     pub const READ: usize = 0;
     pub const WRITE: usize = 1;
@@ -85,49 +87,50 @@ mod nr {
     pub const FACCESSAT2: usize = 439;
 }
 
-/// A range of addresses.
+/// A range: first address and size.
 type Range = Cell<(usize, usize)>;
 
-/// What the kernel kept when the program was saved, and what has changed since.
+/// The state of the kernel at the time of the snapshot, and what has changed since.
 pub struct Calls {
     mask: Cell<u64>,
     mask_changed: Cell<bool>,
-    /// The program's own stack for handlers, which it only believes to be in use.
+    /// The alternate signal stack of the program. The program believes that it is in use, but the kernel has
+    /// the runner's.
     alternate: Cell<[usize; 3]>,
     alternate_now: Cell<[usize; 3]>,
-    /// How much data the program may have.
+    /// How much data the program may have (`RLIMIT_DATA`).
     limit: Cell<[u64; 2]>,
     limit_changed: Cell<bool>,
     break_: Cell<usize>,
     break_changed: Cell<bool>,
-    /// Signals whose action has changed, as bits, and what it was.
+    /// Signals whose action has changed, as bits, and their actions before.
     actions_changed: Cell<u64>,
     actions: [Cell<[usize; 4]>; 65],
-    /// Memory that was mapped since.
+    /// Memory that was mapped since the snapshot.
     mapped: [Range; MAX_RANGES],
     mapped_count: Cell<usize>,
-    /// Memory that was mapped before, but after `main` began.
+    /// Memory that was mapped before the snapshot, but after `main` began.
     stayed: [Range; MAX_RANGES],
     stayed_count: Cell<usize>,
-    /// What the program wants done at the runner's own signals.
+    /// What the program wants for the runner's own signals.
     pub own: Own,
-    /// Descriptors that were opened since, as bits.
+    /// Descriptors that were opened since the snapshot, as bits.
     opened: [Cell<u64>; MAX_FDS / 64],
     any_opened: Cell<bool>,
 }
 
-/// What becomes of a call.
+/// What happens to a system call.
 pub enum Fate {
-    /// It is made.
+    /// The handler makes the call.
     Made,
-    /// It has been made, with this result.
+    /// The call has been made, with this result.
     Done(isize),
-    /// It cannot be undone.
+    /// The call cannot be undone.
     Leaves,
 }
 
 impl Calls {
-    /// Notes how things are, and gets ready to see calls.
+    /// Records the present state and installs the handlers. Returns false if that is not possible.
     pub fn begin(&self) -> bool {
         let mask = self.own.begin();
         self.mask.set(mask);
@@ -143,7 +146,7 @@ impl Calls {
         data_limit().inspect(|&limit| self.limit.set(limit)).is_some()
     }
 
-    /// Has the kernel hand over calls, wherever the selector says so.
+    /// Makes the kernel hand over system calls while the selector says so.
     pub fn watch(&self, selector: &AtomicU8) -> bool {
         const SYS_PRCTL: usize = 157;
         const SET_SYSCALL_USER_DISPATCH: usize = 59;
@@ -153,13 +156,13 @@ impl Calls {
         sys::call(SYS_PRCTL, [SET_SYSCALL_USER_DISPATCH, ON, from, length, at, 0]) == 0
     }
 
-    /// Whether what has changed since can stay.
+    /// Whether the snapshot can be moved here with all changes since.
     pub fn can_stay(&self) -> bool {
-        // Descriptors could not be told from those that were there before.
+        // An opened descriptor could not be told from the descriptors of the first snapshot.
         self.opened.iter().all(|word| word.get() == 0)
     }
 
-    /// What has changed since stays: how things are now is how they shall be at the beginning of each execution.
+    /// Makes the present state the one at the begin of each execution, because the snapshot is moved here.
     pub fn stay(&self) {
         self.mask.set(sys::signal_mask(None));
         self.alternate.set(self.alternate_now.get());
@@ -179,7 +182,7 @@ impl Calls {
         }
     }
 
-    /// Undoes what was noted; whether that was possible.
+    /// Undoes the recorded changes. Returns whether that was possible.
     pub fn undo(&self) -> bool {
         let mut good = true;
         control().snapshot.show();
@@ -222,7 +225,7 @@ impl Calls {
         fd < MAX_FDS && self.opened[fd / 64].get() >> (fd % 64) & 1 != 0
     }
 
-    /// Notes a new descriptor; false if there is no room, so that it cannot be undone.
+    /// Records a new descriptor. Returns false if there is no room, so that it cannot be undone.
     fn open(&self, fd: isize) -> bool {
         if fd < 0 {
             return true;
@@ -240,12 +243,12 @@ impl Calls {
         self.opened[fd / 64].set(self.opened[fd / 64].get() & !(1 << (fd % 64)));
     }
 
-    /// Whether a range of addresses was mapped since.
+    /// Whether this range was mapped since the snapshot.
     fn has_mapped(&self, from: usize, size: usize) -> bool {
         self.mapped[..self.mapped_count.get()].iter().any(|range| holds(range.get(), from, size))
     }
 
-    /// Unmaps what the snapshot has; whether that is possible.
+    /// Unmaps memory that belongs to the snapshot. Returns whether that is possible.
     fn unmap(&self, from: usize, size: usize) -> bool {
         let mut stayed = self.stayed[..self.stayed_count.get()].iter();
         stayed.any(|range| holds(range.get(), from, size)) && control().snapshot.hide(from, size)
@@ -291,10 +294,11 @@ impl Calls {
             | nr::GETCPU
             | nr::GETRANDOM
             | nr::STATX => Fate::Made,
-            // What may block for long is left to the program itself, so that one who asks finds it there.
+            // A call that may block for long is left to the program itself, so that an inspection finds it
+            // there.
             nr::FUTEX if args[1] & 1 != 0 => Fate::Made,
             nr::POLL if args[2] == 0 => Fate::Made,
-            // Output is thrown away, wherever it is.
+            // Output is discarded anyway, so it need not be undone.
             nr::WRITE | nr::WRITEV if matches!(args[0], 1 | 2) => Fate::Made,
             nr::WRITE | nr::WRITEV | nr::PWRITEV2 | nr::LSEEK if self.has_opened(args[0]) => Fate::Made,
             nr::READ if self.has_opened(args[0]) && is_ready(args[0]) => Fate::Made,
@@ -348,7 +352,7 @@ impl Calls {
             nr::RT_SIGACTION => self.action(args),
             nr::SIGALTSTACK => self.alternate(args),
             nr::BRK => {
-                // With 0 it only asks.
+                // The call with 0 only asks for the break.
                 self.break_changed.set(self.break_changed.get() || args[0] != 0);
                 Fate::Made
             }
@@ -364,7 +368,7 @@ impl Calls {
         if self.open(fd) { Fate::Done(fd) } else { self.left(fd) }
     }
 
-    /// The call was made, and cannot be undone after all.
+    /// The call was made, but its effect cannot be undone after all.
     fn left(&self, result: isize) -> Fate {
         leave(control(), runner::FILES);
         Fate::Done(result)
@@ -391,7 +395,7 @@ impl Calls {
         let signal = args[0];
         if let Some(wanted) = self.own.action(signal as i32) {
             let old = wanted.get();
-            // SAFETY: the caller passes an action and room for the old one, or null.
+            // SAFETY: the caller passes an action and room for the old one, each possibly null.
             unsafe {
                 if args[1] != 0 {
                     wanted.set(*(args[1] as *const [usize; 4]));
@@ -408,7 +412,7 @@ impl Calls {
         if signal > 64 || signal == 0 {
             return Fate::Leaves;
         }
-        // SAFETY: the caller passes an action, and room for the old one or null.
+        // SAFETY: the caller passes an action.
         let mut action = unsafe { *(args[1] as *const [usize; 4]) };
         action[3] &= !OURS as usize;
         let bit = 1u64 << (signal - 1);
@@ -419,15 +423,15 @@ impl Calls {
         Fate::Done(sys::call(nr::RT_SIGACTION, [signal, action.as_ptr() as usize, args[2], args[3], 0, 0]))
     }
 
-    /// The program is told that it has the stack for handlers that it wants; the kernel keeps the runner's.
+    /// Answers as if the program had the alternate signal stack that it wants. The kernel keeps the runner's.
     fn alternate(&self, args: [usize; 6]) -> Fate {
         let old = self.alternate_now.get();
         if args[0] != 0 {
-            // SAFETY: the caller passes such a stack.
+            // SAFETY: the caller passes a `stack_t`.
             self.alternate_now.set(unsafe { *(args[0] as *const [usize; 3]) });
         }
         if args[1] != 0 {
-            // SAFETY: the caller passes room for it, or null.
+            // SAFETY: the caller passes room for a `stack_t`.
             unsafe { *(args[1] as *mut [usize; 3]) = old };
         }
         Fate::Done(0)
@@ -458,13 +462,13 @@ impl Calls {
                 Fate::Done(0)
             }
             DONTNEED | FREE => Fate::Leaves,
-            // The others are hints.
+            // Other kinds of advice are hints.
             _ => Fate::Made,
         }
     }
 }
 
-/// Whether a range, given by its first address and its size, holds another one.
+/// Whether a range, given by its first address and its size, contains another one.
 fn holds((at, length): (usize, usize), from: usize, size: usize) -> bool {
     from >= at && from + size <= at + length
 }
@@ -476,13 +480,13 @@ fn data_limit() -> Option<[u64; 2]> {
     (asked == 0).then_some(limit)
 }
 
-/// The kernel may write where the arguments point to, and is refused where a page is protected. How much it writes is the next
-/// argument, as a rule, or little.
+/// Makes the pages writable to which the arguments of a call point, because the kernel refuses to write to a
+/// protected page. As a rule the next argument is the size; otherwise the kernel writes little.
 pub fn make_way(args: [usize; 6]) {
     const MOST: usize = 1 << 20;
     const LITTLE: usize = 512;
     for (index, &at) in args.iter().enumerate() {
-        // Others are no addresses.
+        // Other values are not addresses.
         if (PAGE..1 << 47).contains(&at) {
             let size = args.get(index + 1).copied().filter(|&size| size <= MOST).unwrap_or(0).max(LITTLE);
             control().snapshot.will_write(at, size);
@@ -490,17 +494,17 @@ pub fn make_way(args: [usize; 6]) {
     }
 }
 
-/// Whether a call to read from a descriptor returns at once.
+/// Whether a read from a descriptor returns at once.
 fn is_ready(fd: usize) -> bool {
     const POLLIN: u64 = 1;
     let asked = POLLIN << 32 | fd as u64;
     sys::poll(&raw const asked as usize, 1, 0) == 1
 }
 
-/// The same for an array of `iovec`.
+/// Like [`make_way`], for an array of `iovec`.
 fn make_way_for_pieces(pieces: usize, count: usize) {
     for piece in 0..count.min(1024) {
-        // SAFETY: the caller passes so many of them.
+        // SAFETY: the caller passes this many of them.
         let [at, size] = unsafe { *(pieces as *const [usize; 2]).add(piece) };
         control().snapshot.will_write(at, size);
     }

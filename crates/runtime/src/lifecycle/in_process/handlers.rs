@@ -1,8 +1,11 @@
-//! What is left to do when a program exits: functions that it registered, destructors of its modules, output that waits in
-//! buffers. Mostly that is nothing, but the C library takes as long to find that out as a tenth of a small execution. So it is found
-//! out once what modules have to do, and at the end of each execution only that nothing has been added.
+//! Finds out whether anything is left to do when a program exits.
 //!
-//! Where anything is left, or it is not clear whether, the C library does it all.
+//! Functions that the program registered, destructors of its modules, or buffered output may be left. Mostly
+//! there is nothing, but the C library needs a tenth of the time of a small execution to find that out. So
+//! the runner inspects the modules once. At the end of each execution it only checks that nothing has been
+//! added.
+//!
+//! If anything is left, or if that is unclear, the C library does all of the exit.
 
 use super::modules::{self, Module};
 use crate::platform::glibc;
@@ -11,23 +14,24 @@ use core::cell::Cell;
 use core::ffi::c_char;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// How many functions were registered to be called at the exit. Lies in the program's memory, so it is put back.
+/// How many functions the program has registered to be called at `exit`. This lies in the program's memory,
+/// so it is restored with it.
 static REGISTERED: AtomicU32 = AtomicU32::new(0);
 
-/// One more is registered.
+/// Counts a registered function.
 pub fn registered() {
     REGISTERED.fetch_add(1, Relaxed);
 }
 
-/// The same of `quick_exit`.
+/// The same for `quick_exit`.
 static REGISTERED_QUICK: AtomicU32 = AtomicU32::new(0);
 
-/// One more is registered for `quick_exit`.
+/// Counts a function that is registered for `quick_exit`.
 pub fn registered_quick() {
     REGISTERED_QUICK.fetch_add(1, Relaxed);
 }
 
-/// Whether `exit` calls functions of the program's, registered ones or destructors of its modules.
+/// Whether `exit` calls functions of the program: registered ones, or destructors of its modules.
 pub fn exit_calls_functions() -> bool {
     let mut idle = true;
     modules::each(|module| {
@@ -37,23 +41,23 @@ pub fn exit_calls_functions() -> bool {
     REGISTERED.load(Relaxed) != 0 || !idle
 }
 
-/// Whether `quick_exit` calls functions of the program's.
+/// Whether `quick_exit` calls functions of the program.
 pub fn quick_exit_calls_functions() -> bool {
     REGISTERED_QUICK.load(Relaxed) != 0
 }
 
-/// What is known of the modules.
+/// The result of the inspection of the modules.
 pub struct Handlers {
-    /// Whether none of them has anything to do.
+    /// Whether no module has destructors that do anything.
     idle: Cell<bool>,
-    /// How often modules had been added by then.
+    /// How many modules the loader had added by then.
     added: Cell<u64>,
-    /// Where the C library keeps its list of open files.
+    /// The address of the C library's list of open files.
     files: Cell<usize>,
 }
 
 impl Handlers {
-    /// Looks at the modules.
+    /// Inspects the modules.
     pub fn find(&self) {
         let audited = real!(getenv, fn(c"LD_AUDIT".as_ptr() => *const c_char) -> *const u8);
         self.idle.set(audited.is_null());
@@ -74,7 +78,7 @@ impl Handlers {
     }
 }
 
-/// How often modules were added by now.
+/// How many modules the loader has added by now.
 fn added() -> u64 {
     let mut added = 0;
     modules::each(|module| {
@@ -84,7 +88,7 @@ fn added() -> u64 {
     added
 }
 
-/// Whether a module has no destructors but the one that every compiler adds.
+/// Whether a module has no destructor other than the one that every compiler adds.
 fn is_idle(module: &Module) -> bool {
     const LAST: usize = 13;
     const LIST: usize = 26;
@@ -100,34 +104,36 @@ fn is_idle(module: &Module) -> bool {
     }
     let word = size_of::<usize>();
     (last == 0 || matches(last, &[EMPTY]))
-        // SAFETY: a list of so many bytes.
+        // SAFETY: the list has this size in bytes.
         && (size == 0 || size == word && matches(unsafe { *(list as *const usize) }, &[SHARED, FIXED]))
 }
 
-/// Any byte, in a pattern.
+/// Matches any byte in a pattern.
 const ANY: u16 = 0x100;
 
-/// `_fini`, to which nobody has added anything.
+/// A `_fini` to which nothing was added.
 const EMPTY: &[u16] = &[0x48, 0x83, 0xec, 0x08, 0x48, 0x83, 0xc4, 0x08, 0xc3];
-/// `__do_global_dtors_aux`, which has the C library call what was registered by its module, in a module that can be anywhere:
-/// `cmpb $0, done; jne; push rbp; cmpq $0, __cxa_finalize; mov rbp, rsp; je; mov rdi, module; call; call; movb $1, done; pop; ret`.
+/// `__do_global_dtors_aux` in a position-independent module. It makes the C library call the functions that
+/// the module registered:
+/// `cmpb $0, done; jne; push rbp; cmpq $0, __cxa_finalize; mov rbp, rsp; je; mov rdi, module; call; call;
+/// movb $1, done; pop; ret`.
 #[rustfmt::skip]
 const SHARED: &[u16] = &[
     0x80, 0x3d, ANY, ANY, ANY, ANY, 0, 0x75, ANY, 0x55, 0x48, 0x83, 0x3d, ANY, ANY, ANY, ANY, 0, 0x48, 0x89, 0xe5, 0x74, ANY,
     0x48, 0x8b, 0x3d, ANY, ANY, ANY, ANY, 0xe8, ANY, ANY, ANY, ANY, 0xe8, ANY, ANY, ANY, ANY, 0xc6, 0x05, ANY, ANY, ANY, ANY, 1,
     0x5d, 0xc3,
 ];
-/// The same in a program at a fixed address, which has nothing to be called.
+/// The same function in a program at a fixed address, where it calls no registered functions.
 #[rustfmt::skip]
 const FIXED: &[u16] = &[
     0x80, 0x3d, ANY, ANY, ANY, ANY, 0, 0x75, ANY, 0x55, 0x48, 0x89, 0xe5, 0xe8, ANY, ANY, ANY, ANY,
     0xc6, 0x05, ANY, ANY, ANY, ANY, 1, 0x5d, 0xc3,
 ];
 
-/// Whether the code there is one of these.
+/// Whether the code at this address is one of these.
 fn matches(code: usize, patterns: &[&[u16]]) -> bool {
     const MARK: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
-    // SAFETY: code of a function, which is longer than that or matches no pattern before it ends.
+    // SAFETY: this is code of a function. It is longer than the pattern, or a byte differs before it ends.
     let byte = |at: usize| unsafe { ((code + at) as *const u8).read_volatile() };
     let start = if (0..MARK.len()).all(|at| byte(at) == MARK[at]) { MARK.len() } else { 0 };
     let fits = |pattern: &&[u16]| {
@@ -137,7 +143,8 @@ fn matches(code: usize, patterns: &[&[u16]]) -> bool {
     patterns.iter().any(fits)
 }
 
-/// Whether no file of the C library's has anything in its buffer that is still to be written, or that was read ahead.
+/// Whether the buffers of all files of the C library are empty: no output waits, and no input was read in
+/// advance.
 fn has_nothing_to_write(files: usize) -> bool {
     const READ: usize = 8;
     const READ_END: usize = 16;
@@ -145,7 +152,7 @@ fn has_nothing_to_write(files: usize) -> bool {
     const WRITE: usize = 40;
     const NEXT: usize = 104;
     const WIDE: usize = 192;
-    // SAFETY: `struct _IO_FILE`, whose layout is part of glibc's interface, in a list that ends with null.
+    // SAFETY: this is `struct _IO_FILE`, whose layout is part of glibc's interface. The list ends with null.
     unsafe {
         let word = |at: usize| (at as *const usize).read_volatile();
         if files == 0 {

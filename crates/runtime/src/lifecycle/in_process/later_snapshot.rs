@@ -1,18 +1,20 @@
-//! The snapshot is moved ahead, from `main` to a choice of an execution.
+//! Moves the snapshot forward, from `main` to a decision of an execution.
 //!
-//! Until their first choice all executions are the same, whatever their plans: what a program does before it has a second thread is
-//! done once, and executions begin where they part. For a program whose start takes long that is most of its time, and for the
-//! smallest it is a part that counts.
+//! Up to their first decision all executions are the same, whatever their plans. So the part of the program
+//! before its second thread runs once, and executions begin where they differ. That saves most of the time of
+//! a program with a long start, and a noticeable part for the smallest programs.
 //!
-//! A search that tries the choices of a long execution one after the other does what comes before them again and again, unless
-//! those that have much in common are run together: then the engine says at which step they part, and the first of them
-//! moves the snapshot there. It can be moved on from where it is, but not back: for that there is another runner.
+//! A search that tries the choices of a long execution one after the other would repeat the steps before them
+//! again and again. So the engine runs plans with a long common prefix together and names the step at which
+//! they begin to differ. The first of these executions moves the snapshot there. A snapshot can be moved
+//! forward, but not back: that needs another runner.
 //!
-//! What is told of an execution must be what it would be if it had been run from its beginning. So what was told so far
-//! is kept and told again, and the plan is taken over as at the beginning, but for the overrides that were followed. Where that does
-//! not give the same, the runner ends, and the zygote forks another one, which begins at `main`: a plan that asks for something else to
-//! be told, or that has another budget; other overrides before the choice. Policies that see every step are told what was done
-//! before the choice, which is kept for that (`policy::follow`).
+//! The report of an execution must be the same as if it had run from its beginning. So the report up to the
+//! snapshot is stored and written again. The plan is taken over as at the beginning, without the overrides
+//! that were followed already. If a plan would give another result, the runner ends, and the zygote forks
+//! another one, which begins at `main`. That is so if the plan asks for another log, has another budget, or
+//! has other overrides before the decision. Policies that see every step also get the steps before the
+//! decision, which are stored for that (`policy::follow`).
 
 use super::{Control, calls, control};
 use crate::carrier::fibers;
@@ -28,44 +30,45 @@ use core::sync::atomic::Ordering::Relaxed;
 use heisen_trace::hash;
 use heisen_wire::{Override, Plan, Report, WORTH, Wire, flag};
 
-/// So many executions are run from `main` first: saving the program again must be worth while. If another runner was moved ahead,
-/// it has been, and there are fewer.
+/// The number of executions that run from `main` before the snapshot is moved, so that moving it is
+/// worthwhile. The number is smaller if another runner has moved its snapshot before.
 const AFTER: u32 = 64;
 const AFTER_OTHERS: u32 = 8;
-/// Most of the log that is told again, and the memory for it.
+/// The longest log that is written again, and the memory for it.
 const MAX_LOG: usize = 1 << 16;
 pub const LOG_SIZE: usize = MAX_LOG * size_of::<[u64; 2]>();
-/// So often a runner may end because of a plan that does not fit, besides once in so many executions, until none is moved ahead any
-/// more by itself.
+/// How many runners may end because a plan does not fit, in addition to one in `OF_EACH` executions. Beyond
+/// that the snapshot is moved only where the engine asks for it.
 const MOST_MISFITS: u32 = 8;
 const OF_EACH: u32 = 200;
 
-/// The step of the choice that it is moved to; 0 for the first choice.
+/// The step of the decision to which the snapshot is moved; 0 for the first decision.
 static TO: AtomicU32 = AtomicU32::new(0);
 
-/// What was told and asked for until the choice.
+/// The part of the report and of the plan that lies before the later snapshot.
 pub struct Ahead {
-    /// Whether executions begin there.
+    /// Whether executions begin at the later snapshot. `began`: whether the present one did.
     there: Cell<bool>,
     began: Cell<bool>,
-    /// Whether the engine has said where.
+    /// Whether the engine has named the decision.
     told: Cell<bool>,
     asked: Cell<Asked>,
-    /// The step of the choice, and how many there were.
+    /// The step of the decision, and the number of steps before it.
     choice: Cell<u32>,
     steps: Cell<u32>,
-    /// The overrides that were followed until there: how many, and a hash of them.
+    /// The overrides that were followed up to there: their number and a hash of them.
     followed: Cell<(u32, u64)>,
     threads: Cell<u32>,
     notes: Cell<u64>,
     graph: Cell<u64>,
     logged: Cell<usize>,
-    /// How many stacks the last execution mapped and this one has mapped so far, their size and that of their guard.
+    /// The number of stacks that the last execution has mapped, and that of the present one so far. Then the
+    /// size of a stack and of its guard.
     stacks: [Cell<usize>; 2],
     stack_size: Cell<(usize, usize)>,
 }
 
-/// What plans must have in common.
+/// What plans must have in common to begin at the same snapshot.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Asked {
     flags: u32,
@@ -78,7 +81,7 @@ struct Asked {
 impl Asked {
     fn by(plan: &Plan) -> Asked {
         Asked {
-            // States are known until the choice, whoever asks.
+            // The states before the decision are recorded for every plan.
             flags: plan.flags.load(Relaxed) | flag::STATES,
             horizon: plan.horizon.load(Relaxed),
             step_limit: plan.step_limit.load(Relaxed),
@@ -88,7 +91,7 @@ impl Asked {
     }
 }
 
-/// What was logged.
+/// The stored log.
 fn log() -> &'static [Cell<[u64; 2]>; MAX_LOG] {
     // SAFETY: as for `super::control`.
     unsafe { &*(super::LOG as *const [Cell<[u64; 2]>; MAX_LOG]) }
@@ -99,7 +102,7 @@ fn overrides<'a>(wire: &'a Wire, plan: &Plan) -> &'a [Override] {
     &wire.overrides[first as usize..][..count as usize]
 }
 
-/// How many overrides come before a step, and a hash of them.
+/// The number of overrides before a step, and a hash of them.
 fn before(overrides: &[Override], step: u32) -> (u32, u64) {
     let before = overrides.iter().take_while(|planned| planned.step.load(Relaxed) < step);
     before.fold((0, hash::EMPTY), |(count, hash), o| {
@@ -109,7 +112,7 @@ fn before(overrides: &[Override], step: u32) -> (u32, u64) {
     })
 }
 
-/// An execution begins at `main`: it may be the one that is moved ahead of.
+/// Called when an execution begins at `main`. Decides whether this execution moves the snapshot.
 pub fn begin(c: &Control, wire: &Wire) {
     let parting = wire.parting.load(Relaxed);
     let told = parting != 0 && c.resets.get() == 0;
@@ -120,19 +123,21 @@ pub fn begin(c: &Control, wire: &Wire) {
     c.ahead.stacks[0].set(c.ahead.stacks[1].replace(0));
 }
 
-/// The execution that begins may be moved ahead of, to this step; if it did not begin in memory that is not verified.
+/// Sets whether the execution that begins moves the snapshot to step `to`. It does not if it began in
+/// unverified memory.
 fn may_move(wire: &Wire, to: u32, may: bool) {
     let may = may && wire.unverified.load(Relaxed) == 0;
     await_choice(may);
     TO.store(to, Relaxed);
     if may {
         policy::follow(true);
-        // Others may ask for states, if this one does not.
+        // Later plans may ask for states although this one does not.
         execution::look_at_states(true);
     }
 }
 
-/// A choice of an execution. If it is the one, this returns again in each that begins here.
+/// Called at a decision of an execution. If the snapshot is taken here, this returns again in each execution
+/// that begins here.
 #[cold]
 pub fn reach(step: u32) {
     let to = TO.load(Relaxed);
@@ -151,7 +156,7 @@ pub fn reach(step: u32) {
         return;
     }
     c.selector.store(calls::UNSEEN, Relaxed);
-    // Stacks that each execution would map, and unmap again.
+    // Maps in advance the stacks that each execution would map and unmap again.
     let [last, now] = c.ahead.stacks.each_ref().map(Cell::get);
     let (size, guard) = c.ahead.stack_size.get();
     fibers::add_to_pool(last.saturating_sub(now), size, guard);
@@ -160,7 +165,7 @@ pub fn reach(step: u32) {
     c.calls.stay();
     c.fs.set(thread(me()).fs.get());
     c.snapshot.forget();
-    // Who sleeps is known by the plan, which is another one by the time it is asked for.
+    // Sleeping threads belong to the plan, and later executions have other plans.
     sleep_sets::wake_all();
     // SAFETY: as in `super::begin`.
     if unsafe { super::save_context(&raw const c.context) } != 0 {
@@ -177,7 +182,7 @@ pub fn reach(step: u32) {
     execution::resume(c.slot.get(), before.0);
 }
 
-/// Whether nothing was told that is not kept.
+/// Whether the report holds only data that is stored and written again.
 fn is_little(told: &Report) -> bool {
     let others = [&told.events, &told.end, &told.misuse, &told.panic_thread, &told.diverged, &told.text];
     others.iter().all(|field| field.load(Relaxed) == 0)
@@ -203,37 +208,37 @@ impl Ahead {
         self.logged.set(logged);
     }
 
-    /// An execution maps a stack.
+    /// Called when an execution maps a stack.
     pub fn mapped_stack(&self, size: usize, guard: usize) {
         self.stacks[1].set(self.stacks[1].get() + 1);
         self.stack_size.set((size, guard));
     }
 
-    /// Whether executions begin at a choice.
+    /// Whether executions begin at the later snapshot.
     pub fn is_there(&self) -> bool {
         self.there.get()
     }
 
-    /// Whether the engine has said at which.
+    /// Whether the engine has named the decision of the snapshot.
     pub fn was_told(&self) -> bool {
         self.told.get()
     }
 
-    /// Whether the execution that ends began there.
+    /// Whether the execution that ends began at the later snapshot.
     pub fn began(&self) -> bool {
         self.began.get()
     }
 
-    /// How many steps the execution that ends did not do, as they were done before.
+    /// How many steps the execution that ends has skipped because they lie before the snapshot.
     pub fn skipped(&self) -> u32 {
         if self.began.get() { self.steps.get() } else { 0 }
     }
 
-    /// Whether the execution in this slot can begin there.
+    /// Whether the execution in this slot can begin at the later snapshot.
     pub fn suits(&self, wire: &Wire, number: usize) -> bool {
         let plan = &wire.slots[number].plan;
         let (overrides, choice) = (overrides(wire, plan), self.choice.get());
-        // Choices before that, if there were any, were made by what the plan fixes and by default.
+        // Choices before the snapshot, if there were any, came from overrides and from the default.
         let last = overrides.last().map_or(0, |planned| planned.step.load(Relaxed));
         let sleeps = plan.sleepers.load(Relaxed) != 0;
         let by_default = plan.policy.load(Relaxed) == heisen_wire::policy::DEFAULT && !sleeps;
@@ -246,8 +251,8 @@ impl Ahead {
             && before(overrides, choice) == self.followed.get()
     }
 
-    /// The execution in this slot begins there: takes its plan over, and tells again what was told. It may be the one that the
-    /// others of this turn begin further ahead of.
+    /// Begins the execution in this slot at the later snapshot: takes over its plan and writes the stored
+    /// report again. The first execution of a turn may move the snapshot further, for the others of the turn.
     pub fn resume(&self, wire: &Wire, number: usize) {
         self.began.set(true);
         execution::resume(number, self.followed.get().0);

@@ -1,20 +1,25 @@
-//! Executions in one process: the memory of the program is saved where an execution begins and put back where it has ended.
+//! Runs many executions in one process: takes a snapshot of the program's memory where executions begin, and
+//! restores it after each.
 //!
-//! A fork, an exit and a wait cost some hundred microseconds, a hundred times what a small execution takes. So the zygote
-//! forks a *runner*, which runs one slot after the other and takes turns with the engine by itself, while the zygote
-//! waits for its end. What an execution has changed is undone: memory by [`snapshot`], what the kernel keeps by
-//! [`calls`], which sees every system call. An execution that does something that cannot be undone goes on as if it were
-//! a fork of its own, and the runner ends with it; so does one that crashes. The zygote then forks the next runner or,
-//! if that happens again and again, an execution at a time, and says why.
+//! A fork, an exit and a wait cost some hundred microseconds, a hundred times the time of a small execution.
+//! So the zygote forks a *runner* and waits for its end. The runner runs one slot after the other and takes
+//! turns with the engine itself. It undoes the changes of each execution: [`snapshot`] restores memory, and
+//! [`calls`], which sees every system call, restores the state of the kernel.
 //!
-//! Memory is put back where it was ever seen to change, which is a guess, and compared as a whole after some executions and at the end of
-//! a turn. If something was missed, what came after the first of these executions does not count, and the engine has it run again; so it
-//! is if the runner ends in between, and then nothing is guessed until it has come there again.
+//! An execution that crashes or does something that cannot be undone goes on as if it had a process of its
+//! own, and the runner ends with it. The zygote then forks the next runner. If that happens again and again,
+//! the zygote forks each execution instead and reports the reason.
 //!
-//! After some executions the program is saved again at its first choice, or further where the engine says so, and the others begin
-//! there; see [`later_snapshot`].
+//! Memory may be restored by prediction: only where it was ever seen to change. All dirty pages are compared
+//! after some executions and at the end of a turn. If the comparison finds a missed change, the results after
+//! the first of these executions are discarded, and the engine runs their plans again. The same happens if
+//! the runner ends before the comparison. In that case as many executions as were discarded then run without
+//! prediction.
 //!
-//! All that the runner itself keeps lies in memory of its own, at an address where nothing else is.
+//! After some executions the runner takes the snapshot again, at the first decision or at a later one that
+//! the engine names. Later executions begin there; see [`later_snapshot`].
+//!
+//! All data of the runner lies in memory of its own, at an address range that nothing else uses.
 
 mod bindings;
 pub mod calls;
@@ -38,41 +43,42 @@ use core::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 use core::sync::atomic::{AtomicBool, AtomicU8};
 use heisen_wire::{MAX_DECISIONS, Wire, end, flag, policy, runner, turn};
 
-/// Where the runner's memory is, and how it is laid out.
+/// The address of the runner's memory, and its layout.
 const BASE: usize = 0x0e00_0000_0000;
 const STACK: usize = BASE + 0x4_0000;
 const STACK_SIZE: usize = 0x1_0000;
 const PAGES: usize = STACK + STACK_SIZE;
 const SIZE: usize = PAGES - BASE + snapshot::SIZE;
-/// Where signals of the runner's own are handled, so that no page of the program need be writable for that.
+/// The stack for the runner's own signal handlers, so that they need no writable page of the program.
 const HANDLERS: usize = BASE + 0xc000_0000;
 const HANDLERS_SIZE: usize = 0x2_0000;
-/// Where [`later_snapshot`] keeps what was logged.
+/// Where [`later_snapshot`] stores the log of the steps before the snapshot.
 const LOG: usize = BASE + 0x8000_0000;
 
-/// What is written at both ends of [`Control`]: a program that writes where it should not may hit them.
+/// The value at both ends of [`Control`]. A program that writes to wrong addresses may overwrite it.
 const CANARY: u64 = 0x5afe_c0de_0b5e_55ed;
 
-/// After so many executions a guess is verified at first. After each time that it was right, twice as many may pass.
+/// The number of executions after which predictions are verified at first. It doubles each time they were
+/// right.
 const VERIFIED: u32 = 64;
 
-/// The first of these runs decide whether it is worth while.
+/// After this many runners, the zygote decides whether runners are worthwhile.
 const TRIES: u32 = 4;
 
-/// What the runner keeps.
+/// The data of the runner.
 struct Control {
     canary: Cell<u64>,
-    /// Whether system calls are seen by [`calls`]: the kernel reads this.
+    /// Whether the kernel hands system calls to [`calls`]. The kernel reads this byte.
     selector: AtomicU8,
     context: Context,
     fs: Cell<usize>,
-    /// The slot that runs, and where its log begins.
+    /// The slot that runs, and where its decisions begin in the log.
     slot: Cell<usize>,
     decisions: Cell<u32>,
-    /// The version of the points of accesses that the program was saved with.
+    /// The version of the access points at the time of the snapshot.
     points: Cell<u32>,
     resets: Cell<u32>,
-    /// After how many executions a guess is verified.
+    /// After how many executions predictions are verified.
     trusted: Cell<u32>,
     /// Whether the execution that runs cannot be undone.
     left: Cell<bool>,
@@ -87,7 +93,7 @@ struct Control {
 const _: () = assert!(size_of::<Control>() <= STACK - BASE);
 const _: () = assert!(BASE + SIZE <= LOG && LOG + later_snapshot::LOG_SIZE <= HANDLERS);
 
-/// Where an execution begins: the registers that a function keeps.
+/// The point where an execution begins: the registers that a called function must preserve.
 #[repr(C)]
 struct Context {
     rsp: Cell<usize>,
@@ -101,16 +107,18 @@ struct Context {
     control: Cell<u64>,
 }
 
-/// Whether this is a runner. Lies in the program's memory, unlike all else: there is none of it elsewhere.
+/// Whether this process is a runner. Unlike [`Control`], this lies in the program's memory: in other
+/// processes `Control` is not mapped.
 static RUNNER: AtomicBool = AtomicBool::new(false);
 
-/// Whether every system call of this process is seen: it is a runner, in an execution that can be undone so far.
+/// Whether the runtime sees every system call of this process: it is a runner, and its execution can be
+/// undone so far.
 pub fn sees() -> bool {
     RUNNER.load(Relaxed) && !control().left.get()
 }
 
-/// A word of the runtime's has got a value that costs much to find, and is the same in all executions as long as the code at this
-/// address is.
+/// Called when a word of the runtime has received a value that takes long to compute. The value is the same
+/// in all executions as long as the code at `code` is loaded, so it is written into the snapshot.
 fn keep(word: usize, value: usize, code: usize) {
     if RUNNER.load(Relaxed) && control().bindings.stays(code) {
         control().snapshot.keep(word, value);
@@ -125,20 +133,21 @@ pub fn plug_in() {
     HOOKS.zero_pages.set(drops);
 }
 
-/// Makes whole pages zeros if this is a runner, where that costs much less than to ask the kernel for it; whether that was done.
+/// Fills pages with zeros if this is a runner; there that costs much less than a system call. Returns whether
+/// it was done.
 fn drops(at: usize, size: usize) -> bool {
     if !sees() {
         return false;
     }
     let c = control();
-    // What the snapshot asks of the kernel is none of the program's calls.
+    // The system calls of the snapshot are not calls of the program.
     let before = c.selector.swap(calls::UNSEEN, Relaxed);
     let done = c.snapshot.drop_pages(at, size);
     c.selector.store(before, Relaxed);
     done
 }
 
-/// The program needs a stack of this size, besides those that are kept ready.
+/// Called when the program needs a stack of this size and the pool of stacks has none.
 fn mapped_stack(size: usize, guard: usize) {
     if RUNNER.load(Relaxed) {
         control().ahead.mapped_stack(size, guard);
@@ -146,28 +155,29 @@ fn mapped_stack(size: usize, guard: usize) {
 }
 
 fn control() -> &'static Control {
-    // SAFETY: only called in a runner, which has mapped that memory, zeroed, before; all of it is cells and atomics.
+    // SAFETY: only a runner calls this. It has mapped that memory, which begins as zeros. All fields are
+    // cells and atomics.
     unsafe { &*(BASE as *const Control) }
 }
 
-/// Whether the slots of this turn can be run in a runner.
+/// Whether the slots of this turn can run in a runner.
 pub fn suits(wire: &Wire) -> bool {
     const PLAIN: u32 = flag::DECISIONS | flag::STATES | flag::TOUCHES | flag::PLACES | flag::LATE;
     wire.reset.load(Relaxed) == runner::ASKED && wire.slots[0].plan.flags.load(Relaxed) & !PLAIN == 0
 }
 
-/// What came of a runner.
+/// How a runner ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Ran {
-    /// This is the runner, where an execution begins.
+    /// This process is the runner, and an execution begins.
     Here,
-    /// How far it has come is in the wire.
+    /// The runner has ended. The wire says how many slots it has run.
     Ended,
-    /// So it is, but its last executions do not count.
+    /// The runner has ended, and its last executions do not count.
     InDoubt,
 }
 
-/// In the zygote: runs the slots from `first` on in a runner, until that ends.
+/// Called in the zygote: runs the slots from `first` on in a runner and waits for its end.
 pub fn run(wire: &Wire, zygote: i32, first: usize, decisions: u32) -> Ran {
     wire.runner.store(runner::BEGINS, SeqCst);
     let child = sys::fork();
@@ -187,7 +197,7 @@ pub fn run(wire: &Wire, zygote: i32, first: usize, decisions: u32) -> Ran {
     let runs = wire.runner.swap(runner::NONE, SeqCst) == runner::RUNS;
     let doubtful = wire.unverified.swap(0, Relaxed);
     if doubtful != 0 {
-        // Of those that were not verified, only the first began in memory that was.
+        // Of the unverified executions only the first began in verified memory.
         wire.slots_run.store(wire.slot.load(SeqCst) + 1 - doubtful, Relaxed);
         wire.resets.store(wire.resets.load(Relaxed) + 1 - doubtful, Relaxed);
         wire.careful.store(doubtful, Relaxed);
@@ -204,13 +214,14 @@ pub fn run(wire: &Wire, zygote: i32, first: usize, decisions: u32) -> Ran {
             wire.reset.store(runner::REFUSED, Relaxed);
         }
     } else if status != 0 {
-        // It has not come to an execution, or not from one to the next.
+        // The runner failed before its first execution, or between two executions.
         wire.reset.store(runner::REFUSED, Relaxed);
     }
     Ran::Ended
 }
 
-/// In a new runner: saves the program, and begins the first execution. Returns again at the beginning of each.
+/// Called in a new runner: takes the snapshot and begins the first execution. Returns again at the begin of
+/// each execution.
 fn begin(wire: &Wire, first: usize, decisions: u32) {
     if !sys::reserve_usable(BASE, SIZE) {
         refuse(wire, runner::NO_MEMORY);
@@ -234,7 +245,8 @@ fn begin(wire: &Wire, first: usize, decisions: u32) {
     if !c.calls.begin() {
         refuse(wire, runner::NO_DISPATCH);
     }
-    // SAFETY: saves the registers of this very frame, which is there whenever it is gone back to, as memory is what it was.
+    // SAFETY: saves the registers of this frame. Memory is restored before the jump back, so the frame is
+    // intact then.
     if unsafe { save_context(&raw const c.context) } == 0 {
         if let Err(why) = c.snapshot.take(c.context.rsp.get()) {
             refuse(wire, why);
@@ -246,7 +258,7 @@ fn begin(wire: &Wire, first: usize, decisions: u32) {
     begins(c, wire);
 }
 
-/// An execution begins: the one in the next slot.
+/// Begins the execution in the next slot.
 fn begins(c: &Control, wire: &Wire) {
     let number = c.slot.get();
     let ahead = c.ahead.is_there();
@@ -255,7 +267,7 @@ fn begins(c: &Control, wire: &Wire) {
     }
     let told = &wire.slots[number].report;
     told.first_decision.store(c.decisions.get(), Relaxed);
-    // Whoever reads these waits for this process first.
+    // Other processes read these only after they have waited for this process.
     wire.slot.store(number as u32, Release);
     wire.runner.store(runner::RUNS, Release);
     if ahead {
@@ -267,7 +279,7 @@ fn begins(c: &Control, wire: &Wire) {
     c.selector.store(calls::SEEN, Relaxed);
 }
 
-/// The next execution cannot begin where the runner was moved ahead to: that is left to another one.
+/// Ends the runner, because the next plan does not fit its later snapshot. Another runner will run that plan.
 fn misfit(c: &Control, wire: &Wire) -> ! {
     if wire.unverified.load(Relaxed) != 0 && c.snapshot.verify() {
         wire.unverified.store(0, Relaxed);
@@ -278,31 +290,33 @@ fn misfit(c: &Control, wire: &Wire) -> ! {
     sys::exit_group(0)
 }
 
-/// The runner cannot be.
+/// Ends a runner that cannot take a snapshot, and stores the reason.
 fn refuse(wire: &Wire, why: u32) -> ! {
     wire.reset_reason.store(why, Relaxed);
     sys::exit_group(1)
 }
 
-/// The program exits, and destructors of the calling thread are run: ends the execution if nothing else is left to do.
+/// The program exits, and the destructors of the calling thread have run. Ends the execution if nothing else
+/// is left to do.
 pub fn exits(status: i32) {
     if sees() && control().handlers.are_done() {
         exit::exits(status);
     }
 }
 
-/// The execution does something that cannot be undone: it goes on, with nobody looking, and the runner ends with it.
+/// The execution does something that cannot be undone. It goes on without the runner's control, and the
+/// runner ends with it.
 fn leave(c: &Control, why: u32) {
     c.left.set(true);
     c.selector.store(calls::UNSEEN, Relaxed);
-    // Nobody makes way for the kernel any more.
+    // From here on nobody makes pages writable before the kernel writes to them.
     c.snapshot.unprotect();
     wire_log::wire().reset_reason.store(why, Relaxed);
 }
 
-/// The execution has ended with this status: goes on with the next, on a stack of its own.
+/// The execution has ended with this status. Goes on with the next one, on the runner's own stack.
 fn finished(status: i32) -> ! {
-    // SAFETY: whatever was on the stack is not needed any more.
+    // SAFETY: nothing on the old stack is needed any more.
     unsafe {
         asm!(
             "mov rsp, {stack}",
@@ -317,7 +331,7 @@ fn finished(status: i32) -> ! {
     }
 }
 
-/// Puts everything back and begins the next execution, in this turn or another.
+/// Restores everything and begins the next execution, in this turn or a later one.
 extern "C" fn next(status: i32) -> ! {
     let c = control();
     let wire = wire_log::wire();
@@ -354,19 +368,20 @@ extern "C" fn next(status: i32) -> ! {
         }
         let other = wire.turn.load(SeqCst) != turn::ZYGOTE;
         if other || !suits(wire) || wire.points_version.load(Relaxed) != c.points.get() {
-            // The zygote's business.
+            // The zygote handles this turn.
             sys::exit_group(0);
         }
     }
     // SAFETY: the thread that began the execution had this base.
     unsafe { asm!("wrfsbase {}", in(reg) c.fs.get(), options(nostack)) };
-    // SAFETY: the stack is what it was when the context was saved.
+    // SAFETY: the stack is the same as when the context was saved.
     unsafe { go_back(&raw const c.context) }
 }
 
-/// Puts memory back after the execution in a slot. False if that was missed before, so that the last executions do not count.
+/// Restores memory after the execution in a slot. Returns false if an earlier restoration missed a change, so
+/// that the last executions do not count.
 fn put_back(c: &Control, wire: &Wire, number: usize, ends: bool) -> bool {
-    // At the first executions and then ever more rarely, all of the memory is looked at.
+    // After executions 1, 2, 4, 8, ... all memory is compared.
     let thorough = c.resets.get().is_power_of_two();
     if thorough {
         c.bindings.keep(&c.snapshot);
@@ -375,12 +390,12 @@ fn put_back(c: &Control, wire: &Wire, number: usize, ends: bool) -> bool {
     let careful = wire.careful.load(Relaxed);
     wire.careful.store(careful.saturating_sub(1), Relaxed);
     let mut unverified = wire.unverified.load(Relaxed);
-    // Care now does not help those before, so what was guessed is verified first.
+    // A full comparison now would hide changes that earlier predictions missed, so those are verified first.
     let slot = &wire.slots[number];
-    // One that ends in the middle of something leaves things behind that others do not.
+    // An execution that is cut off in the middle leaves changes behind that others do not.
     let exits = slot.report.end.load(Relaxed) == end::EXIT && slot.status.load(Relaxed) == 0;
     let unusual = !exits || S.live.get() > 1;
-    // The searches that show something in the end go by the default where they fix nothing.
+    // Systematic strategies use the default policy and make claims, so predictions must not affect them.
     let exact = slot.plan.policy.load(Relaxed) == policy::DEFAULT;
     if c.snapshot.put_back(unverified == 0 && (thorough || careful != 0), exact) {
         unverified += 1;
@@ -392,7 +407,7 @@ fn put_back(c: &Control, wire: &Wire, number: usize, ends: bool) -> bool {
     }
     wire.unverified.store(if verify { 0 } else { unverified }, Relaxed);
     if !good {
-        // As in `run`; but this execution has ended, too.
+        // As in `run`, except that this execution has ended, too.
         wire.slots_run.store(number as u32 + 2 - unverified, Relaxed);
         wire.resets.store(wire.resets.load(Relaxed) + 1 - unverified, Relaxed);
         return false;
@@ -403,14 +418,15 @@ fn put_back(c: &Control, wire: &Wire, number: usize, ends: bool) -> bool {
     true
 }
 
-/// Memory cannot be put back. What does not count the engine has run again.
+/// Ends the runner because memory cannot be restored. The engine runs the plans again whose results do not
+/// count.
 fn give_up(wire: &Wire) -> ! {
     wire.reset_reason.store(runner::DAMAGED, Relaxed);
     wire.reset.store(runner::REFUSED, Relaxed);
     sys::exit_group(0)
 }
 
-/// Saves the registers of the caller; 0. Returns 1 by [`go_back`].
+/// Saves the registers of the caller and returns 0. Returns again, with 1, after [`go_back`].
 #[unsafe(naked)]
 unsafe extern "C" fn save_context(at: *const Context) -> usize {
     naked_asm!(

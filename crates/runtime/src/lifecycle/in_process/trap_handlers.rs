@@ -1,7 +1,10 @@
-//! The two signals by which a runner learns what its execution does: SIGSYS at a system call, SIGSEGV at the first write to a page.
+//! Handles the two signals by which a runner observes its execution: SIGSYS at a system call, SIGSEGV at the
+//! first write to a page.
 //!
-//! Both belong to the program, too. What it wants done at them is noted here and holds as soon as the runner leaves the execution to
-//! itself. Only what the kernel has raised is the runner's: a signal that was sent, by whomever, makes it leave, and is sent again.
+//! The program may use both signals, too. The runner records which actions the program wants for them. They
+//! take effect when the runner gives up control of the execution. Only signals that the kernel raised belong
+//! to the runner. If anyone sends one of these signals, the runner gives up control and sends the signal
+//! again.
 
 use super::calls::{Fate, SEEN, UNSEEN, make_way};
 use super::snapshot::PAGE;
@@ -14,32 +17,33 @@ use core::ffi::c_int;
 use core::sync::atomic::Ordering::Relaxed;
 use heisen_wire::runner;
 
-/// The signals, as bits of a mask: nobody may block them.
+/// The two signals, as bits of a mask. They must never be blocked.
 pub const OURS: u64 = 1 << (sys::SIGSYS - 1) | 1 << (sys::SIGSEGV - 1);
 
 const SIGNALS: [i32; 2] = [sys::SIGSYS, sys::SIGSEGV];
 
-/// Words of `ucontext_t`: the general registers begin here, r8 first.
+/// Indices of words of `ucontext_t`: the general registers begin here, with r8.
 const REGISTERS: usize = 5;
 const RSP: usize = REGISTERS + 15;
 const RIP: usize = REGISTERS + 16;
-/// The blocked signals, as they are when the handler has returned.
+/// The blocked signals that hold after the handler has returned.
 const MASK: usize = 37;
 
-/// An action as the kernel has it: handler, flags, restorer, mask.
+/// An action in the layout of the kernel: handler, flags, restorer, mask.
 type Action = [usize; 4];
 
-/// What the program wants done at the two signals, at the beginning of an execution and now.
+/// What the program wants for the two signals, at the begin of an execution and now.
 pub struct Own {
     first: [Cell<Action>; 2],
     now: [Cell<Action>; 2],
-    /// Those of them that it blocks.
+    /// Which of the two signals the program blocks.
     blocked_first: Cell<u64>,
     blocked: Cell<u64>,
 }
 
 impl Own {
-    /// Notes what the program wants, and takes the signals; the mask of blocked signals without them.
+    /// Records what the program wants, and installs the runner's handlers. Returns the mask of blocked
+    /// signals without the two.
     pub fn begin(&self) -> u64 {
         const SA_NODEFER: i32 = 0x4000_0000;
         let flags = sys::SA_SIGINFO | sys::SA_ONSTACK | SA_NODEFER;
@@ -49,7 +53,7 @@ impl Own {
         sys::set_action(sys::SIGSYS, on_call as *const () as usize, flags, 0);
         sys::set_action(sys::SIGSEGV, on_fault as *const () as usize, flags, 0);
         for signal in (1..=64).filter(|signal| !SIGNALS.contains(signal)) {
-            // A call in a handler must be seen, too.
+            // The runner must also see system calls in a signal handler of the program.
             let action = sys::raw_action(signal, None);
             if action[3] & OURS as usize != 0 {
                 sys::raw_action(signal, Some([action[0], action[1], action[2], action[3] & !OURS as usize]));
@@ -62,7 +66,7 @@ impl Own {
         mask & !OURS
     }
 
-    /// What the program wants now is what it wants at the beginning of each execution.
+    /// Makes the present wishes of the program those of the begin of each execution.
     pub fn stay(&self) {
         for (first, now) in self.first.iter().zip(&self.now) {
             first.set(now.get());
@@ -70,7 +74,7 @@ impl Own {
         self.blocked_first.set(self.blocked.get());
     }
 
-    /// An execution is undone.
+    /// Undoes what an execution has changed.
     pub fn undo(&self) {
         for (first, now) in self.first.iter().zip(&self.now) {
             now.set(first.get());
@@ -78,12 +82,12 @@ impl Own {
         self.blocked.set(self.blocked_first.get());
     }
 
-    /// What the program wants done at this signal, if it is one of the two.
+    /// The action that the program wants for this signal, if it is one of the two.
     pub fn action(&self, signal: c_int) -> Option<&Cell<Action>> {
         SIGNALS.iter().position(|&own| own == signal).map(|index| &self.now[index])
     }
 
-    /// The program changes what it blocks, as by `rt_sigprocmask`.
+    /// The program changes its blocked signals, as by `rt_sigprocmask`.
     pub fn block(&self, how: usize, set: u64) {
         const SIG_BLOCK: usize = 0;
         const SIG_UNBLOCK: usize = 1;
@@ -96,44 +100,46 @@ impl Own {
         );
     }
 
-    /// The runner has left the execution to itself: from the end of the handler with this context on, the signals are the program's.
+    /// The runner has given up control. After the handler with this context has returned, the signals are the
+    /// program's.
     fn hand_over(&self, context: *mut usize) {
         for (now, signal) in self.now.iter().zip(SIGNALS) {
             sys::raw_action(signal, Some(now.get()));
         }
-        // SAFETY: the kernel passes a whole `ucontext_t`.
+        // SAFETY: the kernel passes a complete `ucontext_t`.
         unsafe { *context.add(MASK) |= self.blocked.get() as usize };
     }
 }
 
-/// One of the two signals came that is none of the runner's: leaves the execution, which gets it where it was interrupted.
+/// One of the two signals came, but not from the kernel. Gives up control; the program receives the signal
+/// where it was interrupted.
 fn pass_on(info: *const Info, context: *mut usize) {
     let c = control();
     leave(c, runner::SIGNAL);
     c.calls.own.hand_over(context);
-    // Not before this handler has returned.
+    // The signal must not arrive before this handler has returned.
     sys::signal_mask(Some(u64::MAX));
-    // SAFETY: the kernel passes a whole `siginfo_t`.
+    // SAFETY: the kernel passes a complete `siginfo_t`.
     let signal = unsafe { (*info).signal };
     sys::send_again(signal, info as usize);
 }
 
-/// A system call of the program's, or of the runtime's.
+/// Handles a system call of the program or of the runtime.
 pub extern "C" fn on_call(_signal: c_int, info: *const Info, context: *mut usize) {
     const RAX: usize = REGISTERS + 13;
     const ARGUMENTS: [usize; 6] =
         [REGISTERS + 8, REGISTERS + 9, REGISTERS + 12, REGISTERS + 2, REGISTERS, REGISTERS + 1];
     const SYSCALL_LENGTH: usize = 2;
     const RT_SIGPROCMASK: usize = 14;
-    /// The code of a call that was handed over.
+    /// The code of a call that the kernel has handed over.
     const SYS_USER_DISPATCH: c_int = 2;
     let c = control();
     c.selector.store(UNSEEN, Relaxed);
-    // SAFETY: the kernel passes a whole `siginfo_t`.
+    // SAFETY: the kernel passes a complete `siginfo_t`.
     if unsafe { (*info).code } != SYS_USER_DISPATCH {
         return pass_on(info, context);
     }
-    // SAFETY: the kernel passes a whole `ucontext_t`.
+    // SAFETY: the kernel passes a complete `ucontext_t`.
     let word = |index: usize| unsafe { &mut *context.add(index) };
     let number = *word(RAX);
     let args = ARGUMENTS.map(|index| *word(index));
@@ -146,14 +152,14 @@ pub extern "C" fn on_call(_signal: c_int, info: *const Info, context: *mut usize
         Fate::Leaves => {
             leave(c, runner::CALL + number as u32);
             c.calls.own.hand_over(context);
-            // Made by the program itself, as if nothing had been.
+            // The program makes the call itself, by executing the instruction again.
             *word(RIP) -= SYSCALL_LENGTH;
             return;
         }
     };
     *word(RAX) = result as usize;
     if number == RT_SIGPROCMASK {
-        // The mask that holds when the handler has returned.
+        // The mask that holds after the handler has returned.
         *word(MASK) = sys::signal_mask(None) as usize;
     }
     if c.left.get() {
@@ -163,34 +169,35 @@ pub extern "C" fn on_call(_signal: c_int, info: *const Info, context: *mut usize
     }
 }
 
-/// A thread has touched what it may not: a page that is protected since the program was saved, or it crashes.
+/// Handles a fault: a write to a page that the snapshot protects, or a crash of the program.
 pub extern "C" fn on_fault(_signal: c_int, info: *const Info, context: *mut usize) {
-    /// What the kernel itself ran into has this code, and no address.
+    /// The code if the kernel itself ran into the fault. Then there is no address.
     const SI_KERNEL: c_int = 0x80;
-    /// What it puts on the stack for a handler is less than that.
+    /// More than the kernel puts on the stack for a handler.
     const FRAME: usize = 4 * PAGE;
-    /// Words of `siginfo_t`: the address.
+    /// The index of the address in the words of `siginfo_t`.
     const ADDRESS: usize = 2;
     let c = control();
     let seen = c.selector.load(Relaxed);
     c.selector.store(UNSEEN, Relaxed);
-    // SAFETY: the kernel passes a whole `siginfo_t`.
+    // SAFETY: the kernel passes a complete `siginfo_t`.
     let (address, code) = unsafe { (*info.cast::<usize>().add(ADDRESS), (*info).code) };
     if code <= 0 {
         return pass_on(info, context);
     }
-    // SAFETY: the kernel passes a whole `ucontext_t`.
+    // SAFETY: the kernel passes a complete `ucontext_t`.
     let stack = unsafe { *context.add(RSP) };
     if code == SI_KERNEL && c.snapshot.will_write(stack.saturating_sub(FRAME), FRAME) {
-        // It could not call a handler on the stack of the thread, and has forgotten which. That of a breakpoint has this to do; that
-        // of a thread that spins is asked for again by the engine. No other is called there, but for signals from outside.
+        // The kernel could not call a handler on the stack of the thread, and has lost the signal. The signal
+        // of a breakpoint is handled here instead. The engine repeats the signal that it sends to a spinning
+        // thread. Apart from signals from outside, no other handler runs on that stack.
         patch::leads_on(context);
         c.selector.store(seen, Relaxed);
         return;
     }
     let no_room = c.snapshot.covers_more(address);
     if no_room || !c.snapshot.written(address) {
-        // What the program wants to happen then, or the default, when the instruction is tried again.
+        // When the instruction is tried again, the action of the program takes place, or the default action.
         leave(c, if no_room { runner::TOO_LARGE } else { runner::CRASH });
         c.calls.own.hand_over(context);
         return;
