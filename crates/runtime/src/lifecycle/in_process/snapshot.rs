@@ -1,19 +1,23 @@
-//! The memory of the program, saved at one moment and put back at another.
+//! The snapshot: the memory of the program, saved where executions begin and restored after each.
 //!
-//! All of it is write-protected when it is saved. The first write to a page comes to [`Snapshot::written`], by a signal, which
-//! makes the page writable and notes it: it is *hot*, and is put back after each execution. So once the pages are known
-//! that a program writes to, nothing has to be asked of the kernel. One that stays as it was cools down again: there is much that only
-//! the first execution does.
+//! Taking a snapshot write-protects all memory. The first write to a page raises a signal. Its handler calls
+//! [`Snapshot::written`], which makes the page writable and marks it dirty (*hot* in the code). Dirty pages
+//! are restored after each execution. So once the pages are known that a program writes to, no system call is
+//! needed. A page that remains unchanged for some executions is protected again: many pages are written by
+//! the first execution only.
 //!
-//! Of a hot page most stays as it was, and an execution writes to the same places as others before. So a page is compared line by
-//! line, and put back where it has changed, for some executions only; from then on only those [`lines`](Snapshot::lines) are put back
-//! that were ever seen to change. That is a guess, which [`Snapshot::verify`] checks every now and then. It does not find out where
-//! an execution changes more, and one after it, which has seen that, changes it back. So nothing is guessed where a search has
-//! something to show in the end, as it takes three times as long for a small program otherwise; but for what is on a stack beyond where
-//! it ends, which no program may look at.
+//! Most of a dirty page does not change, and executions mostly write to the same places. So for some
+//! executions each dirty page is compared line by line, and its changed lines are restored. From then on only
+//! the [`lines`](Snapshot::lines) that were ever seen to change are restored. That is a prediction, which
+//! [`Snapshot::verify`] checks now and then.
 //!
-//! What the kernel itself writes on behalf of the program it
-//! would refuse to write there: [`calls`](super::calls) sees every call and makes its buffers hot before.
+//! One case escapes the check: an execution changes a line that no execution changed before, and the next
+//! execution reads the stale line and changes it back. So nothing is predicted for systematic strategies,
+//! which make claims. The exception is the unused part of a stack, which no program may read. Samplers use
+//! predictions because a small program would take three times as long without.
+//!
+//! The kernel refuses to write to a protected page on behalf of the program. So [`calls`](super::calls),
+//! which sees every system call, makes the buffers of a call dirty before it is made.
 
 use crate::carrier::fibers;
 use crate::platform::glibc;
@@ -27,37 +31,37 @@ use heisen_wire::runner;
 
 pub const PAGE: usize = 4096;
 
-/// Most pages that are saved.
+/// The largest number of saved pages.
 const MAX_PAGES: usize = 1 << 15;
-/// Size of the table of saved pages, a power of two.
+/// The size of the table of saved pages, a power of two.
 const TABLE: usize = 2 * MAX_PAGES;
 const MAX_REGIONS: usize = 256;
 const MAX_HIDDEN: usize = 16;
 const MAX_UNUSED: usize = 256;
-/// Below its end, a function may use so much of the stack.
+/// The number of bytes below its stack pointer that a function may use.
 const RED_ZONE: usize = 128;
-/// Most pages that are put back each time; with more it is not worth while.
+/// The largest number of dirty pages. Restoring more is not worthwhile.
 const MAX_HOT: usize = 2048;
-/// Regions beyond this size are none of an ordinary program.
+/// The size of the largest region. An ordinary program has none beyond.
 const MAX_REGION: usize = 1 << 34;
-/// A page cools down that was found to be as it was so often.
+/// A dirty page is protected again after it was found unchanged this many times in a row.
 const IDLE: u8 = 3;
 const NEVER: u8 = u8::MAX;
-/// A page is compared as a whole after so many executions, before lines are guessed.
+/// For this many executions a page is compared completely before its lines are predicted.
 const LEARNT: u8 = 32;
-/// The bytes of a line; a page has one for each bit of a word.
+/// The number of bytes of a line. A page has 64 lines, one for each bit of a word.
 const LINE: usize = PAGE / 64;
-/// So far below its end at that time the stack of the main thread may grow.
+/// How far the stack of the main thread may grow below its end at the time of the snapshot.
 const GROWTH: usize = 8 << 20;
 
-/// Bytes that follow [`PAGES`](super::PAGES): the table, then the pages.
+/// The number of bytes from [`PAGES`](super::PAGES) on: the table, then the saved pages.
 pub const SIZE: usize = TABLE * size_of::<u64>() + MAX_PAGES * PAGE;
 
-/// A range of memory that can be written.
+/// A range of writable memory.
 struct Region {
     from: Cell<usize>,
     to: Cell<usize>,
-    /// Whether it is that of a file, and whether any page of it is saved.
+    /// Whether a file is mapped there, and whether any page of it is saved.
     file: Cell<bool>,
     saved: Cell<bool>,
 }
@@ -65,29 +69,30 @@ struct Region {
 pub struct Snapshot {
     regions: [Region; MAX_REGIONS],
     count: Cell<usize>,
-    /// Where the stack of the main thread begins, which may grow.
+    /// The lowest address of the main thread's stack, which may grow below.
     stack: Cell<usize>,
     saved: Cell<usize>,
-    /// Pages that were written to, and where they are saved; 0 if they were zeros.
+    /// Dirty pages, and the addresses of their saved copies; 0 if the page was zeros.
     hot: [Cell<(usize, usize)>; MAX_HOT],
-    /// How often in a row each of them was found to be as it was; [`NEVER`] if it cannot be protected.
+    /// How often in a row each dirty page was found unchanged; [`NEVER`] if it cannot be protected.
     idle: [Cell<u8>; MAX_HOT],
-    /// Whether each is of the unused part of a stack.
+    /// Whether each dirty page lies in the unused part of a stack.
     unused: [Cell<bool>; MAX_HOT],
-    /// The lines of each that were seen to change.
+    /// The lines of each dirty page that were ever seen to change.
     lines: [Cell<u64>; MAX_HOT],
-    /// After how many executions each was compared as a whole, up to [`LEARNT`].
+    /// In how many executions each dirty page was compared completely, up to [`LEARNT`].
     compared: [Cell<u8>; MAX_HOT],
     hot_count: Cell<usize>,
-    /// The parts of stacks that are not used at the beginning of an execution, from where to where.
+    /// The parts of stacks that are unused at the begin of an execution: start and end.
     stacks: [Cell<(usize, usize)>; MAX_UNUSED],
     stacks_count: Cell<usize>,
-    /// What the program has unmapped since, from where to where.
+    /// The memory that the program has unmapped since: start and end.
     hidden: [Cell<(usize, usize)>; MAX_HIDDEN],
     hidden_count: Cell<usize>,
 }
 
-/// The entries of the table: the number of a page, and above it one more than the place where it is saved.
+/// The table of saved pages. An entry holds the number of a page and, in the upper bits, the index of its
+/// copy plus 1.
 fn table() -> &'static [Cell<u64>; TABLE] {
     // SAFETY: as for `super::control`.
     unsafe { &*(super::PAGES as *const [Cell<u64>; TABLE]) }
@@ -104,7 +109,7 @@ fn slot_of(number: usize) -> usize {
 }
 
 impl Snapshot {
-    /// Saves all that can be written, but for what is the runner's own, and protects it. The stack of the running thread ends
+    /// Saves and protects all writable memory except that of the runner. The stack of the running thread ends
     /// at `end`.
     pub fn take(&self, end: usize) -> Result<(), u32> {
         let mut error = None;
@@ -117,7 +122,7 @@ impl Snapshot {
         if let Some(error) = error {
             return Err(error);
         }
-        // Before anything is saved, as it writes to the stack itself.
+        // Must come before anything is saved, because it writes to the stack itself.
         self.note_unused(end);
         for region in &self.regions[..self.count.get()] {
             let mut room = true;
@@ -136,7 +141,7 @@ impl Snapshot {
         for region in &self.regions[..self.count.get()] {
             let (from, to) = (region.from.get(), region.to.get());
             if (from..to).contains(&kernels) {
-                // The kernel writes there whenever it likes, and ends the process if it cannot.
+                // The kernel may write to the page of `rseq` at any time, and ends the process if it cannot.
                 sys::set_writable(from, kernels - from, false);
                 sys::set_writable(kernels + PAGE, to - kernels - PAGE, false);
             } else {
@@ -146,7 +151,7 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Notes which parts of stacks are not used now: below where those of threads end, and all of those that are spare.
+    /// Records the unused parts of stacks: below the stack pointers of threads, and all of the spare stacks.
     fn note_unused(&self, end: usize) {
         let main =
             self.regions[..self.count.get()].iter().find(|region| region.from.get() == self.stack.get());
@@ -182,9 +187,10 @@ impl Snapshot {
             return Err(runner::TOO_LARGE);
         }
         if name.first() == Some(&b'/') {
-            // Pages of files that nobody has touched yet are read once, so that they are there to be saved.
+            // Reads each page of a file once. Untouched pages of files are not mapped yet, and only mapped
+            // pages are saved.
             for page in (from..to).step_by(PAGE) {
-                // SAFETY: it is mapped, and can be read.
+                // SAFETY: the page is mapped and readable.
                 unsafe { (page as *const u8).read_volatile() };
             }
         }
@@ -198,7 +204,7 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Forgets all that was saved, as if nothing had been.
+    /// Discards the snapshot.
     pub fn forget(&self) {
         self.unprotect();
         table().iter().for_each(|entry| entry.set(0));
@@ -208,7 +214,8 @@ impl Snapshot {
         }
     }
 
-    /// Takes memory from the program that it unmaps, so that it can be given back; whether there is room to note that.
+    /// Makes memory inaccessible that the program unmaps, so that it can be restored. Returns false if there
+    /// is no room to record it.
     pub fn hide(&self, from: usize, size: usize) -> bool {
         let count = self.hidden_count.get();
         if count == MAX_HIDDEN || size == 0 {
@@ -225,7 +232,7 @@ impl Snapshot {
         hidden.any(|range| (range.get().0..range.get().1).contains(&address))
     }
 
-    /// Gives back what was hidden.
+    /// Makes all memory accessible again that was hidden.
     pub fn show(&self) {
         for range in &self.hidden[..self.hidden_count.replace(0)] {
             let (from, to) = range.get();
@@ -243,12 +250,12 @@ impl Snapshot {
         }
     }
 
-    /// Lets everything be written again that the program has not unmapped.
+    /// Makes all saved memory writable again, and unmaps the memory that the program has unmapped.
     pub fn unprotect(&self) {
         for region in &self.regions[..self.count.get()] {
             sys::set_writable(region.from.get(), region.to.get() - region.from.get(), true);
         }
-        // Where the stack has grown since, down to where it ends.
+        // The part by which the stack has grown since the snapshot.
         let (mut end, lowest) = (self.stack.get(), self.stack.get().saturating_sub(GROWTH));
         while end > lowest && sys::set_writable(end - PAGE, PAGE, true) {
             end -= PAGE;
@@ -258,7 +265,7 @@ impl Snapshot {
         }
     }
 
-    /// Whether the address lies in memory that was saved, or where the stack of the main thread has grown since.
+    /// Whether the address lies in saved memory, or where the main thread's stack has grown since.
     fn covers(&self, address: usize) -> bool {
         if self.hides(address) {
             return false;
@@ -269,7 +276,7 @@ impl Snapshot {
             || regions.any(|region| (region.from.get()..region.to.get()).contains(&address))
     }
 
-    /// Whether a write to this address was refused by us, but there is no room for another hot page.
+    /// Whether the snapshot protects this address, but there is no room for another dirty page.
     pub fn covers_more(&self, address: usize) -> bool {
         self.hot_count.get() == MAX_HOT && !self.is_hot(address & !(PAGE - 1)) && self.covers(address)
     }
@@ -278,7 +285,8 @@ impl Snapshot {
         self.hot[..self.hot_count.get()].iter().any(|hot| hot.get().0 == page)
     }
 
-    /// A write to this address was refused: whether that was by us, and it may go on.
+    /// Called after a write to this address failed. Returns true if the snapshot had protected the page; it
+    /// is writable now.
     pub fn written(&self, address: usize) -> bool {
         let page = address & !(PAGE - 1);
         self.covers(address) && !self.is_hot(page) && self.make_hot(page, true)
@@ -291,7 +299,8 @@ impl Snapshot {
         }
         self.hot[count].set((page, self.find(page).unwrap_or(0)));
         self.idle[count].set(if writable { 0 } else { NEVER });
-        // The page of the kernel is none of them, and at this moment, the stack must stay as it was saved.
+        // The page that the kernel writes is not part of a stack. While the snapshot is taken, stacks must
+        // not be changed.
         self.unused[count].set(writable && self.is_unused(page));
         self.lines[count].set(0);
         self.compared[count].set(0);
@@ -302,7 +311,7 @@ impl Snapshot {
         true
     }
 
-    /// The kernel is going to write there; whether it would have been refused.
+    /// Called before the kernel writes to this range. Returns whether any page of it was protected.
     pub fn will_write(&self, address: usize, size: usize) -> bool {
         let (mut page, mut any) = (address & !(PAGE - 1), false);
         while page < address.saturating_add(size) {
@@ -317,7 +326,7 @@ impl Snapshot {
         entered.inspect(|&saved| copy(saved, page)).is_some()
     }
 
-    /// Enters a page in the table: where it is to be saved, if there is room.
+    /// Enters a page in the table. Returns where to save it, or `None` if there is no room.
     fn enter(&self, page: usize) -> Option<usize> {
         let index = self.saved.get();
         if index == MAX_PAGES {
@@ -333,7 +342,7 @@ impl Snapshot {
         Some(place(index))
     }
 
-    /// Makes a place for a hot page that was zeros; none if there is no room.
+    /// Adds a saved copy for a dirty page that was zeros. Returns `None` if there is no room.
     fn save_clear(&self, page: usize) -> Option<usize> {
         let mut pages = self.hot[..self.hot_count.get()].iter();
         let hot = pages.find(|hot| hot.get().0 == page)?;
@@ -343,7 +352,7 @@ impl Snapshot {
         Some(saved)
     }
 
-    /// Where a page is saved; none if it was not there.
+    /// Where a page is saved; `None` if it is not.
     fn find(&self, page: usize) -> Option<usize> {
         let number = (page / PAGE) as u64;
         let mut slot = slot_of(page / PAGE);
@@ -359,17 +368,18 @@ impl Snapshot {
         }
     }
 
-    /// A word, which was just written, is put back as this from now on.
+    /// Changes a word in the snapshot: it is restored to this value from now on. The caller has just written
+    /// it.
     pub fn keep(&self, address: usize, value: usize) {
         let page = address & !(PAGE - 1);
         if let Some(saved) = self.find(page).or_else(|| self.save_clear(page)) {
-            // SAFETY: a whole page is saved there, and the word does not reach beyond it.
+            // SAFETY: a complete page is saved there, and the word does not cross its end.
             unsafe { ((saved + address % PAGE) as *mut usize).write(value) };
         }
     }
 
-    /// Makes whole pages zeros, as if they had been given back to the kernel; false if they are not all memory that was saved and
-    /// belongs to no file.
+    /// Fills pages with zeros, as if they had been given back to the kernel. Returns false unless all of them
+    /// are saved memory and not mapped from a file.
     pub fn drop_pages(&self, from: usize, size: usize) -> bool {
         let range = from..from + size;
         let of = |region: &Region| range.start.max(region.from.get())..range.end.min(region.to.get());
@@ -395,8 +405,9 @@ impl Snapshot {
         self.hot_count.get() < MAX_HOT
     }
 
-    /// Puts all memory back as it was, or guesses where not told to be careful, if `exact` only for the unused parts of stacks;
-    /// whether anything was guessed.
+    /// Restores all dirty pages; see the head of this file. With `exact` it predicts only for unused parts of
+    /// stacks. With `careful` it compares each page that `exact` does not copy. Returns whether anything was
+    /// predicted.
     pub fn put_back(&self, careful: bool, exact: bool) -> bool {
         let mut guessed = false;
         self.around_rseq(|index| {
@@ -414,7 +425,8 @@ impl Snapshot {
         guessed
     }
 
-    /// After memory was put back: whether it is what it was. If it was not, it is now, and more is known of what changes.
+    /// Called after [`put_back`](Snapshot::put_back): restores the lines that a prediction missed and records
+    /// them. Returns false if there were any.
     pub fn verify(&self) -> bool {
         let mut good = true;
         self.around_rseq(|index| {
@@ -429,12 +441,13 @@ impl Snapshot {
         good
     }
 
-    /// Puts each hot page back, but for what the kernel writes there, and does not like others to.
+    /// Calls `put_back` for each dirty page, but preserves the area that the kernel writes (`rseq`) and that
+    /// nobody else may change.
     fn around_rseq(&self, mut put_back: impl FnMut(usize)) {
         let rseq = glibc::rseq_area(thread(0).fs.get());
         let kept = rseq.map(read_words);
         if let Some(at) = rseq {
-            // As it was when the page was saved, so that it is no change.
+            // Sets the area to its saved value, so that it does not count as a change.
             let saved = self.find(at & !(PAGE - 1)).unwrap_or(ZEROS.0.as_ptr() as usize);
             write_words(at, read_words(saved + at % PAGE));
         }
@@ -444,17 +457,19 @@ impl Snapshot {
         }
     }
 
-    /// Whether there is room for more hot pages.
+    /// Whether there is room for more dirty pages.
     pub fn has_room(&self) -> bool {
         self.hot_count.get() < MAX_HOT
     }
 
-    /// After a careful [`put_back`](Snapshot::put_back): whether really all memory is what it was, hot or not.
+    /// Called after a careful [`put_back`](Snapshot::put_back): whether all memory equals the snapshot, dirty
+    /// or not.
     pub fn is_whole(&self) -> bool {
         self.is_as_it_was(glibc::rseq_area(thread(0).fs.get()).unwrap_or(0))
     }
 
-    /// After an execution, before memory is put back: protects pages again that have not changed for some time.
+    /// Called after an execution, before memory is restored: protects pages again that have not changed for
+    /// some executions.
     pub fn cool_down(&self) {
         let mut index = 0;
         while index < self.hot_count.get() {
@@ -481,7 +496,7 @@ impl Snapshot {
         }
     }
 
-    /// Compares all memory with what was saved, but for the words at `but`.
+    /// Compares all memory with the snapshot, except the words at `but`.
     fn is_as_it_was(&self, but: usize) -> bool {
         let saved = table().iter().map(Cell::get).filter(|entry| *entry != 0);
         let mut pages = saved.map(|entry| {
@@ -493,11 +508,11 @@ impl Snapshot {
 }
 
 fn word(at: usize) -> u64 {
-    // SAFETY: callers pass words of pages that can be read.
+    // SAFETY: callers pass words of readable pages.
     unsafe { (at as *const u64).read_volatile() }
 }
 
-/// Compares two pages, but for the words at `but`.
+/// Compares two pages, except the words at `but`.
 fn is_same(page: usize, saved: usize, but: usize) -> bool {
     (0..PAGE)
         .step_by(8)
@@ -508,11 +523,11 @@ fn is_clear(page: usize) -> bool {
     (0..PAGE).step_by(8).all(|at| word(page + at) == 0)
 }
 
-/// Bytes that the kernel keeps up to date in `struct rseq`.
+/// The number of bytes of `struct rseq` that the kernel updates.
 const RSEQ: usize = 32;
 
 fn read_words(at: usize) -> [u64; RSEQ / 8] {
-    // SAFETY: callers pass the area that glibc gave to the kernel.
+    // SAFETY: callers pass the area that glibc registered with the kernel.
     unsafe { (at as *const [u64; RSEQ / 8]).read_volatile() }
 }
 
@@ -521,16 +536,16 @@ fn write_words(at: usize, words: [u64; RSEQ / 8]) {
     unsafe { (at as *mut [u64; RSEQ / 8]).write_volatile(words) };
 }
 
-/// Copies a page; not by a function of the C library, which the program may have got its hands on.
+/// Copies a page. Does not use a function of the C library, because the program may have replaced it.
 fn copy(to: usize, from: usize) {
-    // SAFETY: both are whole pages, of which callers know that they are mapped.
+    // SAFETY: both are complete pages, and callers make sure that they are mapped.
     unsafe {
         asm!("rep movsq", inout("rdi") to => _, inout("rsi") from => _, inout("rcx") PAGE / 8 => _,
              options(nostack, preserves_flags));
     }
 }
 
-/// A page of zeros, which stands for what is not saved because it was zeros.
+/// A page of zeros: the snapshot of every page that is not saved because it was zeros.
 #[repr(C, align(4096))]
 struct Zeros([u8; PAGE]);
 
@@ -540,7 +555,7 @@ fn or_zeros(saved: usize) -> usize {
     if saved == 0 { ZEROS.0.as_ptr() as usize } else { saved }
 }
 
-/// Puts back the lines of a page that have changed; which.
+/// Restores the lines of a page that have changed, and returns them.
 fn put_back_changes(page: usize, saved: usize) -> u64 {
     let saved = or_zeros(saved);
     let changed = (0..64).filter(|line| !is_same_line(page + line * LINE, saved + line * LINE));
@@ -550,7 +565,7 @@ fn put_back_changes(page: usize, saved: usize) -> u64 {
 }
 
 fn put_back_lines(page: usize, saved: usize, lines: u64) {
-    /// With more, all of them at once take less time.
+    /// With more lines than this, copying the complete page takes less time.
     const MANY: u32 = 40;
     let saved = or_zeros(saved);
     if lines.count_ones() > MANY {
@@ -567,7 +582,7 @@ fn put_back_lines(page: usize, saved: usize, lines: u64) {
 fn is_same_line(one: usize, other: usize) -> bool {
     (0..LINE / 16).all(|part| {
         let at = |line: usize| (line + part * 16) as *const __m128i;
-        // SAFETY: callers pass lines of pages that can be read.
+        // SAFETY: callers pass lines of readable pages.
         unsafe {
             _mm_movemask_epi8(_mm_cmpeq_epi8(_mm_load_si128(at(one)), _mm_load_si128(at(other)))) == 0xffff
         }
@@ -576,7 +591,7 @@ fn is_same_line(one: usize, other: usize) -> bool {
 
 fn copy_line(to: usize, from: usize) {
     for part in (0..LINE).step_by(16) {
-        // SAFETY: callers pass lines of pages that are mapped, one of which can be written.
+        // SAFETY: callers pass lines of mapped pages; `to` is writable.
         unsafe {
             _mm_store_si128((to + part) as *mut __m128i, _mm_load_si128((from + part) as *const __m128i))
         };

@@ -66,7 +66,7 @@ impl Own {
         mask & !OURS
     }
 
-    /// Makes the present wishes of the program those of the begin of each execution.
+    /// Makes the program's present actions and mask those at the begin of each execution.
     pub fn stay(&self) {
         for (first, now) in self.first.iter().zip(&self.now) {
             first.set(now.get());
