@@ -1,7 +1,7 @@
 //! The runtime's side of the wire: the slot of the execution that runs, and the log that the engine reads.
 //!
-//! This is memory that is written, and nothing else: it knows neither the scheduler nor who calls. What is logged of an event
-//! or a decision is put together in `sched::events`.
+//! This module only writes memory: it knows neither the scheduler nor its callers. `sched::events` decides
+//! what is logged of an event or a decision.
 
 use crate::platform::baton::Guarded;
 use crate::platform::sys;
@@ -12,19 +12,21 @@ use heisen_wire::{EVENT_FAILED, Lists, MAX_EVENTS, MAX_SLOTS, MAX_TEXT, Slot, Wi
 
 struct WireLog {
     flags: Cell<u32>,
-    /// The execution that runs.
+    /// The slot of the execution that runs.
     slot: Cell<usize>,
-    /// Where the number of steps is stored, at each of them.
+    /// Where the number of steps is stored at each step.
     steps: Cell<&'static AtomicU32>,
-    /// When the program was started and the execution began, in real nanoseconds; set only where events are logged.
+    /// The real time in nanoseconds at which the program started and at which the execution began. The latter
+    /// is set only if events are logged.
     started: Cell<u64>,
     begun: Cell<u64>,
 }
 
-/// Address of the mapping; 0 while there is none. Threads that run in parallel use it, too.
+/// The address of the mapping; 0 while there is none. In system mode, threads that run in parallel read it,
+/// too.
 static WIRE: AtomicUsize = AtomicUsize::new(0);
 
-/// Takes the steps before there is an execution.
+/// Receives the number of steps before there is an execution.
 static NO_STEPS: AtomicU32 = AtomicU32::new(0);
 
 static LOG: Guarded<WireLog> = Guarded::new(WireLog {
@@ -42,8 +44,9 @@ pub fn attach(at: usize) {
     LOG.started.set(now(CLOCK_REALTIME_COARSE));
 }
 
-/// The kernel stamps files by the coarse clock or, since 6.13 and where somebody looks at the stamps, by the fine one.
-/// The coarse one is never ahead, so that a span of stamps begins by it and ends by the fine one.
+/// The kernel stamps files by the coarse clock. Since Linux 6.13 it uses the fine clock for files whose
+/// stamps somebody reads. The coarse clock is never later than the fine one. So a span of stamps begins by
+/// the coarse clock and ends by the fine one.
 const CLOCK_REALTIME: i32 = 0;
 const CLOCK_REALTIME_COARSE: i32 = 5;
 
@@ -52,31 +55,31 @@ fn now(clock: i32) -> u64 {
     seconds as u64 * 1_000_000_000 + nanos as u64
 }
 
-/// The mapping. Only to be called in a controlled process.
+/// The mapping. Must only be called in a controlled process.
 #[inline]
 pub fn wire() -> &'static Wire {
-    // SAFETY: `attach` was given a mapping of this layout, which stays for the life of the process; all its fields
+    // SAFETY: `attach` was given a mapping of this layout, which lives as long as the process. All its fields
     // are atomics.
     unsafe { &*(WIRE.load(Relaxed) as *const Wire) }
 }
 
-/// The execution that runs.
+/// The slot of the execution that runs.
 #[inline]
 pub fn slot() -> &'static Slot {
     &wire().slots[LOG.slot.get() % MAX_SLOTS]
 }
 
-/// Its lists, which are too long for the slot.
+/// The lists of that execution, which are too long for the slot.
 pub fn lists() -> &'static Lists {
     &wire().lists[LOG.slot.get() % MAX_SLOTS]
 }
 
-/// What is logged of the execution so far.
+/// The report of that execution so far.
 pub fn so_far() -> &'static heisen_wire::Report {
     &slot().report
 }
 
-/// From here on the execution in that slot runs.
+/// Makes the execution in this slot the one that runs.
 pub fn set_slot(number: usize) {
     LOG.slot.set(number);
     LOG.steps.set(&slot().report.steps);
@@ -88,19 +91,19 @@ pub fn flags() -> u32 {
     LOG.flags.get()
 }
 
-/// Sets it.
+/// Sets what is logged, as bits of [`flag`].
 pub fn set_flags(flags: u32) {
     LOG.flags.set(flags);
 }
 
-/// The execution begins now, in real time: see [`opened`].
+/// Records the real time at which the execution begins, for [`opened`].
 pub fn note_begin() {
     if logs_events() {
         LOG.begun.set(now(CLOCK_REALTIME));
     }
 }
 
-/// Whether the engine looks at the end, at crashes and at decisions.
+/// Whether the execution stops for the engine at its end, at crashes and at decisions.
 pub fn stops() -> bool {
     LOG.flags.get() & flag::STOPS != 0
 }
@@ -110,29 +113,29 @@ pub fn debugged() -> bool {
     LOG.flags.get() & flag::DEBUGGER != 0
 }
 
-/// Where conflicts of accesses are logged, and how many have been so far.
+/// Where conflicting accesses are logged, and how many were logged so far.
 pub fn conflicts() -> (&'static [heisen_wire::Conflict], usize) {
     (&lists().conflicts, slot().report.conflicts.load(Relaxed) as usize)
 }
 
-/// So many conflicts are logged.
+/// Sets how many conflicts were logged.
 pub fn set_conflicts(count: usize) {
     slot().report.conflicts.store(count as u32, Relaxed);
 }
 
-/// The number of steps so far.
+/// Logs the number of steps so far.
 #[inline]
 pub fn steps(step: u32) {
     LOG.steps.get().store(step, Relaxed);
 }
 
-/// The number of threads so far.
+/// Logs the number of threads so far.
 pub fn threads_created(count: usize) {
     slot().report.threads.store(count as u32, Relaxed);
 }
 
-/// A thread, known by its place in the tree of creation, has come to so many events. If there is no room for it, nothing is
-/// logged.
+/// Logs the number of events of a thread, which is named by its parent and its index among the parent's
+/// children. Logs nothing if there is no room.
 pub fn counted(number: usize, parent: u16, child: u16, events: u32) {
     let slot = slot();
     if let Some(out) = lists().counted.get(number) {
@@ -144,7 +147,7 @@ pub fn counted(number: usize, parent: u16, child: u16, events: u32) {
     }
 }
 
-/// Something happened that is not controlled.
+/// Notes for the verdict that the program used something that is not controlled.
 pub fn note(note: Note) {
     let notes = &slot().report.notes;
     notes.store(notes.load(Relaxed) | 1 << (note as u8), Relaxed);
@@ -155,8 +158,8 @@ pub fn started_others() -> bool {
     slot().report.notes.load(Relaxed) & ((1 << (Note::Fork as u8)) | (1 << (Note::Spawn as u8))) != 0
 }
 
-/// The program has opened a file. Where events are logged, which is when a reason for a divergence may be looked for,
-/// notes one that was written between the start of the program and that of the execution.
+/// The program has opened a file. If events are logged, the engine may look for the reason of a divergence.
+/// Then this notes a file that was written between the start of the program and that of the execution.
 pub fn opened(fd: i32) {
     if logs_events() {
         let written = sys::last_written(fd);
@@ -166,7 +169,7 @@ pub fn opened(fd: i32) {
     }
 }
 
-/// The program waits for time to pass, and has not got stuck.
+/// Reports that the program waits for time to pass and is not stuck.
 pub fn heartbeat() {
     wire().heartbeat.fetch_add(1, Relaxed);
 }
@@ -184,7 +187,7 @@ pub fn event(step: u32, thread: u16, op: Op, object: usize, pc: usize) {
     if index >= MAX_EVENTS && !stops() {
         return;
     }
-    // In a close look the last ones stay: they show why an execution does not end.
+    // In a close-up the last events overwrite the first: they show why an execution does not end.
     let event = &wire().events[index % MAX_EVENTS];
     event[0].store(pack_event(step, thread, op as u8), Relaxed);
     event[1].store(object as u64, Relaxed);
@@ -192,7 +195,7 @@ pub fn event(step: u32, thread: u16, op: Op, object: usize, pc: usize) {
     report.events.store(index as u32 + 1, Relaxed);
 }
 
-/// The last event that was logged did not succeed.
+/// Marks the last logged event as failed.
 pub fn event_failed() {
     let index = slot().report.events.load(Relaxed) as usize;
     if index > 0 {
@@ -201,7 +204,7 @@ pub fn event_failed() {
     }
 }
 
-/// Adds to the log of decisions and touches.
+/// Adds an entry to the log of decisions and touches.
 pub fn log(words: [u64; 2]) {
     let report = &slot().report;
     let count = report.decisions.load(Relaxed);
@@ -214,12 +217,12 @@ pub fn log(words: [u64; 2]) {
     }
 }
 
-/// The hash of all that was done so far, by which the engine distinguishes executions.
+/// Sets the hash of everything done so far, by which the engine distinguishes executions.
 pub fn set_graph(hash: u64) {
     slot().report.graph.store(hash, Relaxed);
 }
 
-/// Appends a string to the text of the report, with a zero byte.
+/// Appends a string, ended by a zero byte, to the text of the report.
 pub fn text(bytes: &[u8]) {
     let used = slot().report.text.load(Relaxed) as usize;
     let room = (MAX_TEXT - used).saturating_sub(1);
@@ -233,13 +236,13 @@ pub fn text(bytes: &[u8]) {
     }
 }
 
-/// Wakes the engine: there is something to see.
+/// Wakes the engine.
 pub fn ring() {
     wire().bell.fetch_add(1, SeqCst);
     sys::futex_wake(&wire().bell);
 }
 
-/// Whether it was the engine that sent this signal, just now.
+/// Whether the engine has just sent this signal.
 pub fn is_from_engine(signal: i32) -> bool {
     let asked = &wire().question;
     asked.compare_exchange(signal as u32, 0, SeqCst, SeqCst).is_ok()

@@ -1,6 +1,7 @@
 //! Scripts: threads stop at the events that a script names, until the script lets them go on.
 //!
-//! **Rule:** uses `platform`, `wire_log` and `sched`. The memory accesses that a script names are shown to it by `memory`.
+//! **Rule:** uses `platform`, `wire_log` and `sched`. The room `memory` reports the memory accesses that a
+//! script names.
 //!
 //! | module | what it is |
 //! | --- | --- |

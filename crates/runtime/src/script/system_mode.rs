@@ -1,12 +1,12 @@
-//! Threads that run free: real ones, in parallel, of a whole server or of several processes. Only at events that a script
-//! mentions do they look whether it wants them to stop.
+//! System mode: real threads run in parallel, in a server or in several processes. They stop only at events
+//! that a script mentions.
 //!
-//! CONCURRIT (Elmas, Burnim, Necula, Sen, PLDI'13), section 4. As there, the script and the threads share memory
-//! ([`heisen_wire::system`], which explains how a command is answered). All else of the runtime is off, as in a child of a
-//! `fork`, and every intercepted function is the real one.
+//! CONCURRIT (Elmas, Burnim, Necula, Sen, PLDI'13), section 4. As there, the script and the threads share
+//! memory; [`heisen_wire::system`] explains how a thread answers a command. The rest of the runtime is off,
+//! as in a child of `fork`, and every intercepted function is the real one.
 //!
-//! What a thread does may be interrupted anywhere by a handler of a signal. Events in there pass unseen, if the thread
-//! was at an event of its own; nothing here holds a lock.
+//! A signal handler may interrupt a thread anywhere in this code. If the thread was at an event of its own,
+//! events in the handler are ignored. This code holds no lock.
 
 use crate::platform::baton;
 use crate::platform::glibc::real;
@@ -21,32 +21,32 @@ use heisen_trace::Op;
 use heisen_wire::script::{MAX_SCRIPTED, kind};
 use heisen_wire::system::{self, Few, MAGIC, System, Thread, state};
 
-/// Address of the mapping; 0 while there is none.
+/// The address of the mapping; 0 while there is none.
 static SYSTEM: AtomicUsize = AtomicUsize::new(0);
-/// Whether threads run free, with or without a script.
+/// Whether the program runs in system mode, with or without a script.
 static ON: AtomicU32 = AtomicU32::new(0);
-/// The number of this program among those of the script.
+/// The number of this program among the programs of the script.
 static PROGRAM: AtomicU32 = AtomicU32::new(0);
-/// How many scripts there were.
+/// How many scripts have joined so far.
 static JOINS: AtomicU32 = AtomicU32::new(0);
-/// The process.
+/// The process id.
 static PID: AtomicU32 = AtomicU32::new(0);
-/// The key whose destructor tells that a thread ends, plus 1.
+/// The key whose destructor is called when a thread ends, plus 1.
 static KEY: AtomicU32 = AtomicU32::new(0);
 
-/// What a thread knows of itself.
+/// The thread-local data of a thread.
 #[repr(C)]
 struct Own {
     /// Its number in the table of threads, plus 1; 0 if it has none yet.
     number: Cell<u32>,
     /// Whether it is at an event.
     busy: Cell<u32>,
-    /// The execution in which it got its number.
+    /// The script and its execution for which the number is valid.
     generation: Cell<u64>,
 }
 
 global_asm!(
-    // Static thread-local storage, which a library that is preloaded can have.
+    // Static thread-local storage, which a preloaded library can use.
     ".section .tbss.heisen_free, \"awT\", @nobits",
     ".balign 8",
     "heisen_free_own:",
@@ -54,10 +54,11 @@ global_asm!(
     ".text",
 );
 
-/// The calling thread's own.
+/// The data of the calling thread.
 fn own() -> &'static Own {
     let at: usize;
-    // SAFETY: the address of a thread-local variable, which lives as long as the thread and starts as zeros.
+    // SAFETY: the address is that of a thread-local variable, which lives as long as the thread and begins as
+    // zeros.
     unsafe {
         asm!(
             "mov {at}, qword ptr [rip + heisen_free_own@GOTTPOFF]",
@@ -69,7 +70,7 @@ fn own() -> &'static Own {
     }
 }
 
-/// Whether threads run free.
+/// Whether the program runs in system mode.
 #[inline]
 pub fn is_on() -> bool {
     ON.load(Relaxed) != 0
@@ -78,31 +79,32 @@ pub fn is_on() -> bool {
 fn system() -> Option<&'static System> {
     match SYSTEM.load(Relaxed) {
         0 => None,
-        // SAFETY: `join` has looked at the mapping, which stays.
+        // SAFETY: `join` has checked the mapping, which is never unmapped.
         at => Some(unsafe { &*(at as *const System) }),
     }
 }
 
-/// The program is loaded: nothing of it is controlled.
+/// Called when the program is loaded. Nothing controls the program yet.
 pub fn init() {
     ON.store(1, Relaxed);
     PID.store(sys::getpid() as u32, Relaxed);
     baton::abolish();
 }
 
-/// From now on a script may hold threads of this program, which has that number. `fd` is that of the memory it shares.
+/// Lets a script hold threads of this program from now on. `program` is its number in the script, and `fd`
+/// the descriptor of the memory that the script shares.
 pub fn join(program: u32, fd: i32) {
     PROGRAM.store(program, Relaxed);
     JOINS.fetch_add(1, SeqCst);
     let Some(at) = sys::map_shared(fd, system::SIZE) else { return };
     sys::close(fd);
-    // SAFETY: the mapping is of that size; a foreign one fails the check of its first word.
+    // SAFETY: the mapping has this size. The check of its first word rejects a foreign one.
     if unsafe { &*(at as *const System) }.magic.load(Relaxed) == MAGIC {
         SYSTEM.store(at, Relaxed);
     }
 }
 
-/// No script holds threads any more.
+/// From now on no script holds threads.
 pub fn leave() {
     SYSTEM.store(0, SeqCst);
 }
@@ -112,7 +114,8 @@ pub fn has_joined() -> bool {
     SYSTEM.load(SeqCst) != 0
 }
 
-/// The number of the calling thread, if there is room for it.
+/// The number of the calling thread; `None` if there is no room for it or no script. Assigns a number if
+/// needed.
 pub fn number() -> Option<usize> {
     let own = own();
     let generation = generation(system()?);
@@ -126,12 +129,12 @@ pub fn number() -> Option<usize> {
     Some(own.number.get() as usize - 1)
 }
 
-/// Tells executions of all scripts apart.
+/// A number that differs between all executions of all scripts.
 fn generation(system: &System) -> u64 {
     u64::from(JOINS.load(Relaxed)) << 32 | u64::from(system.generation.load(Relaxed))
 }
 
-/// The number of the calling thread; one that it shares with others if there was no room.
+/// The number of the calling thread. Threads without a number share the last one.
 pub fn current() -> usize {
     number().unwrap_or(MAX_SCRIPTED - 1)
 }
@@ -151,7 +154,7 @@ fn take_number() -> Option<usize> {
     Some(number)
 }
 
-/// Has [`ended`] called when the calling thread ends, however it does.
+/// Makes the C library call [`ended`] when the calling thread ends, in whatever way.
 fn watch_end() {
     if KEY.load(Relaxed) == 0 {
         let mut key = 0u32;
@@ -166,7 +169,7 @@ fn watch_end() {
     real!(pthread_setspecific, fn(KEY.load(Relaxed) - 1 => u32, 1 => usize) -> c_int);
 }
 
-/// A process was forked, and this is the child: its one thread is another one than that of the parent.
+/// Called in the child of a `fork`: its thread is not the thread of the parent and needs a number of its own.
 pub fn forked() {
     let own = own();
     let before = own.number.replace(0) as usize;
@@ -177,14 +180,14 @@ pub fn forked() {
     }
 }
 
-/// What a created thread starts with, in the place of the program's function.
+/// The argument of [`starts`], which a created thread calls instead of the program's function.
 #[repr(C)]
 struct Start {
     function: usize,
     arg: usize,
 }
 
-/// `pthread_create`, so that the thread's beginning is an event.
+/// Replaces `pthread_create`, so that the start of the thread is an event.
 pub fn create(out: *mut usize, attributes: usize, function: usize, arg: usize) -> c_int {
     let real_create = |function: usize, arg: usize| real!(pthread_create, fn(out => *mut usize, attributes => usize, function => usize, arg => usize) -> c_int);
     let block = real!(malloc, fn(size_of::<Start>() => usize) -> usize);
@@ -192,7 +195,7 @@ pub fn create(out: *mut usize, attributes: usize, function: usize, arg: usize) -
         real!(free, fn(block => usize) -> ());
         return real_create(function, arg);
     }
-    // SAFETY: a block of that size, which nobody else knows of.
+    // SAFETY: the block has this size, and nobody else knows of it.
     unsafe { (block as *mut Start).write(Start { function, arg }) };
     let failed = real_create(starts as *const () as usize, block);
     if failed != 0 {
@@ -202,12 +205,12 @@ pub fn create(out: *mut usize, attributes: usize, function: usize, arg: usize) -
 }
 
 extern "C" fn starts(block: usize) -> usize {
-    // SAFETY: made by `create` for this thread.
+    // SAFETY: `create` made the block for this thread.
     let Start { function, arg } = unsafe { (block as *const Start).read() };
     real!(free, fn(block => usize) -> ());
     number();
     happens(Event { kind: kind::START, args: [arg as u64, 0], address: function, ..Event::default() });
-    // SAFETY: the function that the program gave to `pthread_create`.
+    // SAFETY: this is the function that the program gave to `pthread_create`.
     let function: extern "C" fn(usize) -> usize = unsafe { core::mem::transmute(function) };
     function(arg)
 }
@@ -221,32 +224,33 @@ fn ring(system: &System) {
     sys::futex_wake(&system.bell);
 }
 
-/// Whether the calling thread is one of this program.
+/// Whether this is the number of the program of the calling thread.
 pub fn is_of_program(number: u64) -> bool {
     u64::from(PROGRAM.load(Relaxed)) == number
 }
 
-/// Whether the calling thread is one of this process.
+/// Whether this is the process of the calling thread.
 pub fn is_of_process(number: u64) -> bool {
     u64::from(PID.load(Relaxed)) == number
 }
 
-/// Whether the command that is out is not about events of a kind. While the script thinks nobody knows, and all wait.
+/// Whether a command is out that is not about events of this kind. While the script thinks, the answer is not
+/// known, so all threads wait.
 #[inline]
 fn passes(system: &System, kind: u8) -> bool {
     let round = system.round.load(SeqCst);
     let mentioned = system.kinds.load(Relaxed) >> kind & 1 != 0;
-    // If it is still out, it was so all the time, and the kinds are its own.
+    // If the command is still unclaimed, it was out all the time, and `kinds` belongs to it.
     round % 2 == 1 && !mentioned && system.claim.load(SeqCst) == u64::from(round) << 32
 }
 
-/// Whether a script may want to know of events of this kind.
+/// Whether a script may be interested in events of this kind.
 #[inline]
 fn is_of_interest(kind: u8) -> bool {
     system().is_some_and(|system| system.on.load(Relaxed) != 0 && !passes(system, kind))
 }
 
-/// The calling thread has come to an event: it goes on when the script lets it.
+/// Called when the calling thread comes to an event. Returns when the script lets the thread go on.
 pub fn happens(event: Event) {
     let Some(system) = system().filter(|_| is_of_interest(event.kind)) else { return };
     let own = own();
@@ -260,10 +264,11 @@ pub fn happens(event: Event) {
     own.busy.set(0);
 }
 
-/// So often it is looked before the kernel is asked to wait: most answers come at once.
+/// How often a thread polls before it waits in the kernel. Most answers come at once.
 const LOOKS: u32 = 2000;
 
-/// The command that is out, once one is: the round, and what nobody has claimed yet. None if the script is over.
+/// Waits until a command is out. Returns its round and the value of an unclaimed `claim`; `None` if the
+/// script is over.
 fn command(system: &System) -> Option<(u32, u64)> {
     let mut looks = 0;
     loop {
@@ -286,12 +291,12 @@ fn command(system: &System) -> Option<(u32, u64)> {
     }
 }
 
-/// Claims the command; the script thinks from then on.
+/// Claims the command. If that succeeds, the script thinks from then on.
 fn claims(system: &System, round: u32, open: u64, number: usize) -> bool {
     let mine = open | (number as u64 + 1);
     let claimed = system.claim.compare_exchange(open, mine, SeqCst, SeqCst).is_ok();
     if claimed {
-        // Unless the script has seen it and is further already.
+        // This fails if the script has noticed the claim and has moved on already.
         let _ = system.round.compare_exchange(round, round.wrapping_add(1), SeqCst, SeqCst);
         ring(system);
     }
@@ -320,7 +325,8 @@ fn attend(system: &System, number: usize, event: &Event) {
             false => system.claim.load(SeqCst) == open,
         };
         let runs = || thread.state.compare_exchange(stopping, state::RUNS, SeqCst, SeqCst).is_ok();
-        // Otherwise it was for nothing, unless the script has seen it stop.
+        // Otherwise another thread has claimed the command: try again, unless the script has seen this thread
+        // stop.
         if held || !runs() {
             wait(system, thread);
             return;
@@ -328,7 +334,7 @@ fn attend(system: &System, number: usize, event: &Event) {
     }
 }
 
-/// Waits until the script lets the thread go on, or is gone.
+/// Waits until the script lets the thread go on, or until the script's process is gone.
 fn wait(system: &System, thread: &Thread) {
     let mut looks = 0;
     loop {
@@ -342,7 +348,7 @@ fn wait(system: &System, thread: &Thread) {
     }
 }
 
-/// The calling thread ends; it cannot be held any more.
+/// Called when the calling thread ends. From here on it cannot be held.
 extern "C" fn ended(_value: usize) {
     let own = own();
     let (Some(system), number @ 1..) = (system(), own.number.get() as usize) else { return };
@@ -352,7 +358,7 @@ extern "C" fn ended(_value: usize) {
     let number = number - 1;
     let thread = &system.threads[number];
     let event = Event { kind: kind::END, ..Event::default() };
-    // What other destructors do is no event any more.
+    // What other destructors do from here on is not an event.
     own.busy.set(1);
     let mut claimed = false;
     while !passes(system, kind::END) {
@@ -370,13 +376,13 @@ extern "C" fn ended(_value: usize) {
     }
     thread.state.store(state::ENDED, SeqCst);
     if !claimed && !has(&system.known, number) {
-        // Nobody will ask for it.
+        // The script does not know the thread, so its entry can be reused.
         thread.tid.store(0, SeqCst);
     }
     ring(system);
 }
 
-/// The thread calls a function of the C library that is intercepted, with this first argument.
+/// Called when the thread calls an intercepted function of the C library, with this first argument.
 #[inline]
 pub fn calls(op: Op, object: usize, pc: usize) {
     let (kind, number) = unit_mode::kind_of(op, object);
@@ -390,9 +396,9 @@ fn comes_to(op: Op, object: usize, pc: usize, kind: u8, number: u64) {
     happens(Event { kind, number, address: object, pc, op: op as u8, ..Event::default() });
 }
 
-/// The operation that an intercepted function is, if a script may want to know of it.
+/// The operation of an intercepted function, if it can be an event for a script.
 pub const fn op_of(name: &str) -> Option<Op> {
-    /// What can be compared while a program is compiled.
+    /// Compares strings at compile time.
     const fn same(one: &str, other: &str) -> bool {
         let (one, other) = (one.as_bytes(), other.as_bytes());
         if one.len() != other.len() {

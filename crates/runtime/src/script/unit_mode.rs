@@ -1,14 +1,15 @@
-//! Scripts: threads are held at events that a script mentions, until it lets them go on.
+//! Unit mode: a script holds the threads of one program at the events that it mentions.
 //!
-//! CONCURRIT (Elmas, Burnim, Necula, Sen, PLDI'13), section 3 and figures 4 and 5: a thread that comes to an event stops
-//! before it; `select` waits for an event of some threads, `release` lets some go on. The script is run by the engine; what
-//! it wants next is in the wire ([`heisen_wire::script`]), as a set of threads and a predicate, so that events which do
-//! not satisfy it pass without anyone being asked.
+//! CONCURRIT (Elmas, Burnim, Necula, Sen, PLDI'13), section 3 and figures 4 and 5: a thread that comes to an
+//! event stops before it; `select` waits for an event of some threads, `release` lets some go on. The engine
+//! runs the script. The script's command is in the wire ([`heisen_wire::script`]), as a set of threads and a
+//! predicate. So events that do not satisfy the predicate pass without a question to the script.
 //!
-//! Who is held is barred, and so no candidate for the next step; while a script is at work the alarm is always due, so that
-//! no other execution pays for it. As the scheduler knows what every thread waits for, it is known at once if nobody
-//! can go on, where CONCURRIT waits for a second. A thread that the script does not know, as it was never selected, passes
-//! events that are not waited for: nobody could ever release it.
+//! A held thread is barred, so it is not a candidate for the next step. While a script is active the alarm is
+//! always due, so other executions pay nothing for scripts. The scheduler knows what every thread waits for,
+//! so it notices at once if no thread can go on; CONCURRIT waits for a second. A thread that was never
+//! selected is unknown to the script, which could never release it. So such a thread stops only at events
+//! that the script waits for.
 
 use crate::platform::baton::Flag;
 use crate::platform::{allocation, sys};
@@ -27,35 +28,34 @@ use heisen_wire::script::{
     Event as Told, MAX_NAMED, MAX_SCRIPTED, Predicate, Script, answer, code, command, kind, turn,
 };
 
-/// Most activations of named functions that are remembered of a thread.
+/// The largest number of activations of named functions that are recorded for a thread.
 const MAX_FRAMES: usize = 64;
 
-/// What is known of a thread: the functions that it is in, of those that the script names, by the number of each and the stack
-/// pointer at its entry.
+/// The functions named by the script that a thread is in.
 struct Frames {
-    /// Whether it has come to an event, so that what it does there is none.
+    /// Whether the thread has stopped at an event. What it does meanwhile is not an event.
     stopped: Flag,
-    /// Where it has just come into a function.
+    /// The address of the function that the thread has just entered.
     entered: AtomicUsize,
     count: AtomicUsize,
     of: [Frame; MAX_FRAMES],
 }
 
-/// A function that the script names, by its number, and the stack pointer at its entry.
+/// An activation of a named function: the function's number, and the stack pointer at its entry.
 struct Frame {
     function: AtomicUsize,
     sp: AtomicUsize,
 }
 
 impl Frames {
-    /// Those that are there now.
+    /// The present activations.
     fn now(&self) -> &[Frame] {
         &self.of[..self.count.load(Relaxed).min(MAX_FRAMES)]
     }
 
-    /// The thread comes into a function.
+    /// The thread enters a function.
     fn enter(&self, function: usize, sp: usize) {
-        // What lies deeper was left by a jump, or an exception.
+        // Deeper activations were left by a `longjmp` or an exception.
         let count =
             self.now().iter().rposition(|frame| frame.sp.load(Relaxed) > sp).map_or(0, |last| last + 1);
         if let Some(frame) = self.of.get(count) {
@@ -65,7 +65,7 @@ impl Frames {
         }
     }
 
-    /// The thread leaves a function, and those that it has called.
+    /// The thread leaves a function, and the functions that it has called.
     fn leave(&self, function: usize) {
         if let Some(found) = self.now().iter().rposition(|frame| frame.function.load(Relaxed) == function) {
             self.count.store(found, Relaxed);
@@ -73,7 +73,8 @@ impl Frames {
     }
 }
 
-/// All atomic: in system mode threads run in parallel, and those beyond the last entry share it.
+/// All fields are atomic, because in system mode threads run in parallel. Threads with numbers beyond the
+/// table share entries.
 struct State {
     frames: [Frames; MAX_SCRIPTED],
 }
@@ -116,7 +117,7 @@ pub fn plug_in() {
     HOOKS.script_end.set(ended);
 }
 
-/// An execution begins that a script is at work on: asks for its first command.
+/// Begins an execution under a script: asks the script for its first command.
 pub fn begin() {
     set_on(true);
     ask(answer::BEGINS);
@@ -126,13 +127,13 @@ fn holds(number: usize) -> bool {
     held(number / 64) >> (number % 64) & 1 != 0
 }
 
-/// Whether accesses of memory are events.
+/// Whether memory accesses are events.
 fn sees_memory() -> bool {
     is_on() && script().kinds.load(Relaxed) & (1 << kind::READ | 1 << kind::WRITE | 1 << kind::CALL) != 0
 }
 
-/// The script has another command: sets which accesses of instrumented code it has to know of. The checked heap looks at
-/// accesses, too.
+/// Called after each command: sets which accesses of instrumented code the runtime examines. The checked heap
+/// examines accesses, too.
 fn see_memory() {
     if wire_log::wire().instrumented.load(Relaxed) != 0 {
         let seen = if sees_memory() { mode::SCRIPT } else { 0 };
@@ -141,9 +142,9 @@ fn see_memory() {
     }
 }
 
-/// Hands over to the script, and takes its next command.
+/// Gives the turn to the script, and takes its next command.
 fn ask(what: u32) {
-    /// So often it is looked before the kernel is asked to wait.
+    /// How often the runtime polls before it waits in the kernel.
     const LOOKS: u32 = 4000;
     let script = script();
     pause::publish_threads();
@@ -173,7 +174,7 @@ fn ask(what: u32) {
     see_memory();
 }
 
-/// The running thread has come to an event: it goes on when the script lets it.
+/// Called when the running thread comes to an event. Returns when the script lets the thread go on.
 pub fn happens(event: Event) {
     if system_mode::is_on() {
         system_mode::happens(event);
@@ -206,17 +207,17 @@ pub fn happens(event: Event) {
     }
 }
 
-/// Whether the running thread has come to an event, and waits to be let go on.
+/// Whether the running thread has stopped at an event and waits for the script.
 pub fn is_stopped() -> bool {
     is_on() && frames(me()).stopped.get()
 }
 
 fn frames(number: usize) -> &'static Frames {
-    // Beyond the last, several share one: the engine refuses scripts that have to do with them.
+    // Threads with larger numbers share entries. The engine refuses scripts that involve them.
     &STATE.frames[number % MAX_SCRIPTED]
 }
 
-/// The running thread, which cannot be held any more, has ended.
+/// The running thread has ended and cannot be held any more.
 pub fn ended() {
     let script = script();
     let number = me();
@@ -239,7 +240,7 @@ pub fn ended() {
     }
 }
 
-/// Nobody can go on: whether the script has changed that.
+/// No thread can go on: asks the script. Returns whether there is a script.
 pub fn nobody() -> bool {
     if !is_on() {
         return false;
@@ -261,7 +262,7 @@ fn tell_of(number: usize, event: &Event) {
     }
 }
 
-/// Writes down what a thread is about to do.
+/// Writes the event to which a thread has come into the wire.
 pub fn tell(told: &Told, number: usize, event: &Event) {
     let Told { kind, size, address, value, number: named, args, returned, caller, pc, step, op, inside } =
         told;
@@ -275,7 +276,7 @@ pub fn tell(told: &Told, number: usize, event: &Event) {
     returned.store(event.returned, Relaxed);
     caller.store(event.caller as u64, Relaxed);
     pc.store(event.pc as u64, Relaxed);
-    // In system mode there are no steps.
+    // System mode has no steps.
     step.store(if system_mode::is_on() { 0 } else { S.step.get() }, Relaxed);
     op.store(event.op.into(), Relaxed);
     for (function, times) in inside.iter().enumerate() {
@@ -283,7 +284,7 @@ pub fn tell(told: &Told, number: usize, event: &Event) {
     }
 }
 
-/// How often a thread is in a function that the script names.
+/// How many activations of a named function a thread is in.
 fn depth(number: usize, function: usize) -> usize {
     frames(number).now().iter().filter(|frame| frame.function.load(Relaxed) == function).count()
 }
@@ -293,12 +294,12 @@ fn current() -> usize {
     if system_mode::is_on() { system_mode::current() } else { me() }
 }
 
-/// A thread with this number begins.
+/// A thread with this number begins, in no named function.
 pub fn forget_frames(number: usize) {
     frames(number).count.store(0, Relaxed);
 }
 
-/// One thread is a copy of another.
+/// A thread begins as a copy of another, after a `fork`.
 pub fn copy_frames(from: usize, to: usize) {
     let (from, to) = (frames(from), frames(to));
     for (to, from) in to.of.iter().zip(from.now()) {
@@ -308,7 +309,7 @@ pub fn copy_frames(from: usize, to: usize) {
     to.count.store(from.now().len(), Relaxed);
 }
 
-/// Whether an event of the running thread satisfies a predicate.
+/// Whether an event of the running thread satisfies a predicate. The predicate is in postfix order.
 pub fn satisfies(predicate: &Predicate, event: &Event) -> bool {
     let words = &predicate.words[..(predicate.length.load(Relaxed) as usize).min(predicate.words.len())];
     let mut words = words.iter().map(|word| word.load(Relaxed));
@@ -349,7 +350,7 @@ pub fn satisfies(predicate: &Predicate, event: &Event) -> bool {
     stack & 1 != 0
 }
 
-/// The kind of event that an operation is, and the number that goes with it.
+/// The event kind of an operation, and the number of the event.
 #[inline]
 pub fn kind_of(op: Op, object: usize) -> (u8, u64) {
     match op {
@@ -376,7 +377,7 @@ pub fn stepped() {
     }
     let t = thread(me());
     let op = t.op();
-    // Told elsewhere.
+    // Other functions report these.
     let told = matches!(op, Op::Start | Op::End | Op::MemRead | Op::MemWrite);
     if told || matches!(op, Op::AtomicLoad | Op::AtomicStore | Op::AtomicRmw | Op::AtomicCas) {
         return;
@@ -420,11 +421,12 @@ pub fn accesses(address: usize, size: usize, write: bool, value: u64, pc: usize)
     }
 }
 
-/// The running thread has come into a function that is instrumented; a call among its first instructions returns to `pc`.
+/// The running thread has entered an instrumented function; a call among its first instructions returns to
+/// `pc`.
 #[cold]
 pub extern "C" fn calls(pc: usize) {
     if (is_on() || system_mode::is_on()) && access_mode::is_on(mode::SCRIPT) {
-        /// So far from the beginning of a function that call is, at most.
+        /// The largest distance of that call from the beginning of the function.
         const NEAR: usize = 128;
         if pc.wrapping_sub(frames(current()).entered.swap(0, Relaxed)) < NEAR {
             return;
@@ -448,14 +450,14 @@ pub fn mark(what: u32, sp: usize, registers: &[u64; 16], pc: usize) {
         ENTRY => {
             frames.enter(named, sp);
             let args = [registers[RDI], registers[RSI]];
-            // SAFETY: at its first instruction the stack pointer of a function is at the address that it returns to.
+            // SAFETY: at the first instruction of a function the stack pointer points at the return address.
             let caller = unsafe { (sp as *const usize).read() };
             happens(Event { kind: kind::ENTER, number, args, caller, pc, ..Event::default() });
-            // The same event once more, if the function is instrumented.
+            // If the function is instrumented, `calls` would report the same event once more.
             frames.entered.store(pc, Relaxed);
         }
         RETURN => {
-            // It is as good as left, so one who waits for that does not find the thread in there.
+            // The function counts as left, so a script that waits for that does not find the thread inside.
             frames.leave(named);
             happens(Event { kind: kind::RETURN, number, returned: registers[RAX], pc, ..Event::default() });
         }

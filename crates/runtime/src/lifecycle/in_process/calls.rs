@@ -294,8 +294,8 @@ impl Calls {
             | nr::GETCPU
             | nr::GETRANDOM
             | nr::STATX => Fate::Made,
-            // A call that may block for long is left to the program itself, so that an inspection finds it
-            // there.
+            // Only calls that return at once are made here. The program itself makes a call that may block,
+            // so that an inspection finds it there.
             nr::FUTEX if args[1] & 1 != 0 => Fate::Made,
             nr::POLL if args[2] == 0 => Fate::Made,
             // Output is discarded anyway, so it need not be undone.
