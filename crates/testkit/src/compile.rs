@@ -1,7 +1,8 @@
 //! Compiles the programs of tests.
 //!
-//! [`compile`] makes a program in a directory of the test. [`compile_once`] makes it once for all tests, below the target
-//! directory, and is for programs that nothing writes beside and whose processes nobody counts.
+//! [`compile`] compiles a program into a directory of the test. [`compile_once`] compiles it once for all
+//! tests, below the target directory. It is for programs beside which nobody writes files and whose processes
+//! no test counts.
 
 use crate::executable::profile_directory;
 use std::collections::HashMap;
@@ -11,15 +12,15 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A compiler, and the flags that all programs have.
+/// A compiler, and the flags for all programs.
 struct Compiler {
     name: &'static str,
     flags: &'static [&'static str],
-    /// The flag that replaces a directory by another in the paths that debug information has.
+    /// The flag that replaces a directory by another one in the paths of debug information.
     remap: &'static str,
 }
 
-/// The compiler for a file, by its ending.
+/// The compiler for a file, chosen by its extension.
 fn compiler(name: &str) -> Compiler {
     match Path::new(name).extension().and_then(|ending| ending.to_str()) {
         Some("c") => Compiler { name: "cc", flags: &["-g", "-pthread"], remap: "-ffile-prefix-map=" },
@@ -33,8 +34,8 @@ fn compiler(name: &str) -> Compiler {
     }
 }
 
-/// Compiles C, C++ or Rust text, by the ending of `name`, with extra flags. The program lies beside its source, in
-/// `directory`.
+/// Compiles C, C++ or Rust text, chosen by the extension of `name`, with extra flags. The program lies beside
+/// its source, in `directory`.
 pub fn compile(directory: &Path, name: &str, text: &str, flags: &[&str]) -> PathBuf {
     compile_with(&compiler(name), directory, name, text, flags)
 }
@@ -55,8 +56,8 @@ fn compile_with(compiler: &Compiler, directory: &Path, name: &str, text: &str, f
     program
 }
 
-/// As [`compile`], but for all tests that compile the same text with the same flags, compiler and headers: the first one
-/// compiles it. The program is read-only to tests, and so is the directory that it lies in.
+/// Like [`compile`], but compiles only once for all tests with the same text, flags, compiler and headers.
+/// Tests must not change the program or its directory.
 pub fn compile_once(name: &str, text: &str, flags: &[&str]) -> PathBuf {
     let compiler = compiler(name);
     let mut hasher = DefaultHasher::new();
@@ -70,7 +71,8 @@ pub fn compile_once(name: &str, text: &str, flags: &[&str]) -> PathBuf {
     if program.exists() {
         return program;
     }
-    // Compiled elsewhere and then renamed: another test, also of another process, sees all of it or nothing.
+    // Compiles elsewhere and then renames, so that other tests and processes see the complete directory or
+    // none.
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let temporary = place.with_extension(format!("{}-{number}", std::process::id()));
@@ -78,14 +80,14 @@ pub fn compile_once(name: &str, text: &str, flags: &[&str]) -> PathBuf {
     let remap = format!("{}{}={}", compiler.remap, temporary.display(), place.display());
     compile_with(&compiler, &temporary, name, text, &[flags, &[&remap]].concat());
     if std::fs::rename(&temporary, &place).is_err() {
-        // Somebody else was first.
+        // Another test was first.
         assert!(program.exists(), "{} is not there", program.display());
         std::fs::remove_dir_all(&temporary).expect("the other copy is removed");
     }
     program
 }
 
-/// What the compiler says of its version.
+/// The output of the compiler for `--version`.
 fn version(compiler: &'static str) -> String {
     static KNOWN: Mutex<Option<HashMap<&'static str, String>>> = Mutex::new(None);
     let mut known = KNOWN.lock().expect("no panic while it was held");
@@ -96,7 +98,7 @@ fn version(compiler: &'static str) -> String {
     known.get_or_insert_default().entry(compiler).or_insert_with(ask).clone()
 }
 
-/// Takes the headers of a directory into account.
+/// Adds the headers of a directory to the hash.
 fn hash_headers(directory: &Path, hasher: &mut impl Hasher) {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let mut headers: Vec<PathBuf> =

@@ -1,8 +1,9 @@
 //! Finds `heisen` and `cargo-heisen` for tests of any package.
 //!
-//! Cargo names the executables of a package only to the tests of that package (`CARGO_BIN_EXE_heisen`), and builds them only
-//! for these. So `cargo test -p heisen-runtime` builds no `heisen`. Here the executables are those in the directory of the
-//! test's own profile. If a source file is newer than they are, cargo builds them first.
+//! Cargo names the executables of a package only to the tests of that package (`CARGO_BIN_EXE_heisen`), and
+//! builds them only for these. So `cargo test -p heisen-runtime` does not build `heisen`. This module uses
+//! the executables in the profile directory of the test. If a source file is newer than they are, cargo
+//! builds them first.
 
 use crate::root;
 use std::ffi::OsStr;
@@ -47,7 +48,8 @@ pub(crate) fn profile_directory() -> PathBuf {
     of_tests.parent().expect("a directory").to_owned()
 }
 
-/// Written after each build, since cargo leaves the executables alone if a source file that changed is not part of them.
+/// The file that is written after each build. Cargo does not touch the executables if a changed source file
+/// is not part of them.
 const STAMP: &str = ".heisen-testkit";
 
 /// Whether both executables are there, and are not older than any source file.
@@ -68,7 +70,7 @@ fn modified(file: &Path) -> Option<SystemTime> {
 /// The crates that the executables do not use.
 const NOT_IN_HEISEN: [&str; 3] = ["heisen", "macros", "testkit"];
 
-/// When a file that the executables are built from was last changed.
+/// When the latest change was made to a file from which the executables are built.
 fn newest_source() -> SystemTime {
     let root = root();
     let mut newest = SystemTime::UNIX_EPOCH;
@@ -98,8 +100,8 @@ fn below(directory: &Path, look: &mut impl FnMut(&Path)) {
     }
 }
 
-/// Builds the executables with the profile and the target directory of the test. One process at a time: another one that
-/// waits for the lock finds them built.
+/// Builds the executables with the profile and the target directory of the test. One process builds at a
+/// time. Processes that wait for the lock then find the executables built.
 fn build(directory: &Path) {
     let lock = File::create(directory.join(".heisen-testkit.lock")).expect("a lock file");
     lock.lock().expect("the lock");
@@ -117,7 +119,8 @@ fn build(directory: &Path) {
         .args(["build", "--quiet", "--package", "heisen-cli", "--bins", "--profile", profile, "--target-dir"])
         .arg(directory.parent().expect("a target directory"))
         .current_dir(root());
-    // Set for the test by the cargo that runs it; another value than in that build would build everything again.
+    // The cargo that runs the test has set these. Values other than in that build would cause a complete
+    // rebuild.
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy();
         if name.starts_with("CARGO_PKG_") || name == "CARGO_MANIFEST_DIR" || name == "CARGO_MANIFEST_PATH" {

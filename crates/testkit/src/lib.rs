@@ -1,17 +1,18 @@
-//! What the tests of all rooms share: the command, sandboxes, compiled programs.
+//! What the tests of all crates share: the command, sandboxes, compiled programs.
 //!
 //! | module | what it has |
 //! | --- | --- |
 //! | [`mod@compile`] | compiles programs, each for one test or once for all |
 //! | [`executable`] | finds `heisen` and `cargo-heisen`, and builds them if they are older than the sources |
 //! | [`package`] | a crate outside of the workspace that uses the crate `heisen` |
-//! | [`schema`] | the JSON Schema of results, and what it says of a value |
+//! | [`schema`] | validates results against the JSON Schema |
 //! | [`rooms`] | checks which modules of a crate use which |
 //! | [`stated`] | the examples, and what each states of itself |
 //! | [`traces`] | everything that a check reports, so that two checks can be compared |
 //!
-//! Most tests use a [`Sandbox`], which checks that a command leaves nothing behind, or [`scratch`], [`compile()`] and
-//! [`check_json`]. It uses no other crate of the workspace: tests of every room can depend on it.
+//! Most tests use a [`Sandbox`], which checks that a command leaves nothing behind, or [`scratch`],
+//! [`compile()`] and [`check_json`]. This crate uses no other crate of the workspace, so the tests of every
+//! crate can depend on it.
 
 pub mod compile;
 pub mod executable;
@@ -39,19 +40,19 @@ pub fn root() -> PathBuf {
 /// A `heisen` command that writes below `directory`.
 pub fn heisen(directory: &Path) -> Command {
     let mut command = Command::new(heisen_path());
-    // Whatever the machine is set up with shall not show in what programs print.
+    // The environment of the machine must not change what programs print.
     command.current_dir(directory).env_remove("RUST_BACKTRACE").env_remove("LD_PRELOAD");
     command
 }
 
-/// How much of something a test does: `usual` in each run of the tests, `nightly` in `scripts/nightly`, which sets
-/// `HEISEN_NIGHTLY=1` and names each use with its reason.
+/// How much of something a test does: `usual` in each run of the tests, `nightly` in `scripts/nightly`. That
+/// script sets `HEISEN_NIGHTLY=1` and names each use of this function with its reason.
 pub fn usual_or_nightly<T>(usual: T, nightly: T) -> T {
     let by_night = std::env::var_os("HEISEN_NIGHTLY").is_some_and(|value| value == "1");
     if by_night { nightly } else { usual }
 }
 
-/// How often a schedule is replayed that must do the same each time.
+/// How often a test replays a schedule that must do the same each time.
 pub fn replays() -> usize {
     usual_or_nightly(5, 100)
 }
@@ -67,16 +68,16 @@ pub fn run(command: &mut Command) -> Ran {
     Ran::new(output)
 }
 
-/// What a command did.
+/// The outcome of a command.
 #[derive(Debug)]
 pub struct Ran {
-    /// Its exit code; negative for a signal.
+    /// Its exit code; -1 if a signal ended it.
     pub code: i32,
     /// Its standard output.
     pub out: String,
     /// Its standard error.
     pub err: String,
-    /// What it made in its directory, if that is a [`Sandbox`].
+    /// The files and directories that it made in its directory, if that is a [`Sandbox`].
     pub made: Vec<String>,
 }
 
@@ -90,7 +91,8 @@ impl Ran {
         }
     }
 
-    /// Checks that it gave up with this code and with exactly one message, which holds all of these words.
+    /// Checks that the command failed with this code and with exactly one message, which contains all of
+    /// these words.
     #[track_caller]
     pub fn fails(self, code: i32, words: &[&str]) -> Ran {
         let ran = self.expect(code);
@@ -102,7 +104,8 @@ impl Ran {
         ran
     }
 
-    /// Checks that it gave up with this code and one message, which holds these words, after cargo has made its files.
+    /// Checks that the command failed with this code and one message, which contains these words. Cargo may
+    /// have made files.
     #[track_caller]
     pub fn fails_after_cargo(self, code: i32, words: &str) -> Ran {
         let ran = self.expect(code);
@@ -111,7 +114,7 @@ impl Ran {
         ran
     }
 
-    /// What it told in its own name.
+    /// The messages of `heisen` itself.
     pub fn messages(&self) -> Vec<&str> {
         self.err.lines().filter(|line| line.starts_with("heisen: ")).collect()
     }
@@ -130,7 +133,7 @@ impl Ran {
     }
 }
 
-/// `heisen check --json - ARGS`, as JSON; the exit code must fit the verdict.
+/// Runs `heisen check --json - ARGS` and returns the JSON. The exit code must fit the verdict.
 #[track_caller]
 pub fn check_json(directory: &Path, args: &[&str]) -> Value {
     let ran = run(heisen(directory).args(["check", "--json", "-"]).args(args));
@@ -140,7 +143,7 @@ pub fn check_json(directory: &Path, args: &[&str]) -> Value {
     json
 }
 
-/// The text of a C program that is made of declarations and the bodies of its threads, which are all joined.
+/// The text of a C program with these declarations and one thread for each body. `main` joins all threads.
 pub fn program(declarations: &str, bodies: &[&str]) -> String {
     let functions: String = bodies
         .iter()
@@ -157,7 +160,7 @@ pub fn program(declarations: &str, bodies: &[&str]) -> String {
     )
 }
 
-/// A result without what may differ from one time to the next: how long it took, and in which processes.
+/// A result without the fields that may differ between runs: its time, and how executions were run.
 pub fn timeless(mut json: Value) -> Value {
     let fields = json.as_object_mut().expect("an object");
     assert!(fields.remove("seconds").is_some_and(|s| s.as_f64().is_some_and(|s| s > 0.0)));
@@ -167,26 +170,26 @@ pub fn timeless(mut json: Value) -> Value {
     json
 }
 
-/// Process ids of everything that runs the given executable.
+/// The ids of all processes that run the given executable.
 pub fn processes_of(program: &Path) -> Vec<i32> {
     let runs = |pid: &i32| std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == program);
     all_processes().filter(runs).collect()
 }
 
-/// A saved search; none if there is none. It must be whole whenever one looks.
+/// A saved search; `None` if there is no file. The file must be complete at any time.
 pub fn saved_search(file: &Path) -> Option<Value> {
     let text = std::fs::read_to_string(file).ok()?;
     let (search, _sum) = text.split_once('\n').expect("a whole file");
     Some(serde_json::from_str(search).expect("a search"))
 }
 
-/// How many executions it has done; 0 if there is none.
+/// How many executions a saved search has done; 0 if there is no file.
 pub fn saved_executions(file: &Path) -> u64 {
     let executions = |saved: Value| saved["tally"]["executions"].as_u64().expect("a number");
     saved_search(file).map_or(0, executions)
 }
 
-/// A port that is free now.
+/// A port that nobody uses now.
 pub fn free_port() -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
     listener.local_addr().expect("an address").port()
@@ -211,8 +214,8 @@ pub fn soon(condition: impl Fn() -> bool) -> bool {
     true
 }
 
-/// A world of its own for a test: the directory where `heisen` runs, its cache and its temporary files. Whatever it
-/// does there, nothing but results may be left.
+/// A private environment for a test: the directory where `heisen` runs, its cache and its temporary files.
+/// `heisen` may leave nothing there except results.
 #[derive(Debug)]
 pub struct Sandbox {
     root: tempfile::TempDir,
@@ -225,7 +228,7 @@ impl Default for Sandbox {
 }
 
 impl Sandbox {
-    /// An empty one.
+    /// An empty sandbox.
     pub fn new() -> Sandbox {
         let root = scratch();
         for name in ["work", "cache", "tmp"] {
@@ -252,21 +255,21 @@ impl Sandbox {
         compile(&self.path(""), name, text, flags)
     }
 
-    /// A shell that has `heisen` as `"$0"`, for what a shell does best. It is killed if it takes far too long.
+    /// A shell in which `"$0"` is `heisen`. It is killed after 100 seconds.
     pub fn shell(&self, script: &str) -> Command {
         let mut command = Command::new("timeout");
         command.args(["-s", "KILL", "100", "sh", "-c", script, heisen_path()]);
         self.inside(command)
     }
 
-    /// A `heisen` that is killed if it takes far too long.
+    /// A `heisen` command that is killed after 100 seconds.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new("timeout");
         command.args(["-s", "KILL", "100", heisen_path()]).args(args);
         self.inside(command)
     }
 
-    /// A `cargo heisen`, as cargo starts it, that is killed if it takes far too long.
+    /// A `cargo heisen` command, as cargo starts it, that is killed after 100 seconds.
     pub fn cargo_command(&self, args: &[&str]) -> Command {
         let mut command = Command::new("timeout");
         command.args(["-s", "KILL", "100", cargo_heisen_path(), "heisen"]).args(args);
@@ -283,7 +286,7 @@ impl Sandbox {
         self.run(&mut self.cargo_command(args))
     }
 
-    /// A `heisen` under its own process id, for signals.
+    /// A `heisen` command without `timeout`, so that its process id is that of `heisen`, for signals.
     pub fn plain_command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(heisen_path());
         command.args(args);
@@ -316,7 +319,7 @@ impl Sandbox {
         self.run(&mut self.command(args))
     }
 
-    /// `heisen check --json - ARGS`, which must find nothing.
+    /// Runs `heisen check --json - ARGS`, which must find nothing.
     #[track_caller]
     pub fn clean(&self, args: &[&str]) -> Value {
         let all = [&["check", "--json", "-"], args].concat();
@@ -326,7 +329,8 @@ impl Sandbox {
         ran.json()
     }
 
-    /// `heisen check --json - ARGS`, which must find one bug of this kind; it must replay.
+    /// Runs `heisen check --json - ARGS`. Its first finding must be of this kind, and the schedule must
+    /// replay.
     #[track_caller]
     pub fn finds(&self, kind: &str, args: &[&str]) -> Value {
         let all = [&["check", "--json", "-"], args].concat();
@@ -340,7 +344,7 @@ impl Sandbox {
         finding
     }
 
-    /// Everything that runs an executable of this sandbox.
+    /// The ids of all processes that run an executable of this sandbox.
     pub fn processes(&self) -> Vec<i32> {
         let here = self.path("");
         let below = |pid: &i32| {
@@ -350,7 +354,7 @@ impl Sandbox {
         all_processes().filter(below).collect()
     }
 
-    /// Checks that no process is left, and no file but where results belong.
+    /// Checks that no process is left, and no file except results.
     #[track_caller]
     pub fn assert_tidy(&self) {
         assert!(soon(|| self.processes().is_empty()), "still running: {:?}", self.processes());
@@ -370,8 +374,8 @@ impl Sandbox {
         }
     }
 
-    /// Everything in the directory where `heisen` runs.
-    /// All files and directories, but for the scheduling points that any check of an instrumented program may keep.
+    /// Everything in the directory where `heisen` runs, except the access points that a check of an
+    /// instrumented program may store.
     fn listing(&self) -> BTreeSet<String> {
         let mut names = names_below(&self.path(""));
         let all = names.len();
@@ -383,7 +387,7 @@ impl Sandbox {
     }
 }
 
-/// Every file and directory below a directory, named from there.
+/// Every file and directory below a directory, as relative paths.
 fn names_below(directory: &Path) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
@@ -402,7 +406,7 @@ pub fn all_processes() -> impl Iterator<Item = i32> {
     entries.filter_map(|entry| entry.file_name().to_str().and_then(|name| name.parse().ok()))
 }
 
-/// Processes with this name, at most 15 characters of it, that have ended but were never waited for.
+/// The processes with this name (its first 15 characters) that have ended but that nobody has waited for.
 pub fn zombies_of(name: &str) -> Vec<i32> {
     let dead = |pid: &i32| {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -415,7 +419,8 @@ pub fn zombies_of(name: &str) -> Vec<i32> {
 mod tests {
     use super::*;
 
-    /// Every test that does less than it could, or is ignored, is named in `scripts/nightly`, where the reason stands.
+    /// A test that does less than it could, or that is ignored, must be named in `scripts/nightly`, with the
+    /// reason.
     #[test]
     fn shortened_tests_are_named_in_the_nightly_script() {
         let script = std::fs::read_to_string(root().join("scripts/nightly")).expect("the script");

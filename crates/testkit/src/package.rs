@@ -1,9 +1,9 @@
-//! A crate outside of this workspace that uses the crate `heisen`.
+//! Makes a crate outside of this workspace that uses the crate `heisen`.
 
 use super::{Sandbox, root};
 use std::process::Command;
 
-/// A crate with this library.
+/// A sandbox with a crate whose library has this text.
 pub fn package(text: &str) -> Sandbox {
     let sandbox = Sandbox::new();
     std::fs::create_dir(sandbox.path("src")).expect("a directory");
@@ -19,7 +19,7 @@ pub fn package(text: &str) -> Sandbox {
     sandbox
 }
 
-/// `cargo test` there, with these arguments.
+/// A `cargo test` command in that crate, with these arguments.
 pub fn cargo(sandbox: &Sandbox, args: &[&str]) -> Command {
     let mut command = Command::new("timeout");
     command
@@ -32,7 +32,7 @@ pub fn cargo(sandbox: &Sandbox, args: &[&str]) -> Command {
     command
 }
 
-/// `PATH` without a Heisen that is installed.
+/// `PATH` without directories that contain an installed `heisen`.
 pub fn path_without_heisen() -> std::ffi::OsString {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let without = std::env::split_paths(&path).filter(|directory| !directory.join("heisen").exists());

@@ -1,18 +1,19 @@
 //! Checks the rule of each room of a crate: which other rooms its modules may name.
 //!
-//! It reads the sources, not the compiled crate, so it needs nothing but their folder. A room is a folder or a file directly
-//! below `src`. What counts is a path that begins with `crate::`, in code: in a `use` with braces at any depth, in an
+//! It reads the sources, not the compiled crate. A room is a folder or a file directly below `src`. A room is
+//! used by a path in code that begins with `crate::`: in a `use`, also one with nested braces, in an
 //! expression, or in a macro as `$crate::`.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A room, and the rooms that it may use besides itself.
+/// A room, and the other rooms that it may use.
 pub type Rule = (&'static str, &'static [&'static str]);
 
-/// All uses of rooms in `src` that the rules do not allow, as `file:line: what`. Rooms without a rule and rules without a room
-/// are reported, too. Files directly below `src` that are not listed, such as `lib.rs`, may use every room.
+/// All uses of rooms in `src` that the rules do not allow, as `file:line: what`. Also reports rooms without a
+/// rule and rules without a room. Files directly below `src` that have no rule, such as `lib.rs`, may use
+/// every room.
 pub fn violations(src: &Path, rules: &[Rule]) -> Vec<String> {
     let mut found = Vec::new();
     for folder in entries(src).iter().filter(|path| path.is_dir()) {
@@ -43,7 +44,8 @@ pub fn violations(src: &Path, rules: &[Rule]) -> Vec<String> {
     found
 }
 
-/// Whether the rules have an order, in which each room uses only earlier ones. The rooms that have none, if not.
+/// The rooms that make it impossible to order the rules so that each room uses only earlier ones. Empty if
+/// there is such an order.
 pub fn cycle(rules: &[Rule]) -> Vec<&'static str> {
     let mut left: Vec<&Rule> = rules.iter().collect();
     loop {
@@ -56,7 +58,7 @@ pub fn cycle(rules: &[Rule]) -> Vec<&'static str> {
     }
 }
 
-/// Names of modules that occur more than once in a crate, with their files.
+/// The module names that occur more than once in a crate, with their files.
 pub fn names_twice(src: &Path) -> Vec<String> {
     let mut all = Vec::new();
     collect(src, &mut all);
@@ -78,7 +80,7 @@ pub fn names_twice(src: &Path) -> Vec<String> {
         .collect()
 }
 
-/// The rooms that a source names, each with its line; comments and strings do not count.
+/// The rooms that a source names, each with its line. Comments and strings do not count.
 fn uses(text: &str) -> BTreeSet<(usize, String)> {
     let code = without_comments(text);
     let mut found = BTreeSet::new();
@@ -96,7 +98,7 @@ fn uses(text: &str) -> BTreeSet<(usize, String)> {
     found
 }
 
-/// The first name of each path in what follows `crate::`: one name, or one of each branch of the braces.
+/// The first name of each path after `crate::`: one name, or one for each branch of the braces.
 fn first_names(rest: &str) -> Vec<(usize, String)> {
     let name_at = |at: usize| -> String {
         rest[at..].chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
@@ -124,7 +126,8 @@ fn first_names(rest: &str) -> Vec<(usize, String)> {
     names
 }
 
-/// The same text with comments and the contents of strings as blanks, so that lines and columns stay.
+/// The same text with blanks instead of comments and the contents of strings, so that lines and columns do
+/// not move.
 fn without_comments(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -148,7 +151,7 @@ fn without_comments(text: &str) -> String {
     out
 }
 
-/// Where a string that begins here ends.
+/// The end of the string that begins here.
 fn string_end(text: &str) -> usize {
     let mut escaped = false;
     for (at, c) in text.char_indices().skip(1) {

@@ -1,7 +1,8 @@
 //! Validates JSON against `docs/reference/json.schema.json`.
 //!
-//! This is the part of JSON Schema (draft 2020-12) that the file uses; any other keyword is an error. It is stricter than the
-//! standard in one way: a field that the schema does not describe is an error, too, so that the schema cannot fall behind.
+//! It supports the part of JSON Schema (draft 2020-12) that the file uses; any other keyword is an error. It
+//! is stricter than the standard in one way: a field that the schema does not describe is an error. So the
+//! schema cannot fall behind.
 
 use super::root;
 use serde_json::{Map, Value};
@@ -28,14 +29,15 @@ impl Schema {
         &self.0
     }
 
-    /// What is wrong with a value of `reference`: `#` is the result of a check, `#/$defs/NAME` another object.
+    /// The errors in a value that must match `reference`: `#` is the result of a check, `#/$defs/NAME`
+    /// another object.
     pub fn errors(&self, reference: &str, value: &Value) -> Vec<String> {
         let mut errors = Vec::new();
         self.complete(self.resolve(reference), value, "", &mut errors);
         errors
     }
 
-    /// Checks that a value is valid.
+    /// Asserts that a value is valid.
     #[track_caller]
     pub fn assert_valid(&self, reference: &str, value: &Value) {
         let errors = self.errors(reference, value);
@@ -58,7 +60,7 @@ impl Schema {
         );
     }
 
-    /// Checks a value; the fields of it that the schema describes are returned.
+    /// Checks a value. Returns the fields that the schema describes.
     fn check(&self, schema: &Value, value: &Value, at: &str, errors: &mut Vec<String>) -> BTreeSet<String> {
         let mut described = BTreeSet::new();
         for (keyword, argument) in schema.as_object().expect("a schema is an object") {
@@ -128,7 +130,7 @@ impl Schema {
     }
 }
 
-/// Whether a value is of the type with this name.
+/// Whether a value has the type with this name.
 fn is_of(value: &Value, name: &Value) -> bool {
     match name.as_str().expect("the name of a type") {
         "object" => value.is_object(),

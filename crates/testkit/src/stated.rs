@@ -1,23 +1,23 @@
-//! The examples, and what each states of itself in its head comment.
+//! Lists the examples, with the verdict that the head comment of each states.
 
 use super::root;
 use std::path::{Path, PathBuf};
 
-/// What an example's head comment states.
+/// The verdict that the head comment of an example states.
 #[derive(Debug, PartialEq)]
 pub enum Stated {
-    /// Every schedule is fine.
+    /// No schedule has a bug.
     Clean,
-    /// It has a bug.
+    /// The example has a bug.
     Bug {
         /// The kind of the finding.
         kind: String,
-        /// The fewest preemptions that show it.
+        /// The smallest number of preemptions that shows it.
         preemptions: u64,
     },
 }
 
-/// What it states, and the options it is to be checked with.
+/// The stated verdict of an example, and the options to check it with.
 pub fn stated(path: &Path) -> (Stated, Vec<String>) {
     let text = std::fs::read_to_string(path).expect("the example is readable");
     let line = text
@@ -41,7 +41,7 @@ pub fn stated(path: &Path) -> (Stated, Vec<String>) {
     (stated, options)
 }
 
-/// The examples in a directory, in order.
+/// The examples in a directory, sorted.
 pub fn examples(language: &str) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = std::fs::read_dir(root().join("examples").join(language))
         .expect("the examples")
@@ -53,7 +53,8 @@ pub fn examples(language: &str) -> Vec<PathBuf> {
     all
 }
 
-/// Does something with each, several at a time: most of the time goes by in executions, one after the other.
+/// Calls `work` for each element, several in parallel, because most of the time passes in executions one
+/// after the other.
 pub fn each<T: Sync>(all: &[T], work: impl Fn(&T) + Sync) {
     let next = std::sync::atomic::AtomicUsize::new(0);
     let workers = std::thread::available_parallelism().map_or(1, usize::from);

@@ -1,4 +1,4 @@
-//! All that a check tells of its executions, so that two checks can be compared.
+//! Collects everything that a check reports of its executions, so that tests can compare two checks.
 
 use super::{run, saved_search, timeless};
 use serde_json::Value;
@@ -6,19 +6,20 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 
-/// What a check has told.
+/// Everything that a check reports.
 #[derive(Debug, PartialEq)]
 pub struct Traces {
     /// The result.
     pub result: Value,
-    /// The search as it was saved: each happens-before class by its hash, with the fewest preemptions it was seen with, pairs of
-    /// places in the code that followed each other, how all of that grew, and what the strategy itself knows. Of `dpor` that
-    /// is each step of an execution and what it touched, of `icb` the plans that are left, with hashes of the steps before them.
+    /// The saved search. It holds each happens-before class by its hash, with the fewest preemptions it was
+    /// seen with. It also holds the pairs of places in the code that followed each other, how all of that
+    /// grew, and the state of the strategy. For `dpor` that state is each step of an execution with its
+    /// touches; for `icb` the remaining plans, with hashes of their prefixes.
     pub search: Value,
 }
 
 impl Traces {
-    /// Where the two differ first, and how.
+    /// The first difference between two checks, as text.
     pub fn difference(&self, other: &Traces) -> String {
         let parts = [("result", &self.result, &other.result), ("search", &self.search, &other.search)];
         let found = parts.iter().find_map(|(name, one, other)| difference(name, one, other));
@@ -43,21 +44,22 @@ fn difference(at: &str, one: &Value, other: &Value) -> Option<String> {
 /// How the executions of a check were run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ways {
-    /// How many there were.
+    /// How many executions the check has run.
     pub executions: u64,
-    /// How many of them were undone.
+    /// How many of them were undone in a runner.
     pub undone: u64,
-    /// How many of the undone ones began at a choice.
+    /// How many of the undone ones began at a later snapshot.
     pub ahead: u64,
 }
 
-/// The options that make a check tell all, into files in this directory.
+/// The options that make a check write all reports into files in this directory.
 pub fn tell_all(directory: &Path) -> Vec<OsString> {
     let options = [("--json", RESULT), ("--save", SEARCH), ("--coverage", COVERAGE)];
     options.iter().flat_map(|(option, name)| [option.into(), directory.join(name).into()]).collect()
 }
 
-/// Runs a command `heisen check` that tells all into this directory; without what depends on time and on how executions were run.
+/// Runs a `heisen check` command with the options of [`tell_all`]. Leaves out what depends on time and on how
+/// executions were run.
 #[track_caller]
 pub fn traces(directory: &Path, command: &mut Command) -> (Traces, Ways) {
     let ran = run(command);
@@ -74,7 +76,7 @@ const RESULT: &str = "result.json";
 const SEARCH: &str = "search.json";
 const COVERAGE: &str = "coverage.json";
 
-/// A saved search without times and without how executions were run, its sets in order.
+/// A saved search without times and without how executions were run. Its sets are sorted.
 fn comparable(mut saved: Value) -> Value {
     let take = |from: &mut Value, field: &str| {
         from.as_object_mut().and_then(|fields| fields.remove(field)).unwrap_or_else(|| panic!("no {field}"))
