@@ -1,7 +1,9 @@
-//! The measures of instrumented programs, as ratios taken in one run on one machine: `cargo bench --features peers --bench accesses`.
+//! Measures instrumented programs, as ratios within one run on one machine: `cargo bench --features peers
+//! --bench accesses`.
 //!
-//! - a program that is heavy on memory, with the race check, against the same under clang's ThreadSanitizer;
-//! - the same without the race check, against natively on one processor;
+//! - a program with many memory accesses, with the race check, against the same under clang's
+//!   ThreadSanitizer;
+//! - the same without the race check, against a native run on one processor;
 //! - executions a second of a racy counter and a Treiber stack, against loom and shuttle on the same logic.
 
 use serde_json::Value;
@@ -11,7 +13,7 @@ use std::sync::atomic::AtomicUsize as Counter;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-/// Four threads sort arrays of their own, and add to a table that they share, under locks.
+/// Four threads sort arrays of their own, and add to a shared table under locks.
 const HEAVY: &str = r#"
 #include <pthread.h>
 #include <stdio.h>
@@ -71,7 +73,7 @@ fn main() {
 }
 "#;
 
-/// The same logic for all three, with atomics and threads of the crate at hand.
+/// The same logic for all three, with the atomics and threads of each crate.
 macro_rules! treiber {
     ($atomic:path, $order:expr) => {
         const NONE: usize = usize::MAX;
@@ -137,7 +139,7 @@ fn main() {
 }
 "#;
 
-/// Executions of a random walk.
+/// The number of executions of a random search.
 const WALKS: usize = 5000;
 
 fn shuttle(test: impl Fn() + Send + Sync + 'static) -> f64 {
@@ -146,7 +148,7 @@ fn shuttle(test: impl Fn() + Send + Sync + 'static) -> f64 {
     WALKS as f64 / start.elapsed().as_secs_f64()
 }
 
-/// Loom explores all schedules up to its own reduction; how many a second.
+/// Executions a second of loom, which explores all schedules up to its own reduction.
 fn loom(test: impl Fn() + Send + Sync + 'static) -> f64 {
     static RUNS: Counter = Counter::new(0);
     RUNS.store(0, Relaxed);
@@ -213,7 +215,7 @@ fn seconds(command: &mut Command) -> f64 {
     start.elapsed().as_secs_f64()
 }
 
-/// The least of three.
+/// The smallest of three measurements.
 fn least(mut measure: impl FnMut() -> f64) -> f64 {
     (0..3).map(|_| measure()).fold(f64::MAX, f64::min)
 }
@@ -279,7 +281,7 @@ fn heavy(directory: &Path) {
 }
 
 fn main() {
-    // What cargo test asks of a bench.
+    // `cargo test` runs a bench with this option.
     if std::env::args().any(|arg| arg == "--test") {
         return;
     }

@@ -1,9 +1,13 @@
-//! Executions a second of six small programs in C against shuttle and loom on the same logic in Rust; and how
-//! many executions each needs to have seen everything: `cargo bench --features peers --bench executions`. All are built by `cc` and
-//! checked as they are. Those with atomics are instrumented besides, with the race check, which everything is seen by.
+//! Measures executions a second of six small C programs against shuttle and loom on the same logic in Rust.
+//! Also measures how many executions each tool needs for a complete search.
 //!
-//! Ratios are taken in one run, in which all take turns [`ROUNDS`] times; of each, the fastest time counts, as whatever else the
-//! machine does only makes it slower. Where a search has not ended after [`MOST`] executions, "more" is said.
+//! Run it with `cargo bench --features peers --bench executions`. All programs are built by `cc` and checked
+//! as they are. Programs with atomics are also instrumented and checked with the race check, which a complete
+//! search of them needs.
+//!
+//! All tools take turns [`ROUNDS`] times in one run, and ratios compare results of the same run. The fastest
+//! time of each counts, because other load on the machine only makes it slower. If a search has not ended
+//! after [`MOST`] executions, the output says "more".
 
 use serde_json::Value;
 use shuttle::scheduler::{DfsScheduler, RandomScheduler};
@@ -14,18 +18,18 @@ use std::sync::atomic::AtomicUsize as Counter;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Instant;
 
-/// How often each rate is taken.
+/// How often each rate is measured.
 const ROUNDS: usize = 5;
-/// Executions of which the rate of a worker is taken: enough that the start does not count.
+/// The number of executions for the rate of a worker: enough to make the start negligible.
 const WALKS: usize = 1_000_000;
-/// The same of shuttle, whose start takes no time.
+/// The same for shuttle, whose start takes no time.
 const SHUTTLE_WALKS: usize = 200_000;
-/// The same of loom, which is slower.
+/// The same for loom, which is slower.
 const LOOM_WALKS: usize = 10_000;
-/// Executions after which a search for all of them is given up.
+/// The number of executions after which a complete search gives up.
 const MOST: usize = 200_000;
 
-/// The same logic for both, with the types of the crate at hand.
+/// The same logic for both crates, with the types of each.
 macro_rules! programs {
     ($module:ident, $krate:ident) => {
         mod $module {
@@ -181,7 +185,7 @@ macro_rules! programs {
 programs!(by_shuttle, shuttle);
 programs!(by_loom, loom);
 
-/// A program's name, and how shuttle and loom run it.
+/// The name of a program, and its functions for shuttle and for loom.
 type Program = (&'static str, fn(), fn());
 
 const PROGRAMS: [Program; 6] = [
@@ -204,7 +208,7 @@ fn shuttle_all(test: fn()) -> usize {
     shuttle::Runner::new(DfsScheduler::new(Some(MOST), false), shuttle::Config::default()).run(test)
 }
 
-/// How many executions loom runs, at most so many, and how many a second.
+/// How many executions loom runs, up to `most`, and how many a second.
 fn loom(test: fn(), most: usize) -> (usize, f64) {
     let runs = Shared::new(Counter::new(0));
     let counted = runs.clone();
@@ -223,10 +227,10 @@ fn has_atomics(file: &Path) -> bool {
     std::fs::read_to_string(file).expect("the program").contains("stdatomic.h")
 }
 
-/// A program that is checked, in a directory of its own.
+/// A program to check, in a directory of its own.
 struct Checked {
     directory: tempfile::TempDir,
-    /// What is given to `heisen check`: the source to be instrumented, or the program.
+    /// The argument of `heisen check`: the source to instrument, or the program.
     what: Vec<PathBuf>,
 }
 
@@ -259,7 +263,7 @@ impl Checked {
     }
 }
 
-/// The highest of some rates, taken in turns.
+/// The highest of each rate. The rates are measured in turns.
 fn best<const N: usize>(rates: [&dyn Fn() -> f64; N]) -> [f64; N] {
     let mut best = [0.0; N];
     for _ in 0..ROUNDS {
@@ -275,7 +279,7 @@ fn up_to(count: usize) -> String {
 }
 
 fn main() {
-    // What cargo test asks of a bench.
+    // `cargo test` runs a bench with this option.
     if std::env::args().any(|arg| arg == "--test") {
         return;
     }
@@ -310,7 +314,7 @@ fn main() {
         let (all, _) = loom(with_loom, MOST);
         println!("  to see everything: shuttle {}, loom {}", up_to(shuttle_all(with_shuttle)), up_to(all));
         let checked = instrumented.unwrap_or(plain);
-        // Not with what the checks above have found out.
+        // The access points that the checks above have learnt must not be reused.
         std::fs::remove_dir_all(checked.directory.path().join(".heisen/points")).ok();
         let [first, again] = [(); 2].map(|()| checked.check(&["--strategy", "dpor"]));
         println!(

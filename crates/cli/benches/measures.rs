@@ -1,11 +1,11 @@
-//! The measures of the guide's table, as ratios taken in one run on one machine: `cargo bench --features peers
-//! --bench measures`.
+//! Measures the figures of the guide's table, as ratios within one run on one machine: `cargo bench
+//! --features peers --bench measures`.
 //!
-//! - operations a second on one long execution, against the shuttle crate on the same logic;
+//! - operations a second in one long execution, against the shuttle crate on the same logic;
 //! - executions a second through the zygote, against fork, exit and wait alone in the same process;
-//! - system calls of a long execution, counted by strace where it is installed;
+//! - system calls of a long execution, counted by strace if it is installed;
 //! - compressing 50 MB by `xz -T4`, one random execution, against `xz -T1` natively;
-//! - a thousand sleeps of one second, against the time that they say;
+//! - a thousand sleeps of one second, against a thousand seconds;
 //! - the engine's memory over a million executions (with `-- --long`: ten million).
 
 use serde_json::Value;
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 const THREADS: usize = 4;
 const ROUNDS: usize = 100_000;
-/// Lock and unlock, by every thread, in every round.
+/// The number of locks and unlocks by all threads in all rounds.
 const OPERATIONS: f64 = (2 * THREADS * ROUNDS) as f64;
 
 const LOCKS: &str = r#"
@@ -43,7 +43,8 @@ int main(void) {
 }
 "#;
 
-/// Forks, exits and waits as often as it is told, with the runtime loaded but asleep, and prints how many a second.
+/// Forks, exits and waits as often as its argument says, with the runtime loaded but inactive. Prints the
+/// number a second.
 const FORKS: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,7 +85,8 @@ fn check(directory: &Path, program: &Path, strategy: &str, executions: u64) -> V
             "check",
             "--strategy",
             strategy,
-            // Of an execution that is half as long as it may be, the rest is fair: everyone in turn.
+            // The second half of the step limit is scheduled fairly, all threads in turn. This limit keeps
+            // the execution in the first half.
             "--steps",
             "4000000",
             "--jobs",
@@ -107,7 +109,7 @@ fn rate(json: &Value, what: &str) -> f64 {
     json[what].as_f64().expect("a number") / json["seconds"].as_f64().expect("a number")
 }
 
-/// Seconds of one execution of the same logic under shuttle.
+/// The seconds of one execution of the same logic under shuttle.
 fn shuttle_seconds(scheduler: impl shuttle::scheduler::Scheduler + 'static, executions: usize) -> f64 {
     use shuttle::sync::{Arc, Mutex};
     let mut config = shuttle::Config::new();
@@ -132,7 +134,7 @@ fn shuttle_seconds(scheduler: impl shuttle::scheduler::Scheduler + 'static, exec
     start.elapsed().as_secs_f64() / executions as f64
 }
 
-/// Bare fork, exit and wait a second in a process that has the runtime loaded.
+/// The number of bare forks, exits and waits a second in a process with the runtime loaded.
 fn bare_forks(program: &Path, runtime: &Path, times: u32) -> f64 {
     let output =
         Command::new(program).arg(times.to_string()).env("LD_PRELOAD", runtime).output().expect("it runs");
@@ -143,7 +145,7 @@ fn best(times: usize, mut measure: impl FnMut() -> f64) -> f64 {
     (0..times).map(|_| measure()).fold(0.0, f64::max)
 }
 
-/// System calls of the whole execution process, by strace; none if it is not installed.
+/// The system calls of the complete execution process, by strace; `None` if it is not installed.
 fn system_calls(directory: &Path, program: &Path) -> Option<u64> {
     let log = directory.join("calls");
     Command::new("strace")
@@ -161,7 +163,7 @@ fn system_calls(directory: &Path, program: &Path) -> Option<u64> {
     total.split_whitespace().nth(3)?.parse().ok()
 }
 
-/// Resident kilobytes of a process.
+/// The resident kilobytes of a process.
 fn resident(pid: u32) -> Option<u64> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     text.lines().find_map(|l| l.strip_prefix("VmRSS:"))?.split_whitespace().next()?.parse().ok()
@@ -177,7 +179,7 @@ fn engine_memory(directory: &Path, program: &Path, executions: u64) -> (u64, u64
         .expect("heisen runs");
     let mut seen = Vec::new();
     while child.try_wait().expect("it can be waited for").is_none() {
-        // Not before it has begun.
+        // Leaves out samples from before the process has begun.
         seen.extend(resident(child.id()).filter(|&kilobytes| kilobytes > 1000));
         std::thread::sleep(Duration::from_millis(100));
     }
@@ -189,7 +191,7 @@ const SLEEPS: &str = r#"
 int main(void) { for (int i = 0; i < 1000; i++) sleep(1); return 0; }
 "#;
 
-/// Words that compress about as well as text does, from a simple generator.
+/// Words that compress about as well as text, from a simple generator.
 fn text(bytes: usize) -> Vec<u8> {
     let mut state = 1u64;
     let mut out = Vec::with_capacity(bytes + 16);
@@ -207,7 +209,8 @@ fn seconds(command: &mut Command) -> f64 {
     start.elapsed().as_secs_f64()
 }
 
-/// Seconds to compress a file with four threads under Heisen, once, and with one natively; none without xz.
+/// The seconds to compress a file with four threads in one execution under Heisen, and with one thread
+/// natively. `None` without xz.
 fn compress(directory: &Path) -> Option<(f64, f64)> {
     let file = directory.join("text");
     std::fs::write(&file, text(50 << 20)).expect("a file");
@@ -233,7 +236,7 @@ fn main() {
     let forks = compile(directory.path(), "forks", FORKS);
     let mut table = String::from("| measure | Heisen | compared with | ratio |\n| --- | --- | --- | --- |\n");
 
-    // At random, three of four steps are another thread's; by priorities hardly any is.
+    // At random, three of four steps switch to another thread; with priorities hardly any does.
     for strategy in ["random", "pct"] {
         let ours =
             best(3, || OPERATIONS * rate(&check(directory.path(), &locks, strategy, 50), "executions"));

@@ -1,12 +1,15 @@
-//! Executions to the first bug, by each sampler and the portfolio, on every example that has one: medians over 50 seeds.
+//! Measures executions to the first bug, with each sampler and the portfolio, on every example with a bug:
+//! medians over 50 seeds.
 //!
-//! `cargo bench --bench samplers [-- NAME...]`, where the names, if there are any, choose examples: all whose file name
-//! holds one of them. `SEEDS` and `EXECUTIONS` in the environment change how many seeds there are and after how many
-//! executions a search gives up. It prints a table in Markdown; a bug that most searches did not find is shown as `-`.
+//! `cargo bench --bench samplers [-- NAME...]`. Names choose the examples whose file names contain one of
+//! them. In the environment, `SEEDS` sets the number of seeds, and `EXECUTIONS` the number of executions
+//! after which a search gives up. The output is a table in Markdown; `-` stands for a bug that most searches
+//! did not find.
 //!
-//! A program is started once and all searches share it: this has a plain loop in the place of the engine's driver, and takes an
-//! execution for a bug if the judge does, without a close look. Which accesses are scheduling points is settled before, so that all
-//! start from the same. What is counted does not depend on how fast the machine is, so examples are searched side by side.
+//! Each program starts once, and all searches share it. A plain loop replaces the engine's driver. An
+//! execution counts as a bug if the judge says so, without a close-up. The access points are determined
+//! before, so all searches start with the same ones. Counts of executions do not depend on the speed of the
+//! machine, so examples are searched in parallel.
 
 use heisen_engine::explain::judge;
 use heisen_engine::patch;
@@ -24,10 +27,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
-/// A strategy: what it is called, and the search that a seed stands for.
+/// A strategy: its name, and its search for a seed.
 type Named = (&'static str, fn(u64) -> Search);
 
-/// The portfolio is the last: it is compared with the best of the others.
+/// The portfolio must be the last, because it is compared with the best of the others.
 const STRATEGIES: [Named; 13] = [
     ("random", |seed| Random::new(seed).into()),
     ("burst", |seed| Burst::new(seed, None).into()),
@@ -44,12 +47,12 @@ const STRATEGIES: [Named; 13] = [
     ("portfolio", |seed| Portfolio::new(seed).into()),
 ];
 
-/// How many times as many executions as the best the portfolio may need.
+/// How many times as many executions as the best strategy the portfolio may need.
 const WITHIN: f64 = 1.5;
-/// Executions that find out which accesses are scheduling points, and how often.
+/// The number of executions of one round that determines the access points, and the number of rounds.
 const FIRST: u64 = 40;
 const ROUNDS: u64 = 10;
-/// Plans that are run in one turn, at most.
+/// The largest number of plans in one turn.
 const TURN: usize = 512;
 
 fn root() -> PathBuf {
@@ -60,7 +63,7 @@ fn variable(name: &str, unless_told: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(unless_told)
 }
 
-/// An example that states a bug, with the options that it is to be checked with.
+/// The options of an example that states a bug; `None` if it states none.
 fn stated(path: &Path) -> Option<Vec<String>> {
     let text = std::fs::read_to_string(path).ok()?;
     let head = |line: &str| line.trim_start_matches([' ', '*', '/']).to_owned();
@@ -72,7 +75,7 @@ fn stated(path: &Path) -> Option<Vec<String>> {
     Some(options.split_whitespace().map(str::to_owned).collect())
 }
 
-/// What these options mean; examples have no others.
+/// The configuration for these options. Examples have no others.
 fn run_config(options: &[String]) -> RunConfig {
     let patch = patch::parse(patch::DEFAULT).expect("the default");
     let mut config = RunConfig { world: World { patch, ..World::default() }, ..RunConfig::default() };
@@ -104,7 +107,7 @@ fn examples() -> Vec<(PathBuf, Vec<String>)> {
     all
 }
 
-/// Runs so many executions of a search, and shows each to `see` until that has seen enough.
+/// Runs up to `most` executions of a search. Calls `see` with each until it returns true.
 fn search(zygote: &mut Zygote, mut search: Search, most: u64, mut see: impl FnMut(&Run) -> bool) {
     let (mut done, mut turn) = (0, 1);
     while done < most {
@@ -131,7 +134,7 @@ fn is_bug(run: &Run) -> bool {
     judge::judge(run, 0).is_some()
 }
 
-/// The execution that found a bug.
+/// The number of the first execution that found a bug.
 fn first_bug(zygote: &mut Zygote, by: Search, most: u64) -> Option<u64> {
     let (mut executions, mut found) = (0, false);
     search(zygote, by, most, |run| {
@@ -142,7 +145,7 @@ fn first_bug(zygote: &mut Zygote, by: Search, most: u64) -> Option<u64> {
     found.then_some(executions)
 }
 
-/// The median over all seeds; none if that is more than the searches were given.
+/// The median over all seeds; `None` if half of the searches or more found nothing.
 fn median(seeds: u64, mut first: impl FnMut(u64) -> Option<u64>) -> Option<u64> {
     let (mut found, mut in_vain) = (Vec::new(), 0);
     for seed in 0..seeds {
@@ -150,7 +153,7 @@ fn median(seeds: u64, mut first: impl FnMut(u64) -> Option<u64>) -> Option<u64> 
             Some(executions) => found.push(executions),
             None => in_vain += 1,
         }
-        // Whatever the others find.
+        // The other seeds cannot change the result any more.
         if 2 * in_vain >= seeds {
             return None;
         }
@@ -168,7 +171,8 @@ fn measure(path: &Path, options: &[String], seeds: u64, most: u64) -> Vec<Option
         Zygote::start(&runtime, &program, &run_config(options), Output::Dropped).expect("it starts");
     let mut points = Points::default();
     for round in 0..ROUNDS {
-        // With what is known by now, as more may conflict where threads are switched at an access.
+        // Uses the access points known so far, because more accesses may conflict if threads are switched at
+        // an access.
         search(&mut zygote, Random::new(u64::MAX - round).into(), FIRST, |run| {
             for conflict in &run.conflicts {
                 points.learn(conflict);
@@ -181,7 +185,7 @@ fn measure(path: &Path, options: &[String], seeds: u64, most: u64) -> Vec<Option
     STRATEGIES.iter().map(&mut by).collect()
 }
 
-/// How many times as many executions the portfolio needs as the best of the others.
+/// How many times as many executions the portfolio needs as the best other strategy.
 fn ratio(medians: &[Option<u64>]) -> Option<f64> {
     let (portfolio, others) = medians.split_last()?;
     let best = others.iter().flatten().min()?;

@@ -1,5 +1,5 @@
-//! What scripts cost: events a second, in unit and in system mode, and how fast threads run that no script holds. All in one
-//! run, on one machine:
+//! Measures what scripts cost: events a second in unit mode and in system mode, and the speed of threads that
+//! no script holds. All measurements happen in one run on one machine:
 //!
 //! ```sh
 //! cargo bench -p heisen-cli --bench scripts
@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Runs of which the median counts.
+/// The number of runs, of which the median counts.
 const RUNS: usize = 5;
 
-/// A thread that comes to a function, again and again, and one that computes, locks and copies meanwhile.
+/// One thread enters a function again and again. Another thread computes, locks and copies meanwhile.
 const PROGRAM: &str = r#"
 #include <pthread.h>
 #include <stdio.h>
@@ -63,10 +63,10 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// What is measured, the script for so many events, the program, and how many they are.
+/// The name of the measurement, the script for a number of events, the program, and the number of events.
 type Row<'a> = (&'a str, &'a dyn Fn(u64) -> String, &'static str, u64);
 
-/// Where everything is.
+/// The directory of the benchmark.
 struct Place {
     directory: tempfile::TempDir,
 }
@@ -80,7 +80,7 @@ impl Place {
         std::fs::write(self.path(name), text).expect("a file is written");
     }
 
-    /// Runs a script with these arguments; events, and the time that it took.
+    /// Runs a script with these arguments. Returns the number of events, and the time.
     fn script(&self, text: &str, args: &[&str]) -> (f64, f64) {
         self.write("s.rhai", text);
         let mut command = Command::new(env!("CARGO_BIN_EXE_heisen"));
@@ -91,7 +91,8 @@ impl Place {
         (json["events"].as_f64().unwrap_or(0.0), json["seconds"].as_f64().unwrap_or(1.0))
     }
 
-    /// Events a second: between a program with many of them and one with few, so that starting it does not count.
+    /// Events a second: the difference between a run with many events and one with few, so that the start
+    /// does not count.
     fn rate(&self, script: &dyn Fn(u64) -> String, args: &dyn Fn(u64) -> Vec<String>, most: u64) -> f64 {
         median(|| {
             let run = |steps: u64| {
@@ -120,7 +121,7 @@ fn compile(directory: &Path, compiler: &[&str], out: &str) {
     assert!(status.success());
 }
 
-/// The time that the thread took which works, as it tells, in a program that is run like this.
+/// The time of the working thread, as the program prints it.
 fn worked(output: &[u8]) -> f64 {
     String::from_utf8_lossy(output).lines().find_map(|line| line.parse().ok()).expect("a time")
 }
@@ -162,7 +163,7 @@ fn main() {
             println!("| {mode}: {what} | {rate:.0} |");
         }
     }
-    // One thread is held, the other one works.
+    // One thread is held, and the other one works.
     const ROUNDS: &str = "1500000";
     let natively = || {
         let mut command = Command::new(place.path("plain"));
@@ -185,7 +186,7 @@ fn main() {
         told.expect("a time")
     };
     let began = Instant::now();
-    // Taken in turns, so that a change of the machine's speed hits both.
+    // Measures both in turns, so that a change of the machine's speed affects both.
     let ratio = median(|| natively() / held());
     println!(
         "\nA thread that no script holds, while another is held: {:.0} % of its native speed",

@@ -1,9 +1,10 @@
-//! What a check costs by size: time and memory against threads, steps of an execution, and executions.
+//! Measures what a check costs by size: time and memory against threads, steps of an execution, and
+//! executions.
 //!
-//! `cargo bench --bench sizes [-- threads|steps|executions]` prints tables in Markdown and draws `docs/evidence/sizes-*.svg`. Time is
-//! that of the processors, engine and program together, and the best of three checks, as others may use the machine, too. Memory
-//! is the most that the engine, and any process of the program, ever had resident. Where cost is linear, the time of a
-//! step, or of an execution, is a flat line.
+//! `cargo bench --bench sizes [-- threads|steps|executions]` prints tables in Markdown and draws
+//! `docs/evidence/sizes-*.svg`. Time is the processor time of engine and program together, the best of three
+//! checks, because others may use the machine, too. Memory is the largest resident size of the engine, and of
+//! any process of the program. If the cost is linear, the time of a step, or of an execution, is a flat line.
 
 use heisen_cli::plot::{Plot, Point, Scale, Series, drawing, largest};
 use serde_json::Value;
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// So many threads take locks in turn, so many times each.
+/// A number of threads take locks in turn, a number of times each. Both are arguments.
 const PROGRAM: &str = r#"
 #include <pthread.h>
 #include <stdlib.h>
@@ -41,54 +42,55 @@ int main(int argc, char **argv) {
 "#;
 
 const TIMES: usize = 3;
-/// A run that takes longer than so many seconds is not repeated.
+/// A run of more seconds than this is not repeated.
 const LONG: f64 = 20.0;
-/// Steps that a measure takes in all, at least.
+/// About how many steps a measurement takes in total.
 const STEPS: u64 = 2_000_000;
-/// Executions, so that it does not take long where they are short.
+/// The largest number of executions, so that a measurement with short executions does not take long.
 const EXECUTIONS: u64 = 20_000;
 
-/// What one check did and needed.
+/// What one check did and what it cost.
 #[derive(Clone, Copy, Debug)]
 struct Cost {
     executions: f64,
     steps: f64,
     seconds: f64,
-    /// Kilobytes.
+    /// The memory of the engine and of the program, in kilobytes.
     engine: f64,
     program: f64,
 }
 
-/// What is measured at each size, by each strategy.
+/// A measurement at each size, with each strategy.
 struct Measure {
     name: &'static str,
-    /// What sizes are of.
+    /// What the size counts.
     of: &'static str,
     sizes: Vec<u64>,
     strategies: &'static [&'static [&'static str]],
-    /// Threads, rounds of each, and executions of a size.
+    /// Threads, rounds of each thread, and executions at a size.
     shape: fn(u64) -> (u64, u64, u64),
-    /// What of a cost is plotted, and its name.
+    /// The name of the plotted cost, and its value.
     time: (&'static str, fn(&Cost) -> f64),
 }
 
-/// What was seen of a check while it ran.
+/// What was observed of a check while it ran.
 #[derive(Default)]
 struct Seen {
     /// Processor time of each kernel thread, in nanoseconds.
     times: HashMap<PathBuf, f64>,
-    /// The most kilobytes of the engine, and of another process.
+    /// The largest number of kilobytes of the engine, and of any other process.
     memory: [f64; 2],
 }
 
 impl Seen {
-    /// Looks at a process and all below it.
+    /// Observes a process and all its descendants.
     fn look(&mut self, pid: u32, command: &Path) {
         let place = PathBuf::from(format!("/proc/{pid}"));
         let number = |text: &str| text.split_whitespace().next().and_then(|word| word.parse::<f64>().ok());
         let status = std::fs::read_to_string(place.join("status")).unwrap_or_default();
         let kilobytes = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).and_then(number);
-        // A process that is just about to become the program has the engine's memory yet, and is the engine by name.
+        // A process that is about to become the program still has the engine's memory, and counts as engine
+        // by its name.
         if let (Some(kilobytes), Ok(exe)) = (kilobytes, std::fs::read_link(place.join("exe"))) {
             let most = &mut self.memory[usize::from(exe != command)];
             *most = most.max(kilobytes);
@@ -139,7 +141,7 @@ fn check(directory: &Path, strategy: &[&str], (threads, rounds, executions): (u6
     }
 }
 
-/// The fastest of some checks, with the most memory of any.
+/// The fastest of some checks, with the largest memory of any.
 fn best(directory: &Path, strategy: &[&str], shape: (u64, u64, u64)) -> Cost {
     let mut best = check(directory, strategy, shape);
     for _ in 1..TIMES {
@@ -201,7 +203,7 @@ fn plot(
     }
 }
 
-/// Measures, prints the table and makes the drawing.
+/// Measures, prints the table and returns the drawing.
 fn measured(directory: &Path, measure: &Measure) -> String {
     println!("| {} | strategy | {} | engine, kB | program, kB |", measure.of, measure.time.0);
     println!("| --- | --- | --- | --- | --- |");

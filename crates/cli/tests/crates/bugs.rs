@@ -1,11 +1,12 @@
-//! Uses of crates in which an old version of each has gone wrong, as was published. The tests are ordinary ones: with
-//! `cargo test` they pass, nearly always, with the old versions as with the fixed ones.
+//! Reproduces published bugs of old crate versions. The tests are ordinary ones: with `cargo test` they
+//! nearly always pass, with the old versions and with the fixed ones.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
 
-/// RUSTSEC-2025-0024: the first two messages are sent while the receiver goes away; a block is freed twice.
+/// RUSTSEC-2025-0024: two threads send the first messages while the receiver is dropped; a block is freed
+/// twice.
 #[test]
 fn crossbeam_channel() {
     let (sender, receiver) = crossbeam_channel::unbounded();
@@ -16,7 +17,7 @@ fn crossbeam_channel() {
     }
 }
 
-/// Issue 78 of flume: the only sender sends and goes away; the receiver learns of the second alone.
+/// Issue 78 of flume: the only sender sends a message and is dropped; the receiver notices only the drop.
 #[test]
 fn flume() {
     let (first_sender, first) = flume::bounded(1);
@@ -30,7 +31,7 @@ fn flume() {
     producer.join().unwrap();
 }
 
-/// RUSTSEC-2020-0017: one thread drops the last user of a value while another becomes its next.
+/// RUSTSEC-2020-0017: one thread drops the last reference to a value while another thread takes a new one.
 #[test]
 fn internment() {
     use internment::ArcIntern;
@@ -44,7 +45,7 @@ fn internment() {
     other.join().unwrap();
 }
 
-/// RUSTSEC-2023-0031: one thread fails to initialise a value that another waits for.
+/// RUSTSEC-2023-0031: one thread fails to initialise a value that another thread waits for.
 #[test]
 fn spin() {
     let once = Arc::new(spin::Once::new());
@@ -62,8 +63,8 @@ fn spin() {
     assert!(results.contains(&Ok(5)) && results.contains(&Err("not yet")), "{results:?}");
 }
 
-/// RUSTSEC-2022-0006: a thread sees that another has a value, and not the value. A data race, with nothing to see
-/// of it on this machine.
+/// RUSTSEC-2022-0006: a thread sees that another thread has a value, but not the value. This is a data race
+/// without a visible effect on this machine.
 #[test]
 fn thread_local() {
     let values = Arc::new(thread_local::ThreadLocal::with_capacity(0));
@@ -77,7 +78,7 @@ fn thread_local() {
     other.join().unwrap();
 }
 
-/// RUSTSEC-2021-0124: the receiver closes the channel and looks whether something came before, while it comes.
+/// RUSTSEC-2021-0124: the receiver closes the channel and checks for a message while one is being sent.
 #[test]
 fn tokio() {
     let (sender, mut receiver) = tokio::sync::oneshot::channel();

@@ -1,13 +1,13 @@
-//! What is tested of each crate. The tests themselves are in the packages beside.
+//! The list of tests for each crate. The tests themselves are in the packages beside this file.
 
 /// A use of a crate in its current version.
 #[derive(Debug)]
 pub struct Smoke {
-    /// The test in the package `smoke`, which bears the name of the crate.
+    /// The test in the package `smoke`; it has the name of the crate.
     pub test: &'static str,
-    /// What its threads do.
+    /// What the threads of the test do.
     pub operations: &'static str,
-    /// How many executions are enough, where bound 2 has too many.
+    /// The limit of executions, if bound 2 has too many.
     pub executions: Option<u64>,
 }
 
@@ -40,13 +40,13 @@ pub const SMOKE: &[Smoke] = &[
 /// A bug of an old version that was published and fixed.
 #[derive(Debug)]
 pub struct Bug {
-    /// The test in the packages `old` and `fixed`, which bears the name of the crate.
+    /// The test in the packages `old` and `fixed`; it has the name of the crate.
     pub test: &'static str,
-    /// Where it was published.
+    /// Where the bug was published.
     pub published: &'static str,
-    /// What the message of the finding has in it.
+    /// A part of the message of the finding.
     pub message: &'static str,
-    /// How many executions are enough of the fixed version, where bound 2 has too many.
+    /// The limit of executions of the fixed version, if bound 2 has too many.
     pub executions: Option<u64>,
 }
 

@@ -1,15 +1,17 @@
-//! Crates that nobody here wrote, as the registry has them, under ordinary tests: current versions are clean, and
-//! exploring them twice gives the same; bugs of old versions that were published are found, replayed, and gone in the
-//! versions that fixed them. `cargo heisen test` and `cargo heisen replay` do all of it.
+//! Checks published crates that others wrote with ordinary tests, by `cargo heisen test` and `cargo heisen
+//! replay`.
 //!
-//! A command of its own, since cargo downloads the crates and it takes a while:
+//! - Current versions are clean, and exploring them twice gives the same result.
+//! - Published bugs of old versions are found and replayed. They are gone in the versions that fixed them.
+//!
+//! This test is a command of its own, because cargo downloads the crates and it takes a while:
 //!
 //! ```sh
 //! cargo test -p heisen-cli --test crates -- --ignored [CRATE...]
 //! ```
 //!
-//! `HEISEN_BLESS=1` writes the tables of `docs/evidence/crates.md` anew, if all crates are run; else they must say what was seen,
-//! but for the time that it took.
+//! With `HEISEN_BLESS=1` a run of all crates writes the tables of `docs/evidence/crates.md`. Otherwise the
+//! tables must match the results, except for the times.
 
 mod cases;
 
@@ -22,10 +24,10 @@ use std::process::Command;
 /// The preemption bound of all searches.
 const BOUND: u64 = 2;
 
-/// Why a case does not hold.
+/// The reason why a case fails.
 type Failure = String;
 
-/// A row of a table, cell by cell; the last is the time.
+/// The cells of a table row; the last is the time.
 type Row = Vec<String>;
 
 fn main() {
@@ -55,7 +57,7 @@ fn main() {
     }
 }
 
-/// Runs cases and prints how each went.
+/// Runs cases and prints the result of each.
 fn tell<'a>(cases: impl Iterator<Item = (&'a str, Result<Row, Failure>)>) -> Vec<Option<Row>> {
     let told = cases.map(|(name, result)| match result {
         Ok(row) => {
@@ -70,7 +72,7 @@ fn tell<'a>(cases: impl Iterator<Item = (&'a str, Result<Row, Failure>)>) -> Vec
     told.collect()
 }
 
-/// A current version: nothing is found, twice in the same way.
+/// Checks that a current version has no finding, twice with the same result.
 fn clean(case: &Smoke) -> Result<Row, Failure> {
     let (first, seconds) = explore("smoke", case.test, case.executions)?;
     let (second, _) = explore("smoke", case.test, case.executions)?;
@@ -91,11 +93,12 @@ fn clean(case: &Smoke) -> Result<Row, Failure> {
     ])
 }
 
-/// An old version: the bug is found, has its schedule replayed, and is not in the version that fixed it.
+/// Checks that the bug of an old version is found, that its schedule replays, and that the fixed version does
+/// not have it.
 fn found(bug: &Bug) -> Result<Row, Failure> {
     let place = scratch();
     let (result, seconds) = explore_into(place.path(), "old", bug.test, None)?;
-    // A data race may be found along with what comes of it.
+    // A data race may be found together with its consequence.
     let says = |finding: &&Value| finding["message"].as_str().is_some_and(|text| text.contains(bug.message));
     let finding = result["findings"].as_array().and_then(|findings| findings.iter().find(says));
     let finding = finding.ok_or_else(|| format!("the bug of the old version is not found: {result:#}"))?;
@@ -120,7 +123,7 @@ fn found(bug: &Bug) -> Result<Row, Failure> {
     ])
 }
 
-/// Whether nothing was found as far as it should be searched.
+/// Whether nothing was found and the search went far enough.
 fn is_clean(result: &Value, executions: Option<u64>) -> Result<(), Failure> {
     let explored = result["preemption_bound"].as_u64() == Some(BOUND);
     let enough = explored || executions.is_some_and(|limit| result["executions"].as_u64() == Some(limit));
@@ -130,7 +133,7 @@ fn is_clean(result: &Value, executions: Option<u64>) -> Result<(), Failure> {
     Err(format!("not clean: {result:#}"))
 }
 
-/// How far a search came.
+/// The bound that a search has explored.
 fn bound(result: &Value, executions: Option<u64>) -> String {
     match result["preemption_bound"].as_u64() {
         Some(bound) if executions.is_none() || bound == BOUND => bound.to_string(),
@@ -139,12 +142,12 @@ fn bound(result: &Value, executions: Option<u64>) -> String {
     }
 }
 
-/// Explores a test of a package, with all that is kept between checks thrown away.
+/// Explores a test of a package, and discards everything that is stored between checks.
 fn explore(package: &str, test: &str, executions: Option<u64>) -> Result<(Value, String), Failure> {
     explore_into(scratch().path(), package, test, executions)
 }
 
-/// The result, and the seconds it took.
+/// Explores a test with its output in `place`. Returns the result, and the time in seconds.
 fn explore_into(
     place: &Path,
     package: &str,
@@ -166,7 +169,7 @@ fn explore_into(
     Ok((result, seconds))
 }
 
-/// `cargo heisen` in a package, killed if it takes far too long.
+/// Runs `cargo heisen` in a package, with a time limit.
 fn cargo_heisen(package: &str, args: &[&str]) -> Ran {
     let mut command = Command::new("timeout");
     command.args(["-s", "KILL", "600", heisen_testkit::cargo_heisen_path(), "heisen"]).args(args);
@@ -177,12 +180,13 @@ fn cargo_heisen(package: &str, args: &[&str]) -> Ran {
     run(&mut command)
 }
 
-/// Where a package is.
+/// The directory of a package.
 fn directory(package: &str) -> PathBuf {
     root().join("crates/cli/tests/crates").join(package)
 }
 
-/// The name and the version of a test's crate, as the package has locked it; for std, the compiler's version.
+/// The name of a test's crate, and its version in the lock file of the package. For std it is the compiler's
+/// version.
 fn locked(package: &str, test: &str) -> (String, String) {
     if let Some(module) = test.strip_prefix("std_") {
         let ran = run(Command::new("rustc").arg("--version"));
@@ -203,7 +207,7 @@ fn line(row: &Row) -> String {
     format!("| {} |", row.join(" | "))
 }
 
-/// Holds the tables of the document against what was seen, or writes them.
+/// Compares the tables of the document with the results, or writes them.
 fn document<R: Iterator<Item = Row> + Clone>(tables: &[(&str, R)]) {
     let path = root().join("docs/evidence/crates.md");
     let old = std::fs::read_to_string(&path).expect("docs/evidence/crates.md");

@@ -1,5 +1,6 @@
-//! Bad input: programs that cannot be run, sources that do not compile, options and places that make no sense. Each gets
-//! one message that says what is wrong and what to do, an exit code from the table, and leaves nothing behind.
+//! Tests bad input: programs that cannot run, sources that do not compile, options and paths that make no
+//! sense. Each gets one message that says what is wrong and what to do, and an exit code from the table.
+//! Nothing is left behind.
 
 use heisen_testkit::{Ran, Sandbox};
 use std::fs;
@@ -20,7 +21,7 @@ fn check_file(bytes: &[u8]) -> Ran {
     sandbox.heisen(&["check", "--", "./file"])
 }
 
-/// The bytes of a small, good executable.
+/// The bytes of a small, valid executable.
 fn executable() -> Vec<u8> {
     fs::read(Sandbox::new().compile("three.c", ENDS_WITH_3, &[])).expect("the program")
 }
@@ -72,7 +73,7 @@ fn the_program_is_no_regular_file() {
 #[test]
 fn the_program_is_a_script() {
     check_file(b"#!/bin/sh -e\nexit 0\n").fails(2, &["file is a script", "heisen check -- /bin/sh -e /"]);
-    // What `env` starts would not be controlled.
+    // Heisen would not control the program that `env` starts.
     check_file(b"#!/usr/bin/env python3\n").fails(2, &["file is a script", "heisen check -- python3 /"]);
 }
 
@@ -87,7 +88,7 @@ fn the_program_is_not_elf() {
 #[test]
 fn the_program_is_truncated() {
     let whole = executable();
-    // Within the header, the segment table and the code.
+    // Truncated within the header, the segment table and the code.
     for length in [5, 20, 63, 100, 700, whole.len() / 3] {
         check_file(&whole[..length]).fails(2, &["file is a damaged ELF file", "build it again"]);
     }
@@ -156,7 +157,7 @@ fn the_source_does_not_compile() {
     sandbox.write("bad.cpp", "int main() { std::nothing x; }\n");
     sandbox.write("bad.rs", "fn main() { let x: u32 = \"text\"; }\n");
     sandbox.write("none.c", "int f(void) { return 0; }\n");
-    // The compiler's own words come along, and no empty directory is left.
+    // The message includes the compiler's own, and no empty directory is left.
     sandbox.heisen(&["check", "bad.c"]).fails(2, &["bad.c does not compile", "error", "retrun"]);
     sandbox.heisen(&["check", "bad.cpp"]).fails(2, &["bad.cpp does not compile", "error", "nothing"]);
     sandbox.heisen(&["check", "bad.rs"]).fails(2, &["bad.rs does not compile", "mismatched types"]);
@@ -199,7 +200,7 @@ fn the_source_is_no_source() {
         .fails(2, &["none is not a .c, .cc, .cpp or .rs file", "write: heisen"]);
 }
 
-// Options and places.
+// Options and paths.
 
 #[test]
 fn options_that_make_no_sense() {
@@ -256,7 +257,7 @@ fn results_that_cannot_be_written() {
     sandbox.write("file", "mine");
     fs::create_dir(sandbox.path("dir")).expect("a directory");
     let check = |options: &[&str]| sandbox.heisen(&[&["check"], options, &["--", "./three"]].concat());
-    // Found out before the search, not after it.
+    // These errors are found before the search, not after it.
     check(&["-o", "file"]).fails(2, &["file is not a directory", "another with -o"]);
     check(&["-o", "file/sub"]).fails(2, &["file is not a directory", "another with -o"]);
     check(&["--json", "/nonexistent/x.json"])
@@ -312,7 +313,8 @@ fn resources_of_heisen_itself_are_short() {
     let limited = |limit: &str| {
         sandbox.run(&mut sandbox.shell(&format!("ulimit {limit}; exec \"$0\" check -- ./three")))
     };
-    // Too little for the stack of a single thread, for the shared memory, and for the pipes.
+    // Too little memory for the stack of one thread, too little for the shared memory, too few descriptors
+    // for the pipes.
     limited("-d 1900").fails(5, &["no thread can be started", "ulimit"]);
     limited("-v 60000").fails(5, &["no shared memory", "ulimit"]);
     limited("-n 6").fails(2, &["three cannot be started", "Too many open files"]);

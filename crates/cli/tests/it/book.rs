@@ -1,10 +1,11 @@
-//! The book holds together: `docs/SUMMARY.md` lists every page, and every relative link leads to a file and a heading.
+//! Tests that the book is complete: `docs/SUMMARY.md` lists every page, and every relative link leads to a
+//! file and a heading.
 
 use heisen_testkit::root;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
-/// Markdown files outside `docs/` whose links are checked as well, where they exist.
+/// Markdown files outside `docs/` whose links are checked, too, if they exist.
 const BESIDE: [&str; 4] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"];
 
 const SUMMARY: &str = "docs/SUMMARY.md";
@@ -35,7 +36,7 @@ fn prose(text: &str) -> Vec<(usize, &str)> {
         let start = line.trim_start();
         let ticks = &start[..start.len() - start.trim_start_matches('`').len()];
         match fence {
-            // A block ends at a line of at least as many backquotes and nothing else.
+            // A block ends at a line that consists of at least as many backquotes.
             Some(open) if ticks.len() >= open.len() && start.trim_end() == ticks => fence = None,
             Some(_) => {}
             None if ticks.len() >= 3 => fence = Some(ticks),
@@ -97,8 +98,8 @@ fn anchors(text: &str) -> BTreeSet<String> {
     all
 }
 
-/// The anchor of one heading: letters, digits, `-` and `_` in lower case, and `-` for a space. Of a link only the
-/// text counts.
+/// The anchor of one heading: letters, digits, `-` and `_` in lower case, and `-` for a space. Only the text
+/// of a link counts.
 fn slug(heading: &str) -> String {
     let mut text = String::new();
     let mut rest = heading;
@@ -117,7 +118,7 @@ fn slug(heading: &str) -> String {
         .collect()
 }
 
-/// A path relative to the root of the repository, without `.` and `..`; none if it leads out of it.
+/// A path relative to the root of the repository, without `.` and `..`; `None` if it leads out of it.
 fn normal(path: &Path) -> Option<PathBuf> {
     let mut out = PathBuf::new();
     for component in path.components() {
@@ -135,7 +136,7 @@ fn normal(path: &Path) -> Option<PathBuf> {
     Some(out)
 }
 
-/// What is wrong with a link of a file, if anything is.
+/// The error in a link of a file, if there is one.
 fn broken(file: &Path, target: &str) -> Option<String> {
     let scheme =
         target.split_once(':').is_some_and(|(name, _)| name.chars().all(|c| c.is_ascii_alphabetic()));
@@ -203,7 +204,7 @@ fn every_link_leads_somewhere() {
     assert!(wrong.is_empty(), "{} broken links:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// mdBook reads the pages where this test does.
+/// mdBook and this test read the same pages.
 #[test]
 fn the_book_is_made_of_docs() {
     let book = read(Path::new("book.toml"));

@@ -1,6 +1,8 @@
-//! Building instrumented programs: `heisen cc` and `heisen c++` are the compiler in every way that build systems use it;
-//! what they build does the same as it would otherwise, and calls the runtime if that is there; what is not instrumented is
-//! named, and what another sanitizer has taken over is refused.
+//! Tests how instrumented programs are built: `heisen cc` and `heisen c++` behave like the compiler in every
+//! way that build systems use it.
+//!
+//! The built programs do the same as they would otherwise, and call the runtime if it is there. Verdicts name
+//! uninstrumented code. Programs built for another sanitizer are refused.
 
 use heisen_abi::{COUNT, NAMES, VERSION};
 use heisen_testkit::{Ran, Sandbox, run};
@@ -11,7 +13,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The compilers that are here, as pairs for C and C++.
+/// The installed compilers, as pairs for C and C++.
 fn compilers() -> Vec<(&'static str, &'static str)> {
     let there = |name: &str| Command::new(name).arg("--version").output().is_ok_and(|o| o.status.success());
     let mut all = vec![("gcc", "g++")];
@@ -31,19 +33,19 @@ struct Shop {
 }
 
 impl Shop {
-    /// One for each compiler.
+    /// One sandbox for each compiler.
     fn all() -> impl Iterator<Item = Shop> {
         compilers().into_iter().map(|(c, cpp)| Shop { sandbox: Sandbox::new(), c, cpp })
     }
 
-    /// `sh -c SCRIPT` with `heisen` as `"$0"`, and its exit code.
+    /// Runs `sh -c SCRIPT` with `heisen` as `"$0"`.
     #[track_caller]
     fn sh(&self, script: &str) -> Ran {
         let mut command = self.sandbox.shell(script);
         run(command.env("HEISEN_CC", self.c).env("HEISEN_CXX", self.cpp).env("PLAIN", self.c))
     }
 
-    /// The same, which must go well without any message; gives what it printed.
+    /// Like [`sh`](Shop::sh), but must succeed without any message. Returns the output.
     #[track_caller]
     fn does(&self, script: &str) -> String {
         let ran = self.sh(script).expect(0);
@@ -51,7 +53,7 @@ impl Shop {
         ran.out
     }
 
-    /// What a verdict says is not instrumented.
+    /// The code that a verdict calls uninstrumented.
     #[track_caller]
     fn blind(&self, program: &str) -> Vec<String> {
         let json = self.sandbox.clean(&["--", program]);
@@ -67,7 +69,7 @@ fn blind(json: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Whether an executable or object has calls to callbacks, which is read from its symbols.
+/// Whether an executable or object file calls callbacks, by its symbols.
 fn calls_back(path: &Path) -> bool {
     let output = Command::new("nm").arg(path).output().expect("nm");
     String::from_utf8_lossy(&output.stdout).contains("__tsan_func_entry")
@@ -120,14 +122,14 @@ fn a_project_with_make() {
         assert!(!calls_back(&prog) && !calls_back(&library));
         let plain = shop.does("./prog");
         assert_eq!(plain, "3 42\n");
-        // Nothing is said of instrumentation where there is none.
+        // The verdict on a program without any instrumentation does not mention it.
         assert_eq!(shop.blind("./prog"), [""; 0]);
 
         shop.does("make -s clean && make -s CC=\"$0 cc\"");
         assert!(calls_back(&prog) && calls_back(&library));
         assert_eq!(shop.does("./prog"), plain);
         assert_eq!(shop.blind("./prog"), [""; 0]);
-        // What is stripped does the same; only which of its files are blind is not known any more.
+        // A stripped program does the same. Only the names of its uninstrumented files are unknown.
         shop.does("strip prog libtwice.so && ./prog");
         let said = "unknown files of prog and libtwice.so, without debug information (-g)";
         assert_eq!(shop.blind("./prog"), [said]);
@@ -157,7 +159,7 @@ fn a_project_with_cmake() {
 fn files_that_are_blind_are_named() {
     for shop in Shop::all() {
         write_project(&shop.sandbox);
-        // One that has nothing to see is not blind.
+        // A file without memory accesses does not count as uninstrumented.
         shop.sandbox.write("pure.c", "int pure(int n) { return n + 1; }\n");
         shop.sandbox.write("no.s", ".text\n.globl no\nno: ret\n.section .note.GNU-stack,\"\",@progbits\n");
         shop.does(
@@ -166,12 +168,12 @@ fn files_that_are_blind_are_named() {
         );
         assert_eq!(shop.does("./prog"), "3 42\n");
         assert_eq!(shop.blind("./prog"), ["sum.c of prog; libtwice.so"]);
-        // The other way round.
+        // The library is instrumented, and the program is not.
         shop.does(
             "$0 cc -g -fPIC -shared twice.c -o libtwice.so && $PLAIN -g -pthread main.c sum.c ./libtwice.so -o prog",
         );
         assert_eq!(shop.blind("./prog"), ["prog"]);
-        // Many.
+        // Many uninstrumented files.
         let many: Vec<String> = (1..=5).map(|i| format!("v{i}")).collect();
         for name in &many {
             shop.sandbox.write(
@@ -192,7 +194,7 @@ fn every_mode_of_the_compiler() {
         shop.sandbox.write("f.c", "#include \"a.h\"\nint y = 40;\nint f(void) { return ++y; }\n");
         shop.sandbox.write("args", "-g a.c\n'f.c' -o \"with space\"\n");
         let callbacks = |name: &str| calls_back(&shop.sandbox.path(name));
-        // What needs nothing of ours is exactly what the compiler says.
+        // Invocations that do not need instrumentation print exactly what the compiler prints.
         for args in [
             "",
             "--version",
@@ -238,7 +240,7 @@ fn every_mode_of_the_compiler() {
             "$0 cc -E a.c > a.i && $0 cc a.i f.c -o prog",
             "ar rc libf.a f.o && $0 cc a.c -L. -lf -o prog",
             "$0 cc -shared -fPIC f.c -o libf.so && $0 cc a.c ./libf.so -o prog",
-            // As libtool links libraries of C++.
+            // libtool links C++ libraries in this way.
             "$0 cc -shared -nostdlib -fPIC f.c -lc -o libf.so && $0 cc a.c ./libf.so -o prog",
             "$0 cc a.c f.c && mv a.out prog",
             "$0 cc a.h && $0 cc a.c f.c -o prog && rm -f a.h.?ch",
@@ -249,11 +251,11 @@ fn every_mode_of_the_compiler() {
             let plain = shop.sh("ldd prog").out;
             assert!(!plain.contains("tsan"), "{}: {build}: {plain}", shop.c);
         }
-        // An exception that a project makes stays one.
+        // If a project turns instrumentation off for a file, it remains off.
         shop.does("$0 cc -fno-sanitize=thread -c f.c -o plain.o");
         assert!(!callbacks("plain.o"));
         assert_eq!(shop.does("$0 cc a.c -fsyntax-only; $0 cc -c -x assembler /dev/null -o none.o"), "");
-        // C++, and a language that is only known by the name of the compiler.
+        // C++, and a file whose language only the name of the compiler determines.
         shop.sandbox.write(
             "b.cc",
             "#include <string>\nint main() { std::string s(3, 'x'); return (int)s.size(); }\n",
@@ -268,7 +270,7 @@ fn every_mode_of_the_compiler() {
 #[test]
 fn the_compiler_takes_our_place() {
     let sandbox = Sandbox::new();
-    // What it gets, byte for byte, and how it ends.
+    // The compiler gets every argument unchanged, and `heisen` ends with its signal.
     sandbox.write("gcc", "#!/bin/sh\nprintf '<%s>' \"$@\"\nkill -TERM $$\n");
     sandbox.run(&mut sandbox.shell("chmod +x gcc")).expect(0);
     let mut command = sandbox.plain_command(&["cc", "-v", "--", "a b", "--version", "-h", "--help", ""]);
@@ -282,7 +284,7 @@ fn the_compiler_takes_our_place() {
     with(" ").fails(2, &["HEISEN_CC is blank"]);
     let ourselves = format!("{} cc", heisen_testkit::heisen_path());
     with(&ourselves).fails(2, &["HEISEN_CC leads back to heisen", "gcc or clang"]);
-    // More than a name.
+    // `HEISEN_CC` may contain options.
     sandbox.write("a.c", "int main(void) { return STATUS; }\n");
     sandbox.run(sandbox.command(&["cc", "a.c"]).env("HEISEN_CC", "gcc -DSTATUS=5")).expect(0);
     run(&mut Command::new(sandbox.path("a.out"))).expect(5);
@@ -305,13 +307,13 @@ fn other_sanitizers_are_refused() {
             let ran = shop.sandbox.heisen(&["check", "--", "./a.out"]);
             ran.fails(3, &["a.out is built with", &format!("-fsanitize={sanitizer} "), instead]);
         }
-        // Without functions of its own in the way, there is nothing against it; nor against one that only instruments.
+        // A sanitizer that replaces no functions is accepted.
         for options in ["$PLAIN -fsanitize=undefined", "$0 cc -rdynamic", "$0 cc -fsanitize=undefined"] {
             shop.does(&format!("{options} a.c"));
             shop.sandbox.clean(&["--", "./a.out"]);
         }
     }
-    // In a library.
+    // A sanitizer in a library is refused, too.
     let shop = Shop::all().next().expect("gcc");
     shop.sandbox.write("f.c", "int f(void) { return 0; }\n");
     shop.sandbox.write("a.c", "int f(void);\nint main(void) { return f(); }\n");
@@ -321,7 +323,7 @@ fn other_sanitizers_are_refused() {
     ran.fails(3, &["-fsanitize=address", "linked with libasan.so"]);
 }
 
-/// Every atomic operation, on every size, with results that tell whether it was done.
+/// Every atomic operation on every size. The output shows whether each was done.
 const ATOMICS: &str = r#"
 #include <stdio.h>
 #include <string.h>
@@ -394,7 +396,7 @@ fn atomics_are_done_whoever_answers() {
     }
 }
 
-/// A library in the place of the runtime: counts the callbacks before `main` ends.
+/// The text of a library that replaces the runtime and reports whether callbacks were called.
 fn counter(version: u32) -> String {
     format!(
         "#include <stdio.h>\n#include <unistd.h>\nstatic int count;\nstatic long answer(void) {{ count++; return 0; }}\n\
@@ -422,12 +424,12 @@ fn a_runtime_that_is_there_is_called() {
             "$0 cc -O2 -flto a.c",
             "$0 cc -Wl,-z,now -Wl,--gc-sections -s a.c",
             "$0 cc -shared -fPIC f.c -o libf.so && $PLAIN b.c ./libf.so",
-            // Twice does no harm.
+            // Linking the stub twice does no harm.
             "CC=\"$0 cc\" && $CC a.c -Xlinker \"$XDG_CACHE_HOME\"/heisen/stub-*/stub.o",
         ] {
             shop.does(build);
             assert_eq!(shop.does("LD_PRELOAD=./count.so ./a.out"), "called\n", "{}: {build}", shop.c);
-            // One that means another list is left alone.
+            // A runtime with another version of the list is ignored.
             assert_eq!(shop.does("LD_PRELOAD=./other.so ./a.out"), "not called\n", "{}: {build}", shop.c);
             assert_eq!(shop.does("./a.out"), "");
         }
@@ -474,7 +476,7 @@ fn a_source_file_is_built_again_as_it_was() {
     sandbox.heisen(&["check", "--no-instrument", "--", "true"]).expect(2);
 }
 
-/// Many compilers at once, none of which may find half a stub.
+/// Many compilers run at once, and none of them may find an incomplete stub.
 #[test]
 fn the_stub_is_unpacked_once_and_whole() {
     let shop = Shop::all().next().expect("gcc");
@@ -483,8 +485,8 @@ fn the_stub_is_unpacked_once_and_whole() {
     shop.sandbox.assert_tidy();
 }
 
-/// The list of callbacks is that of the compiler: every name that it holds is in it. (Clang and rustc hold only parts of
-/// names; what they call is in the programs of the tests above, which would not link.)
+/// Every callback name in gcc is in our list. (Clang and rustc contain only parts of names. The programs of
+/// the tests above use their callbacks and would not link otherwise.)
 #[test]
 fn no_callback_of_gcc_is_missing() {
     let output = Command::new("gcc").arg("-print-prog-name=cc1").output().expect("gcc");

@@ -1,4 +1,5 @@
-//! `cargo heisen`: packages in a sandbox, with tests of all kinds, good and bad; nothing is downloaded for them.
+//! Tests `cargo heisen` on packages in a sandbox, with passing and failing tests of all kinds. Nothing is
+//! downloaded.
 
 use heisen_testkit::schema::Schema;
 use heisen_testkit::{Ran, Sandbox, root, soon};
@@ -6,12 +7,12 @@ use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 
-/// A manifest.
+/// The text of a manifest.
 fn manifest(name: &str, more: &str) -> String {
     format!("[package]\nname = {name:?}\nversion = \"1.2.3\"\nedition = \"2021\"\n{more}")
 }
 
-/// A package that stands alone.
+/// A package outside of any workspace.
 fn package(files: &[(&str, &str)]) -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.write("Cargo.toml", manifest("crate-a", "[workspace]\n"));
@@ -21,7 +22,7 @@ fn package(files: &[(&str, &str)]) -> Sandbox {
     sandbox
 }
 
-/// The package of the examples.
+/// The package of the example `bank`.
 fn bank() -> Sandbox {
     let sandbox = Sandbox::new();
     for name in ["Cargo.toml", "src/lib.rs", "tests/loopback.rs"] {
@@ -31,7 +32,7 @@ fn bank() -> Sandbox {
     sandbox
 }
 
-/// The lines of tests, each up to the figures, and the summary up to the time.
+/// The lines about tests, without the figures, and the summary without the time.
 fn lines(ran: &Ran) -> Vec<&str> {
     let lines = ran.out.lines().filter(|line| line.starts_with("test "));
     lines.map(|line| line.split([',', '(']).next().unwrap_or(line).trim_end()).map(untimed).collect()
@@ -80,7 +81,7 @@ fn bugs_are_found_and_replayed() {
     ] {
         assert!(ran.out.contains(words), "{words:?} is not in\n{}", ran.out);
     }
-    // The normal build is not disturbed, not even begun.
+    // The normal build is not even started.
     assert!(!sandbox.path("target/debug").exists());
     junit(&sandbox);
 
@@ -89,11 +90,11 @@ fn bugs_are_found_and_replayed() {
     let again = sandbox.cargo_heisen(&["replay", &lost]).expect(1);
     assert!(again.out.contains("a deposit is lost"), "{}", again.out);
     assert!(again.messages().is_empty(), "{}", again.err);
-    // It names the executable, so that it can be replayed without cargo, too.
+    // The schedule names the executable, so `heisen replay` works without cargo, too.
     sandbox.heisen(&["replay", &lost]).expect(1);
     sandbox.cargo_heisen(&["replay", &schedule(&ran, "tests::transfers")]).expect(1);
 
-    // Stripped in release builds, which is of no use here; replay builds in the same way.
+    // The profile strips release builds, but `cargo heisen` needs symbols. Replay uses the same profile.
     let text = std::fs::read_to_string(sandbox.path("Cargo.toml")).expect("the manifest");
     sandbox.write("Cargo.toml", text + "[profile.release]\nstrip = true\n");
     let ran = sandbox.cargo_heisen(&["test", "--release", "interest", "-o", "found"]).expect(1);
@@ -101,7 +102,7 @@ fn bugs_are_found_and_replayed() {
     let again = sandbox.cargo_heisen(&["replay", &schedule(&ran, "tests::interest")]).expect(1);
     assert!(again.err.contains("`release` profile") && again.messages().is_empty(), "{}", again.err);
 
-    // The bug is fixed: replay builds that, and says so.
+    // The bug is fixed. Replay builds the new version and reports that.
     let text = std::fs::read_to_string(sandbox.path("src/lib.rs")).expect("the source");
     let fixed = text.replace(
         "let balance = self.balance();\n        *self.balance.lock().unwrap() = balance + balance * percent / 100;",
@@ -117,7 +118,7 @@ fn bugs_are_found_and_replayed() {
     assert!(!ran.err.contains("Finished"), "{}", ran.err);
 }
 
-/// What was written of the bank is what any reader of JUnit's XML expects.
+/// Checks that the JUnit file of the package is valid and complete.
 #[track_caller]
 fn junit(sandbox: &Sandbox) {
     let text = std::fs::read_to_string(sandbox.path("junit.xml")).expect("the file");
@@ -183,7 +184,7 @@ fn atomic_in_two_steps() {
 }
 "#;
 
-/// No lock is called between these: without instrumentation there is nothing to see.
+/// No lock is called in these tests: without instrumentation no decision would be seen.
 #[test]
 fn accesses_of_memory_are_explored() {
     let sandbox = package(&[("src/lib.rs", COUNTER)]);
@@ -275,7 +276,7 @@ fn all_kinds_of_tests() {
     assert_eq!(results[0]["findings"][0]["preemptions"], 0);
     assert_eq!(results[0]["findings"][0]["executions_to_find"], 1);
     assert_eq!((&results[6]["package"], &results[6]["binary"]), (&"crate-a".into(), &"crate-a::own".into()));
-    // What is for people is on the other side.
+    // The text for people goes to standard error.
     assert!(
         ran.err.contains("test result: FAILED. 2 passed; 4 failed; 1 ignored; 0 filtered out"),
         "{}",
@@ -290,12 +291,12 @@ fn all_kinds_of_tests() {
             "test result: ok. 1 passed; 0 failed; 0 ignored; 6 filtered out"
         ]
     );
-    // A `main` of its own gets what comes after the dashes, and here returns how much that is.
+    // A `main` of its own gets the arguments after `--`, and here returns their number.
     let ran = sandbox.cargo_heisen(&["test", "--test", "own", "--", "--nocapture"]).expect(1);
     assert!(ran.out.contains("the program ended with exit status 1, not 0"), "{}", ran.out);
     sandbox.cargo_heisen(&["replay", &schedule(&ran, "own")]).expect(1);
 
-    // Filters, in a package that is built already.
+    // Filters, in a package that is already built.
     for (args, expected) in [
         (&["panics", "--skip", "otherwise", "--", "--skip", "not"][..], &["panics ... ok"][..]),
         (&["tests::panics", "--exact"], &["panics ... ok"]),
@@ -365,7 +366,8 @@ pub fn nothing(_: proc_macro::TokenStream) -> proc_macro::TokenStream {
 fn on_the_host() {}
 "#;
 
-/// Members that depend on each other, a build script, a procedural macro, an allocator, aborts instead of panics.
+/// A workspace with members that depend on each other, a build script, a procedural macro, an allocator, and
+/// aborts instead of panics.
 #[test]
 fn a_workspace() {
     let sandbox = Sandbox::new();
@@ -425,7 +427,7 @@ fn a_workspace() {
         ran.out
     );
 
-    // Programs: which one, where it is, what it does.
+    // Programs: which one runs, where it is, what it does.
     let ran = sandbox
         .cargo_heisen(&["run"])
         .fails_after_cargo(2, "several programs; choose one with --bin: idle, tool");
@@ -433,7 +435,7 @@ fn a_workspace() {
     let ran = sandbox.cargo_heisen(&["build", "--bin", "tool"]).expect(0);
     let built = "target/heisen/x86_64-unknown-linux-gnu/debug/tool";
     assert_eq!(ran.out, format!("{built}\n"));
-    // What is built runs without Heisen.
+    // The built program runs without Heisen.
     assert!(Command::new(sandbox.path(built)).arg("word").status().expect("it starts").success());
     let ran = sandbox.cargo_heisen(&["run", "--bin", "tool", "--", "word"]).expect(0);
     assert!(ran.out.starts_with("nothing to explore: only one thread ran\n"), "{}", ran.out);
@@ -442,7 +444,7 @@ fn a_workspace() {
     let result = std::fs::read_to_string(sandbox.path("result.json")).expect("the result");
     let result: Value = serde_json::from_str(&result).expect("JSON");
     let found = &result["findings"][0];
-    // It aborts instead.
+    // The program aborts instead of panicking.
     assert_eq!(found["kind"], "crash");
     let ran = sandbox.cargo_heisen(&["replay", found["schedule"].as_str().expect("a path")]).expect(1);
     assert!(ran.messages().is_empty(), "{}", ran.err);
@@ -451,7 +453,7 @@ fn a_workspace() {
 #[test]
 fn bad_input() {
     let sandbox = Sandbox::new();
-    // Cargo says what is wrong, and nobody else.
+    // Only cargo's own message appears.
     let ran = sandbox.cargo_heisen(&["test"]).expect(2);
     assert!(ran.err.starts_with("error: could not find `Cargo.toml`"), "{}", ran.err);
     assert!(ran.messages().is_empty() && ran.out.is_empty() && ran.made.is_empty(), "{ran:?}");
@@ -487,7 +489,7 @@ fn bad_input() {
     sandbox.cargo_heisen(&["run"]).fails_after_cargo(2, "there is no program here, only libraries");
 }
 
-/// A test that cannot be explored is no bug, and does not keep others from being explored.
+/// A test that cannot be explored is not a bug, and the other tests are explored.
 #[test]
 fn tests_that_cannot_be_explored() {
     let text = "#[test]\nfn computes() { let mut n = 0u64; loop { n = std::hint::black_box(n + 1); } }\n\
@@ -507,7 +509,8 @@ fn tests_that_cannot_be_explored() {
     let text = std::fs::read_to_string(sandbox.path("junit.xml")).expect("the file");
     let document = roxmltree::Document::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));
     assert_eq!(document.root_element().attribute("errors"), Some("1"));
-    // A `main` of its own that the manifest does not tell of: it is taken for a harness, and does not list its tests.
+    // A test program with a `main` of its own, which the manifest does not declare. Heisen takes it for a
+    // harness, but it does not list its tests.
     let text = std::fs::read_to_string(sandbox.path("Cargo.toml")).expect("the manifest");
     assert!(!text.contains("harness"));
     sandbox.write("src/lib.rs", "");
@@ -527,7 +530,7 @@ fn an_interrupted_test_can_be_continued() {
         .args(["test", "--strategy", "random", "--time", "90s", "--seed", "5"])
         .current_dir(sandbox.path(""));
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
-    // Tests have been listed when their number is told; what runs then is the first of them.
+    // When their number is printed, the tests have been listed. After that the first test runs.
     let mut reader = BufReader::new(child.stdout.take().expect("a pipe"));
     let mut out = String::new();
     while !out.contains("running 2 tests") {

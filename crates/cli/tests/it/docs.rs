@@ -1,12 +1,13 @@
-//! What the documents show is true: every command in a `console` block runs and must print what the page shows.
+//! Tests that the documents are true: every command in a `console` block runs and must print what the page
+//! shows.
 //!
-//! The pages are listed in [`pages!`], each with a test of its own. The commands of a page run in order, in a directory that
-//! holds the examples. `cd` holds for all commands after it. In the output, `[..]` stands for anything, times are not
-//! compared, and a line `? N` gives the exit code where it is 2 or more.
+//! The pages are listed in [`pages!`], each with a test of its own. The commands of a page run in order, in a
+//! directory with the examples. `cd` applies to all commands after it. In the output, `[..]` stands for
+//! anything, and times are not compared. A line `? N` gives the exit code if it is 2 or more.
 //!
-//! `HEISEN_BLESS=1 cargo test -p heisen-cli docs` writes the output into the pages instead of comparing it. Lines that
-//! still fit stay as they are. A line with `[..]` that no longer fits is replaced by what the command printed: look at the
-//! difference before you commit it.
+//! `HEISEN_BLESS=1 cargo test -p heisen-cli docs` writes the output into the pages instead of comparing it.
+//! Lines that still fit remain unchanged. A line with `[..]` that no longer fits is replaced by the command's
+//! output. Look at the difference before you commit it.
 
 use heisen_testkit::{root, scratch};
 use std::ops::Range;
@@ -19,7 +20,7 @@ macro_rules! pages {
         /// The pages whose commands run here.
         const PAGES: &[&str] = &[$($page),*];
 
-        /// One test a page.
+        /// One test for each page.
         mod page {
             $(
                 #[test]
@@ -104,7 +105,7 @@ fn timeless(line: &str) -> String {
     out.join(" ")
 }
 
-/// Whether a line is as shown, where `[..]` stands for anything and times are not compared.
+/// Whether a line fits the shown one, where `[..]` stands for anything and times are not compared.
 fn fits(shown: &str, line: &str) -> bool {
     let (shown, line) = (timeless(shown), timeless(line));
     let parts: Vec<&str> = shown.split("[..]").collect();
@@ -120,7 +121,8 @@ fn fits(shown: &str, line: &str) -> bool {
     line.is_empty()
 }
 
-/// The printed lines, each as the page shows it where it fits. Lines are matched in order, as many as possible.
+/// The printed lines, where each line that fits a shown one has the text of the page. Lines are matched in
+/// order, as many as possible.
 fn blessed(shown: &[String], printed: &[String]) -> Vec<String> {
     // best[i][j] is how many lines of shown[i..] and printed[j..] can be matched.
     let mut best = vec![vec![0; printed.len() + 1]; shown.len() + 1];
@@ -157,7 +159,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A directory with the examples, and with the command where `cargo build --release` puts it.
+/// A directory with the examples, and with the command at the place where `cargo build --release` puts it.
 fn directory_of_a_reader() -> tempfile::TempDir {
     let directory = scratch();
     let here = directory.path();
@@ -175,7 +177,7 @@ fn directory_of_a_reader() -> tempfile::TempDir {
     directory
 }
 
-/// Runs the commands of a page. Compares what they print with the page, or writes it into the page.
+/// Runs the commands of a page. Compares their output with the page, or writes it into the page.
 fn check_page(name: &str) {
     let bless = std::env::var_os("HEISEN_BLESS").is_some_and(|value| value == "1");
     let directory = directory_of_a_reader();
@@ -275,7 +277,7 @@ fn every_page_with_commands_is_listed() {
     assert_eq!(listed, shows, "the list `pages!`, and the pages that have commands");
 }
 
-/// The two commands of the README are the ones that CI and the first session use.
+/// The two commands in the README are the ones that CI and the first session use.
 #[test]
 fn the_two_commands() {
     let text = std::fs::read_to_string(root().join("README.md")).expect("the README");

@@ -1,7 +1,9 @@
-//! Every example does what its head comment says: the stated bug at exactly the stated number of preemptions, or clean
-//! and complete; and every schedule found replays often with the same outcome. `with` names options that it
-//! is checked with; without those that let waits and calls fail, a bug is not there. The tables of `docs/evidence/examples.md`
-//! hold.
+//! Tests that every example does what its head comment states.
+//!
+//! The stated bug appears with exactly the stated number of preemptions, or the example is clean and
+//! completely explored. Every schedule that is found replays repeatedly with the same outcome. `with` names
+//! the options to check the example with. Without options that make waits and calls fail, such a bug is not
+//! found. The tables of `docs/evidence/examples.md` must be true.
 
 use heisen_testkit::stated::{Stated, each, examples, stated};
 use heisen_testkit::{check_json, heisen, replays, root, run, scratch};
@@ -31,7 +33,7 @@ fn check_example(path: &Path) {
                 assert_eq!(json["verdict"], "clean", "{file} without {options:?}: {json:#}");
             }
             if preemptions > 0 {
-                // Nothing with fewer preemptions, and that is all of them.
+                // With fewer preemptions there is no bug, and the search is complete.
                 let less = (preemptions - 1).to_string();
                 let json = check(&["--bound", &less, file]);
                 assert_eq!(json["verdict"], "clean", "{file}: {json:#}");
@@ -72,7 +74,8 @@ fn rust_examples() {
     check_examples("rust");
 }
 
-/// The rows of the table in `docs/evidence/examples.md` that begins with that word, without the head.
+/// The rows of the table in `docs/evidence/examples.md` whose first line begins with `first`, without the
+/// head.
 fn table(first: &str) -> Vec<Vec<String>> {
     let text = std::fs::read_to_string(root().join("docs/evidence/examples.md")).expect("the document");
     let cells = |line: &str| line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect();
@@ -80,7 +83,7 @@ fn table(first: &str) -> Vec<Vec<String>> {
     lines.by_ref().take_while(|line| line.starts_with('|')).map(cells).collect()
 }
 
-/// What a cell has between backquotes.
+/// The names between backquotes in a cell.
 fn names(cell: &str) -> impl Iterator<Item = &str> {
     cell.split('`').skip(1).step_by(2)
 }
@@ -126,7 +129,7 @@ fn bugs_per_bound() {
     }
 }
 
-/// Extracts of bugs that were published; docs/evidence/published.md has the table.
+/// Extracts of published bugs; docs/evidence/published.md has the table.
 #[test]
 fn published_examples() {
     check_examples("published");

@@ -1,15 +1,17 @@
-//! `heisen replay --gdb`, in gdb's batch mode: it stops at the failing event, and its commands go where they say. Where
-//! there is no gdb, or it may not attach to processes, these tests are skipped and say so.
+//! Tests `heisen replay --gdb` in gdb's batch mode: it stops at the failing event, and each command goes to
+//! the right step. The tests are skipped, with a message, if there is no gdb or if gdb may not attach to
+//! processes.
 //!
-//! On every processor gdb is run as on one with AMX, whose extended registers gdb 13 cannot write, and may not call
-//! functions of the program.
+//! On every processor gdb runs as on one with AMX, whose extended registers gdb 13 cannot write. It may not
+//! call functions of the program.
 
 use heisen_testkit::{Ran, Sandbox, root};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// A `ptrace` for gdb: it writes no extended registers, and attaches only so often, if `ATTACHES` is set.
+/// A `ptrace` for gdb that does not write extended registers. If `ATTACHES` is set, it attaches at most that
+/// often.
 const PTRACE: &str = "
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -39,7 +41,7 @@ long ptrace(enum __ptrace_request request, ...) {
 }
 ";
 
-/// A search path on which gdb has the [`PTRACE`] above.
+/// A search path on which gdb uses [`PTRACE`].
 fn path_with_limited_gdb(sandbox: &Sandbox) -> std::ffi::OsString {
     let bin = sandbox.path("limited");
     if !bin.exists() {
@@ -63,7 +65,7 @@ fn executable(file: &PathBuf) {
     std::fs::set_permissions(file, mode).expect("the mode");
 }
 
-/// Why gdb cannot be used here, if so.
+/// The reason why gdb cannot be used here, if there is one.
 fn missing() -> Option<String> {
     let mut sleep = Command::new("sleep").arg("60").spawn().expect("sleep");
     let tried = Command::new("gdb")
@@ -84,7 +86,7 @@ fn missing() -> Option<String> {
     }
 }
 
-/// Checks a program's text; the schedule of what it finds.
+/// Checks a program with this text. Returns the schedule of the finding.
 #[track_caller]
 fn find(sandbox: &Sandbox, kind: &str, name: &str, text: &str) -> String {
     sandbox.write(name, text);
@@ -93,14 +95,14 @@ fn find(sandbox: &Sandbox, kind: &str, name: &str, text: &str) -> String {
     json["findings"][0]["schedule"].as_str().expect("a schedule").to_owned()
 }
 
-/// A schedule found by a check of an example or of a program's text, and gdb on it.
+/// A schedule that a check of an example or of a program's text has found, for gdb to replay.
 struct Session {
     sandbox: Sandbox,
     schedule: String,
 }
 
 impl Session {
-    /// None, with the reason told, where gdb cannot be used.
+    /// Checks an example. Returns `None`, after a message with the reason, if gdb cannot be used.
     fn example(kind: &str, name: &str) -> Option<Session> {
         let text = std::fs::read_to_string(root().join("examples").join(name)).expect("the example");
         Session::of(kind, name.rsplit('/').next().expect("a name"), &text)
@@ -116,13 +118,13 @@ impl Session {
         Some(Session { sandbox, schedule })
     }
 
-    /// What gdb prints for these commands.
+    /// The output of gdb for these commands.
     #[track_caller]
     fn gdb(&self, commands: &[&str]) -> Ran {
         self.run(commands, &[]).expect(0)
     }
 
-    /// The same with variables of the environment, however it ends.
+    /// Like [`gdb`](Session::gdb) with environment variables and with any exit code.
     #[track_caller]
     fn run(&self, commands: &[&str], variables: &[(&str, &str)]) -> Ran {
         let mut args = vec!["replay", "--gdb", &self.schedule, "--", "-nx", "-batch"];
@@ -136,7 +138,7 @@ impl Session {
     }
 }
 
-/// Checks that the words are there, in this order.
+/// Checks that the text contains these words in this order.
 #[track_caller]
 fn has_in_order(text: &str, words: &[&str]) {
     let mut rest = text;
@@ -186,7 +188,7 @@ fn goes_forward_and_back() {
         &ran.out,
         &[
             "step 14: ",
-            // Back, by a new execution.
+            // Back to an earlier step, by a new execution.
             "step 6: T1 (depositor) about to lock(lock)  at account.c:28\n",
             "in deposit (amount=100) at account.c:28",
             "  T0 (main)            LWP ",
@@ -195,7 +197,7 @@ fn goes_forward_and_back() {
             " runs, about to lock(lock)  at account.c:28",
             "  T2 (depositor)       LWP ",
             " new, about to start  at account.c:33",
-            // Real threads, for gdb.
+            // gdb sees real threads.
             "* 2    Thread 0x",
             "step 6: T2 (depositor) about to start  at account.c:33  [T1 (depositor) was preempted]",
             "step 11: T1 (depositor) about to lock(lock)  at account.c:28  [switched from T2 (depositor)]",
@@ -208,7 +210,8 @@ fn goes_forward_and_back() {
     );
 }
 
-/// gdb's own commands follow the thread they begin in, through switches, and never show the runtime's lines.
+/// gdb's own commands follow the thread in which they begin, across switches, and never show lines of the
+/// runtime.
 #[test]
 fn single_steps_are_predictable() {
     let Some(session) = Session::example("assertion", "c/account.c") else { return };
@@ -234,7 +237,7 @@ fn single_steps_are_predictable() {
         &first,
         &[
             "step 6: T1 (depositor) about to lock(lock)  at account.c:28",
-            // The other thread runs whole while this one is preempted.
+            // The other thread runs from start to end while this one is preempted.
             "\ndeposit (amount=100) at account.c:29\n29\t    balance = sum;",
             "step 11: T1 (depositor) after lock(lock)",
             "\n30\t    pthread_mutex_unlock(&lock);",
@@ -243,10 +246,11 @@ fn single_steps_are_predictable() {
             "step 12: T1 (depositor) after unlock(lock)",
             "step 1: T0 (main) about to create(depositor)",
             "\n41\t    for (int i = 0; i < 2; i++)",
-            // A thread that is new comes to the first line of its function.
+            // A new thread arrives at the first line of its function.
             "step 6: T2 (depositor) about to start",
             "\n34\t    deposit(*(int *)amount);",
-            // Its line is one to stop at in an instrumented program: it tells that the function begins.
+            // In an instrumented program this line has an event of its own, because it reports the entry of
+            // the function.
             "\ndeposit (amount=50) at account.c:21",
             "\n22\t",
             "\n23\t",
@@ -377,7 +381,7 @@ fn stops_at_a_wrong_exit_status() {
             "ended",
         ],
     );
-    // One that cannot be followed says so, and does not call the end the failing event.
+    // A schedule that cannot be followed is reported, and its end is not called the failing event.
     let text = std::fs::read_to_string(session.sandbox.path(&session.schedule)).expect("the schedule");
     let outcome = text.lines().find(|line| line.starts_with("outcome ")).expect("an outcome");
     let text = text.replace(outcome, "outcome assertion \"other\"").replace("\nend 0", "");
@@ -410,7 +414,7 @@ fn mistakes_are_told() {
     assert!(out.out.matches("the failing event").count() >= 2, "{}", out.out);
 }
 
-/// The stand-in for a processor with AMX is one: a function of the program cannot be called.
+/// Checks that the emulation of a processor with AMX works: gdb cannot call a function of the program.
 #[test]
 fn no_function_can_be_called() {
     let Some(session) = Session::example("assertion", "c/account.c") else { return };
@@ -421,7 +425,7 @@ fn no_function_can_be_called() {
     assert!(ran.err.contains("Bad address"), "{}", ran.err);
 }
 
-/// What gdb cannot do is one message and an exit status, also for a command that comes later.
+/// If gdb cannot do something, there is one message and an exit status, also for a later command.
 #[test]
 fn what_gdb_cannot_do_is_told() {
     let Some(session) = Session::example("assertion", "c/account.c") else { return };
@@ -444,7 +448,7 @@ fn without_gdb_there_is_one_message() {
     let replay = ["replay", "--gdb", &schedule];
     let ran = sandbox.run(sandbox.plain_command(&replay).env("PATH", sandbox.path("")));
     ran.fails(2, &["gdb cannot be started", "install it"]);
-    // A gdb that does not know Python.
+    // A gdb without Python.
     let fake = sandbox.write("gdb", "#!/bin/sh\nexit 1\n");
     executable(&fake);
     let ran = sandbox.run(sandbox.plain_command(&replay).env("PATH", sandbox.path("")));
@@ -452,7 +456,8 @@ fn without_gdb_there_is_one_message() {
     sandbox.heisen(&["replay", &schedule, "--", "-batch"]).fails(2, &["--gdb"]);
 }
 
-/// Patched code: the frames are those of the program, at a crash in a moved instruction and at a scheduling point before one.
+/// In patched code, the frames are those of the program: at a crash in a moved instruction, and at a
+/// scheduling point before one.
 #[test]
 fn patched_code_is_where_the_program_has_it() {
     if let Some(why) = missing() {

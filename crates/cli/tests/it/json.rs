@@ -1,4 +1,5 @@
-//! The JSON of the command is what `docs/reference/json.schema.json` describes, and `docs/reference/json.md` names every field.
+//! Tests that the command's JSON matches `docs/reference/json.schema.json`, and that `docs/reference/json.md`
+//! names every field.
 
 use heisen_testkit::schema::Schema;
 use heisen_testkit::{Sandbox, check_json, program, root, scratch};
@@ -6,7 +7,7 @@ use heisen_trace::FindingKind;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// Checks an example, whose result must be of the schema.
+/// Checks an example. Its result must match the schema.
 #[track_caller]
 fn checked(args: &[&str]) -> Value {
     let directory = scratch();
@@ -17,7 +18,7 @@ fn checked(args: &[&str]) -> Value {
     json
 }
 
-/// The kind of the first finding.
+/// The first finding.
 #[track_caller]
 fn first(json: &Value) -> &Value {
     assert_eq!(json["verdict"], "bug", "{json:#}");

@@ -1,5 +1,5 @@
-//! Verdicts say no more than was shown: each program here is one of which more was said once. And the screen, the JSON and
-//! `docs/reference/verdicts.md` say it in the same words.
+//! Tests that verdicts claim no more than the check has shown. Each program here once got a verdict that
+//! claimed too much. The screen, the JSON and `docs/reference/verdicts.md` must use the same words.
 
 use heisen_cli::note;
 use heisen_cli::sentences::{CAVEATS, CLAIMS, LIMITS, Sentence};
@@ -9,7 +9,8 @@ use heisen_trace::machine::{Control, TABLE};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// Store buffering: both threads may read 0, but in no sequentially consistent execution. What fails then is seen by main only.
+/// Store buffering: both threads may read 0, but not in a sequentially consistent execution. Only main
+/// observes the failure.
 fn store_buffering(kind: &str, [store, load]: [&str; 2]) -> String {
     let write = |place: &str| store.replace("AT", place);
     let read = |place: &str| load.replace("AT", place);
@@ -28,7 +29,8 @@ const PLAIN: [&str; 2] = ["AT = 1;", "AT"];
 const LOCKED: &str = "pthread_mutex_lock(&m); sum++; pthread_mutex_unlock(&m);";
 const MUTEX: &str = "static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; static int sum;";
 
-/// Checks a file: the exit code, the first line of the screen, and the JSON, which must say the same, in sentences of the tables.
+/// Checks a file. Returns the exit code, the first line of the screen, and the JSON. Both must agree and use
+/// sentences of the tables.
 #[track_caller]
 fn verdict(sandbox: &Sandbox, args: &[&str]) -> (i32, String, Value) {
     let ran = sandbox.heisen(&[&["check", "--json", "result.json"], args].concat());
@@ -53,10 +55,10 @@ fn verdict(sandbox: &Sandbox, args: &[&str]) -> (i32, String, Value) {
     if let Some(claim) = json["claim"].as_str() {
         let bare = headline.trim_start_matches("ok: ").trim_start_matches("nothing found: ");
         assert_eq!(bare, claim, "the screen and the JSON differ");
-        // No claim holds for every schedule if anything was left out.
+        // A claim about every schedule must not have caveats.
         let any = claim.split(';').next().filter(|words| words.contains(" any "));
         assert!(!any.is_some_and(is_unqualified) || sentences.is_empty(), "{claim}: {sentences:?}");
-        // What may follow each claim.
+        // The remark on data races may follow each claim.
         let claim = claim
             .strip_suffix(" (--races lists them)")
             .and_then(|c| c.rsplit_once("; "))
@@ -66,20 +68,22 @@ fn verdict(sandbox: &Sandbox, args: &[&str]) -> (i32, String, Value) {
     (ran.code, headline, json)
 }
 
-/// Whether these words speak of every schedule there is, but for a bound on preemptions, spurious wake-ups and faults.
+/// Whether these words claim every schedule. Bounds on preemptions, spurious wake-ups and faults are not
+/// limits here.
 fn is_unqualified(words: &str) -> bool {
     let limits = ["sequentially consistent ", " of ", " within ", " without ", " if ", ", except "];
     !limits.iter().any(|limit| words.contains(limit))
 }
 
-/// The claim of a check that finds nothing, and with which exit code `--strict` ends.
+/// Checks that a check without findings has a claim that begins with `starts`, and that `--strict` ends with
+/// this exit code.
 #[track_caller]
 fn claims(sandbox: &Sandbox, args: &[&str], starts: &str, strict: i32) -> (String, Value) {
     let (code, headline, json) = verdict(sandbox, args);
     assert_eq!(code, 0, "{json:#}");
     assert!(headline.starts_with(starts), "{headline:?} does not start with {starts:?}");
     assert_eq!(verdict(sandbox, &[&["--strict"], args].concat()).0, strict, "{json:#}");
-    // What is called sound has no caveat.
+    // A sound result has no caveat.
     assert!(json["sound"] == false || strict == 0, "{json:#}");
     (headline, json)
 }
@@ -107,15 +111,15 @@ fn schedules_are_sequentially_consistent() {
         "ok: no bug in any sequentially consistent schedule; every ",
         6,
     );
-    // Plain accesses that race: the number of races is in the headline.
+    // Plain accesses with data races: the number of races is in the headline.
     sandbox.write("volatile.c", store_buffering("volatile int", PLAIN));
     let (headline, json) = claims(&sandbox, &["--strategy", "dfs", "volatile.c"], all, 6);
     assert!(headline.ends_with(" explored; 2 data races (--races lists them)"), "{headline}");
     assert_eq!(json["races_unlisted"], 2, "{json:#}");
-    // Not looked at by themselves.
+    // With `--races=off`, plain accesses are not checked.
     let atomics = "ok: no bug in any schedule of calls and atomic accesses; all ";
     claims(&sandbox, &["--strategy", "dfs", "--races=off", "volatile.c"], atomics, 6);
-    // What is protected by a lock has no other executions (SC-DRF).
+    // Data protected by a lock has only sequentially consistent executions (SC-DRF).
     sandbox.write("locked.c", program(MUTEX, &[LOCKED, LOCKED]));
     let (_, json) =
         claims(&sandbox, &["--strategy", "dfs", "locked.c"], "ok: no bug in any schedule; all ", 0);
@@ -170,7 +174,7 @@ fn races_that_cannot_be_looked_for() {
     assert!(json["not_controlled"].to_string().contains("data races: not looked for"), "{json:#}");
 }
 
-/// Waits for an hour at most; the other thread always comes in time, unless time passes faster than it runs.
+/// Waits for at most an hour. The other thread always posts in time, unless time passes faster than it runs.
 fn far(wait: &str) -> String {
     program(
         "#include <stdlib.h>\n#include <time.h>\n#include <unistd.h>\nstatic sem_t sem;",
@@ -196,20 +200,20 @@ fn far_time_outs_are_not_explored() {
         "ok: no bug in any schedule without time-outs beyond 1500 ms; all ",
         6,
     );
-    // One that may come in any case is no caveat.
+    // A time-out that may fire in any schedule is not a caveat.
     sandbox.write("near.c", far("sem_timedwait(&sem, &at);").replace("3600", "0"));
     claims(&sandbox, &["--strategy", "dfs", "near.c"], "ok: no bug in any schedule; all ", 0);
-    // That a watchdog fires far too early is no concern of anybody.
+    // That a watchdog fires far too early is not explored, and that is not a caveat.
     sandbox.write("watched.c", far("alarm(3600); sem_wait(&sem);"));
     claims(&sandbox, &["--strategy", "dfs", "watched.c"], "ok: no bug in any schedule; all ", 0);
-    // Nobody else can go on while both sleep, but then one sleeps and the other runs.
+    // Time passes while both sleep, but then one sleeps while the other runs.
     sandbox.write("sleepers.c", program("#include <unistd.h>", &["sleep(3600);", "sleep(7200);"]));
     claims(&sandbox, &["--strategy", "dfs", "sleepers.c"], all, 6);
     sandbox.write("alone.c", "#include <unistd.h>\nint main(void) { sleep(3600); return 0; }\n");
     claims(&sandbox, &["alone.c"], "nothing to explore: only one thread ran", 0);
 }
 
-/// Timers of which it is not explored that they fire while a thread can go on.
+/// For these timers it is not explored that they fire while a thread can go on.
 #[test]
 fn timers_that_fire_early() {
     let sandbox = Sandbox::new();
@@ -217,7 +221,7 @@ fn timers_that_fire_early() {
     let declarations = format!(
         "#include <poll.h>\n#include <stdlib.h>\n#include <sys/timerfd.h>\n#include <unistd.h>\n{MUTEX}"
     );
-    // Natively, either descriptor may be the first that is ready.
+    // Natively, either descriptor may be ready first.
     let polls = "int ends[2]; if (pipe(ends)) abort(); \
                  struct itimerspec soon = { .it_value.tv_nsec = 100000 }; \
                  int timer = timerfd_create(CLOCK_MONOTONIC, 0); timerfd_settime(timer, 0, &soon, 0); \
@@ -254,7 +258,7 @@ fn one_thread_has_nothing_to_explore() {
             assert_eq!(told, (&1.into(), &"clean".into(), &true.into(), &Value::Array(vec![])), "{json:#}");
         }
     }
-    // Unless there is something else to choose.
+    // A program with one thread may have other choices.
     sandbox.write("chooses.c", "#include <heisen.h>\nint main(void) { heisen_choose(3); return 0; }\n");
     let (_, json) = claims(&sandbox, &["chooses.c"], "ok: no bug in any schedule; all 3 ", 0);
     assert_eq!(json["executions"], 3, "{json:#}");
@@ -262,7 +266,7 @@ fn one_thread_has_nothing_to_explore() {
     assert_eq!(claims(&sandbox, &random, "nothing found: no bug in 20 random", 0).1["executions"], 20);
 }
 
-/// A program in which no execution ever comes to what is tested has shown nothing.
+/// If no execution reaches a test, the check has shown nothing.
 #[test]
 fn programs_that_run_no_test() {
     let sandbox = Sandbox::new();
@@ -303,7 +307,7 @@ fn a_failure_of_the_default_schedule_is_told_first() {
         let json: Value = serde_json::from_str(&text).expect("JSON");
         assert_eq!(json["findings"][0]["default_schedule"], true, "{json:#}");
     }
-    // One that takes a schedule of its own.
+    // A bug that needs a schedule other than the default.
     let racy = program(
         "#include <assert.h>\nstatic atomic_int flag;",
         &["atomic_store(&flag, 1); atomic_store(&flag, 0);", "assert(!atomic_load(&flag));"],
@@ -340,7 +344,7 @@ fn samplers_that_time_ends_are_incomplete() {
     assert_eq!(claims(&sandbox, &args, "nothing found: no bug in 10 random", 0).1["verdict"], "clean");
 }
 
-/// Two threads of a Rust program that add to the same counter, with nothing to order them.
+/// Two threads of a Rust program that add to the same counter without synchronisation.
 const RUST_RACE: &str = "static mut SUM: u32 = 0;\nfn add() { unsafe { SUM += 1 } }\nfn main() {\n    \
     let other = std::thread::spawn(add);\n    add();\n    other.join().unwrap();\n}\n";
 
@@ -361,7 +365,7 @@ fn races_of_rust_programs_are_findings() {
     assert_eq!(json["findings"], Value::Array(vec![]), "{json:#}");
 }
 
-/// The sentences that a page shows in the first column of the tables below a heading.
+/// The sentences in the first column of the tables below a heading of a page.
 fn shown(page: &str, heading: &str) -> Vec<String> {
     let section = page.split("\n## ").find(|section| section.starts_with(heading));
     let section = section.unwrap_or_else(|| panic!("there is no section {heading}"));
@@ -405,7 +409,7 @@ fn every_refusal_has_a_sentence_with_its_name() {
     }
 }
 
-/// A bound on what besides threads is chosen stands in the claim.
+/// A bound on choices other than threads is part of the claim.
 #[test]
 fn spurious_wake_ups_and_faults_are_bounds() {
     let sandbox = Sandbox::new();
@@ -421,7 +425,7 @@ fn spurious_wake_ups_and_faults_are_bounds() {
     claims(&sandbox, &["--spurious", "1", "--bound", "1", "waits.c"], with, 0);
 }
 
-/// A condition variable is waited for at most an hour, however it is waited for.
+/// A wait for a condition variable with a time-out of an hour, by each waiting function.
 #[test]
 fn far_time_outs_of_condition_variables() {
     let sandbox = Sandbox::new();
@@ -444,7 +448,7 @@ fn far_time_outs_of_condition_variables() {
     assert_eq!((code, &json["findings"][0]["kind"]), (1, &"crash".into()), "{json:#}");
 }
 
-/// What has no words of its own in the claim makes it refer to the list.
+/// If the claim has no words for a caveat, it refers to the list.
 #[test]
 fn other_caveats_are_exceptions() {
     let sandbox = Sandbox::new();

@@ -1,21 +1,22 @@
-//! The programs, how each is started, and what is asked of it. `scripts/install-programs` installs them.
+//! The list of programs, with arguments, input, and what to compare. `scripts/install-programs` installs
+//! them.
 
 use crate::input;
 use crate::server::{End, Script};
 use std::path::Path;
 
-/// One program and what it does.
+/// One program and its input.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
     /// The name of the executable.
     pub program: &'static str,
-    /// Its arguments, where `PORT` stands for a free one.
+    /// Its arguments; `PORT` stands for an unused port.
     pub args: &'static [&'static str],
-    /// Its environment, beside the usual.
+    /// Its environment variables, in addition to the usual ones.
     pub variables: &'static [(&'static str, &'static str)],
-    /// Files that it reads, by name and text, where `PORT` stands for the same.
+    /// The files that it reads, by name and text; `PORT` stands for the same port.
     pub files: &'static [(&'static str, &'static str)],
-    /// Makes what else it works on, in the directory where it will run.
+    /// Makes its other input, in the directory where it will run.
     pub prepare: fn(&Path),
     /// What is compared.
     pub kind: Kind,
@@ -24,11 +25,11 @@ pub struct Case {
 /// What is compared with the native run, besides the exit status.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
-    /// What it prints, byte for byte.
+    /// Its output, byte for byte.
     Prints,
-    /// The lines that it prints: their order is free.
+    /// The lines of its output, in any order.
     PrintsLines,
-    /// What it answers to a client.
+    /// Its replies to a client.
     Serves(Script),
 }
 
@@ -76,7 +77,7 @@ const MINI_REDIS: Script = Script {
     end: End::Signal("INT"),
 };
 
-/// All of them.
+/// All cases.
 pub const CASES: &[Case] = &[
     Case { program: "pigz", args: &["-p4", "-b128", "-c", "text"], prepare: input::text, ..PLAIN },
     Case { program: "pbzip2", args: &["-p4", "-b1", "-c", "text"], prepare: input::text, ..PLAIN },

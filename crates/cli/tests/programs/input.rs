@@ -1,4 +1,4 @@
-//! What the programs work on: small, made here, the same every time.
+//! Makes the input of the programs: small files, the same every time.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -14,7 +14,7 @@ fn write(directory: &Path, name: &str, bytes: impl AsRef<[u8]>) {
     std::fs::write(path, bytes).expect("a file is written");
 }
 
-/// Numbers that look like chance (a linear congruential generator, Knuth's constants).
+/// Pseudo-random numbers (a linear congruential generator with Knuth's constants).
 fn numbers() -> impl Iterator<Item = usize> {
     let next = |state: &u64| {
         Some(state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407))
@@ -34,20 +34,20 @@ fn some_text(bytes: usize) -> String {
     text
 }
 
-/// Nothing.
+/// Makes no input.
 pub fn none(_directory: &Path) {}
 
-/// `text`: some pages, for compressors with blocks of 64 KiB and up.
+/// `text`: a few pages, for compressors with blocks of 64 KiB and up.
 pub fn text(directory: &Path) {
     write(directory, "text", some_text(400_000));
 }
 
-/// `long`: more, for compressors with larger blocks.
+/// `long`: more text, for compressors with larger blocks.
 pub fn long_text(directory: &Path) {
     write(directory, "long", some_text(2_500_000));
 }
 
-/// `lines`: so many that `sort` uses threads, which takes 128 Ki of them.
+/// `lines`: more than 128 Ki lines, so that `sort` uses threads.
 pub fn lines(directory: &Path) {
     let mut text = String::new();
     for number in numbers().take(300_000) {
@@ -79,7 +79,7 @@ pub fn clip(directory: &Path) {
     write(directory, "clip.y4m", film);
 }
 
-/// `project/`: a program in four files, whose build ends with running it.
+/// `project/`: a program in four files. Its build ends with a run of the program.
 pub fn project(directory: &Path) {
     let units = ["one", "two", "three"];
     let objects = "main.o one.o two.o three.o";

@@ -1,16 +1,19 @@
-//! Programs that nobody here wrote, from Debian and the crate registry, run under twenty random schedules each: whatever they
-//! print or answer, and how they exit, must be as natively every time; nothing hangs and nothing is left behind. Those that only
-//! print are run a few times more, in one process as far as they allow and with a process for each, and must do the same.
+//! Runs programs that others wrote, from Debian and from published crates, under twenty random schedules
+//! each.
 //!
-//! A command of its own, since it needs programs to be installed and takes a while:
+//! Their output, answers and exit status must be the same as natively every time. Nothing may hang, and
+//! nothing may be left behind. Programs that only print also run a few times both ways: in one process as far
+//! as they allow, and in a process for each execution. Both ways must give the same result.
+//!
+//! This test is a command of its own, because it needs installed programs and takes a while:
 //!
 //! ```sh
 //! scripts/install-programs
 //! cargo test -p heisen-cli --test programs -- --ignored [--require] [PROGRAM...]
 //! ```
 //!
-//! A program that is not installed is skipped, or with `--require` a failure. A program that is known not to run must
-//! still fail in the way that `docs/evidence/programs.md` tells.
+//! A program that is not installed is skipped; with `--require` it is a failure. The results are in
+//! `docs/evidence/programs.md`.
 
 mod cases;
 mod input;
@@ -26,12 +29,12 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 const EXECUTIONS: usize = 20;
-/// For the comparison of the two ways to run executions.
+/// The number of executions for the comparison of the two ways to run them.
 const FEW: &str = "8";
-/// Seconds after which a check is ended from outside.
+/// The time limit of a command in seconds.
 const LIMIT: &str = "120";
 
-/// Why a case does not hold.
+/// The reason why a case fails.
 type Failure = String;
 
 fn main() {
@@ -70,7 +73,7 @@ fn main() {
     }
 }
 
-/// The program of that name: one that `scripts/install-programs` built, else Debian's.
+/// The executable with this name: one that `scripts/install-programs` built, else Debian's.
 fn find(name: &str) -> Option<PathBuf> {
     let built =
         std::env::var_os("HEISEN_PROGRAMS").map_or_else(|| root().join("target/programs"), PathBuf::from);
@@ -78,12 +81,12 @@ fn find(name: &str) -> Option<PathBuf> {
     directories.iter().map(|directory| directory.join(name)).find(|path| path.exists())
 }
 
-/// How a run went.
+/// The outcome of a run.
 #[derive(Debug)]
 struct Outcome {
-    /// Exit code, negative if there is none.
+    /// The exit code; -1 if a signal ended it.
     code: i32,
-    /// What is compared: all that it printed, or each conversation.
+    /// The data to compare: all of the output, or each conversation.
     said: Vec<Vec<u8>>,
     /// Its standard error.
     err: String,
@@ -108,7 +111,7 @@ impl<'a> Trial<'a> {
         trial
     }
 
-    /// Where the program runs.
+    /// The directory where the program runs.
     fn work(&self) -> PathBuf {
         self.directory.path().canonicalize().expect("the directory")
     }
@@ -117,7 +120,7 @@ impl<'a> Trial<'a> {
         text.replace("PORT", &self.port.to_string())
     }
 
-    /// A command that is killed if it takes far too long, with what follows run in the program's environment.
+    /// A command with a time limit, which runs what follows in the program's environment.
     fn command(&self, before: &[&str]) -> Command {
         let mut command = Command::new("timeout");
         command.args(["-s", "KILL", LIMIT]).args(before).current_dir(self.work());
@@ -130,7 +133,7 @@ impl<'a> Trial<'a> {
         command.arg(&self.program).args(self.case.args.iter().map(|arg| self.with_port(arg)));
     }
 
-    /// Compares; a line about it.
+    /// Compares all runs with the native one. Returns a line about the result.
     fn run(&self) -> Result<String, Failure> {
         let native = self.native();
         if native.code < 0 {
@@ -160,8 +163,8 @@ impl<'a> Trial<'a> {
         self.finish(command, &file)
     }
 
-    /// All executions of a check. What they print is appended to one file. (With a hook after each execution it could
-    /// be compared, and taken away, there.)
+    /// Runs all executions of a check. Their output is appended to one file. (With a hook after each
+    /// execution, the output could be compared and removed there.)
     fn check(&self, status: i32) -> Outcome {
         let library = self.directory.path().join("redirect.so");
         let mut compile = Command::new("cc");
@@ -181,7 +184,8 @@ impl<'a> Trial<'a> {
         self.finish(command, &file)
     }
 
-    /// Runs a command to its end, talking to the server meanwhile if it is one, and reads what is compared.
+    /// Runs a command to its end and returns the data to compare. If the program is a server, talks to it
+    /// meanwhile.
     fn finish(&self, mut command: Command, printed: &Path) -> Outcome {
         let errors = self.work().join("errors");
         let start = Instant::now();
@@ -201,7 +205,7 @@ impl<'a> Trial<'a> {
         Outcome { code: status.code().unwrap_or(-1), said, err: err.unwrap_or_default(), took }
     }
 
-    /// Whether all executions went as natively: their number, and what is worth a remark.
+    /// Compares all executions with the native run. Returns their number, and remarks.
     fn compare(&self, native: &Outcome, checked: &Outcome) -> Result<(usize, String), Failure> {
         let verdict = std::fs::read_to_string(self.work().join("verdict.json")).unwrap_or_default();
         let verdict: Value = serde_json::from_str(&verdict).unwrap_or_default();
@@ -221,7 +225,7 @@ impl<'a> Trial<'a> {
             return Err(format!("natively there were {} conversations", native.said.len()));
         };
         let all: Vec<&[u8]> = match self.case.kind {
-            // They are all of one size, or there is a difference.
+            // If their sizes differ, the comparison below fails.
             Kind::Prints | Kind::PrintsLines => checked.said[0].chunks(expected.len().max(1)).collect(),
             Kind::Serves(_) => checked.said.iter().map(Vec::as_slice).collect(),
         };
@@ -242,10 +246,11 @@ impl<'a> Trial<'a> {
         Ok((executions, notes.map(|note| format!("; {note}")).collect()))
     }
 
-    /// Whether executions in one process do what those in a process for each do; how many were put back. What they print goes nowhere:
-    /// an execution that writes to a file, as in [`check`](Trial::check), is not put back.
+    /// Checks that executions in one process give the same results as executions with a process each. Returns
+    /// how many were undone. Their output is discarded, because an execution that writes to a file, as in
+    /// [`check`](Trial::check), is not undone.
     fn compare_ways(&self, status: i32) -> Result<String, Failure> {
-        // Not where the program runs, which may look around there.
+        // Not in the program's own directory, whose files the program may list.
         let beside = scratch();
         let told = |how: &[&str]| -> (Traces, Ways) {
             let mut command = self.command(&[heisen_testkit::heisen_path(), "check", "--quiet"]);
@@ -266,7 +271,7 @@ impl<'a> Trial<'a> {
         Ok(format!("; as with a process for each, {} of {FEW} put back", ways.undone))
     }
 
-    /// What must be the same.
+    /// The part of the output that must be the same.
     fn comparable(&self, said: &[u8]) -> Vec<u8> {
         let mut lines: Vec<&[u8]> = said.split_inclusive(|&byte| byte == b'\n').collect();
         match self.case.kind {
@@ -278,7 +283,7 @@ impl<'a> Trial<'a> {
         lines.concat()
     }
 
-    /// What still runs in the program's directory.
+    /// The processes that still run in the program's directory.
     fn processes(&self) -> Vec<i32> {
         let here = self.work();
         let inside = |pid: &i32| std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd == here);
@@ -286,7 +291,7 @@ impl<'a> Trial<'a> {
     }
 }
 
-/// A little of what was said around a place.
+/// A short part of the output near a position.
 fn excerpt(said: &[u8], at: usize) -> String {
     String::from_utf8_lossy(&said[at.saturating_sub(40)..said.len().min(at + 80)]).escape_debug().to_string()
 }

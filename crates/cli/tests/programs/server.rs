@@ -1,5 +1,5 @@
-//! A client for servers: it opens some connections at once, says something on each, reads every reply to its end, and
-//! ends the server. Beside a check it does so again and again, once for each execution.
+//! A client for servers: it opens some connections at once, sends text on each, reads every reply to its end,
+//! and ends the server. During a check it does so once for each execution.
 
 use heisen_testkit::{all_processes, soon};
 use std::io::{Read, Write};
@@ -10,15 +10,16 @@ use std::time::Duration;
 
 /// How long a connection may be silent. A server that takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How long to wait before the next attempt at a server that is not there yet.
+/// How long to wait before the next attempt to connect.
 const RETRY: Duration = Duration::from_millis(5);
 
 /// What the client does.
 #[derive(Clone, Copy, Debug)]
 pub struct Script {
-    /// What is said on each connection. The server closes them: each must end with words that make it do so, ...
+    /// The text for each connection. The server must close the connection: either the text makes it do so,
+    /// ...
     pub lanes: &'static [&'static str],
-    /// ... unless it closes a connection once the client has no more to say.
+    /// ... or, if this is set, the server does when the client closes its side.
     pub half_close: bool,
     /// How the server is ended.
     pub end: End,
@@ -27,30 +28,31 @@ pub struct Script {
 /// How a server is ended.
 #[derive(Clone, Copy, Debug)]
 pub enum End {
-    /// By these words, on a connection of their own.
+    /// By this text, on a connection of its own.
     Words(&'static str),
     /// By a signal of this name.
     Signal(&'static str),
 }
 
-/// Where a server is.
+/// How to find a server.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
     /// Its executable.
     pub program: &'a Path,
-    /// The directory in which it was started, and nothing else but Heisen.
+    /// The directory in which only the server and Heisen run.
     pub directory: &'a Path,
     /// The port that it listens on.
     pub port: u16,
 }
 
-/// A port that is free now.
+/// A port that nobody uses now.
 pub fn free_port() -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
     listener.local_addr().expect("an address").port()
 }
 
-/// Talks to the server, which `child` is or starts, until `child` ends: all that was said, once for each time.
+/// Talks to the server until `child` ends; `child` is the server or starts it. Returns the replies of each
+/// conversation.
 pub fn talk_until_end(child: &mut Child, place: Place<'_>, script: &Script) -> Vec<Vec<u8>> {
     let mut said = Vec::new();
     while matches!(child.try_wait(), Ok(None)) {
@@ -62,8 +64,8 @@ pub fn talk_until_end(child: &mut Child, place: Place<'_>, script: &Script) -> V
     said
 }
 
-/// One conversation; none if the server is not there, or closed the connections before it said a word, as one does
-/// that was about to end.
+/// One conversation. Returns `None` if the server is not there yet, or if it closed the connections without a
+/// reply because it was about to end.
 fn converse(place: Place<'_>, script: &Script) -> Option<Vec<u8>> {
     let lanes: Option<Vec<TcpStream>> = script.lanes.iter().map(|_| connect(place.port)).collect();
     let mut lanes = lanes?;
@@ -102,7 +104,8 @@ fn connect(port: u16) -> Option<TcpStream> {
     Some(stream)
 }
 
-/// Sends a signal to the server and waits for its end. Its own idea of its process id may not be the kernel's.
+/// Sends a signal to the server and waits for its end. The process id that the server sees may differ from
+/// the kernel's.
 fn signal(place: Place<'_>, name: &str) {
     for pid in all_processes().filter(|&pid| serves(pid, place)) {
         let sent = Command::new("kill").args(["-s", name, &pid.to_string()]).status();
@@ -111,7 +114,7 @@ fn signal(place: Place<'_>, name: &str) {
     }
 }
 
-/// Whether the process runs the program, in its directory, and has sockets: the parked one has none.
+/// Whether the process runs the program in its directory and has sockets. The zygote has none.
 fn serves(pid: i32, place: Place<'_>) -> bool {
     let link = |name: &str| std::fs::read_link(format!("/proc/{pid}/{name}")).unwrap_or_default();
     let program = place.program.canonicalize().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `#[heisen::test]`: a crate outside of this workspace whose `cargo test` explores its tests.
+//! Tests `#[heisen::test]` in a crate outside of this workspace: its `cargo test` explores its tests.
 
 use heisen_testkit::package::{cargo, package, path_without_heisen};
 use heisen_testkit::run;
@@ -110,16 +110,16 @@ fn tests_are_explored() {
         sandbox.run(&mut sandbox.command(&["replay", &schedule])).expect(1);
     }
 
-    // Tests that are ignored otherwise.
+    // These tests are ignored by default.
     let ran = run(cargo(&sandbox, &["returns_an_error", "--", "--ignored"]).env("HEISEN", heisen));
     assert!(ran.code == 101 && ran.out.contains("the test returned an error: \"not today\""), "{}", ran.out);
     let ran = run(cargo(&sandbox, &["asks_too_much", "--", "--ignored"]).env("HEISEN", heisen));
     assert!(ran.code == 101 && ran.out.contains("--focus \"nowhere\" matches no module"), "{}", ran.out);
-    // What was found when nothing was.
+    // A test without a finding also prints its verdict.
     let ran = run(cargo(&sandbox, &["keeps_all_out", "--", "--nocapture"]).env("HEISEN", heisen)).expect(0);
     assert!(ran.out.contains("preemptions at calls in bank::deposit: not explored"), "{}", ran.out);
 
-    // Without Heisen, and with something else in its place.
+    // Heisen is missing, or another program has its name.
     let ran = run(cargo(&sandbox, &["keeps_all_in"]).env("PATH", path_without_heisen()));
     assert!(
         ran.code == 101 && ran.out.contains("heisen: not found; install Heisen"),

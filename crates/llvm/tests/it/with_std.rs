@@ -1,10 +1,10 @@
-//! `--with-std`: Rust's standard library is instrumented together with the program.
+//! Tests `--with-std`, which instruments Rust's standard library together with the program.
 
 use heisen_testkit::{Ran, Sandbox, root};
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 
-/// Whether the compiler has its LLVM as a library. Without it there is nothing to test.
+/// Whether the compiler has its LLVM as a library. Without it these tests are skipped.
 fn has_llvm() -> bool {
     match heisen_llvm::library::find(OsStr::new("rustc")) {
         Ok(_) => true,
@@ -122,7 +122,7 @@ fn text() {
 }
 "#;
 
-/// The lines of tests, without the time.
+/// The lines about tests, without the time.
 fn lines(ran: &Ran) -> Vec<&str> {
     let lines = ran.out.lines().filter(|line| line.starts_with("test ") && !line.starts_with("test result"));
     lines.map(|line| line.rsplit_once(", ").map_or(line, |(line, _)| line)).collect()

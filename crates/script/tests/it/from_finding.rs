@@ -1,17 +1,20 @@
-//! `heisen script --from`: a script from every finding of the examples. It has ten lines at most, and leads to the bug in every run,
-//! also after the program was edited elsewhere and compiled again. CONCURRIT (PLDI'13), section 2.4, did that by hand.
+//! Tests `heisen script --from`, which makes a script from a finding, with every finding of the examples.
 //!
-//! `cargo test --release -p heisen-script --test it from_finding -- --ignored` runs each of them a hundred times.
+//! A script has at most ten lines. It leads to the bug in every run, also after the program was edited
+//! elsewhere and compiled again. CONCURRIT (PLDI'13), section 2.4, did that by hand.
+//!
+//! `cargo test --release -p heisen-script --test it from_finding -- --ignored` runs each script a hundred
+//! times.
 
 use heisen_testkit::stated::{Stated, each, examples, stated};
 use heisen_testkit::{check_json, heisen, root, run, scratch};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// A program with a bug: its file, the kind of bug, and the options that it is found with.
+/// A program with a bug: its file, the kind of bug, and the options that find it.
 type Buggy = (PathBuf, String, Vec<String>);
 
-/// Those of the examples.
+/// The examples with a bug in these directories.
 fn buggy(directories: &[&str]) -> Vec<Buggy> {
     let mut all = Vec::new();
     for path in directories.iter().flat_map(|directory| examples(directory)) {
@@ -23,7 +26,7 @@ fn buggy(directories: &[&str]) -> Vec<Buggy> {
     all
 }
 
-/// Those that are found by sampling only.
+/// The examples whose bugs only sampling finds.
 fn sampled() -> Vec<Buggy> {
     let with = |(name, executions): (&str, &str)| {
         let options = ["--strategy", "portfolio", "--executions", executions].map(str::to_owned);
@@ -45,13 +48,13 @@ fn edited(text: &str, is_rust: bool) -> String {
     )
 }
 
-/// Makes a script of the bug, and runs it so often with the program, which has changed.
+/// Makes a script from the bug, and runs it `runs` times with the changed program.
 fn holds((path, kind, options): &Buggy, runs: usize) {
     let directory = scratch();
     let copy = directory.path().join(path.file_name().expect("a name"));
     let name = copy.to_str().expect("a plain path");
     let text = std::fs::read_to_string(path).expect("the example");
-    // What some include.
+    // Files that some examples include.
     for other in ["work_stealing.h", "philosophers.c"] {
         std::fs::copy(root().join("examples/c").join(other), directory.path().join(other)).expect("copied");
     }
@@ -65,11 +68,11 @@ fn holds((path, kind, options): &Buggy, runs: usize) {
     let script = std::fs::read_to_string(directory.path().join("s.rhai")).expect("the script");
     assert!((1..=10).contains(&script.lines().count()), "{name}: {script}");
     assert!(script.starts_with(&format!("// {kind}: ")), "{name}: {script}");
-    // Lines of the source would not be the same after the edit.
+    // The edit moves lines of the source, so a script must not name them.
     assert!(!script.contains("at(\""), "{name}: {script}");
     let is_rust = copy.extension().is_some_and(|extension| extension == "rs");
     std::fs::write(&copy, edited(&text, is_rust)).expect("written");
-    // Programs that do not end show it sooner so.
+    // In a program that does not end, this limit shows the bug sooner.
     let steps = options.iter().skip_while(|option| *option != "--steps").take(2);
     let steps: Vec<&str> = steps.map(String::as_str).collect();
     for _ in 0..runs {

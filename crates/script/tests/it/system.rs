@@ -1,11 +1,12 @@
-//! `heisen script` on systems: threads that run free, several processes, programs that run already; and what can go wrong.
+//! Tests `heisen script` in system mode: parallel threads, several processes, programs that already run, and
+//! errors.
 
 use heisen_testkit::{Ran, Sandbox, replays, root, run, soon};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-/// A place with a script, for programs that were compiled there.
+/// A sandbox with a script and compiled programs.
 struct Place(Sandbox);
 
 impl Place {
@@ -20,19 +21,19 @@ impl Place {
         self
     }
 
-    /// Runs `heisen` while a program runs that another one keeps.
+    /// Runs `heisen` while another `heisen run` keeps a program running, so processes may be left.
     fn heisen(&self, args: &[&str]) -> Ran {
         run(&mut self.0.command(args))
     }
 
-    /// Runs the script; the exit code, the result, and what was said.
+    /// Runs the script. Returns the exit code, the result, and the messages.
     fn script(&self, args: &[&str]) -> (i32, Value, String) {
         let ran = self.heisen(&[&["script", "--json", "-", "s.rhai"], args].concat());
         let json = serde_json::from_str(&ran.out).unwrap_or(Value::Null);
         (ran.code, json, ran.err)
     }
 
-    /// Runs a script that finds nothing wrong, in so many schedules, so often.
+    /// Runs a script `times` times. It must find nothing and explore this number of schedules.
     #[track_caller]
     fn clean(&self, schedules: u64, times: usize, args: &[&str]) {
         for _ in 0..times {
@@ -68,7 +69,7 @@ fn threads_are_held_in_both_orders() {
         run_until(if a == x { y } else { x }, ends());\n\
         assert(wait_for_end(p) == 0);\n\
         assert(p.output == `${first} ${3 - first}\\n`, p.output);\n";
-    // In a string in backticks, rhai has no escapes.
+    // rhai has no escapes in a string in backticks.
     let script = script.replace("`${first} ${3 - first}\\n`", "`${first} ${3 - first}` + \"\\n\"");
     Place::new(&script).with("two", TWO).clean(2, replays(), &["--attach", "two=./two"]);
 }
@@ -78,7 +79,7 @@ fn one_program_is_run_to_its_end() {
     let script = "let [a, b] = wait_for_distinct_threads(2, starts());\n\
         for t in permute([a, b]) { run_until(t, ends()); }\n";
     Place::new(script).with("two", TWO).clean(2, 5, &["--system", "--", "./two"]);
-    // A program that never ends is none to be waited for.
+    // The script does not wait for the end of a program that never ends.
     let endless = "#include <unistd.h>\n__attribute__((noinline)) void here(void) { __asm__(\"\"); }\nint main(void) { here(); for (;;) pause(); }\n";
     let place = Place::new("wait_for_thread(any, enters(\"here\"));").with("endless", endless);
     let (code, json, _) = place.script(&["--system", "--hang", "500ms", "--", "./endless"]);
@@ -117,7 +118,8 @@ fn accesses_of_memory_are_events() {
 
 #[test]
 fn no_event_is_missed_and_nobody_sleeps_for_ever() {
-    // Twenty thousand stops, at which the script and the thread change places; and two threads at the same events.
+    // Twenty thousand stops, at which the script and the thread alternate, and two threads at the same
+    // events.
     let text = "#include <pthread.h>\nlong n;\n__attribute__((noinline)) void step(long i) { n += i; }\n\
         static void *run(void *a) { for (long i = 0; i < 10000; i++) step(i); return a; }\n\
         int main(void) {\n\
@@ -140,8 +142,8 @@ fn no_event_is_missed_and_nobody_sleeps_for_ever() {
     Place::new(both).with("steps", text).clean(1, 2, &["--system", "--", "./steps"]);
 }
 
-/// Of `memset` and its like, the calls from instrumented code are events. Threads that ask in parallel who calls get the
-/// right answer, also while another one looks for it in a long function.
+/// Calls of `memset` and similar functions are events if they come from instrumented code. Threads that look
+/// up their callers in parallel get the right answer, also while another thread searches a long function.
 #[test]
 fn copies_are_events_while_other_threads_copy_unseen() {
     let text = "#include <pthread.h>\n#include <stdatomic.h>\n#include <string.h>\n\
@@ -228,7 +230,7 @@ fn a_crash_is_a_finding() {
     let (code, json, _) = Place::new(script).with("p", text).script(&["--attach", "p=./p"]);
     assert_eq!((code, &json["found"]["kind"]), (1, &"crash".into()), "{json:#}");
     assert_eq!(json["found"]["message"], "p was killed by SIGSEGV", "{json:#}");
-    // One that the script ends itself is none.
+    // A program that the script itself ends is not a failure.
     let script = "let p = start(\"p\");\nlet a = wait_for_thread(any, enters(\"go\"));\nstop(p);\nassert(p.has_ended);\n";
     let endless = "#include <unistd.h>\n__attribute__((noinline)) void go(void) { __asm__(\"\"); }\nint main(void) { go(); for (;;) pause(); }\n";
     Place::new(script).with("p", endless).clean(1, 2, &["--attach", "p=./p"]);
@@ -237,7 +239,8 @@ fn a_crash_is_a_finding() {
 #[test]
 fn what_never_comes_is_not_waited_for() {
     let script = "time_limit(1);\nlet a = wait_for_thread(any, enters(\"work\"));\nlet b = wait_for_thread(a, locks());\n";
-    // It stays for a while after its threads have ended: they run free, so it might be gone before anybody looks.
+    // The program remains for a while after its threads have ended. Otherwise it might be gone before the
+    // script looks.
     let stays =
         TWO.replace("printf(", "sleep(30); printf(").replace("<stdio.h>", "<stdio.h>\n#include <unistd.h>");
     let (code, json, _) = Place::new(script).with("two", &stays).script(&["--system", "--", "./two"]);
@@ -275,7 +278,7 @@ fn a_server_and_its_clients() {
     place.0.assert_tidy();
 }
 
-/// A process that is asked to end when it is not needed any more.
+/// A process that gets SIGTERM when this value is dropped.
 struct Kept(Child);
 
 impl Drop for Kept {
@@ -300,14 +303,14 @@ fn a_script_attaches_to_a_program_that_runs() {
     let args = ["--attach", "bank", "--attach", "customer=./customer door 80"];
     let (code, json, said) = place.script(&args);
     assert_eq!((code, &json["found"]["kind"]), (1, &"assertion".into()), "{said}{json:#}");
-    // It goes on as before, and other scripts may come: the bank has no money any more.
+    // The bank goes on as before, and other scripts may join. The bank has no money any more.
     let ask = "let c = start(\"customer\");\nwait_for_end(c);\nassert(c.output == \"sorry\\n\", c.output);\n";
     place.0.write("s.rhai", ask);
     for _ in 0..3 {
         let (code, json, said) = place.script(&args);
         assert_eq!(code, 0, "{said}{json:#}");
     }
-    // By the same name another one cannot be run.
+    // Another program with the same name cannot be run.
     place
         .heisen(&["run", "bank", "--", "./bank", "other"])
         .fails(2, &["bank is the name of a program that runs"]);
@@ -328,7 +331,8 @@ fn a_script_that_is_killed_leaves_nobody_held() {
     );
     let mut script = place.0.plain_command(&["script", "s.rhai", "--attach", "bank"]);
     let mut script = script.stdout(Stdio::null()).spawn().expect("heisen is started");
-    // Until the script is attached customers are served at once; the first one that is not is held.
+    // Until the script is attached, customers are served at once. The first customer that is not served is
+    // held.
     let customer = || {
         let mut customer = Command::new(place.0.path("customer"));
         customer.current_dir(place.0.path("")).args(["door", "1"]).stdout(Stdio::null());
@@ -384,7 +388,7 @@ fn command_lines_that_are_wrong() {
     place.0.assert_tidy();
 }
 
-/// A memcached with symbols, which `scripts/install-programs` builds, and the one of the distribution.
+/// A memcached with symbols, which `scripts/install-programs` builds, or the one of the distribution.
 fn memcached(built: bool) -> Option<PathBuf> {
     let programs =
         std::env::var_os("HEISEN_PROGRAMS").map_or_else(|| root().join("target/programs"), PathBuf::from);
@@ -401,7 +405,7 @@ fn memcached_in_both_orders(built: bool, script: &str) {
     let example = |name: &str| {
         std::fs::read_to_string(root().join("examples/system").join(name)).expect("an example is read")
     };
-    // The choice makes no difference: the rest is run as often as there are.
+    // The choice has no effect except that the rest runs once for each number.
     let numbers: Vec<String> = (0..50).map(|number| number.to_string()).collect();
     let place = Place::new(&format!("choose([{}]); {}", numbers.join(", "), example(script)));
     place.0.write("client.sh", example("client.sh"));

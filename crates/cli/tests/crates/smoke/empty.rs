@@ -1,1 +1,1 @@
-//! A package needs one.
+//! An empty library, because a package needs at least one target.

@@ -1,5 +1,5 @@
-//! `#[heisen::test(script = …)]`: scripts in Rust, in a crate outside of this workspace. Each is run in the language of scripts as well,
-//! along with the same test, and both must come to the same.
+//! Tests `#[heisen::test(script = …)]`: scripts in Rust, in a crate outside of this workspace. Each script
+//! also runs in the script language with the same test, and both must give the same result.
 
 mod pairs;
 
@@ -54,7 +54,7 @@ mod tests {
     }
 "#;
 
-/// Scripts that have no like in the other language.
+/// Scripts without an equivalent in the other language.
 const OTHERS: &str = r#"
     /// An execution that is over is over, also for who catches it.
     #[heisen::test(script = || {
@@ -123,7 +123,7 @@ fn library() -> String {
     text + OTHERS
 }
 
-/// What the harness shows of each test.
+/// The output that the harness shows for each test.
 fn sections(out: &str) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     let mut name = None;
@@ -141,7 +141,7 @@ fn sections(out: &str) -> BTreeMap<String, String> {
     all
 }
 
-/// A report without its time, and with all places in the script the same.
+/// A report without its time, and with placeholders for all places in the script.
 fn placeless(report: &str) -> String {
     let place = |text: &str| {
         let words: Vec<&str> = text.split(' ').collect();
@@ -158,7 +158,7 @@ fn placeless(report: &str) -> String {
             } else if bare.strip_prefix("src/lib.rs:").is_some_and(is_number) {
                 out.push(format!("PLACE{colon}"));
             } else if words[at].starts_with("0x") {
-                // On the heap, which depends on the environment.
+                // An address on the heap, which depends on the environment.
                 out.push("ADDRESS".to_owned());
             } else {
                 out.push(words[at].to_owned());
@@ -170,7 +170,7 @@ fn placeless(report: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     for line in report.lines() {
         let line = match line.strip_prefix("  ") {
-            // A step of the script: blanks fill up the places, and rhai does not tell that of `print`.
+            // A step of the script. Blanks align the places, and rhai gives no place for `print`.
             Some(step) => {
                 let step = place(&step.split_whitespace().collect::<Vec<_>>().join(" "));
                 format!("  {}", step.trim_start_matches("PLACE: "))
@@ -198,7 +198,7 @@ fn executable(sandbox: &Sandbox) -> PathBuf {
     all.next().expect("the tests")
 }
 
-/// Runs a script of the other language along with a test.
+/// Runs a script in the other language with a test.
 fn in_rhai(sandbox: &Sandbox, executable: &str, pair: &Pair) -> Ran {
     sandbox.write("s.rhai", pair.rhai);
     let name = format!("tests::{}", pair.name);
@@ -237,7 +237,7 @@ fn both_languages_come_to_the_same() {
         assert!(is.contains(head), "{}: {is}", pair.name);
     }
 
-    // The places are those of the commands, and what replays is in words of the attribute.
+    // The report shows the places of the commands. The hint for a replay uses the words of the attribute.
     let text = library();
     let line = |words: &str| 1 + text.lines().position(|line| line.contains(words)).expect(words);
     let shown = format!("  src/lib.rs:{}: T2 has ended\n", line("exact_schedule("));
@@ -301,7 +301,7 @@ fn both_languages_come_to_the_same() {
     }
     assert!(soon(|| sandbox.processes().is_empty()), "still running: {:?}", sandbox.processes());
 
-    // Killed in the middle, absent, and something else.
+    // The command is killed in the middle, is missing, or is another program.
     let real = heisen_testkit::heisen_path();
     let with = |name: &str, heisen: &str| {
         let wrapper = sandbox.write("heisen", format!("#!/bin/sh\n{heisen}\n"));
@@ -343,12 +343,12 @@ fn mistakes_are_named() {
     }
 }
 
-/// The command by itself, with somebody else at the other end.
+/// Tests the command alone, with a foreign program at the other end of the pipe.
 #[test]
 fn strangers_are_refused() {
     let sandbox = Sandbox::new();
     sandbox.compile("p.c", "int main(void) { return 0; }\n", &[]);
-    // Somebody who says one thing, and stays.
+    // The other end sends one line and keeps the pipe open.
     let says = |words: &str| {
         let script =
             "mkfifo f; exec 3<>f; printf \"$1\" >&3; \"$0\" script --remote -- ./p <&3; c=$?; rm f; exit $c";
@@ -366,7 +366,7 @@ fn strangers_are_refused() {
         "{}",
         ran.out
     );
-    // Somebody who is not there, and who goes away.
+    // The other end is missing, or closes the pipe.
     sandbox.run(&mut sandbox.shell("\"$0\" script --remote -- ./p < /dev/null")).expect(130);
     let script = "mkfifo i o; \"$0\" script --remote -- ./p <i >o & exec 4>i 5<o; read line <&5; echo $line; exec 4>&-; \
                   wait $!; c=$?; rm i o; exit $c";

@@ -1,4 +1,4 @@
-//! Scripts in both languages, which must come to the same.
+//! Scripts in both languages, which must give the same result.
 
 /// A script in both languages.
 pub struct Pair {
@@ -7,9 +7,9 @@ pub struct Pair {
     pub program: &'static str,
     pub rust: &'static str,
     pub rhai: &'static str,
-    /// As arguments of the attribute, and of the command.
+    /// The options, as arguments of the attribute and of the command.
     pub options: (&'static str, &'static [&'static str]),
-    /// How the report begins, and the exit code of the command.
+    /// The beginning of the report, and the exit code of the command.
     pub report: (&'static str, i32),
 }
 
@@ -50,7 +50,7 @@ pub const PAIRS: &[Pair] = &[
         options: NONE,
         report: ("ok: no bug in the only schedule of the script", 0),
     },
-    // Two points and an end each: (6 over 3) orders.
+    // Each thread has two points and an end: (6 over 3) orders.
     Pair {
         name: "interleaved",
         program: "visits(2)",

@@ -1,4 +1,4 @@
-//! Scripts, command lines and schedules that are wrong, or that cannot be followed.
+//! Tests scripts, command lines and schedules that are wrong, or that cannot be followed.
 
 use super::{points, script, scripted};
 use heisen_testkit::{check_json, heisen, root, run, scratch};
@@ -92,7 +92,7 @@ fn what_cannot_be_followed() {
         assert_eq!(json["why"]["what"], expected, "{text}");
         assert_eq!(json["why"]["line"], text.lines().count(), "{text}");
     }
-    // A program that computes for ever, and a script that does not wait that long.
+    // The program computes forever, and the script has a shorter time limit.
     let endless = "#include <pthread.h>\nstatic volatile int go = 1;\nint main(void) { for (;;) go++; }\n";
     let (code, json, said) =
         script("time_limit(1);\nwait_for_thread(any, ends());", endless, &["--no-instrument"]);
@@ -138,7 +138,7 @@ fn scripts_from_bad_schedules() {
     let schedule = schedule_of(directory.path(), &root().join("examples/c/account.c"));
     fails(&["--from", &schedule, "-o", "."], &["is a directory"]);
     fails(&["--from", &schedule, "-o", "nowhere/s.rhai"], &["nowhere is not a directory"]);
-    // What no execution under a script shows.
+    // An execution under a script cannot show a data race.
     let racing = "#include <pthread.h>\nstatic int n;\nstatic void *work(void *a) { n++; return a; }\n\
         int main(void) { pthread_t t; pthread_create(&t, 0, work, 0); n++; return pthread_join(t, 0); }\n";
     std::fs::write(directory.path().join("p.c"), racing).expect("written");
@@ -146,7 +146,7 @@ fn scripts_from_bad_schedules() {
     assert_eq!(json["findings"][0]["kind"], "data-race", "{json:#}");
     let race = json["findings"][0]["schedule"].as_str().expect("a schedule");
     fails(&["--from", race], &["is a schedule of a data race"]);
-    // A program in which the bug is no more.
+    // The bug does not occur in this schedule.
     let text = std::fs::read_to_string(directory.path().join(&schedule)).expect("the schedule");
     let other: String =
         text.lines().filter(|line| !line.contains("preempt")).map(|line| format!("{line}\n")).collect();

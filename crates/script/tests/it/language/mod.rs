@@ -1,4 +1,5 @@
-//! `heisen script`: what the language says happens, counted; the scripts of CONCURRIT's appendix.
+//! Tests `heisen script` in unit mode: the meaning of the language, by counting schedules, and the scripts of
+//! CONCURRIT's appendix.
 
 mod bad;
 
@@ -6,7 +7,7 @@ use heisen_testkit::{heisen, root, run, scratch};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Runs a script on a C program; the exit code, the result, and what was said.
+/// Runs a script on a C program. Returns the exit code, the result, and the messages.
 fn script(script: &str, program: &str, args: &[&str]) -> (i32, Value, String) {
     let directory = scratch();
     std::fs::write(directory.path().join("p.c"), program).expect("the program is written");
@@ -20,7 +21,7 @@ fn scripted(directory: &Path, args: &[&str]) -> (i32, Value, String) {
     (ran.code, json, ran.err)
 }
 
-/// A script that finds nothing wrong in all of its schedules: how many they are.
+/// Runs a script that must find nothing in all of its schedules. Returns the result.
 #[track_caller]
 fn clean(text: &str, program: &str, args: &[&str]) -> Value {
     let (code, json, said) = script(text, program, args);
@@ -28,7 +29,7 @@ fn clean(text: &str, program: &str, args: &[&str]) -> Value {
     json
 }
 
-/// Two threads that pass so many control points each, and a function of two arguments.
+/// A program with two threads that pass `count` control points each, and a function of two arguments.
 fn points(count: usize) -> String {
     format!(
         "#include <heisen.h>\n#include <pthread.h>\n\
@@ -60,22 +61,22 @@ fn interleaved(until: &str) -> String {
     format!("{BOTH}{}", INTERLEAVE.replace("UNTIL", until))
 }
 
-/// The orders of two sequences of so many steps.
+/// The number of orders of two sequences of this many steps.
 fn orders(steps: u64) -> u64 {
     (1..=steps).fold(1, |orders, i| orders * (steps + i) / i)
 }
 
 #[test]
 fn schedules_are_counted() {
-    // One after the other: 2.
+    // One thread after the other: 2 orders.
     assert_eq!(clean(&interleaved("ends()"), &points(2), &[])["executions"], 2);
     for count in 0..4 {
-        // Each thread comes to so many points, and to its end.
+        // Each thread comes to `count` points, and to its end.
         let all = clean(&interleaved("at_control() | ends()"), &points(count), &[]);
         assert_eq!(all["executions"], orders(count as u64 + 1), "{all:#}");
         assert_eq!((&all["complete"], &all["infeasible"]), (&true.into(), &0.into()), "{all:#}");
     }
-    // Only one of the points.
+    // Only one of the points is mentioned.
     let one = clean(&interleaved("at_control(1) | ends()"), &points(3), &[]);
     assert_eq!(one["executions"], orders(2));
 }
@@ -102,8 +103,8 @@ fn every_oracle_explores_the_same() {
     }
 }
 
-/// Points have nothing to do with each other, so where a thread is chosen the past makes no difference: each pair of
-/// places is gone on from once.
+/// Control points are independent, so the past does not matter where a thread is chosen. Each pair of places
+/// is continued only once.
 #[test]
 fn covered_executions_are_cut() {
     let all = clean(&interleaved("at_control() | ends()"), &points(6), &["--reduce"]);
@@ -112,7 +113,7 @@ fn covered_executions_are_cut() {
     assert!(whole + cut < 200 && cut > 10 && orders(7) == 3432, "{all:#}");
 }
 
-/// The test of section 4 of the paper, by `select` and `release` alone.
+/// The test of section 4 of the paper, with `select` and `release` only.
 #[test]
 fn select_and_release() {
     let text = "let e1 = select(any, starts()); let t1 = e1.thread;\n\
@@ -131,7 +132,8 @@ fn select_and_release() {
 
 #[test]
 fn predicates() {
-    // What a thread is held at satisfies what it was waited for, also by the engine's own reckoning, and not its opposite.
+    // The event at which a thread is held satisfies the awaited predicate, also as the engine evaluates it.
+    // It does not satisfy the negation.
     for until in [
         "enters(\"add\")",
         "enters(\"add\") & with_arg0(2) & with_arg1(40)",
@@ -154,7 +156,7 @@ fn predicates() {
         "operation(\"join\") | operation(\"create\")",
     ] {
         if until.contains("to->") {
-            // No such field: an int has none.
+            // There is no such field, because an int has none.
             let (code, _, said) = script(&format!("wait_for_thread(any, {until});"), &points(2), &[]);
             assert_eq!(code, 2, "{said}");
             continue;
@@ -164,7 +166,7 @@ fn predicates() {
         );
         clean(&text, &points(2), &[]);
     }
-    // And what is not so never is.
+    // A predicate that never holds is never satisfied.
     for until in [
         "enters(\"add\") & with_arg0(3)",
         "returns(\"add\") & returns_value(43)",
@@ -203,7 +205,7 @@ fn a_program_that_is_not_instrumented() {
     let built =
         cc.args(["-O2", "-pthread", &include, "-o"]).arg(directory.path().join("p")).arg(&file).status();
     assert!(built.is_ok_and(|status| status.success()));
-    // Functions are breakpoints, by symbols alone.
+    // Functions are breakpoints, found by symbols alone.
     let text = "let [a, b] = wait_for_distinct_threads(2, enters(\"add\"));\nrun_until(b, returns(\"add\") & returns_value(42));\n\
         assert(!b.in_func(\"add\") && a.in_func(\"add\"));\nrun_until(b, ends());\n";
     std::fs::write(directory.path().join("s.rhai"), text).expect("written");
@@ -215,10 +217,10 @@ fn a_program_that_is_not_instrumented() {
     assert!(said.contains("line 2: the program is not instrumented") && said.contains("heisen cc"), "{said}");
 }
 
-/// The n-th event, of a thread or of anyone.
+/// Waits for the n-th event, of one thread or of any.
 #[test]
 fn events_are_counted() {
-    // Each thread passes three points; the second is done before it is held at the third.
+    // Each thread passes three points. It has passed the second before it is held at the third.
     let text = format!(
         "{BOTH}run_until(a, at_control(), 3);\nassert(select(a).control == 2);\nrun_until([a, b], ends());\n"
     );
@@ -233,7 +235,7 @@ fn events_are_counted() {
     assert_eq!((code, &json["infeasible"]), (4, &1.into()), "{json:#}");
 }
 
-/// A program that ends with a number that tells which of its threads was woken first, what was chosen, whether a wait ended
+/// A program whose exit status shows which thread was woken first, what was chosen, whether a wait ended
 /// early, and whether an allocation failed.
 const DECIDES: &str = "#include <heisen.h>\n#include <pthread.h>\n#include <stdlib.h>\n\
     static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;\nstatic pthread_cond_t c = PTHREAD_COND_INITIALIZER;\n\
@@ -283,7 +285,7 @@ fn decisions_that_are_none_of_threads() {
         let (code, json, said) = script(&text, DECIDES, &["--expect-exit", &expected.to_string()]);
         assert_eq!((code, &json["executions"]), (0, &1.into()), "{text}{said}{json:#}");
     }
-    // In system mode, threads are not controlled.
+    // In system mode threads are not controlled.
     let (code, _, said) = script("let_wake_early(any);", DECIDES, &["--system"]);
     assert_eq!(code, 2, "{said}");
     assert!(said.contains("promises need controlled threads"), "{said}");
@@ -301,7 +303,7 @@ fn tests_that_ask_for_one_execution() {
     assert_eq!((code, json["exists"].is_array()), (0, true), "{json:#}");
     let (code, json, _) = script("exists();\nwait_for_thread(any, at_control(2));", &points(2), &[]);
     assert_eq!((code, &json["exists"], &json["infeasible"]), (1, &Value::Null, &1.into()), "{json:#}");
-    // What is assumed leaves executions out.
+    // `assume` leaves executions out.
     let text = format!("{BOTH}let t = choose_thread([a, b]);\nassume(t == b);\nrun_until(t, ends());");
     let all = clean(&text, &points(2), &[]);
     assert_eq!((&all["executions"], &all["assumed"]), (&1.into(), &1.into()), "{all:#}");
@@ -323,7 +325,7 @@ fn a_finding_is_repeated_by_its_choices() {
     }
 }
 
-/// Memory that one thread has looked up and another frees.
+/// One thread looks up memory, and another thread frees it.
 const LOOKED_UP: &str = "#include <pthread.h>\n#include <stdlib.h>\n#include <string.h>\n\
     static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;\nstatic char *value;\n\
     __attribute__((noinline)) static char *lookup(void) {\n\
@@ -342,7 +344,7 @@ const LOOKED_UP: &str = "#include <pthread.h>\n#include <stdlib.h>\n#include <st
 #[test]
 fn memory_errors_are_noticed_whatever_the_script_mentions() {
     let held = "let r = wait_for_thread(any, returns(\"lookup\"));\nwait_for_thread(any - r, ends());\n";
-    // By an access, by a function of the C library; while the script is at work, and after its end.
+    // The wrong use is an access or a call of the C library, while the script is active or after its end.
     for wrong in ["v[0]++", "if (strcmp(v, \"one\")) abort()"] {
         for last in ["run_until(r, ends());\n", ""] {
             let text = LOOKED_UP.replace("USE", wrong);
@@ -376,7 +378,7 @@ fn patterns() {
     assert!(bounded["executions"].as_u64() > Some(4), "{bounded:#}");
 }
 
-/// The eight scripts of the paper's appendix: the schedules to the bug are no more than its table 1 has.
+/// The eight scripts of the paper's appendix need no more schedules to the bug than its table 1 lists.
 #[test]
 fn the_scripts_of_the_appendix() {
     let all = [
@@ -412,7 +414,7 @@ fn example(directory: &Path, script: &str, program: &str, args: &[&str]) -> Valu
     json
 }
 
-/// The case study of section 2, but for the search of all interleavings, which takes long.
+/// The case study of section 2, without the search of all interleavings, which takes long.
 #[test]
 fn the_case_study() {
     let directory = scratch();
@@ -432,7 +434,7 @@ fn the_case_study() {
         (&exact["executions"], &exact["infeasible"], &exact["found"]["repeats"]),
         (&1.into(), &0.into(), &true.into())
     );
-    // No script of the appendix finds anything in a program that is right.
+    // This script of the appendix finds nothing in the corrected program.
     let fixed = std::fs::read_to_string(root().join("examples/script/spidermonkey.c")).expect("the program");
     let text =
         std::fs::read_to_string(root().join("examples/script/spidermonkey_exact.rhai")).expect("the script");

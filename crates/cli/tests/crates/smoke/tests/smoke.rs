@@ -1,4 +1,5 @@
-//! A few operations of two threads on what each crate is for. Ordinary tests: `cargo test` runs them as well.
+//! Tests the main operations of each crate with two threads. The tests are ordinary ones: `cargo test` runs
+//! them, too.
 
 use std::sync::Arc;
 use std::thread;
@@ -55,14 +56,14 @@ fn crossbeam_epoch() {
         move || {
             let guard = pin();
             let old = shared.swap(Owned::new(2), AcqRel, &guard);
-            // SAFETY: nobody finds the old value any more.
+            // SAFETY: no thread can reach the old value any more.
             unsafe { guard.defer_destroy(old) };
             guard.flush();
         }
     });
     {
         let guard = pin();
-        // SAFETY: never null, and alive as long as the guard.
+        // SAFETY: the pointer is never null, and the value lives as long as the guard.
         let value = unsafe { *shared.load(Acquire, &guard).deref() };
         assert!(value == 1 || value == 2);
     }
