@@ -1,8 +1,8 @@
 //! Checks the rule of each room of a crate: which other rooms its modules may name.
 //!
-//! It reads the sources, not the compiled crate. A room is a folder or a file directly below `src`. A room is
-//! used by a path in code that begins with `crate::`: in a `use`, also one with nested braces, in an
-//! expression, or in a macro as `$crate::`.
+//! It reads the sources, not the compiled crate. A room is a folder or a file directly below `src`. A path in
+//! code that begins with `crate::` is a use of a room. It may stand in a `use`, also with nested braces, in
+//! an expression, or in a macro as `$crate::`.
 
 use std::collections::BTreeSet;
 use std::fs;

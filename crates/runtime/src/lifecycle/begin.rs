@@ -1,4 +1,4 @@
-//! The begin of an execution: every room takes over its part of the plan.
+//! The start of an execution: every room takes over its part of the plan.
 
 use crate::blocking::{descriptors, input_log};
 use crate::carrier::kernel_threads;

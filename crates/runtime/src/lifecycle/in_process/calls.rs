@@ -158,11 +158,11 @@ impl Calls {
 
     /// Whether the snapshot can be moved here with all changes since.
     pub fn can_stay(&self) -> bool {
-        // An opened descriptor could not be told from the descriptors of the first snapshot.
+        // An opened descriptor could not be distinguished from the descriptors of the first snapshot.
         self.opened.iter().all(|word| word.get() == 0)
     }
 
-    /// Makes the present state the one at the begin of each execution, because the snapshot is moved here.
+    /// Makes the present state the one at the start of each execution, because the snapshot is moved here.
     pub fn stay(&self) {
         self.mask.set(sys::signal_mask(None));
         self.alternate.set(self.alternate_now.get());

@@ -6,9 +6,9 @@
 //! turns with the engine itself. It undoes the changes of each execution: [`snapshot`] restores memory, and
 //! [`calls`], which sees every system call, restores the state of the kernel.
 //!
-//! An execution that crashes or does something that cannot be undone goes on as if it had a process of its
-//! own, and the runner ends with it. The zygote then forks the next runner. If that happens again and again,
-//! the zygote forks each execution instead and reports the reason.
+//! Some executions crash or do something that cannot be undone. Such an execution goes on as if it had a
+//! process of its own, and the runner ends with it. The zygote then forks the next runner. If that happens
+//! again and again, the zygote forks each execution instead and reports the reason.
 //!
 //! Memory may be restored by prediction: only where it was ever seen to change. All dirty pages are compared
 //! after some executions and at the end of a turn. If the comparison finds a missed change, the results after
@@ -220,7 +220,7 @@ pub fn run(wire: &Wire, zygote: i32, first: usize, decisions: u32) -> Ran {
     Ran::Ended
 }
 
-/// Called in a new runner: takes the snapshot and begins the first execution. Returns again at the begin of
+/// Called in a new runner: takes the snapshot and begins the first execution. Returns again at the start of
 /// each execution.
 fn begin(wire: &Wire, first: usize, decisions: u32) {
     if !sys::reserve_usable(BASE, SIZE) {

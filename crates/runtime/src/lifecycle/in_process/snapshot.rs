@@ -42,7 +42,7 @@ const MAX_UNUSED: usize = 256;
 const RED_ZONE: usize = 128;
 /// The largest number of dirty pages. Restoring more is not worthwhile.
 const MAX_HOT: usize = 2048;
-/// The size of the largest region. An ordinary program has none beyond.
+/// The size of the largest region. Ordinary programs have no larger ones.
 const MAX_REGION: usize = 1 << 34;
 /// A dirty page is protected again after it was found unchanged this many times in a row.
 const IDLE: u8 = 3;
@@ -83,7 +83,7 @@ pub struct Snapshot {
     /// In how many executions each dirty page was compared completely, up to [`LEARNT`].
     compared: [Cell<u8>; MAX_HOT],
     hot_count: Cell<usize>,
-    /// The parts of stacks that are unused at the begin of an execution: start and end.
+    /// The parts of stacks that are unused at the start of an execution: start and end.
     stacks: [Cell<(usize, usize)>; MAX_UNUSED],
     stacks_count: Cell<usize>,
     /// The memory that the program has unmapped since: start and end.

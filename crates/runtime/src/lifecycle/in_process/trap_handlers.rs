@@ -32,7 +32,7 @@ const MASK: usize = 37;
 /// An action in the layout of the kernel: handler, flags, restorer, mask.
 type Action = [usize; 4];
 
-/// What the program wants for the two signals, at the begin of an execution and now.
+/// What the program wants for the two signals, at the start of an execution and now.
 pub struct Own {
     first: [Cell<Action>; 2],
     now: [Cell<Action>; 2],
@@ -66,7 +66,7 @@ impl Own {
         mask & !OURS
     }
 
-    /// Makes the program's present actions and mask those at the begin of each execution.
+    /// Makes the program's present actions and mask those at the start of each execution.
     pub fn stay(&self) {
         for (first, now) in self.first.iter().zip(&self.now) {
             first.set(now.get());
