@@ -11,6 +11,22 @@ use std::path::{Path, PathBuf};
 /// A room, and the other rooms that it may use.
 pub type Rule = (&'static str, &'static [&'static str]);
 
+/// Fails with file and line of each use that the rules forbid, and if the rules themselves have a cycle.
+#[track_caller]
+pub fn assert_rules(src: &str, rules: &[Rule]) {
+    let cycle = cycle(rules);
+    assert!(cycle.is_empty(), "the rules have a cycle: {cycle:?}");
+    let found = violations(Path::new(src), rules);
+    assert!(found.is_empty(), "{} uses that the rules forbid:\n{}", found.len(), found.join("\n"));
+}
+
+/// Fails if two modules of a crate have the same name.
+#[track_caller]
+pub fn assert_names_once(src: &str) {
+    let found = names_twice(Path::new(src));
+    assert!(found.is_empty(), "modules of the same name:\n{}", found.join("\n"));
+}
+
 /// All uses of rooms in `src` that the rules do not allow, as `file:line: what`. Also reports rooms without a
 /// rule and rules without a room. Files directly below `src` that have no rule, such as `lib.rs`, may use
 /// every room.

@@ -8,4 +8,5 @@ mod docs;
 mod examples;
 mod gdb;
 mod json;
+mod rooms;
 mod verdicts;

@@ -1,7 +1,6 @@
 //! The rooms of the engine use each other in one direction only.
 
-use heisen_testkit::rooms::{Rule, cycle, names_twice, violations};
-use std::path::Path;
+use heisen_testkit::rooms::{Rule, assert_names_once, assert_rules};
 
 /// From the lowest to the highest. The head comment of each room states its rule in words.
 const RULES: &[Rule] = &[
@@ -15,19 +14,14 @@ const RULES: &[Rule] = &[
     ("check", &["error", "platform", "program", "inspect", "patch", "process", "explain"]),
 ];
 
-fn src() -> &'static Path {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src"))
-}
+const SRC: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
 
 #[test]
 fn rooms_use_only_lower_rooms() {
-    assert!(cycle(RULES).is_empty(), "the rules have a cycle: {:?}", cycle(RULES));
-    let found = violations(src(), RULES);
-    assert!(found.is_empty(), "{} uses that the rules forbid:\n{}", found.len(), found.join("\n"));
+    assert_rules(SRC, RULES);
 }
 
 #[test]
 fn no_two_modules_have_one_name() {
-    let found = names_twice(src());
-    assert!(found.is_empty(), "modules of the same name:\n{}", found.join("\n"));
+    assert_names_once(SRC);
 }
