@@ -18,13 +18,14 @@ struct Shared {
 }
 
 impl Shared {
-    /// Each thread has a place of its own, so this decides nothing.
+    /// Each thread has its own element, so this never conflicts.
     fn note(&self, thread: usize, value: u32) {
         self.noted[thread].store(self.noted[thread].load(SeqCst) * 10 + value, SeqCst);
     }
 }
 
-// Threads of the C library: those of the standard library count references to themselves, which are conflicts of no interest.
+// C library threads, because threads of the standard library count references, and those conflicts are
+// irrelevant here.
 unsafe extern "C" {
     fn pthread_create(id: *mut usize, how: *const c_void, body: extern "C" fn(usize) -> usize, with: usize) -> i32;
     fn pthread_join(id: usize, result: *mut usize) -> i32;
