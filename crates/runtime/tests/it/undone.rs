@@ -307,7 +307,7 @@ fn places_that_few_executions_change() {
 }
 
 /// The same, but the next execution changes the element back. At its end the memory is correct, although it
-/// has read stale data. With samplers, which predict the memory to restore, nobody would notice.
+/// has read stale data. With samplers, which predict the memory to restore, the error would go unnoticed.
 #[test]
 fn places_that_an_execution_changes_and_the_next_changes_back() {
     let directory = scratch();

@@ -175,8 +175,8 @@ fn as_many_executions_as_there_are_places_for_the_end() {
     // With different locks the threads are independent, but the end depends on both: after 0 to 3 steps of
     // each, 4 * 4.
     counts(&program("", &[LOCK, LOCK_N], ""), 16, DPOR);
-    // With one lock: 12 classes in which at most one thread has locked it, none in which both hold it, 2 in
-    // which the second holds it, and 2 in which both are done.
+    // With one lock there are 16 classes. In 12 of them at most one thread has locked it. In 2 the second
+    // thread to lock holds it, and in 2 both are done.
     counts(&program("", &[LOCK, LOCK], ""), 16, DPOR);
 }
 

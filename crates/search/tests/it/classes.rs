@@ -83,8 +83,9 @@ fn bounds_leave_out_what_they_leave_out_without() {
         let json = check(MUTEXES, &[&sections, &sections], &plain);
         (json["classes"].as_u64().unwrap(), json["preemption_bound"].as_u64().unwrap())
     };
-    // With p preemptions the sections form at most p + 2 blocks of one thread. The sequences of 3 a and 3 b
-    // with at most 2, 3 and 4 blocks number 2, 2 + 4 and 2 + 4 + 8. All 20 sequences have at most 6 blocks.
+    // With p preemptions the sections form at most p + 2 blocks of one thread. Of the sequences of 3 a and 3
+    // b, 2 have at most 2 blocks, 2 + 4 at most 3, and 2 + 4 + 8 at most 4. All 20 sequences have at most 6
+    // blocks.
     assert_eq!(within("0"), (2, 0));
     assert_eq!(within("1"), (6, 1));
     assert_eq!(within("2"), (14, 2));

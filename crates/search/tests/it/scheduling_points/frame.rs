@@ -1,3 +1,5 @@
+// The common beginning of all generated Rust programs: their locks and flags, and the code that runs the
+// threads. It writes the final state to the file that RESULTS names.
 use std::ffi::c_void;
 use std::fs::OpenOptions;
 use std::io::Write;
