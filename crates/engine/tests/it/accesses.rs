@@ -1,11 +1,11 @@
-//! Accesses of memory as scheduling points, by counting: small instrumented programs whose executions are counted by
-//! hand; and loops that wait for memory to change, in all their forms, which must not keep a search from its end.
+//! Tests of memory accesses as scheduling points. The executions of small instrumented programs are counted
+//! by hand. Loops that wait for memory to change must not keep a search from finishing.
 
 use heisen_testkit::{check_json, scratch};
 use serde_json::Value;
 use std::path::Path;
 
-/// Checks a C program that is made of some declarations and the bodies of two threads, `first` and `second`.
+/// Checks a C program of some declarations and the bodies of two threads, `first` and `second`.
 fn check(declarations: &str, bodies: [&str; 2], args: &[&str]) -> Value {
     let directory = scratch();
     let file = directory.path().join("p.c");
@@ -31,7 +31,7 @@ fn write(file: &Path, declarations: &str, [first, second]: [&str; 2]) {
     std::fs::write(file, text).expect("the program is written");
 }
 
-/// Executions of a complete search that finds nothing.
+/// The number of executions of a complete search that finds nothing.
 fn executions(declarations: &str, bodies: [&str; 2], args: &[&str]) -> u64 {
     let json = check(declarations, bodies, args);
     assert_eq!(json["verdict"], "clean", "{bodies:?}: {json:#}");
@@ -39,30 +39,34 @@ fn executions(declarations: &str, bodies: [&str; 2], args: &[&str]) -> u64 {
     json["executions"].as_u64().expect("a number")
 }
 
-/// The number of executions of two threads with `k` points each, and the main thread that creates and joins them;
-/// `bound` as for icb, or none for dfs. The steps are c (the second create; before the first nobody else is there), j
-/// and J (the joins), and for each thread k points and its end.
+/// The number of executions of two threads with `k` scheduling points each, and a main thread that creates
+/// and joins them. `bound` is that of icb, or `None` for dfs. The steps are c (the second create; no other
+/// thread exists before the first one), j and J (the joins), and for each thread k points and its end.
 ///
-/// **dfs**: the orders of "k points, end, j" and "c, k points, end", each of which has k + 2 steps, except the one
-/// where all of the first come before all of the second, as j comes after c; J is always the last. That is C(2k + 4, k
-/// + 2) - 1.
+/// **dfs**: the interleavings of "k points, end, j" and "c, k points, end". Each of the two has k + 2 steps.
+/// One interleaving is impossible: all of the first before all of the second, because j comes after c. J is
+/// always last. That makes C(2k + 4, k + 2) - 1.
 ///
-/// **0 preemptions**: 3. Main goes on to j and waits for the first thread. If the first is chosen, it ends, and main
-/// (j) or the second may be next: 2. If the second is chosen, it ends, then the first does, then main goes on: 1.
+/// **0 preemptions**: 3. Main continues to j and waits for the first thread. If the first thread is chosen,
+/// it ends, and main (j) or the second may be next: 2. If the second is chosen, it ends, then the first ends,
+/// then main continues: 1.
 ///
-/// **1 preemption**: 1 + k + k + 2k more. Where can one be preempted?
-/// - Main, before c: the first ends, main goes on to c and j, and waits for the second: 1.
-/// - The first, chosen at j, before all but the first of its k + 1 steps: the second ends, the first goes on: k.
-/// - The second, chosen when the first has ended, likewise: main does j and waits, the second goes on: k.
-/// - The second, chosen at j, likewise: the first ends, and main or the second may be next: 2k.
+/// **1 preemption**: 1 + k + k + 2k more. A thread can be preempted in these ways:
+/// - Main, before c: the first ends, main continues to c and j, and waits for the second: 1.
+/// - The first, chosen at j, before each of its k + 1 steps but the first: the second ends, the first
+///   continues: k.
+/// - The second, chosen when the first has ended, before the same steps: main does j and waits, the second
+///   continues: k.
+/// - The second, chosen at j, before the same steps: the first ends, and main or the second may be next: 2k.
 ///
 /// **2 preemptions**: (3k + 1) + 2kk + kk + k(k - 1)/2 more.
-/// - Main before c, and then the first at one of k places: main does c and waits, and from there it is as with 0: 3k.
-///   Or, if the first ends, main again, before j: 1.
-/// - The first at one of k places, the second at one of k; the first ends, and main or the second may be next: 2kk.
-/// - The second, chosen at j, at one of k places, the first at one of k; the second ends, then the first: kk.
-/// - The same, but the first ends, the second is next, and is preempted once more, where main does j: if it was
-///   preempted after i steps at first, k - i places are left: k(k - 1)/2.
+/// - Main before c, and then the first at one of k steps: main does c and waits, and the rest is as with 0
+///   preemptions: 3k. Or, if the first ends, main again, before j: 1.
+/// - The first at one of k steps, the second at one of k; the first ends, and main or the second may be next:
+///   2kk.
+/// - The second, chosen at j, at one of k steps, the first at one of k; the second ends, then the first: kk.
+/// - The same, but the first ends, and the second is next. It is preempted once more, where main does j. If
+///   its first preemption came after i steps, k - i steps are left: k(k - 1)/2.
 fn by_hand(k: u64, bound: Option<u32>) -> u64 {
     let more = [3, 4 * k + 1, (3 * k + 1) + 3 * k * k + k * k.saturating_sub(1) / 2];
     match bound {
@@ -83,7 +87,7 @@ fn conflicting_stores_are_points() {
     for k in 1..=3 {
         let body = "atomic_store(&x, 1);".repeat(k);
         for (args, bound) in SEARCHES {
-            // The first execution finds them to conflict, and the search starts over: one more.
+            // One more: the first execution finds the conflict, and then the search starts over.
             let expected = 1 + by_hand(k as u64, bound);
             assert_eq!(
                 executions("static atomic_int x;", [&body, &body], args),
@@ -94,7 +98,7 @@ fn conflicting_stores_are_points() {
     }
 }
 
-/// Read and write are two points each.
+/// The read and the write are one scheduling point each.
 #[test]
 fn plain_accesses_that_race_are_points() {
     for (args, bound) in SEARCHES {
@@ -102,7 +106,7 @@ fn plain_accesses_that_race_are_points() {
     }
 }
 
-/// A read-modify-write is one, and so is a comparison, whether it succeeds or not.
+/// A read-modify-write is one scheduling point. So is a compare-exchange, whether it succeeds or not.
 #[test]
 fn updates_are_one_point() {
     let cas = "int e = 0; atomic_compare_exchange_strong(&x, &e, 1)";
@@ -135,7 +139,7 @@ fn what_does_not_conflict_is_no_point() {
     }
 }
 
-/// What is always ordered by a lock is left out: only the calls for it are points.
+/// Accesses that a lock always orders are not scheduling points. Only the calls on the lock are.
 #[test]
 fn what_a_lock_orders_is_no_point() {
     let lock = "static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; static int x; static atomic_int y;";
@@ -150,7 +154,7 @@ fn what_a_lock_orders_is_no_point() {
     }
 }
 
-/// Two atomics side by side order threads each for itself: it makes no difference how far they are apart.
+/// Two adjacent atomics order threads independently of each other, as two distant ones do.
 #[test]
 fn neighbours_are_apart() {
     let bodies = ["while (!s.a || !s.b) ; assert(data == 1)", "data = 1; s.a = 1; s.b = 1"];
@@ -163,7 +167,8 @@ fn neighbours_are_apart() {
     assert_eq!(near, far);
 }
 
-/// A thread that waits for memory to change gives way to those that may change it, however it is written.
+/// A thread that waits for memory to change gives way to the threads that may change it, in whatever form the
+/// loop is written.
 #[test]
 fn loops_that_wait_end() {
     let declarations = "
@@ -210,7 +215,7 @@ fn loops_that_wait_end() {
     }
 }
 
-/// And if nobody does change it, that is a livelock.
+/// If no thread changes the memory, the loop is a livelock.
 #[test]
 fn a_loop_that_waits_in_vain_is_a_livelock() {
     for wait in [

@@ -1,12 +1,13 @@
-//! Programs that misbehave under control: they hang, die early, start other processes, use up what there is, or always
-//! fail; and the user who has seen enough. Whatever they do, `heisen` ends with an answer and leaves nothing running.
+//! Tests of programs that misbehave: they hang, die early, start other processes, exhaust resources or always
+//! fail. Other tests interrupt the check. In every case `heisen` ends with an answer and leaves no process
+//! running.
 
 use heisen_testkit::{Sandbox, soon, zombies_of};
 use serde_json::Value;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A sandbox with a compiled program: the text is the body of `main`, after these declarations.
+/// A sandbox with a compiled program of these declarations and this body of `main`.
 fn program_with(declarations: &str, body: &str) -> Sandbox {
     let sandbox = Sandbox::new();
     let text = format!(
@@ -22,7 +23,7 @@ fn program(body: &str) -> Sandbox {
     program_with("", body)
 }
 
-/// Whether a verdict says that something like this was not controlled.
+/// Checks that a caveat of the verdict contains these words.
 #[track_caller]
 fn assert_not_controlled(json: &Value, words: &str) {
     let all = json["not_controlled"].as_array().expect("a list");
@@ -30,12 +31,12 @@ fn assert_not_controlled(json: &Value, words: &str) {
 }
 
 const CHECK: &[&str] = &["--", "./prog"];
-/// With a short patience, for programs that try it.
+/// A check with a short hang limit, for programs that exceed it.
 const HASTY: &[&str] = &["check", "--hang", "1s", "--", "./prog"];
 
 // Programs that hang.
 
-/// It counts its rounds, so that it is not recognised as waiting for memory to change.
+/// The loop counts its rounds, so Heisen does not take it for a loop that waits for memory to change.
 const SPIN: &str =
     "static volatile long go, n;\nstatic void *spin(void *arg) { while (!go) { n++; } return arg; }";
 
@@ -62,7 +63,7 @@ fn loops_for_ever_in_a_thread() {
     sandbox.heisen(HASTY).fails(3, &words);
 }
 
-/// A long computation is not a hang: with a limit of time it goes on, and the verdict says where it was.
+/// A long computation is not a hang. With a time limit the check continues, and the verdict names the place.
 #[test]
 fn computes_for_long() {
     let sandbox = program("for (volatile long i = 0; i < 500000000; i++) ;");
@@ -73,7 +74,7 @@ fn computes_for_long() {
 
 #[test]
 fn blocks_in_a_call_that_is_not_controlled() {
-    // Inside stdio, which calls the kernel by ways that cannot be intercepted.
+    // stdio makes system calls that Heisen cannot intercept.
     let sandbox = program("int p[2]; return pipe(p) || fgetc(fdopen(p[0], \"r\")) != 1;");
     sandbox.heisen(HASTY).fails(3, &["blocks in", "prog.c:", "main", "--hang"]);
 }
@@ -110,7 +111,7 @@ fn crashes_before_main() {
 fn exits_before_main() {
     let words = ["prog ended before main", "exit status 0", "constructor", "without Heisen"];
     constructor("exit(0);").heisen(HASTY).fails(3, &words);
-    // What it has started goes with it.
+    // The processes that it started end with it.
     constructor("if (fork() == 0) sleep(3600); exit(0);").heisen(HASTY).fails(3, &words);
 }
 
@@ -120,7 +121,7 @@ fn loops_before_main() {
         constructor("FILE *log = fopen(\"log\", \"a\"); fputs(\"x\", log); fclose(log); for (;;) {}");
     let log = sandbox.write("log", "");
     sandbox.heisen(HASTY).fails(3, &["prog does not reach main within 1 s", "constructor", "raise --hang"]);
-    // Once is enough: nobody waits longer than said.
+    // The program ran only once, so the check did not wait longer than the hang limit.
     assert_eq!(std::fs::read_to_string(log).expect("the log"), "x");
 }
 
@@ -153,7 +154,7 @@ fn forks() {
 
 #[test]
 fn forks_and_leaves_a_grandchild() {
-    // In the same session or in another, waited for or not.
+    // One grandchild is in another session, and nobody waits for the grandchildren.
     let sandbox = program(
         "if (fork() == 0) {
            if (fork() == 0) { setsid(); sleep(3600); }
@@ -217,12 +218,12 @@ fn runs_commands() {
 
 #[test]
 fn ends_its_process_group() {
-    // That of the execution, and not that of the parked program.
+    // The process group is that of the execution, not that of the zygote.
     let finding = program("kill(0, SIGKILL);").finds("crash", CHECK);
     assert!(finding["message"].as_str().is_some_and(|m| m.contains("killed by SIGKILL")), "{finding:#}");
 }
 
-// Programs that take away what Heisen might need.
+// Programs that take away resources that Heisen might need.
 
 #[test]
 fn closes_all_descriptors() {
@@ -244,7 +245,7 @@ fn prints_a_gigabyte() {
          fputs(\"the end\\n\", stderr);
          assert(block[0] == 'y');",
     );
-    // Less memory than the program prints.
+    // The limit is less memory than the program prints.
     let ran =
         sandbox.run(&mut sandbox.shell("ulimit -v 900000; exec \"$0\" check --jobs 1 -- ./prog")).expect(1);
     assert!(ran.out.contains("assertion `block[0] == 'y'` failed"), "{}", ran.out.len());
@@ -257,7 +258,7 @@ fn runs_out_of_memory() {
     let allocate = "for (;;) { void *p = malloc(1 << 20); if (!p) return 1; memset(p, 1, 1 << 20); }";
     let limit = "struct rlimit limit = {400 << 20, 400 << 20}; setrlimit(RLIMIT_AS, &limit);";
     program(&format!("{limit} {allocate}")).finds("exit-status", CHECK);
-    // Dereferences what it does not get.
+    // The program dereferences the null pointer from `malloc`.
     let crash = "for (;;) memset(malloc(1 << 20), 1, 1 << 20);";
     let finding = program(&format!("{limit} {crash}")).finds("crash", CHECK);
     assert!(finding["message"].as_str().is_some_and(|m| m.contains("SIGSEGV")), "{finding:#}");
@@ -297,7 +298,7 @@ fn more_stacks_than_there_is_memory_for() {
     );
 }
 
-// Programs that fail in any schedule.
+// Programs that fail in every schedule.
 
 #[test]
 fn overflows_the_stack() {
@@ -339,18 +340,18 @@ fn fails_but_not_again_at_first() {
          fclose(log);
          return runs == 1 || runs > 100 ? 3 : 0;";
     let check = ["check", "--json", "-", "--strategy", "random", "--jobs", "1", "--", "./prog"];
-    // The first failure never comes back; that is no reason to overlook the later ones, which do.
+    // The first failure does not occur again. The later ones do, and must be found.
     let sandbox = program(body);
     sandbox.write("log", "");
     let json = sandbox.heisen(&check).expect(1).json();
     assert_eq!(json["findings"][0]["kind"], "exit-status", "{json:#}");
     assert_not_controlled(&json, "1 execution failed, but not again when replayed");
-    // Nor is it reported.
+    // A failure that does not occur again is not a finding.
     let sandbox = program(&body.replace("|| runs > 100", ""));
     sandbox.write("log", "");
     let json = sandbox.clean(&["--strategy", "random", "--executions", "300", "--jobs", "1", "--", "./prog"]);
     assert_eq!(json["findings"].as_array().map(Vec::len), Some(0));
-    // That does not make the program right.
+    // The program still does not count as clean.
     assert_eq!(json["verdict"], "incomplete");
     assert_not_controlled(&json, "1 execution failed, but not again when replayed");
     sandbox.write("log", "");
@@ -370,7 +371,7 @@ fn fails_but_not_again_at_first() {
     assert!(ran.expect(0).out.contains(words));
 }
 
-// The user who has seen enough.
+// The user interrupts a check.
 
 const WORKERS: &str = "static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static void *work(void *arg) { pthread_mutex_lock(&lock); pthread_mutex_unlock(&lock); return arg; }";
@@ -380,7 +381,7 @@ const WORK: &str = "pthread_t t[2];
 
 const LONG: &[&str] = &["check", "--strategy", "random", "--executions", "100000000", "--", "./prog"];
 
-/// A check that is under way.
+/// Starts a check and waits until the program runs.
 fn start(sandbox: &Sandbox, args: &[&str]) -> Child {
     let mut command = sandbox.plain_command(args);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("heisen starts");
@@ -394,7 +395,7 @@ fn send(signal: &str, child: &Child) {
     assert!(sent.is_ok_and(|status| status.success()), "the signal is sent");
 }
 
-/// Its exit code and standard error, after a signal.
+/// Sends a signal to the process. Returns its exit code and standard error.
 fn signalled(signal: &str, child: Child) -> (Option<i32>, String) {
     send(signal, &child);
     let output = child.wait_with_output().expect("heisen ends");
@@ -413,7 +414,7 @@ fn an_interrupted_search_is_saved_and_goes_on() {
         let resume = words.trim_end().rsplit_once("continue with: ").map(|(_, command)| command);
         let resume = resume.unwrap_or_else(|| panic!("{words}"));
         assert!(resume.ends_with(" check --resume .heisen/search.json"), "{words}");
-        // What the message says can be typed, and goes on where the search stood.
+        // The command in the message works, and continues the search where it stopped.
         let ran = sandbox.run(&mut sandbox.shell(&format!("{resume} --executions 100 --json -"))).expect(0);
         let executions = ran.json()["executions"].as_u64().expect("a number");
         assert!(executions > 100, "{executions}");
@@ -452,7 +453,8 @@ fn an_interrupted_compilation_has_not_failed() {
     let sandbox = Sandbox::new();
     sandbox.write("a.c", "");
     let mut command = sandbox.command(&["check", "a.c"]);
-    // As when a terminal interrupts both. By its name it is a known compiler, which is not asked first what it is.
+    // A terminal interrupts both processes. The file has the name of a known compiler, so Heisen does not
+    // first run it to identify it.
     let compiler = sandbox.write("gcc", "#!/bin/sh\nkill -s INT $PPID\nkill -s INT $$\n");
     let compiler = format!("sh {}", compiler.display());
     sandbox.run(command.env("CC", compiler)).fails(130, &["heisen: interrupted"]);
@@ -481,7 +483,7 @@ fn nobody_reads_what_is_said() {
     sandbox.run(sandbox.command(&["replay", "none"]).stderr(closed())).expect(2);
     sandbox.run(sandbox.command(&["--help"]).stdout(closed())).expect(0);
     sandbox.run(sandbox.command(&["check", "--bogus"]).stderr(closed())).expect(2);
-    // The files are written all the same.
+    // The result files are still written.
     sandbox.run(sandbox.command(&["check", "--json", "result", "--", "./prog"]).stdout(closed())).expect(1);
     assert!(sandbox.path("result").is_file());
 }

@@ -1,5 +1,5 @@
-//! Files that `heisen` has written and that come back missing, damaged, edited, or after the program has changed:
-//! schedules for `replay` and `show`, saved searches for `check --resume`.
+//! Tests of files from `heisen` that are missing, damaged, edited, or older than the program: schedules for
+//! `replay` and `show`, and saved searches for `check --resume`.
 
 use heisen_testkit::{Ran, Sandbox, root};
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// A sandbox with a program and a schedule that it fails under.
+/// A sandbox with a program and a schedule under which it fails.
 struct Recorded {
     sandbox: Sandbox,
     program: PathBuf,
@@ -25,12 +25,12 @@ impl Recorded {
         let finding = sandbox.finds("assertion", &["--", "./account"]);
         let path = sandbox.path(finding["schedule"].as_str().expect("a schedule"));
         let text = fs::read_to_string(path).expect("the schedule");
-        // What the edits below rely on.
+        // The edits below rely on this line.
         assert!(text.contains("\nat 6 T1 -> T2 preempt lock 2 "), "{text}");
         Recorded { sandbox, program, text }
     }
 
-    /// The schedule with a part of it replaced.
+    /// The schedule with one part replaced.
     #[track_caller]
     fn edited(&self, from: &str, to: &str) -> String {
         assert_eq!(self.text.matches(from).count(), 1, "{from:?} in {}", self.text);
@@ -43,14 +43,14 @@ impl Recorded {
         self.sandbox.heisen(&["replay", "edited"])
     }
 
-    /// Neither `replay` nor `show` takes it.
+    /// Checks that both `replay` and `show` reject the file.
     #[track_caller]
     fn refused(&self, text: impl AsRef<[u8]>, words: &[&str]) {
         self.replay(text).fails(2, words);
         self.sandbox.heisen(&["show", "edited"]).fails(2, words);
     }
 
-    /// Replays an edited schedule, which cannot be followed.
+    /// Replays an edited schedule that the program cannot follow.
     #[track_caller]
     fn diverges(&self, from: &str, to: &str, words: &[&str]) {
         self.replay(self.edited(from, to)).fails(4, words);
@@ -86,7 +86,7 @@ fn the_schedule_is_something_else() {
 fn the_schedule_is_truncated() {
     let recorded = Recorded::new();
     let whole = recorded.text.trim_end();
-    // Everywhere: in the middle of words and strings, and between lines.
+    // Cuts the file in the middle of words and strings, and between lines.
     for length in (1..whole.len()).step_by(29).chain([whole.len() - 1, whole.len() - 6]) {
         let ran = recorded.replay(&whole[..length]).fails(2, &["heisen: edited: line "]);
         assert!(ran.out.is_empty(), "{length}: {}", ran.out);
@@ -128,7 +128,7 @@ fn the_program_is_gone() {
     let recorded = Recorded::new();
     fs::remove_file(&recorded.program).expect("the program is removed");
     recorded.replay(&recorded.text).fails(2, &["account: not found", "build it first"]);
-    // To be shown, it need not be there.
+    // `show` does not need the program.
     recorded.sandbox.heisen(&["show", "edited"]).expect(0);
 }
 
@@ -140,7 +140,7 @@ fn the_compiled_program_is_gone() {
     let json = ran.json();
     let schedule = json["findings"][0]["schedule"].as_str().expect("a schedule");
     fs::remove_dir_all(sandbox.path(".heisen/build")).expect("the build is removed");
-    // Compiled again, to the same place.
+    // The program is compiled again, into the same directory.
     sandbox.heisen(&["replay", schedule]).expect(1);
     assert!(sandbox.path("").join(json["program"].as_str().expect("the program")).is_file());
     fs::remove_dir_all(sandbox.path(".heisen/build")).expect("the build is removed");
@@ -219,7 +219,7 @@ fn the_outcome_is_another() {
     recorded.diverges("\nsignature ", "\nsignature 0", &["another outcome", failed, "at another place"]);
 }
 
-/// Fails only if the value is 2 and there is no memory.
+/// Fails only if the value is 2 and `malloc` returns null.
 const PICKS_AND_ALLOCATES: &str = "\
 #include <assert.h>
 #include <stdlib.h>
@@ -259,7 +259,7 @@ fn choices_that_are_not_of_threads() {
     ] {
         recorded.refused(recorded.edited(from, to), &["edited: line ", words]);
     }
-    // More than is needed does no harm.
+    // Larger budgets than needed do no harm.
     recorded.replay(recorded.edited("\nfaults 1\n", "\nfaults 7:trylock,malloc\nspurious 3\n")).expect(1);
     recorded.replay(recorded.edited("choose 2 of 4", "choose 2 of 0")).expect(1);
     let expected = "then heisen_choose(5) returns 2; found T0 about to choose, with 4 choices";
@@ -284,7 +284,7 @@ fn choices_that_are_not_of_threads() {
 
 // Saved searches.
 
-/// A sandbox with a program `fixed` and a search of it that was interrupted.
+/// A sandbox with a program `fixed` and an interrupted search of it.
 fn interrupted() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.compile("fixed.c", &example("account_fixed.c"), &[]);
@@ -323,7 +323,7 @@ fn the_saved_search_does_not_fit() {
         sandbox.write("cut", &text[..length]);
         resume("cut").fails(2, &["cut is not a search that this Heisen has saved", "start the check again"]);
     }
-    // Numbers that are as good as others.
+    // The changed digit still makes a valid number, so only the checksum shows the damage.
     let count = text.find("\"steps\":").expect("how many steps") + "\"steps\":".len();
     let digit = if text.as_bytes()[count] == b'1' { "2" } else { "1" };
     sandbox.write("damaged", format!("{}{digit}{}", &text[..count], &text[count + 1..]));
@@ -335,7 +335,7 @@ fn the_saved_search_does_not_fit() {
     assert!(text.contains(version));
     sandbox.write("other", text.replace(version, "\"version\":8,"));
     resume("other").fails(2, &["other was saved by another version", "start the check again"]);
-    // One whose version has other fields, too.
+    // A file of an older version may also have other fields.
     let older = text.replace(version, "\"version\":2,").replace("\"memory\":", "\"remembered\":");
     sandbox.write("older", older);
     resume("older").fails(2, &["older was saved by another version", "start the check again"]);
@@ -356,7 +356,7 @@ fn a_resumed_search_keeps_its_options() {
         let ran = sandbox.heisen(&[&["check", "--resume", SAVED], other].concat());
         ran.fails(2, &["--resume", "cannot be used with"]);
     }
-    // Limits count from here, however large they are.
+    // The limits count from the resumption, however large they are.
     let ran =
         sandbox.heisen(&["check", "--resume", SAVED, "--time", "1s", "--executions", "18446744073709551615"]);
     ran.expect(0);

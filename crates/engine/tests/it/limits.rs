@@ -1,6 +1,6 @@
-//! Limits that hold: `--time`, signals, and programs that wait for someone outside.
+//! Tests of limits: `--time`, signals, and programs that wait for someone outside.
 //!
-//! Every program here would run for hours, so none of the times is close to what a loaded machine makes of it.
+//! Every program here would run for hours, so a slow machine cannot make these tests fail.
 
 use heisen_testkit::{Sandbox, free_port, send, soon};
 use serde_json::Value;
@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 const LONG: &str = include_str!("limits/long.c");
 const IDLE: &str = include_str!("limits/idle.c");
 
-/// Far more than what is asked for, and far less than what the programs take.
+/// Far more than each limit, and far less than the programs would run.
 const FAR_TOO_LONG: Duration = Duration::from_secs(40);
 
-/// A check that finds nothing and does not come to its end; what it says, and its result.
+/// Runs a check that finds nothing and is incomplete. Returns its output and its result.
 #[track_caller]
 fn incomplete(sandbox: &Sandbox, args: &[&str]) -> (String, Value) {
     let began = Instant::now();
@@ -57,7 +57,7 @@ fn a_failure_that_there_is_no_time_to_confirm_is_told() {
     assert_eq!(result["unexamined"], 1);
 }
 
-/// Sends a signal in the middle of a close look that would not end.
+/// Sends signals during a close-up that would never end.
 fn interrupted(sandbox: &Sandbox, signals: &[&str]) -> Output {
     let args = [&["check"], &ENDLESS[..], &["--", "./long", "fails"]].concat();
     let mut check = sandbox.plain_command(&args);
@@ -114,13 +114,13 @@ fn an_idle_server_is_not_a_deadlock() {
 #[test]
 fn what_a_program_waits_for_is_what_it_reads_from() {
     let sandbox = idle();
-    // It also listens, but that is not what it waits for.
+    // The program also listens, but it does not wait for a connection.
     let port = free_port().to_string();
     let (said, _) = incomplete(&sandbox, &["--hang", "2s", "--", "./idle", "inotify", &port]);
     assert!(said.contains("T0 waits on descriptor 4 (anon_inode:inotify)"), "{said}");
 }
 
-/// Threads that wait for each other wait for ever, also beside one that waits for somebody outside.
+/// Threads that wait for each other are in a deadlock, even if another thread waits for someone outside.
 #[test]
 fn a_deadlock_beside_a_server_that_is_idle() {
     let sandbox = idle();
@@ -151,7 +151,7 @@ fn a_fifo_that_nobody_writes_to() {
     assert!(said.contains(&words), "{said}");
 }
 
-/// Who waits for a process that it started itself, which waits in turn, has nobody else to blame.
+/// A program that waits for its own child process, which in turn waits for it, is in a deadlock.
 #[test]
 fn a_pipe_to_a_child_that_waits_is_a_deadlock() {
     let sandbox = idle();

@@ -1,11 +1,12 @@
-//! Long searches: saved while they run, resumed, short of memory or of disk, with workers that are killed.
+//! Tests of long searches: saved while they run, resumed, short of memory or disk space, and with killed
+//! workers.
 
 use heisen_testkit::{Sandbox, saved_executions, send, soon, timeless};
 use serde_json::Value;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Two threads that read under a lock and write under it, but let go of it in between: updates are lost.
+/// Two threads read under a lock and write under it, but release it in between. So updates are lost.
 const LOST: &str = "#include <assert.h>
 #include <pthread.h>
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -23,8 +24,8 @@ int main(void) {
 }
 ";
 
-/// Three threads that take a lock four times each: more schedules than anybody wants to see, and no bug. The argument, if there
-/// is one, is how long it takes before that.
+/// Three threads lock four times each. The program has very many schedules and no bug. Its optional argument
+/// sets how long it computes first.
 const MANY: &str = "#include <pthread.h>
 #include <stdlib.h>
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -52,12 +53,13 @@ fn start(sandbox: &Sandbox, args: &[&str]) -> Child {
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("heisen starts")
 }
 
-/// Searches with these options, each killed by these signals in turn.
+/// Kills a search with each of the signals and resumes it. Its result must equal that of an uninterrupted
+/// search.
 #[track_caller]
 fn goes_on(searches: &[(&[&str], &[&str])]) {
     let sandbox = sandbox(LOST);
     for (options, signals) in searches {
-        // So that it takes some seconds.
+        // The delay makes the search take some seconds.
         let slow = ["--before", "sleep 0.01"];
         let check = |more: &[&str]| {
             let most = ["check", "--keep-going", "--jobs", "1", "--json", "result"];
@@ -100,13 +102,13 @@ fn goes_on(searches: &[(&[&str], &[&str])]) {
             let resume = ["check", "--jobs", "2", "--json", "result", "--resume", "saved"];
             sandbox.heisen(&[&resume, more].concat()).expect(1);
             assert_eq!(result(), expected, "{options:?} after {before} of {all}, {signal}");
-            // It goes on being saved to the same file, and the end is there, too.
+            // The resumed search saves to the same file, up to its end.
             assert_eq!(saved_executions(&file), all);
         }
     }
 }
 
-// Most of the time is spent waiting, so these are tests that run side by side.
+// The tests mostly wait, so they are separate tests that run in parallel.
 
 #[test]
 fn a_systematic_search_that_is_killed_goes_on_as_if_it_had_not_been() {
@@ -133,7 +135,7 @@ fn other_searches_that_are_killed_go_on_as_if_they_had_not_been() {
     ]);
 }
 
-/// What is left of a file that was being written when its writer was killed is removed by the next.
+/// The next check removes an unfinished file that a killed check left behind.
 #[test]
 fn unfinished_files_are_removed() {
     let sandbox = sandbox(LOST);
@@ -150,7 +152,7 @@ fn places_where_a_search_cannot_be_saved() {
     let check = |file: &str| sandbox.heisen(&["check", "--save", file, "--", "./prog"]);
     check("none/saved").fails(2, &["none/saved cannot be written", "none is not a directory", "create it"]);
     check(".").fails(2, &[". is a directory", "name a file for --save"]);
-    // Nothing is explored first that would be lost.
+    // The check reports the error before it explores anything.
     check("/dev/full").fails(2, &["/dev/full cannot be written", "No space left"]);
     for [one, other] in [["--save", "--json"], ["--save", "--coverage"], ["--json", "--coverage"]] {
         let words = format!("{one} and {other} name the same file");
@@ -158,7 +160,8 @@ fn places_where_a_search_cannot_be_saved() {
     }
 }
 
-/// Limits that a search was stopped by do not stop it again when it is resumed; one that it has not come to still holds.
+/// A limit that stopped a search does not stop it again when it is resumed. A limit that it has not reached
+/// still holds.
 #[test]
 fn a_search_that_has_reached_its_limit_goes_on() {
     let sandbox = sandbox(MANY);
@@ -175,7 +178,8 @@ fn a_search_that_has_reached_its_limit_goes_on() {
     assert_eq!(executions(&["--resume", "saved", "--time", "1m"]), all);
 }
 
-/// On a terminal there is a line of progress, also where a batch takes less than the time between two of them.
+/// On a terminal the check shows progress, also if a batch takes less time than the interval between two
+/// lines.
 #[test]
 fn progress_is_told_on_a_terminal() {
     let sandbox = sandbox(MANY);
@@ -191,8 +195,8 @@ fn progress_is_told_on_a_terminal() {
     }
 }
 
-/// A shell command on a small file system of its own at `small`; `None`, with the reason on standard error, if this machine
-/// does not let one have that.
+/// Runs a shell command with a small file system of its own at `small`. Returns `None` if this machine does
+/// not allow that, and prints the reason to standard error.
 fn on_small_disk(sandbox: &Sandbox, size: &str, script: &str) -> Option<heisen_testkit::Ran> {
     std::fs::create_dir_all(sandbox.path("small")).expect("a directory");
     let mount = format!("mount -t tmpfs -o size={size} none small");
@@ -207,7 +211,7 @@ fn on_small_disk(sandbox: &Sandbox, size: &str, script: &str) -> Option<heisen_t
 #[test]
 fn the_disk_is_full_while_saving() {
     let sandbox = sandbox(MANY);
-    // Within 5 s the file grows far beyond that; the check goes on to its limit.
+    // Within 5 s the file outgrows the disk. The check continues up to its time limit.
     let options = "--bound 9 --time 5s --json result --save small/saved";
     let script = format!("\"$0\" check {options} -- ./prog; code=$?; cp small/saved kept; exit $code");
     let Some(ran) = on_small_disk(&sandbox, "32k", &script) else { return };
@@ -217,7 +221,7 @@ fn the_disk_is_full_while_saving() {
     assert!(messages[0].contains("note: small/saved cannot be written: No space left"), "{}", ran.err);
     assert!(messages[0].ends_with("the check continues without saving"), "{}", ran.err);
     assert!(messages[1].contains("small/saved cannot be written: No space left"), "{}", ran.err);
-    // The results are there, and so is what was saved last.
+    // The results exist, and so does the last file that was saved.
     assert!(ran.out.contains("nothing found: no bug"), "{}", ran.out);
     assert!(sandbox.path("result").is_file());
     sandbox.heisen(&["check", "--resume", "kept", "--save", "other", "--executions", "10"]).expect(0);
@@ -238,7 +242,7 @@ fn the_disk_is_full_when_memory_is() {
     assert_eq!((&result["verdict"], &result["complete"]), (&"incomplete".into(), &false.into()));
     let before = result["executions"].as_u64().expect("a number");
     assert!(before > 100, "{before}");
-    // With more memory it goes on where it stood.
+    // With more memory the search continues where it stopped.
     let args = ["check", "--resume", "saved", "--memory", "1G", "--executions", "100", "--json", "-"];
     assert_eq!(sandbox.heisen(&args).expect(0).json()["executions"], before + 100);
 }
@@ -322,7 +326,7 @@ fn a_killed_worker_is_replaced() {
         assert!(sentence.starts_with("the parked program was killed"), "{sentence}");
         let claim = found["claim"].as_str().expect("a claim");
         assert!(claim.contains(", except as listed below"), "{claim}");
-        // But for that, all is as it was.
+        // Apart from these fields, the result is the same.
         for json in [&mut expected, &mut found] {
             let fields = json.as_object_mut().expect("an object");
             fields.remove("lost");
@@ -333,7 +337,7 @@ fn a_killed_worker_is_replaced() {
     }
 }
 
-/// An execution that someone kills has not failed: it does not fail again.
+/// An execution that someone kills has not failed, because it does not fail again.
 #[test]
 fn a_killed_execution_is_no_finding() {
     for how in [&[][..], &["--fork"]] {
@@ -343,11 +347,11 @@ fn a_killed_execution_is_no_finding() {
         let heisen = child.id() as i32;
         let mut killed = 0;
         let until = Instant::now() + Duration::from_secs(60);
-        // Once: what is run to look at the failure is not to be killed, too.
+        // Kill only once, because the execution that examines the failure must survive.
         while killed == 0 && Instant::now() < until && child.try_wait().is_ok_and(|ended| ended.is_none()) {
             std::thread::sleep(Duration::from_millis(30));
             let mut processes = sandbox.processes().into_iter();
-            // Below heisen is a keeper, below that the parked program, and below that an execution.
+            // The process tree is heisen, a keeper, the zygote, an execution.
             let is_execution = |&pid: &i32| {
                 let keeper = parent(pid).and_then(parent).and_then(parent);
                 keeper == Some(heisen)
@@ -391,7 +395,8 @@ fn options_that_do_not_fit_together() {
     ran.fails(2, &["--leaks needs the checked heap", "leave out"]);
 }
 
-/// A program whose executions differ though their schedules do not: systematic strategies say so and claim nothing.
+/// The executions of this program differ under the same schedule. Systematic strategies report that and claim
+/// nothing.
 #[test]
 fn a_nondeterministic_program_proves_nothing() {
     let text = "#include <fcntl.h>

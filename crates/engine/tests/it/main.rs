@@ -1,4 +1,4 @@
-//! Tests of the engine: how programs are started, watched, judged and replayed, whatever they do.
+//! Tests of the engine: how it starts, watches, judges and replays programs, whatever they do.
 
 mod accesses;
 mod bad_programs;

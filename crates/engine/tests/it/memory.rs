@@ -1,5 +1,6 @@
-//! Memory errors of instrumented programs: each kind is found, with the block named and at the stated number of preemptions;
-//! clean twins are clean; and the heap that finds them keeps the rules of the malloc family.
+//! Tests of memory errors in instrumented programs. Each kind of error is found, with its block and with the
+//! expected number of preemptions. The fixed version of each program is clean. The checked heap obeys the
+//! rules of the malloc family.
 
 use heisen_engine::program::instrument;
 use heisen_testkit::{Sandbox, compile, run};
@@ -15,7 +16,7 @@ fn text(name: &str) -> String {
     std::fs::read_to_string(source(name)).expect("the source")
 }
 
-/// Builds a program of `tests/memory` with instrumentation, under the given name.
+/// Builds a program of `tests/it/memory` with instrumentation, under the given name.
 fn build(here: &Sandbox, name: &str, file: &str, flags: &[&str]) -> String {
     let program = here.path(name);
     if file.ends_with(".rs") {
@@ -30,7 +31,8 @@ fn build(here: &Sandbox, name: &str, file: &str, flags: &[&str]) -> String {
     program.to_str().expect("a plain path").to_owned()
 }
 
-/// Checks a program and its fixed twin: the bug is found with so many preemptions, at these lines of its source.
+/// Checks a program and its fixed version. The bug must be found with this many preemptions, at these lines
+/// of the source.
 fn bug_and_twin(file: &str, kind: &str, preemptions: u32, options: &[&str], lines: [Option<u32>; 3]) {
     let here = Sandbox::new();
     let program = build(&here, "bug", file, &[]);
@@ -51,7 +53,7 @@ fn bug_and_twin(file: &str, kind: &str, preemptions: u32, options: &[&str], line
     here.clean(&[options, &["--", &fixed, "fixed"]].concat());
 }
 
-/// The line of a source that holds these words.
+/// The line of a source file that contains these words.
 fn line(file: &str, words: &str) -> Option<u32> {
     let text = text(file);
     let found = text.lines().position(|line| line.contains(words)).expect("the words");
@@ -65,7 +67,7 @@ fn use_after_free_between_critical_sections() {
     bug_and_twin(file, "use-after-free", 1, &[], at);
 }
 
-/// Only the free conflicts with the read: it becomes a scheduling point by that.
+/// Only the call of `free` conflicts with the read. That conflict makes it a scheduling point.
 #[test]
 fn use_after_free_of_what_was_published() {
     let file = "publish.c";
@@ -94,7 +96,8 @@ fn leak_of_what_was_made_twice() {
     bug_and_twin(file, "leak", 1, &["--leaks"], [line(file, "= malloc("), None, None]);
 }
 
-/// Through `new` and `delete`, with the source lines of the program rather than of the library.
+/// The error goes through `new` and `delete`. The finding names source lines of the program, not of the
+/// library.
 #[test]
 fn use_after_free_in_cpp() {
     let here = Sandbox::new();
@@ -118,12 +121,12 @@ fn use_after_free_in_cpp() {
 fn use_after_free_in_rust() {
     let file = "scope.rs";
     let at = ["(*job.0)[2] += 1", "Box::into_raw", "Box::from_raw"].map(|words| line(file, words));
-    // The thread is let run, stopped before it is done, and then the creator goes on.
-    // That the two race is a finding of its own, which others are about.
+    // Two preemptions: of the creator, so that the thread runs, and of the thread before it is done. The two
+    // accesses also race, which other tests cover; so data races are only counted here.
     bug_and_twin(file, "use-after-free", 2, &["--races=count"], at);
 }
 
-/// Every error that needs no schedule, with the words it is told in.
+/// Every error that needs no particular schedule, with its message.
 #[test]
 fn each_error_in_words() {
     let here = Sandbox::new();
@@ -265,12 +268,12 @@ fn each_error_in_words() {
         let schedule = finding["schedule"].as_str().expect("a schedule");
         let again = here.heisen(&["replay", schedule]).expect(1);
         assert!(again.out.contains(message), "{message}: {}", again.out);
-        // It needs nobody to listen. (The same bug, and so the same schedule file, with one argument more:
-        // addresses on the first stack are others.)
+        // The error is also found if standard output and error are closed. (It is the same bug and so the
+        // same schedule file. But the extra argument moves addresses on the first stack.)
         let closed = here.heisen(&["check", "--json", "-", "--", &program, name, "closed"]).expect(1);
         assert_eq!(closed.json()["findings"][0]["kind"], kind, "{name}");
     }
-    // Neither of these is an error.
+    // None of these is an error.
     for name in ["none", "leak", "leak-list", "reachable"] {
         here.clean(&["--", &program, name]);
     }
@@ -296,8 +299,8 @@ fn leaks_at_the_end() {
     here.heisen(&["check", "--leaks", "--heap", "off", "--", &program, "leak"]).fails(2, &["--heap off"]);
 }
 
-/// The rules of glibc, call by call, and random calls with all content checked: the same lines natively and here, on both
-/// carriers, in a program that is instrumented and in one that is not.
+/// The rules of glibc, call by call, and random calls with all contents checked. The output must be the same
+/// natively and under Heisen, on both carriers, with and without instrumentation.
 #[test]
 fn the_malloc_family_keeps_its_rules() {
     let here = Sandbox::new();
@@ -319,7 +322,8 @@ fn the_malloc_family_keeps_its_rules() {
             let args =
                 [&["check", "-q", "--hang", "60s", "--executions", "1"], options, &["--", program, out]]
                     .concat();
-            // The rules also say what comes of sizes and alignments that no block can have.
+            // `rules.c` also asks for impossible sizes and alignments, which the checked heap reports as
+            // misuse.
             let misused = file == "rules.c" && options != ["--heap", "off"];
             here.heisen(&args).expect(i32::from(misused));
             assert_eq!(std::fs::read_to_string(out).expect("the output"), native, "{file} {options:?}");
@@ -327,7 +331,7 @@ fn the_malloc_family_keeps_its_rules() {
     }
 }
 
-/// The one misuse that a check finds, with nothing left of it.
+/// Runs a check that finds one misuse, removes its files and returns the finding.
 #[track_caller]
 fn misuse(here: &Sandbox, args: &[&str], words: &str) -> Value {
     let finding = here.finds("misuse", args);
@@ -337,8 +341,8 @@ fn misuse(here: &Sandbox, args: &[&str], words: &str) -> Value {
     finding
 }
 
-/// Sizes beyond `PTRDIFF_MAX` and alignments that are no power of two are told, and fail as they do natively; functions whose
-/// purpose is to refuse such arguments may be called with them.
+/// Sizes beyond `PTRDIFF_MAX` and alignments that are not a power of two are reported, and fail as they do
+/// natively. Functions that are meant to check such arguments may be called with them.
 #[test]
 fn sizes_that_no_block_can_have() {
     let here = Sandbox::new();
@@ -352,7 +356,7 @@ fn sizes_that_no_block_can_have() {
     }
 }
 
-/// What lies on a stack may be used by others as long as its function has not returned.
+/// Other threads may use a variable on a stack only until its function returns.
 #[test]
 fn variables_of_functions_that_have_returned() {
     let here = Sandbox::new();
@@ -373,8 +377,8 @@ fn variables_of_functions_that_have_returned() {
     }
 }
 
-/// Addresses are the same in each execution and in each check, and what is freed is not used again at once.
-/// Neither another environment nor another number of open files moves the first stack.
+/// Addresses on the first stack are the same in each execution and each check. Neither another environment
+/// nor more open files move the stack.
 #[test]
 fn the_first_stack_stays_where_it_is() {
     let here = Sandbox::new();
@@ -430,7 +434,8 @@ fn addresses_are_the_same_each_time() {
     assert_eq!(addresses.len(), 2 * 2 * 39);
 }
 
-/// A child goes on by itself, with threads that really run at the same time, and with blocks of before.
+/// A forked child allocates by itself. Its threads really run in parallel, and it also uses blocks from
+/// before the fork.
 #[test]
 fn a_forked_child_allocates_by_itself() {
     let here = Sandbox::new();
@@ -448,7 +453,7 @@ fn a_forked_child_allocates_by_itself() {
     here.clean(&["--heap", "on", "--", program.to_str().expect("a plain path")]);
 }
 
-/// What glibc, or the kernel, gives a thread may have been another's before: that is no race between the two.
+/// glibc or the kernel may give a thread memory that another thread used before. That is not a data race.
 #[test]
 fn memory_that_is_used_again_is_new() {
     let here = Sandbox::new();
@@ -468,11 +473,11 @@ fn memory_that_is_used_again_is_new() {
             here.clean(&["--races", "--heap", heap, "--", &program, way]);
         }
     }
-    // It is used again.
+    // Checks that the memory really is reused.
     for way in ["malloc", "calloc", "realloc", "reallocarray", "mmap", "mmap64", "mremap"] {
         here.heisen(&["check", "--heap", "off", "--executions", "1", "--", &program, way, "same"]).expect(0);
     }
-    // And a race in large memory is found as before, also when it is known from another check.
+    // A race in large memory is still found, also if an earlier check has found it.
     let program = build(&here, "race", "reuse.c", &["-w", "-DRACE"]);
     for _ in 0..2 {
         let args = ["check", "--races", "--heap", "off", "--json", "-", "--", &program, "mmap"];
@@ -480,7 +485,7 @@ fn memory_that_is_used_again_is_new() {
     }
 }
 
-/// Programs that bring an allocator of their own run as before.
+/// Programs with their own allocator run as before.
 #[test]
 fn allocators_of_the_program() {
     let here = Sandbox::new();
@@ -508,7 +513,7 @@ fn allocators_of_the_program() {
     }
 }
 
-/// A failure of `malloc` on purpose, and a want of memory that is real, reach the program of this heap, too.
+/// The checked heap passes on both an injected failure of `malloc` and a real lack of memory.
 #[test]
 fn no_memory() {
     let here = Sandbox::new();

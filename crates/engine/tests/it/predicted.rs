@@ -1,12 +1,13 @@
-//! Predictions: what one execution shows to be possible is led to and confirmed, or is at most a hint; what is kept apart by
-//! a gate, by creation and joins, by one section or by a look at a flag is neither.
+//! Tests of predictions. `directed` steers executions to the failures that one execution shows to be
+//! possible. It confirms them, or they are at most hints. A gate lock, thread creation and joins, a common
+//! critical section or a check of a flag rule a failure out. Then there is neither a finding nor a hint.
 
 use heisen_testkit::{check_json, compile, heisen, root, run, scratch};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// A compiled program of `tests/predicted`, in a directory of its own.
+/// A compiled program of `tests/it/predicted`, in its own directory.
 fn program(name: &str, flags: &[&str]) -> (TempDir, PathBuf) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/predicted").join(name);
     let text = std::fs::read_to_string(path).expect("the program");
@@ -27,8 +28,8 @@ fn check(name: &str, flags: &[&str], strategy: &str, executions: &str, seed: &st
     json
 }
 
-/// What is predicted of a program from the second execution, the first that is looked at, is found at once, and by chance it
-/// is not.
+/// Checks that `directed` finds the bug at once and `random` does not. The prediction comes from the second
+/// execution, the first one that is analysed.
 #[track_caller]
 fn is_led_to(name: &str, flags: &[&str], kind: &str, family: &str) -> Value {
     for seed in ["0", "1", "2"] {
@@ -42,7 +43,8 @@ fn is_led_to(name: &str, flags: &[&str], kind: &str, family: &str) -> Value {
     assert_eq!(finding["predicted"]["execution"], 2, "{json:#}");
     let json = check(name, flags, "portfolio", "100", "0");
     let found = &json["findings"][0];
-    // The fifth and the seventeenth are the first that are steered; one before may find it by chance.
+    // Executions 5 and 17 are the first ones that the portfolio steers. An earlier one may find the bug by
+    // chance.
     let executions = found["executions_to_find"].as_u64();
     assert!(executions.is_some_and(|number| number <= 17), "portfolio: {json:#}");
     if [Some(5), Some(17)].contains(&executions) {
@@ -51,7 +53,7 @@ fn is_led_to(name: &str, flags: &[&str], kind: &str, family: &str) -> Value {
     finding["predicted"]["steps"].clone()
 }
 
-/// Neither a finding nor a hint.
+/// Checks that there is neither a finding nor a hint.
 #[track_caller]
 fn is_clean(name: &str, flags: &[&str]) {
     for strategy in ["directed", "portfolio"] {
@@ -62,7 +64,7 @@ fn is_clean(name: &str, flags: &[&str]) {
     }
 }
 
-/// Whether these are the steps, with places in this file.
+/// Checks the steps of a prediction. In `wanted`, `@` stands for this file.
 #[track_caller]
 fn steps(told: &Value, file: &str, wanted: &[&[&str]]) {
     let told: Vec<&str> =
@@ -166,7 +168,8 @@ fn the_screen_tells_of_the_prediction() {
     );
 }
 
-/// Of accesses of memory a hint is what really happened, and is not made up for by the operation itself.
+/// A hint about memory accesses describes an order that really happened. There is none if the update is one
+/// atomic operation.
 #[test]
 fn an_update_that_may_be_lost_is_a_hint() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/predicted/lost_update.c");
@@ -191,7 +194,7 @@ fn an_update_that_may_be_lost_is_a_hint() {
     assert_eq!(hints(&format!("#define ONCE\n{text}")), Value::Array(vec![]));
 }
 
-/// No example that is clean is anything else when it is steered.
+/// Steering finds no bug and gives no hint in any clean example.
 #[test]
 fn clean_examples_stay_clean() {
     let mut count = 0;

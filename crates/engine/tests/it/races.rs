@@ -1,5 +1,5 @@
-//! Data races as a user sees them: `heisen check --races` on real instrumented programs. Each program of `races/` states in
-//! comments which pairs of accesses race, by labels on its lines; its twin, compiled with `CLEAN`, must have none.
+//! Tests of `heisen check --races` on real instrumented programs. Each program in `races/` states in comments
+//! which pairs of accesses race, by labels on its lines. Compiled with `CLEAN`, it must have no race.
 
 use heisen_engine::program::instrument;
 use heisen_testkit::{Ran, Sandbox, usual_or_nightly};
@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Compiles and links a program with calls at its accesses.
+/// Compiles and links a program with instrumentation.
 fn instrument(directory: &Path, source: &Path, name: &str, flags: &[&str]) -> PathBuf {
     let program = directory.join(name);
     let mut command = match source.extension().and_then(|e| e.to_str()) {
@@ -30,12 +30,12 @@ fn instrument(directory: &Path, source: &Path, name: &str, flags: &[&str]) -> Pa
     program
 }
 
-/// A program of `races/`.
+/// The path of a program in `races/`.
 fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/races").join(name)
 }
 
-/// The pairs that a source says race, each as two lines with what is done there.
+/// The pairs that a source says race. Each side is the kind of access and its line.
 fn stated(text: &str) -> BTreeSet<String> {
     let line_of = |label: &str| {
         let number = text.lines().position(|line| line.ends_with(&format!("// @{label}")));
@@ -58,7 +58,7 @@ fn sorted(one: String, other: String) -> String {
     both.join(" | ")
 }
 
-/// The pairs that a check has reported, likewise.
+/// The pairs that a check has reported, in the same form.
 fn reported(json: &Value) -> BTreeSet<String> {
     let side = |access: &Value| {
         let place = access["place"].as_str().expect("a place");
@@ -73,7 +73,7 @@ fn reported(json: &Value) -> BTreeSet<String> {
     set
 }
 
-/// Runs a check with races reported; its JSON.
+/// Runs a check that reports data races. Returns its JSON, too.
 #[track_caller]
 fn check(sandbox: &Sandbox, program: &Path, args: &[&str]) -> (Ran, Value) {
     let program = program.to_str().expect("a name");
@@ -83,7 +83,7 @@ fn check(sandbox: &Sandbox, program: &Path, args: &[&str]) -> (Ran, Value) {
     (ran, json)
 }
 
-/// Checks a program and its twin.
+/// Checks a program and its clean version.
 #[track_caller]
 fn has_just_the_races_it_states(name: &str) {
     let source = source(name);
@@ -172,7 +172,7 @@ programs! {
 mod oracle;
 use oracle::{Program, races_in};
 
-/// The interpreter with one program, in a sandbox of its own.
+/// The interpreter with one program, in its own sandbox.
 struct Interpreted {
     sandbox: Sandbox,
     program: Program,
@@ -185,7 +185,8 @@ impl Interpreted {
         Interpreted { sandbox, program }
     }
 
-    /// Checks the program; the races that were reported, each as two operations, and all orders that were executed.
+    /// Checks the program. Returns the reported races, each as two operations, all executed orders, and the
+    /// JSON.
     fn check(&self, args: &[&str]) -> (BTreeSet<String>, Vec<String>, Value) {
         let threads: Vec<&str> = self.program.threads.iter().map(String::as_str).collect();
         let start = ["check", "--races", "--json", "-"];
@@ -203,7 +204,7 @@ impl Interpreted {
     }
 }
 
-/// Does it for many seeds, on all processors.
+/// Runs a test for many seeds, on all processors.
 fn for_seeds(seeds: std::ops::Range<u64>, what: impl Fn(&Path, u64) + Sync) {
     let directory = heisen_testkit::scratch();
     let interpreter = instrument(directory.path(), &source("interpreter.c"), "interpreter", &[]);
@@ -230,7 +231,7 @@ fn the_races_of_one_execution_are_those_that_its_order_has() {
         let one = Interpreted::new(interpreter, program);
         let (reported, orders, json) =
             one.check(&["--strategy", "random", "--executions", "1", "--seed", &seed.to_string()]);
-        // The close looks went the same way.
+        // The close-ups followed the same order.
         assert!(orders.iter().all(|order| *order == orders[0]), "{orders:?}");
         assert_eq!(reported, races_in(&orders[0]), "seed {seed}: {:?}\n{}", one.program.threads, orders[0]);
         assert_eq!(json["executions"], 1);
@@ -241,14 +242,14 @@ fn the_races_of_one_execution_are_those_that_its_order_has() {
 
 #[test]
 fn a_load_does_not_race_with_what_it_acquires() {
-    // A plain write of the very variable that is stored to and loaded, in the default order.
+    // A plain write of the same variable, then a store, and in the other thread an acquire load: no race.
     for_seeds(0..1, |interpreter, _| {
         let threads = ["w3s0", "a0"].map(str::to_owned).to_vec();
         let one = Interpreted::new(interpreter, Program { threads });
         let (reported, orders, _) = one.check(&["--executions", "1"]);
         assert_eq!(orders, ["0w3 1s0 8a0 "]);
         assert_eq!((reported, races_in(&orders[0])), Default::default());
-        // Without the acquire it does.
+        // Without the acquire there is a race.
         let threads = ["w3s0", "q0"].map(str::to_owned).to_vec();
         let one = Interpreted::new(interpreter, Program { threads });
         let (reported, orders, _) = one.check(&["--executions", "1"]);
@@ -284,7 +285,8 @@ fn a_message_needs_a_release_and_an_acquire() {
     }
 }
 
-/// A program with two races, one in a function that is called from two places, and a failure that the first leads to.
+/// A program with two races, one of them in a function with two callers. That race makes the assertion fail
+/// if `FAILS` is set.
 const TWO: &str = "\
 #include <assert.h>
 #include <pthread.h>
@@ -339,7 +341,8 @@ fn a_report_has_both_accesses_with_all_that_is_known() {
     assert_eq!(race["first"]["stack"][0]["module"], "two");
 }
 
-/// Not everything is remembered of one place, and the verdict says so.
+/// The race check remembers a limited number of accesses per location. A caveat says when it has forgotten
+/// some.
 #[test]
 fn more_accesses_than_are_remembered() {
     let sandbox = Sandbox::new();
@@ -358,7 +361,7 @@ fn more_accesses_than_are_remembered() {
     }
 }
 
-/// Compilers differ in what they make of `memcpy` and its like; optimisation, too.
+/// Compilers and optimisation levels differ in how they translate `memcpy` and similar functions.
 #[test]
 fn functions_of_the_c_library_by_all_compilers() {
     let sandbox = Sandbox::new();
@@ -442,7 +445,7 @@ fn what_fails_comes_before_the_races() {
         let ran = sandbox.heisen(&["replay", finding["schedule"].as_str().unwrap()]).expect(1);
         assert!(ran.out.contains(finding["message"].as_str().unwrap()), "{}", ran.out);
     }
-    // With nothing but quiet races, the failure is all there is.
+    // By default races are only counted, so the failure is the only finding.
     let json = sandbox.heisen(&["check", "--json", "-", "--", "./two"]).expect(1).json();
     assert_eq!(json["findings"].as_array().map(Vec::len), Some(1));
 }
@@ -458,7 +461,7 @@ fn suppressions() {
         let json = ran.json();
         let left = json["races"].as_array().map_or(0, Vec::len);
         assert_eq!(ran.code, i32::from(left > 0));
-        // They stay scheduling points.
+        // Suppressed races remain scheduling points.
         assert_eq!(json["access_points"], 4, "{json:#}");
         (left, json["races_suppressed"].as_u64().unwrap_or(0), ran)
     };
@@ -515,7 +518,7 @@ fn scheduling_points_are_kept_from_check_to_check() {
     let files: Vec<PathBuf> = std::fs::read_dir(directory).unwrap().map(|e| e.unwrap().path()).collect();
     let [file] = &files[..] else { panic!("{files:?}") };
     let good = std::fs::read_to_string(file).unwrap();
-    // A file of another program is none, a broken one is told of; neither is in the way, and both are replaced.
+    // A file of another program is ignored, and a damaged one is reported. Both are replaced.
     std::fs::write(file, good.replace("\"binary\": \"", "\"binary\": \"00")).unwrap();
     let ran = check();
     assert_eq!((ran.messages().len(), &ran.json()["restarts"]), (0, &1.into()), "{}", ran.err);
@@ -525,7 +528,7 @@ fn scheduling_points_are_kept_from_check_to_check() {
     assert!(ran.err.contains("note: the access points of the last check cannot be read: "), "{}", ran.err);
     assert_eq!(ran.json()["restarts"], 1);
     assert_eq!(std::fs::read_to_string(file).unwrap(), good);
-    // Of a program that has none, nothing is kept.
+    // For a program without access points no file is written.
     let clean = instrument(&sandbox.path(""), &source("neighbours.c"), "clean", &[]);
     assert_eq!(
         sandbox.heisen(&["check", "-o", "other", "--", clean.to_str().unwrap()]).expect(0).made.len(),

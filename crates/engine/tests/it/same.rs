@@ -1,9 +1,9 @@
-//! The same search, twice, and with one worker or two: the same findings, classes and counts.
+//! Tests that a search gives the same findings, classes and counts when repeated, and with one worker or two.
 
 use heisen_testkit::{Sandbox, root, timeless};
 use serde_json::Value;
 
-/// Examples whose bugs are of different kinds, and some without.
+/// Examples with different kinds of bugs, and one without a bug.
 const EXAMPLES: [&str; 5] =
     ["account.c", "lock_order.c", "lost_wakeup.c", "bounded_buffer_fixed.c", "trylock.c"];
 

@@ -1,17 +1,18 @@
-//! Scope: preemptions at some places only. What is left of the schedules is counted, and worked out by hand.
+//! Tests of the scope (`--focus`, `--no-preempt`): preemptions at some places only. The numbers of remaining
+//! schedules are computed by hand.
 //!
-//! Main, M, creates a thread A, then calls `ours`, l u on a mutex, and joins; A takes three steps, s l u, in `theirs`, on
-//! another mutex. Without a scope that is 10 orders: 1, 3 and 7 of them with at most 0, 1 and 2 preemptions (see
-//! `runtime/counts.rs`).
+//! Main, M, creates a thread A, calls `ours` (l u on a mutex), and joins. A takes three steps, s l u, in
+//! `theirs`, on another mutex. Without a scope there are 10 orders; 1, 3 and 7 of them have at most 0, 1 and
+//! 2 preemptions. `primitives/counts.rs` of the runtime tests derives them.
 //!
-//! If A is not preempted, it runs from s to its end, all at once: before M's l, before its u (each costs one preemption,
-//! of M), or after it, when M waits. 3 orders: 1, 3 and 3. If M is not preempted, it does l and u and waits for A, which
-//! then is alone: 1 order.
+//! If A is not preempted, it runs from s to its end at once: before M's l, before M's u, or after it, when M
+//! waits. The first two cost one preemption of M. That makes 3 orders: 1, 3 and 3. If M is not preempted, it
+//! does l and u and waits for A, which then runs alone: 1 order.
 
 use heisen_testkit::Sandbox;
 use serde_json::Value;
 
-/// Executions at bound 0, 1 and 2 and of dfs.
+/// Executions at bounds 0, 1 and 2, and of dfs.
 const WITHOUT: [u64; 4] = [1, 3, 7, 10];
 const THEIRS_WHOLE: [u64; 4] = [1, 3, 3, 3];
 const OURS_WHOLE: [u64; 4] = [1, 1, 1, 1];
@@ -71,10 +72,10 @@ fn functions_files_and_modules() {
         expect(&sandbox, "./main", &["--no-preempt", pattern], OURS_WHOLE);
         expect(&sandbox, "./main", &["--focus", pattern], THEIRS_WHOLE);
     }
-    // The whole program: nobody is preempted, or everybody.
+    // Patterns that cover all of the program: no preemption at all, or no restriction.
     expect(&sandbox, "./main", &["--no-preempt", "main", "--no-preempt", "theirs"], OURS_WHOLE);
     expect(&sandbox, "./main", &["--focus", "ours", "--focus", "theirs"], WITHOUT);
-    // What is excluded is excluded from the focus, too.
+    // `--no-preempt` takes precedence over `--focus`.
     expect(&sandbox, "./main", &["--focus", "main", "--no-preempt", "theirs"], THEIRS_WHOLE);
 }
 
@@ -95,9 +96,9 @@ fn a_module() {
     expect(&sandbox, "./main", &["--focus", "main"], THEIRS_WHOLE);
 }
 
-/// Without optimisation `std::lock_guard` is a function of a header that calls another one, and so on: what counts is
-/// who called the first of them. Optimised, all of that is inlined, and the debug information tells. (Not as the last
-/// call of a function, which would be a jump, with the caller's return address.)
+/// Without optimisation, `std::lock_guard` is a chain of header functions. The scope depends on the caller of
+/// the first one. With optimisation they are inlined, and the debug information names the caller. (The call
+/// must not be the last one of its function. It would become a jump, with the caller's return address.)
 #[test]
 fn who_called_the_language_s_library() {
     let text = "#include <mutex>
@@ -130,8 +131,8 @@ int main() {
     }
 }
 
-/// Steps are counted the same with and without a scope, so the schedule file need not hold it. M is preempted before
-/// each of two points of its own for a thread that itself is not to be preempted.
+/// A scope does not change the numbering of steps, so the schedule file does not contain it. M is preempted
+/// before each of two scheduling points of its own, by a thread that must not be preempted itself.
 #[test]
 fn schedules_do_not_need_the_scope() {
     let text = "#include <assert.h>

@@ -1,15 +1,16 @@
-//! The table of intercepted functions, `docs/reference/functions.md`, is made from the code: a row for each function that the runtime
-//! exports, with its doc comment, which says what the function means for the scheduler. An export without a row, a row
-//! without an export, a row without a program that calls it and a table that is out of date are errors.
+//! Tests and generates `docs/reference/functions.md`, the table of intercepted functions. The table has a row
+//! for each function that the runtime exports. The row is the function's doc comment, which says what the
+//! function means for the scheduler. The tests report four kinds of errors: an export without a row, a row
+//! without an export, a row that no program calls, and an outdated table.
 //!
-//! `HEISEN_BLESS=1 cargo test -p heisen-runtime --test it api` writes the table anew.
+//! `HEISEN_BLESS=1 cargo test -p heisen-runtime --test it api` rewrites the table.
 
 use heisen_testkit::root;
 use object::{Object, ObjectSymbol};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// What stands above the table.
+/// The text above the table.
 const HEAD: &str = "\
 # Intercepted functions
 
@@ -27,8 +28,8 @@ is glibc's.
 A test generates this page from the doc comments in the code: `HEISEN_BLESS=1 cargo test -p heisen-runtime --test it api` writes it.
 ";
 
-/// What the debugger's script reads and calls lies in this file of the runtime, under names that begin so. No program
-/// calls that, so it has no rows; but the script must use all of it.
+/// The file of the runtime with the symbols for the debugger's script, and the prefix of their names. No
+/// program calls them, so they have no rows. But the script must use all of them.
 const DEBUGGER: &str = "debugger.rs";
 const FOR_DEBUGGER: &str = "heisen_gdb";
 
@@ -48,7 +49,7 @@ struct Family {
     rows: Vec<Row>,
 }
 
-/// Files below a directory whose names end like this, in order.
+/// The files below a directory with one of these extensions, sorted.
 fn files(directory: &Path, endings: &[&str]) -> Vec<PathBuf> {
     let mut all = Vec::new();
     for entry in std::fs::read_dir(directory).expect("a directory").map(|entry| entry.expect("an entry")) {
@@ -63,7 +64,7 @@ fn files(directory: &Path, endings: &[&str]) -> Vec<PathBuf> {
     all
 }
 
-/// The lines of a doc comment as one text, up to the first empty one.
+/// The lines of a doc comment up to the first empty one, joined.
 fn paragraph<'a>(lines: impl Iterator<Item = &'a str>) -> String {
     lines.map(str::trim).take_while(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
 }
@@ -79,8 +80,8 @@ fn title_and_introduction(text: &str) -> (String, Option<String>) {
     (title, more.then(|| sentence.to_owned()))
 }
 
-/// The name that a line exports, if it does: a function or `name = …;` inside a macro of the runtime, or, where
-/// `unmangled`, any function.
+/// The name that a line exports, if any. Inside a macro of the runtime it is a function or `name = …;`. If
+/// `unmangled`, it is any function.
 fn exported(line: &str, in_macro: bool, unmangled: bool) -> Option<&str> {
     let text = line.trim_start();
     let word =
@@ -93,7 +94,7 @@ fn exported(line: &str, in_macro: bool, unmangled: bool) -> Option<&str> {
     (in_macro && !name.is_empty() && text[name.len()..].starts_with(" = ")).then_some(name)
 }
 
-/// A meaning without the function's name in front, which stands beside it already.
+/// The meaning of a function without its name in front, which the row shows already.
 fn meaning(name: &str, comment: &str) -> String {
     let quoted = format!("`{name}`");
     let text = comment.strip_prefix(&quoted).unwrap_or(comment).trim_start_matches([':', '.', ',', ' ']);
@@ -119,7 +120,8 @@ fn family(text: &str) -> Option<Family> {
         if at_the_margin && trimmed == "}" {
             in_macro = false;
         }
-        // The lines of its own that a macro's invocation holds are indented once; those of bodies deeper.
+        // Inside a macro call, the lines of the call itself are indented once, and those of function bodies
+        // deeper.
         let inside = in_macro && line.len() - trimmed.len() == 4;
         if let Some(name) = exported(line, inside, unmangled) {
             rows.push(Row { name: name.to_owned(), meaning: meaning(name, &paragraph(comment.drain(..))) });
@@ -134,7 +136,8 @@ fn family(text: &str) -> Option<Family> {
     (!rows.is_empty()).then_some(Family { title, introduction, rows })
 }
 
-/// All families but what is for the debugger; the start of a process, which lies beside the shim, is among them.
+/// All families except the one for the debugger. They include the start of a process, which is outside the
+/// shim.
 fn families() -> Vec<Family> {
     let sources = files(&root().join("crates/runtime/src"), &["rs"]);
     let shown = sources.iter().filter(|path| !path.ends_with(DEBUGGER));
@@ -146,7 +149,7 @@ fn render(families: &[Family]) -> String {
     for family in families {
         text += &format!("\n## {}\n\n", family.title);
         if let Some(introduction) = &family.introduction {
-            // Links to items of the code lead nowhere from here.
+            // Links to items of the code do not work on this page.
             let introduction = introduction.replace("[`", "`").replace("`]", "`");
             text += &format!("{introduction}\n\n");
         }
@@ -172,7 +175,7 @@ fn every_export_has_a_row_and_every_row_an_export() {
     let families = families();
     let rows: BTreeSet<&str> = families.iter().flat_map(|f| &f.rows).map(|row| row.name.as_str()).collect();
     let exports = exports();
-    // What instrumented code calls has a list, and no rows.
+    // The callbacks of instrumented code are in a list of their own and have no rows.
     let callbacks: BTreeSet<&str> = heisen_abi::NAMES.iter().copied().chain(["heisen_tsan_table"]).collect();
     let missing: Vec<_> = callbacks.iter().filter(|name| !exports.contains(**name)).collect();
     assert!(missing.is_empty(), "callbacks that are not exported: {missing:?}");
@@ -224,7 +227,7 @@ fn the_table_is_up_to_date() {
     );
 }
 
-/// What programs write to have these called.
+/// The text by which a program calls the function.
 fn written_as(name: &str) -> &str {
     match name {
         "__libc_start_main" => "main",
@@ -234,7 +237,7 @@ fn written_as(name: &str) -> &str {
         "__register_atfork" => "pthread_atfork",
         "_Unwind_RaiseException" => "panic!",
         "_ZNSt13random_device9_M_getvalEv" => "random_device",
-        // A static variable in a function of C++.
+        // A static variable in a C++ function.
         "__cxa_guard_acquire" | "__cxa_guard_release" => "made_once",
         "heisen_assert_fail" => "heisen_assert",
         name => name,
@@ -245,12 +248,12 @@ fn written_as(name: &str) -> &str {
 fn every_row_has_a_program_that_calls_it() {
     let crates = root().join("crates");
     let families = families();
-    // Of what is refused there is nothing to try.
+    // Refused functions need no program that calls them.
     let rows = families.iter().flat_map(|f| &f.rows).filter(|row| !row.meaning.starts_with("Refused"));
     let mut called: BTreeMap<&str, bool> = rows.map(|row| (written_as(&row.name), false)).collect();
     let in_tests = |path: &PathBuf| path.components().any(|part| part.as_os_str() == "tests");
     for path in files(&crates, &["c", "cpp", "rs"]).into_iter().filter(in_tests) {
-        // Rust is both what the tests and what some programs are written in.
+        // Both the tests and some programs are in Rust. Only the programs count.
         let is_program = path.parent().is_some_and(|parent| parent.ends_with("programs"));
         if path.extension().is_some_and(|ending| ending == "rs") && !is_program {
             continue;
@@ -264,7 +267,7 @@ fn every_row_has_a_program_that_calls_it() {
     assert!(never.is_empty(), "no program of the tests below {} calls {never:?}", crates.display());
 }
 
-/// Whether the name is followed by arguments somewhere, and is not the end of a longer one.
+/// Whether the name occurs with an argument list, and is not the end of a longer name.
 fn calls(text: &str, name: &str) -> bool {
     text.match_indices(name).any(|(at, _)| {
         let before = text[..at].chars().next_back().unwrap_or(' ');

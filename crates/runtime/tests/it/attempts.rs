@@ -1,5 +1,5 @@
-//! Operations that may fail, and barriers, under dynamic partial order reduction: those that fail only read, arrivals commute, and
-//! no outcome is lost by it.
+//! Tests of failing operations and barriers under dynamic partial-order reduction. A failed operation only
+//! reads, and arrivals at a barrier commute. No outcome is lost by that.
 
 use heisen_testkit::{Sandbox, check_json, program, scratch};
 use serde_json::Value;
@@ -11,7 +11,7 @@ mod ignored;
 
 const DPOR: &[&str] = &["--strategy", "dpor"];
 
-/// Checks a program to the end of the search.
+/// Checks a program. The search must be complete.
 fn check(declarations: &str, bodies: &[&str], args: &[&str]) -> Value {
     let directory = scratch();
     std::fs::write(directory.path().join("p.c"), program(declarations, bodies)).expect("it is written");
@@ -29,7 +29,7 @@ fn findings(json: &Value) -> BTreeSet<&str> {
     all.iter().map(|f| f["signature"].as_str().expect("a text")).collect()
 }
 
-/// Whether there are so many classes, and no execution more.
+/// Checks that there are `expected` classes with one execution each.
 #[track_caller]
 fn classes(declarations: &str, bodies: &[&str], expected: u64) {
     let json = check(declarations, bodies, DPOR);
@@ -37,7 +37,7 @@ fn classes(declarations: &str, bodies: &[&str], expected: u64) {
     assert_eq!(found, [expected, expected, 0], "{bodies:?}");
 }
 
-/// Whether classes and bugs are those that all schedules show; how many bugs.
+/// Checks that dpor finds the same classes and bugs as dfs. Returns the number of bugs.
 #[track_caller]
 fn as_all_schedules(declarations: &str, bodies: &[&str]) -> usize {
     let all = check(declarations, bodies, &["--strategy", "dfs"]);
@@ -49,7 +49,7 @@ fn as_all_schedules(declarations: &str, bodies: &[&str]) -> usize {
     findings(&all).len()
 }
 
-/// A barrier for so many threads.
+/// Declarations with a barrier for `count` threads.
 fn barrier(count: usize) -> String {
     format!(
         "#include <assert.h>\nstatic pthread_barrier_t b; static atomic_int x, last; static int value;\n\
@@ -64,15 +64,15 @@ fn compare_exchanges() {
     let x = "static atomic_int x;";
     let once = "int e = 0; atomic_compare_exchange_strong(&x, &e, 1);";
     let never = "int e = 7; atomic_compare_exchange_strong(&x, &e, 1);";
-    // Which one succeeds; the others only read.
+    // Any one of them may succeed. The others only read.
     classes(x, &[once; 5], 5);
     classes(x, &[never; 5], 1);
-    // Both succeed, or the second came too early.
+    // Both succeed, or the second one came too early.
     classes(x, &[once, "int e = 1; atomic_compare_exchange_strong(&x, &e, 2);"], 2);
-    // One that writes what was there is a write: others may acquire it.
+    // A compare-exchange that stores the same value is still a write, because others may acquire it.
     let same = "int e = 0; atomic_compare_exchange_strong(&x, &e, 0);";
     classes(x, &[same; 3], 6);
-    // A counter that tries again.
+    // An increment that retries.
     let add = "int v = x; while (!atomic_compare_exchange_weak(&x, &v, v + 1)) ;";
     assert_eq!(as_all_schedules(x, &[add, add]), 0);
     let asserts = format!("#include <assert.h>\n{x}");
@@ -80,7 +80,7 @@ fn compare_exchanges() {
     assert_eq!(as_all_schedules(&asserts, &[once, wins, never]), 1);
 }
 
-/// The same of code that is not instrumented.
+/// The same for uninstrumented code.
 #[test]
 fn patched_compare_exchanges() {
     let x = "static atomic_int x;";
@@ -115,7 +115,7 @@ fn locks_that_are_tried() {
     classes(lock, &[write; 3], 3);
 }
 
-/// What a failed attempt depends on is found.
+/// Bugs that depend on the outcome of an attempt are found.
 #[test]
 fn outcomes_of_attempts() {
     let shared = "#include <assert.h>\n#include <errno.h>\nstatic pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; static sem_t s;
@@ -124,7 +124,7 @@ fn outcomes_of_attempts() {
     let late = "x++; if (pthread_mutex_trylock(&m)) assert(x != 1); else pthread_mutex_unlock(&m);";
     assert_eq!(as_all_schedules(shared, &[lock, late]), 1);
     assert_eq!(as_all_schedules(shared, &["sem_post(&s);", "x++; assert(sem_trywait(&s));"]), 1);
-    // A writer that comes late to the lock still comes before an attempt to read, which fails; and the other way round.
+    // The other thread does `x++` first. It may still hold the lock when the attempt comes, which then fails.
     let try_read = "if (pthread_rwlock_tryrdlock(&l)) assert(!\"read\"); else pthread_rwlock_unlock(&l);";
     let try_write = "if (pthread_rwlock_trywrlock(&l)) assert(!\"write\"); else pthread_rwlock_unlock(&l);";
     let read = "x++; pthread_rwlock_rdlock(&l); pthread_rwlock_unlock(&l);";
@@ -134,7 +134,7 @@ fn outcomes_of_attempts() {
     {
         assert_eq!(as_all_schedules(shared, &[attempt, other]), found, "{attempt} {other}");
     }
-    // One that succeeds keeps another out that comes later.
+    // A successful attempt makes a later attempt to write fail.
     assert_eq!(as_all_schedules(shared, &["pthread_rwlock_tryrdlock(&l);", try_write]), 1);
     assert_eq!(as_all_schedules(shared, &["pthread_rwlock_tryrdlock(&l);", try_read]), 0);
 }
@@ -143,20 +143,20 @@ fn outcomes_of_attempts() {
 fn arrivals_commute() {
     classes(&barrier(5), &[MEET.repeat(2).as_str(); 5], 1);
     classes(&barrier(3), &[MEET.repeat(3).as_str(); 3], 1);
-    // What comes before and after a meeting is ordered by it: 2! and 2!.
+    // The barrier orders the steps before it and after it: 2! and 2!.
     classes(&barrier(2), &["x++; pthread_barrier_wait(&b); x++;"; 2], 4);
     let loops = "for (int i = 0; i < 2; i++) pthread_barrier_wait(&b);";
     classes(&barrier(3), &[loops; 3], 1);
-    // A thread that never comes: all wait in vain.
+    // One thread never comes, so all others wait forever.
     let json = check(&barrier(4), &[MEET; 3], DPOR);
     assert_eq!((number(&json, "classes"), findings(&json).len()), (1, 1), "{json:#}");
 }
 
-/// More threads than the barrier is made for: which of them meet depends on the order.
+/// If more threads come than the barrier needs, the order decides which of them meet.
 #[test]
 fn crowds() {
     let two = barrier(2);
-    // Each of three may be left alone.
+    // Each of the three threads may be the one that is left alone.
     for thread in 0..3 {
         let mut bodies = ["pthread_barrier_wait(&b); x++;"; 3];
         bodies[thread] = "pthread_barrier_wait(&b); assert(0);";
@@ -165,7 +165,7 @@ fn crowds() {
             json["findings"].as_array().expect("a list").iter().filter_map(|f| f["kind"].as_str()).collect();
         assert_eq!(kinds, BTreeSet::from(["assertion", "deadlock"]), "{json:#}");
     }
-    // Only those that meet see what the other did before.
+    // Only threads that meet see the steps of the others before the barrier.
     let bodies = ["x = 1; pthread_barrier_wait(&b);", "pthread_barrier_wait(&b); assert(!x);", MEET, MEET];
     let kinds = |search: &[&str]| {
         let json = check(&two, &bodies, &[search, &["--races=off"]].concat());
@@ -175,7 +175,7 @@ fn crowds() {
     assert_eq!(kinds(DPOR), kinds(&["--strategy", "icb", "--bound", "1"]));
 }
 
-/// Every thread can be the one that is told that it was the last, however the compiler has the result looked at.
+/// Every thread can be the one that gets the special return value, however the compiled code tests it.
 #[test]
 fn who_was_the_last() {
     let uses = [
@@ -209,7 +209,7 @@ fn who_was_the_last() {
                 assert_eq!(json["findings"][0]["kind"], "assertion", "{flags} {bodies:?}: {json:#}");
             }
         }
-        // Where nobody looks there is one class.
+        // If no thread uses the return value, there is one class.
         let text = program(
             &declarations,
             &[&MEET.repeat(2), "pthread_barrier_wait(&b); nothing(); pthread_barrier_wait(&b);"],
@@ -223,10 +223,10 @@ fn who_was_the_last() {
     }
 }
 
-/// Whether code ignores what is in `rax` when it begins.
+/// Whether code ignores the content of `rax` at its start.
 fn ignores(code: &[u8]) -> bool {
     const START: usize = 0x1000;
-    // What is not there is a breakpoint, which is not known.
+    // Bytes outside the code are breakpoints, which `follow` does not know.
     ignored::follow(START, |at| at.checked_sub(START).and_then(|at| code.get(at).copied()).unwrap_or(0xcc))
 }
 
@@ -260,7 +260,8 @@ fn results_that_are_ignored() {
         (&[0x49, 0x90], false, "xchg r8, rax"),
         (&[0x41, 0x58, 0xc3], false, "pop r8; ret"),
         (&[0xeb, 0xfe], false, "an endless loop"),
-        // add dword [rbp-4], 1; cmp dword [rbp-4], 2; jle to the last; xor eax, eax; int3; and there:
+        // add dword [rbp-4], 1; cmp dword [rbp-4], 2; jle to the last part; xor eax, eax; int3; and the last
+        // part.
         (
             &[0x83, 0x45, 0xfc, 1, 0x83, 0x7d, 0xfc, 2, 0x7e, 3, 0x31, 0xc0, 0xcc, 0x31, 0xc0],
             true,
@@ -271,9 +272,9 @@ fn results_that_are_ignored() {
             false,
             "one way reads it",
         ),
-        // dec ebx; jne to itself; xor eax, eax.
+        // dec ebx; jne to the first instruction; xor eax, eax.
         (&[0xff, 0xcb, 0x75, 0xfc, 0x31, 0xc0], true, "a loop before"),
-        // call behind the next; test eax, eax; int3; and there: endbr64; ret.
+        // call the function after the int3; test eax, eax; int3; then the function: endbr64; ret.
         (&[0xe8, 3, 0, 0, 0, 0x85, 0xc0, 0xcc, 0xf3, 0x0f, 0x1e, 0xfa, 0xc3], false, "kept by a function"),
         (&[0xe8, 3, 0, 0, 0, 0x85, 0xc0, 0xcc, 0x31, 0xc0, 0xc3], true, "overwritten by a function"),
         (

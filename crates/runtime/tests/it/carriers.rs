@@ -1,5 +1,6 @@
-//! The two carriers make no difference: on kernel threads a check does the same executions as on fibers and finds the
-//! same, and a schedule found on one replays on the other with the same words. And kernel threads are real ones.
+//! Tests that the two carriers make no difference. A check runs the same executions with the same findings on
+//! kernel threads and on fibers. A schedule from one carrier replays on the other with the same output. Other
+//! tests check that kernel threads are real ones.
 
 use heisen_testkit::{Sandbox, check_json, heisen, root, run, scratch, timeless};
 use std::path::{Path, PathBuf};
@@ -15,20 +16,20 @@ fn examples(language: &str) -> Vec<PathBuf> {
     all
 }
 
-/// Checks an example on both carriers, in the same directory so that the files have the same names, and replays what was
-/// found on the one it was not found on.
+/// Checks an example on both carriers and replays its finding on both. Both use one directory, so the files
+/// have the same names.
 fn same_on_both(path: &Path) {
     let file = path.to_str().expect("a plain path");
     let clean = file.contains("_fixed");
     let bound = if clean { "1" } else { "2" };
-    // What its head line says it is to be checked with.
+    // The options that the head comment of the example states.
     let text = std::fs::read_to_string(path).expect("the example");
     let head = text.lines().find(|line| line.contains("heisen: ")).expect("a statement");
     let stated: Vec<&str> =
         head.split_once(" with ").map_or(vec![], |(_, with)| with.split_whitespace().collect());
     let directory = scratch();
     let [fibers, kernel] = CARRIERS.map(|carrier| {
-        // The second check shall not know what the first has found out about accesses.
+        // The second check must not use the access points that the first one saved.
         let _ = std::fs::remove_dir_all(directory.path().join(".heisen/points"));
         let bound: &[&str] = if stated.contains(&"--bound") { &[] } else { &["--bound", bound] };
         let options = [&["--carrier", carrier], bound, &stated[..], &[file]].concat();
@@ -68,7 +69,8 @@ fn rust_examples() {
     examples("rust").iter().for_each(|path| same_on_both(path));
 }
 
-/// Samplers, too: the policy is the runtime's, and the same seed gives the same search.
+/// Samplers behave the same on both carriers: the runtime applies the policy, and a seed gives the same
+/// search.
 #[test]
 fn random_and_pct() {
     let file = root().join("examples/c/channel.c");
@@ -86,7 +88,7 @@ fn random_and_pct() {
 
 const KERNEL: &str = include_str!("carriers/kernel.c");
 
-/// What only kernel threads have is right in every schedule.
+/// Properties that only kernel threads have hold in every schedule.
 #[test]
 fn kernel_threads_are_real() {
     let sandbox = Sandbox::new();
@@ -101,7 +103,7 @@ fn kernel_threads_are_real() {
     }
 }
 
-/// The same program on fibers, where that is the same.
+/// Fibers give the same results where both carriers have the property.
 #[test]
 fn fibers_do_the_same() {
     let sandbox = Sandbox::new();
@@ -116,7 +118,7 @@ fn fibers_do_the_same() {
     }
 }
 
-/// A thread that never comes to a scheduling point is found where it is, though it is not the main one.
+/// If a thread other than the main one never reaches a scheduling point, the report names its place.
 #[test]
 fn a_thread_that_spins() {
     let sandbox = Sandbox::new();
@@ -126,7 +128,7 @@ fn a_thread_that_spins() {
     sandbox.heisen(&args).fails(3, &["scheduling point, in spin", "kernel.c:"]);
 }
 
-/// A resumed search goes on as it began.
+/// A resumed search uses the carrier it began with.
 #[test]
 fn the_carrier_of_a_resumed_search_cannot_change() {
     let sandbox = Sandbox::new();

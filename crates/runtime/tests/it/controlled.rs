@@ -1,5 +1,6 @@
-//! What surrounds an execution is the same each time: random bytes, ids, processors; or as asked for: real time, commands
-//! and directories. And where it is not the same, that is said.
+//! Tests of the environment of an execution. Random bytes, ids and processors are the same each time. Real
+//! time, commands and directories are as the options say. Where the environment is not controlled, a caveat
+//! says so.
 
 use heisen_testkit::{Ran, Sandbox, run, timeless};
 use serde_json::Value;
@@ -14,8 +15,8 @@ fn program(sandbox: &Sandbox, name: &str) -> PathBuf {
     sandbox.compile(name, &text.expect("the program's text"), &[])
 }
 
-/// Checks, deletes the results, and gives them: JSON without the time, the screen without it, the schedule files, and
-/// what the programs write when these are replayed.
+/// Runs a check and deletes its files. Returns the JSON and the screen without times, the schedule files, and
+/// the output of their replays.
 fn everything(sandbox: &Sandbox, args: &[&str]) -> (Value, String, Vec<String>, Vec<String>) {
     let all = [&["check", "--json", "-"], args].concat();
     let ran = sandbox.heisen(&all);
@@ -40,7 +41,7 @@ fn random_bytes_are_those_of_the_seed() {
     let sandbox = Sandbox::new();
     let path = program(&sandbox, "random.c");
     let path = path.to_str().expect("a path");
-    // Natively they differ, or the rest would say nothing.
+    // Natively the bytes differ; otherwise the test would show nothing.
     let native = || run(&mut Command::new(path)).expect(1).out;
     assert_ne!(native(), native());
     let seeded = |seed: &str| everything(&sandbox, &["--seed", seed, "--", path]);
@@ -56,7 +57,7 @@ fn random_bytes_are_those_of_the_seed() {
     assert_eq!(bytes.len(), 12, "{}", outputs[0]);
     let other = values(&seeded("6").3[0]);
     assert!(bytes.iter().zip(&other).all(|(a, b)| a != b), "{bytes:?} {other:?}");
-    // No two draws are alike, not even those of a parent and its child.
+    // No two draws are equal, not even those of a parent and its child.
     bytes.sort();
     bytes.dedup();
     assert_eq!(bytes.len(), 12, "{}", outputs[0]);
@@ -126,7 +127,7 @@ fn processors_as_asked_for() {
                 std::process::exit(if n == 5 { 0 } else { 9 }); }";
     let path = sandbox.compile("parallel.rs", rust, &[]);
     sandbox.clean(&["--cpus", "5", "--", path.to_str().expect("a path")]);
-    // The schedule keeps the number.
+    // The schedule file contains the number.
     let finding = sandbox.finds("exit-status", &["--cpus", "6", "--", path.to_str().expect("a path")]);
     let schedule = std::fs::read_to_string(sandbox.path(finding["schedule"].as_str().expect("a path")));
     assert!(schedule.expect("a schedule").contains("\ncpus 6\n"));
@@ -146,7 +147,7 @@ fn real_time_takes_its_time() {
     assert!(start.elapsed() >= Duration::from_millis(130));
     let notes = json["not_controlled"].to_string();
     assert!(notes.contains("real time: what depends on it differs"), "{notes}");
-    // A sleep that is longer than what a program may run without a scheduling point is no hang.
+    // A sleep that is longer than the hang limit is not a hang.
     let text = "#include <unistd.h>\nint main(void) { return (int)sleep(2); }";
     let sleeper = sandbox.compile("sleeper.c", text, &[]);
     let sleeper = sleeper.to_str().expect("a path");
@@ -155,7 +156,7 @@ fn real_time_takes_its_time() {
     let json = sandbox.clean(&["--", sleeper]);
     assert!(start.elapsed() < Duration::from_secs(2));
     assert!(!json["not_controlled"].to_string().contains("real-time"), "{json:#}");
-    // A deadlock is one in real time, too.
+    // In real time, a deadlock is still found.
     let text = "#include <semaphore.h>\nint main(void) { sem_t s; sem_init(&s, 0, 0); return sem_wait(&s); }";
     let stuck = sandbox.compile("stuck.c", text, &[]);
     sandbox.finds("deadlock", &["--real-time", "--", stuck.to_str().expect("a path")]);
@@ -168,7 +169,7 @@ fn commands_around_an_execution() {
     let path = path.to_str().expect("a path");
     let before = "echo before >> hooks.txt; rm -f log";
     let after = "echo after >> hooks.txt; test $(head -n 1 log) = 1 || { echo out of order; exit 3; }";
-    // Without a directory of its own, one execution at a time: they all write the same file.
+    // Without `--dir` all executions write to the same file, so only one runs at a time.
     let args = ["check", "--jobs", "1", "--before", before, "--after", after, "--json", "-", "--", path];
     let json = sandbox.heisen(&args).expect(1).json();
     let finding = &json["findings"][0];
@@ -184,7 +185,7 @@ fn commands_around_an_execution() {
     let hooks = std::fs::read_to_string(sandbox.path("hooks.txt")).expect("the commands");
     assert_eq!(hooks.lines().count(), lines.len() + 2);
 
-    // Executions that do not count.
+    // Warm-up executions do not count.
     let count = "echo >> counted.txt; rm -f log";
     sandbox
         .heisen(&["check", "--before", count, "--warm-up", "7", "--executions", "2", "--", path])
@@ -199,7 +200,7 @@ fn a_directory_for_each_execution() {
     let path = program(&sandbox, "appends.c");
     let path = path.to_str().expect("a path");
     std::fs::create_dir(sandbox.path("runs")).expect("a directory");
-    // The program checks that it is where HEISEN_DIR says, and that nothing is there yet.
+    // The program checks that it is in the directory that HEISEN_DIR names, and that the directory is empty.
     let json = sandbox.clean(&["--dir", "runs", "--", path, "checked"]);
     assert_eq!(json["complete"], true, "{json:#}");
     assert!(json["executions"].as_u64() > Some(10), "{json:#}");
@@ -211,7 +212,7 @@ fn a_directory_for_each_execution() {
     );
     assert_eq!(finding["preemptions"], 0, "{finding:#}");
     assert_eq!(std::fs::read_dir(sandbox.path("runs")).expect("a directory").count(), 0);
-    // One that is in use, or was left, is not touched.
+    // A directory that exists already is not touched.
     std::fs::create_dir(sandbox.path("runs/run-0")).expect("a directory");
     std::fs::write(sandbox.path("runs/run-0/mine"), "").expect("a file");
     sandbox
@@ -247,7 +248,7 @@ fn a_divergence_is_explained() {
     let json = sandbox.clean(&["--executions", "300", "--", path.to_str().expect("a path")]);
     assert!(json["diverged"].as_u64() > Some(0), "{json:#}");
     let at = json["diverged_at"].as_str().expect("a place").to_owned();
-    // The first lock differs, never one further on.
+    // The first lock after the clock differs, so the report must not name a later one.
     let places = [("first", 12), ("second", 15)].map(|(m, line)| format!("lock({m}) (cpu_clock.c:{line}, T"));
     assert!(places.iter().any(|place| at.starts_with(place)), "{at}");
     let notes = json["not_controlled"].to_string();
@@ -256,7 +257,7 @@ fn a_divergence_is_explained() {
     assert!(notes.contains(&why), "{notes}");
 
     let path = program(&sandbox, "counter.c");
-    // The file that it writes is what it is about.
+    // The program reads and writes this file, which causes the divergence.
     sandbox.write("counter.txt", "0");
     let json = sandbox.clean(&["--jobs", "1", "--executions", "200", "--", path.to_str().expect("a path")]);
     assert!(json["diverged"].as_u64() > Some(0), "{json:#}");

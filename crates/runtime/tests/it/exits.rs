@@ -1,10 +1,11 @@
-//! What a program does while it exits is done in every execution, also where the runtime takes a shorter way for those that have
-//! nothing left to do: each program here goes wrong in it, by one order of its threads.
+//! Tests that the exit work of a program runs in every execution, although the runtime skips the exit where
+//! no such work is left. In each program here one order of the threads makes the exit work fail.
 
 use heisen_testkit::{check_json, scratch, timeless};
 use std::process::Command;
 
-/// Two threads, of which one is late or not. `late()` goes wrong if it was; `at_file` and `in_main` are the program's own.
+/// A program in which the second thread may come first. Then `late()` fails. `at_file` is code at file level,
+/// and `in_main` is code at the end of `main`.
 fn program(at_file: &str, in_main: &str) -> String {
     format!(
         "#define _GNU_SOURCE\n#include <assert.h>\n#include <dlfcn.h>\n#include <pthread.h>\n#include <stdio.h>\n\
@@ -26,12 +27,12 @@ fn program(at_file: &str, in_main: &str) -> String {
     )
 }
 
-/// Checks a program of that name, in one process and with a process for each execution: both must find the assertion, by the
-/// same execution.
+/// Checks a program in one process and with a process for each execution. Both must find the assertion, in
+/// the same execution.
 #[track_caller]
 fn goes_wrong(directory: &std::path::Path, name: &str, at_file: &str, in_main: &str) {
     std::fs::write(directory.join(name), program(at_file, in_main)).expect("the program is written");
-    // Enough executions before the first that goes wrong for the runner to have settled.
+    // Both searches run enough executions before the first failure for the runner to have settled.
     for strategy in [&["--bound", "2"][..], &["--strategy", "burst", "--seed", "3", "--executions", "500"]] {
         let args = [&["--no-instrument"], strategy, &[name]].concat();
         let one = check_json(directory, &args);
@@ -78,7 +79,7 @@ fn destructors_of_modules() {
     std::fs::write(directory.join("lib.c"), library).expect("the library is written");
     let compile = ["-shared", "-fPIC", "-o", "lib.so", "lib.c"];
     assert!(Command::new("cc").args(compile).current_dir(directory).status().expect("a compiler").success());
-    // The variable is the program's, which has to let libraries find it.
+    // The library uses a variable of the program, so the program must export it.
     let build = ["-x", "c", "loads.c", "-rdynamic", "-pthread", "-ldl", "-o", "loads"];
     std::fs::write(directory.join("loads.c"), program("", "assert(dlopen(\"./lib.so\", RTLD_NOW));"))
         .expect("the program is written");

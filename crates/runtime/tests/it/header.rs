@@ -1,9 +1,9 @@
-//! `heisen.h`: programs that know of Heisen, without it and under it.
+//! Tests of `heisen.h`: programs that use it run without Heisen and under it.
 
 use heisen_testkit::{Sandbox, root, run};
 use std::process::Command;
 
-/// Prints what it sees of Heisen, and fails if two threads get between each other.
+/// Prints what it sees of Heisen, and fails if the increments of the two threads interleave.
 const COUNTER: &str = "#include <heisen.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ int main(void) {
 }
 ";
 
-/// Fails its assertion everywhere.
+/// Its assertion fails in every schedule.
 const FAILS: &str = "#include <heisen.h>
 int calls;
 int none(void) { return calls++; }
@@ -65,7 +65,7 @@ fn programs_run_without_heisen() {
     compile(&sandbox, "fails.c", FAILS, &[]);
     let ran = run(&mut Command::new(sandbox.path("fails")));
     assert!(ran.code == -1 && ran.err.contains("Assertion `none() && 1 == 2' failed"), "{ran:?}");
-    // As with assert, what is not checked is not evaluated.
+    // As with `assert`, a disabled assertion does not evaluate its expression.
     compile(&sandbox, "fails.c", FAILS, &["-DNDEBUG"]);
     run(&mut Command::new(sandbox.path("fails"))).expect(0);
 }
@@ -93,8 +93,8 @@ fn programs_run_under_heisen() {
     assert_eq!(found["place"], "fails.c:4");
 }
 
-/// M: p p j, A: s p p: as independent operations of any kind (see `runtime/counts.rs`), 10 orders. In a region, A runs
-/// from s to its end; that is 3 orders, as in `scope.rs`.
+/// M: p p j, A: s p p. These are independent operations (see `primitives/counts.rs`): 10 orders. In a region,
+/// A runs from s to its end. That is 3 orders, as in `scope.rs` of the engine tests.
 #[test]
 fn points_and_regions_are_counted() {
     let program = |before: &str, between: &str, after: &str| {
@@ -128,18 +128,21 @@ int main(void) {{
     };
     count(program("", "", ""), [3, 7, 10], false);
     count(program(begin, "", end), [3, 3, 3], true);
-    // Never ended: as if at the end of the thread.
+    // A region that is not ended lasts until the end of the thread.
     count(program(begin, "", ""), [3, 3, 3], true);
     count(program(&twice(begin), end, end), [3, 3, 3], true);
-    // Preempted before its first point only: A's s may come earlier than the rest. The rest runs at once: p p are one.
-    // M's two steps among A's two: C(4, 2) = 6. With one preemption: M before its first or second point, for all of A:
-    // 2. Two: the same, and A before its point: 2. Three: M twice and A between. 1 + 2 + 2 + 1 = 6.
+    // A can be preempted only before its first point, so s may come earlier than the rest. The rest, p p,
+    // runs as one step. M's two steps interleave with A's two: C(4, 2) = 6.
+    // - 0 preemptions: 1.
+    // - 1: M before its first or second point; all of A runs: 2.
+    // - 2: the same, and A before its point: 2.
+    // - 3: M twice, and A in between: 1.
     count(program("", begin, end), [3, 5, 6], true);
 }
 
-/// A thread in a region may block, and goes on at once when it can. M: l u j, A: s l u on the same mutex: 4 orders, see
-/// `runtime/counts.rs`. In a region, A goes on from s if it can: of the orders with s before M's l only the one is left
-/// where A is first throughout. 3 orders; both others need one preemption.
+/// A thread in a region may block, and continues at once when it can. M: l u j, A: s l u on the same mutex: 4
+/// orders, see `primitives/counts.rs`. In a region, A continues from s if it can. So of the orders with s
+/// before M's l, only the one in which A finishes first remains. 3 orders; two of them need one preemption.
 #[test]
 fn blocking_in_a_region() {
     let text = "#include <heisen.h>
@@ -168,7 +171,8 @@ int main(void) {
     }
 }
 
-/// A thread that spins in a region does not hang the check: in the second half of its steps everyone has a turn.
+/// A thread that spins in a region does not hang the check. In the second half of the steps every thread gets
+/// a turn.
 #[test]
 fn a_region_does_not_undo_fairness() {
     let text = "#include <heisen.h>
@@ -206,7 +210,7 @@ int main(void) {
     assert_eq!(found["place"], "main.c:5");
 }
 
-/// A program that counts its set-ups in a file, and may have a thread at the wrong time.
+/// A program that counts its set-ups in a file. Its argument may make it create a thread too early.
 const SET_UP: &str = "#include <heisen.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -249,11 +253,11 @@ fn executions_begin_where_the_program_is_ready() {
         let all = ["check", "--json", "-", "--jobs", "1", "--at-ready", "--", "./main", how];
         let json = sandbox.heisen(&all).expect(1).json();
         assert!(json["executions"].as_u64().is_some_and(|n| n > 2), "{json:#}");
-        // Once for the search and twice for the close look, however many executions there were.
+        // One set-up for the search and two for the close-up, however many executions there were.
         let set_ups = std::fs::read_to_string(sandbox.path("set-ups")).expect("the file");
         assert_eq!(set_ups, "xxx", "{how}");
         assert!(json["not_controlled"].to_string().contains("before heisen_ready: it ran once"), "{json:#}");
-        // The steps of the set-up do not count, and the file says from where they are counted.
+        // The steps of the set-up are not numbered, and the schedule file says so.
         let schedule = json["findings"][0]["schedule"].as_str().expect("a schedule");
         let text = std::fs::read_to_string(sandbox.path(schedule)).expect("the schedule");
         assert!(text.contains("\nat-ready\n"), "{text}");
@@ -296,14 +300,14 @@ fn a_second_call_is_noted() {
 #[test]
 fn the_header_is_at_hand() {
     let sandbox = Sandbox::new();
-    // For a single file, without any flag; and from the command.
+    // A single file needs no flag to find the header, and `heisen header` prints it.
     sandbox.write("counter.c", COUNTER);
     sandbox.heisen(&["check", "--quiet", "counter.c"]).expect(1);
     sandbox.write("counter.cc", COUNTER);
     sandbox.heisen(&["check", "--quiet", "counter.cc"]).expect(1);
     let printed = sandbox.heisen(&["header"]).expect(0);
     assert_eq!(printed.out, std::fs::read_to_string(root().join("include/heisen.h")).expect("the header"));
-    // A header of the program's own comes first.
+    // A header of the program with the same name comes first.
     sandbox.write("heisen.h", "#define own 0\n");
     sandbox.write("own.c", "#include \"heisen.h\"\nint main(void) { return own; }\n");
     sandbox.heisen(&["check", "--quiet", "own.c"]).expect(0);

@@ -1,4 +1,4 @@
-//! Tests of the runtime: programs behave under its scheduler as they do natively, in every schedule.
+//! Tests of the runtime: under its scheduler, programs behave in every schedule as they do natively.
 
 mod api;
 mod attempts;

@@ -1,4 +1,5 @@
-//! Input from outside the program: recorded with a finding, so that a replay needs nobody outside.
+//! Tests of input from outside the program. It is recorded with a finding, so a replay needs no client or
+//! server.
 
 use heisen_testkit::{Sandbox, free_port, replays};
 use std::fs;
@@ -10,7 +11,7 @@ use std::time::Duration;
 
 const SERVER: &str = include_str!("input/server.c");
 
-/// Two clients that want the same, as long as the check runs.
+/// Runs two clients with the same request, again and again while the check runs.
 fn clients(check: &mut Child, port: u16) {
     while matches!(check.try_wait(), Ok(None)) {
         let connect = || TcpStream::connect(("127.0.0.1", port));
@@ -28,14 +29,14 @@ fn clients(check: &mut Child, port: u16) {
     }
 }
 
-/// The files with results, by their ending.
+/// The result files with this extension.
 fn results(sandbox: &Sandbox, ending: &str) -> Vec<String> {
     let entries = fs::read_dir(sandbox.path(".heisen")).into_iter().flatten().flatten();
     let names = entries.map(|entry| format!(".heisen/{}", entry.file_name().to_string_lossy()));
     names.filter(|name| name.ends_with(ending)).collect()
 }
 
-/// Finds the server's bug with clients beside it; the schedule and its input.
+/// Finds the server's bug while clients run. Returns the schedule and its recorded input.
 #[track_caller]
 fn found(sandbox: &Sandbox, mode: &str) -> (String, String) {
     let port = free_port();
@@ -54,7 +55,7 @@ fn found(sandbox: &Sandbox, mode: &str) -> (String, String) {
     (schedules[0].clone(), inputs[0].clone())
 }
 
-/// Finds it, and replays it often with nobody beside; the port may be taken meanwhile.
+/// Finds the bug, and replays it many times without a client. The port may be in use by then.
 #[track_caller]
 fn replays_alone(mode: &str) {
     let sandbox = Sandbox::new();
@@ -100,7 +101,7 @@ fn an_input_that_is_damaged_or_gone() {
     sandbox.heisen(&["replay", &schedule]).fails(2, &[&input, "No such file", "put it back"]);
     sandbox.write(&input, &bytes);
     sandbox.heisen(&["replay", &schedule]).expect(1);
-    // A program that asks for something else does not get it.
+    // A program that sends something else does not get the recorded input.
     let other = SERVER.replace("int on = 1;\n", "int on = 1;\n        write(client, \"hello\\n\", 6);\n");
     assert_ne!(other, SERVER);
     sandbox.compile("server.c", &other, &[]);
@@ -121,7 +122,7 @@ fn a_client_that_stays_away() {
     assert_eq!(results(&sandbox, ".schedule"), Vec::<String>::new());
 }
 
-/// A program that asks someone outside, who is not there any more when it is replayed.
+/// The program asks a server that no longer exists when the finding is replayed.
 #[test]
 fn a_server_that_is_gone() {
     let sandbox = Sandbox::new();
@@ -156,7 +157,7 @@ fn a_server_that_is_gone() {
     sandbox.heisen(&["replay", &results(&sandbox, ".schedule")[0]]).expect(1);
 }
 
-/// Threads that talk to each other alone need no record.
+/// Threads that communicate only with each other need no recorded input.
 #[test]
 fn nobody_outside() {
     let sandbox = Sandbox::new();

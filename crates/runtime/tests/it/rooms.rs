@@ -1,8 +1,8 @@
-//! The rooms of the runtime use each other in one direction only.
+//! Tests that the rooms (top-level modules) of the runtime use each other in one direction only.
 
 use heisen_testkit::rooms::{Rule, assert_names_once, assert_rules};
 
-/// From the lowest to the highest. The head comment of each room states its rule in words.
+/// The rooms from the lowest to the highest. The head comment of each room states its rule in words.
 const RULES: &[Rule] = &[
     ("platform", &[]),
     ("wire_log", &["platform"]),

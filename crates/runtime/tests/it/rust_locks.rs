@@ -1,11 +1,12 @@
-//! The mutex of Rust's standard library is one lock to the scheduler, whatever instructions it is made of: exact counts of classes, and
-//! the same bugs as with each of its instructions as a scheduling point.
+//! Tests that the scheduler treats the mutex of Rust's standard library as one lock, whatever instructions
+//! implement it. The numbers of classes are exact. The bugs are the same as with each of its instructions as
+//! a scheduling point.
 
 use heisen_testkit::{check_json, heisen, run, scratch};
 use serde_json::Value;
 use std::path::Path;
 
-/// A program whose threads run these bodies. `A` and `B` are mutexes.
+/// A program whose threads run these bodies. `A` and `B` are mutexes, and `C` is a condition variable.
 fn program(bodies: &[&str]) -> String {
     let threads: String = bodies.iter().map(|body| format!("thread::spawn(|| {{ {body} }}), ")).collect();
     format!(
@@ -16,7 +17,7 @@ fn program(bodies: &[&str]) -> String {
     )
 }
 
-/// Not optimised and optimised, as a user may name the compiler.
+/// Without and with optimisation, as a user may name the compiler.
 const COMPILERS: [&str; 2] = ["rustc", "rustc -O"];
 
 fn check(directory: &Path, compiler: &str, bodies: &[&str], args: &[&str]) -> Value {
@@ -26,7 +27,7 @@ fn check(directory: &Path, compiler: &str, bodies: &[&str], args: &[&str]) -> Va
     run(&mut command).json()
 }
 
-/// Whether dpor counts so many classes, however the program is compiled.
+/// Checks that dpor counts `expected` classes, with and without optimisation.
 #[track_caller]
 fn classes(bodies: &[&str], expected: u64) {
     for compiler in COMPILERS {
@@ -42,30 +43,30 @@ const COUNTS: &str = "*A.lock().unwrap() += 1;";
 #[test]
 fn critical_sections() {
     let three = "for _ in 0..3 { *A.lock().unwrap() += 1; }";
-    // As many as there are orders of six sections, of which three are one thread's.
+    // The orders of six sections, three of each thread: C(6, 3).
     classes(&[three, three], 20);
     classes(&[COUNTS, COUNTS, COUNTS], 6);
-    // Two locks that have nothing to do with each other.
+    // Two independent locks.
     classes(&[COUNTS, "*B.lock().unwrap() += 1;"], 1);
-    // One after the other: each of the two has an order of its own.
+    // Both threads use A and then B, with two orders at each lock.
     classes(&["*A.lock().unwrap() += 1; *B.lock().unwrap() += 1;"; 2], 4);
 }
 
 #[test]
 fn attempts() {
-    // Before the section, in it, and after it.
+    // The attempt comes before the critical section, in it, or after it.
     classes(&[COUNTS, "if let Ok(mut a) = A.try_lock() { *a += 1; }"], 3);
     classes(&["if let Ok(mut a) = A.try_lock() { *a += 1; }", COUNTS], 3);
     // Both succeed, in either order, or one fails.
     classes(&["drop(A.try_lock());"; 2], 4);
-    // What one takes by an attempt, and keeps, the other waits for in vain, or has had before.
+    // One thread locks by an attempt and never unlocks. The other waits forever, or has unlocked before.
     let keeps = "std::mem::forget(A.try_lock());";
     for bodies in [[keeps, COUNTS], [COUNTS, keeps]] {
         for strategy in ["dpor", "dfs", "icb"] {
             let args = ["--strategy", strategy, "--keep-going"];
             let json = check(scratch().path(), COMPILERS[0], &bodies, &args);
             assert_eq!(json["findings"].as_array().map(Vec::len), Some(1), "{strategy}: {json:#}");
-            // Taken before the section, in it, and after it.
+            // The attempt comes before the critical section, in it, or after it.
             assert!(strategy != "dpor" || json["classes"] == 3, "{json:#}");
         }
     }
@@ -77,7 +78,8 @@ fn a_program_that_is_not_instrumented() {
         let three = "for _ in 0..3 { *A.lock().unwrap() += 1; }";
         let args = ["--strategy", "dpor", "--no-instrument"];
         let found = check(scratch().path(), compiler, &[three, three], &args);
-        // What the standard library counts for itself are scheduling points, too: nobody knows whether it matters.
+        // The standard library's own counters are scheduling points, too, because Heisen cannot know that
+        // they do not matter.
         let classes = found["classes"].as_u64().expect("a number");
         assert!((20..200).contains(&classes), "{compiler}: {found:#}");
     }
@@ -103,13 +105,13 @@ fn deadlocks_name_the_locks_and_who_holds_them() {
             run(heisen(directory.path()).args(["replay", "--quiet", schedule])).expect(1);
         }
     }
-    // A lock that is taken twice by one thread.
+    // One thread locks a mutex twice.
     let json = check(scratch().path(), COMPILERS[0], &["let _a = A.lock(); let _b = A.lock();"], &[]);
     let message = json["findings"][0]["message"].as_str().expect("a message");
     assert_eq!(message, "T1 locks p::A, which it holds already");
 }
 
-/// A condition variable gives the mutex up and takes it again inside of the library.
+/// A condition variable unlocks the mutex and locks it again inside the library.
 #[test]
 fn condition_variables() {
     let waits = "let mut a = A.lock().unwrap(); while *a == 0 { a = C.wait(a).unwrap(); }";
@@ -119,14 +121,14 @@ fn condition_variables() {
             let json = check(scratch().path(), compiler, &[waits, wakes], args);
             assert_eq!((&json["verdict"], &json["complete"]), (&"clean".into(), &true.into()), "{json:#}");
         }
-        // Not in a loop: it waits for what has been.
+        // Without a loop the thread may wait for a notification that has already happened.
         let once = "let a = A.lock().unwrap(); drop(C.wait(a));";
         let json = check(scratch().path(), compiler, &[once, wakes], &[]);
         assert_eq!(json["findings"][0]["kind"], "deadlock", "{json:#}");
     }
 }
 
-/// With each instruction of the mutex as a scheduling point, the results are the same, and executions many more.
+/// With each instruction of the mutex as a scheduling point, the results are the same, with more executions.
 #[test]
 fn instructions_show_the_same() {
     let bodies = [COUNTS, "assert!(A.try_lock().is_ok());"];

@@ -1,9 +1,10 @@
-//! Atomic sections: one step each, in every strategy; as many executions as there are orders of them.
+//! Tests of atomic sections: each is one step in every strategy. The number of executions is the number of
+//! their orders.
 
 use heisen_testkit::{check_json, program, root, scratch};
 use serde_json::Value;
 
-/// Checks a program that is made of declarations and the bodies of its threads.
+/// Checks a program of these declarations and thread bodies.
 fn check(declarations: &str, bodies: &[&str], args: &[&str]) -> Value {
     let directory = scratch();
     let header = root().join("include/heisen.h");
@@ -13,7 +14,7 @@ fn check(declarations: &str, bodies: &[&str], args: &[&str]) -> Value {
     check_json(directory.path(), &[args, &["p.c"]].concat())
 }
 
-/// The executions of a search to its end, which finds nothing.
+/// The number of executions of a complete search that finds nothing.
 #[track_caller]
 fn count(declarations: &str, bodies: &[&str], args: &[&str]) -> u64 {
     let json = check(declarations, bodies, args);
@@ -21,8 +22,9 @@ fn count(declarations: &str, bodies: &[&str], args: &[&str]) -> u64 {
     json["executions"].as_u64().expect("a number")
 }
 
-/// In how many ways `main`, which creates two threads and joins them, and these threads, of so many steps each, can follow each other:
-/// the paths from a state in which `main` has taken so many of its four steps, and the threads so many of theirs.
+/// The number of schedules of `main`, which creates two threads and joins them, and these threads with
+/// `steps` steps each. Counts the paths from a state in which `main` has taken `main` of its four steps and
+/// the threads have taken `threads` of theirs.
 fn schedules(steps: u64, main: u64, threads: [u64; 2]) -> u64 {
     let mut ways = u64::from(main == 4);
     let able = match main {
@@ -45,7 +47,7 @@ fn schedules(steps: u64, main: u64, threads: [u64; 2]) -> u64 {
 
 const TWO: &str = "static int i = 1, j = 1;";
 
-/// Two threads that each add to the other's variable, each time in a section.
+/// Two threads that add to each other's variable `times` times, each time in a section.
 fn adds(times: usize) -> [String; 2] {
     ["i += j;", "j += i;"]
         .map(|add| format!("heisen_atomic_begin(); {add} heisen_atomic_end(); ").repeat(times))
@@ -58,7 +60,7 @@ fn as_many_executions_as_orders_of_sections() {
     // C(10, 5) orders of the sections, each a class.
     assert_eq!(count(TWO, &five, &["--strategy", "dpor"]), 252);
     assert_eq!(count(TWO, &five, &["--strategy", "dpor", "--no-instrument"]), 252);
-    // A thread takes its start and a step for each section.
+    // A thread takes one step for its start and one for each section.
     let three = adds(3);
     let three = [three[0].as_str(), &three[1]];
     let expected = schedules(4, 0, [0, 0]);
@@ -69,21 +71,21 @@ fn as_many_executions_as_orders_of_sections() {
     ] {
         assert_eq!(count(TWO, &three, args), expected, "{args:?}");
     }
-    // C(6, 3) classes, by the other reductions, too.
+    // C(6, 3) classes with the other reductions, too.
     let json = check(TWO, &three, &["--strategy", "dpor", "--bound", "20"]);
     assert_eq!(json["classes"], 20, "{json:#}");
     let json = check(TWO, &three, &["--strategy", "dfs", "--reduce"]);
     assert_eq!(json["classes"], 20, "{json:#}");
 }
 
-/// What the names of verification tasks stand for.
+/// The function names of verification tasks work as well.
 #[test]
 fn the_other_names() {
     let section = "__VERIFIER_atomic_begin(); i++; __VERIFIER_atomic_end();";
     assert_eq!(count(TWO, &[section, section], &["--strategy", "dpor"]), 2);
 }
 
-/// Nobody sees the middle of a section, whatever it does there: calls, atomics, locks, other sections.
+/// No thread sees the middle of a section, even if it contains calls, atomics, locks and other sections.
 #[test]
 fn a_section_is_one_step() {
     let declarations = "static atomic_int x, y; static sem_t s;\n\
@@ -93,10 +95,10 @@ fn a_section_is_one_step() {
     let begins = format!("heisen_atomic_begin(); {middle} heisen_atomic_end();");
     let looks = "heisen_atomic_begin(); assert(x == y); heisen_atomic_end();";
     for strategy in ["icb", "dfs", "dpor", "best"] {
-        // The section comes before the other one, or after it.
+        // The section comes before or after the other one.
         let executions = count(declarations, &[&begins, looks], &["--strategy", strategy]);
         assert!(strategy != "dpor" || executions == 2, "{executions}");
-        // Without a section it is seen.
+        // Without a section, another thread sees the middle.
         let json = check(declarations, &[middle, looks], &["--strategy", strategy]);
         assert_eq!(json["findings"][0]["kind"], "assertion", "{strategy}: {json:#}");
     }
@@ -107,7 +109,8 @@ fn a_section_is_one_step() {
     }
 }
 
-/// Who has to wait in a section leaves it there: no deadlock, and the rest is ordinary code.
+/// A thread that has to wait in a section leaves the section there. That is not a deadlock, and the rest is
+/// ordinary code.
 #[test]
 fn waiting_in_a_section() {
     let declarations = "static atomic_int x; static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER;";

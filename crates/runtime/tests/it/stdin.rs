@@ -1,10 +1,12 @@
-//! Standard input: given to each execution anew, and kept with a schedule, so that a replay needs nothing else.
+//! Tests of standard input. Each execution gets it from the start, and it is saved with a schedule, so a
+//! replay needs no other file.
 
 use heisen_testkit::{Ran, Sandbox, soon};
 use std::fs;
 use std::process::Stdio;
 
-/// Reads lines in one thread, hands them to two others; two that take all there is are too much.
+/// One thread reads lines and passes them to two others. Two lines that each take all the money overdraw the
+/// account.
 const BANK: &str = include_str!("input/bank.c");
 const TOO_MUCH: &str = "take 100\ntake 100\n";
 const HARMLESS: &str = "give 100\ntake 50\n";
@@ -15,14 +17,14 @@ fn bank() -> Sandbox {
     sandbox
 }
 
-/// The files with results, by their ending.
+/// The result files with this extension.
 fn results(sandbox: &Sandbox, ending: &str) -> Vec<String> {
     let entries = fs::read_dir(sandbox.path(".heisen")).into_iter().flatten().flatten();
     let names = entries.map(|entry| format!(".heisen/{}", entry.file_name().to_string_lossy()));
     names.filter(|name| name.ends_with(ending)).collect()
 }
 
-/// Checks with input from a file, which is gone afterwards; the name of the schedule.
+/// Checks with input from a file and then removes the file. Returns the name of the schedule.
 #[track_caller]
 fn recorded(sandbox: &Sandbox, input: &str) -> String {
     sandbox.write("input", input);
@@ -33,7 +35,7 @@ fn recorded(sandbox: &Sandbox, input: &str) -> String {
     schedule.clone()
 }
 
-/// More than a schedule file holds itself.
+/// An input that is too large to be stored in a schedule file.
 fn large() -> String {
     format!("{}{TOO_MUCH}", "a line that means nothing\n".repeat(400))
 }
@@ -44,7 +46,7 @@ fn what_is_found_depends_on_the_input() {
     sandbox.clean(&["--", "./bank"]);
     sandbox.write("input", HARMLESS);
     let json = sandbox.clean(&["--stdin", "input", "--", "./bank"]);
-    // Each execution had all of it.
+    // Each execution read the complete input.
     let said = json["not_controlled"].to_string();
     assert!(!said.contains("outside") && json["diverged"] == 0, "{json:#}");
 }
@@ -59,7 +61,7 @@ fn a_small_input_is_in_the_schedule() {
     for carrier in ["fibers", "kernel"] {
         sandbox.heisen(&["replay", "--carrier", carrier, &schedule]).expect(1);
     }
-    // Edited, it is another input.
+    // An edited schedule has another input.
     sandbox.write(&schedule, text.replace("take 100\\ntake 100", "take 100\\ntake 0"));
     sandbox.heisen(&["replay", &schedule]).fails(4, &["another outcome", "ended well"]);
 }
@@ -71,7 +73,7 @@ fn a_large_input_is_beside_the_schedule() {
     let [input] = &results(&sandbox, ".stdin")[..] else { panic!("no input is kept") };
     assert_eq!(fs::read_to_string(sandbox.path(input)).expect("the input"), large());
     sandbox.heisen(&["replay", &schedule]).expect(1);
-    // It is looked for beside the schedule, wherever that is.
+    // The input file is looked up in the directory of the schedule, wherever that is.
     fs::rename(sandbox.path(".heisen"), sandbox.path("elsewhere")).expect("renamed");
     let schedule = schedule.replace(".heisen", "elsewhere");
     let input = input.replace(".heisen", "elsewhere");
@@ -80,7 +82,7 @@ fn a_large_input_is_beside_the_schedule() {
     sandbox.heisen(&["replay", &schedule]).fails(2, &[&input, "has changed", "put that back"]);
     fs::remove_file(sandbox.path(&input)).expect("the input is removed");
     sandbox.heisen(&["replay", &schedule]).fails(2, &[&input, "No such file", "put it back"]);
-    // To show a schedule, it is not needed.
+    // `show` does not need the input.
     sandbox.heisen(&["show", &schedule]).expect(0);
 }
 

@@ -1,6 +1,6 @@
-//! The functions of the C library that copy, fill and compare memory do what they do without Heisen, from the first moment of
-//! a process on, whether their callers are instrumented or not. What is seen of them is tested in `races.rs` and
-//! `memory.rs`.
+//! Tests that the C library functions that copy, fill and compare memory work as they do without Heisen. They
+//! work from the first moment of a process, with instrumented and uninstrumented callers. `races.rs` and
+//! `memory.rs` of the engine tests check which accesses Heisen sees.
 
 use heisen_testkit::{Sandbox, run};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ fn source(name: &str) -> PathBuf {
 #[test]
 fn they_do_what_they_do() {
     let here = Sandbox::new();
-    // Called by way of the global offset table, which resolvers find in order.
+    // The calls go through the global offset table, whose entries are set before the resolvers run.
     let library = ["-w", "-O1", "-fno-builtin", "-fno-plt", "-shared", "-fPIC"];
     run(Command::new("cc").args(library).arg(source("early.c")).arg("-o").arg(here.path("libearly.so")))
         .expect(0);

@@ -1,53 +1,53 @@
-//! A program of several cases, compiled, and what is asked of each case.
+//! Compiles a program with several cases, and checks each case natively and under Heisen.
 
 use heisen_testkit::{Ran, compile, compile_once, heisen, run, scratch, usual_or_nightly};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Executions under random schedules, and the most executions with at most one preemption.
+/// The number of executions with random schedules, and the largest number with at most one preemption.
 fn executions() -> (u64, u64) {
     usual_or_nightly((20, 30), (50, 60))
 }
 
-/// Seconds after which a run is ended from outside: nothing here takes long unless it hangs.
+/// The time in seconds after which `timeout` kills a run. Nothing here takes long unless it hangs.
 const LIMIT: &str = "60";
 
-/// What is said of a program with one thread.
+/// The claim for a program with one thread.
 const ONE_THREAD: &str = "nothing to explore: only one thread ran";
 
-/// What was not controlled, besides what is said of every program that is not instrumented and has threads, and of far time-outs, which
-/// `tests/verdicts.rs` is about.
+/// The caveats of a check without two usual ones: uninstrumented programs with threads, and distant
+/// time-outs. `verdicts.rs` of the `cli` tests covers those.
 pub fn besides_usual(json: &Value) -> Vec<&str> {
     let notes = json["not_controlled"].as_array().expect("sentences");
     let usual = |note: &&str| note.starts_with("memory accesses: ") || note.starts_with("time-outs: ");
     notes.iter().filter_map(Value::as_str).filter(|note| !usual(note)).collect()
 }
 
-/// A compiled program in a directory of its own.
+/// A compiled program in its own directory.
 pub struct Suite {
     pub directory: tempfile::TempDir,
     program: PathBuf,
     variables: Vec<(&'static str, PathBuf)>,
-    /// Sentences about what was not controlled that are as they should be.
+    /// The expected caveats.
     notes: Vec<&'static str>,
 }
 
-/// Where programs may be.
+/// The directories with programs.
 const PLACES: [&str; 2] = ["tests/it/primitives/programs", "tests/it/signals/programs"];
 
-/// Where most programs are, and what they include.
+/// The directory of most programs and of their header files.
 pub fn programs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(PLACES[0])
 }
 
-/// The file of this name.
+/// The path of the program with this name.
 fn file(name: &str) -> PathBuf {
     let mut files = PLACES.iter().map(|place| Path::new(env!("CARGO_MANIFEST_DIR")).join(place).join(name));
     files.find(|file| file.exists()).expect("the program's text")
 }
 
-/// The text of a file, and all flags that it is compiled with.
+/// The text of a file, and all its compiler flags.
 fn text_and_flags(file: &Path, name: &str, flags: &[&str]) -> (String, Vec<String>) {
     let text = std::fs::read_to_string(file).expect("the program's text");
     let include = (!name.ends_with(".rs")).then(|| format!("-I{}", programs().display()));
@@ -55,12 +55,12 @@ fn text_and_flags(file: &Path, name: &str, flags: &[&str]) -> (String, Vec<Strin
 }
 
 impl Suite {
-    /// Compiles a file of `programs/`, with extra flags; once for all tests.
+    /// Compiles a file of `programs/` with extra flags, once for all tests.
     pub fn new(name: &str, flags: &[&str]) -> Suite {
         Suite::from_text_of(&file(name), name, flags)
     }
 
-    /// Compiles it in a directory that may hold libraries for it.
+    /// Compiles the file in a directory that may contain libraries for it.
     pub fn in_directory(directory: tempfile::TempDir, name: &str, flags: &[&str]) -> Suite {
         let (text, flags) = text_and_flags(&file(name), name, flags);
         let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
@@ -68,7 +68,7 @@ impl Suite {
         Suite { directory, program, variables: Vec::new(), notes: Vec::new() }
     }
 
-    /// Compiles any file, under a name of its own; once for all tests.
+    /// Compiles any file under the given name, once for all tests.
     pub fn from_text_of(file: &Path, name: &str, flags: &[&str]) -> Suite {
         let (text, flags) = text_and_flags(file, name, flags);
         let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
@@ -82,7 +82,7 @@ impl Suite {
         self
     }
 
-    /// Expects a sentence that begins so among what was not controlled.
+    /// Expects a caveat that begins with this text.
     pub fn with_note(mut self, note: &'static str) -> Suite {
         self.notes.push(note);
         self
@@ -94,7 +94,7 @@ impl Suite {
         ran.out.lines().map(str::to_owned).collect()
     }
 
-    /// Runs one case as it is.
+    /// Runs one case natively.
     pub fn native(&self, case: &str) -> Ran {
         let mut command = Command::new("timeout");
         command.arg(LIMIT).arg(&self.program).arg(case).current_dir(self.directory.path());
@@ -104,7 +104,7 @@ impl Suite {
         run(&mut command)
     }
 
-    /// A command of Heisen's, ended from outside if it hangs.
+    /// A `heisen` command that `timeout` kills if it hangs.
     fn command(&self) -> Command {
         let inner = heisen(self.directory.path());
         let mut command = Command::new("timeout");
@@ -129,13 +129,13 @@ impl Suite {
         ran.json()
     }
 
-    /// Every case in which nothing goes wrong, natively or under Heisen; there are so many of them.
+    /// Checks that no case fails, natively or under Heisen, and that there are `count` cases.
     #[track_caller]
     pub fn conform(&self, count: usize) {
         self.conform_but(count, &[]);
     }
 
-    /// All cases but those.
+    /// The same for all cases except `others`.
     #[track_caller]
     pub fn conform_but(&self, count: usize, others: &[&str]) {
         let cases = self.cases();
@@ -146,7 +146,8 @@ impl Suite {
         }
     }
 
-    /// The case ends with this status natively and in every schedule, and nothing else is to be said of it.
+    /// Checks that the case ends with this status natively and in every schedule, with only the expected
+    /// caveats.
     #[track_caller]
     pub fn ends_with(&self, case: &str, status: i32) {
         let native = self.native(case);
@@ -154,7 +155,7 @@ impl Suite {
         self.ends_with_under_heisen(case, status);
     }
 
-    /// As [`Suite::ends_with`], for what would take too long natively.
+    /// As [`Suite::ends_with`], for cases that take too long natively.
     #[track_caller]
     pub fn ends_with_under_heisen(&self, case: &str, status: i32) {
         let status = status.to_string();
@@ -165,7 +166,7 @@ impl Suite {
             &["--strategy", "random", "--seed", "1", "--executions", &randomly, "--expect-exit", &status],
         );
         self.expect_nothing(case, &json);
-        // Of a program with one thread, one execution shows all.
+        // A program with one thread needs only one execution.
         let executions = if json["claim"] == ONE_THREAD { 1 } else { random };
         assert_eq!((&json["verdict"], &json["executions"]), (&"clean".into(), &executions.into()), "{case}");
         let json = self.check(
@@ -188,7 +189,7 @@ impl Suite {
         assert!(as_expected, "{case}: {json:#}");
     }
 
-    /// The case is clean and has so many executions at bound 0, 1 and 2 and with dfs.
+    /// Checks that the case is clean and has these numbers of executions at bounds 0, 1 and 2, and with dfs.
     #[track_caller]
     pub fn counts(&self, case: &str, counts: [u64; 4]) {
         let bounds = [&["--bound", "0"], &["--bound", "1"], &["--bound", "2"], &["--strategy", "dfs"]];
@@ -199,8 +200,8 @@ impl Suite {
         }
     }
 
-    /// The case fails under schedules of at most one preemption: with this kind of finding, whose message contains
-    /// these words; and its schedule leads there again.
+    /// Checks that the case fails within one preemption, with a finding of this kind whose message contains
+    /// these words. The schedule must replay the failure.
     #[track_caller]
     pub fn fails(&self, case: &str, kind: &str, words: &str) {
         let json = self.check(case, &["--bound", "1"]);

@@ -1,4 +1,5 @@
-//! Executions in one process: what one has changed does not reach the next, and everything is as it is with a process for each.
+//! Tests of many executions in one process: the changes of one execution do not reach the next, and the
+//! results are the same as with a process for each.
 
 use heisen_testkit::stated::{Stated, each, examples, stated};
 use heisen_testkit::traces::{Traces, Ways, tell_all, traces};
@@ -6,15 +7,16 @@ use heisen_testkit::{check_json, compile, heisen, run, scratch, timeless};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// A result without what differs between the two ways.
+/// A result without the fields that differ between the two ways.
 fn comparable(json: Value) -> Value {
     let mut json = timeless(json);
     json.as_object_mut().expect("an object").remove("program");
     json
 }
 
-/// Checks a C program that asserts that it finds the world as it was, in `body`, while two threads take some steps. All
-/// executions must find nothing, and the same ones with a process for each. How many were undone, and why others were not.
+/// Checks a C program in which `body` asserts an unchanged environment while two threads take some steps. No
+/// execution may find a bug, and a process for each execution must give the same result. Returns the
+/// executions, how many of them were undone, and why the others were not.
 fn check(body: &str) -> (u64, u64, Value) {
     let directory = scratch();
     let text = format!(
@@ -50,7 +52,7 @@ fn check(body: &str) -> (u64, u64, Value) {
     (numbers.0.expect("a number"), numbers.1.expect("a number"), why)
 }
 
-/// All executions but the few of which one has to be the last of its process are undone.
+/// Checks that all executions are undone.
 #[track_caller]
 fn is_undone(body: &str) {
     let (executions, undone, why) = check(body);
@@ -58,7 +60,7 @@ fn is_undone(body: &str) {
     assert_eq!((undone, &why), (executions, &Value::Null), "{body}");
 }
 
-/// What this does cannot be undone, for this reason.
+/// Checks that the effects of `body` cannot be undone, for this reason.
 #[track_caller]
 fn is_not_undone(body: &str, reason: &str) {
     let (_, undone, why) = check(body);
@@ -68,7 +70,7 @@ fn is_not_undone(body: &str, reason: &str) {
 #[test]
 fn memory() {
     is_undone("");
-    // Of the program, of its stack, of the heap, and beyond where they ended.
+    // Memory of the program, of its stack, of the heap, and beyond their former ends.
     is_undone("for (int i = 0; i < 1 << 20; i += 4096) { assert(large[i] == 0); large[i] = 1; }");
     is_undone("static int *kept; assert(!kept); kept = malloc(100); assert(kept); *kept = 7;");
     is_undone(
@@ -107,7 +109,7 @@ fn signals() {
         "struct sigaction a, old; memset(&a, 0, sizeof a); a.sa_handler = on_signal; \
          assert(!sigaction(SIGUSR1, &a, &old) && old.sa_handler == SIG_DFL);",
     );
-    // Those by which the runner learns what happens.
+    // The runner uses these signals itself to learn what happens.
     is_undone(
         "struct sigaction a, old; memset(&a, 0, sizeof a); a.sa_handler = on_signal; \
          assert(!sigaction(SIGSYS, &a, &old) && old.sa_handler == SIG_DFL); \
@@ -163,7 +165,7 @@ fn why_it_cannot_is_said() {
     }
 }
 
-/// An execution that writes to the runtime's own memory may take down what others begin from.
+/// An execution that writes to the runtime's own memory may damage the state from which others begin.
 #[test]
 fn what_damages_the_runtime_is_run_by_forks() {
     let directory = scratch();
@@ -187,7 +189,7 @@ fn what_damages_the_runtime_is_run_by_forks() {
         check_json(directory.path(), &[&["--fork"], &args[..]].concat()),
     ];
     assert_eq!(forked["verdict"], "clean", "{forked:#}");
-    // One that crashed for that reason does not do so again, and is no finding.
+    // An execution that crashed for this reason does not crash again, so it is not a finding.
     for name in ["executions", "findings"] {
         assert_eq!(undone[name], forked[name], "{undone:#}");
     }
@@ -213,20 +215,22 @@ fn a_crash_is_the_end_of_its_process_only() {
     assert_eq!(comparable(undone), comparable(forked));
 }
 
-/// All that a few searches of an example tell, in one process or with a process for each, and how the executions were run.
+/// All traces of a few searches of an example, with or without a process for each execution, and the ways in
+/// which the executions were run.
 fn searched(path: &Path, program: &Path, how: &[&str]) -> (Vec<Traces>, Vec<Ways>) {
     const SEARCHES: [&[&str]; 3] = [&["--bound", "1"], &["--strategy", "random"], &["--strategy", "dpor"]];
     let (stated, mut options) = stated(path);
     if let Some(at) = options.iter().position(|option| option == "--bound") {
         options.drain(at..at + 2);
     }
-    // More than pass before executions begin at a choice. But what takes long, and is looked at each time, is tried less often.
+    // Enough executions that some begin at a choice. Examples with slow failures, which need a close-up each,
+    // run fewer.
     let slow =
         matches!(stated, Stated::Bug { kind, .. } if ["panic", "good-samaritan"].contains(&kind.as_str()));
     let executions = if slow { "25" } else { "100" };
     let limits = ["check", "--quiet", "--keep-going", "--jobs", "1", "--executions", executions];
     let directory = program.parent().expect("a directory");
-    // Accesses that were found to conflict are not found anew by the next search, but by each of the two ways.
+    // Each of the two ways finds the access points anew, but its later searches reuse them.
     let output = directory.join("output");
     drop(std::fs::remove_dir_all(&output));
     let search = |search: &&[&str]| {
@@ -261,13 +265,14 @@ fn examples_are_as_with_a_process_for_each() {
     });
     let differences = differences.into_inner().expect("the differences");
     assert!(differences.is_empty(), "{differences:#?}");
-    // Else nothing was compared.
+    // Otherwise nothing was compared.
     let [executions, undone, ahead] = sums.into_inner().expect("the sums");
     assert!(10 * undone > 8 * executions && 10 * ahead > executions, "{executions} {undone} {ahead}");
 }
 
-/// What changes is learnt from some executions, and others change more: each order of two threads a place of its own, in a page
-/// that all of them write to. An execution that found that another had been there would fail, crash or hang.
+/// The runner learns from some executions which memory changes. Here other executions change more: each order
+/// of two threads writes its own element, in a page that all of them write. An execution that saw an element
+/// of another would fail, crash or hang.
 #[test]
 fn places_that_few_executions_change() {
     for noticed in ["return 1;", "*(volatile int *)0 = 1;", "for (;;) pause();"] {
@@ -301,8 +306,8 @@ fn places_that_few_executions_change() {
     }
 }
 
-/// The same where the next execution changes the place back: at the end of it, all is as it should be, and yet it has seen what
-/// it should not. Of samplers, which guess what is to be put back, that would not be noticed.
+/// The same, but the next execution changes the element back. At its end the memory is correct, although it
+/// has read stale data. With samplers, which predict the memory to restore, the error would go unnoticed.
 #[test]
 fn places_that_an_execution_changes_and_the_next_changes_back() {
     let directory = scratch();
@@ -335,8 +340,8 @@ fn places_that_an_execution_changes_and_the_next_changes_back() {
     assert!(undone == forked, "{}", undone.difference(&forked));
 }
 
-/// Checks a C program that does `before` in `main`, then makes two threads that take four locks each, and does `after`; in one process
-/// and with a process for each. The first result.
+/// Checks a C program in one process, and with a process for each execution. Its `main` does `before`,
+/// creates two threads that lock four times each, and does `after`. Returns the result of the first check.
 fn check_ahead(before: &str, after: &str, how: &[&str]) -> Value {
     let directory = scratch();
     let text = format!(
@@ -395,8 +400,8 @@ fn what_comes_before_the_first_choice_is_done_once() {
     }
 }
 
-/// Policies that see every step know what was done before the first choice, of threads that had something to do by then, too: the
-/// first one takes locks alone, while the main thread waits for it.
+/// Policies that see every step also know the steps before the first choice. That includes steps of a thread
+/// that locks alone while the main thread waits for it.
 #[test]
 fn policies_that_see_every_step_begin_at_the_first_choice() {
     let before = "pthread_t alone; pthread_create(&alone, 0, steps, 0); pthread_join(alone, 0); \
@@ -405,7 +410,8 @@ fn policies_that_see_every_step_begin_at_the_first_choice() {
         for (before, after) in [(before, ""), ("", "assert(order != 0x5a);")] {
             let result = check_ahead(before, after, &["--strategy", strategy, "--keep-going"]);
             let (ahead, executions) = (result["ahead"].as_u64(), result["executions"].as_u64());
-            // One that fails is the last of its process, and many of those by directed tell all that they touch.
+            // A failed execution is the last one of its process. `directed` also records all touches of many
+            // executions.
             let least = if after.is_empty() && strategy != "directed" { 3 } else { 20 };
             assert!(
                 ahead.expect("a number") > executions.expect("a number") / least,
@@ -415,8 +421,8 @@ fn policies_that_see_every_step_begin_at_the_first_choice() {
     }
 }
 
-/// What was mapped, opened, handled and blocked before the first choice is there at the beginning of each execution, and what is
-/// done to it later is undone.
+/// Mappings, files, handlers and masks from before the first choice exist at the start of each execution.
+/// Later changes to them are undone.
 #[test]
 fn what_was_done_before_the_first_choice_stays() {
     let map = "mapped = mmap(0, 1 << 14, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); \
@@ -436,11 +442,11 @@ fn what_was_done_before_the_first_choice_stays() {
     assert_eq!((&result["verdict"], &result["ahead"]), (&"clean".into(), &0.into()), "{result:#}");
 }
 
-/// In an execution that began at its first choice, memory that was unmapped is gone.
+/// In an execution that began at its first choice, unmapped memory cannot be accessed.
 #[test]
 fn memory_that_is_unmapped_cannot_be_used() {
     let map = "mapped = mmap(0, 1 << 14, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);";
-    // Rarely, so that it does not happen before.
+    // The order is rare, so the crash does not come before executions begin at the choice.
     let use_it = "munmap(mapped, 1 << 14); if (order == 0x5a) mapped[4096] = 1;";
     let result = check_ahead(map, use_it, &["--strategy", "random", "--seed", "1"]);
     assert_eq!(result["verdict"], "bug", "{result:#}");
@@ -449,11 +455,11 @@ fn memory_that_is_unmapped_cannot_be_used() {
     assert!(result["ahead"].as_u64() > Some(0), "{result:#}");
 }
 
-/// Systematic searches of a program with thousands of choices: what executions have in common is done once, at the end of a long
-/// prefix as at its beginning, with the same results.
+/// In a systematic search of a program with thousands of choices, a common prefix of executions runs only
+/// once, however long it is. The results are the same.
 #[test]
 fn what_executions_have_in_common_is_done_once() {
-    // The main thread and another one take locks side by side; then there are two more.
+    // The main thread and another one lock at the same time. Afterwards there are two more threads.
     let beside = "pthread_t beside; pthread_create(&beside, 0, steps, 0);\
                   for (int i = 0; i < 3000; i++) { pthread_mutex_lock(&other); pthread_mutex_unlock(&other); }\
                   pthread_join(beside, 0);";

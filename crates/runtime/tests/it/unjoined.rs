@@ -1,16 +1,17 @@
-//! Threads that are not joined: the process may end before, between and after their steps, in every strategy. The end is a
-//! scheduling point wherever another thread could still go on, and it depends on every step of every other thread.
+//! Tests of threads that are not joined. In every strategy the process may end before, between and after
+//! their steps. The end is a scheduling point if another thread can still continue. It depends on every step
+//! of every other thread.
 
 use heisen_testkit::{check_json, scratch};
 use serde_json::Value;
 use std::path::Path;
 
-/// What every program here begins with.
+/// The beginning of every program here.
 const HEAD: &str = "#define _GNU_SOURCE\n#include <assert.h>\n#include <pthread.h>\n#include <semaphore.h>\n\
                     #include <stdatomic.h>\n#include <stdlib.h>\n#include <sys/syscall.h>\n#include <unistd.h>\n\
                     static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER, n = PTHREAD_MUTEX_INITIALIZER;\n";
 
-/// A program whose `main` creates a detached thread for each of the bodies and then goes on as told.
+/// A program whose `main` creates a detached thread for each of the bodies and then runs `end`.
 fn program(declarations: &str, bodies: &[&str], end: &str) -> String {
     let mut text = format!("{HEAD}{declarations}\n");
     for (number, body) in bodies.iter().enumerate() {
@@ -28,7 +29,7 @@ fn write(directory: &Path, text: &str) {
     std::fs::write(directory.join("p.c"), text).expect("the program is written");
 }
 
-/// Every way to search: those that go through all schedules, those that leave out equivalent ones, and those that sample.
+/// All kinds of searches: exhaustive ones, ones with a reduction, and samplers.
 const STRATEGIES: [&[&str]; 12] = [
     &["--strategy", "icb"],
     &["--strategy", "icb", "--reduce=off"],
@@ -55,7 +56,7 @@ fn is_found(kind: &str, text: &str, strategies: &[&[&str]]) {
     }
 }
 
-/// A search of a program that is not instrumented, and one of one that is.
+/// A search without instrumentation, and one with it.
 const BOTH: &[&[&str]] = &[&["--strategy", "icb", "--no-instrument"], &["--strategy", "dpor"]];
 
 #[test]
@@ -84,7 +85,7 @@ fn every_way_to_end_a_process() {
 
 #[test]
 fn any_thread_may_end_the_process() {
-    // Whoever comes first; and a thread that has ended the process cuts off one that would have failed.
+    // Either thread may be first. The end of the process cuts off the other thread.
     let text = program("", &["exit(3);", "_exit(4);"], "pthread_exit(0);");
     let directory = scratch();
     write(directory.path(), &text);
@@ -105,7 +106,7 @@ fn any_thread_may_end_the_process() {
     }
 }
 
-/// Handlers run while others still do: they can be seen before a handler runs, and after it has.
+/// Exit handlers run while other threads still do. Another thread can run before a handler and after it.
 #[test]
 fn handlers_and_other_threads() {
     let seen = "pthread_mutex_lock(&m); pthread_mutex_unlock(&m); if (done == SEEN) abort();";
@@ -119,7 +120,7 @@ fn handlers_and_other_threads() {
     ] {
         let text = program(declarations, &[&seen.replace("SEEN", "1")], &format!("{register} {end}"));
         is_found("crash", &text, BOTH);
-        // Before the handler, but after all that `main` does.
+        // Before the handler, but after all steps of `main`.
         let before = "sem_wait(&s); if (!done) abort();";
         let text =
             program(declarations, &[before], &format!("sem_init(&s, 0, 0); {register} sem_post(&s); {end}"));
@@ -133,7 +134,7 @@ fn handlers_and_other_threads() {
     is_found("crash", &text, BOTH);
 }
 
-/// Executions that a search to its end takes.
+/// Checks the number of executions of a complete search.
 #[track_caller]
 fn counts(text: &str, expected: u64, args: &[&str]) {
     let directory = scratch();
@@ -148,58 +149,62 @@ fn counts(text: &str, expected: u64, args: &[&str]) {
 
 const DFS: &[&str] = &["--strategy", "dfs"];
 const DPOR: &[&str] = &["--strategy", "dpor"];
-/// All schedules, with as many preemptions as there can be.
+/// All schedules, with a bound that excludes none.
 const ICB: &[&str] = &["--strategy", "icb", "--reduce=off", "--bound", "20"];
 const LOCK: &str = "pthread_mutex_lock(&m); pthread_mutex_unlock(&m);";
 const LOCK_N: &str = "pthread_mutex_lock(&n); pthread_mutex_unlock(&n);";
 
-/// Counts by hand. A thread that locks and unlocks twice takes five steps, of which the first is its start.
+/// The numbers are computed by hand. A thread that locks and unlocks twice takes five steps; the first one is
+/// its start.
 #[test]
 fn as_many_executions_as_there_are_places_for_the_end() {
     let two = LOCK.repeat(2);
-    // The end comes after 0 to 5 steps of the thread; these are classes of their own.
+    // The end comes after 0 to 5 steps of the thread. Each of these is a class.
     let one_thread = program("", &[&two], "");
     for args in [DFS, ICB, DPOR] {
         counts(&one_thread, 6, args);
     }
-    // Two threads of one step. The first runs before the second is created: the end comes before or after the second, 2. If
-    // not: the end is first, 1; one of them is first, and then the end or the other, 2 * 2. Classes are told apart by who ran.
+    // Two threads of one step. If the first runs before the second is created, the end comes before or after
+    // the second: 2. Otherwise the end is first: 1; or one of the threads is first, and then the end or the
+    // other thread: 2 * 2. The classes differ only in which threads ran.
     let two_threads = program("", &["", ""], "");
     for args in [DFS, ICB] {
         counts(&two_threads, 7, args);
     }
     counts(&two_threads, 4, DPOR);
-    // With different locks the threads have nothing to do with each other, but the end has: after 0 to 3 steps of each, 4 * 4.
+    // With different locks the threads are independent, but the end depends on both: after 0 to 3 steps of
+    // each, 4 * 4.
     counts(&program("", &[LOCK, LOCK_N], ""), 16, DPOR);
-    // With one lock: 12 in which at most one of them has come to lock it, none in which both have it, 2 in which the second has it,
-    // 2 in which both are done.
+    // With one lock there are 16 classes. In 12 of them at most one thread has locked it. In 2 the second
+    // thread to lock holds it, and in 2 both are done.
     counts(&program("", &[LOCK, LOCK], ""), 16, DPOR);
 }
 
-/// `exit` is a step before its handlers, and one after them.
+/// `exit` is one step before its handlers and one after them.
 #[test]
 fn exits_with_handlers() {
     let handler = "__attribute__((unused)) static void handler(void) {}";
     let count = |declarations: &str, end: &str, expected: u64, args: &[&str]| {
         counts(&program(declarations, &[&LOCK.repeat(2)], end), expected, args);
     };
-    // The two steps of `main`, in this order, at six places each: 6 * 7 / 2. For classes only the last one counts.
+    // The two steps of `main`, in this order, at six positions each: 6 * 7 / 2. For classes only the last one
+    // counts.
     for args in [DFS, ICB] {
         count(handler, "atexit(handler);", 21, args);
     }
     count(handler, "atexit(handler);", 6, DPOR);
-    // So it is with `quick_exit`, and only one step where the handlers are for the other.
+    // The same holds for `quick_exit`. Handlers of the other function add no step.
     count(handler, "at_quick_exit(handler); quick_exit(0);", 21, DFS);
     count(handler, "at_quick_exit(handler);", 6, DFS);
     count(handler, "atexit(handler); quick_exit(0);", 6, DFS);
     count(handler, "atexit(handler); _exit(0);", 6, DFS);
-    // A handler that takes two steps: four of `main`, at six places each: 6 * 7 * 8 * 9 / 4!.
+    // A handler with two steps makes four steps of `main`, at six positions each: 6 * 7 * 8 * 9 / 4!.
     let locks = format!("static void handler(void) {{ {LOCK_N} }}");
     count(&locks, "atexit(handler);", 126, DFS);
     count(&locks, "atexit(handler);", 6, DPOR);
 }
 
-/// Where nobody else can go on, the end is no decision.
+/// If no other thread can continue, the end is not a decision.
 #[test]
 fn an_end_that_cuts_nothing_off() {
     // All threads have ended.
@@ -208,13 +213,13 @@ fn an_end_that_cuts_nothing_off() {
     for args in [DFS, ICB, DPOR] {
         counts(&text, 1, args);
     }
-    // The last of the threads ends the process, with nothing left to cut off: either may be that.
+    // The last thread ends the process and cuts off nothing. Either thread may be the last.
     let text = program("", &[LOCK], "pthread_exit(0);");
     counts(&text, 2, DPOR);
-    // A thread that waits for good.
+    // A thread that waits forever.
     let text = program("static sem_t s;", &["sem_wait(&s);"], "");
     for args in [DFS, ICB, DPOR] {
-        // Before and after its start.
+        // The end comes before or after its start.
         counts(&text, 2, args);
     }
 }

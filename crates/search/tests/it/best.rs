@@ -1,4 +1,5 @@
-//! Best-first search: it explores as much as dfs and icb do, and with `--changed-since` what has changed comes first.
+//! Tests of best-first search (`--strategy best`): it runs as many executions as dfs and icb. With
+//! `--changed-since` it explores changed code first.
 
 use heisen_testkit::{Sandbox, check_json, compile, program, root, scratch, timeless};
 use serde_json::Value;
@@ -9,7 +10,7 @@ const MUTEXES: &str =
 const M: &str = "pthread_mutex_lock(&m); x++; pthread_mutex_unlock(&m);";
 const N: &str = "pthread_mutex_lock(&n); pthread_mutex_unlock(&n);";
 
-/// How many executions a check takes that explores everything.
+/// Explores every schedule of `./p` and returns the number of executions.
 #[track_caller]
 fn explored(directory: &Path, options: &[&str]) -> u64 {
     let json = check_json(directory, &[options, &["--", "./p"]].concat());
@@ -55,7 +56,7 @@ fn it_says_what_it_has_shown() {
     ran.fails(2, &["--reduce is for --strategy icb and dfs, but the strategy is best"]);
 }
 
-/// Two threads take turns at a lot that is all right, and then each pays something in, of which one may be lost.
+/// Two threads write a log correctly, and each then makes a payment. One of the two payments may be lost.
 const BANK: &str = r#"#include <assert.h>
 #include <pthread.h>
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER, log_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -90,12 +91,12 @@ int main(void) {
 }
 "#;
 
-/// The same before someone changed it.
+/// The bank before the change that introduced the bug.
 fn bank_before() -> String {
     BANK.lines().filter(|line| !line.ends_with("// new")).map(|line| format!("{line}\n")).collect()
 }
 
-/// A directory with a repository of git, in which a program was changed.
+/// A git repository in which one program was changed after the first commit.
 fn repository() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.write("src/bank.c", bank_before());
@@ -117,7 +118,7 @@ fn build(sandbox: &Sandbox, flags: &str) {
     assert_eq!(ran.code, 0, "{}", ran.err);
 }
 
-/// The execution that found the bug, and the notes.
+/// The number of the execution that found the bug, and the notes that Heisen printed.
 #[track_caller]
 fn found(sandbox: &Sandbox, options: &[&str]) -> (u64, Vec<String>) {
     let ran = sandbox.heisen(&[&["check", "--json", "-"], options, &["--", "./bank"]].concat()).expect(1);
@@ -136,7 +137,8 @@ fn a_regression_is_found_sooner_where_the_code_has_changed() {
     assert_eq!(notes, Vec::<String>::new());
     let (icb, _) = found(&sandbox, &["--strategy", "icb"]);
     assert!(2 * first < plain && 2 * first < icb, "{first}, not by changes {plain}, icb {icb}");
-    // The same with the strategy named, a bound, other workers; and when it was committed.
+    // The number is the same with an explicit strategy, a bound or other workers, and after the change was
+    // committed.
     for options in [&["--strategy", "best"][..], &["--bound", "1"], &["--jobs", "1"], &["--jobs", "2"]] {
         assert_eq!(
             found(&sandbox, &[options, &["--changed-since", "HEAD"]].concat()).0,
@@ -160,15 +162,15 @@ fn what_counts_as_changed() {
     )];
     git(&sandbox, "add src && $git commit -qm second");
     assert_eq!(changed("HEAD"), none);
-    // Other files, and what is no part of a function.
+    // Changes to other files and outside of functions do not count.
     sandbox.write("README", "Two banks.\n");
     sandbox.write("src/bank.c", BANK.replace("static int balance", "static int  balance"));
     assert_eq!(changed("HEAD"), none);
-    // A line that is gone.
+    // The function that a deleted line belonged to counts as changed.
     sandbox.write("src/bank.c", BANK.replace("    log_it();\n    return", "    return"));
     build(&sandbox, "");
     assert_eq!(changed("HEAD"), ["heisen: note: changed since HEAD, and explored first: work"]);
-    // A file that git does not know.
+    // If git does not track the file, all its functions count as changed.
     git(&sandbox, "rm -q --cached src/bank.c && $git commit -qm third");
     let all = ["heisen: note: changed since HEAD, and explored first: log_it, main, pay, work"];
     assert_eq!(changed("HEAD"), all);
@@ -184,7 +186,7 @@ fn what_it_cannot_do() {
         .fails(2, &["--changed-since nowhere: the git repository ", " has no such revision"]);
     check("", &[]).fails(2, &["has no such revision"]);
     check("--all", &[]).fails(2, &["--changed-since --all: that is not a revision"]);
-    // A file is none, either.
+    // A revision that names a file is rejected, too.
     check("HEAD:README", &[]).fails(2, &["has no such revision"]);
     for (options, by) in [(&["--strategy", "icb"][..], "icb"), (&["--strategy", "guided"], "guided")] {
         let words = format!("--changed-since is for --strategy best, but the strategy is {by}; change one");
@@ -205,7 +207,7 @@ fn what_it_cannot_do() {
     sandbox
         .run(plain.env("PATH", sandbox.path("src")))
         .fails(2, &["git cannot be started", "is it installed?"]);
-    // In a hook, git tells its children where its own things are.
+    // In a hook, git passes its own directories to its children in the environment.
     let mut command = sandbox.command(&["check", "--changed-since", "HEAD", "--", "./bank"]);
     let ran = sandbox.run(command.env("GIT_DIR", "/nowhere").env("GIT_WORK_TREE", "/")).expect(1);
     assert!(ran.err.contains("explored first: pay"), "{}", ran.err);
@@ -222,7 +224,8 @@ fn a_search_that_is_resumed_still_begins_with_what_has_changed() {
     sandbox.heisen(&[&options[..], &["--executions", "700", "--", "./bank"]].concat()).expect(1);
     let whole = result();
     sandbox.heisen(&[&options[..], &["--executions", "65", "--save", "saved", "--", "./bank"]].concat());
-    // That is where a batch ends. What has changed is known from then, whatever has become of it.
+    // After 65 executions a batch ends. The saved search keeps the list of changed functions, so the commit
+    // does not matter.
     git(&sandbox, "add src && $git commit -qm second");
     let ran =
         sandbox.heisen(&["check", "--resume", "saved", "--executions", "635", "--json", "result"]).expect(1);
@@ -231,7 +234,7 @@ fn a_search_that_is_resumed_still_begins_with_what_has_changed() {
 
 #[test]
 fn an_example_by_its_source() {
-    // The compiler is told of the file as it was named, and the build lies elsewhere.
+    // The compiler gets the file name as the user typed it, and the build directory is a different one.
     let sandbox = Sandbox::new();
     let text = std::fs::read_to_string(root().join("examples/c/account.c")).expect("an example");
     sandbox.write("account.c", text.replace("deposit(", "pay_in("));

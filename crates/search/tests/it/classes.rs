@@ -1,10 +1,10 @@
-//! Classes of equivalent executions, by counting: small programs whose numbers of classes are known.
+//! Tests that count happens-before classes in small programs for which the number is known.
 
 use heisen_testkit::{check_json, program, scratch};
 use serde_json::Value;
 
-/// Checks a C program that is made of declarations and the bodies of its threads, depth-first, one execution of each class
-/// or a few; the result of a complete search.
+/// Checks a C program of these declarations and thread bodies with the happens-before cache (`--reduce`). The
+/// search must be complete and find no bug. Returns the result as JSON.
 fn check(declarations: &str, bodies: &[&str], args: &[&str]) -> Value {
     let directory = scratch();
     std::fs::write(directory.path().join("p.c"), program(declarations, bodies))
@@ -18,7 +18,7 @@ fn check(declarations: &str, bodies: &[&str], args: &[&str]) -> Value {
     json
 }
 
-/// The classes that a search without bounds sees.
+/// The number of classes that a search without a bound sees.
 fn classes(declarations: &str, bodies: &[&str]) -> u64 {
     check(declarations, bodies, &["--strategy", "dfs"])["classes"].as_u64().expect("a number")
 }
@@ -30,15 +30,16 @@ const LOCK_N: &str = "pthread_mutex_lock(&n); b++; pthread_mutex_unlock(&n);";
 
 #[test]
 fn critical_sections() {
-    // The orders in which k sections of one mutex can follow each other: C(6, 3), and 4! / (2! 2!).
+    // The orders of the critical sections of one mutex: C(6, 3), and 4! / (2! 2!).
     assert_eq!(classes(MUTEXES, &[&LOCK_M.repeat(3), &LOCK_M.repeat(3)]), 20);
     assert_eq!(classes(MUTEXES, &[&LOCK_M.repeat(2), &LOCK_M.repeat(2)]), 6);
-    // 3 threads with a section each: 3!.
+    // 3 threads with one critical section each: 3!.
     assert_eq!(classes(MUTEXES, &[LOCK_M, LOCK_M, LOCK_M]), 6);
-    // Different mutexes have nothing to do with each other.
+    // Critical sections of different mutexes are independent.
     assert_eq!(classes(MUTEXES, &[LOCK_M, LOCK_N]), 1);
     assert_eq!(classes(MUTEXES, &[&LOCK_M.repeat(3), &LOCK_N.repeat(3)]), 1);
-    // Both: two orders at each mutex. Taken in opposite orders, one of the four would be a cycle.
+    // Two orders at each of two mutexes. If the threads take them in opposite orders, one of the four
+    // combinations is a cycle.
     let (both, other) = (format!("{LOCK_M}{LOCK_N}"), format!("{LOCK_N}{LOCK_M}"));
     assert_eq!(classes(MUTEXES, &[&both, &both]), 4);
     assert_eq!(classes(MUTEXES, &[&both, &other]), 3);
@@ -49,17 +50,18 @@ fn atomics() {
     let x = "static atomic_int x, y;";
     let twice = "for (int i = 0; i < 2; i++) { int v = x; x = v + 1; }";
     let thrice = "for (int i = 0; i < 3; i++) { int v = x; x = v + 1; }";
-    // As two other checkers count them.
+    // Two other model checkers report the same counts.
     assert_eq!(classes(x, &[twice, twice]), 34);
     assert_eq!(classes(x, &[thrice, thrice]), 328);
-    // Two stores: which is last. A store and a load: which is first. Two loads: no difference.
+    // Two stores: either is last. A store and a load: either is first. Two loads: no difference.
     assert_eq!(classes(x, &["x = 1;", "x = 2;"]), 2);
     assert_eq!(classes(x, &["x = 1;", "int v = x; (void)v;"]), 2);
     assert_eq!(classes(x, &["int v = x; (void)v;", "int v = x; (void)v;"]), 1);
     assert_eq!(classes(x, &["x = 1;", "y = 1;"]), 1);
-    // Updates are one step each: C(4, 2).
+    // An increment is one step: C(4, 2).
     assert_eq!(classes(x, &["x++; x++;", "x++; x++;"]), 6);
-    // Store buffering: of the orders of two pairs that conflict, all but the one that is a cycle: 2 * 2 - 1.
+    // Store buffering: two conflicting pairs with two orders each, without the one combination that is a
+    // cycle: 2 * 2 - 1.
     assert_eq!(classes(x, &["x = 1; int v = y; (void)v;", "y = 1; int v = x; (void)v;"]), 3);
 }
 
@@ -74,22 +76,23 @@ fn readers_are_independent() {
 
 #[test]
 fn bounds_leave_out_what_they_leave_out_without() {
-    // Two threads with three sections each: within bound 0 one is through before the other begins, and so on.
+    // Two threads with three sections each. At bound 0 one thread finishes before the other begins.
     let sections = LOCK_M.repeat(3);
     let within = |bound: &str| {
         let plain = ["--strategy", "icb", "--bound", bound];
         let json = check(MUTEXES, &[&sections, &sections], &plain);
         (json["classes"].as_u64().unwrap(), json["preemption_bound"].as_u64().unwrap())
     };
-    // With p preemptions there are at most p + 2 runs of a thread's sections: sequences of 3 a and 3 b with that many
-    // runs are 2, 2 + 4, 2 + 4 + 8, and all 20 have at most 6.
+    // With p preemptions the sections form at most p + 2 blocks of one thread. Of the sequences of 3 a and 3
+    // b, 2 have at most 2 blocks, 2 + 4 at most 3, and 2 + 4 + 8 at most 4. All 20 sequences have at most 6
+    // blocks.
     assert_eq!(within("0"), (2, 0));
     assert_eq!(within("1"), (6, 1));
     assert_eq!(within("2"), (14, 2));
     assert_eq!(within("4"), (20, 4));
 }
 
-/// Memory that is freed before it is used: nothing else in the two threads depends on the order.
+/// One thread frees memory before the other uses it. Nothing else in the two threads depends on their order.
 #[test]
 fn memory_that_is_freed() {
     let directory = scratch();
@@ -108,7 +111,7 @@ fn memory_that_is_freed() {
     }
 }
 
-/// icb leaves out what it knows by itself, if it sees every access.
+/// icb uses the happens-before cache without being asked if it sees every access.
 #[test]
 fn by_itself() {
     let directory = scratch();
@@ -127,13 +130,14 @@ fn by_itself() {
     let (all, some) = (executions(&["--reduce=off"]), executions(&["--reduce"]));
     assert!(some < all, "{some} of {all}");
     assert_eq!(executions(&[]), some);
-    // Not so if accesses go unseen.
+    // If some accesses go unseen, it does not.
     assert_eq!(executions(&["--no-instrument"]), all);
     assert_eq!(executions(&["--races=off"]), all);
     assert_eq!(executions(&["--no-instrument", "--reduce"]), some);
 }
 
-/// Two threads that each count up under a lock, as far as `most`, and may tell the state; what is needed to see all.
+/// Checks two threads that each count to `most` under a lock and run `state` after each increment. Returns
+/// the result of the complete search.
 fn counters(most: usize, state: &str) -> Value {
     let declarations = format!(
         "#include <heisen.h>\nstatic pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; static unsigned long done[2];\n\
@@ -150,14 +154,14 @@ fn a_program_that_tells_its_state() {
     let (mut before, mut growth) = (0, vec![]);
     for (most, orders) in [(2, 6), (3, 20), (4, 70), (5, 252), (6, 924)] {
         assert_eq!(counters(most, "")["classes"], orders);
-        // The ends differ in who was last, and in whether the other had ended by then.
+        // The final classes differ in which thread was last, and in whether the other had ended by then.
         let told = counters(most, all);
         assert_eq!(told["classes"], 3, "{told:#}");
         let executions = told["executions"].as_i64().expect("a number");
         growth.push(executions - before);
         before = executions;
     }
-    // There are as many states as there are pairs of counts: the executions are a square function of how far they count.
+    // The number of states is the number of pairs of counts. So the executions grow as the square of `most`.
     assert!(growth[1..].windows(2).all(|two| two[1] - two[0] == 4), "{growth:?}");
 }
 

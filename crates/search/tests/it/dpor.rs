@@ -1,12 +1,12 @@
-//! Dynamic partial order reduction of real programs: as many executions as there are classes, where these are known; the same
-//! classes and bugs that all schedules show, where they are counted by going through all; what it refuses, and what it says
-//! of programs that it does not fit.
+//! Tests of dynamic partial-order reduction on real programs. Where the number of classes is known, dpor
+//! needs as many executions. Elsewhere it must find the same classes and bugs as an exploration of all
+//! schedules. Other tests cover the options it rejects and its caveats about unsuitable programs.
 
 use heisen_testkit::{check_json, heisen, program, root, run, scratch};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// Checks a C program that is made of declarations and the bodies of its threads; a search to its end.
+/// Checks a C program of these declarations and thread bodies. The search must be complete.
 fn check(declarations: &str, bodies: &[&str], args: &[&str]) -> Value {
     let directory = scratch();
     std::fs::write(directory.path().join("p.c"), program(declarations, bodies)).expect("it is written");
@@ -19,7 +19,7 @@ fn number(json: &Value, name: &str) -> u64 {
     json[name].as_u64().unwrap_or_else(|| panic!("{name}: {json:#}"))
 }
 
-/// The signatures of what was found.
+/// The signatures of all findings.
 fn findings(json: &Value) -> BTreeSet<&str> {
     let all = json["findings"].as_array().expect("a list");
     all.iter().map(|f| f["signature"].as_str().expect("a text")).collect()
@@ -27,7 +27,7 @@ fn findings(json: &Value) -> BTreeSet<&str> {
 
 const DPOR: &[&str] = &["--strategy", "dpor"];
 
-/// Whether there are so many classes, and no execution more, with one worker and with two.
+/// Checks that dpor explores `expected` classes with one execution each, with one worker and with two.
 #[track_caller]
 fn classes(declarations: &str, bodies: &[&str], expected: u64) {
     for jobs in ["1", "2"] {
@@ -38,7 +38,8 @@ fn classes(declarations: &str, bodies: &[&str], expected: u64) {
     }
 }
 
-/// Whether classes and bugs are those that all schedules show; of the executions, at most so many are in vain.
+/// Checks that dpor finds the same classes and bugs as dfs, and that at most `in_vain` executions are blocked
+/// by a sleep set. Returns the number of findings.
 #[track_caller]
 fn as_all_schedules(declarations: &str, bodies: &[&str], in_vain: u64) -> u64 {
     let all = check(declarations, bodies, &["--strategy", "dfs"]);
@@ -62,11 +63,12 @@ const ATOMICS: &str = "static atomic_int x, y;";
 
 #[test]
 fn critical_sections() {
-    // The orders in which sections of one mutex can follow each other: C(6, 3), 3!, 5! / (2! 2!).
+    // The orders of the critical sections of one mutex: C(6, 3), 3!, 5! / (2! 2!).
     classes(MUTEXES, &[&LOCK_M.repeat(3), &LOCK_M.repeat(3)], 20);
     classes(MUTEXES, &[LOCK_M, LOCK_M, LOCK_M], 6);
     classes(MUTEXES, &[&LOCK_M.repeat(2), &LOCK_M.repeat(2), LOCK_M], 30);
-    // Different mutexes have nothing to do with each other; of two orders at each of two, one may be a cycle.
+    // Critical sections of different mutexes are independent. With two mutexes there are two orders at each;
+    // in the last program one combination is a cycle.
     classes(MUTEXES, &[&LOCK_M.repeat(3), &LOCK_N.repeat(3)], 1);
     let (both, other) = (format!("{LOCK_M}{LOCK_N}"), format!("{LOCK_N}{LOCK_M}"));
     classes(MUTEXES, &[&both, &both], 4);
@@ -75,32 +77,33 @@ fn critical_sections() {
 
 #[test]
 fn atomics() {
-    // As two other checkers count them.
+    // Two other model checkers report the same counts.
     let twice = "for (int i = 0; i < 2; i++) { int v = x; x = v + 1; }";
     let thrice = "for (int i = 0; i < 3; i++) { int v = x; x = v + 1; }";
     classes(ATOMICS, &[twice, twice], 34);
     classes(ATOMICS, &[thrice, thrice], 328);
-    // Two writes and 3 places to read, store buffering without the cycle, updates: C(4, 2).
+    // Two writes in two orders with 3 positions for the read; store buffering without the cycle; increments:
+    // C(4, 2).
     classes(ATOMICS, &["x = 1;", "x = 2;", "int v = x; (void)v;"], 6);
     classes(ATOMICS, &["x = 1; int v = y; (void)v;", "y = 1; int v = x; (void)v;"], 3);
     classes(ATOMICS, &["x++; x++;", "x++; x++;"], 6);
 }
 
-/// The small programs that executions are measured by.
+/// The small programs of the benchmark.
 #[test]
 fn small_programs() {
     for (name, expected) in [
         ("mutex_counter", 20),
         ("racy_counter", 4),
         ("ping_pong", 8),
-        // 78 if compare-exchanges that fail were writes.
+        // It would be 78 if failed compare-exchanges counted as writes.
         ("treiber", 46),
         ("philosophers", 6),
         ("stealing", 12),
     ] {
         let directory = scratch();
         let file = root().join(format!("crates/cli/benches/small/{name}.c")).display().to_string();
-        // The second check begins with what the first has kept.
+        // The second check starts with the access points that the first one saved.
         for again in [false, true] {
             let json = check_json(directory.path(), &[DPOR, &[&file]].concat());
             let found = ["classes", "executions", "restarts"].map(|name| number(&json, name));
@@ -109,22 +112,23 @@ fn small_programs() {
     }
 }
 
-/// Where every access as a scheduling point would make more of a program than there is: the search starts over without.
+/// dpor begins with every access as a scheduling point (the opening). Where that would add needless classes
+/// or too many steps, the search starts over with the access points only.
 #[test]
 fn the_opening_ends() {
     let count = |declarations: &str, bodies: &[&str], args: &[&str]| {
         let json = check(declarations, bodies, &[DPOR, args].concat());
         ["classes", "restarts"].map(|name| number(&json, name))
     };
-    // Two bytes of one word, each of a thread's own.
+    // Each thread writes its own byte of one word.
     let bytes = "static char b[4] __attribute__((aligned(4)));";
     assert_eq!(count(bytes, &["b[0] = 1;", "b[1] = 1;"], &[]), [1, 1]);
     assert_eq!(count(bytes, &["b[0] = 1;", "b[1] = 1;"], &["--accesses", "all"]), [2, 0]);
-    // More steps than one execution may have, none of which conflicts, and one that does.
+    // More steps than the opening allows in one execution, without a conflict; then one conflict.
     let many = format!("{ATOMICS} static volatile int own;");
     let long = "for (int i = 0; i < 2000; i++) own = i; x++;";
     assert_eq!(count(&many, &[long, "x++;"], &[]), [2, 1]);
-    // A loop that waits: fairness is not for partial orders, so that is never complete.
+    // A loop that waits. Partial-order reduction does not support fairness, so this search is never complete.
     let directory = scratch();
     let waits = program(ATOMICS, &["x = 1;", "for (int i = 0; i < 9 && !x; i++) ;"]);
     std::fs::write(directory.path().join("p.c"), waits).expect("it is written");
@@ -132,7 +136,7 @@ fn the_opening_ends() {
     assert_eq!(["classes", "restarts"].map(|name| number(&json, name)), [5, 1], "{json:#}");
 }
 
-/// Executions that end only because there is a limit are long, and what is reversed in them is found all the same.
+/// An execution that only the step limit ends is long. dpor still reverses its races and finds the bug.
 #[test]
 fn loops_without_end() {
     let directory = scratch();
@@ -147,7 +151,7 @@ fn loops_without_end() {
     assert_eq!(json["verdict"], "bug");
 }
 
-/// A finding that is made while every access is a scheduling point says so in its schedule, and replays.
+/// A finding from the opening records in its schedule that every access is a scheduling point, so it replays.
 #[test]
 fn a_finding_of_the_opening_replays() {
     let directory = scratch();
@@ -171,12 +175,12 @@ fn condition_variables() {
     };
     assert_eq!(as_all_schedules(&shared, &[wait, &wake("signal", 1)], 0), 0);
     assert_eq!(as_all_schedules(&shared, &[wait, wait, &wake("broadcast", 2)], 0), 0);
-    // Which of two is woken is a choice, too, and one wake-up is too few.
+    // Which of two waiters wakes is a choice, too. One signal is too few for both.
     assert!(as_all_schedules(&shared, &[wait, wait, &wake("signal", 2)], 9) > 0);
     // A signal that comes too early is lost.
     let once = "pthread_mutex_lock(&m); if (!ready) pthread_cond_wait(&c, &m); pthread_mutex_unlock(&m);";
     assert!(as_all_schedules(&shared, &[once, "ready = 1; pthread_cond_signal(&c);"], 0) > 0);
-    // A wait that may run out of time, now or when nobody else can go on.
+    // A wait may time out at once, or only when no other thread can go on.
     for until in ["{0, 0}", "{2000000000, 0}"] {
         let until = format!("{shared} static struct timespec until = {until};");
         let wait = "pthread_mutex_lock(&m); if (!ready) pthread_cond_timedwait(&c, &m, &until); pthread_mutex_unlock(&m);";
@@ -187,7 +191,7 @@ fn condition_variables() {
 #[test]
 fn semaphores() {
     let s = "static sem_t s;";
-    // A post may be one too many to know what a wait needs: some executions are in vain.
+    // dpor cannot always tell which post a wait needs, so some executions are blocked.
     assert_eq!(as_all_schedules(s, &["sem_post(&s); sem_post(&s);", "sem_wait(&s);", "sem_wait(&s);"], 3), 0);
     assert!(as_all_schedules(s, &["sem_post(&s);", "sem_wait(&s);", "sem_wait(&s);"], 3) > 0);
     let try_first = "if (sem_trywait(&s)) sem_wait(&s);";
@@ -212,7 +216,7 @@ fn other_objects() {
         __attribute__((constructor)) static void init(void) { pthread_barrier_init(&b, 0, 2); }";
     let meet = "x++; pthread_barrier_wait(&b); x++;";
     assert_eq!(as_all_schedules(barrier, &[meet, meet], 3), 0);
-    // Whether the other has come to the mutex when it is destroyed.
+    // The other thread may or may not have locked the mutex before it is destroyed.
     let destroy = format!("{LOCK_M} pthread_mutex_destroy(&m);");
     assert!(as_all_schedules(MUTEXES, &[LOCK_M, &destroy], 3) > 0);
 }
@@ -230,8 +234,8 @@ fn threads_and_ends() {
     assert_eq!(as_all_schedules(&chooses, &[choose, "x = 2; y = 2;"], 3), 0);
 }
 
-/// Whether, with no preemption and with at most two, classes and bugs are those that all schedules show, in fewer executions; how
-/// many these are.
+/// Checks that dpor finds the same classes and bugs as icb at bounds 0 and 2, with at most as many
+/// executions. Returns the numbers of executions.
 #[track_caller]
 fn within_bounds(declarations: &str, bodies: &[&str]) -> [u64; 2] {
     let each = |bound: &str| {
@@ -255,7 +259,8 @@ fn within_bounds(declarations: &str, bodies: &[&str]) -> [u64; 2] {
 
 #[test]
 fn bounds() {
-    // One class, but in which order main sees its threads end is tried.
+    // There is one class, but dpor also explores the orders in which the threads end before `main` joins
+    // them.
     assert_eq!(within_bounds(MUTEXES, &[&LOCK_M.repeat(3), &LOCK_N.repeat(3)]), [2, 8]);
     let (both, other) = (format!("{LOCK_M}{LOCK_N}"), format!("{LOCK_N}{LOCK_M}"));
     within_bounds(MUTEXES, &[&both, &other]);
@@ -294,7 +299,7 @@ fn what_it_says_of_bounds() {
         "{out}"
     );
     assert!(out.contains("; a remaining bug needs at least 1 preemption\n"), "{out}");
-    // With so many that no way is left out, that is all there is.
+    // At a bound that excludes no schedule, the claim covers all schedules.
     let out = says("9");
     assert!(
         out.contains("ok: no bug in any schedule; every happens-before class explored: 20 classes, "),
@@ -313,12 +318,12 @@ fn philosophers() {
     };
     let bodies = [0, 1, 2].map(eat);
     let json = check(forks, &bodies.each_ref().map(String::as_str), DPOR);
-    // Of 2^3 orders at the forks, one would have all wait for the second before anyone has the first.
+    // Of the 2^3 orders at the forks, one is impossible: everyone would get a fork only as its second user.
     assert_eq!((number(&json, "classes"), findings(&json).len()), (7, 1), "{json:#}");
     assert_eq!(json["findings"][0]["kind"], "deadlock");
 }
 
-/// The bugs of the examples are found, and what is clean is shown to be, as the head comments have it.
+/// dpor finds the bug that the head comment of each example describes, and finds none in the fixed version.
 #[test]
 fn examples() {
     let directory = scratch();
@@ -349,7 +354,7 @@ fn examples() {
 
 #[test]
 fn budgets_are_shared() {
-    // Of two waits one may end without a signal; of two attempts one may fail.
+    // With a budget of 1, one of two waits may end spuriously, or one of two attempts may fail.
     let shared = format!("{MUTEXES} static pthread_cond_t c = PTHREAD_COND_INITIALIZER; static int ready;");
     let wait = "pthread_mutex_lock(&m); while (!ready) pthread_cond_wait(&c, &m); pthread_mutex_unlock(&m);";
     let wake = "pthread_mutex_lock(&m); ready = 1; pthread_cond_broadcast(&c); pthread_mutex_unlock(&m);";
@@ -403,14 +408,14 @@ fn programs_that_it_does_not_fit() {
         assert_eq!((&json["verdict"], &json["complete"]), (&"incomplete".into(), &false.into()), "{json:#}");
         json["not_controlled"].to_string()
     };
-    // What is locked differs from run to run.
+    // Which mutex is locked differs from run to run.
     let either = "for (int i = 0; i < 4; i++) {
         pthread_mutex_t *p = __builtin_ia32_rdtsc() >> 4 & 1 ? &m : &n;
         pthread_mutex_lock(p); pthread_mutex_unlock(p);
     }";
     let said = check(MUTEXES, &[either, either]);
     assert!(said.contains("dpor does not fit this program") && said.contains("--strategy icb"), "{said}");
-    // Who yields gives way.
+    // A thread that yields gives way to the others.
     let yields = "while (!x) sched_yield();";
     let said = check(&format!("#include <sched.h>\n{ATOMICS}"), &[yields, "y = 1; y = 2; x = 1;"]);
     assert!(said.contains("fairness"), "{said}");

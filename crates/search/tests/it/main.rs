@@ -1,4 +1,5 @@
-//! Tests of the search: strategies on toy programs, against brute force, and on native programs, by counting.
+//! Tests of the search: strategies on toy programs, compared with brute force, and on native programs with
+//! known counts.
 
 mod best;
 mod classes;

@@ -1,5 +1,6 @@
-//! The strategies that sample: each finds a bug, does the same for the same seed, and is as random as its paper says; the
-//! portfolio finds what single ones do not; and the verdict has its numbers.
+//! Tests of the samplers. Each one finds a bug, repeats itself for the same seed, and has the distribution
+//! that its paper states. The portfolio finds bugs that single samplers miss. The verdict has the numbers of
+//! each sampler.
 
 use heisen_engine::process::run_config::{Output, RunConfig};
 use heisen_engine::process::slots::{Detail, Job};
@@ -15,7 +16,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// All of them, with parameters of their own.
+/// All samplers, some of them also with their own parameters.
 const SAMPLERS: [&[&str]; 14] = [
     &["random"],
     &["burst"],
@@ -33,7 +34,7 @@ const SAMPLERS: [&[&str]; 14] = [
     &["portfolio"],
 ];
 
-/// Checks an example by sampling.
+/// Checks an example with a sampler.
 #[track_caller]
 fn sample(directory: &Path, strategy: &[&str], options: &[&str], file: &str) -> Value {
     let path = root().join("examples").join(file);
@@ -45,7 +46,7 @@ fn sample(directory: &Path, strategy: &[&str], options: &[&str], file: &str) -> 
 fn each_finds_a_bug() {
     let directory = scratch();
     for file in ["c/account.c", "c/bounded_buffer.c", "c/treiber.c"] {
-        // Some bugs are too deep for one change of priority, or one delay.
+        // Some bugs are too deep for one change of priority, or for one delay.
         let deep =
             |strategy: &&&[&str]| file == "c/account.c" || !matches!(strategy.last(), Some(&"1" | &"2"));
         for strategy in SAMPLERS.iter().filter(deep) {
@@ -71,7 +72,7 @@ fn none_finds_what_is_not_there() {
     }
 }
 
-/// A result without the time it took, where, and in how many processes.
+/// A result without its duration, paths and counts that depend on the number of processes.
 fn result(mut json: Value) -> Value {
     for other in ["seconds", "program", "undone", "ahead", "skipped", "forked"] {
         assert!(json.as_object_mut().expect("an object").remove(other).is_some());
@@ -95,7 +96,8 @@ fn the_same_seed_gives_the_same_whatever_the_number_of_workers() {
     }
 }
 
-/// Both threads post a semaphore, and append their letters in the same step. The order of the letters goes to a file.
+/// Two threads post semaphores and append their letters in the same step. The program writes the order of the
+/// letters to a file.
 const LETTERS: &str = r#"
 #include <fcntl.h>
 #include <pthread.h>
@@ -127,7 +129,8 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// How often each order of letters came, in so many executions; `two` if both words are a created thread's.
+/// How often each order of letters came in `executions` executions. If `two` is set, a created thread also
+/// handles the second word, instead of `main`.
 fn orders(strategy: &[&str], words: [&str; 2], two: bool, executions: u64) -> BTreeMap<String, u64> {
     let directory = scratch();
     compile(directory.path(), "letters.c", LETTERS, &[]);
@@ -148,7 +151,8 @@ fn orders(strategy: &[&str], words: [&str; 2], two: bool, executions: u64) -> BT
     counts
 }
 
-/// The chi-square statistic of what was counted against what is expected of each; what is not expected must not come.
+/// The chi-square statistic of the counts against the expected shares. An order without an expected share
+/// fails the test.
 fn chi_square(counts: &BTreeMap<String, u64>, expected: &[(&str, f64)]) -> f64 {
     let total: u64 = counts.values().sum();
     assert!(counts.keys().all(|order| expected.iter().any(|(e, _)| e == order)), "{counts:?}");
@@ -174,7 +178,8 @@ fn interleavings(a: &str, b: &str) -> Vec<String> {
 
 #[test]
 fn surw_is_uniform_over_interleavings() {
-    // Bounds of chi-square that are passed once in a thousand times, for 19, 20 and 5 degrees of freedom.
+    // The chi-square bounds for 19, 20 and 5 degrees of freedom. A correct sampler exceeds one of them once
+    // in a thousand times.
     for (words, two, bound) in
         [(["aaa", "bbb"], true, 43.8), (["aaaaa", "bb"], true, 45.3), (["aa", "bb"], false, 20.5)]
     {
@@ -184,14 +189,15 @@ fn surw_is_uniform_over_interleavings() {
         let counts = orders(&["surw"], words, two, 4000);
         let square = chi_square(&counts, &expected);
         assert!(square < bound, "{words:?}: {square} {counts:?}");
-        // A random walk is far from it: the test can tell.
+        // A random walk exceeds the bound by far, so the test can tell the two apart.
         let walk = chi_square(&orders(&["random"], words, two, 4000), &expected);
         assert!(walk > 10.0 * bound, "{words:?}: {walk}");
     }
 }
 
-/// Both threads write eight letters. Exits with how many were written while both had begun and neither was at its end, times 16,
-/// and after how many of those the next letter was the other thread's.
+/// Two threads write eight letters each. `all` counts the letters written while both threads have begun and
+/// neither has ended. `switches` counts those where the other thread wrote the letter before. The exit code
+/// is 16 * `all` + `switches`.
 const SWITCHES: &str = r#"
 #include <pthread.h>
 #include <semaphore.h>
@@ -243,29 +249,32 @@ fn surw_has_runs_of_the_length_it_is_told() {
             }
             left = &left[runs.len()..];
         }
-        // A run ends, and as nothing is expected of either thread, the other is chosen half of the time.
+        // A run ends with probability 1 / length. No thread has expected events, so the walk then chooses the
+        // other thread half of the time.
         let p = 0.5 / f64::from(length);
         let right = p * f64::from(all);
-        // Off by more once in ten thousand times.
+        // A correct sampler is off by more than this once in ten thousand times.
         let off = 3.9 * (right * (1.0 - p)).sqrt();
         assert!(all > 1000 && (f64::from(switches) - right).abs() < off, "{length}: {switches} of {all}");
     }
 }
 
-/// Yuan, Yang, Gu: how likely an order is does not depend on what happens beside it as it does in a random walk, and who
-/// has lost a race is as likely as others to win the next.
+/// Tests two properties from the POS paper (Yuan, Yang, Gu). Unlike in a random walk, the probability of an
+/// order does not depend on unrelated events. A thread that lost a race draws a new priority and is as likely
+/// as others to win the next one.
 #[test]
 fn pos_samples_as_its_paper_says() {
-    // The main thread's one event comes before the other's last of 8 unless all of those, the thread's start and the event
-    // itself have a higher priority: once in 9 times.
+    // The created thread has 8 events: its start and seven posts. The main thread's one event is after the
+    // last of them only if its priority is the lowest of all 9: 1/9.
     let counts = orders(&["pos"], ["------a", "b"], false, 4000);
     let square = chi_square(&counts, &[("ab", 1.0 / 9.0), ("ba", 8.0 / 9.0)]);
     assert!(square < 10.8, "{square} {counts:?}");
-    // A random walk has to win 8 times.
+    // A random walk would have to choose the created thread 8 times in a row.
     let walk = orders(&["random"], ["------a", "b"], false, 4000);
     assert!(chi_square(&walk, &[("ab", 1.0 / 256.0), ("ba", 255.0 / 256.0)]) < 10.8, "{walk:?}");
-    // With start and first event above it: 1/3. Then it is drawn again: half of the time each. Were it not, it would be
-    // last in 1/4 of all, and between them in 1/12.
+    // The main thread's event loses against the start and the first letter with probability 1/3. Then its
+    // priority is drawn again, and it is between the letters or last with 1/2 each. Without the new draw it
+    // would be last in 1/4 of all executions and between the letters in 1/12.
     let counts = orders(&["pos"], ["aa", "b"], false, 4000);
     let (right, undrawn) = ([2.0 / 3.0, 1.0 / 6.0, 1.0 / 6.0], [2.0 / 3.0, 1.0 / 12.0, 1.0 / 4.0]);
     let squares = [right, undrawn].map(|shares| {
@@ -283,14 +292,16 @@ fn burst_goes_on_for_as_long_as_it_is_told() {
         let times = |order: &str| counts.get(order).copied().unwrap_or(0);
         times("aaaaaaaabbbbbbbb") + times("bbbbbbbbaaaaaaaa")
     };
-    // The first thread goes on at each of some ten decisions.
+    // The first thread keeps running only if it goes on at each of some ten decisions.
     assert!(ahead("1000") > 950);
     assert!((400..800).contains(&ahead("10")));
-    // A random walk: the first has a start of three events before the other's first, which makes 3.3 %.
+    // A burst of length 1 is a random walk. The first thread has three events before the other's first one,
+    // so one thread finishes before the other in 3.3 % of executions.
     assert!((15..60).contains(&ahead("1")));
 }
 
-/// Whatever the seed, in no more executions than others are given in vain.
+/// The portfolio must find the bug with every seed, within as many executions as the other samplers get
+/// without finding it.
 #[track_caller]
 fn the_portfolio_finds(directory: &Path, file: &str) {
     for seed in 1..=usual_or_nightly(3, 10) {
@@ -299,7 +310,7 @@ fn the_portfolio_finds(directory: &Path, file: &str) {
     }
 }
 
-/// Hundreds of quiet steps before a few switches: see the head comment of the example.
+/// The bug needs hundreds of uninterrupted steps before a few switches. See the head comment of the example.
 #[test]
 fn the_portfolio_finds_what_random_never_does() {
     let directory = scratch();
@@ -309,7 +320,7 @@ fn the_portfolio_finds_what_random_never_does() {
     assert_eq!(json["verdict"], "clean");
 }
 
-/// More ordered switches than pct's depth: see the head comment of the example.
+/// The bug needs more ordered switches than pct's depth. See the head comment of the example.
 #[test]
 fn the_portfolio_finds_what_pct_never_does() {
     let directory = scratch();
@@ -321,7 +332,7 @@ fn the_portfolio_finds_what_pct_never_does() {
     }
 }
 
-/// Both shapes, each of which some sampler never finds.
+/// Each of the two examples has a bug that some sampler never finds.
 #[test]
 fn guided_finds_them_as_well() {
     let directory = scratch();
@@ -338,7 +349,8 @@ fn guided_finds_them_as_well() {
     }
 }
 
-/// Two threads lock, increment and unlock three times each: 20 orders of the critical sections, nothing else.
+/// Two threads lock, increment and unlock three times each. The only behaviours are the 20 orders of the
+/// critical sections.
 const LOCKED: &str = r#"
 #include <pthread.h>
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -369,12 +381,13 @@ fn the_verdict_has_numbers() {
     for strategy in ["random", "pos", "surw", "portfolio"] {
         let json = check(&["--strategy", strategy, "--executions", "3001"]);
         let unseen = &json["unseen"];
-        // All but the first, which is to show how long executions are.
+        // The first execution does not count, because it only measures how long executions are.
         assert_eq!(unseen["executions"], 3000, "{strategy}: {json:#}");
         assert_eq!((&unseen["kinds"], &unseen["once"]), (&20.into(), &0.into()), "{strategy}: {json:#}");
         assert_eq!(unseen["chance"], 0.0);
     }
-    // 3 threads; the steps are those of the longest execution, the same for all here.
+    // There are 3 threads. The guarantee uses the steps of the longest execution; here all executions have
+    // equally many.
     let json = check(&["--strategy", "pct", "--depth", "2", "--executions", "101"]);
     let guarantee = &json["guarantee"];
     let (threads, steps) = (3.0, guarantee["steps"].as_f64().expect("a number"));
@@ -385,7 +398,7 @@ fn the_verdict_has_numbers() {
     let p = 1.0 / (threads * steps);
     assert!((each.as_f64().expect("a number") - p).abs() < 1e-12, "{json:#}");
     assert!((all.as_f64().expect("a number") - (1.0 - (1.0 - p).powi(100))).abs() < 1e-9, "{json:#}");
-    // A systematic search has neither.
+    // A systematic search has neither estimate.
     let json = check(&["--strategy", "icb"]);
     assert_eq!((&json["unseen"], &json["guarantee"]), (&Value::Null, &Value::Null));
 }
@@ -421,7 +434,7 @@ fn who_limits_the_time_gets_the_portfolio() {
         (&"portfolio".into(), &"incomplete".into()),
         "{json:#}"
     );
-    // Who names a strategy, or an option of one, means that.
+    // If the user names a strategy, or an option of one, a time limit does not select the portfolio.
     assert_eq!(check(&["--time", "10s", "--bound", "1"])["strategy"], "icb");
     assert_eq!(check(&["--time", "10s", "--reduce"])["strategy"], "icb");
     assert_eq!(check(&["--time", "10s", "--strategy", "dfs"])["strategy"], "dfs");
@@ -452,8 +465,9 @@ fn a_sampling_search_that_is_interrupted_goes_on() {
     }
 }
 
-/// Threads that lock, wait with a time limit, yield, sleep, and send each other signals, for so many steps that nothing else is asked
-/// of an execution than to be run. What they saw of each other goes to a file.
+/// Threads that lock, wait with a time limit, yield, sleep and send each other signals. Executions are long,
+/// and nothing is recorded of them. The program writes a hash of what the threads saw of each other to a
+/// file.
 const VARIED: &str = r#"
 #include <fcntl.h>
 #include <pthread.h>
@@ -510,8 +524,8 @@ int main(void) {
 }
 "#;
 
-/// In a long execution by priorities most choices are known before they come up. Where all that is touched is told, each of them
-/// is made: the outcome is the same.
+/// In a long execution by priorities, the runtime determines most choices in advance. With `--coverage` every
+/// touch is recorded, so the runtime makes each choice at its own step. The outcome must be the same.
 #[test]
 fn choices_that_are_known_beforehand_are_the_same() {
     let directory = scratch();

@@ -1,12 +1,12 @@
-//! Threads that are alike (`--symmetry`): as many executions as there are orders of different threads, the same bugs, and what is
-//! said of programs that tell such threads apart.
+//! Tests of `--symmetry`. Executions that differ only in the order of interchangeable threads count once, and
+//! no bug is lost. A program that treats such threads differently gets a caveat.
 
 use heisen_testkit::{check_json, heisen, run, scratch};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// A program of so many threads of one function, which are made and joined in a row.
+/// A program that creates and then joins `threads` threads of one function, and then runs `last`.
 fn alike(declarations: &str, body: &str, threads: usize, last: &str) -> String {
     program(
         declarations,
@@ -40,7 +40,7 @@ fn check(directory: &Path, text: &str, args: &[&str]) -> Value {
     check_json(directory, &[args, &["--keep-going", "p.c"]].concat())
 }
 
-/// The classes without the option and with it.
+/// Checks the numbers of classes without and with `--symmetry`.
 #[track_caller]
 fn classes(text: &str, expected: [u64; 2]) {
     let directory = scratch();
@@ -61,7 +61,8 @@ const LOCK: &str = "static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; static
 
 #[test]
 fn orders_of_threads_that_are_alike_are_one() {
-    // n! orders of one update each; of two updates each, those that the first thread begins: half of C(4, 2).
+    // n! orders of one increment each. Of two increments each, only the orders in which the first thread
+    // begins: half of C(4, 2).
     classes(&alike(X, "x++;", 2, ""), [2, 1]);
     classes(&alike(X, "x++;", 3, ""), [6, 1]);
     classes(&alike(X, "x++;", 4, ""), [24, 1]);
@@ -71,7 +72,8 @@ fn orders_of_threads_that_are_alike_are_one() {
 
 #[test]
 fn others_are_told_apart() {
-    // Another function, another argument, something done in between, attributes.
+    // Threads are not interchangeable if they differ in function or argument, if `main` acts between their
+    // creations, or if they have attributes.
     let join = "pthread_join(t[0], 0); pthread_join(t[1], 0);";
     for make in [
         "pthread_create(&t[0], 0, f, 0); pthread_create(&t[1], 0, g, 0);",

@@ -1,9 +1,9 @@
-//! Records that are none, and places that cannot be written to.
+//! Tests of invalid coverage records, and of paths that cannot be written.
 
 use heisen_testkit::{Ran, Sandbox};
 use serde_json::{Value, json};
 
-/// A record as it should be.
+/// A valid record.
 fn good() -> Value {
     let counts = |executions: u64| {
         json!({ "executions": executions, "preemptions": 0, "seconds": 0.5, "classes": 1, "races": 0,
@@ -14,7 +14,7 @@ fn good() -> Value {
             "growth": [counts(1), counts(3)] })
 }
 
-/// `heisen coverage run` of a file with that content.
+/// The result of `heisen coverage run` for a file with this content.
 fn shown(content: &str) -> Ran {
     let sandbox = Sandbox::new();
     sandbox.write("run", content);
@@ -89,7 +89,7 @@ fn places_that_cannot_be_written() {
     let check = |to: &str| sandbox.heisen(&["check", "--coverage", to, "--", "./three"]);
     check("none/c.json").fails(2, &["none/c.json cannot be written", "none is not a directory"]);
     check("d.svg").fails(2, &["d.svg is a directory", "name a file for --coverage"]);
-    // The result is told all the same.
+    // The result is printed nevertheless.
     let full = check("/dev/full").fails(2, &["/dev/full cannot be written", "No space left"]);
     assert!(full.out.starts_with("nothing to explore: only one thread ran\n"), "{}", full.out);
 }

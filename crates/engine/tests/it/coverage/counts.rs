@@ -1,4 +1,5 @@
-//! What is counted: numbers known by hand, and the same ones however a search is run, interrupted or not.
+//! Tests of coverage numbers: they match those computed by hand, and do not depend on workers, processes or
+//! interruptions.
 
 use super::{SECTIONS, covered, each, record, without_times};
 use heisen_testkit::{Sandbox, check_json, root, scratch, timeless};
@@ -6,8 +7,8 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 
-/// How many orders of the sections of two threads can be had with at most 0, 1, 2 ... preemptions: all orders, one by one, where
-/// who is left with sections to do has been preempted.
+/// The numbers of orders of the two threads' sections with at most 0, 1, 2 ... preemptions. The function
+/// enumerates all orders. A switch counts as a preemption if the thread it leaves has sections left.
 fn orders(sections: usize) -> Vec<u64> {
     let mut least: BTreeMap<usize, u64> = BTreeMap::new();
     for bits in 0..1u32 << (2 * sections) {
@@ -45,7 +46,8 @@ fn classes_by_bound_are_those_computed_by_hand() {
         assert!(classes[5..].iter().all(|&all| all == 20), "{classes:?}");
         let bounds = each(record, "bounds", "preemptions");
         assert_eq!(bounds, (0..bounds.len() as u64).collect::<Vec<_>>());
-        // f locks after g, and g after f, in all but the two that go one after the other.
+        // The two pairs are "g locks after f" and "f locks after g". The two schedules without a preemption
+        // already show both.
         assert_eq!(each(record, "bounds", "sync_pairs")[..2], [2, 2]);
         assert_eq!(each(record, "bounds", "location_pairs").last(), Some(&0));
         assert_eq!(each(record, "bounds", "races").last(), Some(&0));
@@ -55,7 +57,7 @@ fn classes_by_bound_are_those_computed_by_hand() {
     assert_eq!(each(&icb, "bounds", "executions").last(), result["executions"].as_u64().as_ref());
     assert!(each(&reduced, "bounds", "executions").last() < each(&icb, "bounds", "executions").last());
     assert_eq!(result["classes"], 20);
-    // Bounds are explored one after the other: after all executions within one there are its classes.
+    // icb explores one bound after the other. After all executions of a bound, all its classes were seen.
     let executions = each(&icb, "bounds", "executions");
     let (at, classes) = (each(&icb, "growth", "executions"), each(&icb, "growth", "classes"));
     for (&executed, &seen) in at.iter().zip(&classes) {
@@ -89,14 +91,14 @@ fn pairs_of_places() {
     };
     let atomic = "static atomic_int x;";
     for (text, races, sync, location) in [
-        // The store before the load, and after it.
+        // The store comes before or after the load.
         (program(atomic, "x = 1;", "int v = x; (void)v;"), 0, 0, 2),
-        // Loads do not follow each other.
+        // Two loads do not make a pair.
         (program(atomic, "int v = x; (void)v;", "int v = x; (void)v;"), 0, 0, 0),
-        // The second store follows the load in between, or the first store: ab, ba; then b after the load, or the load after b.
+        // `x = 1` comes before or after `x = 2`, and before or after the load: four pairs.
         (program(atomic, "x = 1;", "x = 2; int v = x; (void)v;"), 0, 0, 4),
         (program("static int x;", "x = 1;", "x = 2;"), 1, 0, 2),
-        // Only one order: wait follows post.
+        // Only one order is possible: the wait follows the post.
         (program("static sem_t s;", "sem_post(&s);", "sem_wait(&s);"), 0, 1, 0),
     ] {
         let directory = scratch();
@@ -146,7 +148,7 @@ fn counting_begins_anew_with_more_scheduling_points() {
     let args = ["--bound", "20", "--reduce"];
     let file = file.to_str().expect("a plain path");
     let (first, result) = covered(directory.path(), file, &args);
-    // The second time the points are known from the first.
+    // The second check knows the access points from the first.
     let (second, _) = covered(directory.path(), file, &args);
     assert!(first["restarts"].as_u64() > Some(0) && second["restarts"] == 0);
     assert_eq!(first["bounds"], second["bounds"]);

@@ -1,15 +1,15 @@
-//! The drawings are read back: the points are where the axes say that they are.
+//! Tests that read the drawings back: each point is where the axes say.
 
 use super::{SECTIONS, each, record};
 use heisen_testkit::{check_json, heisen, run, scratch};
 
-/// A chart, read back: for each series the values of its points, as the ticks of the axes give them a meaning.
+/// Reads a chart back. Returns the values of the points of each series, computed from the ticks of the axes.
 fn read_chart(svg: &str, id: &str, log: (bool, bool)) -> Vec<Vec<(f64, f64)>> {
     let document = roxmltree::Document::parse(svg).unwrap_or_else(|e| panic!("{e}\n{svg}"));
     let node = |n: &roxmltree::Node<'_, '_>| n.attribute("id") == Some(id);
     let chart = document.descendants().find(node).expect("the chart");
     let value = |text: &str| text.replace(' ', "").parse::<f64>().expect("a number");
-    // Two ticks make a scale.
+    // Two ticks define the scale.
     let scale = |class: &str, place: &str, log: bool| {
         let ticks: Vec<(f64, f64)> = chart
             .descendants()
@@ -77,7 +77,7 @@ fn the_figures_show_what_is_recorded() {
             let label = name.trim_end_matches(".json");
             assert!(svg.contains(&format!(">{label}")), "{label}");
         }
-        // Nothing comes from elsewhere.
+        // The file loads nothing from the network.
         let links = text.matches("http").count();
         assert_eq!(links, text.matches("http://www.w3.org/2000/svg").count());
     }

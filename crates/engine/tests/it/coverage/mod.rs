@@ -1,5 +1,5 @@
-//! Coverage: counts that are known, records that are the same however they came about, figures that show what is recorded, and
-//! bad records.
+//! Tests of `--coverage`: known counts, equal records for equal searches, figures that match the records, and
+//! invalid records.
 
 mod bad;
 mod counts;
@@ -20,19 +20,19 @@ int main(void) { pthread_t x, y;
   pthread_create(&x, 0, f, 0); pthread_create(&y, 0, g, 0); pthread_join(x, 0); pthread_join(y, 0); return 0; }
 ";
 
-/// `heisen check --coverage` of a file; the record, and the result as JSON.
+/// Runs `heisen check --coverage` on a file. Returns the record and the result as JSON.
 pub fn covered(directory: &Path, file: &str, args: &[&str]) -> (Value, Value) {
     let json = check_json(directory, &[&["--coverage", "run.json"], args, &[file]].concat());
     (record(directory, "run.json"), json)
 }
 
-/// A record that was written.
+/// Reads a record from its file.
 pub fn record(directory: &Path, name: &str) -> Value {
     let text = std::fs::read_to_string(directory.join(name)).expect("a record");
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// A number of each entry of a list.
+/// One field of each entry of a list.
 pub fn each(record: &Value, list: &str, field: &str) -> Vec<u64> {
     record[list].as_array().expect("a list").iter().map(|e| e[field].as_u64().expect("a number")).collect()
 }

@@ -1,12 +1,12 @@
-//! Figures 1, 2 and 4 of "Iterative context bounding" (PLDI'07): in small, and in full as a command of its own, which
-//! `docs/evidence/coverage.md` names.
+//! Reproduces figures 1, 2 and 4 of "Iterative context bounding" (PLDI'07). One test uses small programs; the
+//! long one is the command that `docs/evidence/coverage.md` names.
 
 use super::{covered, each, record};
 use heisen_testkit::{check_json, heisen, root, run, scratch};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// The fewest preemptions within which so many of a hundred classes lie.
+/// The smallest bound that covers at least `percent` percent of all classes.
 fn within(record: &Value, percent: u64) -> u64 {
     let classes = each(record, "bounds", "classes");
     let all = classes.last().expect("a bound");
@@ -14,7 +14,7 @@ fn within(record: &Value, percent: u64) -> u64 {
     each(record, "bounds", "preemptions")[place]
 }
 
-/// The programs of figure 4, as small as they are among the examples.
+/// The programs of figure 4, in the small sizes of the examples.
 #[test]
 fn most_classes_need_few_preemptions() {
     let directory = scratch();
@@ -46,17 +46,17 @@ fn build(directory: &Path, file: &str, name: &str, options: &str) {
     run(&mut command).expect(0);
 }
 
-/// `heisen check` of a program that was built.
+/// Runs `heisen check` on a compiled program and returns the coverage record.
 fn explore(directory: &Path, name: &str, args: &[&str], out: &str) -> Value {
     let program = format!("./{name}");
-    // No other strategy knows one.
+    // Only icb gets a bound here.
     let by_icb = !args.contains(&"--strategy") || args.contains(&"icb");
     let bound: &[&str] = if by_icb { &["--bound", "60"] } else { &[] };
     check_json(directory, &[bound, &["--coverage", out], args, &["--", program.as_str()]].concat());
     record(directory, out)
 }
 
-/// Draws the records into the directory that FIGURES names, if it does.
+/// Draws the records into the directory that FIGURES names, if it is set.
 fn draw(directory: &Path, name: &str, records: &[String]) {
     if let Some(to) = std::env::var_os("FIGURES") {
         let to = root().join(to).join(name);
@@ -64,7 +64,7 @@ fn draw(directory: &Path, name: &str, records: &[String]) {
     }
 }
 
-/// The programs, options and numbers of the table in the document.
+/// The programs, options and numbers from the table in the document.
 fn table() -> Vec<Vec<String>> {
     let text = std::fs::read_to_string(root().join("docs/evidence/coverage.md")).expect("the document");
     let cells = |line: &str| -> Vec<String> {
@@ -82,7 +82,7 @@ fn in_full() {
     let rows = table();
     assert_eq!(rows.len(), 4);
     let mut records = Vec::new();
-    // Told only at the end, so that one run is enough to bring the document up to date.
+    // Differences are reported only at the end, so one run is enough to update the document.
     let mut wrong = Vec::new();
     for row in &rows {
         let name = row[0].trim_end_matches(".c").trim_end_matches("_fixed");
@@ -107,7 +107,7 @@ fn in_full() {
     let mut records = vec!["reduced.json".to_owned()];
     for strategy in ["icb", "dfs", "random", "pct", "pos", "surw", "portfolio"] {
         let out = format!("{strategy}.json");
-        // As in the paper: by itself it would reduce, as above.
+        // The paper has no reduction, but icb would reduce by default.
         let plain: &[&str] = if strategy == "icb" { &["--reduce=off"] } else { &[] };
         let args = [&["--strategy", strategy, "--executions", "20000"], plain].concat();
         let record = explore(at, "work_stealing", &args, &out);

@@ -1,9 +1,9 @@
-// A thread gets a raw pointer to what its creator drops when it believes that the thread is done. With "fixed", it waits.
+// A thread uses a raw pointer to data that its creator drops too early. With "fixed", it waits first.
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::Arc;
 
 struct Job(*mut [u64; 4]);
-// SAFETY: if "fixed", who gets it is done before it is dropped; if not, that is the bug that is wanted.
+// SAFETY: with "fixed", the user of the pointer is done before the drop. Without, the bug is intended.
 unsafe impl Send for Job {}
 
 fn main() {
@@ -27,7 +27,7 @@ fn main() {
         joined = Some(worker);
     }
     if started.load(SeqCst) {
-        // SAFETY: from `into_raw`, and dropped once; else as above.
+        // SAFETY: the pointer is from `into_raw` and dropped once; else as above.
         drop(unsafe { Box::from_raw(pointer) });
     }
     if let Some(worker) = joined {

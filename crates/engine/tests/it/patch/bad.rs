@@ -1,4 +1,5 @@
-//! Bad input: patterns that mean nothing, libraries that are never patched, programs that are odd.
+//! Tests of bad input to `--patch`: patterns without a match, libraries that are never patched, and unusual
+//! code.
 
 use heisen_testkit::Sandbox;
 
@@ -41,7 +42,8 @@ fn a_schedule_whose_modules_are_gone() {
         .fails(2, &["the modules to be patched must be in double quotes"]);
 }
 
-/// Code with data in it, and code that jumps into its own instructions: left alone, and said so.
+/// Code that contains data, and code that jumps into the middle of an instruction, are not patched. A caveat
+/// says so.
 #[test]
 fn odd_code() {
     let sandbox = Sandbox::new();
@@ -68,11 +70,12 @@ int main(void) {
     let json = sandbox.clean(&["--patch", "default", "--strategy", "dfs", "--", path.to_str().unwrap()]);
     let said = json["not_controlled"][0].as_str().unwrap();
     assert!(said.contains(": 1 in odd, and 1 function that Heisen does not understand ("), "{said}");
-    // One step of main's, in `fine`, among two of the other thread's: its start, and the same.
+    // One step of `main`, in `fine`, interleaves with two of the other thread: its start and its own step in
+    // `fine`.
     assert_eq!((&json["executions"], &json["complete"]), (&3.into(), &true.into()), "{json:#}");
 }
 
-/// A program that was packed or changed: its code in memory is not what its file has.
+/// In a packed or modified program, the code in memory differs from the file.
 #[test]
 fn code_that_changed_itself() {
     let sandbox = Sandbox::new();

@@ -1,5 +1,5 @@
-//! Bugs of lock-free code that show only if threads are preempted at atomic instructions. With `--patch none` there is no bug
-//! in any schedule; with it, it is found in the stripped program, and replays on both carriers.
+//! Tests of bugs in lock-free code that need a preemption at an atomic instruction. With `--patch none` no
+//! schedule shows the bug. With patching it is found in the stripped program and replays on both carriers.
 
 use heisen_testkit::Sandbox;
 use serde_json::Value;
@@ -18,12 +18,12 @@ int main(void) {
 }
 ";
 
-/// The whole text of a program: what is before `run`, with a function `end` that is called at last, and `run`.
+/// The text of a program. `before` comes before `run` and contains a function `end`, which `main` calls last.
 fn program(before: &str, run: &str) -> String {
     format!("#include <assert.h>\n#include <stddef.h>\n{before}{BOTH}{run}")
 }
 
-/// Compiles, and checks that it has a bug with `preemptions`, which only patching finds.
+/// Compiles a program and checks that it has a bug with `preemptions`, which only patching finds.
 #[track_caller]
 fn finds(name: &str, text: &str, flags: &[&str], preemptions: u64) -> Value {
     let sandbox = Sandbox::new();
@@ -48,7 +48,7 @@ fn is_clean(name: &str, text: &str, flags: &[&str]) -> Value {
 
 #[test]
 fn a_spin_lock_that_is_released_by_who_does_not_hold_it() {
-    // What the critical section does is seen, as it is atomic, too.
+    // The critical section also uses atomic instructions, so they are scheduling points.
     let lock = |release: &str| {
         program(
             "static int lock, inside; static void end(void) { assert(!inside); }",
@@ -91,7 +91,7 @@ fn a_ticket_that_is_drawn_in_two_steps() {
             ),
         )
     };
-    // As a builtin function, it would be a load, which is not seen.
+    // A builtin function would be a plain load here, which is not a scheduling point.
     let wrong = "__asm__ volatile(\"lock xaddw %0, %1\" : \"+r\"(mine), \"+m\"(next));
     __atomic_fetch_add(&next, 1, __ATOMIC_SEQ_CST);";
     finds("ticket.c", &lock(wrong), &["-O2"], 1);
@@ -99,9 +99,9 @@ fn a_ticket_that_is_drawn_in_two_steps() {
     is_clean("ticket.c", &lock("mine = __atomic_fetch_add(&next, 1, __ATOMIC_SEQ_CST);"), &["-O2"]);
 }
 
-/// A stack of nodes whose head is compared and exchanged: main takes the top node while the other thread takes two, and
-/// puts the first one back. If only the pointer is compared, main takes it for unchanged and puts in place a node that is
-/// no longer in the stack.
+/// A stack of nodes with a compare-exchange of its head (Treiber). Main pops the top node. Meanwhile the
+/// other thread pops two and pushes the first one back. If only the pointer is compared, main sees no change
+/// and installs a node that is no longer in the stack.
 fn treiber(counted: bool) -> String {
     let (head, swap) = if counted {
         (
@@ -178,7 +178,7 @@ int main() {{
 }}"
         )
     };
-    // An exchange that writes back what was read: two steps.
+    // The increment is two steps: a read, and an exchange that writes the value plus one.
     let wrong = "long seen = 0; total.compare_exchange_strong(seen, 0); total.exchange(seen + 1);";
     let finding = finds("total.cpp", &text(wrong), &["-O2"], 1);
     assert_eq!(finding["message"], "assertion `total == 2` failed");
@@ -214,8 +214,8 @@ fn main() {{
     }
 }
 
-/// A loop that waits, by an atomic instruction, for a lock that is held: each round is a scheduling point, and yet the
-/// search ends, as rounds in vain are yields.
+/// A loop waits with an atomic instruction for a held lock. Each round is a scheduling point, but a failed
+/// round counts as a yield, so the search ends.
 #[test]
 fn a_loop_around_an_atomic_instruction() {
     let lock = |take: &str| {
@@ -240,7 +240,7 @@ fn a_loop_around_an_atomic_instruction() {
     for way in ways {
         let json = is_clean("waits.c", &lock(way), &["-O2"]);
         assert_eq!((&json["complete"], &json["diverged"]), (&true.into(), &0.into()), "{way}: {json:#}");
-        // Some rounds, not half a million.
+        // The loop takes some rounds, not half a million.
         assert!(json["steps"].as_u64().unwrap() < 2000, "{way}: {json:#}");
     }
 }
@@ -269,7 +269,7 @@ fn a_hot_loop() {
     assert!(json["steps"].as_u64().unwrap() > 1_000_000, "{json:#}");
 }
 
-/// A program that brings an allocator along, which the C library calls while it holds the lock of a stream.
+/// The program has its own allocator, which the C library calls while it holds the lock of a stream.
 #[test]
 fn an_allocator_of_its_own() {
     let text = program(
@@ -289,7 +289,8 @@ void *realloc(void *p, size_t n) { void *q = malloc(n); return p ? memcpy(q, p, 
     );
     let sandbox = Sandbox::new();
     let path = sandbox.compile("own.c", &text, &["-O2", "-fno-builtin"]);
-    // The program's own call is a scheduling point: one step of main's among two of the other thread's.
+    // Only the program's own call is a scheduling point. One step of `main` interleaves with two of the other
+    // thread.
     let json = sandbox.clean(&["--patch", "default", "--strategy", "dfs", "--", path.to_str().unwrap()]);
     assert_eq!((&json["complete"], &json["executions"]), (&true.into(), &3.into()), "{json:#}");
 }

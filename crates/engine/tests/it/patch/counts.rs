@@ -1,8 +1,10 @@
-//! Every atomic instruction is one scheduling point, and nothing else is: numbers of executions, worked out by hand.
+//! Tests that every atomic instruction is one scheduling point, and nothing else is. The numbers of
+//! executions are computed by hand.
 //!
-//! Main creates a thread A and then does two atomic operations, as A does after its start: that is the program of
-//! `scope.rs`, with atomic instructions for its lock and unlock. 10 orders; 1, 3 and 7 of them with at most 0, 1 and 2
-//! preemptions. Without patching only `create`, `join` and A's start are seen: one order.
+//! Main creates a thread A and then does two atomic operations, as A does after its start. This is the
+//! program of `scope.rs`, with atomic instructions instead of lock and unlock. It has 10 orders; 1, 3 and 7
+//! of them have at most 0, 1 and 2 preemptions. Without patching only `create`, `join` and A's start are
+//! seen: one order.
 
 use heisen_testkit::{Sandbox, root};
 use std::path::Path;
@@ -56,7 +58,8 @@ fn however_a_program_is_built() {
         &["-O0", "-no-pie"],
         &["-O2", "-no-pie", "-s"],
         &["-O1", "-fno-omit-frame-pointer", "-fcf-protection=full"],
-        // Without tables, by symbols; and without symbols, by the section.
+        // Without unwind tables, Heisen finds functions by symbols. Without symbols as well, it uses the
+        // section.
         &["-O2", "-fno-asynchronous-unwind-tables"],
         &["-O2", "-fno-asynchronous-unwind-tables", "-s"],
     ];
@@ -96,7 +99,7 @@ fn in_a_library_of_its_own() {
     expect(&sandbox, &["--patch", "libtwo.so"], &program, COUNTS);
     expect(&sandbox, &["--patch", "*.so"], &program, COUNTS);
     expect(&sandbox, &["--patch", "counted"], &program, [1; 4]);
-    // What it says of that.
+    // The caveat states the numbers of atomic instructions.
     let json = sandbox.clean(&["--patch", "default", "--", program.to_str().unwrap()]);
     let said = json["not_controlled"][0].as_str().unwrap();
     assert!(said.contains("0 in counted; 2 in libtwo.so"), "{said}");
@@ -119,7 +122,7 @@ fn with_other_options() {
     let program = sandbox.compile("counted.c", PROGRAM, &["-O2"]);
     let json = sandbox.clean(&["--patch", "default", "--warm-up", "2", "--", program.to_str().unwrap()]);
     assert_eq!(json["executions"], 7);
-    // A search that is resumed has it from before.
+    // A resumed search uses the saved option.
     let ran = sandbox.heisen(&["check", "--resume", "search.json", "--patch", "default"]);
     assert!(ran.err.contains("--patch"), "{}", ran.err);
     assert_eq!(ran.code, 2);

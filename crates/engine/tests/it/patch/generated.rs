@@ -1,14 +1,15 @@
-//! Generated machine code with atomic instructions of all kinds at all kinds of places: patched, it must compute what it
-//! computes natively, whatever is switched to at its scheduling points.
+//! Tests of patching with generated machine code. It has atomic instructions of all kinds at all kinds of
+//! positions. Patched, it must compute the same as natively, whatever thread runs at its scheduling points.
 //!
-//! Each function works on memory of its thread's own, so that its result does not depend on the schedule: general registers,
-//! flags, the red zone, vector and x87 registers are set before and added to the result after the atomic instructions.
+//! Each function works on memory of its own thread, so its result does not depend on the schedule. Before the
+//! atomic instructions it sets general registers, flags, the red zone, vector and x87 registers. Afterwards
+//! it adds them to the result.
 
 use heisen_testkit::{Sandbox, run};
 use std::fmt::Write;
 use std::process::Command;
 
-/// A small generator of numbers.
+/// A small random number generator.
 struct Dice(u64);
 
 impl Dice {
@@ -45,17 +46,17 @@ const REGISTERS: [[&str; 4]; 15] = [
     ["r15", "r15d", "r15w", "r15b"],
 ];
 const SIZES: [&str; 4] = ["qword", "dword", "word", "byte"];
-/// Those that `cmpxchg16b` does not use.
+/// The index of the first register that `cmpxchg16b` does not use.
 const FIRST_FREE: usize = 4;
 
-/// Writes functions; counts the atomic instructions in them.
+/// Writes functions and counts their atomic instructions.
 struct Writer {
     dice: Dice,
     text: String,
     sites: usize,
     labels: usize,
     vectors: bool,
-    /// Whether all functions have a table for unwinding.
+    /// Whether all functions have an unwind table.
     tables: bool,
 }
 
@@ -67,14 +68,14 @@ impl Writer {
     }
 
     fn function(&mut self, number: usize) {
-        // One by its unwinding table, one by its symbol.
+        // Some functions can be found only by their symbol, the others by their unwind table.
         let table = self.tables || !self.dice.one_in(4);
         let _ = writeln!(self.text, "    .globl f{number}\n    .type f{number}, @function\nf{number}:");
         if table {
             self.line(".cfi_startproc");
         }
         if self.dice.one_in(6) {
-            // As short as it can be.
+            // The shortest possible function.
             let op = self.dice.of(&["lock inc", "lock dec", "lock not", "lock neg"]);
             self.line(format!("{op} dword ptr [rdi]"));
             self.line("ret");
@@ -122,12 +123,12 @@ impl Writer {
         }
         self.line("fld1");
         self.line("fldpi");
-        // A loop around all of it, so that its beginning is jumped to.
+        // A loop with all of this inside, so the code has a jump target.
         let rounds = 1 + self.dice.roll(3);
         self.line(format!("mov dword ptr [rsp - 16], {rounds}"));
         let label = self.label();
         if self.dice.one_in(4) {
-            // A jump that leads nobody knows where.
+            // A jump with a target that static analysis cannot know.
             self.line(format!("lea rax, [rip + {label}]"));
             self.line("jmp rax");
         }
@@ -161,7 +162,7 @@ impl Writer {
         }
     }
 
-    /// An operand in memory of this size, and whether other threads use the same.
+    /// A memory operand, and whether all threads share it.
     fn operand(&mut self, base: usize, index: usize) -> (String, bool) {
         let (base, index) = (REGISTERS[base][0], REGISTERS[index][0]);
         let near = 8 * self.dice.roll(8);
@@ -178,12 +179,12 @@ impl Writer {
         }
     }
 
-    /// An atomic instruction. What all threads use stays as it is.
+    /// An atomic instruction. It does not change memory that all threads share.
     fn atomic(&mut self, base: usize, index: usize) {
         self.sites += 1;
         let (mut operand, mut shared) = self.operand(base, index);
         while operand.starts_with("[rsp + ") {
-            // What is saved there is needed again.
+            // The memory above the stack pointer holds saved registers.
             (operand, shared) = self.operand(base, index);
         }
         let size = self.dice.roll(4);
@@ -224,7 +225,7 @@ impl Writer {
             9 => self.line(format!("lock cmpxchg8b qword ptr [{}]", REGISTERS[base][0])),
             10 => self.line(format!("lock cmpxchg16b xmmword ptr [{} + 16]", REGISTERS[base][0])),
             _ => {
-                // The second byte of a register goes only with the old ones.
+                // `ah` cannot be encoded together with the newer registers.
                 let old = REGISTERS[base][0].chars().all(|c| c.is_ascii_alphabetic());
                 let at = if old { REGISTERS[base][0] } else { "rsp - 67" };
                 self.line(format!("xchg byte ptr [{at} + 3], ah"));
@@ -232,7 +233,7 @@ impl Writer {
         }
     }
 
-    /// Something that uses flags and registers.
+    /// Instructions that use flags and registers.
     fn between(&mut self, base: usize, index: usize) {
         let name = REGISTERS[base][0];
         for _ in 0..self.dice.roll(4) {
@@ -246,7 +247,7 @@ impl Writer {
                 1 => self.line(format!("adc {}, 7", REGISTERS[value][0])),
                 2 => self.line(format!("lea {0}, [{0} + {0}*2 + 1]", REGISTERS[value][0])),
                 3 => {
-                    // A jump over something, by the flags.
+                    // A conditional jump over an instruction.
                     let label = self.label();
                     let condition = self.dice.of(&["jz", "jnz", "jc", "js"]);
                     self.line(format!("{condition} {label}"));
@@ -259,7 +260,7 @@ impl Writer {
         }
     }
 
-    /// Adds everything to the result.
+    /// Adds all registers to the result.
     fn result(&mut self, base: usize) {
         let name = REGISTERS[base][0];
         for (number, [register, ..]) in REGISTERS.iter().enumerate() {
@@ -319,7 +320,7 @@ fn main_text() -> String {
     text
 }
 
-/// Generates, runs natively, and checks patched.
+/// Generates a program, runs it natively, and checks it patched.
 fn check(seed: u64, flags: &[&str]) {
     let sandbox = Sandbox::new();
     let vectors = std::is_x86_feature_detected!("avx2");

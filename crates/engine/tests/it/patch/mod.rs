@@ -1,4 +1,4 @@
-//! Programs that are explored at their atomic instructions, though nobody instrumented them (`--patch`).
+//! Tests of `--patch`, which explores the atomic instructions of uninstrumented programs.
 
 mod bad;
 mod bugs;

@@ -1,4 +1,5 @@
-//! Where a thread is, told at stops in patched code: the frames and lines of the program, as if it were not patched.
+//! Tests of the places that Heisen reports in patched code: frames and lines are those of the unpatched
+//! program.
 
 use heisen_testkit::Sandbox;
 
@@ -49,7 +50,7 @@ fn a_crash_in_an_atomic_instruction() {
     }
 }
 
-/// A thread that is switched out in patched code, seen from a deadlock of others.
+/// The report of a deadlock shows a thread that was switched out in patched code.
 #[test]
 fn a_thread_that_is_switched_out() {
     let text = "#include <pthread.h>

@@ -1,4 +1,5 @@
-//! Registers that a thread has in use at an atomic instruction are its own, and no other thread sees them.
+//! Tests that a thread's registers are preserved at an atomic instruction, and that no other thread sees
+//! them.
 
 use heisen_testkit::{check_json, compile, scratch};
 use std::path::Path;

@@ -1,10 +1,11 @@
-//! Signals and patched code: breakpoints stand where no jump fits, and a handler may run in the middle of a function.
+//! Tests of signals in patched code. Patching uses breakpoints where no jump fits, and a handler may run in
+//! the middle of a function.
 
 use heisen_testkit::{Sandbox, run};
 use std::process::Command;
 
-/// Everything that a program may do with the signal of breakpoints, with patched instructions that are breakpoints in
-/// between: handlers, blocking, ignoring, children.
+/// A program that uses SIGTRAP in all ways: handlers, blocking, ignoring and child processes. Some of its
+/// patched instructions are breakpoints.
 const TRAPS: &str = r#"
 #include <assert.h>
 #include <pthread.h>
@@ -86,7 +87,7 @@ fn the_program_keeps_the_signal_of_breakpoints() {
         let json = sandbox.clean(&["--patch", "default", "--carrier", carrier, "--", path]);
         assert_eq!(json["complete"], true, "{json:#}");
     }
-    // Its own breakpoints end it as they do natively, also if the signal is ignored.
+    // The program's own breakpoints end it as natively, even if it ignores the signal.
     for argument in ["default", "ignored"] {
         let sandbox = Sandbox::new();
         let path = sandbox.compile("traps.c", TRAPS, &["-O1"]);
@@ -96,8 +97,8 @@ fn the_program_keeps_the_signal_of_breakpoints() {
     }
 }
 
-/// A handler runs at a scheduling point in the middle of a function that has values in vector registers, and changes all of
-/// them.
+/// A handler runs at a scheduling point in the middle of a function that uses vector registers, and changes
+/// all of them.
 const HANDLER: &str = r#"
 #include <assert.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-// Rust: the last owner of an Arc drops what is in it, after all that the others did.
+// Rust: the last owner of an Arc drops its content, after all accesses of the other owners.
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;

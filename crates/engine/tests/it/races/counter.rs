@@ -1,4 +1,4 @@
-// Rust: what `unsafe` allows, and what std does to order threads.
+// Rust: a race that `unsafe` allows, and the synchronisation in std, which orders threads.
 // race: read count | write count
 // race: write count | write count
 use std::sync::{Arc, Mutex};
@@ -14,7 +14,7 @@ fn main() {
             let lock = lock.clone();
             thread::spawn(move || {
                 *lock.lock().unwrap() += 1;
-                // SAFETY: none, it is the race that is wanted.
+                // SAFETY: none; the race is intended.
                 #[cfg(not(clean))]
                 unsafe {
                     COUNTER += 1; // @count

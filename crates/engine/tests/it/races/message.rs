@@ -1,11 +1,11 @@
-// Rust: a message by a flag, with and without the orders that it needs.
+// Rust: a message that a flag announces, with and without the memory orders that it needs.
 // race: write data | read data_seen
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 struct Slot(UnsafeCell<u64>);
-// SAFETY: in the clean twin a flag orders all accesses; the other has a race, which is wanted.
+// SAFETY: in the clean version a flag orders all accesses. The other version has an intended race.
 unsafe impl Sync for Slot {}
 
 static DATA: Slot = Slot(UnsafeCell::new(0));

@@ -1,16 +1,17 @@
-//! What the race check must find, worked out the slow way: from the order in which the operations of a small program were
-//! executed, which of them happen before which, as the transitive closure of all single steps, and which conflict.
+//! Computes the races that the race check must find, in a slow and simple way. The input is the order in
+//! which the operations of a small program were executed. The happens-before order is the transitive closure
+//! of all single edges.
 
 use std::collections::BTreeSet;
 
 /// A program for `interpreter.c`.
 #[derive(Debug)]
 pub struct Program {
-    /// What each thread does.
+    /// The operations of each thread.
     pub threads: Vec<String>,
 }
 
-/// Random numbers, each below a limit.
+/// A random number generator; each number is below a limit.
 fn numbers(seed: u64) -> impl FnMut(u64) -> u64 {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     move |n| {
@@ -22,7 +23,8 @@ fn numbers(seed: u64) -> impl FnMut(u64) -> u64 {
 }
 
 impl Program {
-    /// A random one in which each thread writes, takes part in release sequences of one variable, and reads what another wrote.
+    /// A random program for release sequences. Each thread writes, takes part in release sequences of one
+    /// variable, and reads data of another thread.
     pub fn sequences(seed: u64) -> Program {
         let mut below = numbers(seed);
         let mut thread = |number: u64| {
@@ -39,7 +41,7 @@ impl Program {
         Program { threads: (0..3).map(&mut thread).collect() }
     }
 
-    /// A random one.
+    /// A random program.
     pub fn random(seed: u64) -> Program {
         let mut below = numbers(seed);
         let mut thread = |most: u64| {
@@ -56,7 +58,7 @@ impl Program {
                         format!("u{lock}")
                     }
                     (2..=6, _) => format!("{}{}", ["r", "w"][below(2) as usize], below(5)),
-                    // Twice as many of those that send and take messages as of the others.
+                    // The operations that pass messages are twice as frequent as the others.
                     _ => {
                         const ATOMIC: &[u8] = b"aassqzqzivfghjkmecb";
                         format!("{}{}", char::from(ATOMIC[below(ATOMIC.len() as u64) as usize]), below(2))
@@ -78,7 +80,7 @@ impl Program {
     }
 }
 
-/// An operation that was executed.
+/// An executed operation.
 #[derive(Clone, Copy, Debug)]
 struct Operation {
     slot: usize,
@@ -87,7 +89,7 @@ struct Operation {
 }
 
 impl Operation {
-    /// From text such as `12w3`.
+    /// Parses text such as `12w3`.
     fn parse(text: &str) -> Operation {
         let at = text.find(|c: char| !c.is_ascii_digit()).expect("an operation");
         let number = |digits: &str| digits.parse().expect("a number");
@@ -102,7 +104,7 @@ impl Operation {
         self.slot / 8
     }
 
-    /// The variable that it touches, whether it writes and whether it is atomic.
+    /// The variable that it accesses, whether it writes, and whether it is atomic.
     fn access(&self) -> Option<(usize, bool, bool)> {
         match self.what {
             'r' => Some((self.on, false, false)),
@@ -143,7 +145,7 @@ impl Operation {
         matches!(self.what, 'c' | 'b')
     }
 
-    /// As reports have it.
+    /// The form in which reports show the operation.
     fn shown(&self) -> String {
         let (_, write, atomic) = self.access().expect("an access");
         format!(
@@ -155,8 +157,9 @@ impl Operation {
     }
 }
 
-/// The modifications that a read gets its value from: the last one before it, and while that is a read-modify-write, the one
-/// before that. Each of them heads a release sequence that the value belongs to, if it releases (C++20, intro.races).
+/// The modifications from which a read gets its value: the last one before it and, as long as that is a
+/// read-modify-write, the one before that. If such a modification releases, it heads a release sequence that
+/// the value belongs to (C++20, intro.races).
 fn sequence(done: &[Operation], read: usize) -> Vec<usize> {
     let same = |at: usize| done[at].modifies() && done[at].on == done[read].on;
     let mut heads: Vec<usize> = Vec::new();
@@ -183,8 +186,9 @@ pub fn races_in(order: &str) -> BTreeSet<String> {
         if !operation.looks() {
             continue;
         }
-        // "Synchronises with", of operations and of fences (C++20, atomics.order and atomics.fences): from the head or a
-        // release fence before it in its thread, to the read or an acquire fence after it in its thread.
+        // "Synchronises with", for operations and fences (C++20, atomics.order and atomics.fences). The edge
+        // starts at the head, or at a release fence before it in its thread. It ends at the read, or at an
+        // acquire fence after it in its thread.
         let of = |thread: usize, fence: fn(&Operation) -> bool| {
             let done = &done;
             (0..done.len()).filter(move |&at| done[at].thread() == thread && fence(&done[at]))

@@ -1,7 +1,9 @@
-//! The rest of the threading interface, beyond what `tests/runtime` has: robust and priority mutexes, cancellation, C11
-//! threads, named semaphores, further futex operations, initialisers of C++, handlers around `fork`, locked streams, and
-//! ten thousand threads. As there, every case is run natively, under random schedules, and under all with at most one
-//! preemption; where the standard leaves several results open, the case asserts that it is one of them.
+//! Tests the rest of the threading interface, beyond `primitives`: robust and priority mutexes, cancellation,
+//! C11 threads, named semaphores and further futex operations. Also C++ initialisers, `fork` handlers, locked
+//! streams and ten thousand threads.
+//!
+//! As in `primitives`, every case runs natively, under random schedules, and under all schedules with at most
+//! one preemption. Where the standard allows several results, the case asserts that it gets one of them.
 
 mod counts;
 
@@ -14,7 +16,7 @@ fn suite(name: &str) -> Suite {
     Suite::from_text_of(&file, name, &[])
 }
 
-/// What a check of a case says was not controlled, without the sentence that is always there.
+/// The caveats of a check of a case, without the sentence that is always there.
 fn notes(suite: &Suite, case: &str) -> Vec<Value> {
     let json = suite.check(case, &["--executions", "3"]);
     assert_eq!(json["findings"], json!([]), "{case}: {json:#}");
@@ -33,7 +35,7 @@ fn priority_mutexes() {
     assert_eq!(suite.native("ceilings").code, 0);
     let suite = suite.with_note("priority mutex: treated as an ordinary mutex");
     suite.ends_with("inherited", 0);
-    // Natively it takes a real-time priority to lock one that protects.
+    // Natively, locking a `PTHREAD_PRIO_PROTECT` mutex requires a real-time priority.
     suite.ends_with_under_heisen("protected", 0);
     assert_eq!(notes(&suite, "ceilings"), [] as [Value; 0]);
 }
@@ -89,7 +91,7 @@ fn futex_operations() {
 fn initialisers_and_forced_unwinding_in_cpp() {
     let suite = suite("guards.cpp");
     suite.conform_but(5, &["recursive_initialiser"]);
-    // Natively, too, libstdc++ notices by itself.
+    // libstdc++ detects this natively, too.
     assert_ne!(suite.native("recursive_initialiser").code, 0);
     suite.fails("recursive_initialiser", "crash", "recursive_init_error");
 }
@@ -112,7 +114,7 @@ fn ten_thousand_threads() {
     for case in ["at_once", "one_after_the_other"] {
         let json = suite.check(case, &["--strategy", "random", "--executions", "2"]);
         assert_eq!((&json["findings"], &json["executions"]), (&json!([]), &2.into()), "{case}: {json:#}");
-        // With so many, a decision does not hold all choices; but all of them were to be had.
+        // With so many threads a decision does not record all choices, but every choice was possible.
         let said = notes(&suite, case);
         let about_choices = |note: &Value| {
             note.as_str().is_some_and(|s| s.starts_with("choices: a decision had more of them"))

@@ -1,15 +1,18 @@
-//! The conformance suite: small programs in C, C++ and Rust, each of which states every result that it may have. Where
-//! the standards leave no freedom there is one; where they do, such as in the order of two threads that lock the same
-//! mutex, all are listed. Each is run natively, where every result must be one of those; and under Heisen in every
-//! schedule (or, where these are too many, in a sample of them), where the results must be exactly those: no other, as
-//! then Heisen would be wrong about the program, and none missing, as then it would overlook bugs.
+//! The conformance suite: small programs in C, C++ and Rust, each of which states all its possible results.
+//! Where the standards allow several results, such as the order of two threads that lock the same mutex, all
+//! of them are listed.
+//!
+//! Each program runs natively, and every result must be a listed one. It also runs under Heisen in every
+//! schedule, or in a sample if there are too many. Then the set of results must equal the list. An unlisted
+//! result would mean that Heisen runs the program wrongly. A missing result would mean that Heisen overlooks
+//! bugs.
 
 mod suite;
 
 use std::path::Path;
 use suite::{conforms, differences};
 
-/// The macros of `results.h`, and of `results.rs`, that make a case.
+/// The macros of `results.h` and `results.rs` that define a case.
 const CASES: [&str; 11] = [
     "CASE(",
     "ENDS(",
@@ -24,7 +27,7 @@ const CASES: [&str; 11] = [
     "Case(",
 ];
 
-/// The file whose cases state something wrong.
+/// The file with cases that state wrong results.
 const WRONG: &str = "wrong.c";
 
 #[test]
@@ -65,7 +68,7 @@ fn there_are_enough_programs_and_each_file_is_tested() {
     }
     println!("{count} programs");
     assert!(count >= 150, "only {count} programs");
-    // The page names a round number, so that not every new program changes it.
+    // The page names a round number, so a new program rarely changes it.
     let page =
         std::fs::read_to_string(heisen_testkit::root().join("docs/reference/limits.md")).expect("the page");
     let named = format!("more than {} small programs", (count - 1) / 10 * 10);

@@ -1,20 +1,20 @@
-//! A program whose cases end with results, compiled, and what is asked of each case.
+//! Compiles a program of the conformance suite and compares the results of its cases.
 
 use heisen_testkit::{heisen, run, scratch};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// How often each case is run natively.
+/// The number of native runs of each case.
 const RUNS: &str = "50";
-/// The most executions of a case whose schedules are all tried. A case that needs more is to be made smaller, or to be
-/// sampled.
+/// The largest number of executions of a case with an exhaustive search. A case that needs more must be made
+/// smaller, or be sampled.
 const ALL: &str = "6000";
-/// Executions of a case that does natively what it does.
+/// The number of executions of a case whose results are those of its native runs.
 const AS_NATIVELY: &str = "30";
-/// Time-outs so far away are tried: the cases state results for those that nobody waits for in earnest, too.
+/// The time-out horizon. It is so large because cases also state results for very distant deadlines.
 const FAR: &str = "1000h";
-/// Seconds after which a command is ended from outside: nothing here takes long unless it hangs.
+/// The time in seconds after which `timeout` kills a command. Nothing here takes long unless it hangs.
 const LIMIT: &str = "60";
 
 /// A case, as the program lists it.
@@ -36,7 +36,7 @@ impl Case {
     }
 }
 
-/// A compiled program in a directory of its own.
+/// A compiled program in its own directory.
 struct Suite {
     directory: tempfile::TempDir,
     program: PathBuf,
@@ -50,7 +50,7 @@ pub fn conforms(name: &str, flags: &[&str]) {
     assert!(wrong.is_empty(), "{} of {} cases in {name}:\n{}", wrong.len(), all.len(), wrong.join("\n"));
 }
 
-/// The cases of a file, each with how it differs from what it states, if it does.
+/// The cases of a file, each with its difference from the stated results, if any.
 #[track_caller]
 pub fn differences(name: &str, flags: &[&str]) -> Vec<(String, Option<String>)> {
     let suite = Suite::new(name, flags);
@@ -61,7 +61,7 @@ pub fn differences(name: &str, flags: &[&str]) -> Vec<(String, Option<String>)> 
 }
 
 impl Suite {
-    /// Without debug information: nothing here is to be explained, and each check reads the whole program.
+    /// Compiles without debug information. No test here needs it, and each check reads the executable.
     fn new(name: &str, flags: &[&str]) -> Suite {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/conformance/programs").join(name);
         let directory = scratch();
@@ -77,7 +77,7 @@ impl Suite {
         Suite { directory, program }
     }
 
-    /// Runs a command that leaves results; the set of them and how many there were.
+    /// Runs a command that writes results. Returns the set of results, their number and the output.
     fn results(
         &self,
         case: &Case,
@@ -95,7 +95,7 @@ impl Suite {
         Ok((text.lines().map(str::to_owned).collect(), text.lines().count(), ran.out))
     }
 
-    /// What the case says in many runs as it is.
+    /// The results of many native runs of the case.
     fn natively(&self, case: &Case) -> Result<BTreeSet<String>, String> {
         let mut command = Command::new("timeout");
         command.args([LIMIT]).arg(&self.program).arg(&case.name).env("CONFORMANCE_RUNS", RUNS);
@@ -106,7 +106,7 @@ impl Suite {
         Ok(results)
     }
 
-    /// What the case says in the schedules that it asks for.
+    /// The results of the case under the search that it asks for.
     fn under_heisen(&self, case: &Case) -> Result<BTreeSet<String>, String> {
         let (strategy, executions) = match case.search.as_str() {
             "all" => ("dfs", ALL),
@@ -118,7 +118,7 @@ impl Suite {
         command.arg(LIMIT).arg(inner.get_program());
         command.args([
             "check",
-            // Calls are what it is about, not atomics.
+            // The suite tests calls, not atomic instructions.
             "--patch",
             "none",
             "--quiet",
@@ -147,7 +147,8 @@ impl Suite {
         Ok(results)
     }
 
-    /// Whether the results are those that the case states, natively and under Heisen; if not, how they differ.
+    /// Checks that the case has its stated results, natively and under Heisen. The error describes the
+    /// difference.
     fn differs(&self, case: &Case) -> Result<(), String> {
         let natively = self.natively(case)?;
         let allowed = if case.search == "natively" { &natively } else { &case.allowed };

@@ -1,5 +1,5 @@
-// Threads in the order of a hash map, which Rust seeds with random bytes. They do different things, so that another
-// order is another execution.
+// Creates threads in the order of a hash map, which Rust seeds with random bytes. The threads differ, so
+// another order is another execution.
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 

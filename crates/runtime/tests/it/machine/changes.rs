@@ -1,4 +1,4 @@
-//! What programs do to the clock, to other processes and to the machine.
+//! Tests of programs that change the clock, other processes or the machine.
 
 use heisen_testkit::{Ran, compile, run, scratch};
 use serde_json::Value;
@@ -21,7 +21,7 @@ impl Program {
         Program { directory, path }
     }
 
-    /// Runs a shell that has `heisen check` with a case of the program as `"$@"`.
+    /// Runs `script` in a shell. Its `"$@"` is `heisen check` of one case of the program.
     fn checked_by(&self, mut shell: Command, script: &str, case: &str, options: &[&str]) -> Ran {
         shell.args(["timeout", "-s", "KILL", "60", "sh", "-c", script, "sh", heisen_testkit::heisen_path()]);
         shell.args(["check", "--quiet", "--json", "-"]).args(options).arg("--").arg(&self.path).arg(case);
@@ -29,10 +29,11 @@ impl Program {
         run(&mut shell)
     }
 
-    /// No execution of the case finds anything wrong, each in a process of its own or not; what the verdict says about control.
+    /// Checks that no execution of the case finds a bug, with and without a process for each execution.
+    /// Returns the caveats.
     #[track_caller]
     fn good(&self, apart: impl Fn() -> Command, script: &str, case: &str) -> Vec<String> {
-        // What one execution has done must not reach the next.
+        // Several executions, because the effects of one must not reach the next.
         const SEVERAL: [&str; 4] = ["--strategy", "random", "--executions", "10"];
         let [first, second] = [&["--hang", "20s"][..], &["--fork"]].map(|options| {
             let options = &[options, &SEVERAL].concat();
@@ -41,7 +42,7 @@ impl Program {
             assert_eq!(json["findings"], Value::Array(vec![]), "{case}: {json:#}");
             let said = json["not_controlled"].as_array().expect("sentences").clone();
             let said = said.iter().map(|words| words.as_str().expect("a sentence").to_owned());
-            // Of accesses of memory something is said wherever there is a second thread.
+            // Every program with a second thread gets the caveat about memory accesses.
             said.filter(|words| !words.starts_with("memory accesses")).collect::<Vec<_>>()
         });
         assert_eq!(first, second, "{case}");
@@ -49,8 +50,8 @@ impl Program {
     }
 }
 
-/// A command in namespaces of its own, without rights on the machine and without its processes. None, which is said, where the
-/// machine does not allow that.
+/// A command in its own namespaces, without rights on the machine and without access to its processes.
+/// Returns `None`, with a message, if the machine does not allow that.
 fn apart() -> Option<Command> {
     let mut command = Command::new("unshare");
     command.args(["--user", "--map-root-user", "--pid", "--mount-proc", "--fork", "--kill-child"]);
@@ -86,7 +87,7 @@ fn signals_reach_no_process_of_others() {
     }
     let program = Program::new("kills.c");
     let inside = || apart().expect("namespaces");
-    // A bystander, with a process group of its own, that was signalled would be gone.
+    // The bystander has its own process group, so a signal to it would end it.
     let script = "setsid sleep 100 & export BYSTANDER=$!; \
                   while [ $(($(ps -o pgid= -p $!))) != $! ]; do sleep 0.01; done; \
                   \"$@\"; code=$?; kill -0 $! || exit 77; exit $code";
@@ -133,7 +134,7 @@ fn what_changes_the_machine_is_refused_by_name() {
     }
 }
 
-/// Executions have the same process id, also those that run at the same time.
+/// All executions have the same process id, even those that run at the same time.
 #[test]
 fn files_that_are_named_by_the_process_id_are_pointed_out() {
     let directory = scratch();

@@ -1,11 +1,11 @@
-//! No process of a check outlives it, whatever the check is killed by.
+//! Tests that no process of a check outlives it, whatever signal ends the check.
 
 use heisen_testkit::{Sandbox, processes_of, run, soon};
 use std::path::Path;
 use std::process::{Child, Stdio};
 
-/// Starts a daemon: a grandchild in a session of its own that ignores what it can. Then computes forever, so that the check is in
-/// the middle of an execution when it is ended.
+/// Starts a daemon: a grandchild in its own session that ignores all signals it can. Then computes forever,
+/// so that the check ends in the middle of an execution.
 const DAEMON: &str = "#include <signal.h>\n#include <stdlib.h>\n#include <sys/prctl.h>\n#include <sys/wait.h>\n#include <unistd.h>\n\
     static void lasts(void) { for (int s = 1; s < 32; s++) signal(s, SIG_IGN); prctl(PR_SET_PDEATHSIG, 0); for (;;) pause(); }\n\
     int main(int argc, char **argv) {\n\
@@ -23,11 +23,11 @@ const DAEMON: &str = "#include <signal.h>\n#include <stdlib.h>\n#include <sys/pr
         for (volatile unsigned n = 0;; n++) ;\n\
     }\n";
 
-/// The program, its daemons, and the check of it, running.
+/// Starts the check and waits until the program and its daemons run.
 fn begun(sandbox: &Sandbox, program: &Path) -> Child {
     let mut command = sandbox.plain_command(&["check", "--jobs", "2", "--hang", "1000s", "--", "./daemon"]);
     let check = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("heisen starts");
-    // The keeper, the parked program, the execution and two that are left behind.
+    // The keeper, the zygote, the execution and two daemons.
     assert!(soon(|| processes_of(program).len() >= 5), "{:?}", processes_of(program));
     check
 }

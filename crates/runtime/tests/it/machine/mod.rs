@@ -1,5 +1,6 @@
-//! A check does no harm to the machine: it sets no clock, signals no process of others, and leaves none behind. The programs lie in
-//! `programs/`. Those that could do harm if Heisen let them run in namespaces of their own.
+//! Tests that a check does no harm to the machine: it sets no clock, signals no foreign process and leaves no
+//! process behind. The programs are in `programs/`. Programs that could do harm if Heisen had a bug run in
+//! their own namespaces.
 
 mod changes;
 mod ends;

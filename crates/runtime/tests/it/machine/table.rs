@@ -1,10 +1,10 @@
-//! The table of decisions is the same in the documentation and in the code.
+//! Tests that the table of system calls is the same in the documentation and in the code.
 
 use heisen_testkit::root;
 use heisen_trace::machine::TABLE;
 use std::collections::BTreeSet;
 
-/// The table as the documentation shows it.
+/// The table in the form of the documentation.
 fn rendered() -> String {
     let mut text = String::from("| calls | control | meaning |\n| --- | --- | --- |\n");
     for row in TABLE {

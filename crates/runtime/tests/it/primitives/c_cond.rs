@@ -1,4 +1,4 @@
-//! Condition variables in C.
+//! Tests of condition variables in C.
 
 use crate::suite::Suite;
 

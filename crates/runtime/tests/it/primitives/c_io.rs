@@ -1,4 +1,4 @@
-//! Input and output in C: pipes, sockets, counters, timers.
+//! Tests of input and output in C: pipes, sockets, counters and timers.
 
 use crate::suite::Suite;
 

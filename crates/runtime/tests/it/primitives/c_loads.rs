@@ -1,4 +1,4 @@
-//! Shared libraries with thread-local variables and keys of their own.
+//! Tests of shared libraries that have thread-local variables and keys.
 
 use crate::suite::{Suite, programs};
 use heisen_testkit::scratch;

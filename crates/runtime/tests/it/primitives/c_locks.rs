@@ -1,4 +1,4 @@
-//! Read-write locks, spin locks and barriers in C.
+//! Tests of read-write locks, spin locks and barriers in C.
 
 use crate::suite::Suite;
 

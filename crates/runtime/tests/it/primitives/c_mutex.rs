@@ -1,4 +1,4 @@
-//! Mutexes in C.
+//! Tests of mutexes in C.
 
 use crate::suite::Suite;
 

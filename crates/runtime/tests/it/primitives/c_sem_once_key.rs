@@ -1,4 +1,4 @@
-//! Semaphores, `pthread_once` and keys in C.
+//! Tests of semaphores, `pthread_once` and keys in C.
 
 use crate::suite::Suite;
 

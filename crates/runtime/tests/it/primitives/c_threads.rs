@@ -1,4 +1,4 @@
-//! Threads in C: results, attributes, stacks, names, and what each has of its own.
+//! Tests of threads in C: results, attributes, stacks, names and thread-local data.
 
 use crate::suite::Suite;
 
@@ -12,7 +12,7 @@ fn large_thread_local_variables() {
     Suite::new("large_tls.c", &[]).conform(1);
 }
 
-/// Stacks are used again, so only the number of threads at a time is limited by memory.
+/// Stacks are reused, so memory limits only the number of threads at one time.
 #[test]
 fn many_threads_one_after_the_other() {
     let suite = Suite::new("sequence.c", &[]);

@@ -1,11 +1,11 @@
-//! Clocks, sleeps, yields and futexes in C.
+//! Tests of clocks, sleeps, yields and futexes in C.
 
 use crate::suite::Suite;
 use std::time::{Duration, Instant};
 
-/// Cases that take long natively, and what they expect holds for the default schedule only.
+/// Cases that take long natively. Their assertions hold only under the default schedule.
 const SLOW: [&str; 3] = ["sleepers_in_order", "timeouts_in_order", "a_thousand_seconds"];
-/// Reads a clock that is not controlled.
+/// The case that reads an uncontrolled clock.
 const REAL: &str = "processor_time";
 
 #[test]
@@ -24,7 +24,7 @@ fn sleepers_come_in_the_order_of_their_times() {
     for case in &SLOW[..2] {
         let json = suite.check(case, &["--executions", "1"]);
         assert_eq!(json["findings"], serde_json::json!([]), "{case}: {json:#}");
-        // That it is the default schedule that puts them in order: others do not.
+        // Other schedules than the default one break the order.
         let json = suite.check(case, &["--strategy", "random", "--executions", "200"]);
         assert_eq!(json["findings"][0]["kind"], "assertion", "{case}: {json:#}");
     }

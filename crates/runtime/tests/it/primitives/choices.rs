@@ -1,5 +1,6 @@
-//! Choices that are not of threads: values that the program asks for, spurious wake-ups, faults. Counted by hand as in
-//! `counts`: such a choice is free and a step at which nobody else can run, so it multiplies the schedules.
+//! Tests of choices other than threads: values that the program asks for, spurious wake-ups and faults. The
+//! numbers are computed by hand as in `counts`. Such a choice costs no preemption, and no other thread can
+//! run at its step. So it multiplies the number of schedules.
 
 use crate::suite::Suite;
 use heisen_testkit::{compile, heisen, run, scratch, timeless};
@@ -9,7 +10,7 @@ fn suite() -> Suite {
     Suite::new("choices.c", &[])
 }
 
-/// That many executions, all of them, and nothing found.
+/// Checks that a complete search takes this many executions and finds nothing.
 #[track_caller]
 fn expect(suite: &Suite, case: &str, options: &[&str], executions: u64) {
     let json = suite.check(case, options);
@@ -17,7 +18,7 @@ fn expect(suite: &Suite, case: &str, options: &[&str], executions: u64) {
     assert_eq!(found, (&executions.into(), &true.into(), &"clean".into()), "{case} {options:?}: {json:#}");
 }
 
-/// The bug that is found, and its schedule as text. It must be found the same way again.
+/// The finding of a check, and its schedule as text. Replays must find the bug again.
 #[track_caller]
 fn found(suite: &Suite, case: &str, options: &[&str], kind: &str) -> (Value, String) {
     let json = suite.check(case, options);
@@ -36,11 +37,11 @@ fn values() {
     let suite = suite();
     for strategy in [&["--strategy", "dfs"][..], &["--bound", "0"]] {
         expect(&suite, "two_values", strategy, 3 * 3);
-        // The first is 0, or it is 1 and there are three more.
+        // The first value is 0, or it is 1 and then there are three more.
         expect(&suite, "one_depends_on_the_other", strategy, 1 + 3);
         expect(&suite, "nothing_to_choose", strategy, 1);
-        // M picks one of three before it waits for the end of A, which picks one of two: one order, as to pick is no
-        // scheduling point.
+        // M picks one of three values before it waits for the end of A, which picks one of two. There is one
+        // order, because a pick is not a scheduling point.
         expect(&suite, "in_two_threads", strategy, 2 * 3);
     }
 }
@@ -66,11 +67,11 @@ fn a_value_that_is_wrong() {
     assert_eq!(choices.len(), 2, "{finding:#}");
     assert_eq!(choices[1]["what"], "heisen_choose(4) returns 3");
     assert_eq!((&choices[1]["kind"], &choices[1]["thread"]), (&"choose".into(), &"T0".into()));
-    // One in sixteen: a hundred executions miss it once in six hundred seeds.
+    // The probability is 1/16, so 100 executions miss it with one in six hundred seeds.
     for strategy in ["random", "pct"] {
         found(&suite, "the_wrong_value", &["--strategy", strategy, "--executions", "100"], "assertion");
     }
-    // Values cost no preemption, but do not replace one.
+    // Values cost no preemption, and do not replace one.
     let (finding, text) = found(&suite, "a_value_and_a_preemption", &[], "assertion");
     assert_eq!(finding["preemptions"], 1);
     assert!(text.contains(" T0 -> T1 preempt lock ") && text.contains(" T1 choose 1 of 2 "), "{text}");
@@ -87,9 +88,10 @@ fn a_value_that_is_wrong() {
 #[test]
 fn spurious_wake_ups() {
     let suite = suite();
-    // M: w (sleeps, unless A has set the word), A: s (sets it), k (wakes): w s k, s k w, s w k, with 0, 1 and 2
-    // preemptions. With a spurious wake-up, where M sleeps it may go on by itself: q s k and s k q for free, s q k where
-    // A is left. A sleep that is over before it begins is no choice.
+    // M: w (sleeps, unless A has set the word). A: s (sets the word), k (wakes). The orders w s k, s k w and
+    // s w k have 0, 1 and 2 preemptions. With a spurious wake-up, M may continue by itself where it sleeps
+    // (q). q s k and s k q cost no preemption; s q k preempts A. A sleep that does not begin, because the
+    // word is set, is not a choice.
     for (bound, plain, spurious) in [("0", 1, 1 + 2), ("1", 2, 2 + 3), ("2", 3, 3 + 3)] {
         expect(&suite, "sleeps_once", &["--bound", bound], plain);
         expect(&suite, "sleeps_once", &["--bound", bound, "--spurious", "1"], spurious);
@@ -97,10 +99,10 @@ fn spurious_wake_ups() {
     expect(&suite, "sleeps_once", &["--strategy", "dfs", "--spurious", "1"], 6);
     // There is no second sleep.
     expect(&suite, "sleeps_once", &["--strategy", "dfs", "--spurious", "9"], 6);
-    // It times out, or wakes up before.
+    // The wait times out, or it wakes before.
     expect(&suite, "waits_with_a_limit", &[], 1);
     expect(&suite, "waits_with_a_limit", &["--spurious", "1"], 2);
-    // Without a wake-up it is a deadlock; with one it is none.
+    // Without a wake-up the program deadlocks; with one it does not.
     let json = suite.check("nobody_wakes", &["--spurious", "1", "--keep-going"]);
     assert_eq!(
         (&json["executions"], &json["findings"][0]["kind"]),
@@ -153,7 +155,7 @@ fn failing_allocations() {
     expect(&suite, "allocates", &["--faults", "1"], 1 + 5);
     expect(&suite, "allocates", &["--faults", "2:malloc"], 1 + 5 + 5 * 4 / 2);
     expect(&suite, "allocates", &["--faults", "2:trylock"], 1);
-    // What the runtime needs for a thread does not count.
+    // Memory that the runtime allocates for a thread does not count.
     expect(&suite, "a_thread_allocates", &["--faults", "1"], 2);
 }
 
@@ -188,7 +190,7 @@ fn the_same_check_gives_the_same_result() {
     }
 }
 
-/// An allocator that takes back only what it gave out, in a library of the program's.
+/// An allocator in a library of the program. It aborts when it gets a block that is not its own.
 const ALLOCATOR: &str = r#"
 #include <stdlib.h>
 #include <string.h>

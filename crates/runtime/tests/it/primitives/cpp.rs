@@ -1,8 +1,8 @@
-//! The C++ standard library.
+//! Tests of threads and locks of the C++ standard library.
 
 use crate::suite::Suite;
 
-/// The cases of `standard.cpp` that end badly.
+/// The cases of `standard.cpp` that fail.
 const BAD: [&str; 4] =
     ["throws_in_a_thread", "throws_in_main", "throws_a_standard_exception", "forgets_to_join"];
 
@@ -23,7 +23,8 @@ fn cpp_20() {
     let random = ["--strategy", "random", "--seed", "1", "--executions", "50"];
     let json = suite.check("semaphores", &[&random[..], &["--patch", "none"]].concat());
     assert_eq!(json["verdict"], "clean", "{json:#}");
-    // A thread that releases one of libstdc++ 11 and 12 wakes nobody if it finds another release there (GCC's bug 104928).
+    // In libstdc++ 11 and 12, a thread that releases a semaphore wakes no thread if it finds another release
+    // there (GCC bug 104928).
     let json = suite.check("semaphores", &random);
     let message = json["findings"][0]["message"].as_str();
     assert!(message.is_none_or(|m| m.contains("asleep")), "{json:#}");

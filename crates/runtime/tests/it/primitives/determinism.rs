@@ -1,11 +1,11 @@
-//! The same check gives the same result, whatever else is going on and however many executions run at a time; the same
-//! schedule gives the same output.
+//! Tests that the same check gives the same result, whatever else runs and however many executions run at a
+//! time. Also tests that the same schedule gives the same output.
 
 use crate::suite::Suite;
 use heisen_testkit::{heisen, replays, run, timeless, usual_or_nightly};
 use serde_json::Value;
 
-/// The result of a check without the time it took.
+/// The result of a check without its duration.
 fn result(suite: &Suite, case: &str, strategy: &[&str], jobs: &str) -> Value {
     let mut options = vec!["--strategy"];
     options.extend(strategy);
@@ -44,7 +44,7 @@ fn the_same_check_gives_the_same_result() {
 
 #[test]
 fn other_seeds_give_other_schedules() {
-    // Or the test above would not say much of random schedules.
+    // Otherwise the test above would show little about random schedules.
     let suite = Suite::new("prints.c", &[]);
     let found = |strategy: &str, seed: &str| {
         let json = result(&suite, "two_payments", &[strategy, "--seed", seed], "2");
@@ -77,7 +77,7 @@ fn the_same_schedule_gives_the_same_output() {
     }
 }
 
-/// What is told of an execution is what happened: it is the wait that timed out, not whatever came just before.
+/// The trace must name the wait that timed out, not the step before it.
 #[test]
 fn a_trace_tells_who_ran_out_of_time() {
     let suite = Suite::new("trace.c", &[]);
@@ -85,7 +85,7 @@ fn a_trace_tells_who_ran_out_of_time() {
     let schedule = json["findings"][0]["schedule"].as_str().expect("a schedule");
     let mut command = heisen(suite.directory.path());
     let trace = run(command.args(["replay", "--trace", schedule])).expect(1).out;
-    // Step, thread, operation, perhaps "(not done)", place.
+    // A line holds the step, the thread, the operation, perhaps "(not done)", and the place.
     let events: Vec<String> = trace
         .lines()
         .take_while(|line| line.starts_with(' '))

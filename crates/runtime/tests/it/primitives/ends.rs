@@ -1,4 +1,4 @@
-//! The ways in which a process ends, and what Heisen says of the bad ones.
+//! Tests of the ways in which a process ends, and of the findings for failures.
 
 use crate::suite::Suite;
 
@@ -47,7 +47,7 @@ fn crashes() {
         ("overflow_of_the_main_stack", 11, "crash", "killed by SIGSEGV"),
         ("killed_by_a_signal", 15, "crash", "killed by SIGTERM"),
     ] {
-        // `timeout` ends as its program did: by the same signal, or with a status that says so.
+        // `timeout` ends as its program did: by the same signal, or with the matching status.
         let code = suite.native(case).code;
         assert!(code == -1 || code == 128 + signal, "{case} natively: {code}");
         suite.fails(case, kind, words);

@@ -1,5 +1,5 @@
-//! Threads that wait without blocking: loops that try again at once are recognised, and those that never end are told
-//! with what they repeat.
+//! Tests of threads that wait without blocking. Heisen recognises loops that retry at once, and reports
+//! endless ones with their cycle.
 
 use crate::suite::Suite;
 use serde_json::Value;
@@ -8,13 +8,13 @@ fn suite() -> Suite {
     Suite::new("fairness.c", &["-D_GNU_SOURCE"])
 }
 
-/// The one finding of a case with no preemption.
+/// The finding of a case at bound 0.
 fn finding(suite: &Suite, case: &str, options: &[&str]) -> Value {
     let json = suite.check(case, &[&["--bound", "0"], options].concat());
     json["findings"][0].clone()
 }
 
-/// The steps of a cycle: thread, operation and whether it fails.
+/// The steps of a cycle: thread, operation, and whether it fails.
 fn steps(finding: &Value) -> Vec<String> {
     let steps = finding["cycle"]["steps"].as_array().expect("a cycle");
     let text = |s: &Value| s.as_str().expect("a text").to_owned();
@@ -30,17 +30,20 @@ fn steps(finding: &Value) -> Vec<String> {
 
 #[test]
 fn spinning_is_yielding() {
-    // M has something, and lets go of it in its step u; A: s, then attempts t1, t2, …, of which the first after u
-    // succeeds. At t4 three have failed, so it is a yield, and so is t5, at which A has to give way to M, which could
-    // run since t4. So u is before s, t1, t2, t3, t4 or t5: 6 orders. To leave M before u is a preemption, and so it is
-    // to leave A before t1, t2 or t3; to leave it at t4 or t5 is free. 0: u before s. 1: u before t4 or t5.
+    // M holds something and releases it in its step u. A: s, then attempts t1, t2, …, of which the first one
+    // after u succeeds. At t4 three attempts have failed, so t4 counts as a yield, and so does t5. At t5 A
+    // has to give way to M, which was enabled since t4. So u comes before s, t1, t2, t3, t4 or t5: 6 orders.
+    //
+    // A switch from M before u is a preemption, and so is one from A before t1, t2 or t3. A switch at t4 or
+    // t5 costs nothing. 0 preemptions: u before s. 1: u before t4 or t5.
     let suite = suite();
     for case in
         ["trylock", "spin_trylock", "tryrdlock", "trywrlock", "trywait", "poll_at_once", "read_at_once"]
     {
         suite.counts(case, [1, 3, 6, 6]);
     }
-    // A ends with its only step, s, which is before t1, t2, t3, t4 or t5 of M, and free for the last two.
+    // A ends with its only step, s. It comes before t1, t2, t3, t4 or t5 of M; the last two cost no
+    // preemption.
     suite.counts("tryjoin", [2, 5, 5, 5]);
 }
 
@@ -76,7 +79,7 @@ fn the_cycle_of_a_livelock() {
     let both = finding(&suite, "both_yield", &["--steps", "500"]);
     assert_eq!((&both["kind"], &both["cycle"]["order"]), (&"livelock".into(), &"exact".into()), "{both:#}");
     assert_eq!(steps(&both), ["T0 yield", "T1 yield"]);
-    // More steps than the log of events holds.
+    // More steps than the event log holds.
     let long = finding(&suite, "both_yield", &["--steps", "1500000"]);
     assert_eq!(steps(&long), ["T0 yield", "T1 yield"]);
 }
@@ -92,7 +95,7 @@ fn loops_of_different_lengths() {
     assert!(steps.contains(&"T1 yield".to_owned()), "{found:#}");
 }
 
-/// An execution that does not end within the limit of steps is a livelock only if it comes back to the same state.
+/// An execution that exceeds the step limit is a livelock only if it returns to the same state.
 #[test]
 fn too_long_is_no_livelock() {
     let suite = suite();
@@ -109,11 +112,11 @@ fn too_long_is_no_livelock() {
     }
 }
 
-/// Threads that take turns may keep step with each other, so that one never gets a lock. That is no livelock, as any other
-/// fair schedule ends it.
+/// Threads that take turns may remain in step, so that one never gets a lock. That is not a livelock, because
+/// any other fair schedule ends it.
 #[test]
 fn keeping_step_is_no_livelock() {
-    // Who is where when they begin to take turns depends on the number of steps.
+    // The number of steps decides where each thread is when they begin to take turns.
     for steps in ["2000", "2001", "2002", "2003"] {
         let json = suite().check("keeps_step", &["--bound", "0", "--steps", steps]);
         let steps = json["steps"].as_u64().expect("a number");
@@ -122,7 +125,7 @@ fn keeping_step_is_no_livelock() {
     }
 }
 
-/// In a few steps threads may well keep each other from going on by chance.
+/// Within a few steps, threads may block each other's progress by chance.
 #[test]
 fn few_steps_show_no_livelock() {
     for steps in ["36", "40", "60", "80", "120"] {
@@ -146,11 +149,11 @@ fn a_spinner_is_no_good_samaritan() {
 #[test]
 fn loops_that_wait_for_memory() {
     let suite = suite();
-    // As `counts::time_and_yields` has it for a loop that yields: A, which raises the flag, at the first yield, or at the
-    // second, when M has to give way.
+    // As for a loop that yields, see `counts::time_and_yields`. A, which sets the flag, runs at the first
+    // yield, or at the second one, where M has to give way.
     suite.counts("reads_a_flag", [2, 2, 2, 2]);
     let noted = self::suite().with_note("a loop waits for memory to change");
-    // One that tries an atomic instruction is seen by that.
+    // A loop around an atomic instruction is recognised by that instruction.
     let tried = self::suite().with_note("a loop repeats the same steps without effect");
     tried.ends_with_under_heisen("spin_lock_of_its_own", 0);
     let json = suite
@@ -162,7 +165,7 @@ fn loops_that_wait_for_memory() {
         let got = (&json["verdict"], &json["complete"], &json["diverged"]);
         assert_eq!(got, (&"clean".into(), &true.into(), &0.into()), "{json:#}");
     }
-    // What computes is left alone.
+    // A loop that only computes is not changed.
     let json = suite.check("counts_for_long", &["--bound", "0"]);
     assert_eq!((&json["verdict"], &json["executions"]), (&"clean".into(), &1.into()), "{json:#}");
     assert_eq!(json["not_controlled"].as_array().map(Vec::len), Some(1), "{json:#}");
@@ -182,12 +185,12 @@ fn loops_that_wait_and_compute() {
     }
 }
 
-/// Loops of which it is not proven that they wait are made to yield, in the end.
+/// Loops that Heisen cannot prove to wait are forced to yield in the end.
 #[test]
 fn loops_that_are_not_understood() {
     let suite = suite();
     for case in ["backs_off", "backs_off_at_random", "counts_up_and_down"] {
-        // Each of their executions takes as long as this.
+        // Each execution takes as long as `--hang`.
         let json = suite.check(case, &["--bound", "1", "--hang", "1s"]);
         let got = (&json["verdict"], &json["complete"], &json["diverged"]);
         assert_eq!(got, (&"clean".into(), &true.into(), &0.into()), "{case}: {json:#}");

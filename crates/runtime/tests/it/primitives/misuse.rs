@@ -1,5 +1,5 @@
-//! Uses of synchronisation objects that are undefined are told in a sentence each. That correct programs show none is
-//! what all the other tests say.
+//! Tests that each undefined use of a synchronisation object is reported in one sentence. All other tests
+//! show that correct programs get no such report.
 
 use crate::suite::Suite;
 
@@ -27,7 +27,7 @@ fn misuses_are_told() {
         ("detached_twice", detached),
         ("waits_without_the_mutex", unlocked),
         ("waits_with_the_mutex_of_another", unlocked),
-        // Of other locks the kind is what matters here.
+        // For other locks, only the kind of misuse matters here.
         ("rwlock_unlocked_though_free", "nobody holds"),
         ("rwlock_unlocked_by_another", "does not hold it"),
         ("rwlock_destroyed_while_held", "was destroyed while a thread holds it"),
@@ -54,7 +54,7 @@ fn misuses_are_told() {
     }
 }
 
-/// What is made anew, in the same memory, is not what was destroyed there.
+/// A new object in the memory of a destroyed one is a different object.
 #[test]
 fn objects_may_begin_anew() {
     Suite::new("lives.c", &[]).conform(5);

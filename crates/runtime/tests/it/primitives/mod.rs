@@ -1,8 +1,9 @@
-//! Programs behave under Heisen as they do natively. Each asserts its own expectations, so that a difference is a
-//! finding; each is first run as it is, then under random schedules and under those with at most one preemption.
+//! Tests that programs behave under Heisen as they do natively. Each program asserts its own expectations, so
+//! a difference is a finding. Each first runs natively, then under random schedules and under those with at
+//! most one preemption.
 //!
-//! What the programs do lies in `programs/`, most of them several small ones in a file; here is which of them are fine,
-//! which fail and how, and what a whole check says of them.
+//! The programs are in `programs/`, usually several small ones in a file. The modules here say which of them
+//! are correct, which fail and how, and what a check reports about them.
 
 mod c_cond;
 mod c_io;

@@ -1,8 +1,8 @@
-//! The Rust standard library.
+//! Tests of threads and locks of the Rust standard library.
 
 use crate::suite::Suite;
 
-/// The cases that end badly.
+/// The cases that fail.
 const BAD: [&str; 4] = ["panics_in_main", "unwraps_what_a_thread_panicked", "aborts", "overflows"];
 
 #[test]
@@ -13,13 +13,14 @@ fn rust_standard_library() {
     suite.fails(BAD[0], "panic", "main gives up");
     suite.fails(BAD[1], "panic", "thread gives up");
     suite.fails(BAD[2], "crash", "killed by SIGABRT");
-    // Rust's own handler of signals finds that it is the guard of that very thread's stack that was touched.
+    // Rust's own signal handler recognises the guard page of this thread's stack.
     let native = suite.native(BAD[3]);
     assert!(native.err.contains("has overflowed its stack"), "{}", native.err);
     suite.fails(BAD[3], "crash", "killed by SIGABRT: fatal runtime error: stack overflow");
 }
 
-/// A wake-up is called lost only if it was: not where threads sleep in each other's locks, nor where nobody ever wakes.
+/// A wake-up is called lost only if it really was. Threads that sleep in each other's locks, or that no
+/// thread ever wakes, have not lost one.
 #[test]
 fn deadlocks_of_the_standard_library() {
     let suite = Suite::new("deadlocks.rs", &[]);

@@ -1,4 +1,4 @@
-//! What a child process finds of its parent's signals, and signals that come from it.
+//! Tests of the signal state that a child process inherits, and of signals that a child sends.
 
 use crate::suite::Suite;
 

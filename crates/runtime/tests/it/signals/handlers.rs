@@ -1,4 +1,4 @@
-//! Masks, pending signals, handlers, and what they do to calls that wait.
+//! Tests of signal masks, pending signals, handlers, and their effect on calls that wait.
 
 use crate::suite::Suite;
 

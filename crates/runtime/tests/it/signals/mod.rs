@@ -1,5 +1,5 @@
-//! Signals and timers behave under Heisen as they do natively, and when they come is a decision. The programs lie in
-//! `programs/`, and are run in the manner of the `runtime` tests.
+//! Tests that signals and timers behave under Heisen as they do natively. When a signal arrives is a
+//! decision. The programs are in `programs/` and run as in `primitives`.
 
 mod children;
 mod handlers;

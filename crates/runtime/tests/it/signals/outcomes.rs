@@ -1,5 +1,5 @@
-//! Where the order is free: the outcomes that a program may have are exactly those that Heisen finds; numbers of
-//! executions by hand; and what was found is found again.
+//! Tests programs with several allowed outcomes. Heisen must find exactly the allowed ones. Other tests
+//! compare numbers of executions with those computed by hand, and replay findings.
 
 use crate::suite::Suite;
 use heisen_testkit::{heisen, replays, run};
@@ -39,23 +39,28 @@ fn all_outcomes_and_no_others() {
     }
 }
 
-/// By default the main thread takes what is sent to the process.
+/// By default the main thread takes a signal that is sent to the process.
 #[test]
 fn the_main_thread_comes_first() {
     let json = races().check("taken_by_any", &["--executions", "1"]);
     assert_eq!(json["findings"], serde_json::json!([]), "{json:#}");
 }
 
-/// As in the `runtime` tests: M is the main thread, A another, T a timer; their steps are l (lock), u (unlock), s (start).
+/// As in `primitives/counts.rs`, M is the main thread and A another one; T is a timer. Steps are l (lock), u
+/// (unlock), s (start).
 #[test]
 fn executions_by_hand() {
     let suite = races();
-    // M: l u, then waits for A; A: s k (kill), with which it ends. The handler runs before the next step of M and adds
-    // nothing. C(4, 2) = 6 orders. 0 preemptions: l u s k. 1: M is left before l or before u, A runs to its end: 2.
-    // 2: M is left at one of two places, A before k: 2. 3: s l k u.
+    // M: l u, then waits for A; A: s k (kill), its last step. The handler runs before the next step of M and
+    // adds no step. C(4, 2) = 6 orders.
+    // - 0 preemptions: l u s k.
+    // - 1: M is preempted before l or before u, A runs to its end: 2.
+    // - 2: M is preempted at one of two steps, A before k: 2.
+    // - 3: s l k u.
     suite.counts("one_signal", [1, 3, 5, 6]);
-    // M sets T, then l u and a long sleep, and exits. T fires before l or before u, each for a preemption; or in the sleep,
-    // for free; or not before its end: then before M exits, for a preemption, or not at all, for free.
+    // M sets T, then does l u and a long sleep, and exits. T fires before l or before u, each with a
+    // preemption. Or it fires in the sleep, without one. Or it fires after the sleep and before M exits, with
+    // a preemption. Or it never fires, without one.
     suite.counts("one_alarm", [2, 5, 5, 5]);
 }
 

@@ -1,4 +1,5 @@
-//! Signals that the runtime uses itself: only what the kernel raised, or the engine sent, is the runtime's.
+//! Tests of signals that the runtime itself uses. Only those from the kernel or the engine are for the
+//! runtime.
 
 use crate::suite::Suite;
 

@@ -1,8 +1,8 @@
-//! `alarm`, `setitimer`, `timer_create`.
+//! Tests of `alarm`, `setitimer` and `timer_create`.
 
 use crate::suite::Suite;
 
-/// Ends by SIGALRM.
+/// The case that ends by SIGALRM.
 const DEADLY: &str = "watchdog_goes_off";
 
 #[test]

@@ -1,7 +1,8 @@
-//! Random programs in C, each a function of its seed alone: threads that are joined or not, locks of all kinds, atomics, timed
-//! waits, cancellation, signals, processes, and an end in any thread. `world.h` has what they share.
+//! Generates random C programs, each from its seed alone. They use threads that are joined or not, all kinds
+//! of locks, atomics, timed waits, cancellation, signals and processes, and end in any thread. `world.h`
+//! holds their shared code.
 
-/// A generator of numbers: SplitMix64.
+/// A random number generator: SplitMix64.
 struct Numbers(u64);
 
 impl Numbers {
@@ -31,32 +32,32 @@ enum Fate {
     Cancelled,
 }
 
-/// What the parts of one program have to agree on.
+/// The state of the generator of one program, which all its parts share.
 struct Generator {
     seed: u64,
     numbers: Numbers,
-    /// Whether functions are registered that run on exit.
+    /// Whether the program registers functions that run on exit.
     handlers: bool,
     /// Whether `main` and the first thread meet at the barrier.
     barrier: bool,
-    /// Whether a thread may be cancelled.
+    /// Whether `main` may cancel a thread.
     cancels: bool,
     text: String,
-    /// The steps of each thread, as far as they can be told, of which `main` is the last.
+    /// The estimated number of steps of each thread. `main` is the last.
     steps: Vec<u64>,
 }
 
-/// A program: the text of its functions, and the entry of the table of programs.
+/// A program: the text of its functions, and its entry in the table of programs.
 pub struct Program {
     pub seed: u64,
     pub text: String,
     entry: String,
 }
 
-/// Most schedules of a program, about: all of them are gone through.
+/// The approximate largest number of schedules of a program. The test explores all of them.
 const SCHEDULES: u64 = 150;
 
-/// The program of a seed: the first with few enough schedules that comes of it.
+/// The program of a seed: the first one drawn from it that has few enough schedules.
 pub fn program(seed: u64) -> Program {
     let mut numbers = Numbers(seed.wrapping_mul(0x5851_f42d_4c95_7f2d));
     loop {
@@ -74,11 +75,12 @@ pub fn program(seed: u64) -> Program {
     }
 }
 
-/// In how many ways the steps of threads can follow each other; if these are too many, some number that is, too.
+/// The number of interleavings of the threads' steps. If it exceeds `SCHEDULES`, the result is some larger
+/// number.
 fn schedules(steps: &[u64]) -> u64 {
     let (mut ways, mut all) = (1, 0);
     for &own in steps {
-        // From left to right, every quotient is a binomial coefficient.
+        // Each intermediate quotient is a binomial coefficient, so the division is exact.
         for step in 1..=own {
             all += 1;
             ways = ways * all / step;
@@ -90,7 +92,7 @@ fn schedules(steps: &[u64]) -> u64 {
     ways
 }
 
-/// A file with these programs.
+/// The text of a C file with these programs.
 pub fn file(programs: &[Program]) -> String {
     let texts: String = programs.iter().map(|program| program.text.as_str()).collect();
     let entries: Vec<&str> = programs.iter().map(|program| program.entry.as_str()).collect();
@@ -101,7 +103,7 @@ pub fn file(programs: &[Program]) -> String {
     )
 }
 
-/// Some text of a program, and how many steps it takes.
+/// A part of a program's text, and the number of its steps.
 type Part = (String, u64);
 
 fn part(text: impl Into<String>, steps: u64) -> Part {
@@ -124,7 +126,7 @@ impl Generator {
                 "static void *thread_{seed}_{thread}(void *unused) {{\n unsigned acc = 0;\n{body} jitter();\n \
                  PUBLISH({thread}, acc);\n return unused;\n}}\n"
             );
-            // Its start, and what it publishes.
+            // Plus two steps: the thread's start and its `PUBLISH`.
             self.steps.push(steps + 2);
         }
         self.write_main(count);
@@ -173,7 +175,7 @@ impl Generator {
         self.text += &format!("static void main_{seed}(void) {{\n unsigned acc = 0;\n{text}{end}}}\n");
     }
 
-    /// So many operations of a thread, of which one may be to come to the barrier.
+    /// `length` random operations of a thread. If `barrier` is set, a wait at the barrier is among them.
     fn body(&mut self, length: u64, barrier: bool, thread: u64) -> Part {
         let meets = if barrier { self.numbers.below(length + 1) } else { u64::MAX };
         let (mut body, mut steps) = part("", 0);
@@ -192,7 +194,7 @@ impl Generator {
         (body, steps)
     }
 
-    /// A section: how a lock is taken, what is done in it, how the lock is released.
+    /// A critical section from the code that takes the lock, runs inside it and releases it.
     fn section(&mut self, take: &str, inside: &str, release: &str) -> Part {
         let (variable, number) = (self.numbers.below(3), 1 + self.numbers.below(3));
         let (more, steps) = match self.numbers.below(4) {
@@ -210,8 +212,9 @@ impl Generator {
         (text, steps + 2)
     }
 
-    /// Not among them: which thread is told to be the serial one at a barrier, as POSIX does not say; and read-write locks and joins with
-    /// a deadline, which dpor takes for ones without, so that it misses their time-outs.
+    /// One random operation. Two kinds are left out: whether a thread is the serial one at a barrier, because
+    /// POSIX does not specify it; and timed read-write locks and joins, because dpor treats them as untimed
+    /// and misses their time-outs.
     fn operation(&mut self, thread: u64) -> Part {
         let (variable, number) = (self.numbers.below(3), 1 + self.numbers.below(3));
         let which = self.numbers.below(2);
@@ -280,7 +283,7 @@ impl Generator {
         }
     }
 
-    /// An end of the process, or of the thread; in a thread or in `main`.
+    /// The end of the process or of the thread. `in_thread` is false in `main`.
     fn end(&mut self, in_thread: bool, thread: u64) -> Part {
         let number = 1 + self.numbers.below(9);
         let tell = |how: &str| format!(" number = {number};\n jitter();\n tell(\"{how}\");\n");
@@ -293,9 +296,9 @@ impl Generator {
             5 | 6 => part(format!("{} _exit(0);\n", tell("_exit")), 2),
             7 => part(format!("{own} quick_exit(0);\n"), steps),
             8 if self.numbers.one_in(2) => part(format!("{} abort();\n", tell("abort")), 2),
-            // The process ends with its last thread, whose outcome the handlers tell.
+            // The process ends with its last thread. The exit handlers then print the outcome.
             9 | 10 if !in_thread && self.handlers => part(" pthread_exit(0);\n", 1),
-            // Who is to meet another one at the barrier does not end before.
+            // A thread that the other one expects at the barrier must not end before it gets there.
             9.. if in_thread && !self.barrier => {
                 part(format!(" PUBLISH({thread}, acc + 32);\n pthread_exit(0);\n"), 1)
             }

@@ -1,7 +1,8 @@
-//! Random programs against native runs. Every outcome that a program has natively, under a jittered scheduler, must be among those
-//! that depth-first search finds; and dynamic partial order reduction must find the same outcomes as depth-first search.
+//! Compares the search with native runs of random programs. Depth-first search must find every outcome that
+//! native runs under a jittered scheduler show. Dynamic partial-order reduction must find the same outcomes
+//! as depth-first search.
 //!
-//! A failure prints the seed and the program. `SEEDS=from..to` chooses others in the longer test.
+//! A failure prints the seed and the program. `SEEDS=from..to` selects other seeds in the long test.
 
 mod generate;
 
@@ -13,12 +14,12 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Programs in one file.
+/// The number of programs in one file.
 const BATCH: u64 = 25;
-/// Executions of one search at most. A program that takes more is not compared.
+/// The largest number of executions of one search. A program that needs more is not compared.
 const EXECUTIONS: &str = "3000";
 
-/// What `heisen` tells of a program, where its search came to an end.
+/// The result of one search: whether it was complete, and the outcomes of its executions.
 struct Searched {
     complete: bool,
     outcomes: BTreeSet<String>,
@@ -47,7 +48,7 @@ impl Batch {
         self.directory.path().join(name)
     }
 
-    /// The outcomes of so many native runs.
+    /// The outcomes of `runs` native runs.
     fn natively(&self, index: usize, runs: u32) -> BTreeSet<String> {
         let seed = self.programs[index].seed.wrapping_mul(1_000_003).to_string();
         let mut command = Command::new(self.file("native"));
@@ -55,7 +56,8 @@ impl Batch {
         ran.out.lines().map(str::to_owned).collect()
     }
 
-    /// The outcomes of a search, with a process for each execution, so that all of them write to one file.
+    /// The outcomes of a search. Each execution has its own process (`--fork`), so all of them can append to
+    /// one file.
     fn searched(&self, index: usize, strategy: &str) -> Searched {
         let file = self.file(&format!("outcomes-{index}-{strategy}"));
         let mut command = heisen(self.directory.path());
@@ -64,7 +66,7 @@ impl Batch {
         command.args(["--strategy", strategy, "--executions", EXECUTIONS, "--", "./checked"]);
         let json = run(command.arg(index.to_string())).json();
         let text = std::fs::read_to_string(&file).unwrap_or_default();
-        // The last line of each execution; one that stood still may have none.
+        // The last line of an execution is its outcome. An execution that deadlocked may have no line.
         let executions = text.split("begin\n").filter_map(|told| told.lines().last());
         let mut outcomes: BTreeSet<String> = executions.map(str::to_owned).collect();
         let findings = json["findings"].as_array().expect("a list");
@@ -72,8 +74,8 @@ impl Batch {
         Searched { complete: json["complete"] == true, outcomes }
     }
 
-    /// How the searches of a program differ from its native runs and from each other, if they do. None if the search was too
-    /// long to tell.
+    /// Compares the searches of a program with its native runs and with each other; an error describes the
+    /// difference. Returns `None` if the search was too long.
     fn compare(&self, index: usize, runs: u32) -> Option<Result<(), String>> {
         let all = self.searched(index, "dfs");
         if !all.complete {

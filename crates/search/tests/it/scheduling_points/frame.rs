@@ -1,3 +1,5 @@
+// The common beginning of all generated Rust programs: their locks and flags, and the code that runs the
+// threads. It writes the final state to the file that RESULTS names.
 use std::ffi::c_void;
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -18,13 +20,14 @@ struct Shared {
 }
 
 impl Shared {
-    /// Each thread has a place of its own, so this decides nothing.
+    /// Each thread has its own element, so this never conflicts.
     fn note(&self, thread: usize, value: u32) {
         self.noted[thread].store(self.noted[thread].load(SeqCst) * 10 + value, SeqCst);
     }
 }
 
-// Threads of the C library: those of the standard library count references to themselves, which are conflicts of no interest.
+// C library threads, because threads of the standard library count references, and those conflicts are
+// irrelevant here.
 unsafe extern "C" {
     fn pthread_create(id: *mut usize, how: *const c_void, body: extern "C" fn(usize) -> usize, with: usize) -> i32;
     fn pthread_join(id: usize, result: *mut usize) -> i32;

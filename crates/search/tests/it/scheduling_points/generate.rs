@@ -1,10 +1,10 @@
-//! Random programs: two or three threads that lock, count, set flags and look at them, in C and in Rust.
+//! Generates random programs in C and in Rust: two or three threads that lock, count, and set and read flags.
 //!
-//! A file holds several programs; its argument is the seed of the one to be run.
+//! A file holds several programs. Its argument is the seed of the program to run.
 
 use std::fmt::Write;
 
-/// In which language.
+/// The language of a generated file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
     C,
@@ -20,29 +20,29 @@ impl Language {
     }
 }
 
-/// What one thread does.
+/// One statement of a thread.
 #[derive(Debug)]
 enum Statement {
-    /// Does something while it holds a lock.
+    /// Runs statements while it holds a lock.
     Locked(usize, Vec<Statement>),
-    /// Does something if it gets the lock at once.
+    /// Runs statements if it gets the lock at once.
     Tried(usize, Vec<Statement>),
-    /// Changes data that this lock protects, or nothing does.
+    /// Changes the data with this index. The lock with the same index protects it.
     Counts(usize),
-    /// Sets a flag.
+    /// Sets a flag to a value.
     Sets(usize, u32),
-    /// Adds to a flag.
+    /// Adds a value to a flag.
     Adds(usize, u32),
-    /// Notes what a flag is.
+    /// Records the value of a flag.
     Notes(usize),
-    /// Adds to one flag if another one is set.
+    /// Adds 1 to the second flag if the first one is set.
     AddsIf(usize, usize),
 }
 
 const LOCKS: usize = 2;
 const FLAGS: usize = 2;
 
-/// A small generator of numbers.
+/// A small random number generator (xorshift).
 struct Dice(u64);
 
 impl Dice {
@@ -76,7 +76,8 @@ impl Dice {
 
     fn thread(&mut self, most: usize) -> Vec<Statement> {
         let count = 1 + self.roll(most);
-        // Data that no lock protects is a race, and in Rust there is none: only flags are used outside of locks.
+        // Data outside of a lock would be a data race, which safe Rust cannot express. So only flags are used
+        // outside of locks.
         (0..count)
             .map(|_| match self.roll(3) {
                 0 => loop {
@@ -102,12 +103,12 @@ fn threads(seed: u64) -> Vec<Vec<Statement>> {
     }
 }
 
-/// Where the program of a seed begins in the text of a file, and where each ends.
+/// The comment in the text of a file before the program of a seed. [`END`] follows each program.
 pub fn heading(seed: u64) -> String {
     format!("/* program {seed} */\n")
 }
 
-/// See [`heading`].
+/// The comment after each program; see [`heading`].
 pub const END: &str = "/* end */\n";
 
 /// The text of a file with the programs of these seeds.
@@ -169,7 +170,7 @@ pub fn file(language: Language, seeds: impl Iterator<Item = u64>) -> String {
     text
 }
 
-/// Writes one statement of a thread.
+/// Appends the text of one statement to `out`.
 fn write(language: Language, statement: &Statement, thread: usize, out: &mut String) {
     let inside = |statements: &[Statement]| {
         let mut body = String::new();

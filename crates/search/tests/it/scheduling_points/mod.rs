@@ -1,10 +1,13 @@
-//! Which accesses are scheduling points makes no difference to what a search can find: small random programs with locks of all
-//! kinds, nested and crossed, flags and counters, against a search in which every access is a scheduling point.
+//! Tests that the choice of access points does not change the outcomes of a search. Small random programs
+//! have nested and crossed locks of all kinds, flags and counters. Each search is compared with one in which
+//! every access is a scheduling point.
 //!
-//! The rule and its proof are in `runtime::memory::race`. Each program appends its final state to a file, so the outcomes of a search are a
-//! set of lines, and "deadlock" if it found one. The reference is `dpor` with `--accesses all`, for which the rule plays no part and
-//! which is itself held against brute force in `search`. For the reference, the mutexes of Rust are not recognised as locks,
-//! either, but are the atomic instructions that they are made of (`--patch instructions`).
+//! The rule for access points and its proof are in `runtime::memory::race`. Each program appends its final
+//! state to a file. So the outcomes of a search are a set of lines, plus "deadlock" if it found one.
+//!
+//! The reference is `dpor` with `--accesses all`, which does not use the rule; the `toy` tests compare dpor
+//! with brute force. In the reference, Rust mutexes are not recognised as locks, but are their atomic
+//! instructions (`--patch instructions`).
 
 mod generate;
 
@@ -14,7 +17,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The searches that must find whatever the reference finds.
+/// The searches that must find the same outcomes as the reference.
 const SYSTEMATIC: [&[&str]; 4] = [
     &["--strategy", "icb", "--bound", "30"],
     &["--strategy", "icb", "--bound", "30", "--reduce"],
@@ -25,10 +28,10 @@ const SYSTEMATIC: [&[&str]; 4] = [
 /// Every access is a scheduling point, and no lock is recognised.
 const REFERENCE: [&str; 6] = ["--strategy", "dpor", "--accesses", "all", "--patch", "instructions"];
 
-/// More executions than this are too many for a test: such a program is left out, and another takes its place.
+/// The largest number of executions of one search. A program that needs more is not compared.
 const MOST: &str = "3000";
 
-/// A file of programs, compiled with instrumentation, in a directory of its own.
+/// A file of programs, compiled with instrumentation, in its own directory.
 struct Programs {
     directory: tempfile::TempDir,
     program: PathBuf,
@@ -49,7 +52,8 @@ impl Programs {
                 .arg("-o")
                 .arg(&program)),
             Language::Rust => {
-                // `heisen check` compiles a source itself; what it made is used again for all programs in the file.
+                // `heisen check` compiles a source file itself. The test copies the executable and uses it
+                // for all programs in the file.
                 let ran = run(heisen(directory.path())
                     .args(["check", "--executions", "1", "--quiet"])
                     .arg(&source));
@@ -67,11 +71,12 @@ impl Programs {
         Programs { directory, program, text }
     }
 
-    /// All outcomes that a search finds of one program; none if that takes too many executions.
+    /// All outcomes that a search finds in one program, or `None` if it takes too many executions.
     fn outcomes(&self, seed: u64, search: &[&str]) -> Option<BTreeSet<String>> {
         let results = self.directory.path().join("results");
         let _ = fs::remove_file(&results);
-        // Points that an earlier search has learned would be used again.
+        // A fresh output directory: the search would otherwise reuse access points that an earlier search
+        // saved.
         let output = scratch();
         let mut command = heisen(self.directory.path());
         command.args(["check", "--quiet", "--json", "-", "--keep-going", "--executions", MOST]);
@@ -99,7 +104,7 @@ impl Programs {
         rest.find(generate::END).map_or(rest, |end| &rest[..end])
     }
 
-    /// Compares all searches on one program; whether it was small enough for that.
+    /// Compares all searches on one program. Returns false if the program has too many executions.
     fn agree(&self, seed: u64) -> bool {
         let Some(expected) = self.outcomes(seed, &REFERENCE) else {
             return false;
@@ -115,7 +120,7 @@ impl Programs {
     }
 }
 
-/// Compares the searches on programs with these seeds, of which half must be small enough.
+/// Compares the searches on the programs of these seeds. At least half of the programs must be small enough.
 fn compare(language: Language, seeds: std::ops::Range<u64>) {
     let programs = Programs::new(language, seeds.clone());
     let compared = seeds.clone().filter(|&seed| programs.agree(seed)).count();
@@ -141,7 +146,7 @@ fn five_hundred_programs() {
     }
 }
 
-/// What every systematic search says of a program in Rust, compiled by `heisen check`.
+/// The kind of the first finding of every systematic search of a Rust program, which `heisen check` compiles.
 fn verdicts(name: &str) -> Vec<String> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/scheduling_points/programs").join(name);
     let directory = scratch();

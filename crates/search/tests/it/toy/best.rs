@@ -1,4 +1,5 @@
-//! Best-first search: as many executions as depth-first search, in the order of what they promise.
+//! Tests of best-first search on toy programs: it runs as many executions as depth-first search, the most
+//! promising ones first.
 
 use crate::toy::drive::{Visit, drive_one_by_one, sorted};
 use crate::toy::program::Do::{Add, Choose, Load, Lock, Step, Store, Unlock};
@@ -36,12 +37,12 @@ fn as_many_as_dfs_and_within_a_bound_as_many_as_icb() {
     assert_eq!(drive_one_by_one(&mut Best::new(None, vec![]), &independent(2, 5)).len(), 252);
 }
 
-/// The thread and the number of the operation that the last override of a plan kept from going on.
+/// The thread that the last override of a plan preempted, and the number of its next operation.
 fn left((plan, whole): &Visit) -> Option<(usize, usize)> {
     let step = plan.overrides.last()?.step as usize;
     let past = &whole.schedule[..step - 1];
     let done = |thread: usize| past.iter().filter(|&&(t, _)| t == thread).count();
-    // Choice 0 is the thread that took the step before, if it is not at its end.
+    // Choice 0 is the thread that took the previous step, unless it has ended.
     let running = past.last().map_or(0, |&(t, _)| t);
     Some((running, done(running)))
 }
@@ -50,7 +51,7 @@ fn left((plan, whole): &Visit) -> Option<(usize, usize)> {
 fn changed_code_comes_first() {
     let program: Program = vec![vec![Load(0), Add(1), Store(0), Add(2), Load(0)]; 2];
     for (thread, operation) in [(0, 1), (0, 3), (0, 4)] {
-        // A call returns to what comes after it.
+        // The search takes a place as a return address, so the call itself is one byte before it.
         let at = place(thread, operation);
         let mut best = Best::new(None, vec![(at - 1, at), (1, 2)]);
         let visits = drive_one_by_one(&mut best, &program);
@@ -68,7 +69,8 @@ fn changed_code_comes_first() {
 
 #[test]
 fn what_was_seen_often_comes_later() {
-    // A loop of which all rounds are alike, though not to the scheduler, and one other step: its place is soon tried.
+    // To the scheduler all rounds of the loop differ, but their places are the same. One other step has a
+    // place of its own, which is soon explored.
     let mut program: Program = vec![vec![Step; 6], vec![Add(0), Add(0)]];
     program[0].insert(3, Add(0));
     let visits = drive_one_by_one(&mut Best::new(None, vec![]), &program);

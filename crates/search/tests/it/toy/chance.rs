@@ -1,4 +1,4 @@
-//! The strategies that sample.
+//! Tests of the samplers, with executions that are made up.
 
 use heisen_search::{Burst, Delay, FairPct, Guarantee, Pct, Portfolio, Pos, Random, Strategy, Surw};
 use heisen_trace::{Counted, End, Execution, Plan, Policy};
@@ -18,7 +18,8 @@ fn execution(steps: u32, threads: u32) -> Execution {
     }
 }
 
-/// Runs `count` plans with `room` out at a time, each execution as long as `steps` says, and returns them.
+/// Runs `count` plans, with up to `room` of them out at a time, and returns them. `steps` gives the length of
+/// each execution.
 fn run(strategy: &mut dyn Strategy, count: usize, room: usize, steps: impl Fn(&Plan) -> u32) -> Vec<Plan> {
     let (mut plans, mut out) = (Vec::new(), VecDeque::new());
     while plans.len() < count {
@@ -83,7 +84,8 @@ fn pct_measures_first() {
     assert_eq!((depth, steps), (3, 40));
 }
 
-/// The length of an execution that its seed alone decides, and that grows now and then.
+/// An execution length from 20 to 59 that depends only on the seed, so the longest length so far grows now
+/// and then.
 fn uneven(plan: &Plan) -> u32 {
     20 + (seed(plan) % 1000 / 25) as u32
 }
@@ -104,7 +106,7 @@ fn pct_does_not_depend_on_how_many_run_at_a_time() {
 #[test]
 fn pct_corrects_its_steps_between_batches() {
     let mut pct = Pct::new(1, 2);
-    // Batches are of 1, 2, 4, ... plans; the fourth execution is longer than those before it.
+    // Batches have 1, 2, 4, ... plans. The fourth execution is longer than those before it.
     let lengths = [10, 10, 10, 25, 10, 10, 10, 10];
     let mut used = Vec::new();
     for length in lengths {
@@ -113,7 +115,7 @@ fn pct_corrects_its_steps_between_batches() {
         pct.done(&plan, &execution(length, 2));
     }
     assert_eq!(used, [0, 10, 10, 10, 10, 10, 10, 25]);
-    // Only the last was planned with the steps that are known now.
+    // Only the last plan used the current number of steps, so only it counts.
     assert_eq!(pct.status().guarantee, Some(Guarantee::new(2, 2, 25, 1)));
 }
 
@@ -127,11 +129,12 @@ fn pct_earns_what_the_theorem_says() {
     let g = pct.status().guarantee.unwrap();
     assert_eq!((g.depth, g.threads, g.steps, g.executions), (2, 2, 10, 2));
     assert!((g.per_execution - 0.05).abs() < 1e-15 && (g.total - 0.0975).abs() < 1e-15, "{g:?}");
-    // More threads than were known lower what every execution so far has earned, but spoil none.
+    // An execution with more threads lowers the probability of all executions so far, but does not invalidate
+    // them.
     let plan = pct.next().unwrap();
     pct.done(&plan, &execution(10, 5));
     assert_eq!(pct.status().guarantee, Some(Guarantee::new(2, 5, 10, 3)));
-    // One that got stuck or ran into the step limit earns nothing.
+    // An execution that got stuck or hit the step limit does not count.
     for end in [End::Stuck, End::StepLimit] {
         let plan = pct.next().unwrap();
         pct.done(&plan, &Execution { end, ..execution(10, 2) });
@@ -194,7 +197,8 @@ fn surw_learns_what_to_expect_and_leaves_out_what_has_nothing() {
     for number in 0..1000u64 {
         let plan = surw.next().unwrap();
         let Policy::Surw { part, expected, .. } = &plan.policy else { panic!("{plan:?}") };
-        // Everything in every other execution; of the parts only the third has more than one event.
+        // Every other execution selects all objects. Of the parts, only the third one has more than one
+        // event.
         let events = if *part == 0 { 7 } else { u32::from(*part == 3) * 5 };
         if number >= 100 {
             let main = expected[0];
@@ -225,7 +229,7 @@ fn the_portfolio_does_not_depend_on_how_many_run_at_a_time() {
         Plan::new(Policy::Surw { seed: seed(&plans[0]), part: 0, length: 1, expected: [].into() })
     );
     assert_eq!(plans.iter().map(seed).collect::<HashSet<_>>().len(), 2000);
-    // Every sampler has its turn before long, and the priorities know how long executions are.
+    // Every sampler gets its turn early. The priority-based ones use the measured length of executions.
     let names: HashSet<_> = plans[1..200].iter().map(|plan| std::mem::discriminant(&plan.policy)).collect();
     assert_eq!(names.len(), 7);
     let first = uneven(&plans[0]);
@@ -233,7 +237,8 @@ fn the_portfolio_does_not_depend_on_how_many_run_at_a_time() {
     assert_eq!(plans.iter().find(short), None);
 }
 
-/// Its executions have counts that differ, so that what a plan expects tells which of them are known to it.
+/// The executions have different counts, so the expected events of a plan show which executions it is based
+/// on.
 #[test]
 fn two_of_three_of_the_first_plans_of_the_portfolio_are_those_of_surw() {
     let policies = |strategy: &mut dyn Strategy, many: u64| -> Vec<Policy> {
@@ -255,7 +260,8 @@ fn two_of_three_of_the_first_plans_of_the_portfolio_are_those_of_surw() {
         for (n, policy) in (1..).zip(&of_surw) {
             assert_eq!(&of_portfolio[3 * n / 2 - 1], policy, "plan {n} of seed {seed}");
         }
-        // The others are no walks without runs, and the first of them is one with.
+        // None of the other plans is a walk that draws each event anew. The first one is a walk with runs of
+        // length 4.
         let others: Vec<&Policy> = of_portfolio.iter().skip(1).step_by(3).collect();
         assert!(others.iter().all(|policy| !matches!(policy, Policy::Surw { length: 1, .. })));
         assert!(matches!(others[0], Policy::Surw { length: 4, part: 0, .. }), "{:?}", others[0]);
@@ -276,7 +282,7 @@ fn the_portfolio_earns_by_its_executions_of_pct() {
 fn samplers_tell_how_likely_something_new_is() {
     let mut pos = Pos::new(3);
     assert_eq!(pos.status().unseen, None);
-    // Behaviours 1, 2, 3, 1, 2, 3, ..., and 100 once; the first execution is not asked.
+    // Behaviours 1, 2, 3, 1, 2, 3, ..., and 100 once. The first execution has no fingerprint.
     for number in 0..31u64 {
         let plan = pos.next().unwrap();
         assert_eq!(plan.fingerprint, number > 0);

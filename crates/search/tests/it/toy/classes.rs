@@ -1,4 +1,4 @@
-//! Programs whose numbers of classes are known, and what the reductions make of them.
+//! Toy programs with a known number of classes, and how many executions each reduction needs for them.
 
 use crate::toy::drive::{Pace, drive};
 use crate::toy::oracle::{Whole, schedules};
@@ -8,12 +8,12 @@ use heisen_search::analysis::relation;
 use heisen_search::{Bpor, Dfs, Dpor, Search, Strategy};
 use std::collections::BTreeSet;
 
-/// As many threads that do the same.
+/// `threads` threads with the same operations.
 fn all(threads: usize, operations: &[Do]) -> Program {
     vec![operations.to_vec(); threads]
 }
 
-/// Something, so many times over.
+/// The operations, repeated `count` times.
 fn times(count: usize, operations: &[Do]) -> Vec<Do> {
     operations.repeat(count)
 }
@@ -26,7 +26,7 @@ fn section() -> [Do; 3] {
     [Lock(0), Add(0), Unlock(0)]
 }
 
-/// A program, how many classes it has, and why.
+/// A program, its number of classes, and the reason for that number.
 type Known = (Program, usize, &'static str);
 
 fn known() -> Vec<Known> {
@@ -40,7 +40,7 @@ fn known() -> Vec<Known> {
         program
     };
     vec![
-        // What is independent.
+        // Independent steps.
         (independent(1, 5), 1, "one thread"),
         (independent(2, 4), 1, "nothing is shared"),
         (independent(4, 1), 1, "nothing is shared"),
@@ -101,7 +101,7 @@ fn known() -> Vec<Known> {
             5,
             "before the one who keeps it none, either, or both in 2 orders",
         ),
-        // Threads that are started and joined.
+        // Threads that are created and joined.
         (started(2, &[Add(0)]), 2, "2!"),
         (started(3, &[Add(0)]), 6, "3!"),
         (started(2, &section), 2, "2!"),
@@ -146,7 +146,7 @@ fn known() -> Vec<Known> {
             10,
             "2 who waits first; the broadcast before, 1; between, 2 as the first may get the lock before the second; after, 2",
         ),
-        // What may fail.
+        // Operations that may fail.
         (all(5, &[Cas(0, 0, 1)]), 5, "which one succeeds; those that fail only read"),
         (all(4, &[Cas(0, 7, 1)]), 1, "all fail"),
         (vec![vec![Cas(0, 0, 1)], vec![Cas(0, 1, 2)]], 2, "both succeed, or only the first"),
@@ -235,7 +235,7 @@ fn optimal_reduction_explores_each_class_once() {
             let mut dpor = Dpor::optimal();
             let visits = drive(&mut dpor, &program, pace);
             let status = dpor.status();
-            // Where there are other choices than of threads it starts over with source sets.
+            // If a program has choices other than threads, the optimal variant starts over with source sets.
             if !has_choices(&visits) {
                 assert_eq!((visits.len(), status.blocked), (count, 0), "{why}: {program:?}");
             }
@@ -263,14 +263,14 @@ fn the_others_explore_each_class_to_its_end_once() {
         executions[3] += drive(&mut Dfs::new(), &program, Pace::Batches(64)).len();
     }
     let [optimal, source, sleeping, dfs] = executions;
-    // A few are in vain where the optimal variant starts over.
+    // A few executions are blocked where the optimal variant starts over.
     assert!(optimal <= source + 2 && source < sleeping && sleeping < dfs, "{executions:?}");
 }
 
 #[test]
 fn within_a_bound_there_are_as_many_as_is_known() {
     let once = |counts: &[u64]| counts.iter().map(|&n| (n, n)).collect::<Vec<_>>();
-    // Of each program the numbers of classes and of executions with at most 0, 1, ... preemptions.
+    // For each program, the numbers of classes and of executions with at most 0, 1, ... preemptions.
     for (program, counts, why) in [
         (independent(3, 3), once(&[1, 1, 1]), "nothing is shared"),
         (vec![vec![Lock(0), Unlock(0)], vec![Lock(1), Unlock(1)]], once(&[1, 1]), "two locks"),

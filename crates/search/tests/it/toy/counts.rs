@@ -1,4 +1,4 @@
-//! Programs whose numbers of schedules are known.
+//! Toy programs with a known number of schedules.
 
 use crate::toy::drive::{Visit, by_preemptions, drive_one_by_one, sorted};
 use crate::toy::oracle::schedules;
@@ -32,7 +32,7 @@ fn dfs_of_three_and_four_threads() {
     assert_eq!(drive_one_by_one(&mut Dfs::new(), &independent(1, 9)).len(), 1);
 }
 
-/// The schedules of visits as words of the threads' letters.
+/// The schedules of visits as words, with one letter for each thread.
 fn words(visits: &[Visit]) -> Vec<String> {
     let word = |v: &Visit| v.1.schedule.iter().map(|&(t, _)| ["a", "b", "c"][t]).collect();
     visits.iter().map(word).collect()
@@ -50,16 +50,18 @@ fn icb_is_depth_first_within_a_bound_and_defers_the_deepest_first() {
     assert_eq!(words(&visits[..6]), ["aabc", "aacb", "bcaa", "baac", "caab", "cbaa"]);
     assert_eq!(words(&visits[6..]), ["abca", "abac", "acab", "acba", "baca", "caba"]);
     assert_eq!(by_preemptions(&visits), [6, 6]);
-    // Left after its second step, the first thread lets the other run before it was left after its first.
+    // Plans that preempt the first thread after its second step come before those that preempt it after its
+    // first.
     let visits = drive_one_by_one(&mut Icb::new(Some(1)), &independent(2, 3));
     assert_eq!(words(&visits), ["aaabbb", "bbbaaa", "aabbba", "abbbaa", "bbaaab", "baaabb"]);
 }
 
 #[test]
 fn icb_of_two_independent_threads_by_bound() {
-    // With two threads every switch but the last leaves a thread that runs again, so the preemptions are one fewer
-    // than the switches. With i blocks of the first thread's k steps and j of the other's, i = j or i = j + 1, there
-    // are C(k-1, i-1) · C(k-1, j-1) schedules, as many again that start with the other thread.
+    // With two threads, every switch but the last leaves a thread that runs again. So there is one preemption
+    // fewer than switches. Let the first thread's k steps form i blocks and the other's j blocks, with i = j
+    // or i = j + 1. There are C(k-1, i-1) · C(k-1, j-1) such schedules, and as many again that start with the
+    // other thread.
     for (steps, literal) in
         [(1, vec![2]), (2, vec![2, 2, 2]), (3, vec![2, 4, 8, 4, 2]), (4, vec![2, 6, 18, 18, 18, 6, 2])]
     {
@@ -127,8 +129,9 @@ fn icb_does_not_raise_the_bound_while_plans_are_out() {
 
 #[test]
 fn two_locks_in_opposite_order() {
-    // The thread that starts can be left after its first lock (the other takes its own and both wait: deadlock) or
-    // after its first unlock (the other takes that lock and waits); between them the other is not enabled.
+    // The starting thread can be preempted after its first lock: the other takes its own first lock, and both
+    // wait forever (deadlock). It can also be preempted after its first unlock: the other takes that lock and
+    // waits. Between the two points the other thread is not enabled.
     let mut icb = Icb::new(None);
     let visits = drive_one_by_one(&mut icb, &lock_order());
     assert_eq!(by_preemptions(&visits), [2, 4]);
@@ -143,8 +146,8 @@ fn three_threads_around_a_table() {
     let fork = |a, b| vec![Lock(a), Lock(b), Unlock(b), Unlock(a)];
     let program = vec![fork(0, 1), fork(1, 2), fork(2, 0)];
     let visits = drive_one_by_one(&mut Icb::new(None), &program);
-    // One preemption is enough: the one who is interrupted holds what the second waits for, who holds what the
-    // third waits for.
+    // One preemption is enough. The preempted thread holds the lock that the second waits for, and the second
+    // holds the lock that the third waits for.
     let first = visits.iter().find(|v| v.1.deadlock).unwrap();
     assert_eq!(first.1.preemptions, 1);
     assert_eq!(first.1.schedule.len(), 3);
@@ -153,10 +156,10 @@ fn three_threads_around_a_table() {
 
 #[test]
 fn semaphores_order_threads_without_preemptions() {
-    // The second thread waits for the first; one schedule, and none that differs.
+    // The second thread waits for the first, so there is only one schedule.
     let program = vec![vec![Step, Post(0)], vec![Wait(0), Step]];
     assert_eq!(drive_one_by_one(&mut Dfs::new(), &program).len(), 1);
-    // A post that is missing is a deadlock in every schedule, found by the first.
+    // A missing post is a deadlock in every schedule, and the first one finds it.
     let program = vec![vec![Step], vec![Wait(0)]];
     let visits = drive_one_by_one(&mut Icb::new(None), &program);
     assert_eq!((visits.len(), visits[0].1.deadlock), (1, true));
@@ -164,7 +167,7 @@ fn semaphores_order_threads_without_preemptions() {
 
 #[test]
 fn choices_that_are_not_of_threads_cost_nothing() {
-    // Outcome 0 leads to two more steps, 1 to one, 2 to none.
+    // Outcome 0 leads to two more steps, outcome 1 to one and outcome 2 to none.
     let visits = drive_one_by_one(&mut Icb::new(None), &vec![vec![Choose(3), Step, Step]]);
     assert_eq!(by_preemptions(&visits), [3]);
     let lengths: Vec<usize> = visits.iter().map(|v| v.1.schedule.len()).collect();
@@ -172,19 +175,20 @@ fn choices_that_are_not_of_threads_cost_nothing() {
     // Two threads with one such choice each: two orders, 2 · 3 outcomes.
     let visits = drive_one_by_one(&mut Dfs::new(), &vec![vec![Choose(2)], vec![Choose(3)]]);
     assert_eq!(visits.len(), 12);
-    // A choice of one is no decision.
+    // A choice with one outcome is not a decision.
     assert_eq!(drive_one_by_one(&mut Dfs::new(), &vec![vec![Choose(1)]]).len(), 1);
 }
 
 #[test]
 fn budgets_end_choices() {
-    // One fault: neither fails, or the first, or the second, as it is free; both would be one fault too many.
+    // The budget is one fault: no attempt fails, or the first, or the second. Both would be one fault too
+    // many.
     let visits = drive_one_by_one(&mut Icb::new(None), &vec![vec![Try(0), Unlock(0), Try(0)]]);
     assert_eq!(by_preemptions(&visits), [3]);
-    // What is held fails without being a choice.
+    // An attempt at a held lock fails without a choice.
     let visits = drive_one_by_one(&mut Dfs::new(), &vec![vec![Lock(0), Try(0)]]);
     assert_eq!(visits.len(), 1);
-    // A wait for a post that never comes ends well only by a spurious wake-up, of which there is one.
+    // A wait for a post that never comes ends only by a spurious wake-up. The budget allows one.
     let visits = drive_one_by_one(&mut Icb::new(None), &vec![vec![Doze, Wait(0)]]);
     assert_eq!(visits.iter().map(|v| v.1.deadlock).collect::<Vec<_>>(), [true, false]);
     let visits = drive_one_by_one(&mut Icb::new(None), &vec![vec![Doze, Wait(0), Doze, Wait(0)]]);

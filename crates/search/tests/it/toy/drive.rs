@@ -1,4 +1,5 @@
-//! Small engines: they run a strategy to its end, with so many plans out at a time.
+//! Small engines for toy programs: they run a strategy to its end, with a given number of plans out at a
+//! time.
 
 use crate::toy::oracle::Whole;
 use crate::toy::program::Program;
@@ -7,24 +8,24 @@ use heisen_search::Strategy;
 use heisen_trace::Plan;
 use std::collections::VecDeque;
 
-/// A plan and the schedule it came to.
+/// A plan and the schedule that it led to.
 pub type Visit = (Plan, Whole);
 
-/// How plans are taken and given back.
+/// In which order plans are taken and given back.
 #[derive(Clone, Copy, Debug)]
 pub enum Pace {
-    /// So many are taken, then all given back.
+    /// Takes up to this many plans, then gives all of them back.
     Batches(usize),
-    /// So many are kept out; for each one given back another is taken.
+    /// Has up to this many plans out. After each one that is given back it takes another.
     Window(usize),
 }
 
-/// Takes plans until none is left.
+/// Runs plans until the strategy has none left.
 pub fn drive(strategy: &mut dyn Strategy, program: &Program, pace: Pace) -> Vec<Visit> {
     drive_for(strategy, program, pace, usize::MAX)
 }
 
-/// Takes plans until `most` were given back; some may stay out.
+/// Runs plans until `most` were given back. Some plans may remain out.
 pub fn drive_for(strategy: &mut dyn Strategy, program: &Program, pace: Pace, most: usize) -> Vec<Visit> {
     let mut visits = Vec::new();
     let mut out = VecDeque::new();
@@ -49,7 +50,7 @@ pub fn drive_for(strategy: &mut dyn Strategy, program: &Program, pace: Pace, mos
     visits
 }
 
-/// One plan at a time.
+/// Runs one plan at a time.
 pub fn drive_one_by_one(strategy: &mut dyn Strategy, program: &Program) -> Vec<Visit> {
     drive(strategy, program, Pace::Batches(1))
 }

@@ -1,4 +1,4 @@
-//! What is told to be left, held against what is.
+//! Compares the estimate of the remaining executions with their real number.
 
 use crate::toy::drive::{Pace, drive, drive_for};
 use crate::toy::program::Do::{Choose, Load, Lock, Step, Store, Unlock};
@@ -34,10 +34,11 @@ fn at_the_end_nothing_is_left() {
     }
 }
 
-/// Where all choices are alike, the first executions tell exactly.
+/// If all subtrees have the same size, the first executions give the exact number.
 #[test]
 fn an_even_tree_is_known_at_once() {
-    // An outcome passes over so many steps, so each choice is come to by all outcomes of the one before.
+    // An outcome v skips v steps. The steps between the choices make sure that every outcome reaches the next
+    // choice.
     let program = vec![vec![Choose(2), Step, Choose(3), Step, Step, Choose(4)]];
     let mut dfs = Dfs::new();
     for done in 1..=24 {
@@ -48,12 +49,12 @@ fn an_even_tree_is_known_at_once() {
     assert!(dfs.status().exhausted);
 }
 
-/// Weights are sums of parts like 1/3.
+/// The weights are sums of fractions such as 1/3, so they need rounding.
 fn rounded(left: Remaining) -> Remaining {
     Remaining { factor: (left.factor * 1e9).round() / 1e9, ..left }
 }
 
-/// The estimate of an uneven tree is off by no more than it says, half way and later.
+/// In an uneven tree the estimate of the total is off by less than a factor of 2 from half way on.
 #[test]
 fn an_uneven_tree() {
     for program in programs() {
@@ -73,10 +74,11 @@ fn an_uneven_tree() {
     }
 }
 
-/// Within a bound the plans that the one before has left are known to be roots.
+/// When a bound begins, the plans deferred by the previous bound are its known roots.
 #[test]
 fn of_a_bound_the_roots_are_known() {
-    // Without locks and with two threads, what costs no preemption is only where a thread ends: each plan is one execution.
+    // Without locks and with two threads, only the end of a thread switches without a preemption. So each
+    // plan is one execution.
     let program = independent(2, 4);
     let mut icb = Icb::new(Some(2));
     let mut told = 0;

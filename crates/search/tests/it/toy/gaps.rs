@@ -1,11 +1,11 @@
-//! Executions that nothing may be built on, and what the search then still claims.
+//! Tests executions from which the search must not branch, and the claims that remain possible.
 
 use crate::toy::program::independent;
 use crate::toy::runner::run;
 use heisen_search::{Best, Dfs, Icb, Search, Strategy};
 use heisen_trace::{Divergence, End, Execution, Note, Plan};
 
-/// Runs to the end on two threads of two steps (six schedules), with `spoil` applied to each execution.
+/// Runs a search to its end on two threads of two steps (six schedules). `spoil` changes each execution.
 fn explore(mut search: Search, spoil: impl Fn(&Plan, &mut Execution)) -> Search {
     let program = independent(2, 2);
     while let Some(plan) = search.next() {
@@ -20,7 +20,7 @@ fn searches() -> [Search; 3] {
     [Dfs::new().into(), Icb::new(None).into(), Best::new(None, vec![]).into()]
 }
 
-/// The one whose only override is that the second thread starts; two schedules follow from it.
+/// The plan whose only override makes the second thread start. Two more schedules branch from it.
 fn second_starts(plan: &Plan) -> bool {
     plan.overrides.len() == 1 && plan.overrides[0].step == 1
 }
@@ -68,7 +68,7 @@ fn nothing_is_branched_from_one_that_got_stuck() {
 #[test]
 fn fair_tails_are_left_alone_and_counted() {
     for search in searches() {
-        // Only the first decision is recorded, as the others lie in a fair tail.
+        // Only the first decision is recorded. The others are in a fair tail.
         let search = explore(search, |_, execution| {
             execution.decisions.truncate(1);
             execution.notes = vec![Note::FairTail];

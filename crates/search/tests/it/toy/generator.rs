@@ -1,14 +1,14 @@
-//! Random small programs, each made of a seed.
+//! Generates small random toy programs, each from a seed.
 
 use crate::toy::oracle::{Whole, schedules};
 use crate::toy::program::Do::{self, *};
 use crate::toy::program::{OBJECTS, Program};
 
-/// Numbers that a seed stands for (SplitMix64).
+/// A random number generator: SplitMix64.
 pub struct Numbers(pub u64);
 
 impl Numbers {
-    /// The next one below `n`.
+    /// The next number, below `n`.
     pub fn below(&mut self, n: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -18,22 +18,26 @@ impl Numbers {
     }
 }
 
-/// What programs are made of.
+/// The kinds of operations in a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taste {
-    /// Variables, locks, condition variables, threads that are started and joined, choices that touch nothing, ends of the process.
+    /// Variables, locks, condition variables, threads that are created and joined, choices that touch
+    /// nothing, and ends of the process.
     Exact,
-    /// Also semaphores, of which a posted one may have been above 0 before, choices that touch different things, and failures
-    /// that another thread may be about to prevent: where one cannot know, an execution may be in vain.
+    /// Also semaphores that may already be above 0 when posted, choices that touch different objects, and
+    /// failures that another thread may prevent. There a reduction cannot always know what to explore, so
+    /// some executions may be blocked.
     Any,
-    /// As `Exact`, with a third of what may fail: attempts to take locks and semaphores, compare-exchanges. Some programs meet at
-    /// a barrier, by as many threads as it is made for.
+    /// As `Exact`, plus operations that may fail, as a third of all: attempts at locks and semaphores, and
+    /// compare-exchanges. In some programs as many threads as the barrier needs meet there.
     Attempts,
-    /// The same, and more threads may come to the barrier than it is made for, or ask who was the last.
+    /// As `Attempts`, but more threads than the barrier needs may come, and a thread may ask whether it was
+    /// the last.
     Crowds,
 }
 
-/// The program of a seed, and all its schedules, at most `most`.
+/// The program of a seed with all its schedules. It is the first program drawn that has at most `most`
+/// schedules.
 pub fn program(seed: u64, taste: Taste, most: usize) -> (Program, Vec<Whole>) {
     let mut numbers = Numbers(seed.wrapping_mul(0x2545_f491_4f6c_dd1d));
     loop {
@@ -45,13 +49,13 @@ pub fn program(seed: u64, taste: Taste, most: usize) -> (Program, Vec<Whole>) {
 }
 
 fn draw(numbers: &mut Numbers, taste: Taste) -> Program {
-    // Some programs do little but wait for each other.
+    // Some programs consist mostly of waits.
     let waits = numbers.below(4) == 0;
     let threads = 2 + numbers.below(3);
     let length = 1 + numbers.below(6);
     let objects = 1 + numbers.below(OBJECTS);
     let attempts = matches!(taste, Taste::Attempts | Taste::Crowds);
-    // For how many threads the barrier is made, and how often they meet.
+    // The number of threads that the barrier needs, and how often they meet.
     let meets = if attempts { (1 + numbers.below(threads), numbers.below(3)) } else { (0, 0) };
     let mut program = Vec::new();
     for thread in 0..threads {
@@ -86,7 +90,7 @@ fn draw(numbers: &mut Numbers, taste: Taste) -> Program {
                 14 => Broadcast(object),
                 15 if numbers.below(3) == 0 => Exit,
                 15 => Choose(2),
-                // A thread is started by at most one, and joined at any place.
+                // Only the first thread creates threads. Any thread may join another at any place.
                 16 if thread == 0 => Spawn(1 + numbers.below(threads - 1)),
                 16 | 17 => match numbers.below(threads) {
                     other if other != thread => Join(other),
@@ -99,7 +103,7 @@ fn draw(numbers: &mut Numbers, taste: Taste) -> Program {
             };
             list.push(next);
         }
-        // Most locks are given up again.
+        // Most programs release their locks.
         if numbers.below(4) > 0 {
             list.extend(held.into_iter().rev().map(Unlock));
         }

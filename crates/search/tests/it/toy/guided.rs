@@ -1,4 +1,4 @@
-//! Guided search, on toy programs that it really runs.
+//! Tests of guided search on toy programs that really run.
 
 use crate::toy::drive::{Pace, drive_for};
 use crate::toy::oracle::schedules;
@@ -43,7 +43,7 @@ fn a_search_that_was_saved_goes_on_with_the_same_plans() {
     for cut in [1, 2, 3, 31, 100, 255, 256] {
         let mut search = Search::from(Guided::new(9));
         drive_for(&mut search, program, Pace::Batches(1), cut);
-        // Several are out, and one of them is finished before its turn.
+        // Several plans are out, and the last of them is finished before its turn.
         let out: Vec<Plan> = (0..4).map_while(|_| search.next()).collect();
         if let Some(plan) = out.last() {
             search.done(plan, &crate::toy::runner::run(program, plan).execution);
@@ -53,7 +53,7 @@ fn a_search_that_was_saved_goes_on_with_the_same_plans() {
         let mut expected = whole[cut..].to_vec();
         expected.remove(out.len() - 1);
         assert_eq!(rest.len(), expected.len());
-        // In the batch that was cut into, the order is another.
+        // In the interrupted batch the order of plans may differ.
         rest.sort_by_key(|(plan, _)| format!("{plan:?}"));
         expected.sort_by_key(|(plan, _)| format!("{plan:?}"));
         assert_eq!(rest, expected, "after {cut}");

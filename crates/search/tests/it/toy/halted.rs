@@ -1,4 +1,4 @@
-//! Searches that are halted: what they put off is done later, and nothing is lost by it.
+//! Tests of searches that are halted: they postpone work and lose nothing by it.
 
 use crate::toy::drive::{Pace, drive, sorted};
 use crate::toy::oracle::Whole;
@@ -19,7 +19,8 @@ fn programs() -> [Program; 3] {
     ]
 }
 
-/// Runs a search to its end with some plans out at a time. It is halted while they are given back.
+/// Runs a search to its end with up to `out` plans out at a time. The search is halted while the plans are
+/// given back.
 fn drive_halted(search: &mut Search, program: &Program, out: usize) -> Vec<Whole> {
     let asked = Arc::new(AtomicBool::new(false));
     let flag = asked.clone();

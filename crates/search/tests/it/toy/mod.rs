@@ -1,5 +1,5 @@
-//! The strategies on small in-memory programs, against numbers computed by hand and an enumeration that knows
-//! nothing of plans.
+//! Tests of the strategies on small in-memory programs. They compare with numbers computed by hand, and with
+//! an enumeration that knows nothing of plans.
 
 mod best;
 mod chance;

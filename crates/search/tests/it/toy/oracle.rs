@@ -1,21 +1,21 @@
-//! All schedules of a toy program, by recursion over its states. Knows threads and outcomes, but neither plans nor
-//! decisions nor an order of choices.
+//! Enumerates all schedules of a toy program by recursion over its states. It knows threads and outcomes, but
+//! no plans, no decisions and no order of choices.
 
 use crate::toy::program::{Last, Past, Program, State, Taken};
 
-/// One schedule.
+/// One complete schedule.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Whole {
     pub schedule: Vec<Taken>,
     pub preemptions: u32,
     pub deadlock: bool,
-    /// The number of its class.
+    /// The hash of its happens-before class.
     pub class: u64,
-    /// What is left of the program.
+    /// The final state of the program.
     pub last: Last,
 }
 
-/// All schedules, in no particular order, or none if there are more than `most`.
+/// All schedules, in no particular order, or `None` if there are more than `most`.
 pub fn schedules(program: &Program, most: usize) -> Option<Vec<Whole>> {
     let mut found = Vec::new();
     explore(&State::new(program), &Past::default(), program.len(), &mut Vec::new(), 0, most, &mut found)

@@ -1,4 +1,4 @@
-//! Toy programs: what they are made of, what each operation does, and what it touches.
+//! Toy programs: their operations, the effect of each operation, and the objects that it touches.
 
 use heisen_trace::{DecisionKind, Op};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -6,33 +6,35 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 /// One operation of a toy thread; each is one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Do {
-    /// Something that never blocks.
+    /// A step that never blocks and touches nothing.
     Step,
-    /// Takes a lock; waits while anybody holds it.
+    /// Takes a lock. Waits while a thread holds it.
     Lock(usize),
-    /// Gives up a lock, if the thread holds it.
+    /// Releases a lock, if the thread holds it.
     Unlock(usize),
     /// Adds one to a semaphore.
     Post(usize),
-    /// Takes one from a semaphore; waits while there is none.
+    /// Takes one from a semaphore. Waits while it is 0.
     Wait(usize),
-    /// One of so many outcomes (at least 1); outcome v skips the thread's next v operations.
+    /// Has this many outcomes (at least 1). Outcome v skips the thread's next v operations.
     Choose(u16),
-    /// Takes a lock if nobody holds it; while the budget of faults lasts, it may fail though nobody does (outcome 1).
+    /// Takes a lock if no thread holds it. While the budget of faults lasts, it may also fail although the
+    /// lock is available (outcome 1).
     Try(usize),
-    /// Takes a lock if nobody holds it.
+    /// Takes a lock if no thread holds it.
     Attempt(usize),
-    /// Takes one from a semaphore if there is one.
+    /// Takes one from a semaphore if it is above 0.
     TryWait(usize),
-    /// Reads a variable into the register and, if it has the first value, writes the second.
+    /// Reads a variable into the register. If it has the first value, writes the second one.
     Cas(usize, u64, u64),
-    /// Waits at a barrier until so many have come.
+    /// Waits at a barrier until this many threads have come.
     Meet(usize, usize),
-    /// The same; the register tells whether the thread was the last.
+    /// Like `Meet`, and stores in the register whether the thread was the last.
     Serial(usize, usize),
-    /// Goes on from a barrier. Not to be written in programs.
+    /// Leaves a barrier. Programs must not contain it.
     Leave,
-    /// While the budget of spurious wake-ups lasts, the thread's next wait may end without a post (outcome 1).
+    /// While the budget of spurious wake-ups lasts, the thread's next wait may end without a post (outcome
+    /// 1).
     Doze,
     /// Reads a variable into the thread's register.
     Load(usize),
@@ -46,24 +48,24 @@ pub enum Do {
     Fail(usize, u64),
     /// Ends the process.
     Exit,
-    /// Starts a thread, which is not there before.
+    /// Creates a thread, which does not exist before.
     Spawn(usize),
     /// Waits for the end of a thread.
     Join(usize),
-    /// The same, and then it ends the process, all in one step.
+    /// Waits for the end of a thread and ends the process, in one step.
     JoinLast(usize),
-    /// Gives up the lock, if the thread holds it, and waits on a condition variable; the outcome is nobody's choice.
+    /// Releases the lock, if the thread holds it, and waits on a condition variable. It has only one outcome.
     CondWait(usize, usize),
-    /// Takes the lock again after that. Not to be written in programs.
+    /// Takes the lock again after `CondWait`. Programs must not contain it.
     Relock(usize),
-    /// Wakes one that waits on a condition variable; the outcome says which.
+    /// Wakes one waiter of a condition variable. The outcome says which.
     Signal(usize),
-    /// Wakes all that wait on a condition variable.
+    /// Wakes all waiters of a condition variable.
     Broadcast(usize),
 }
 
 impl Do {
-    /// What an operation chooses besides threads.
+    /// The kind of the operation's decision.
     pub fn kind(self) -> DecisionKind {
         match self {
             Do::Choose(_) => DecisionKind::Choose,
@@ -74,24 +76,25 @@ impl Do {
     }
 }
 
-/// A toy program: its threads, all there from the start unless they are started by one.
+/// A toy program: its threads. Those that no `Spawn` names exist from the start.
 pub type Program = Vec<Vec<Do>>;
 
-/// One step as it was taken: the thread and its outcome, 0 where there is nothing to choose. A list of them is a schedule.
+/// One step as it was taken: the thread and its outcome, which is 0 if there was no choice. A schedule is a
+/// list of them.
 pub type Taken = (usize, u16);
 
-/// What a step touches.
+/// The touches of a step.
 #[derive(Clone, Debug, Default)]
 pub struct Foot {
     pub thread: usize,
-    /// Objects, whether they are written, and by what.
+    /// The objects it accesses, whether it writes them, and the operation.
     pub accesses: Vec<(u64, bool, Op)>,
     pub enables: Vec<usize>,
-    /// It ends the process.
+    /// Whether the step ends the process.
     pub ends: bool,
 }
 
-/// What is left of a program at its end.
+/// The final state of a program.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Last {
     at: Vec<usize>,
@@ -102,15 +105,15 @@ pub struct Last {
     pub over: Option<i32>,
 }
 
-/// Who meets at a barrier.
+/// The threads at a barrier.
 #[derive(Clone, Debug, Default)]
 struct Meeting {
-    /// Those that wait.
+    /// The threads that wait.
     arrived: Vec<usize>,
     round: u64,
-    /// Those that took part in the first round.
+    /// The threads that took part in the first round.
     members: Vec<usize>,
-    /// Somebody else has come.
+    /// Whether a thread outside of `members` has come.
     crowded: bool,
 }
 
@@ -120,32 +123,32 @@ impl Meeting {
     }
 }
 
-/// Where a program stands.
+/// The current state of a program.
 #[derive(Clone, Debug)]
 pub struct State<'a> {
     program: &'a Program,
     last: Last,
     born: Vec<bool>,
-    /// Those that wait on each condition variable, the first one first.
+    /// The waiters of each condition variable, in order of arrival.
     waiting: Vec<Vec<usize>>,
-    /// The locks that threads are to take again after waiting.
+    /// The lock that each thread must take again after waiting.
     relock: Vec<Option<usize>>,
     meetings: Vec<Meeting>,
-    /// The barrier that each thread has come to and not gone on from, and its round.
+    /// The barrier that each thread has reached and not left, with its round.
     leaves: Vec<Option<(usize, u64)>>,
-    /// Faults and spurious wake-ups that are left.
+    /// The remaining budget of faults and of spurious wake-ups.
     faults: u32,
     spurious: u32,
-    /// Threads whose next wait may end without a post.
+    /// The threads whose next wait may end without a post.
     dozing: Vec<bool>,
     /// The thread that took the last step.
     pub running: Option<usize>,
 }
 
-/// How many locks, semaphores, variables and condition variables there are.
+/// The numbers of locks, semaphores, variables and condition variables.
 pub const OBJECTS: usize = 3;
 
-/// How many faults and how many spurious wake-ups one execution may have.
+/// The largest number of faults, and of spurious wake-ups, in one execution.
 const BUDGET: u32 = 1;
 
 const fn mutex(m: usize) -> u64 {
@@ -168,7 +171,7 @@ const fn barrier(b: usize) -> u64 {
     0x700 + b as u64
 }
 
-/// What stands for one arrival at a barrier.
+/// The object that represents one arrival at a barrier.
 const fn arrival(b: usize, thread: usize, round: u64) -> u64 {
     heisen_trace::touch::NOWHERE + 0x1000 * (round % 2) + 0x100 * b as u64 + 8 * thread as u64
 }
@@ -177,7 +180,7 @@ const fn thread_object(t: usize) -> u64 {
     0x500 + t as u64
 }
 
-/// The place of a thread's operation of this number.
+/// The place of operation number `operation` of a thread.
 pub const fn place(thread: usize, operation: usize) -> u64 {
     0x1000 * (thread as u64 + 1) + 0x10 * operation as u64
 }
@@ -186,13 +189,13 @@ const FAULTS: u64 = 0x600;
 const SPURIOUS: u64 = 0x601;
 
 impl<'a> State<'a> {
-    /// A hash of all of it but for the thread that took the last step.
+    /// A hash of the state, without the thread that took the last step.
     pub fn hash(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         let all =
             (&self.last, &self.born, &self.waiting, &self.relock, self.faults, self.spurious, &self.dozing);
         let mut met = (self.meetings.clone(), &self.leaves);
-        // In which order is not part of the state.
+        // The order of arrival is not part of the state.
         met.0.iter_mut().for_each(|meeting| meeting.arrived.sort_unstable());
         met.0.iter_mut().for_each(|meeting| meeting.members.sort_unstable());
         format!("{all:?}{met:?}").hash(&mut hasher);
@@ -229,7 +232,7 @@ impl<'a> State<'a> {
         }
     }
 
-    /// What a thread does next, unless it has ended.
+    /// The next operation of a thread, or `None` if it has ended.
     pub fn next_of(&self, thread: usize) -> Option<Do> {
         if let Some(m) = self.relock[thread] {
             return Some(Do::Relock(m));
@@ -240,7 +243,7 @@ impl<'a> State<'a> {
         self.program[thread].get(self.last.at[thread]).copied()
     }
 
-    /// Where in the code a thread stands: each operation is called from another place.
+    /// The place in the code where a thread stands. Each operation has its own place.
     pub fn place(&self, thread: usize) -> u64 {
         place(thread, self.last.at[thread])
     }
@@ -271,7 +274,7 @@ impl<'a> State<'a> {
         self.born[thread] && self.next_of(thread).is_none()
     }
 
-    /// How many outcomes the next operation of a thread can have now.
+    /// The number of outcomes that a thread's next operation has now.
     pub fn outcomes(&self, thread: usize) -> u16 {
         match self.next_of(thread) {
             Some(Do::Choose(n)) => n,
@@ -282,23 +285,23 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Whether nobody is left, or the process has ended.
+    /// Whether all threads, or the process, have ended.
     pub fn all_ended(&self) -> bool {
         let gone = |t: usize| !self.born[t] || self.next_of(t).is_none();
         self.last.over.is_some() || (0..self.program.len()).all(gone)
     }
 
-    /// What is left at the end.
+    /// The final state.
     pub fn into_last(self) -> Last {
         self.last
     }
 
-    /// Whether the process was ended, and how.
+    /// The exit code, if the process was ended.
     pub fn over(&self) -> Option<i32> {
         self.last.over
     }
 
-    /// What threads would touch that are about to do what may have to wait.
+    /// The objects for which threads wait, or for which their next operation may wait.
     pub fn waits(&self) -> Vec<(usize, u64, Op)> {
         let wanted = |t: usize| {
             if let Some(c) = self.waiting.iter().position(|queue| queue.contains(&t)) {
@@ -320,7 +323,7 @@ impl<'a> State<'a> {
         (0..self.program.len()).filter_map(wanted).collect()
     }
 
-    /// What a step touches, were it taken now.
+    /// The touches of a step, if it were taken now.
     pub fn foot(&self, (thread, outcome): Taken) -> Foot {
         let mut foot = Foot { thread, ..Foot::default() };
         let mut touch = |object, write, op| foot.accesses.push((object, write, op));
@@ -331,7 +334,7 @@ impl<'a> State<'a> {
             Do::Unlock(m) if self.last.holder[m] == Some(thread) => touch(mutex(m), true, Op::Unlock),
             Do::Unlock(_) => {}
             Do::Post(s) => touch(semaphore(s), true, Op::SemPost),
-            // Like one whose time may run out.
+            // It counts as a wait that may time out.
             Do::Wait(s) if self.dozing[thread] => touch(semaphore(s), true, Op::SemTimedWait),
             Do::Wait(s) => touch(semaphore(s), true, Op::SemWait),
             Do::Try(m) if self.last.holder[m].is_some() => touch(mutex(m), false, Op::TryLock),
@@ -346,7 +349,8 @@ impl<'a> State<'a> {
                 let meeting = &self.meetings[b];
                 let uses = matches!(self.next_of(thread), Some(Do::Serial(..)));
                 match meeting.is_crowded_by(thread) {
-                    // Not an operation of its own, to the search.
+                    // `Op::Barrier` would mark an arrival that commutes with others, but the order of this
+                    // one matters.
                     false if uses => touch(barrier(b), true, Op::Point),
                     crowded => touch(barrier(b), crowded, Op::Barrier),
                 }
@@ -459,7 +463,7 @@ impl<'a> State<'a> {
             }
             Do::Broadcast(c) => self.waiting[c].clear(),
         }
-        // A wait is two steps of one operation; the second is that of taking the lock again, or of going on from a barrier.
+        // A wait is two steps of one operation. The second one takes the lock again, or leaves the barrier.
         if !matches!(operation, Do::Relock(_) | Do::Leave) {
             self.last.at[thread] += 1;
         }
@@ -467,13 +471,13 @@ impl<'a> State<'a> {
     }
 }
 
-/// What the steps of an execution so far have to do with each other, by the definition: knows nothing of vector clocks.
+/// The happens-before order of the steps so far, computed by its definition, without vector clocks.
 #[derive(Clone, Debug, Default)]
 pub struct Past {
     feet: Vec<Foot>,
-    /// Of each step those that happen before it, as bits.
+    /// For each step, the set of steps that happen before it, as bits.
     before: Vec<u128>,
-    /// Of each step a number that stands for it, its thread, its outcome and all that happens before it.
+    /// For each step, a hash of its thread, its outcome and all steps that happen before it.
     names: Vec<u64>,
 }
 
@@ -502,7 +506,7 @@ impl Past {
         self.feet.push(foot);
     }
 
-    /// The number that stands for the class of all steps so far.
+    /// The hash of the class of all steps so far.
     pub fn class(&self) -> u64 {
         self.names.iter().fold(0, |sum, name| sum.wrapping_add(*name))
     }
@@ -513,8 +517,8 @@ fn mix(word: u64) -> u64 {
     (z ^ z >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93) ^ z >> 29
 }
 
-/// The number of the class of a schedule if arrivals at barriers depend on each other, and whether it shows that they do: more
-/// threads have come than a barrier is made for.
+/// The hash of a schedule's class if all arrivals at barriers were dependent. Also returns whether the
+/// schedule shows that they are: more threads have come than the barrier needs.
 pub fn ordered_class(program: &Program, schedule: &[Taken]) -> (u64, bool) {
     let (mut state, mut past, mut crowded) = (State::new(program), Past::default(), false);
     for &taken in schedule {

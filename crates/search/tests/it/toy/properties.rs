@@ -1,4 +1,4 @@
-//! Random small programs, against the oracle.
+//! Compares the strategies with the oracle on random programs (proptest).
 
 use crate::toy::drive::{Pace, drive, drive_one_by_one, sorted};
 use crate::toy::oracle::{Whole, schedules};

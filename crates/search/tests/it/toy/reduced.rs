@@ -1,4 +1,4 @@
-//! The reductions, on random programs, against the oracle.
+//! Compares the reductions with the oracle on random programs.
 
 use crate::toy::drive::{Pace, Visit, drive, sorted};
 use crate::toy::generator::{Taste, program};
@@ -26,7 +26,8 @@ fn explore(mut dpor: Dpor, program: &Program, pace: Pace) -> (Vec<Visit>, Status
 fn check(seed: u64, taste: Taste) {
     let (program, all) = program(seed, taste, MOST);
     let expected = classes(&all);
-    // The optimal variant starts over at the first one, and how much is in vain then depends on the pace.
+    // At the first choice other than a thread, the optimal variant starts over. How many executions are then
+    // blocked depends on the pace.
     let choices = all.iter().any(|w| w.schedule.iter().any(|(_, outcome)| *outcome > 0));
     for (name, dpor) in
         [("sleeping", Dpor::sleeping()), ("source", Dpor::source()), ("optimal", Dpor::optimal())]
@@ -86,8 +87,9 @@ fn random_programs_with_what_may_fail() {
     }
 }
 
-/// Where more threads come to a barrier than it is made for, arrivals depend on each other, and there are more classes than the
-/// touches of one execution show.
+/// Checks a program in which more threads come to a barrier than it needs. Arrivals then depend on each
+/// other, so there are more classes than the touches of one execution show. Returns whether the barrier is
+/// crowded.
 fn check_crowd(seed: u64) -> bool {
     let (program, all) = program(seed, Taste::Crowds, MOST);
     let tell = || format!("seed {seed}: {program:?}");
@@ -97,7 +99,7 @@ fn check_crowd(seed: u64) -> bool {
     let crowded = ordered(&all).iter().any(|(_, crowded)| *crowded);
     let complete = |wholes: &[Whole], all: &[Whole]| {
         assert_eq!(lasts(wholes), lasts(all), "{}", tell());
-        // Of a bound it may show only beyond it.
+        // Within a bound, no schedule may show the crowding.
         if crowded && ordered(all).iter().any(|(_, crowded)| *crowded) {
             assert_eq!(ordered(wholes), ordered(all), "{}", tell());
         }
@@ -125,13 +127,14 @@ fn crowded_barriers_lose_no_class() {
 
 #[test]
 fn programs_that_were_hard() {
-    // Of these some variant once missed a class: ends that others may prevent, outcomes that touch different things.
+    // In each of these programs some variant once missed a class. They have ends that others may prevent, or
+    // outcomes that touch different objects.
     for seed in [6155, 10_149, 14_061, 19_103, 20_697, 30_159, 32_803] {
         check(seed, Taste::Any);
     }
 }
 
-/// What a search finds within a bound: the ends, and whether they are deadlocks.
+/// The final states that a search finds, with whether they are deadlocks, and its visits.
 fn found(strategy: &mut dyn Strategy, program: &Program, pace: Pace) -> (BTreeSet<(bool, Last)>, Vec<Visit>) {
     let visits = drive(strategy, program, pace);
     let wholes: Vec<Whole> = visits.iter().map(|(_, w)| w.clone()).collect();
@@ -170,7 +173,7 @@ fn a_cache_of_states_loses_no_end_within_any_bound() {
     }
 }
 
-/// The same with a table of the very states, which needs no more executions than there are states to go on from.
+/// The same with a state table of the exact states, instead of the happens-before cache.
 #[test]
 fn a_table_of_states_loses_no_end_within_any_bound() {
     TELLS_STATES.set(true);
@@ -180,8 +183,8 @@ fn a_table_of_states_loses_no_end_within_any_bound() {
     TELLS_STATES.set(false);
 }
 
-/// Searches within all bounds; adds up the classes, the executions, those of a search with a cache of states, and all
-/// schedules.
+/// Searches a program within all bounds. Adds to `sums` the classes, the executions, the executions of a
+/// search with a happens-before cache, and all schedules.
 fn check_bounded(seed: u64, sums: &mut [usize; 4]) {
     let taste = if seed.is_multiple_of(2) { Taste::Exact } else { Taste::Any };
     let (program, all) = program(seed, taste, MOST);

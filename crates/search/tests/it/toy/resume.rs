@@ -1,4 +1,4 @@
-//! Searches that are saved in the middle and resumed.
+//! Tests of searches that are saved half way and resumed.
 
 use crate::toy::drive::{Pace, drive, drive_for};
 use crate::toy::program::Do::{Add, Choose, Load, Lock, Step, Store, Unlock};
@@ -24,7 +24,8 @@ fn programs() -> [Program; 4] {
     ]
 }
 
-/// With a cache, what is dropped depends on what came before, and so on how many are out at a time.
+/// With a cache, the dropped branches depend on earlier executions, and so on how many plans are out at a
+/// time.
 fn cached() -> [Search; 2] {
     [Dfs::new().cached().into(), Icb::new(None).cached().into()]
 }
@@ -80,7 +81,8 @@ fn plans_that_are_out_when_it_is_saved_are_the_next_ones_out() {
                 assert_eq!((resumed.status().out, search.status().out), (0, out.len()));
                 assert_eq!(resumed.status().exhausted, search.status().exhausted);
 
-                // Given back in any order, the search that was not saved goes on alike.
+                // If its plans are given back unrun, in any order, the original search continues like the
+                // resumed one.
                 for plan in out.iter().rev() {
                     search.give_back_unrun(plan);
                 }
@@ -105,7 +107,7 @@ fn a_search_interrupted_again_and_again_loses_and_repeats_nothing() {
             let (mut visits, mut again) = (Vec::new(), 0);
             let mut search = search;
             while !search.status().exhausted {
-                // Five are taken, two are finished, three are lost with the process.
+                // Five plans are taken and two finished. Three are lost with the process.
                 visits.extend(drive_for(&mut search, &program, Pace::Window(5), 2));
                 search = saved_and_read(&search);
                 again += search.take_rerun().executions as usize;
@@ -115,7 +117,7 @@ fn a_search_interrupted_again_and_again_loses_and_repeats_nothing() {
             expected.sort_by_key(key);
             visits.sort_by_key(key);
             if ["dpor", "bpor"].contains(&search.name()) {
-                // What came before its turn is run again.
+                // Plans that were finished before their turn run again.
                 visits.dedup();
                 assert_eq!(search.status().executions, visits.len() as u64);
             }
@@ -171,7 +173,7 @@ fn a_search_by_chance_goes_on_with_the_same_plans() {
         for cut in [0, 1, 2, 3, 50, 63, 64, 127] {
             let mut search = search.clone();
             run(&mut search, cut);
-            // One is finished out of its turn, the others stay out.
+            // The first plan is finished. The others remain out.
             let out: Vec<Plan> = (0..4).map_while(|_| search.next()).collect();
             finish(&mut search, &out[0]);
             let mut resumed = saved_and_read(&search);

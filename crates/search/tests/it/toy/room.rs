@@ -1,4 +1,4 @@
-//! Searches with little room in memory explore the same as those with all of it.
+//! Tests that searches with little memory explore the same as searches with enough.
 
 use crate::toy::drive::{Pace, drive, drive_for, sorted};
 use crate::toy::program::Do::{Add, Choose, Load, Lock, Store, Unlock};
@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Mutex};
 
-/// A spill in memory that counts what is put there.
+/// A spill file in memory that counts its writes.
 #[derive(Debug, Default)]
 struct Counting(Mutex<(u64, HashMap<u64, Vec<u8>>)>);
 
@@ -43,7 +43,7 @@ fn searches() -> [Search; 3] {
     [Dfs::new().into(), Icb::new(None).into(), Icb::new(Some(2)).into()]
 }
 
-/// Runs a search with so much room; how many executions that took.
+/// Runs a search with this much memory, and returns the number of executions.
 fn with_room(mut search: Search, bytes: usize, program: &Program) -> (Search, usize) {
     let spill = Arc::new(Counting::default());
     search.bound_memory(Room { bytes, spill: spill.clone() });
@@ -87,7 +87,8 @@ fn a_search_that_is_saved_has_what_is_in_the_spill_file() {
     }
 }
 
-/// A cache that is full leaves out less, never more: every state is still reached, and the count of executions lies between.
+/// A full cache drops fewer branches, never more. Every state is still reached, and the number of executions
+/// is between those with a cache and without.
 #[test]
 fn states_that_have_no_room_are_explored_again() {
     for program in programs() {
@@ -108,7 +109,8 @@ fn states_that_have_no_room_are_explored_again() {
     }
 }
 
-/// Classes that have no room count as new, so the order may be another, but not what is explored.
+/// Classes that do not fit into memory count as new. That may change the order of executions, but not their
+/// set.
 #[test]
 fn best_with_little_room_explores_the_same() {
     for program in programs() {

@@ -1,6 +1,8 @@
-//! Runs a plan on a toy program as the runtime runs it on a real one: decisions where there are two choices or more,
-//! choice 0 being the running thread or else the next enabled one in cyclic order, overrides checked by kind, number
-//! of choices and hash, threads that sleep left aside, and what each step touches written down, with its place in the code.
+//! Runs a plan on a toy program as the runtime does on a real one.
+//!
+//! A decision has at least two choices. Choice 0 is the running thread or else the next enabled one in cyclic
+//! order. Overrides are checked by kind, number of choices and hash. Threads in the sleep set are skipped.
+//! The touches of each step are recorded with its place.
 
 use crate::toy::oracle::Whole;
 use crate::toy::program::{Past, Program, State};
@@ -11,7 +13,7 @@ use heisen_trace::{
 };
 use std::cell::Cell;
 
-/// An execution, and the schedule it came to.
+/// An execution, and the schedule that it led to.
 #[derive(Clone, Debug)]
 pub struct Run {
     pub execution: Execution,
@@ -20,9 +22,9 @@ pub struct Run {
 
 struct Recorder<'p> {
     plan: &'p Plan,
-    /// The override that comes next.
+    /// The index of the next override.
     next: usize,
-    /// The step that is being taken. Before the first point it is 0.
+    /// The current step. It is 0 before the first scheduling point.
     step: u32,
     hash: u64,
     decisions: Vec<Decision>,
@@ -32,7 +34,8 @@ struct Recorder<'p> {
 }
 
 impl Recorder<'_> {
-    /// Counts one step and makes one choice; `threads` are what the choices stand for, if it is one of threads.
+    /// Counts one step and makes one choice. For a choice of a thread, `threads` are the threads it chooses
+    /// from.
     fn choose(&mut self, kind: DecisionKind, options: u16, preemptive: bool, threads: &[usize]) -> u16 {
         self.step += 1;
         let overrides = &self.plan.overrides;
@@ -69,7 +72,7 @@ impl Recorder<'_> {
         chosen
     }
 
-    /// A choice by chance, as the policy has it.
+    /// A random choice, as the policy defines it.
     fn walk(&self, options: u16) -> u16 {
         let (seed, length) = match self.plan.policy {
             Policy::Random { seed } => (seed, 1),
@@ -100,11 +103,11 @@ impl Recorder<'_> {
 }
 
 thread_local! {
-    /// Whether programs offer a hash of their state, which stands for all that was before.
+    /// Whether programs report a hash of their state, which replaces the hash of the steps so far.
     pub static TELLS_STATES: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs a plan with the default policy, or a walk at random.
+/// Runs a plan with the default policy or with a random walk.
 pub fn run(program: &Program, plan: &Plan) -> Run {
     let threads = program.len();
     let mut state = State::new(program);
@@ -122,7 +125,7 @@ pub fn run(program: &Program, plan: &Plan) -> Run {
     let (mut schedule, mut preemptions) = (vec![], 0);
     loop {
         let running_on = state.running.is_some_and(|t| state.is_enabled(t));
-        // The running thread is the first in the cycle if it is enabled and simply not there if it is not.
+        // If the running thread is enabled, it is the first in the cycle. If not, the filter removes it.
         let first = state.running.unwrap_or(0);
         let enabled: Vec<usize> =
             (0..threads).map(|i| (first + i) % threads).filter(|&t| state.is_enabled(t)).collect();
@@ -149,7 +152,7 @@ pub fn run(program: &Program, plan: &Plan) -> Run {
             && outcomes > 1
         {
             outcome = r.choose(next.kind(), outcomes, false, &[]);
-            // Which outcome it was must show in the hash, as the waiter that is woken does.
+            // The hash must contain the outcome, as the runtime's hash contains the waiter that wakes.
             r.hash = hash::fold(r.hash, outcome, 2, outcomes);
         }
         let foot = state.foot((thread, outcome));
@@ -174,7 +177,7 @@ pub fn run(program: &Program, plan: &Plan) -> Run {
         r.diverged.get_or_insert(Divergence { step: o.step, found: "the end".into() });
     }
     let deadlock = !state.all_ended();
-    // A point was passed after which nobody could go on.
+    // The last scheduling point was passed, but no thread could go on.
     r.step += u32::from(deadlock);
     for (thread, object, op) in state.waits() {
         r.touch(TouchKind::Waits, thread, op as u8, object);

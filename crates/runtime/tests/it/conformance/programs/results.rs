@@ -1,19 +1,19 @@
-//! The same as `results.h`, for programs in Rust: a case says words, and what was said when the process ends is its
-//! result. A case that ends the process itself writes its result with [`write`].
+//! The counterpart of `results.h` for Rust: all text that a case says until its process ends is its result. A
+//! case that ends the process itself writes its result with [`write`].
 
 use std::ffi::{c_char, c_int, c_long, c_void};
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering::SeqCst};
 
-/// How the results of all schedules are found.
+/// How the search finds the results of all schedules.
 #[allow(dead_code)]
 pub enum Search {
-    /// Every schedule is tried.
+    /// Explores every schedule.
     All,
-    /// So many random ones.
+    /// Runs this many random schedules.
     Samples(u32),
 }
 
-/// A case: its name, how to search, its results, and what it does.
+/// A case: its name, its search, its results and its function.
 pub struct Case(pub &'static str, pub Search, pub &'static [&'static str], pub fn());
 
 static SAID: AtomicUsize = AtomicUsize::new(0);
@@ -29,7 +29,7 @@ unsafe extern "C" {
     fn getenv(name: *const c_char) -> *const c_char;
 }
 
-/// A system call that nobody intercepts.
+/// A system call that Heisen does not intercept.
 fn raw_call(number: c_long, a: c_long, b: c_long, c: c_long, d: c_long) -> c_long {
     let result;
     // SAFETY: the calls made here read memory that lives long enough.
@@ -45,36 +45,37 @@ fn process() -> c_long {
     raw_call(GETPID, 0, 0, 0, 0)
 }
 
-/// Adds to the result; threads may do so at the same time.
+/// Appends to the result. Threads may call it at the same time.
 pub fn say(words: impl std::fmt::Display) {
     let words = words.to_string();
     let at = SAID.fetch_add(words.len(), SeqCst);
     assert!(at + words.len() < ROOM);
-    // SAFETY: these bytes are this call's alone.
+    // SAFETY: `fetch_add` reserved these bytes for this call alone.
     unsafe { (&raw mut WORDS).cast::<u8>().add(at).copy_from(words.as_ptr(), words.len()) };
 }
 
-/// A scheduling point that does nothing else.
+/// A scheduling point without other effects.
 pub fn point() {
     static mut NOWHERE: [u64; 4] = [0; 4];
-    // SAFETY: zeros are a semaphore.
+    // SAFETY: zero bytes are a valid semaphore.
     unsafe { sem_post((&raw mut NOWHERE).cast()) };
 }
 
-/// Writes the result, at the latest when the process ends; in the process that runs the case only.
+/// Writes the result, at the latest when the process ends. Only the process that runs the case writes it.
 pub extern "C" fn write() {
     const OPENAT: c_long = 257;
     const WRITE: c_long = 1;
     const CURRENT_DIRECTORY: c_long = -100;
     const APPEND_OR_CREATE: c_long = 0o2101;
-    // SAFETY: a C string.
+    // SAFETY: the argument is a C string.
     let path = unsafe { getenv(c"CONFORMANCE_RESULTS".as_ptr()) };
     if path.is_null() || PROCESS.swap(0, SeqCst) != process() {
         return;
     }
-    // Other threads may go on and say more.
+    // Other threads may still run and say more.
     let length = SAID.load(SeqCst);
-    // SAFETY: these bytes have been said, but for those that a thread is about to copy, which are left out.
+    // SAFETY: all bytes up to `length` are reserved. Zero bytes that a thread has not yet written end the
+    // result.
     let words = unsafe { std::slice::from_raw_parts((&raw const WORDS).cast::<u8>(), length) };
     let mut line: Vec<u8> = words.iter().copied().take_while(|&byte| byte != 0).collect();
     line.push(b'\n');
@@ -112,7 +113,7 @@ pub fn main(cases: &[Case]) {
     let (mut started, mut ended) = (0, 0);
     while ended < runs {
         if started < runs && started - ended < 5 {
-            // SAFETY: there is one thread.
+            // SAFETY: the process has one thread.
             if unsafe { fork() } == 0 {
                 run_case(case);
             }
@@ -120,7 +121,7 @@ pub fn main(cases: &[Case]) {
             continue;
         }
         let mut status = 0;
-        // SAFETY: room for the status.
+        // SAFETY: the pointer is to a valid `c_int`.
         assert!(unsafe { wait(&mut status) } > 0);
         ended += 1;
         assert_eq!(status, 0, "{name}: the status of a run");

@@ -1,4 +1,4 @@
-//! The Rust standard library.
+//! Cases for the threads and locks of the Rust standard library.
 
 mod results;
 
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 const HOUR: Duration = Duration::from_secs(3600);
 const MOMENT: Duration = Duration::from_millis(2);
 
-/// Two functions at the same time.
+/// Runs two functions at the same time.
 fn both(f: impl FnOnce() + Send, g: impl FnOnce()) {
     thread::scope(|scope| {
         scope.spawn(f);

@@ -1,4 +1,4 @@
-//! Deadlocks of the standard library's locks, which know nothing of their owners, and a wake-up that is lost.
+//! Deadlocks of the standard library's locks, which do not record their owners, and a lost wake-up.
 
 use std::sync::{Arc, Condvar, Mutex, RwLock};
 use std::thread;

@@ -1,4 +1,4 @@
-//! The threads of Rust's standard library. Without an argument the program lists its cases; with one it runs that case.
+//! The threads of Rust's standard library. Without an argument the program lists its cases, else it runs one.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -247,7 +247,7 @@ fn park_and_unpark() {
     thread::park();
     let before = Instant::now();
     thread::park_timeout(MOMENT);
-    // A token may be left over from above.
+    // An unpark from above may still be pending.
     thread::park_timeout(MOMENT);
     assert!(before.elapsed() >= MOMENT);
     let sleeper = thread::spawn(thread::park);
@@ -313,7 +313,7 @@ fn panics_are_caught_by_join() {
         let words = results[n].as_ref().unwrap_err().downcast_ref::<String>().unwrap();
         assert_eq!(*words, format!("number {n}"));
     }
-    // Unwound through frames with destructors that wait.
+    // The panic unwinds through frames with destructors that wait.
     struct Waits<'a>(&'a AtomicUsize);
     impl Drop for Waits<'_> {
         fn drop(&mut self) {
@@ -363,7 +363,7 @@ impl Drop for Noisy {
     fn drop(&mut self) {
         pause_here();
         DROPPED.fetch_add(self.0.len(), SeqCst);
-        // Another one may still be used, or be gone, but never be in between.
+        // The other variable may still be usable or already be gone, but never half destroyed.
         let _ = COUNT.try_with(|count| count.set(count.get() + 1));
     }
 }

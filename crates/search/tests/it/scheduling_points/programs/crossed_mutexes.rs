@@ -1,4 +1,4 @@
-//! Two mutexes, locked in opposite orders. Nothing else happens: no other access conflicts.
+//! Two threads lock two mutexes in opposite orders. No other access conflicts.
 use std::sync::{Arc, Mutex};
 use std::thread;
 

@@ -1,4 +1,4 @@
-//! Two read-write locks: each thread reads one and writes the other.
+//! Two threads and two read-write locks: each thread reads one lock and writes the other, in opposite orders.
 use std::sync::{Arc, RwLock};
 use std::thread;
 

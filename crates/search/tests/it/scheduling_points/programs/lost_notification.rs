@@ -1,4 +1,4 @@
-//! A flag is set and a condition notified without the mutex: between the look at the flag and the wait, the notification is lost.
+//! A notification without the mutex is lost if it comes between the waiter's read of the flag and its wait.
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
