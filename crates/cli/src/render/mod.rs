@@ -1,4 +1,4 @@
-//! What people and scripts read: every sentence, table, figure and JSON field. Runs nothing.
+//! Renders everything that people and scripts read: sentences, tables, figures and JSON. It runs nothing.
 //!
 //! | module | what it is |
 //! | --- | --- |
