@@ -30,8 +30,8 @@ notes! {
     FutexOp = 7;
     /// The program started more threads than the runtime has room for.
     TooManyThreads = 8;
-    /// The execution came near the step limit. From there it followed one fair schedule, and no other was
-    /// explored.
+    /// The execution passed half of its step limit. From there it followed one fair schedule, and no other
+    /// was explored.
     FairTail = 9;
     /// There were more choices at one point than a decision can hold.
     TooManyChoices = 10;

@@ -179,7 +179,8 @@ impl Found {
                 }
             }
             Some("compiler-artifact") => {
-                // Along with tests, cargo builds the programs of their package; those are not wanted here.
+                // With tests, cargo also builds the programs of their package, because tests may need them.
+                // They are not listed here.
                 let wanted = message["profile"]["test"] == (mode == Mode::Tests);
                 let Some(path) = message["executable"].as_str().filter(|_| wanted) else { return };
                 let Some(package) = message["package_id"].as_str().and_then(|id| workspace.package(id))

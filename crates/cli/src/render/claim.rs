@@ -178,8 +178,8 @@ fn races(outcome: &Outcome) -> String {
     RACES.with(&[("races", &races)])
 }
 
-/// The number of data races without a report. If every race is uncertain about its pair of accesses, only "at
-/// least 1" is known.
+/// The number of data races without a report. It is "at least 1" if the exact pair of accesses is uncertain
+/// for every race.
 pub fn data_races(outcome: &Outcome) -> String {
     match outcome.tally.races.unlisted() {
         0 => "at least 1 data race".to_owned(),

@@ -28,8 +28,8 @@ use std::sync::atomic::AtomicBool;
 const RUNS: usize = 100;
 /// A script of at most this many lines, including its comment, is short enough.
 const SHORT: usize = 10;
-/// If a choice is not about threads, a script counts decisions from the last event before it. Each count up
-/// to this one is tried.
+/// A script names a choice that is not about threads by its number among the decisions after the thread's
+/// last event. Numbers up to this one are tried.
 const DECISIONS: usize = 8;
 
 /// The program with which generated scripts are tried.
