@@ -1,4 +1,4 @@
-//! The two commands, `heisen` and `cargo heisen`: each reads its command line, asks the engine, shows what came of it.
+//! The commands `heisen` and `cargo heisen`: they read the command line, call the engine and show the result.
 #![forbid(unsafe_code)]
 
 mod cargo;
@@ -32,7 +32,7 @@ pub fn heisen() -> ExitCode {
         Err(error) => return not_understood(&error),
     };
     let gdb = matches!(&args.command, Command::Replay(args) if args.gdb);
-    // A program that is run for others is asked to end each time, and we end with it.
+    // For `heisen run`, each signal asks the program to end. Heisen ends only with the program.
     let stop = stop_flag(gdb, !matches!(args.command, Command::Run(_)));
     let result = match args.command {
         Command::Check(args) => check::run(&args, stop),
@@ -55,7 +55,8 @@ pub fn heisen() -> ExitCode {
     ExitCode::from(code)
 }
 
-/// What came of it if this executable was called under its name as a linker.
+/// If this executable was called as a linker, links and returns the exit code. `link` returns only if it
+/// fails.
 fn linked() -> Option<ExitCode> {
     let mut words = std::env::args_os();
     let name = words.next()?;
@@ -66,7 +67,7 @@ fn linked() -> Option<ExitCode> {
     Some(ExitCode::from(exit::INPUT))
 }
 
-/// A panic of ours is a message and an exit code, too.
+/// Makes a panic of Heisen print a message and exit with the code for internal errors.
 fn report_panics() {
     std::panic::set_hook(Box::new(|info| {
         let trace = std::backtrace::Backtrace::capture();
@@ -75,12 +76,13 @@ fn report_panics() {
     }));
 }
 
-/// Is set by Ctrl-C; with gdb, that is for gdb. If we are to end `at_once`, we do so the second time.
+/// A flag that SIGTERM and SIGINT (Ctrl-C) set. With gdb, SIGINT is left to gdb. With `at_once`, a second
+/// signal ends this process.
 fn stop_flag(gdb: bool, at_once: bool) -> Arc<AtomicBool> {
     let stop = Arc::new(AtomicBool::new(false));
     let mut signals = vec![signal_hook::consts::SIGTERM, signal_hook::consts::SIGINT];
     if gdb {
-        // It must only not end us.
+        // SIGINT goes to gdb, too, and must not end Heisen.
         let _ = signal_hook::flag::register(signals.remove(1), Arc::default());
     }
     for signal in signals {
@@ -93,12 +95,12 @@ fn stop_flag(gdb: bool, at_once: bool) -> Arc<AtomicBool> {
     stop
 }
 
-/// The command line was wrong, or asked for help only.
+/// Prints the message of clap: an error of the command line, or the help that the user asked for.
 fn not_understood(error: &clap::Error) -> ExitCode {
     let text = error.render().to_string();
     match text.strip_prefix("error: ") {
         Some(message) => paint::say(message.trim_end()),
-        // Help, which is well laid out already.
+        // This is help, which clap has formatted already.
         None => drop(error.print()),
     }
     ExitCode::from(if error.use_stderr() { exit::INPUT } else { exit::CLEAN })

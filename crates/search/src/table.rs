@@ -1,7 +1,10 @@
-//! The table of strategies: their names, help texts, options and constructors. The command line, the names in reports, saved
-//! searches and the choice between sampling and systematic search all follow from it.
+//! The table of strategies: their names, help texts, options and constructors.
 //!
-//! A new sampler is one file in `sampling`, one line here, its policy in the runtime, and its page in the documentation.
+//! The command line, reports, saved searches and the distinction between samplers and systematic strategies
+//! all use this table.
+//!
+//! A new sampler needs a file in `sampling`, an entry here, a policy in the runtime, and a page in the
+//! documentation.
 
 use crate::{
     Best, Bpor, Burst, Delay, Dfs, Directed, Dpor, FairPct, Guided, Icb, Pct, Portfolio, Pos, Random,
@@ -9,22 +12,22 @@ use crate::{
 };
 use serde::{Deserialize, Serialize};
 
-/// What strategies are made with. Each takes some of it.
+/// The parameters of all strategies. Each strategy uses some of them.
 #[derive(Clone, Debug)]
 pub struct Parameters {
-    /// Most preemptions of an execution; [`u32::MAX`] for no bound.
+    /// The largest number of preemptions in an execution; [`u32::MAX`] for no bound.
     pub bound: u32,
-    /// Whether branches to states that were explored already are dropped.
+    /// Whether to drop branches to states that were explored already.
     pub reduce: bool,
-    /// Addresses of changed code: first and end of each range, in order.
+    /// The address ranges of changed code, in ascending order: first address and end of each.
     pub changed: Vec<(u64, u64)>,
-    /// Depth of the bugs that are looked for.
+    /// The depth of the bugs to look for.
     pub depth: u32,
-    /// Decisions for which a thread goes on, on average; none for several lengths in turn.
+    /// For how many decisions a thread runs on average; `None` for several lengths in turn.
     pub burst: Option<u32>,
-    /// Delays of one execution.
+    /// The number of delays in one execution.
     pub delays: u32,
-    /// The seed.
+    /// The seed of a sampler.
     pub seed: u64,
 }
 
@@ -46,7 +49,7 @@ pub enum Parameter {
 }
 
 impl Parameter {
-    /// The option of the command line.
+    /// The name of the option on the command line.
     pub fn option(self) -> &'static str {
         match self {
             Parameter::Bound => "--bound",
@@ -73,18 +76,18 @@ pub enum Class {
 pub struct Entry {
     /// The strategy.
     pub kind: StrategyKind,
-    /// Its name in files.
+    /// Its name in saved searches.
     pub name: &'static str,
     /// Its name on the command line and in reports.
     pub shown: &'static str,
-    /// What it does, in one line; none if another strategy of the same name stands for it on the command line.
+    /// Its help text, in one line. `None` if the command line offers it under the name of another strategy.
     pub help: Option<&'static str>,
     /// How it chooses schedules.
     pub class: Class,
-    /// Whether its plans follow from the steps of earlier executions. Then they are of no use when there are more scheduling
-    /// points.
+    /// Whether its plans refer to steps of earlier executions. New scheduling points shift those steps, so
+    /// such a search starts over.
     pub counts_steps: bool,
-    /// The options that it takes, of those that only some take.
+    /// The options that it takes, among those that only some strategies take.
     pub takes: &'static [Parameter],
     /// Makes a new search.
     pub new: fn(&Parameters) -> Search,
@@ -120,7 +123,8 @@ macro_rules! strategies {
 
         /// A search with any strategy.
         ///
-        /// It may be saved at any moment. Read back, it goes on as it would have: plans that were out come first.
+        /// It may be saved at any moment. A restored search continues like the original. Plans that were
+        /// handed out but had no result come first.
         #[derive(Clone, Debug, Serialize, Deserialize)]
         #[allow(clippy::large_enum_variant, reason = "a check has one")]
         pub enum Search {
@@ -318,7 +322,7 @@ strategies! {
 impl StrategyKind {
     /// Its line of the table.
     pub fn entry(self) -> &'static Entry {
-        // The table has one line for each, in the order of the variants.
+        // The table has one line for each variant, in the same order.
         &TABLE[self as usize]
     }
 
@@ -329,13 +333,13 @@ impl StrategyKind {
     }
 
     /// Its name on the command line and in reports.
-    // The entry's own `name` is the one of saved searches.
+    // The field `name` of the entry is for saved searches, so this function returns `shown`.
     #[allow(clippy::misnamed_getters)]
     pub fn name(self) -> &'static str {
         self.entry().shown
     }
 
-    /// Whether it only ever samples, and so is never complete.
+    /// Whether it is a sampler, which is never complete.
     pub fn samples(self) -> bool {
         self.entry().class == Class::Sampler
     }

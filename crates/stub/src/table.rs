@@ -1,11 +1,11 @@
-//! The table of callbacks, and how it is filled.
+//! Holds the table of callbacks, and fills it with the runtime's functions if the runtime is loaded.
 
 use crate::{atomic, plain};
 use core::arch::asm;
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 use heisen_abi::{COUNT, Table, VERSION, callbacks};
 
-/// What the stub itself does at a callback.
+/// The stub's own function for a callback.
 #[rustfmt::skip]
 macro_rules! answer {
     (init()) => { init };
@@ -25,26 +25,29 @@ macro_rules! answers {
     };
 }
 
-/// Where the callbacks lead, in the order of the list. The jumps read it, each its one word, at any time.
+/// The functions to which the callbacks jump, in the order of the list. Each jump reads its own word, at any
+/// time.
 pub static TABLE: [AtomicPtr<()>; COUNT] = callbacks!(answers);
 
-/// The stub's `__tsan_init`. Each unit of code calls that in a constructor, some before ours; the runtime is to hear of it
-/// even if this is the only unit.
+/// The stub's `__tsan_init`. Each unit of code calls it in a constructor, some of them before the stub's
+/// constructor. It passes the call on to the runtime, which must receive one even if the program has only one
+/// unit.
 extern "C" fn init() {
     take();
-    // It is the first of the list, for good.
+    // `__tsan_init` is always the first callback of the list.
     let theirs = TABLE[0].load(Relaxed);
     if theirs != init as *mut () {
-        // SAFETY: the runtime's answer to the same callback.
+        // SAFETY: the entry is the runtime's function for the same callback, so it has the same signature.
         unsafe { core::mem::transmute::<*mut (), extern "C" fn()>(theirs)() };
     }
 }
 
-/// Takes the answers of the runtime, if it is there and means the same list.
+/// Fills the table with the runtime's functions, if the runtime is loaded and has the same list of callbacks.
 pub extern "C" fn take() {
     let theirs: *const Table;
-    // SAFETY: reads a word of the global offset table. The symbol is weak: without a runtime the word is zero. Going
-    // through that table also keeps linkers from settling the question for programs at fixed addresses.
+    // SAFETY: this reads a word of the global offset table. The symbol is weak: without a runtime the word is
+    // zero. Reading through that table also prevents linkers from resolving the symbol early in programs at
+    // fixed addresses.
     unsafe {
         asm!(
             ".weak heisen_tsan_table",
@@ -53,12 +56,14 @@ pub extern "C" fn take() {
             options(nostack, readonly, preserves_flags, pure)
         );
     }
-    // SAFETY: null, or the runtime's table, of which these two words never change their place.
+    // SAFETY: the pointer is null or points to the runtime's table. Version and length have the same place in
+    // all versions of the table.
     let Some(theirs) = (unsafe { theirs.as_ref() }) else { return };
     if theirs.version != VERSION || theirs.length as usize != COUNT {
         return;
     }
-    // Threads that constructors have started may call meanwhile: they find the old answer or the new one.
+    // Threads that constructors have started may call callbacks meanwhile. They read either the old or the
+    // new function.
     for (ours, &theirs) in TABLE.iter().zip(&theirs.callbacks) {
         ours.store(theirs.cast_mut(), Relaxed);
     }

@@ -1,8 +1,9 @@
-//! What an execution did that Heisen does not control or has not explored. The sentences of verdicts are the reporter's.
+//! The notes of an execution, such as what Heisen did not control or did not explore. Their sentences are in
+//! the command line's renderer, not here.
 
 macro_rules! notes {
     ($($(#[$doc:meta])* $name:ident = $bit:literal;)*) => {
-        /// One thing that was not controlled; the number is its bit in the wire's note word.
+        /// A note of an execution. Its number is its bit in the word of notes on the wire.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum Note { $($(#[$doc])* $name = $bit,)* }
@@ -15,118 +16,127 @@ macro_rules! notes {
 }
 
 notes! {
-    /// `fork` was called.
+    /// The program called `fork`.
     Fork = 0;
-    /// The exec family was called in the controlled process.
+    /// The controlled process called a function of the exec family.
     Exec = 1;
-    /// A process was started by `posix_spawn`, `system` or `popen`.
+    /// The program started a process with `posix_spawn`, `system` or `popen`.
     Spawn = 2;
-    /// A priority-inheriting or -protecting mutex.
+    /// The program used a mutex with priority inheritance or priority protection.
     PriorityMutex = 4;
-    /// A mutex, semaphore or futex shared with other processes.
+    /// The program used a mutex, semaphore or futex that is shared with other processes.
     ProcessShared = 5;
-    /// A futex operation that is not modelled.
+    /// The program used a futex operation that Heisen does not model.
     FutexOp = 7;
-    /// More threads than the runtime has room for.
+    /// The program started more threads than the runtime has room for.
     TooManyThreads = 8;
-    /// The step limit forced a fair tail that was not branched from.
+    /// The execution passed half of its step limit. From there it followed one fair schedule, and no other
+    /// was explored.
     FairTail = 9;
-    /// More choices at one point than a decision can hold.
+    /// There were more choices at one point than a decision can hold.
     TooManyChoices = 10;
     /// The log of decisions was full.
     LogFull = 11;
-    /// Something came from outside the program.
+    /// The program received input from outside.
     Outside = 13;
-    /// Nothing came from outside for long, and no thread could go on.
+    /// No thread could run, and no input came from outside until the runtime gave up.
     OutsideSilent = 14;
-    /// A call that blocks was run on a kernel thread of its own.
+    /// A blocking call ran on a kernel thread of its own.
     Aside = 15;
-    /// Input from outside with a finding that could not be recorded.
+    /// The input from outside of a finding could not be recorded.
     Unrecorded = 16;
-    /// `signalfd`.
+    /// The program called `signalfd`.
     SignalFd = 17;
-    /// A signal that no thread of the program sent.
+    /// A signal came that no thread of the program had sent.
     OutsideSignal = 37;
-    /// SIGSTOP and its like, sent by the program to itself.
+    /// The program sent itself a signal that stops it, such as SIGSTOP.
     StopSignal = 38;
-    /// A timer that counts processor time.
+    /// The program used a timer that counts processor time.
     CpuTimer = 39;
-    /// More signals were pending than there is room for.
+    /// More signals were pending than the runtime has room for.
     TooManySignals = 40;
-    /// More timers than the runtime has room for.
+    /// The program made more timers than the runtime has room for.
     TooManyTimers = 41;
-    /// `heisen_no_preempt_begin`.
+    /// The program called `heisen_no_preempt_begin`.
     NoPreempt = 20;
-    /// `heisen_ready` in a program that was parked already.
+    /// The program called `heisen_ready` after the execution had begun.
     Ready = 21;
-    /// A clock of processor time was read: `clock`, `times`, `getrusage`, CLOCK_PROCESS_CPUTIME_ID and the like.
+    /// The program read a clock of processor time: `clock`, `times`, `getrusage`, CLOCK_PROCESS_CPUTIME_ID
+    /// and the like.
     CpuClock = 24;
-    /// `--real-time`.
+    /// The execution ran in real time (`--real-time`).
     RealTime = 25;
-    /// A file was opened that had been written while the check ran. Seen only in a close look.
+    /// The program opened a file that had been written while the check ran. Noted only in executions that log
+    /// their events.
     ChangedFile = 26;
-    /// `pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS)`.
+    /// The program called `pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS)`.
     AsyncCancel = 31;
-    /// A thread that yields was held back until another had its turn. Noted only where every touch is told.
+    /// Fairness barred a thread that yields until another thread had run. Noted only in executions that log
+    /// touches.
     GaveWay = 52;
-    /// `--symmetry`, where threads that are alike do not stay so.
+    /// With `--symmetry`: the program treated interchangeable threads differently, by join order, handle or
+    /// number.
     ToldApart = 53;
-    /// A loop tried the same call again and again.
+    /// A loop repeated the same call without effect.
     Spin = 42;
     /// A loop waited for memory to change.
     SpinOnMemory = 43;
-    /// A loop was made to yield of which it is not known that it waits.
+    /// Heisen forced a loop to yield without knowing that the loop waits.
     ForcedYield = 29;
-    /// Something else is where the heap belongs.
+    /// The addresses of the checked heap could not be reserved.
     NoHeap = 50;
-    /// Futex operations on priority-inheriting words.
+    /// The program used a futex operation on a priority-inheriting word, such as `FUTEX_LOCK_PI`.
     FutexPi = 32;
-    /// Those that move waiters to such a word.
+    /// The program used a futex operation that moves waiters to a priority-inheriting word.
     FutexRequeuePi = 33;
-    /// `FUTEX_FD`, which Linux does not have any more either.
+    /// The program used `FUTEX_FD`, which Linux no longer has.
     FutexFd = 34;
-    /// An atomic access with an order below sequential consistency.
+    /// The program made an atomic access with an order weaker than sequential consistency.
     WeakOrders = 44;
-    /// More conflicts of accesses in one execution than are told.
+    /// The execution had more conflicts than the wire has room for.
     TooManyConflicts = 45;
-    /// The table of accesses that are scheduling points was full.
+    /// The table of access points was full.
     TooManyPoints = 46;
-    /// A wait or a timer whose deadline is further away than `--timeouts`, while other threads could go on.
+    /// A wait or a timer had a deadline beyond `--timeouts` while other threads could run.
     FarTimeout = 47;
-    /// A `timerfd` was armed.
+    /// The program armed a `timerfd`.
     TimerFd = 27;
-    /// A timer whose signal would end the program was kept from firing, within `--timeouts`.
+    /// Heisen delayed a timer whose signal would end the program, although its deadline was within
+    /// `--timeouts`.
     Watchdog = 28;
-    /// A choice other than of threads: a value, a waiter, a fault. It limits nothing.
+    /// There was a decision other than which thread runs: a value, a waiter or a fault. It does not limit the
+    /// verdict.
     OtherChoice = 48;
-    /// A thread could be preempted at a place that `--focus` and `--no-preempt` allow. It limits nothing.
+    /// A thread could be preempted at a place that `--focus` and `--no-preempt` allow. It does not limit the
+    /// verdict.
     InScope = 49;
-    /// A thread was not preempted at a place, as `--focus` or `--no-preempt` say. The verdict says so by itself.
+    /// A thread was not preempted at a place because of `--focus` or `--no-preempt`. The verdict has another
+    /// caveat for that.
     OutOfScope = 54;
-    /// `kill` and its like, at a process that does not belong to the program.
+    /// The program used `kill` or a similar call on a process that does not belong to it.
     OtherProcess = 63;
-    /// `reboot` and its like.
+    /// The program called `reboot` or `kexec`.
     Reboot = 62;
-    /// `sethostname`, `setdomainname`.
+    /// The program called `sethostname` or `setdomainname`.
     HostName = 61;
-    /// `mount` and its like.
+    /// The program called `mount` or a similar call.
     Mount = 60;
-    /// Swap space, quotas, accounting.
+    /// The program tried to change swap space, quotas or accounting.
     Accounting = 59;
-    /// Kernel modules and the like.
+    /// The program tried to load or remove kernel code: modules or bpf.
     KernelCode = 58;
-    /// Ports, the kernel's log, terminals.
+    /// The program tried to use ports or the kernel's log, or to take over a terminal.
     Devices = 57;
-    /// `adjtimex`, for more than the time.
+    /// The program called `adjtimex` to change more than the time.
     ClockRate = 56;
-    /// A file whose name has the process id in it.
+    /// The program created a file whose name contains the process id.
     FileOfPid = 55;
-    /// More accesses to one place in memory than are remembered.
+    /// A memory location had more accesses than the race check remembers.
     TooManyAccesses = 51;
 }
 
 impl Note {
-    /// Whether a verdict lists it, as it limits what the verdict claims.
+    /// Whether it limits what a verdict claims, so that the verdict lists it.
     pub fn is_caveat(self) -> bool {
         !matches!(self, Note::OtherChoice | Note::InScope | Note::OutOfScope)
     }
@@ -138,7 +148,7 @@ impl Note {
 
     /// The notes whose bits are set in `word`.
     pub fn in_word(word: u64) -> impl Iterator<Item = Note> {
-        // Mostly there are none, and this is asked of every execution.
+        // This runs for every execution, and most executions have no notes.
         let all: &[Note] = if word == 0 { &[] } else { Note::ALL };
         all.iter().copied().filter(move |n| word & (1 << (*n as u8)) != 0)
     }

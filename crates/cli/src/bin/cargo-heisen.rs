@@ -1,4 +1,4 @@
-//! `cargo heisen`, which cargo starts under this name.
+//! The executable `cargo-heisen`, which cargo starts for `cargo heisen`.
 #![forbid(unsafe_code)]
 
 fn main() -> std::process::ExitCode {

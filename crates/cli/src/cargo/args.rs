@@ -1,5 +1,8 @@
-//! The command line of `cargo heisen`. Cargo's options have cargo's names and are passed on; those of the search are the
-//! ones of `heisen check`. The former come last, as their heading in the help holds for all that follows.
+//! The command line of `cargo heisen`.
+//!
+//! Options for cargo have cargo's names and are passed on to cargo. Options of the search are those of
+//! `heisen check`. Options for cargo come last in each command, because their heading in the help applies to
+//! all options that follow.
 
 use crate::cli::args::{Color, ReplayArgs, SearchArgs};
 use crate::cli::exit;
@@ -67,7 +70,7 @@ pub struct TestArgs {
     pub cargo: Cargo,
 }
 
-/// Which tests.
+/// Options that select tests.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct FilterArgs {
     /// Only tests whose names contain one of these
@@ -91,14 +94,14 @@ pub struct FilterArgs {
     pub include_ignored: bool,
 }
 
-/// What stands after `--`: the options of a test executable that have a meaning here.
+/// The words after `--`: those options of a test executable that `cargo heisen` accepts.
 #[derive(Debug, Parser)]
 #[command(name = "cargo heisen test --", no_binary_name = true, disable_help_flag = true)]
 pub struct AfterDashes {
     #[command(flatten)]
     pub filters: FilterArgs,
 
-    // Each test runs alone, and what it writes is shown with its failure: taken, and of no effect.
+    // Accepted without effect: each test runs alone, and its output is shown with its failure.
     #[arg(long, alias = "nocapture", hide = true)]
     no_capture: bool,
     #[arg(long, hide = true)]
@@ -168,7 +171,7 @@ pub struct ReplayCommand {
     pub cargo: Cargo,
 }
 
-/// What is shown, and what is written where.
+/// Options for output.
 #[derive(Debug, clap::Args)]
 pub struct Output {
     /// Write schedules and other files into this directory [default: heisen/schedules in the target
@@ -189,10 +192,10 @@ pub struct Output {
     pub color: Color,
 }
 
-/// The one option of a build that is not cargo's.
+/// The only build option that is not an option of cargo.
 pub const WITH_STD: &str = "--with-std";
 
-/// What makes one build differ from another. A schedule keeps it, for its replay.
+/// Options that make one build differ from another. A schedule file records them for its replay.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Options of cargo")]
 pub struct Build {
@@ -233,7 +236,7 @@ pub struct Build {
     pub with_std: bool,
 }
 
-/// Which targets of the packages.
+/// Options that select targets of the packages.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Options of cargo")]
 pub struct Targets {
@@ -266,7 +269,7 @@ pub struct Targets {
     pub example: Vec<String>,
 }
 
-/// Where and how cargo works.
+/// Options for where and how cargo works.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Options of cargo")]
 pub struct Cargo {
@@ -295,7 +298,7 @@ pub struct Cargo {
     pub verbose: u8,
 }
 
-/// Words of a command line, of those options that were given.
+/// The words of a command line, collected from the options that were given.
 #[derive(Default)]
 struct Words(Vec<OsString>);
 
@@ -314,7 +317,7 @@ impl Words {
 }
 
 impl Build {
-    /// As cargo takes them.
+    /// The options as words of a command line: cargo's options, and `--with-std`.
     pub fn words(&self) -> Vec<OsString> {
         let mut words = Words::default();
         words.each("--package", &self.package);
@@ -331,7 +334,7 @@ impl Build {
 }
 
 impl Targets {
-    /// As cargo takes them.
+    /// The options as words of cargo's command line.
     pub fn words(&self) -> Vec<OsString> {
         let mut words = Words::default();
         words.flag("--lib", self.lib);
@@ -346,7 +349,7 @@ impl Targets {
 }
 
 impl Cargo {
-    /// As all of cargo's commands take them; the target directory is not among them.
+    /// The options as words that all commands of cargo take. The target directory is not among them.
     pub fn words(&self) -> Vec<OsString> {
         let mut words = Words::default();
         words.each("--manifest-path", &self.manifest_path);
@@ -361,7 +364,7 @@ impl Cargo {
 }
 
 impl FilterArgs {
-    /// Both of these.
+    /// The filters of both.
     pub fn and(mut self, other: FilterArgs) -> FilterArgs {
         self.names.extend(other.names);
         self.skip.extend(other.skip);

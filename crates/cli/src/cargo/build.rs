@@ -1,7 +1,8 @@
-//! Builds with cargo, instrumented, in a target directory of its own, so that the normal build is not disturbed.
+//! Builds instrumented executables with cargo. A separate target directory leaves the normal build untouched.
 //!
-//! A target is named though it is the machine's own: then cargo keeps build scripts and procedural macros, which run in
-//! the compiler, apart from the program, and gives our flags to the program only.
+//! The build passes `--target` although the target is the machine's own. Cargo then separates build scripts
+//! and procedural macros, which run at compile time, from the program, and gives our flags to the program
+//! only.
 
 use super::args::{Cargo, Targets, WITH_STD};
 use super::workspace::{Workspace, cargo, no_cargo};
@@ -20,17 +21,17 @@ use std::process::{Command, Stdio};
 /// The target that Heisen runs on.
 pub const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-/// Which of cargo's commands builds.
+/// The command of cargo that builds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// `cargo build`: programs.
     Programs,
-    /// `cargo test --no-run`: executables of tests.
+    /// `cargo test --no-run`: test executables.
     Tests,
 }
 
 impl Mode {
-    /// Cargo's command.
+    /// The name of cargo's command.
     pub fn command(self) -> &'static str {
         match self {
             Mode::Programs => "build",
@@ -39,11 +40,11 @@ impl Mode {
     }
 }
 
-/// One build.
+/// A request for one build.
 #[derive(Clone, Copy, Debug)]
 pub struct Order<'a> {
     pub mode: Mode,
-    /// What makes it differ from other builds, in cargo's words, and `--with-std`.
+    /// The options that make it differ from other builds: cargo's options, and `--with-std`.
     pub words: &'a [OsString],
     pub cargo: &'a Cargo,
     pub quiet: bool,
@@ -59,19 +60,20 @@ pub struct Executable {
     pub name: String,
     /// `lib`, `bin`, `test`, `example`, `bench` or `proc-macro`.
     pub kind: String,
-    /// Its source file, named from the package.
+    /// Its source file, relative to the package.
     pub source: PathBuf,
-    /// Whether it has a `main` of its own, where a harness for tests would be expected.
+    /// Whether it has its own `main` instead of the test harness.
     pub own_main: bool,
-    /// Whether it is the one that `cargo run` would take.
+    /// Whether `cargo run` would run this executable.
     pub default_run: bool,
-    /// Where cargo would run it, if it is one of tests.
+    /// The directory in which cargo would run it if it is a test executable.
     pub directory: PathBuf,
     pub environment: Vec<(OsString, OsString)>,
 }
 
 impl Executable {
-    /// Its name among all of a workspace, as cargo-nextest forms it: `queue`, `queue::loopback`, `queue::bin/tool`.
+    /// Its unique name in the workspace, in the form of cargo-nextest: `queue`, `queue::loopback`,
+    /// `queue::bin/tool`.
     pub fn id(&self) -> String {
         match self.kind.as_str() {
             "lib" | "proc-macro" => self.package.clone(),
@@ -80,7 +82,7 @@ impl Executable {
         }
     }
 
-    /// The name of its file without the hash that cargo adds: the same in each build.
+    /// The file name without the hash that cargo adds, so that it is the same in each build.
     pub fn stem(path: &Path) -> String {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         match name.rsplit_once('-') {
@@ -92,12 +94,12 @@ impl Executable {
     }
 }
 
-/// The words for targets; without any, cargo chooses.
+/// The options of a build as words. Without words for targets, cargo chooses the targets.
 pub fn words(build: Vec<OsString>, targets: &Targets) -> Vec<OsString> {
     [build, targets.words()].concat()
 }
 
-/// Runs cargo and gives the executables in the order in which they are named: that of their ids.
+/// Runs cargo and returns the executables, ordered by id.
 pub fn build(workspace: &Workspace, order: &Order<'_>) -> Result<Vec<Executable>, Failure> {
     let mut command = cargo();
     command.arg(order.mode.command());
@@ -111,7 +113,7 @@ pub fn build(workspace: &Workspace, order: &Order<'_>) -> Result<Vec<Executable>
     if order.quiet {
         command.arg("--quiet");
     }
-    // Reports name functions and lines, which a release build would have none of.
+    // Reports name functions and lines, for which a release build has no debug information by default.
     command.env("CARGO_PROFILE_RELEASE_STRIP", "none");
     const RELEASE_DEBUG: &str = "CARGO_PROFILE_RELEASE_DEBUG";
     if !workspace.release_debug && std::env::var_os(RELEASE_DEBUG).is_none() {
@@ -139,22 +141,22 @@ pub fn build(workspace: &Workspace, order: &Order<'_>) -> Result<Vec<Executable>
     Ok(found.finish())
 }
 
-/// Variables that tell cargo to optimise across crates, whichever profile it uses.
+/// Variables that make cargo optimise across crates in every profile.
 fn across_crates(words: &[OsString]) -> impl Iterator<Item = (String, &'static str)> {
     let named = words.windows(2).filter(|pair| pair[0] == "--profile").map(|pair| pair[1].to_string_lossy());
     let named: Vec<String> = named.map(|name| name.to_uppercase().replace('-', "_")).collect();
     let all = ["DEV", "TEST", "RELEASE", "BENCH"].map(str::to_owned).into_iter().chain(named);
     let lto = all.map(|profile| (format!("CARGO_PROFILE_{profile}_LTO"), "fat"));
-    // The compiler does not do both.
+    // The compiler does not combine optimisation across crates with incremental builds.
     lto.chain([("CARGO_INCREMENTAL".to_owned(), "0")])
 }
 
-/// The compiler.
+/// The Rust compiler that cargo uses.
 fn rustc() -> OsString {
     std::env::var_os("RUSTC").filter(|value| !value.is_empty()).unwrap_or_else(|| "rustc".into())
 }
 
-/// What cargo has told so far.
+/// The executables and libraries that cargo has reported so far.
 #[derive(Default)]
 struct Found {
     executables: BTreeMap<(String, PathBuf), Executable>,
@@ -177,7 +179,8 @@ impl Found {
                 }
             }
             Some("compiler-artifact") => {
-                // Tests need the programs of their package, which are built along with them.
+                // With tests, cargo also builds the programs of their package, because tests may need them.
+                // They are not listed here.
                 let wanted = message["profile"]["test"] == (mode == Mode::Tests);
                 let Some(path) = message["executable"].as_str().filter(|_| wanted) else { return };
                 let Some(package) = message["package_id"].as_str().and_then(|id| workspace.package(id))
@@ -188,7 +191,7 @@ impl Found {
                 let name = target["name"].as_str().unwrap_or_default().to_owned();
                 let kind = match strings(&target["kind"]).first().map(String::as_str) {
                     Some(kind @ ("bin" | "test" | "example" | "bench" | "proc-macro")) => kind.to_owned(),
-                    // A library of whichever type.
+                    // A library of any type.
                     _ => "lib".to_owned(),
                 };
                 let source = PathBuf::from(target["src_path"].as_str().unwrap_or_default());
@@ -210,12 +213,13 @@ impl Found {
         }
     }
 
-    /// Tells each executable where its libraries are.
+    /// Sets the library path of each executable.
     fn finish(self) -> Vec<Executable> {
         let Found { executables, libraries } = self;
         let standard = standard_library();
         let set = |mut executable: Executable| {
-            // Those of the build first, as cargo has it; its own directory is `deps`.
+            // In cargo's order: first libraries of build scripts, then the executable's directory (for a
+            // test, `deps`) and its parent.
             let own = executable.path.ancestors().skip(1).take(2).map(Path::to_owned);
             let inherited = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
             let inherited = std::env::split_paths(&inherited).filter(|path| !path.as_os_str().is_empty());
@@ -228,7 +232,7 @@ impl Found {
     }
 }
 
-/// Where the standard library is as a shared one, which tests of procedural macros are linked with.
+/// The directory of Rust's shared standard library, with which tests of procedural macros are linked.
 fn standard_library() -> Option<PathBuf> {
     let output =
         Command::new(rustc()).args(["--print", "target-libdir"]).stderr(Stdio::null()).output().ok()?;

@@ -1,5 +1,6 @@
-//! Filter expressions, such as `test(push) & !package(foo)`: the language of cargo-nextest's `-E`, as far as it is about
-//! names and kinds of tests.
+//! Parses and evaluates filter expressions, such as `test(push) & !package(foo)`.
+//!
+//! The language is the part of cargo-nextest's `-E` that is about names and kinds of tests.
 //!
 //! ```text
 //! or     = and { ("|" | "+" | "or") and }
@@ -9,14 +10,14 @@
 //! matcher = "=" name | "~" part | "#" glob | "/" regex "/" | text
 //! ```
 //!
-//! Text alone is a part of the name for `test`, the whole of it for `kind`, and a glob, which may be a whole name, for
-//! the others. In text, a backslash takes away the meaning of what follows it.
+//! Text without a sign matches a part of the name for `test`, the full name for `kind`, and as a glob for the
+//! other fields. In text, a backslash makes the next character literal.
 
 use heisen_engine::platform::glob::glob;
 use regex_lite::Regex;
 use std::fmt;
 
-/// What is known of a test.
+/// The names of a test that expressions can match.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'a> {
     pub test: &'a str,
@@ -25,7 +26,7 @@ pub struct Subject<'a> {
     pub kind: &'a str,
 }
 
-/// Something that a test fits or not.
+/// A filter expression, which matches a test or does not.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expr {
     All,
@@ -36,7 +37,7 @@ pub enum Expr {
     Is(Field, Matcher),
 }
 
-/// What of a test is looked at.
+/// The name of a test that a matcher applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field {
     Test,
@@ -45,7 +46,7 @@ pub enum Field {
     Kind,
 }
 
-/// How it is looked at.
+/// How a name is matched.
 #[derive(Clone, Debug)]
 pub enum Matcher {
     Equal(String),
@@ -69,7 +70,7 @@ impl PartialEq for Matcher {
 const FIELDS: [(&str, Field); 4] =
     [("test", Field::Test), ("package", Field::Package), ("binary", Field::Binary), ("kind", Field::Kind)];
 
-/// A mistake in an expression, and the byte where it is.
+/// A mistake in an expression, with its byte offset.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Mistake {
     pub at: usize,
@@ -77,9 +78,10 @@ pub struct Mistake {
 }
 
 impl Mistake {
-    /// The expression with a caret under the place.
+    /// The message, and the expression with a caret under the mistake.
     pub fn show(&self, text: &str) -> String {
-        // One line, whatever it was written on: the caret must stand below its place.
+        // Print the expression on one line, even if it has line breaks, so that the caret stands below the
+        // mistake.
         let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         let column = text[..self.at].chars().count();
         format!("{}\n  {line}\n  {:column$}^", self.message, "")
@@ -87,7 +89,7 @@ impl Mistake {
 }
 
 impl Expr {
-    /// Reads an expression.
+    /// Parses an expression.
     pub fn parse(text: &str) -> Result<Expr, Mistake> {
         let mut parser = Parser { text, at: 0, depth: 0 };
         let expr = parser.or()?;
@@ -98,7 +100,7 @@ impl Expr {
         }
     }
 
-    /// Whether the test fits.
+    /// Whether the expression matches the test.
     pub fn fits(&self, subject: &Subject<'_>) -> bool {
         match self {
             Expr::All => true,
@@ -127,7 +129,7 @@ impl Matcher {
     }
 }
 
-/// As it can be read again.
+/// Writes the expression so that [`Expr::parse`] can read it.
 impl fmt::Display for Expr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -150,7 +152,7 @@ impl fmt::Display for Expr {
     }
 }
 
-/// Expressions in one another at most, so that a long row of parentheses does not use up the stack.
+/// The deepest nesting of expressions, so that many parentheses do not exhaust the stack.
 const MAX_DEPTH: usize = 100;
 
 struct Parser<'a> {
@@ -164,7 +166,7 @@ impl Parser<'_> {
         &self.text[self.at..]
     }
 
-    /// The next character that is no space.
+    /// Skips white space and returns the next character, without consuming it.
     fn peek(&mut self) -> Option<char> {
         let rest = self.rest();
         self.at += rest.len() - rest.trim_start().len();
@@ -175,7 +177,8 @@ impl Parser<'_> {
         Mistake { at: self.at, message: message.into() }
     }
 
-    /// Takes one of these, if it comes next: a sign, or a word that stands alone.
+    /// Consumes one of these if it comes next: a sign, or a word that is not the beginning of a longer word.
+    /// Returns its index.
     fn take(&mut self, words: &[&str]) -> Option<usize> {
         self.peek();
         let rest = self.rest();
@@ -246,7 +249,7 @@ impl Parser<'_> {
         let constant = match name.as_str() {
             "all" => Expr::All,
             "none" => Expr::None,
-            // Not a constant.
+            // A field is not a constant; this value is not used.
             _ if field.is_some() => Expr::None,
             _ => return Err(self.mistake(format!("there is no {name}(); {EXPECTED}"))),
         };
@@ -289,7 +292,8 @@ impl Parser<'_> {
 
     fn regex(&mut self) -> Result<Matcher, Mistake> {
         let begin = self.at;
-        // Only the end of it is ours; all else that is escaped is a matter of the regular expression.
+        // Only the escape of the closing `/` matters here. The regular expression interprets all other
+        // escapes.
         let mut escaped = false;
         let end = self.rest().find(|c: char| {
             let is_end = c == '/' && !escaped;
@@ -306,7 +310,7 @@ impl Parser<'_> {
         Ok(Matcher::Regex(regex))
     }
 
-    /// The text up to a sign that is not escaped, and how many bytes that is; none if the sign does not come.
+    /// The text before the first unescaped `sign`, and its length in bytes; `None` if the sign is missing.
     fn until(&self, sign: char) -> (String, Option<usize>) {
         let mut out = String::new();
         let mut characters = self.rest().char_indices();
@@ -332,7 +336,7 @@ mod tests {
         Subject { test: "tests::odd(name)", package: "net-client", binary: "client", kind: "bin" },
     ];
 
-    /// The tests that fit, as digits.
+    /// The indices of the matching tests, as digits.
     fn fitting(text: &str) -> String {
         let expr = Expr::parse(text).unwrap_or_else(|mistake| panic!("{}", mistake.show(text)));
         (0..TESTS.len()).filter(|&i| expr.fits(&TESTS[i])).map(|i| i.to_string()).collect()
@@ -405,7 +409,7 @@ mod tests {
         assert!(Expr::parse(&"!".repeat(100_000)).is_err());
     }
 
-    /// A small generator of numbers, so that failures come back.
+    /// A small random number generator with a fixed seed, so that failures are repeatable.
     struct Random(u64);
 
     impl Random {
@@ -446,7 +450,7 @@ mod tests {
         }
     }
 
-    /// Whatever is cut off or put in, there is an answer, and mistakes are inside of the text.
+    /// The parser returns for any damaged text, and a mistake lies within the text.
     #[test]
     fn damaged_expressions_are_no_trouble() {
         let mut random = Random(11);

@@ -1,20 +1,21 @@
-//! The flags for the Rust compiler: those that the user has set, in any of the places where cargo looks for them, and
-//! those that instrument.
+//! Combines the flags for the Rust compiler: those that the user has set for cargo, and those that
+//! instrument.
 //!
-//! Cargo takes flags from one place only: the environment, else what its configuration says for the target, else what it
-//! says for all builds. So ours are added to that place. In the configuration, cargo joins what it finds in several
-//! files and on its command line; what is said for all builds has to be repeated beside ours, as cargo would pass it over.
+//! Cargo takes flags from one place only: the environment, else the configuration for the target, else the
+//! configuration for all builds. Our flags are added to the environment if it has flags, and otherwise to the
+//! configuration for the target. There, cargo joins the flags of several files and of its command line. Cargo
+//! then ignores the flags for all builds, so they are repeated beside ours.
 
 use super::build::TARGET;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Separates flags in the variable that may hold any.
+/// Separates the flags in `CARGO_ENCODED_RUSTFLAGS`, so that a flag may contain spaces.
 const SEPARATOR: &str = "\x1f";
 const ENCODED: &str = "CARGO_ENCODED_RUSTFLAGS";
 
-/// Adds flags to what cargo is to give to the compiler.
+/// Makes cargo pass these flags to the compiler, in addition to the user's.
 pub fn add(command: &mut Command, flags: &[String]) {
     let variable = |name: &str| std::env::var(name).ok();
     match from_environment(variable(ENCODED), variable("RUSTFLAGS")) {
@@ -27,14 +28,15 @@ pub fn add(command: &mut Command, flags: &[String]) {
             let for_all = variable("CARGO_BUILD_RUSTFLAGS").unwrap_or_default();
             let mut all = if for_target { Vec::new() } else { for_all_builds(&configurations(), &for_all) };
             all.extend_from_slice(flags);
-            // A list of strings is written in JSON as in TOML.
+            // A list of strings has the same form in JSON and in TOML.
             let list = serde_json::json!(all);
             command.arg("--config").arg(format!("target.{TARGET}.rustflags={list}"));
         }
     }
 }
 
-/// The linker that the user has chosen, by a flag, for the target in the environment, or for it in the configuration.
+/// The linker that the user has chosen: by a flag, by the variable for the target, or in the configuration
+/// for the target.
 pub fn linker() -> Option<OsString> {
     let variable = |name: &str| std::env::var(name).ok();
     let configurations = configurations();
@@ -56,7 +58,7 @@ pub fn linker() -> Option<OsString> {
         .or_else(|| ours("linker").filter_map(toml::Value::as_str).next_back().map(OsString::from))
 }
 
-/// The linker that flags name.
+/// The linker that the flags name; the last one counts.
 fn chosen(flags: &[String]) -> Option<&str> {
     let option = |at: usize| {
         let joined = flags[at].strip_prefix("-Clinker=");
@@ -65,7 +67,7 @@ fn chosen(flags: &[String]) -> Option<&str> {
     (0..flags.len()).rev().find_map(option)
 }
 
-/// The flags of the environment, if it has any say.
+/// The flags from the environment; `None` if neither variable is set.
 fn from_environment(encoded: Option<String>, plain: Option<String>) -> Option<Vec<String>> {
     let split = |text: String, at: &str| {
         text.split(at).map(str::trim).filter(|flag| !flag.is_empty()).map(str::to_owned).collect()
@@ -77,7 +79,7 @@ fn from_environment(encoded: Option<String>, plain: Option<String>) -> Option<Ve
     }
 }
 
-/// The configuration files that cargo reads, the strongest last.
+/// The configuration files that cargo reads, in ascending order of precedence.
 fn configurations() -> Vec<toml::Table> {
     let here = std::env::current_dir().unwrap_or_default();
     let home = std::env::var_os("CARGO_HOME")
@@ -88,13 +90,14 @@ fn configurations() -> Vec<toml::Table> {
     directories.extend(home.filter(|home| !directories.contains(home)));
     let read = |directory: &PathBuf| {
         let text = |name: &str| std::fs::read_to_string(Path::new(directory).join(name)).ok();
-        // A file that is not TOML is cargo's to complain about.
+        // Cargo itself reports a file that is not TOML.
         text("config").or_else(|| text("config.toml"))?.parse().ok()
     };
     directories.iter().rev().filter_map(read).collect()
 }
 
-/// The flags for all builds, of the configuration and of the variable that is part of it, if none are for the target.
+/// The flags for all builds, from the configuration and from the value of `CARGO_BUILD_RUSTFLAGS`. Empty if
+/// the configuration has flags for the target.
 fn for_all_builds(configurations: &[toml::Table], variable: &str) -> Vec<String> {
     let for_target = |table: &toml::Table| {
         let targets = table.get("target").and_then(toml::Value::as_table);
@@ -114,7 +117,7 @@ fn for_all_builds(configurations: &[toml::Table], variable: &str) -> Vec<String>
     flags
 }
 
-/// Flags in the configuration: a text or a list.
+/// The flags of a configuration value: a text or a list.
 fn listed(value: &toml::Value) -> Vec<String> {
     match value {
         toml::Value::String(text) => text.split_whitespace().map(str::to_owned).collect(),
@@ -123,8 +126,9 @@ fn listed(value: &toml::Value) -> Vec<String> {
     }
 }
 
-/// Whether what the configuration says for this target is for ours: by its name, or by a condition that names no other
-/// system. (Conditions are not worked out: a stranger one that does not hold for us counts as one that does.)
+/// Whether a target table of the configuration applies to our target: by its name, or by a condition that
+/// names no other system. Conditions are not evaluated, so an unusual condition that does not hold counts as
+/// one that holds.
 fn means_ours(name: &str) -> bool {
     const OTHERS: [&str; 5] = ["windows", "macos", "wasm", "aarch64", "musl"];
     name == TARGET || name.starts_with("cfg(") && !OTHERS.iter().any(|other| name.contains(other))
@@ -135,7 +139,7 @@ fn target_variable() -> String {
     format!("CARGO_TARGET_{}_RUSTFLAGS", target_word())
 }
 
-/// The target as it is in the names of variables.
+/// The target as it appears in names of environment variables.
 fn target_word() -> String {
     TARGET.to_uppercase().replace('-', "_")
 }
@@ -154,7 +158,7 @@ mod tests {
             flags(some("--cfg\x1fa=\"b c\""), some("-g")),
             Some(vec!["--cfg".into(), "a=\"b c\"".into()])
         );
-        // Set and empty means none, not those of the configuration.
+        // A variable that is set but empty means no flags, rather than those of the configuration.
         assert_eq!(flags(some(""), None), Some(vec![]));
         assert_eq!(flags(None, some("")), Some(vec![]));
     }

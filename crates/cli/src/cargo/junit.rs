@@ -1,5 +1,7 @@
-//! The results as JUnit XML, the form that most services for continuous integration read: a suite for each executable,
-//! a case for each test. Written by hand, as there is little to it.
+//! Renders the results as JUnit XML, which most services for continuous integration read.
+//!
+//! There is a suite for each executable and a case for each test. No XML library is used, because the
+//! document is simple.
 
 use super::line::details;
 use super::result::{Tested, Verdict};
@@ -8,7 +10,7 @@ use crate::render::paint::Paint;
 use std::fmt::Write;
 use std::time::Duration;
 
-/// The whole document.
+/// The document.
 pub fn document(all: &[Tested]) -> String {
     let mut suites: Vec<(&str, Vec<&Tested>)> = Vec::new();
     for tested in all {
@@ -73,8 +75,8 @@ fn case(out: &mut String, tested: &Tested) {
     };
 }
 
-/// Text for an element or an attribute. What XML has no place for, not even in disguise, becomes the sign for a character
-/// that cannot be shown.
+/// Text, escaped for an element or an attribute. A character that XML cannot represent, even escaped, becomes
+/// U+FFFD, the replacement character.
 fn escaped(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {
@@ -83,7 +85,7 @@ fn escaped(text: &str) -> String {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
-            // In an attribute they would become spaces.
+            // Unescaped, these characters would become spaces in an attribute.
             '\n' => out.push_str("&#10;"),
             '\t' => out.push_str("&#9;"),
             '\r' => out.push_str("&#13;"),

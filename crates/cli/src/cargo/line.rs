@@ -1,4 +1,5 @@
-//! What is shown of tests: a line each, as cargo has it, the failures, and a summary.
+//! Renders the results of tests as text: a line for each test, in the style of cargo, the failures, and a
+//! summary.
 
 use super::from_here;
 use super::result::{Tested, Verdict};
@@ -11,9 +12,9 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The command that goes on with a search.
+/// The command that resumes a search.
 pub const COMMAND: &str = "heisen";
-/// The command on the screens of failures.
+/// The replay command on the screens of failures.
 pub const REPLAY: &str = "cargo heisen replay";
 
 /// The line of a test.
@@ -42,7 +43,7 @@ pub fn line(paint: Paint, tested: &Tested) -> String {
     }
 }
 
-/// How far a search that found nothing has come.
+/// How much a search without findings explored.
 fn extent(explored: &Finished) -> String {
     let Finished { options, outcome, .. } = explored;
     match outcome.empty {
@@ -75,7 +76,7 @@ fn cost(explored: &Finished) -> String {
     format!("{}, {:.2} s", count(tally.executions, "execution"), tally.time.as_secs_f64())
 }
 
-/// What is to be said of a test that did not pass; none if it did.
+/// The details of a test that failed or could not be explored; `None` for other tests.
 pub fn details(paint: Paint, tested: &Tested) -> Option<String> {
     match &tested.verdict {
         Verdict::Explored(explored, schedules) if tested.failed() => {
@@ -87,7 +88,7 @@ pub fn details(paint: Paint, tested: &Tested) -> Option<String> {
     }
 }
 
-/// The details of all that did not pass.
+/// The details of all tests that failed or could not be explored.
 pub fn failures(paint: Paint, all: &[Tested]) -> String {
     let mut out = String::new();
     for tested in all {
@@ -98,7 +99,7 @@ pub fn failures(paint: Paint, all: &[Tested]) -> String {
     if out.is_empty() { out } else { format!("\nfailures:\n\n{}", out.trim_end_matches('\n')) + "\n" }
 }
 
-/// The last lines. `left` tests were wanted but not begun with.
+/// The summary. `left` is the number of selected tests that were not begun.
 pub fn summary(paint: Paint, all: &[Tested], filtered: usize, left: usize, time: Duration) -> String {
     let counted = |which: fn(&Tested) -> bool| all.iter().filter(|tested| which(tested)).count();
     let failed = counted(Tested::failed);
@@ -118,7 +119,7 @@ pub fn summary(paint: Paint, all: &[Tested], filtered: usize, left: usize, time:
     out + not_controlled(paint, all).as_str()
 }
 
-/// What was not controlled in any test, each once.
+/// The caveats of all tests, each once, with the number of tests that have it.
 fn not_controlled(paint: Paint, all: &[Tested]) -> String {
     let explored: Vec<&Finished> = all
         .iter()

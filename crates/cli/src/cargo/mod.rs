@@ -3,15 +3,15 @@
 //! | module | what it is |
 //! | --- | --- |
 //! | `args` | the command line |
-//! | `workspace` | what cargo knows of the packages |
-//! | `flags` | flags for the compiler, the user's and ours |
-//! | `build` | executables |
-//! | `selection` | the tests in them, and which are wanted |
+//! | `workspace` | the packages of the workspace, from cargo |
+//! | `flags` | flags for the compiler: the user's, and those that instrument |
+//! | `build` | builds executables |
+//! | `selection` | lists the tests of an executable and selects among them |
 //! | `expr` | filter expressions |
 //! | `test` | `cargo heisen test` |
-//! | `result` | what came of a test |
-//! | `line` | it, as a line, and the summary of all |
-//! | `junit` | all of them, as JUnit XML |
+//! | `result` | the result of a test |
+//! | `line` | a result as a line of text, and the summary of all results |
+//! | `junit` | all results as JUnit XML |
 //! | `program` | `cargo heisen run`, `build` and `replay` |
 
 mod args;
@@ -40,7 +40,7 @@ use std::sync::atomic::Ordering::Relaxed;
 #[derive(Debug)]
 enum Failure {
     Error(Error),
-    /// Cargo has said what is wrong.
+    /// Cargo has already printed the error.
     Reported,
 }
 
@@ -57,7 +57,7 @@ pub fn main() -> ExitCode {
         return code;
     }
     let mut words: Vec<_> = std::env::args_os().collect();
-    // Cargo gives the name of the command it was asked for.
+    // Cargo passes the name of its subcommand as the first argument.
     if words.get(1).is_some_and(|word| word == "heisen") {
         words.remove(1);
     }
@@ -74,7 +74,7 @@ pub fn main() -> ExitCode {
     };
     let code = match result {
         Ok(code) => code,
-        // Cargo was interrupted along with us.
+        // Ctrl-C interrupts cargo, too.
         Err(Failure::Reported) if stop.load(Relaxed) => exit::INTERRUPTED,
         Err(Failure::Reported) => exit::INPUT,
         Err(Failure::Error(error)) => {
@@ -85,7 +85,7 @@ pub fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
-/// A path as it is shown: from here, if it is below.
+/// A path for messages: relative to the current directory if it lies below that directory.
 fn from_here(path: &Path) -> PathBuf {
     let here = std::env::current_dir().unwrap_or_default();
     match path.strip_prefix(here) {

@@ -1,4 +1,4 @@
-//! `cargo heisen run`, `build` and `replay`.
+//! `cargo heisen run`, `build` and `replay`: the commands for programs and schedule files.
 
 use super::args::{BuildArgs, Cargo, ReplayCommand, RunArgs, Targets};
 use super::build::{self, Executable, Mode, Order, build};
@@ -22,16 +22,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Begins the comment in a schedule that tells how the program was built.
+/// The beginning of the comment in a schedule file that records how the program was built.
 const ORIGIN: &str = "# cargo ";
 
-/// That comment: cargo's command, and its options as a JSON list, whatever is in them.
+/// The comment: cargo's command, and its options as a JSON list, so that they may contain any character.
 pub fn origin(mode: Mode, words: &[OsString]) -> String {
     let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
     format!("{ORIGIN}{} {}\n", mode.command(), serde_json::json!(words))
 }
 
-/// Reads it. A schedule without one, as `heisen check` writes it, is for a program.
+/// Reads the comment. A schedule file without one, such as those of `heisen check`, belongs to a program
+/// rather than a test.
 fn read_origin(text: &str) -> (Mode, Vec<OsString>) {
     let line = text.lines().rev().find_map(|line| line.strip_prefix(ORIGIN)).unwrap_or_default();
     let (command, words) = line.split_once(' ').unwrap_or_default();
@@ -77,7 +78,7 @@ pub fn run(args: RunArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
     Ok(check::conclude(&finished, &place, output.json.as_deref(), output.quiet, output.color)?)
 }
 
-/// The program that is meant.
+/// The only program, or the one that `cargo run` would run by default.
 fn only(executables: Vec<Executable>) -> Result<Executable, Error> {
     let names: Vec<String> = executables.iter().map(|executable| executable.name.clone()).collect();
     let several = executables.len() > 1;
@@ -124,8 +125,8 @@ pub fn replay(args: &ReplayCommand, stop: &Arc<AtomicBool>) -> Result<u8, Failur
     Ok(replays::replay(&args.replay, schedule, program, stop.clone())?)
 }
 
-/// The executable of a schedule, from the code as it is now. Its name need not be the same in all of it: cargo puts a
-/// hash into it, which differs from one machine to the other.
+/// Builds the executable of a schedule from the current code. Its file name may differ from the recorded one,
+/// because cargo adds a hash that varies between machines.
 fn built_again(
     cargo: &Cargo,
     mode: Mode,

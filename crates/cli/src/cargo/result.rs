@@ -1,4 +1,4 @@
-//! What came of a test.
+//! The result of one test.
 
 use heisen_engine::Error;
 use heisen_engine::check::session::Finished;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A test and what came of it.
+/// A test with its result.
 #[derive(Debug)]
 pub struct Tested {
     pub package: String,
@@ -17,16 +17,16 @@ pub struct Tested {
     pub verdict: Verdict,
 }
 
-/// What came of it.
+/// The result of a test.
 #[derive(Debug)]
 pub enum Verdict {
-    /// Explored, with the schedules of what was found.
+    /// The test was explored. The paths are the schedule files of its findings.
     Explored(Box<Finished>, Vec<PathBuf>),
-    /// Not asked for.
+    /// The test is marked `#[ignore]`, and the user did not ask for such tests.
     Ignored,
-    /// The search was saved here.
+    /// The check was interrupted. The search was saved to this file.
     Interrupted(PathBuf),
-    /// It could not be explored.
+    /// The test could not be explored.
     Error(Error),
 }
 
@@ -36,12 +36,13 @@ impl Tested {
         matches!(&self.verdict, Verdict::Explored(explored, _) if explored.outcome.findings().next().is_some())
     }
 
-    /// Whether something limits what was shown of it.
+    /// Whether its verdict has caveats.
     pub fn has_caveats(&self) -> bool {
         matches!(&self.verdict, Verdict::Explored(explored, _) if explored.outcome.has_caveats())
     }
 
-    /// One JSON object: that of `heisen check`, if it was explored, with the names of the test.
+    /// The result as one JSON object, with the names of the test. For an explored test, it contains the
+    /// fields of `heisen check`.
     pub fn json(&self) -> Value {
         let mut value = match &self.verdict {
             Verdict::Explored(explored, schedules) => crate::render::json::result(

@@ -1,4 +1,4 @@
-//! The tests in an executable, and which of them are wanted.
+//! Lists the tests of an executable and selects those to explore.
 
 use super::args::{AfterDashes, FilterArgs, TestArgs};
 use super::build::Executable;
@@ -13,11 +13,12 @@ use std::process::{Command, Stdio};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Test {
     pub name: String,
-    /// Whether it is left out unless asked for.
+    /// Whether it is marked `#[ignore]`.
     pub ignored: bool,
 }
 
-/// The tests that an executable has, in the order in which it tells them. One without a harness is one test.
+/// The tests of an executable, in the order in which it lists them. An executable without a test harness is
+/// one test.
 pub fn list(executable: &Executable) -> Result<Vec<Test>, Error> {
     if executable.own_main {
         return Ok(vec![Test { name: executable.name.clone(), ignored: false }]);
@@ -50,25 +51,25 @@ fn names(executable: &Executable, more: &[&str]) -> Result<Vec<String>, Error> {
     Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
 }
 
-/// Which tests are wanted.
+/// The filters that select tests.
 #[derive(Debug)]
 pub struct Selection {
     filters: FilterArgs,
     expressions: Vec<Expr>,
 }
 
-/// What becomes of a test.
+/// Whether a test is explored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
     Yes,
-    /// It is ignored, and shown so.
+    /// The test is not explored, and is shown as ignored.
     Ignored,
-    /// It is not shown.
+    /// The test is neither explored nor shown.
     No,
 }
 
 impl Selection {
-    /// From both sides of `--`.
+    /// Reads the filters before and after `--`.
     pub fn new(args: &TestArgs) -> Result<Selection, Error> {
         let mut expressions = Vec::new();
         for text in &args.expressions {
@@ -109,13 +110,13 @@ impl Selection {
     }
 }
 
-/// The arguments that make an executable run one test only.
+/// The arguments that make an executable run only this test.
 pub fn arguments(executable: &Executable, test: &Test, for_tests: &[OsString]) -> Vec<OsString> {
     if executable.own_main {
         return for_tests.to_vec();
     }
     let mut words = vec![OsString::from(&test.name)];
-    // Without colours, as the harness would look for a description of the terminal in each execution.
+    // Without colours: with them, the harness would look for a terminal description in each execution.
     words.extend(["--exact", "--nocapture", "--test-threads=1", "--color=never"].map(OsString::from));
     if test.ignored {
         words.push("--include-ignored".into());

@@ -1,4 +1,4 @@
-//! `cargo heisen test`.
+//! `cargo heisen test`: explores the schedules of each test.
 
 use super::args::TestArgs;
 use super::build::{self, Executable, Mode, Order};
@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 pub fn run(args: &TestArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
-    // Mistakes of the command line come before a build that may take long.
+    // Report mistakes of the command line before the build, which may take long.
     let selection = Selection::new(args)?;
     let workspace = Workspace::find(&args.cargo)?;
     let directory = args.output.output.clone().unwrap_or_else(|| workspace.schedules());
@@ -53,9 +53,9 @@ pub fn run(args: &TestArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
 struct TestRun<'a> {
     args: &'a TestArgs,
     options: Options,
-    /// Where schedules go.
+    /// The directory for schedule files.
     directory: &'a Path,
-    /// How the executables were built, for the schedules.
+    /// How the executables were built, as a comment for schedule files.
     origin: String,
     json_on_stdout: bool,
     paint: Paint,
@@ -100,7 +100,7 @@ impl TestRun<'_> {
         self.conclude(&all, filtered, left, began.elapsed())
     }
 
-    /// For people; what is for programs goes first.
+    /// Prints text for people. It goes to standard error if the JSON goes to standard output.
     fn print(&self, text: &str) {
         print(text, self.json_on_stdout);
     }
@@ -123,7 +123,7 @@ impl TestRun<'_> {
         let arguments = selection::arguments(executable, test, &self.args.for_tests);
         let mut program = Program::find(executable.path.as_os_str(), arguments)?;
         program.at_ready = self.args.search.at_ready;
-        // It was listed, so it is there.
+        // The test was listed, so the program cannot end without running a test.
         program.test_program = false;
         program.directory = Some(executable.directory.clone());
         program.environment = executable.environment.clone();
@@ -189,7 +189,8 @@ impl TestRun<'_> {
     }
 }
 
-/// The name that files about a test begin with. Their ends keep apart what this does not.
+/// The prefix of the names of files about a test. Two tests may have the same prefix; the end of a file name
+/// makes it unique.
 fn file_name(binary: &str, test: &str) -> String {
     const LONGEST: usize = 150;
     let plain = |c: char| if c.is_ascii_alphanumeric() || "_-.".contains(c) { c } else { '_' };

@@ -1,4 +1,5 @@
-//! What cargo knows of the packages around: `cargo metadata`, and the little of a manifest that it does not tell.
+//! Describes the packages of a workspace, from `cargo metadata` and, where that lacks a field, from
+//! manifests.
 
 use super::{Failure, args::Cargo};
 use heisen_engine::Error;
@@ -11,26 +12,27 @@ use std::process::{Command, Stdio};
 #[derive(Debug)]
 pub struct Workspace {
     packages: Vec<Package>,
-    /// Where everything of ours goes: `heisen` in the target directory.
+    /// The directory for everything that Heisen builds or writes: `heisen` in the target directory.
     pub target: PathBuf,
-    /// Whether the release profile says what of debug information is wanted.
+    /// Whether the release profile sets `debug`.
     pub release_debug: bool,
 }
 
-/// One of them.
+/// A package of a workspace.
 #[derive(Debug)]
 pub struct Package {
-    /// As cargo's messages name it.
+    /// The id by which cargo's messages name the package.
     id: String,
     pub name: String,
     pub manifest: PathBuf,
-    /// The binary that `cargo run` takes.
+    /// The binary that `cargo run` runs by default.
     pub default_run: Option<String>,
-    /// Fields that programs may ask for at run time, by the ends of their variables' names.
+    /// Fields that cargo passes to programs in variables: the name of the variable without `CARGO_PKG_`, and
+    /// the value.
     fields: Vec<(&'static str, String)>,
 }
 
-/// Cargo itself: the one that has started us, if one has.
+/// A command for cargo: the cargo that has started this process, if any.
 pub fn cargo() -> Command {
     let cargo = std::env::var_os("CARGO").filter(|value| !value.is_empty());
     let mut command = Command::new(cargo.unwrap_or_else(|| "cargo".into()));
@@ -38,18 +40,18 @@ pub fn cargo() -> Command {
     command
 }
 
-/// An error of starting cargo.
+/// The error if cargo cannot be started.
 pub fn no_cargo(error: &std::io::Error) -> Failure {
     Error::Input(format!("cargo cannot be started: {error}; install Rust, or set CARGO to its path")).into()
 }
 
-/// A manifest. What cargo has read is right.
+/// Reads a manifest. Cargo has checked it already, so errors are ignored.
 fn manifest(path: &Path) -> toml::Table {
     std::fs::read_to_string(path).unwrap_or_default().parse().unwrap_or_default()
 }
 
 impl Workspace {
-    /// Asks cargo, which says itself what is wrong.
+    /// Asks cargo for the workspace. Cargo itself prints what is wrong.
     pub fn find(args: &Cargo) -> Result<Workspace, Failure> {
         let output = cargo()
             .args(["metadata", "--format-version=1", "--no-deps", "--quiet"])
@@ -77,12 +79,12 @@ impl Workspace {
         })
     }
 
-    /// The package of an artifact.
+    /// The package with this id.
     pub fn package(&self, id: &str) -> Option<&Package> {
         self.packages.iter().find(|package| package.id == id)
     }
 
-    /// Where schedules go.
+    /// The default directory for schedule files.
     pub fn schedules(&self) -> PathBuf {
         self.target.join("schedules")
     }
@@ -122,12 +124,12 @@ impl Package {
         }
     }
 
-    /// Where its manifest is, which is where cargo runs its tests.
+    /// The directory of its manifest, in which cargo runs its tests.
     pub fn directory(&self) -> &Path {
         self.manifest.parent().unwrap_or(Path::new("."))
     }
 
-    /// The variables that cargo gives to programs that it runs.
+    /// The variables that cargo sets for programs that it runs.
     pub fn environment(&self) -> Vec<(OsString, OsString)> {
         let field = |(name, value): &(&str, String)| (format!("CARGO_PKG_{name}").into(), value.into());
         let mut all: Vec<(OsString, OsString)> = self.fields.iter().map(field).collect();
@@ -137,7 +139,8 @@ impl Package {
         all
     }
 
-    /// Whether a target has a `main` of its own in place of the standard harness for tests. Cargo does not tell.
+    /// Whether a target has its own `main` instead of the standard test harness. `cargo metadata` does not
+    /// say.
     pub fn has_own_main(&self, kind: &str, name: &str) -> bool {
         let manifest = manifest(&self.manifest);
         let without_harness =

@@ -1,4 +1,4 @@
-//! The command line.
+//! The commands of `heisen` and their options.
 
 mod script;
 
@@ -114,7 +114,7 @@ pub struct CheckArgs {
     pub color: Color,
 }
 
-/// What is run: what the commands that take a program have in common.
+/// The options of all commands that take a program.
 #[derive(Debug, clap::Args)]
 pub struct TargetArgs {
     /// A source file: Heisen compiles and instruments it with cc, c++ or rustc (or CC, CXX, RUSTC), with -g
@@ -131,7 +131,7 @@ pub struct TargetArgs {
     pub no_instrument: bool,
 }
 
-/// How to search, and what surrounds the executions: what every command that explores has in common.
+/// The options of all commands that explore: how to search, and the environment of the executions.
 #[derive(Debug, clap::Args)]
 pub struct SearchArgs {
     /// The search strategy [default: icb; best if --changed-since is given; portfolio if --time is given
@@ -413,8 +413,9 @@ impl From<Carrier> for run_config::Carrier {
 }
 
 impl SearchArgs {
-    /// The strategy that is asked for. Who says how long it may take wants the most of that time; who names a bound, or
-    /// wants it to reduce, or to begin with changed code, means the strategy that does so.
+    /// The strategy to use. Without `--strategy`, it follows from other options. `--changed-since` needs
+    /// best. `--bound` and `--reduce on` ask for icb. Otherwise, `--time` selects portfolio, which makes the
+    /// most of the time.
     pub fn kind(&self) -> Kind {
         match self.strategy {
             Some(Kind::Dpor) if self.bound.is_some() => Kind::Bpor,
@@ -427,7 +428,7 @@ impl SearchArgs {
         }
     }
 
-    /// Refuses options that the strategy has no use for: who gives one expects it to do something.
+    /// Refuses options that the strategy ignores, because the user expects an option to have an effect.
     pub fn fit_together(&self) -> Result<(), Error> {
         let kind = self.kind();
         for (given, parameter) in [
@@ -466,7 +467,7 @@ pub enum Color {
 }
 
 impl Color {
-    /// As other commands take it, too.
+    /// The value of `--color`, which cargo takes, too.
     pub fn word(self) -> &'static str {
         match self {
             Color::Auto => "auto",
@@ -476,7 +477,7 @@ impl Color {
     }
 }
 
-/// The strategies of the table, by their names.
+/// Parses the name of a strategy of the table.
 fn strategies() -> impl TypedValueParser<Value = Kind> {
     let offered = TABLE.iter().filter_map(|entry| Some(PossibleValue::new(entry.shown).help(entry.help?)));
     PossibleValuesParser::new(offered).try_map(|name| Kind::named(&name).ok_or("an unknown strategy"))
@@ -493,12 +494,12 @@ fn takers(parameter: Parameter) -> String {
     }
 }
 
-/// A number of faults, perhaps with their kinds.
+/// Parses a number of faults, optionally with their kinds: `2:malloc`.
 fn faults(text: &str) -> Result<Faults, String> {
     text.parse()
 }
 
-/// A time such as `30s`; a bare number is seconds.
+/// Parses a time such as `30s`; a bare number is in seconds.
 fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.find(|c: char| c != '.' && !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -514,10 +515,10 @@ fn duration(text: &str) -> Result<Duration, String> {
     if time.is_zero() { Err("it must be more than 0".to_owned()) } else { Ok(time) }
 }
 
-/// The least memory that a search can do with.
+/// The least memory that a search needs, in bytes.
 const LEAST: usize = 64 << 10;
 
-/// A size such as `512M`; a bare number is bytes.
+/// Parses a size such as `512M`; a bare number is in bytes.
 fn size(text: &str) -> Result<usize, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);

@@ -1,4 +1,4 @@
-//! Exit codes. They are documented in `--help` and in `docs/reference/exit-codes.md`, and never change their meaning.
+//! The exit codes. `--help` and `docs/reference/exit-codes.md` document them. Their meaning never changes.
 
 use heisen_engine::Error;
 
@@ -11,7 +11,7 @@ pub const INTERNAL: u8 = 5;
 pub const CAVEAT: u8 = 6;
 pub const INTERRUPTED: u8 = 130;
 
-/// The table, as the help shows it.
+/// The table of exit codes in help texts.
 pub const TABLE: &str = "\
 Exit codes:
   0    nothing found
@@ -23,7 +23,7 @@ Exit codes:
   6    with --strict: nothing found, but the verdict has a caveat or the search is incomplete
   130  interrupted (the search is saved; the message says how to continue)";
 
-/// The code for an error.
+/// The exit code for an error.
 pub fn of(error: &Error) -> u8 {
     match error {
         Error::Input(_) => INPUT,

@@ -1,9 +1,9 @@
-//! The command line: what the user may say, and what it asks of the engine.
+//! The command line: commands, options and exit codes.
 //!
 //! | module | what it is |
 //! | --- | --- |
 //! | [`args`] | the commands and their options |
-//! | [`search_options`] | from the options of a search to what the engine takes |
+//! | [`search_options`] | converts the options of a search into those of the engine |
 //! | [`exit`] | exit codes |
 
 pub mod args;

@@ -1,4 +1,4 @@
-//! What the command line asks of a search, as the engine takes it.
+//! Converts the options of a search from the command line into those of the engine.
 
 use crate::cli::args;
 use crate::cli::args::SearchArgs;
@@ -16,22 +16,22 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// Executions of a sampling search without any other limit.
+/// The number of executions of a sampler without `--executions` and `--time`.
 const SAMPLES: u64 = 10_000;
-/// Preemptions of icb, unless told otherwise.
+/// The default of `--bound` for icb.
 const BOUND: u32 = 2;
-/// Depth of the bugs that pct looks for, unless told otherwise.
+/// The default of `--depth`: the depth of the bugs that pct looks for.
 const DEPTH: u32 = 3;
-/// Delays of an execution of delay, unless told otherwise.
+/// The default of `--delays`: the number of delays in one execution of the strategy `delay`.
 const DELAYS: u32 = 3;
-/// Memory of the search, unless told otherwise.
+/// The default of `--memory`, in bytes.
 const MEMORY: usize = 1 << 30;
 
 pub fn jobs(args: &SearchArgs) -> usize {
     args.jobs.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from)
 }
 
-/// What the engine is to do.
+/// The engine's options for a search.
 pub fn options(args: &SearchArgs, stop: &AtomicBool) -> Result<Options, Error> {
     args.fit_together()?;
     let strategy = args.kind();
@@ -77,8 +77,8 @@ pub fn options(args: &SearchArgs, stop: &AtomicBool) -> Result<Options, Error> {
     })
 }
 
-/// The options for this program. Unless the command line says otherwise, data races of a Rust program are reported: they are undefined
-/// behaviour, and safe code has none.
+/// The options for this program. Without `--races`, data races of an instrumented Rust program are reported:
+/// they are undefined behaviour, and safe code has none.
 pub fn options_for(program: &Program, args: &SearchArgs, options: Options) -> Options {
     match args.races {
         None if program.rust && program.instrumented => Options { races: Races::Report, ..options },
@@ -86,8 +86,8 @@ pub fn options_for(program: &Program, args: &SearchArgs, options: Options) -> Op
     }
 }
 
-/// Refuses what dynamic partial order reduction cannot go with: it stands on every point being a choice, and on executions of the
-/// same steps being the same.
+/// Refuses options that do not fit dynamic partial-order reduction. It needs a choice at every scheduling
+/// point, and the same steps must always have the same effects.
 fn fits_dpor(args: &SearchArgs) -> Result<(), Error> {
     let refused = [
         (
@@ -106,13 +106,14 @@ fn fits_dpor(args: &SearchArgs) -> Result<(), Error> {
     }
 }
 
-/// What surrounds the executions.
+/// The environment of the executions.
 fn world(args: &SearchArgs, stop: &AtomicBool) -> Result<World, Error> {
     let absolute = |dir: &PathBuf| {
         std::path::absolute(dir).map_err(|e| Error::Input(format!("--dir {}: {e}", dir.display())))
     };
     let dir = args.dir.as_ref().map(absolute).transpose()?;
-    // What called an atomic instruction in a library of a language can be found out only where there are frame pointers.
+    // A scope needs the caller of an atomic instruction in a language's library. Only code with frame
+    // pointers shows it, so only instrumented modules are patched then.
     let scoped = !args.focus.is_empty() || !args.no_preempt.is_empty();
     let patched = match &args.patch {
         Some(modules) => modules,
@@ -139,7 +140,8 @@ fn world(args: &SearchArgs, stop: &AtomicBool) -> Result<World, Error> {
     })
 }
 
-/// Reads what is to be the standard input, which may have to be waited for; aside, so that Ctrl-C ends that.
+/// Reads the standard input for the executions. A separate thread reads, because reading may block and Ctrl-C
+/// must still work.
 fn read_stdin(path: &Path, stop: &AtomicBool) -> Result<Stdin, Error> {
     let (send, receive) = mpsc::channel();
     let path = path.to_owned();

@@ -1,5 +1,6 @@
-//! `heisen cc` and `heisen c++`: the real compiler, told to instrument. It takes the place of this process, so that its
-//! output, its exit code and what signals do to it are its own.
+//! `heisen cc` and `heisen c++`: call the real compiler with options that instrument the program.
+//!
+//! The compiler replaces this process, so its output, exit code and handling of signals are unchanged.
 
 use heisen_engine::Error;
 use heisen_engine::program;
@@ -9,18 +10,18 @@ use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// Which compiler is meant: the variable that names it, and its name otherwise.
+/// The C compiler: the variable that names it, and the name to use if the variable is not set.
 pub const C: (&str, &str) = ("HEISEN_CC", "cc");
-/// Likewise for C++.
+/// The same for C++.
 pub const CPP: (&str, &str) = ("HEISEN_CXX", "c++");
 
-/// Becomes the compiler; returns only if that is not possible. What the compiler is asked for is taken as it was given,
-/// all that follows the name of the command.
+/// Replaces this process by the compiler; returns only if that fails. The compiler's arguments are all words
+/// after the name of the command.
 pub fn run((variable, fallback): (&str, &str)) -> Result<u8, Error> {
     let args: Vec<OsString> = std::env::args_os().skip(2).collect();
     let named = std::env::var_os(variable).filter(|named| !named.is_empty());
     let named = named.unwrap_or_else(|| fallback.into());
-    // As for make, it may hold options, too: "ccache gcc", "gcc -m64".
+    // The variable may hold several words, as `CC` does for make: "ccache gcc", "gcc -m64".
     let words: Vec<OsString> = match named.to_str() {
         Some(text) => text.split_whitespace().map(OsString::from).collect(),
         None => vec![named],

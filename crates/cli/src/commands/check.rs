@@ -1,4 +1,4 @@
-//! `heisen check`.
+//! `heisen check`: explores the schedules of a program.
 
 use crate::cli::args::{CheckArgs, Color, TargetArgs};
 use crate::cli::exit;
@@ -34,7 +34,7 @@ pub fn run(args: &CheckArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
             )));
         }
     }
-    // A compiler that was interrupted along with us has not failed.
+    // Ctrl-C also reaches the compiler. Its failure is then an interruption, not an error.
     let or_interrupted = |error| if stop.load(Relaxed) { Error::Interrupted } else { error };
     let mut session = session(args, &stop).map_err(or_interrupted)?;
     if let Some(path) = &args.save {
@@ -58,17 +58,17 @@ pub fn run(args: &CheckArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
     Ok(code)
 }
 
-/// Where results go, and what is said of them.
+/// Where results are written, and the commands that messages name.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
     pub directory: &'a Path,
-    /// What the names of schedule files begin with.
+    /// The prefix of the names of schedule files.
     pub name: &'a str,
-    /// The command `heisen`, for going on with a search.
+    /// The command `heisen` as the user types it, for messages on how to resume a search.
     pub command: &'a str,
-    /// The command that replays them.
+    /// The command that replays a schedule file.
     pub replay: &'a str,
-    /// A comment at the end of each, which tells how the program was built.
+    /// A comment at the end of each schedule file, which says how the program was built.
     pub origin: &'a str,
 }
 
@@ -85,7 +85,7 @@ pub fn explore(
     finished
 }
 
-/// Shows and writes everything about a check that has ended; the exit code.
+/// Prints and writes all results of a finished check. Returns the exit code.
 pub fn conclude(
     finished: &Finished,
     place: &Place<'_>,
@@ -96,7 +96,7 @@ pub fn conclude(
     let Finished { program, options, outcome, .. } = finished;
     let written = finished.write_schedules(place.directory, place.name, place.origin);
     if !quiet {
-        // Before everything else, so that a file that cannot be written does not hide the findings.
+        // Print first, so that an error in writing a file does not hide the findings.
         let schedules = written.as_deref().unwrap_or_default();
         let json_on_stdout = json == Some(Path::new("-"));
         print(&report(Paint::new(color), options, outcome, schedules, place.replay), json_on_stdout);
@@ -151,8 +151,8 @@ fn session(args: &CheckArgs, stop: &AtomicBool) -> Result<Session, Error> {
     Ok(Session::new(program, options))
 }
 
-/// The program that a command line means: a source file, which is compiled, or a command. `usage` is how the line begins, and `what` is
-/// done with the program.
+/// Finds the program of a command line: compiles a source file, or looks up a command. For error messages,
+/// `usage` is the beginning of the command line, and `what` is the verb.
 pub fn find_program(
     (usage, what): (&str, &str),
     TargetArgs { source, command, .. }: &TargetArgs,
@@ -179,7 +179,7 @@ pub fn find_program(
     }
 }
 
-/// Refuses, before a search that may take long, places where its results cannot be written.
+/// Refuses places where results cannot be written, before a search that may take long.
 pub fn check_places(output: &Path, json: Option<&Path>) -> Result<(), Error> {
     let there = output.ancestors().find(|path| path.exists());
     if let Some(path) = there.filter(|path| !path.is_dir()) {
@@ -206,12 +206,12 @@ pub fn check_file(option: &str, path: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// How to go on with a search that was saved.
+/// The message that says how to resume a saved search.
 pub fn interrupted(command: &str, path: &Path) -> String {
     format!("interrupted; continue with: {command} check --resume {}", quoted(path))
 }
 
-/// How this very executable was called, so that a command shown can be typed.
+/// The command by which the user called this executable. The user can type commands that begin with it.
 fn own_name() -> String {
     let name = std::env::args_os().next().unwrap_or_default();
     quoted(Path::new(&name))

@@ -1,5 +1,7 @@
-//! `heisen coverage`: the figures of "Iterative context bounding" (PLDI'07), of searches that `heisen check --coverage` has
-//! recorded: the share of classes by preemptions (figures 1 and 4), and classes over executions (figures 2, 5 and 6).
+//! `heisen coverage`: renders the figures of "Iterative context bounding" (PLDI'07) for recorded searches.
+//!
+//! `heisen check --coverage` records a search. The figures are the share of classes by preemptions (figures 1
+//! and 4) and classes over executions (figures 2, 5 and 6).
 
 use crate::cli::args::CoverageArgs;
 use crate::cli::exit;
@@ -36,7 +38,8 @@ pub fn run(args: &CoverageArgs) -> Result<u8, Error> {
     Ok(exit::CLEAN)
 }
 
-/// Gives each its name: what it does not have in common with the others, and of a single one the program and strategy.
+/// Labels each record with those of program, strategy and seed in which the records differ. If they do not
+/// differ, the label is the program and strategy. The path is added if labels are equal.
 fn labelled(records: Vec<Record>, paths: &[PathBuf]) -> Vec<Run> {
     let strategy = |record: &Record| {
         let reduced = if record.reduce { " --reduce" } else { "" };
@@ -45,7 +48,7 @@ fn labelled(records: Vec<Record>, paths: &[PathBuf]) -> Vec<Run> {
     let seed = |record: &Record| record.seed.map_or(String::new(), |seed| format!("seed {seed}"));
     let parts: Vec<[String; 3]> = records.iter().map(|r| [r.program.clone(), strategy(r), seed(r)]).collect();
     let differs = |part: usize| parts.iter().any(|p| p[part] != parts[0][part]);
-    // Those that do not sample have none.
+    // Only samplers have a seed.
     let seeds = parts.iter().map(|p| &p[2]).filter(|seed| !seed.is_empty()).collect::<BTreeSet<_>>();
     let mut shown = [differs(0), differs(1), seeds.len() > 1];
     if shown == [false; 3] {

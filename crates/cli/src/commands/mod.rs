@@ -1,4 +1,4 @@
-//! The commands of `heisen`, one file each: they parse, ask the engine, and have the result rendered.
+//! The commands of `heisen`, one file each. A command calls the engine and renders the result.
 
 pub mod cc;
 pub mod check;

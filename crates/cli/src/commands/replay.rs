@@ -1,4 +1,4 @@
-//! `heisen replay`.
+//! `heisen replay`: runs a schedule file and compares the outcome with the recorded one.
 
 use crate::cli::args::ReplayArgs;
 use crate::cli::exit;
@@ -58,7 +58,8 @@ pub fn replay(
         program: &program,
         config: &config,
         expect_exit: schedule.expect_exit,
-        // Kept rather than passed on: the report quotes it, and it comes before the report.
+        // Captured, because the report quotes the message of a panic from it. It is printed before the
+        // report.
         output: Output::Captured,
         trace: args.trace,
     };
@@ -94,7 +95,7 @@ pub fn replay(
             args.hang.as_secs_f32()
         )));
     }
-    // A race is looked for only where one is expected: the execution may end as well as any other.
+    // Look for a race only if the schedule recorded one. An execution with a race may end normally.
     if schedule.outcome.as_ref().is_some_and(|(kind, _)| *kind == FindingKind::DataRace) {
         let same = |closeup: &Closeup| closeup.signature() == schedule.signature;
         if let Some(race) = recorder.race(Job::Schedule(&schedule), &|_| true, &same)? {
@@ -127,14 +128,14 @@ fn conclude(
     match closeup.verdict.clone() {
         Some(verdict) => {
             if let (Some(mut finding), false) = (closeup.into_finding(recorder, 0), args.quiet) {
-                // Already printed above.
+                // `replay` has printed the output already.
                 finding.output.clear();
                 print(&Screen { paint, replay: "", time: None }.render(&finding), false);
             }
             if same {
                 return Ok(exit::FOUND);
             }
-            // Of the same kind, it differs from what was recorded in its place.
+            // A failure of the same kind but with another signature is at another place.
             let elsewhere = if Some(verdict.kind) == expected { ", but at another place" } else { "" };
             say(format_args!(
                 "another outcome: expected {told}; found {}: {}{elsewhere}",
@@ -157,8 +158,7 @@ fn conclude(
     }
 }
 
-/// The program of a schedule; compiled again if Heisen compiled it and it is gone.
-/// What held for the executions of the check that found a schedule, which is in this file.
+/// The configuration of the executions of the check that found the schedule. `path` is the schedule file.
 pub fn run_config(
     schedule: &Schedule,
     path: &Path,
@@ -178,11 +178,11 @@ pub fn run_config(
     })
 }
 
-/// The program of a schedule.
+/// Finds the program of a schedule. Compiles it again if Heisen compiled it and the executable is gone.
 pub fn find_program(schedule: &Schedule) -> Result<Program, Error> {
     let args: Vec<OsString> = schedule.args.iter().map(|a| OsString::from_vec(a.clone())).collect();
     let path = Path::new(OsStr::from_bytes(&schedule.program));
-    // Below DIR/build/HASH, as `compile` puts it.
+    // `compile` puts the executable into DIR/build/HASH.
     match (&schedule.source, path.ancestors().nth(3)) {
         (Some(source), Some(directory)) if !path.exists() => {
             let source = PathBuf::from(OsString::from_vec(source.clone()));

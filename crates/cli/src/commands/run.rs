@@ -1,4 +1,4 @@
-//! `heisen run`: a program by a name that scripts attach to.
+//! `heisen run`: runs a program under a name, so that scripts can attach to it.
 
 use crate::cli::args::RunArgs;
 use crate::render::paint::say;
@@ -11,10 +11,10 @@ use std::os::unix::process::ExitStatusExt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// What a shell adds to a signal that ended a program.
+/// A shell adds this to the number of the signal that ended a program.
 const BY_SIGNAL: i32 = 128;
 
-/// Runs the program to its end; the exit code is its own.
+/// Runs the program to its end and returns its exit code.
 pub fn run(args: &RunArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
     let [program, arguments @ ..] = args.command.as_slice() else {
         return Err(Error::Input("nothing to run; write: heisen run NAME -- PROG [ARGS]".into()));

@@ -1,4 +1,4 @@
-//! `heisen script`.
+//! `heisen script`: runs a script together with a program.
 
 mod from;
 
@@ -45,7 +45,7 @@ pub fn run(args: &ScriptArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
     }
 }
 
-/// Runs a script.
+/// Runs a script and shows the result.
 fn follow(args: &ScriptArgs, script: Script<'_>, stop: Arc<AtomicBool>) -> Result<u8, Error> {
     let output = args.output.as_deref().unwrap_or(Path::new(".heisen"));
     check_places(output, args.json.as_deref())?;
@@ -54,7 +54,8 @@ fn follow(args: &ScriptArgs, script: Script<'_>, stop: Arc<AtomicBool>) -> Resul
     let runtime = embedded::runtime()?;
     let mut config =
         RunConfig { steps: args.steps, hang: args.hang, stop: stop.clone(), ..RunConfig::default() };
-    // Which accesses conflict is not the script's business, and atomics of libraries are no events.
+    // Scripts do not use conflicts between accesses. Atomic instructions of libraries are not events of a
+    // script.
     config.world.accesses.check = false;
     let test = Test {
         script,
@@ -109,7 +110,7 @@ fn follow(args: &ScriptArgs, script: Script<'_>, stop: Arc<AtomicBool>) -> Resul
     })
 }
 
-/// The programs that a script is run with, by their names.
+/// The programs that the script controls, with their names.
 fn programs(
     args: &ScriptArgs,
     output: &Path,

@@ -1,4 +1,4 @@
-//! `heisen show`.
+//! `heisen show`: prints a schedule file as a table of switches.
 
 use crate::cli::args::ShowArgs;
 use crate::cli::exit;
@@ -43,7 +43,7 @@ fn render(schedule: &Schedule, paint: Paint) -> String {
     out
 }
 
-/// How many decisions there are, of threads and of anything else.
+/// The number of switches between threads, and of choices that are not about threads.
 fn counted(schedule: &Schedule) -> String {
     let values = schedule.entries.iter().filter(|e| e.kind.is_value()).count();
     let switches = schedule.entries.len() - values;
@@ -51,7 +51,7 @@ fn counted(schedule: &Schedule) -> String {
     if values == 0 { switches } else { format!("{switches} and {}", count(values as u64, "other choice")) }
 }
 
-/// What the thread was about to do and, if it is no thread that was chosen, what it met.
+/// The operation that the thread was about to do. For a choice that is not about threads, also the choice.
 fn before(entry: &Entry) -> String {
     let operation = operation(entry.op, &entry.object);
     match entry.kind {

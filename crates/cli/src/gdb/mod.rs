@@ -1,6 +1,9 @@
-//! `heisen replay --gdb`: gdb on an execution, which runs on kernel threads. What gdb does there is in `gdb.py`, which is
-//! given to it as a file along with what it has to know. The two talk through two more files: one names the process to
-//! attach to, the other says what gdb could not do. When the process ends, or is killed to go back in time, there is a new one.
+//! `heisen replay --gdb`: runs gdb on an execution, whose threads are kernel threads.
+//!
+//! The commands inside gdb are in `gdb.py`. Heisen passes this script to gdb as a file, with a second file
+//! that describes the session. They communicate through two more files. Heisen writes into one of them which
+//! process to attach to. The script writes into the other what gdb could not do. When the process ends, or is
+//! killed to go back in time, Heisen starts a new one.
 
 use crate::cli::args::ReplayArgs;
 use crate::cli::exit;
@@ -17,7 +20,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The commands, in gdb's Python.
+/// Heisen's commands for gdb, in Python.
 const SCRIPT: &str = include_str!("gdb.py");
 
 pub fn run(
@@ -77,7 +80,7 @@ pub fn run(
     }
 }
 
-/// What the script has to know.
+/// The description of the session for the script.
 fn describe(
     schedule: &Schedule,
     runtime: &Path,
@@ -89,7 +92,8 @@ fn describe(
         moved.pieces.iter().map(|piece| (piece.start, piece.of, piece.lower)).collect();
     let outcome = schedule.outcome.as_ref();
     let kind = outcome.map(|(kind, _)| *kind);
-    // A crash is a signal, at which gdb stops by itself, and everything else is the end of the execution.
+    // Where gdb stops for the failure. A crash is a signal, at which gdb stops by itself. Every failure that
+    // is not listed here is at the end of the execution.
     let failing = match kind {
         Some(FindingKind::Panic) => "throw",
         Some(FindingKind::Misuse) => "misuse",
@@ -122,7 +126,7 @@ fn describe(
     })
 }
 
-/// Refuses, in one message, to go on without a gdb that can be scripted.
+/// Returns an error unless there is a gdb with Python.
 fn check_gdb() -> Result<(), Error> {
     let tried = Command::new("gdb")
         .args(["-nx", "-batch", "-ex", "python print('heisen')"])
@@ -141,7 +145,7 @@ fn check_gdb() -> Result<(), Error> {
     }
 }
 
-/// A private directory that goes with us.
+/// A private directory that is removed when this value is dropped.
 struct Scratch(PathBuf);
 
 impl Scratch {

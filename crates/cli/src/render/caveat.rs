@@ -8,7 +8,8 @@ use heisen_engine::patch::PatchedModule;
 use heisen_engine::program::uninstrumented::{STD, Uninstrumented};
 use heisen_trace::Note;
 
-/// Files of one module that a caveat names; of more, it gives the number.
+/// A caveat names up to this many files of a module. If there are more, it names one fewer and counts the
+/// rest.
 const SHOWN: usize = 3;
 
 /// The sentences of all caveats of a check.
@@ -86,7 +87,7 @@ pub fn sentence(caveat: &Caveat) -> String {
     }
 }
 
-/// What is patched in a module.
+/// The number of patched instructions of a module, and of its functions that Heisen does not understand.
 fn patched(module: &PatchedModule) -> String {
     let odd = match module.odd {
         0 => String::new(),
@@ -95,7 +96,7 @@ fn patched(module: &PatchedModule) -> String {
     format!("{} in {}{odd}", module.sites, module.name)
 }
 
-/// What of a module is not instrumented.
+/// Names uninstrumented code: a module, some of its files, or unknown files.
 fn uninstrumented(part: &Uninstrumented) -> String {
     match part {
         Uninstrumented::Module(module) => module.clone(),
@@ -119,7 +120,7 @@ fn enumerate(files: &[String]) -> String {
     }
 }
 
-/// Where executions of one schedule differ, and why, as far as that is known.
+/// The place where executions of one schedule first differed, if it is known, and the likely reason.
 fn why(differs: &Differs) -> String {
     let place = if differs.at.is_empty() { String::new() } else { format!(", first at {}", differs.at) };
     let why = causes(&differs.notes).unwrap_or_else(|| {
@@ -130,7 +131,8 @@ fn why(differs: &Differs) -> String {
     format!("{place}; {why}")
 }
 
-/// What the program does by which its executions may differ under one schedule; none if nothing is known.
+/// Names the operations of the program that may make executions of one schedule differ; `None` if no note
+/// points to one.
 pub fn causes(notes: &[Note]) -> Option<String> {
     let mut causes: Vec<&str> = notes.iter().filter_map(|note| cause(*note)).collect();
     causes.dedup();

@@ -1,4 +1,4 @@
-//! What a check tells people: the line of progress while it runs, and its result in words.
+//! Renders a check for people: the progress line while it runs, and its result.
 
 use super::caveat;
 use super::claim::{claim, data_races, probability};
@@ -42,10 +42,10 @@ pub fn progress_line(progress: &Progress<'_>) -> String {
     line
 }
 
-/// About how much is left, and what that is worth.
+/// The estimated number of remaining executions, with the error of recent estimates.
 fn remaining(left: &Remaining, of_bound: bool) -> String {
     let of_bound = if of_bound { " of this bound" } else { "" };
-    // Rounded up, so that it does not sound better than it is.
+    // Rounded up, so that the estimate does not look more exact than it is.
     let factor = (left.factor * 10.0).ceil() / 10.0;
     format!(
         "about {} left{of_bound} (recent estimates: within a factor of {factor:.1})",
@@ -53,7 +53,7 @@ fn remaining(left: &Remaining, of_bound: bool) -> String {
     )
 }
 
-/// The screens of all findings, with the commands that replay those which were written, and the summary.
+/// The screens of all findings, followed by the summary.
 pub fn report(
     paint: Paint,
     options: &Options,
@@ -64,7 +64,8 @@ pub fn report(
     screens(paint, outcome, schedules, replay) + summary(paint, options, outcome).as_str()
 }
 
-/// The screens of all findings.
+/// The screens of all findings. A screen shows the command that replays the finding if its schedule file was
+/// written.
 pub fn screens(paint: Paint, outcome: &Outcome, schedules: &[PathBuf], replay: &str) -> String {
     let mut text = String::new();
     for (index, finding) in outcome.findings().enumerate() {
@@ -77,7 +78,7 @@ pub fn screens(paint: Paint, outcome: &Outcome, schedules: &[PathBuf], replay: &
     text
 }
 
-/// What the whole check has shown, and what it could not.
+/// The summary of a check: claim, counts, races, hints and caveats.
 fn summary(paint: Paint, options: &Options, outcome: &Outcome) -> String {
     let tally = &outcome.tally;
     let mut out = String::new();
@@ -125,14 +126,14 @@ fn summary(paint: Paint, options: &Options, outcome: &Outcome) -> String {
     out
 }
 
-/// What is to be said of races and accesses besides the findings.
+/// The lines of the summary about data races and access points.
 fn about_races(options: &Options, outcome: &Outcome) -> String {
     let races = &outcome.tally.races;
     let mut out = String::new();
     if races.suppressed() > 0 {
         let _ = writeln!(out, "{} suppressed", count(races.suppressed() as u64, "race"));
     }
-    // Where nothing was found, the headline says so.
+    // Without findings, the claim already counts the races.
     if options.races == Races::Count && races.any() && outcome.findings().next().is_some() {
         let _ = writeln!(out, "{} (--races lists them)", data_races(outcome));
     }
@@ -148,7 +149,7 @@ fn about_races(options: &Options, outcome: &Outcome) -> String {
     out
 }
 
-/// What was predicted and no execution came to.
+/// The hints: predictions that no execution confirmed.
 fn about_hints(options: &Options, outcome: &Outcome) -> String {
     let hints = &outcome.hints;
     if !options.hints && !hints.is_empty() {
@@ -172,7 +173,7 @@ fn about_hints(options: &Options, outcome: &Outcome) -> String {
     out
 }
 
-/// What the executions of a search by chance say of the next.
+/// The estimated probability that the next execution of a sampler shows a new behaviour.
 fn unseen(unseen: &Unseen) -> String {
     let next = match unseen.once {
         0 => format!("less than 1 in {}", number(unseen.executions)),

@@ -1,7 +1,7 @@
-//! What a check that found nothing claims, in one sentence, on the screen and in the JSON.
+//! Builds the claim of a check without findings: one sentence for the screen and the JSON.
 //!
-//! A claim names every bound and every caveat: each caveat either has words of its own in the claim, such as "of calls", or makes it
-//! refer to the list below.
+//! A claim names every bound and every caveat. A caveat either has words of its own in the claim, such as "of
+//! calls", or makes the claim refer to the list of caveats below it.
 
 use crate::render::paint::{count, number};
 use crate::render::sentences::*;
@@ -11,15 +11,15 @@ use heisen_trace::Note;
 use std::fmt::Display;
 use std::time::Duration;
 
-/// A probability below this is not worth a sentence.
+/// The claim omits a probability below this one.
 const NEGLIGIBLE: f64 = 1e-9;
 
-/// The claim, with all that limits it.
+/// The claim with all its limits, followed by the number of unreported races.
 pub fn claim(options: &Options, outcome: &Outcome) -> String {
     claimed(options, outcome) + races(outcome).as_str()
 }
 
-/// The parts of a claim that limit it; each is empty if it does not.
+/// The parts of a claim that limit it. A part that does not apply is empty.
 #[derive(Debug, Default)]
 struct Limits {
     kind: &'static str,
@@ -43,7 +43,7 @@ impl Limits {
         limits.with(&outcome.caveats, options.world.timeouts)
     }
 
-    /// The same, and what these caveats add.
+    /// Adds the limits that follow from these caveats.
     fn with(self, caveats: &[Caveat], timeouts: Duration) -> Limits {
         let noted = |note| caveats.contains(&Caveat::Note(note));
         let mut without = String::new();
@@ -76,7 +76,7 @@ impl Limits {
     }
 }
 
-/// What a search that found nothing has earned the right to say.
+/// The claim without the number of unreported races.
 fn claimed(options: &Options, outcome: &Outcome) -> String {
     let status = &outcome.status;
     let executions = count(outcome.tally.executions, "execution");
@@ -142,7 +142,7 @@ fn claimed(options: &Options, outcome: &Outcome) -> String {
     }
 }
 
-/// Of what there was at most so much in an execution: preemptions, and besides the choices of threads what was allowed to happen.
+/// The bounds on one execution: preemptions, spurious wake-ups and faults. Empty if there is no bound.
 fn at_most(options: &Options, bound: Option<u32>) -> String {
     let mut parts: Vec<String> = bound.iter().map(|&bound| count(bound.into(), "preemption")).collect();
     for (most, what) in [(options.spurious, "spurious wake-up"), (options.faults.most, "fault")] {
@@ -158,7 +158,7 @@ fn at_most(options: &Options, bound: Option<u32>) -> String {
     WITH.with(&[("most", &most)])
 }
 
-/// What the schedules are of.
+/// The kinds of operations whose orders were explored; empty for all.
 fn of(reach: Reach) -> &'static str {
     match reach {
         Reach::All => "",
@@ -169,7 +169,7 @@ fn of(reach: Reach) -> &'static str {
     }
 }
 
-/// The races that are not reported.
+/// The number of unreported races, as the end of a claim; empty if there are none.
 fn races(outcome: &Outcome) -> String {
     if !outcome.tally.races.unreported() {
         return String::new();
@@ -178,7 +178,8 @@ fn races(outcome: &Outcome) -> String {
     RACES.with(&[("races", &races)])
 }
 
-/// How many data races were seen. Where accesses were not told apart, there may be more than one.
+/// The number of data races without a report. It is "at least 1" if the exact pair of accesses is uncertain
+/// for every race.
 pub fn data_races(outcome: &Outcome) -> String {
     match outcome.tally.races.unlisted() {
         0 => "at least 1 data race".to_owned(),
@@ -186,7 +187,7 @@ pub fn data_races(outcome: &Outcome) -> String {
     }
 }
 
-/// How many classes there are, and in how many executions.
+/// The number of classes, of executions, and of redundant executions.
 fn classes(outcome: &Outcome) -> String {
     let classes = outcome.tally.classes.len() as u64;
     let redundant = match outcome.in_vain().unwrap_or_default() {
@@ -197,9 +198,9 @@ fn classes(outcome: &Outcome) -> String {
     format!("{} class{plural}, {}{redundant}", number(classes), count(outcome.tally.executions, "execution"))
 }
 
-/// What executions by priority have earned.
+/// The sentence on the probability with which pct finds a bug.
 fn guarantee(kind: Kind, g: &Guarantee, limits: &Limits) -> String {
-    // Of the portfolio, those of pct alone count.
+    // Of a portfolio, only the executions of pct count.
     let they = match kind {
         Kind::Pct => "they".to_owned(),
         _ => format!("its {} by pct", count(g.executions, "execution")),
@@ -215,7 +216,7 @@ fn guarantee(kind: Kind, g: &Guarantee, limits: &Limits) -> String {
     ])
 }
 
-/// A probability as a person reads it, never rounded up to certainty, nor down to nothing.
+/// A probability as text, never rounded up to certainty or down to zero.
 pub fn probability(p: f64) -> String {
     match p {
         p if p > 0.9999 => "99.99 %".to_owned(),
@@ -225,7 +226,7 @@ pub fn probability(p: f64) -> String {
     }
 }
 
-/// A time as a person writes it.
+/// A duration as text, in the largest unit that divides it.
 fn time(time: Duration) -> String {
     let (millis, seconds) = (time.as_millis(), time.as_secs());
     match seconds {
@@ -251,7 +252,7 @@ mod tests {
         assert_eq!(time(Duration::from_millis(1500)), "1500 ms");
     }
 
-    /// One of each kind.
+    /// One caveat of each kind.
     fn caveats() -> Vec<Caveat> {
         let differs = Differs { executions: 1, at: String::new(), notes: Vec::new() };
         let notes = Note::ALL.iter().filter(|note| note.is_caveat()).map(|&note| Caveat::Note(note));

@@ -1,19 +1,20 @@
-//! One recorded search among those that `heisen coverage` compares.
+//! One of the recorded searches that `heisen coverage` compares.
 
 use crate::render::paint::{count, number};
 use heisen_engine::check::coverage::Record;
 
-/// A record, and what it is called among the others.
+/// A recorded search with its label.
 #[derive(Debug)]
 pub struct Run {
-    /// What the search has covered.
+    /// The coverage of the search.
     pub record: Record,
-    /// Its label.
+    /// The name of the search in tables and figures.
     pub label: String,
 }
 
 impl Run {
-    /// What is to be known of it besides the lines: `work_stealing_fixed: 52 classes in 80 executions; all schedules explored`.
+    /// A summary for headings and the legend, such as `work_stealing_fixed: 52 classes in 80 executions; all
+    /// schedules explored`.
     pub fn sentence(&self) -> String {
         let total = self.record.total();
         let classes = match total.counts.classes {
@@ -30,7 +31,7 @@ impl Run {
         format!("{}: {classes} in {}; {how_far}", self.label, count(total.executions, "execution"))
     }
 
-    /// The share of its classes, in percent.
+    /// This number of classes as a percentage of all classes of the search.
     pub fn share(&self, classes: u64) -> f64 {
         100.0 * classes as f64 / self.record.total().counts.classes.max(1) as f64
     }

@@ -1,11 +1,12 @@
-//! The figures as one drawing, which is whole in itself: nothing is loaded from elsewhere.
+//! Renders the figures of `heisen coverage` as one SVG or HTML file, which loads nothing from elsewhere.
 
 use crate::render::coverage::Run;
 use crate::render::paint::{count, number};
 use crate::render::plot::{Plot, Point, Scale, Series, drawing, escaped, largest};
 use std::fmt::Write;
 
-/// Figures 1 and 4: the share of the classes that executions with at most so many preemptions show.
+/// Figures 1 and 4 of the ICB paper: the share of the classes that executions within a number of preemptions
+/// show.
 fn by_bound(runs: &[Run]) -> Plot {
     let series = runs.iter().map(|run| {
         let point = |within: &heisen_engine::check::coverage::Within| {
@@ -31,7 +32,7 @@ fn by_bound(runs: &[Run]) -> Plot {
     }
 }
 
-/// Figures 2, 5 and 6: how many classes there are after a number of executions.
+/// Figures 2, 5 and 6 of the ICB paper: the number of classes after a number of executions.
 fn growth(runs: &[Run]) -> Plot {
     let series = runs.iter().map(|run| {
         let point = |sample: &heisen_engine::check::coverage::Sample| {
@@ -52,13 +53,13 @@ fn growth(runs: &[Run]) -> Plot {
     }
 }
 
-/// The drawing.
+/// The figures as SVG.
 pub fn svg(runs: &[Run]) -> String {
     let legend: Vec<String> = runs.iter().map(Run::sentence).collect();
     drawing("Coverage", &[by_bound(runs), growth(runs)], &legend)
 }
 
-/// The drawing on a page, with the numbers by preemptions below.
+/// The figures as an HTML page, with tables of the counts by preemptions below.
 pub fn html(runs: &[Run]) -> String {
     let mut out = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>Coverage</title>\n<style>\n\

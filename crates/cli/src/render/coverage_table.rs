@@ -1,16 +1,16 @@
-//! The figures as tables.
+//! Renders the figures of `heisen coverage` as text tables.
 
 use crate::render::coverage::Run;
 use crate::render::paint::{Paint, count, number};
 use heisen_engine::check::coverage::{Counts, Sample};
 use std::fmt::Write;
 
-/// Characters of a bar that stands for all classes.
+/// The length, in characters, of a bar that stands for all classes.
 const BAR: f64 = 20.0;
-/// Rows are this far apart, as a factor of executions.
+/// Each row has at least this many times the executions of the row before it. The last row is an exception.
 const APART: f64 = 3.0;
 
-/// Tables of all runs; of several, also one that compares them.
+/// The tables of each search. For several searches, also a table that compares them.
 pub fn render(runs: &[Run], paint: Paint) -> String {
     let mut out = String::new();
     // Writing to a String cannot fail.
@@ -63,7 +63,7 @@ fn one(out: &mut String, run: &Run, paint: Paint) -> std::fmt::Result {
     writeln!(out)
 }
 
-/// Some of the samples: about two for each power of ten, and the last.
+/// Selects about two samples for each power of ten of executions, and the last sample.
 fn rows(growth: &[Sample]) -> Vec<&Sample> {
     let mut wanted = 1.0;
     let mut chosen = Vec::new();
@@ -77,7 +77,8 @@ fn rows(growth: &[Sample]) -> Vec<&Sample> {
     chosen
 }
 
-/// Classes over executions, a column for each run. All are sampled at the same numbers of executions, but for the last.
+/// Classes over executions, with one column for each search. All searches have samples at the same numbers of
+/// executions, except for their last sample.
 fn compared(out: &mut String, runs: &[Run], paint: Paint) -> std::fmt::Result {
     let width = |run: &Run| run.label.chars().count().max(10);
     let head: String = runs.iter().map(|run| format!("  {:>w$}", run.label, w = width(run))).collect();

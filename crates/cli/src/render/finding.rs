@@ -1,4 +1,4 @@
-//! The one screen for a finding: what broke and where, the switches that matter, who holds what, how to see it again.
+//! Renders a finding as one screen: what failed and where, the switches that matter, and how to replay it.
 
 use crate::render::paint::{Paint, count, number};
 use crate::render::source::Sources;
@@ -8,20 +8,20 @@ use heisen_trace::{Finding, FindingKind, Op, Stack, ThreadId};
 use std::fmt::Write;
 use std::time::Duration;
 
-/// Switches shown at most; the rest is in the schedule file.
+/// The largest number of switches shown. The schedule file has all of them.
 const MAX_SWITCHES: usize = 6;
-/// Steps of a cycle shown at most.
+/// The largest number of steps of a cycle shown.
 const MAX_CYCLE: usize = 8;
-/// Lines of the program's own output shown at most.
+/// The largest number of lines shown of the program's own output: the last ones.
 const MAX_OUTPUT: usize = 4;
-/// Characters of such a line shown at most: of its end, which is what was written last.
+/// The largest number of characters shown of such a line: its end, which was written last.
 const MAX_LINE: usize = 200;
 
-/// What a finding is shown with.
+/// The parts of the screen that do not come from the finding.
 #[derive(Clone, Copy, Debug)]
 pub struct Screen<'a> {
     pub paint: Paint,
-    /// The schedule file and the command that replays it.
+    /// The command that replays the schedule file; empty if there is no such file.
     pub replay: &'a str,
     /// How long the search took.
     pub time: Option<Duration>,
@@ -65,7 +65,7 @@ impl Screen<'_> {
             }
         }
         let said: Vec<&str> = finding.output.lines().filter(|l| !l.trim().is_empty()).collect();
-        // What Rust says of a panic is in the message already, and often followed by a long backtrace.
+        // For a panic, the output repeats the message and often adds a long backtrace.
         if !said.is_empty() && finding.kind != FindingKind::Panic {
             writeln!(out, "\n  the program wrote:")?;
             for line in &said[said.len().saturating_sub(MAX_OUTPUT)..] {
@@ -106,7 +106,7 @@ impl Screen<'_> {
         }
     }
 
-    /// The callers of the failing place, in one line.
+    /// Up to three callers of a place in the program's own code, in one line.
     fn callers(&self, out: &mut String, stack: &Stack) -> std::fmt::Result {
         let own: Vec<String> =
             stack.0.iter().filter(|f| f.own).skip(1).take(3).map(|f| f.function.clone()).collect();
@@ -121,7 +121,7 @@ impl Screen<'_> {
         writeln!(out, "    {} {text}", self.paint.faint(format!("{line} |")))
     }
 
-    /// Who waits for what, and who holds it.
+    /// The threads of a deadlock: what each one waits for, and the locks that it holds.
     fn deadlock(&self, out: &mut String, finding: &Finding, sources: &mut Sources) -> std::fmt::Result {
         for t in &finding.threads {
             let place = t.stack.place().map_or(String::new(), |f| format!("  at {}", f.place()));
@@ -134,7 +134,7 @@ impl Screen<'_> {
         Ok(())
     }
 
-    /// Where the block of a memory error came from, and where it went.
+    /// The places where the block of a memory error was allocated and freed.
     fn block(
         &self,
         out: &mut String,
@@ -158,7 +158,7 @@ impl Screen<'_> {
         Ok(())
     }
 
-    /// What is repeated, where the program does not end.
+    /// The steps that an endless execution repeats.
     fn cycle(
         &self,
         out: &mut String,
@@ -194,7 +194,7 @@ impl Screen<'_> {
         Ok(())
     }
 
-    /// `T1 (deposit)`.
+    /// A thread with its start function: `T1 (deposit)`.
     pub fn who(&self, finding: &Finding, thread: ThreadId) -> String {
         let line = finding.schedule.threads.iter().find(|t| t.thread == thread);
         match line.filter(|l| !l.start.is_empty()) {
@@ -203,7 +203,7 @@ impl Screen<'_> {
         }
     }
 
-    /// The preemptions and what was chosen besides threads; if there are no preemptions, all that is not the default.
+    /// The preemptions and the choices that are not about threads. Without a preemption, all switches.
     fn switches(&self, out: &mut String, finding: &Finding, sources: &mut Sources) -> std::fmt::Result {
         let preemptions = finding.preemptions;
         let matters = |s: &&Switch| preemptions == 0 || s.kind == SwitchKind::Preempt || s.kind.is_value();
@@ -253,7 +253,8 @@ impl Screen<'_> {
     }
 }
 
-/// What is said first of a failure that needs no schedule of its own. Races and errors in the use of memory need not show natively.
+/// The first sentence for a failure under the default schedule. Other kinds, such as data races and memory
+/// errors, may have no visible effect without Heisen.
 fn by_default(finding: &Finding) -> Option<&'static str> {
     let fails = matches!(
         finding.kind,
@@ -267,7 +268,7 @@ fn by_default(finding: &Finding) -> Option<&'static str> {
         .then_some("it fails under the default schedule, so most likely also without Heisen")
 }
 
-/// The end of a line that is too long for a screen.
+/// The line, or its end if it is longer than [`MAX_LINE`] characters.
 fn end_of(line: &str) -> String {
     match line.char_indices().rev().nth(MAX_LINE - 1) {
         Some((at, _)) if at > 0 => format!("…{}", &line[at..]),
@@ -294,12 +295,13 @@ fn headline(kind: FindingKind) -> &'static str {
     }
 }
 
-/// An operation with its object, as a call.
+/// An operation with its object, written as a call: `lock(q)`.
 pub fn operation(op: Op, object: &str) -> String {
     if object.is_empty() { op.name().to_owned() } else { format!("{}({object})", op.name()) }
 }
 
-/// What a thread met where not a thread was chosen, out of so many choices.
+/// Describes a choice that is not about threads; empty for other switches. `options` is the number of
+/// choices.
 pub fn value(kind: SwitchKind, options: u16) -> String {
     match kind {
         SwitchKind::Choose(value) => format!("heisen_choose({options}) returns {value}"),

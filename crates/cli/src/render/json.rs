@@ -1,4 +1,6 @@
-//! The result as JSON. This is a contract with scripts: fields are added, never changed or taken away.
+//! Renders the result of a check as JSON.
+//!
+//! The format is a contract with scripts: fields are added, never changed or removed.
 //! `docs/reference/json.schema.json` describes it; a test validates results against it.
 
 use crate::render::finding::value;
@@ -13,7 +15,7 @@ use heisen_trace::finding::{Block, BlockEvent};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// The result of a check; `schedules` are the files of its findings, in their order.
+/// The result of a check. `schedules` lists the schedule files in the order of the findings.
 pub fn result(program: &Program, options: &Options, outcome: &Outcome, schedules: &[PathBuf]) -> Value {
     let tally = &outcome.tally;
     let verdict = outcome.verdict();
@@ -86,7 +88,7 @@ pub fn result(program: &Program, options: &Options, outcome: &Outcome, schedules
     })
 }
 
-/// What was chosen besides threads, each with its step, thread, place and words.
+/// The choices that are not about threads, each with its step, thread, place and description.
 fn choices(finding: &Finding) -> Vec<Value> {
     let values = finding.switches.iter().filter(|s| s.kind.is_value());
     values
@@ -102,7 +104,7 @@ fn choices(finding: &Finding) -> Vec<Value> {
         .collect()
 }
 
-/// What an execution that did not end repeats.
+/// The steps that an endless execution repeats.
 fn cycle(cycle: &Cycle) -> Value {
     let step = |s: &Repeated| {
         json!({
@@ -118,7 +120,7 @@ fn cycle(cycle: &Cycle) -> Value {
     json!({ "order": cycle.order, "length": cycle.length, "of": cycle.of, "steps": steps })
 }
 
-/// The block of a memory error.
+/// The heap block of a memory error.
 fn block(block: &Block) -> Value {
     let event = |e: &BlockEvent| json!({ "thread": e.thread.to_string(), "place": e.stack.place().map(|f| f.place()) });
     json!({
@@ -130,7 +132,7 @@ fn block(block: &Block) -> Value {
     })
 }
 
-/// Writes it to a file, or to standard output for `-`.
+/// Writes a JSON value to a file, or to standard output for `-`.
 pub fn write(value: &Value, path: &Path) -> Result<(), Error> {
     let text = format!("{value:#}\n");
     if path == Path::new("-") {

@@ -1,15 +1,15 @@
-//! What people and scripts read: every sentence, table, figure and JSON field. Runs nothing.
+//! Renders everything that people and scripts read: sentences, tables, figures and JSON. It runs nothing.
 //!
 //! | module | what it is |
 //! | --- | --- |
-//! | [`check`], [`claim`] | progress and result of a check; what a check without a finding claims |
-//! | [`sentences`], [`caveat`], [`note`] | the sentences of verdicts |
+//! | [`check`], [`claim`] | progress and result of a check; the claim of a check without findings |
+//! | [`sentences`], [`caveat`], [`note`] | the sentences of verdicts, caveats and notes |
 //! | [`finding`], [`race`] | one finding, one data race |
 //! | [`script`] | the result of a script |
 //! | [`coverage`], [`coverage_figure`], [`coverage_table`], [`plot`] | coverage as SVG and as tables |
 //! | [`json`] | results as JSON |
 //! | [`notice`] | progress and notes while a check runs |
-//! | [`paint`], [`source`] | colours; lines of source text |
+//! | [`paint`], [`source`] | colours, numbers and printing; lines of source text |
 
 pub mod caveat;
 pub mod check;

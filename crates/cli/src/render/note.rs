@@ -2,7 +2,7 @@
 
 use heisen_trace::Note;
 
-/// The sentence of a note; none for a note that limits nothing.
+/// The sentence of a note; `None` for a note that does not limit the verdict.
 pub fn sentence(note: Note) -> Option<&'static str> {
     Some(match note {
         Note::Fork => "fork: the child process ran uncontrolled (check its code as a program of its own)",

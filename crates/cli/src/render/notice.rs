@@ -1,4 +1,4 @@
-//! What a check shows on standard error while it runs: the line of progress, and notes.
+//! Prints progress and notes to standard error while a check runs.
 
 use crate::render::check::progress_line;
 use crate::render::paint::say;
@@ -7,14 +7,14 @@ use heisen_engine::check::changed::Changed;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 
-/// Changed functions that a note names.
+/// The largest number of changed functions that a note names.
 const MOST_NAMES: usize = 5;
 
 /// Shows the notices of one check.
 #[derive(Debug)]
 pub struct NoticePrinter {
     quiet: bool,
-    /// Whether there is a line of progress: only on a terminal.
+    /// Whether to print a progress line: only on a terminal, and not with `--quiet`.
     live: bool,
 }
 
@@ -43,7 +43,7 @@ impl NoticePrinter {
         }
     }
 
-    /// Removes the line of progress.
+    /// Erases the progress line.
     pub fn clear(&self) {
         if self.live {
             let _ = write!(std::io::stderr(), "\r\x1b[K");
@@ -51,7 +51,7 @@ impl NoticePrinter {
     }
 }
 
-/// The code with which the search begins.
+/// The note that names the changed functions, with which the search begins.
 fn changed_code(revision: &str, program: &Path, changed: &Changed) -> String {
     let names = &changed.functions;
     let shown = names.iter().take(MOST_NAMES).map(String::as_str).collect::<Vec<_>>().join(", ");

@@ -1,11 +1,11 @@
-//! Colours, where they are wanted.
+//! Formats and prints text for people: colours, numbers, paths and messages.
 
 use crate::cli::args::Color;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
-/// Paints text, or leaves it as it is.
+/// Colours text, if colours are on.
 #[derive(Clone, Copy, Debug)]
 pub struct Paint {
     on: bool,
@@ -43,7 +43,7 @@ impl Paint {
     }
 }
 
-/// Writes a whole text; a reader that has gone away is no error of ours.
+/// Writes all of a text. Ignores errors, because the reader may have closed the pipe.
 pub fn print(text: &str, to_stderr: bool) {
     let _ = if to_stderr {
         io::stderr().write_all(text.as_bytes())
@@ -52,12 +52,12 @@ pub fn print(text: &str, to_stderr: bool) {
     };
 }
 
-/// A message on standard error. Not `eprintln`, which panics when nobody reads it any more.
+/// Prints a message to standard error. `eprintln` would panic if the reader has closed the pipe.
 pub fn say(message: impl Display) {
     print(&format!("heisen: {message}\n"), true);
 }
 
-/// A number with its thousands apart.
+/// A number with a space between groups of three digits.
 pub fn number(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();
@@ -75,7 +75,7 @@ pub fn count(n: u64, what: &str) -> String {
     format!("{} {what}{}", number(n), if n == 1 { "" } else { "s" })
 }
 
-/// A path as a shell takes it.
+/// A path, quoted for a shell if necessary.
 pub fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |c: char| c.is_alphanumeric() || "/._-+=:,@%".contains(c);

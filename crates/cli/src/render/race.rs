@@ -1,4 +1,4 @@
-//! A data race on the screen and in JSON: both accesses, with what the threads held.
+//! Renders a data race for the screen and as JSON: both accesses, with the locks that their threads held.
 
 use crate::render::finding::Screen;
 use crate::render::source::Sources;
@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use std::path::Path;
 
-/// Frames of a stack shown at most.
+/// The largest number of stack frames shown.
 const MAX_FRAMES: usize = 12;
 
 impl Screen<'_> {
-    /// Both accesses.
+    /// Writes both accesses of a race.
     pub fn race(
         &self,
         out: &mut String,
@@ -52,12 +52,12 @@ impl Screen<'_> {
     }
 }
 
-/// Where a frame is, if that is known.
+/// The place of a frame; empty if its line is unknown.
 fn place_of(frame: &Frame) -> String {
     if frame.line.is_some() { format!("  {}", frame.place()) } else { String::new() }
 }
 
-/// A race as JSON, with the schedule file that leads to it.
+/// A race as JSON, with the schedule file that leads to it; `None` if the finding is not a race.
 pub fn json(finding: &Finding, schedule: &Path) -> Option<Value> {
     let race = finding.race.as_ref()?;
     Some(json!({

@@ -1,4 +1,4 @@
-//! What `heisen script` shows in the end: text, or JSON.
+//! Renders the result of `heisen script` as text or JSON.
 
 use crate::cli::args::ScriptArgs;
 use crate::render::paint::count;
@@ -6,7 +6,7 @@ use heisen_script::script::Script;
 use heisen_script::test::{Found, Outcome, Told};
 use serde_json::json;
 
-/// What a script did, each with its place before it.
+/// The steps of a script, one line each, with the place in the script before each.
 fn lines(script: &Script<'_>, trail: &[Told]) -> String {
     let place = |line: &Option<usize>| match (script, line) {
         (Script::Text(_), Some(line)) => format!("line {line:>3}:"),
@@ -19,10 +19,10 @@ fn lines(script: &Script<'_>, trail: &[Told]) -> String {
     places.iter().zip(trail).map(line).collect()
 }
 
-/// Steps of a script that are shown, from its end.
+/// How many steps of a failed script are shown: the last ones.
 const SHOWN: usize = 20;
 
-/// The screen.
+/// The result as text.
 pub fn report(args: &ScriptArgs, script: &Script<'_>, outcome: &Outcome) -> String {
     let mut out = String::new();
     let schedules = count(outcome.executions, "schedule");
@@ -101,7 +101,7 @@ fn report_found(args: &ScriptArgs, script: &Script<'_>, found: &Found, outcome: 
     out
 }
 
-/// The result for other programs.
+/// The result as JSON.
 pub fn to_json(outcome: &Outcome) -> serde_json::Value {
     let trail = |trail: &[Told]| -> serde_json::Value {
         trail.iter().map(|(line, what)| json!({ "line": line, "what": what })).collect()

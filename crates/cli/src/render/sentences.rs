@@ -1,16 +1,17 @@
-//! The sentences of a verdict: what a check claims, what limits the claim, and what was not explored or controlled.
+//! The sentences of a verdict: claims, the limits of claims, and caveats.
 //!
-//! The screen and the JSON consist of these and of those in [`note`](super::note) alone. The reference page on verdicts shows every
-//! one of them, and a test compares.
+//! Claims and caveats, on the screen and in the JSON, consist only of these sentences and those in
+//! [`note`](super::note). The reference page on verdicts shows each of them. A test compares that page with
+//! this file.
 
 use std::fmt::Display;
 
-/// A sentence, or a part of one, in which `{words}` in braces stand for what a check fills in.
+/// A sentence, or a part of one. A check replaces each name in braces, such as `{executions}`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sentence(pub &'static str);
 
 impl Sentence {
-    /// The sentence with these words filled in.
+    /// The sentence with each name replaced by its word.
     pub fn with(self, words: &[(&str, &dyn Display)]) -> String {
         let mut text = self.0.to_owned();
         for (name, word) in words {
@@ -19,12 +20,12 @@ impl Sentence {
         text
     }
 
-    /// The sentence that has no words to fill in.
+    /// The text of a sentence without names in braces.
     pub fn plain(self) -> String {
         self.0.to_owned()
     }
 
-    /// Whether a text is this sentence with some words filled in.
+    /// Whether a text is this sentence with any words in place of the names.
     pub fn fits(self, text: &str) -> bool {
         let pieces = self.pieces();
         let (Some(first), Some(last)) = (pieces.first(), pieces.last()) else { return false };
@@ -41,7 +42,7 @@ impl Sentence {
         rest.ends_with(last)
     }
 
-    /// The text between the words that are filled in.
+    /// The pieces of text between the names in braces.
     fn pieces(self) -> Vec<&'static str> {
         let mut pieces = Vec::new();
         let mut rest = self.0;
@@ -63,45 +64,45 @@ macro_rules! sentences {
 }
 
 sentences! {
-    /// What a check that found nothing claims. `{kind}`, `{of}`, `{with}`, `{within}`, `{without}`, `{if}`, `{except}` and `{or}`
-    /// are filled in from [`LIMITS`].
+    /// The claims of a check without findings. [`LIMITS`] provides the words for `{kind}`, `{of}`, `{with}`,
+    /// `{within}`, `{without}`, `{if}`, `{except}` and `{or}`.
     CLAIMS:
-    /// Nothing is left, and no bound was in the way.
+    /// Every schedule was explored, and no bound cut any off.
     ALL = "no bug in any {kind}schedule{of}{with}{within}{without}{except}; {all}";
-    /// Nothing is left within the bound.
+    /// Every schedule within the bound was explored.
     BOUNDED = "no bug in any {kind}schedule{of}{with}{within}{without}{except}; {all}; a remaining bug needs at least {more}{or}";
-    /// A bound is explored, and the next one in part.
+    /// One bound was explored fully, and the next one in part.
     BOUNDED_AND_MORE = "no bug in any {kind}schedule{of}{with}{within}{without}{except}; more were only partly explored ({executions}); a remaining bug needs at least {more}{or}";
     /// Every happens-before class was explored.
     CLASSES = "no bug in any {kind}schedule{of}{with}{within}{without}{if}{except}; every happens-before class explored: {classes}";
-    /// The same within a bound.
+    /// Every happens-before class within the bound was explored.
     BOUNDED_CLASSES = "no bug in any {kind}schedule{of}{with}{within}{without}{if}{except}; every happens-before class explored: {classes}; a remaining bug needs at least {more}{or}";
-    /// The search stopped early.
+    /// The search stopped before it had explored all schedules.
     PART = "no bug in {executions}{with}, not all schedules explored";
-    /// The same, of a search for classes.
+    /// Partial-order reduction stopped before it had explored all classes.
     PART_OF_CLASSES = "no bug in {executions}{with}, not all happens-before classes explored";
-    /// Not even the schedules without a preemption were explored.
+    /// Not even all schedules without a preemption were explored.
     NO_BOUND = "no bug in {executions}{with}, not all schedules without preemptions explored";
-    /// Executions diverged from their plan, got stuck or were clipped.
+    /// Executions diverged from their plan, got stuck or were cut off.
     NOT_FOLLOWED = "no bug in {executions}{with}, but some could not be followed to their end, see below";
-    /// A sampler.
+    /// A sampler other than `random` ran.
     SAMPLED = "no bug in {executions} of {strategy} (seed {seed}){with}{guarantee}";
-    /// A random walk.
+    /// The sampler `random` ran.
     RANDOM = "no bug in {random} (seed {seed}){with}";
-    /// What probabilistic concurrency testing has earned, as `{guarantee}`.
+    /// `{guarantee}`: the probability that probabilistic concurrency testing (pct) guarantees.
     GUARANTEE = "; with {threads} threads and {steps} steps, {they} find a bug{within} of depth {depth} with probability at least {total}{except}";
-    /// Executions failed, and not again.
+    /// Executions of a sampler failed, but not when they were replayed.
     NOT_AGAIN = "no bug that happens again in {executions} of {strategy} (seed {seed}){with}, though {failed} failed, see below";
-    /// No other thread was ever started.
+    /// No execution started a second thread.
     ONE_THREAD = "nothing to explore: only one thread ran";
-    /// A test program says that it ran no test.
+    /// The test program reports that it ran no test.
     NO_TEST = "nothing to explore: the program ran no test (name one, or change the filter)";
-    /// The scope leaves nothing to preempt.
+    /// No scheduling point lies in the scope.
     NO_POINT_IN_SCOPE = "no bug in {executions}, but no thread was ever preempted: no scheduling point is in the scope (widen --focus, or narrow --no-preempt)";
 }
 
 sentences! {
-    /// What limits a claim, as a part of its sentence.
+    /// The limits of a claim, as parts of its sentence.
     LIMITS:
     /// `{kind}`: the program uses weak memory orders, or has data races.
     SEQUENTIAL = "sequentially consistent ";
@@ -113,68 +114,68 @@ sentences! {
     OF_ATOMICS = " of calls and atomic accesses";
     /// `{of}`: a part of the program is instrumented.
     OF_INSTRUMENTED = " of calls and instrumented code";
-    /// `{with}`: `--bound`, `--spurious` and `--faults`.
+    /// `{with}`: the bounds set by `--bound`, `--spurious` and `--faults`.
     WITH = " with at most {most}";
-    /// `{within}`: `--focus`, `--no-preempt`, or regions of the program's own.
+    /// `{within}`: `--focus`, `--no-preempt` or the program itself limits where threads are preempted.
     WITHIN_SCOPE = " within the scope";
     /// `{without}`: a wait had a deadline further away than `--timeouts`.
     WITHOUT_FAR = " without time-outs beyond {limit}";
     /// `{without}`: a timer did not fire while a thread could run.
     WITHOUT_EARLY = " without timers that fire early";
-    /// `{if}`: dpor takes accesses that it does not see for independent.
+    /// `{if}`: dpor treats accesses that it does not see as independent.
     IF_PROTECTED = " if locks protect what threads share";
-    /// `{except}`: a caveat that no other limit names.
+    /// `{except}`: there is a caveat that no other limit names.
     EXCEPT_LISTED = ", except as listed below";
-    /// `{or}`: there is any caveat.
+    /// `{or}`: there is a caveat.
     OR_LISTED = ", or what is listed below";
-    /// At the end: data races that are not reported.
+    /// At the end of the claim: the number of data races that are not reported.
     RACES = "; {races} (--races lists them)";
 }
 
 sentences! {
-    /// What was not explored or not controlled, besides the notes of executions.
+    /// The caveats other than notes of executions: what was not explored or not controlled.
     CAVEATS:
-    /// Nothing is instrumented, and nothing patched.
+    /// No code is instrumented, and none is patched.
     CALLS_ONLY = "memory accesses: not explored, as the program is not instrumented; only synchronisation calls are scheduling points (heisen cc, heisen c++ or cargo heisen instruments it)";
-    /// Nothing is instrumented.
+    /// No code is instrumented, but some is patched.
     PATCHED_ONLY = "memory accesses: plain and atomic loads and stores were not explored, as the program is not instrumented; besides calls, only patched atomic instructions are scheduling points: {patched} (heisen cc, heisen c++ or cargo heisen instruments it)";
-    /// `--races=off`.
+    /// `--races=off` is given.
     ATOMICS_ONLY = "plain memory accesses: not explored, as the race check is off (leave out --races=off)";
-    /// An access may still become a scheduling point.
+    /// The search stopped while accesses could still become scheduling points.
     STOPPED_EARLY = "memory accesses: the search stopped early, so accesses that it has not yet seen in conflict were not explored (raise --time or --executions)";
-    /// Some code is instrumented, and this is not.
+    /// Some code is instrumented, but not the code named here.
     PARTLY_INSTRUMENTED = "not instrumented, so accesses there were not explored: {code}{how}";
-    /// Races were asked for, in vain.
+    /// The user asked for races, but the program is not instrumented.
     NO_RACES = "data races: not looked for, as the program is not instrumented (heisen cc, heisen c++ or cargo heisen instruments it)";
-    /// Too many to list.
+    /// There are too many races to list.
     MORE_RACES = "data races: {listed} are listed, and {more} more pairs of accesses race (fix or suppress some)";
-    /// `--focus` and `--no-preempt`.
+    /// `--focus` or `--no-preempt` is given.
     OUT_OF_SCOPE = "preemptions at calls {where}: not explored (change --focus or --no-preempt)";
-    /// `--at-ready`.
+    /// `--at-ready` is given.
     BEFORE_READY = "code before heisen_ready: it ran once, under the default schedule (leave out --at-ready)";
-    /// dpor, on a program that differs from run to run.
+    /// The program differs from run to run, so dpor does not apply.
     DPOR_UNFIT = "dpor does not fit this program: the same steps touched different objects in different executions (use --strategy icb or dfs)";
-    /// dpor, in long executions.
+    /// dpor explores only the beginning of long executions.
     DPOR_CUT = "long executions: dpor explored only the first {events} events of {executions} (use --strategy icb, or make the test shorter)";
-    /// Executions that did not follow their plan.
+    /// Executions did not follow their plan.
     DIVERGED = "{executions} diverged from {their} plan{why}";
-    /// Failures that did not come back.
+    /// Failures did not recur in a replay.
     UNCONFIRMED = "{executions} failed, but not again when replayed, and {are} not reported{why}";
-    /// Executions beyond `--steps` that are not known to be livelocks.
+    /// Executions went beyond `--steps`, and are not known to be livelocks.
     TOO_LONG = "too long: {executions} not explored beyond {steps} steps (raise --steps, or give the program less to do)";
-    /// A long computation that went on.
+    /// A thread computed for long without a scheduling point, and then went on.
     COMPUTED = "an execution computed for more than {seconds} s without a scheduling point, in {place}, and went on (if it waits there for another thread, let the loop yield)";
-    /// A failure at the end of the time.
+    /// `--time` ended before a replay could confirm a failure.
     NO_TIME_TO_CONFIRM = "{executions} failed ({seemed}), but --time was over before a replay confirmed it (raise --time)";
-    /// A failure at an interrupt.
+    /// The check was interrupted before a replay could confirm a failure.
     NOT_CONFIRMED = "{executions} failed ({seemed}), but the check was interrupted before a replay confirmed it (resume the check)";
-    /// Executions at the end of the time.
+    /// Executions were still running when `--time` ended.
     CUT = "{executions} still ran when --time was over (raise --time, or give the program less to do)";
-    /// A server without a client, say.
+    /// The program waits for input from outside, such as a server without a client.
     AWAITED = "the program waits for someone outside, which is not a deadlock: {awaited}{silence} (run a client beside the check with --jobs 1, or start one with --before)";
-    /// The program takes longer to start.
+    /// The program takes longer to start than `--time` allows.
     NO_TIME = "--time was over before an execution began (raise --time)";
-    /// The zygote was killed.
+    /// Something outside killed the zygote.
     LOST = "the parked program was killed {times} by something outside; no execution is missing";
     /// `--time` ended a sampler.
     OUT_OF_TIME = "--time ended the search after {executions}, so another run may have more or fewer (--executions fixes their number)";

@@ -1,17 +1,17 @@
-//! Lines of source text, where the files are readable.
+//! Reads lines of source files for reports.
 
 use heisen_trace::Frame;
 use std::collections::HashMap;
 use std::fs;
 
-/// Source files that were read.
+/// A cache of source files. `None` marks a file that cannot be read.
 #[derive(Debug, Default)]
 pub struct Sources {
     files: HashMap<String, Option<Vec<String>>>,
 }
 
 impl Sources {
-    /// The text of a line, trimmed; none if the file cannot be read.
+    /// The text of a line, trimmed; `None` if the file cannot be read or has no such line.
     pub fn line(&mut self, file: &str, line: u32) -> Option<&str> {
         let lines = self.files.entry(file.to_owned()).or_insert_with(|| {
             let bytes = fs::read(file).ok()?;
@@ -20,7 +20,7 @@ impl Sources {
         lines.as_ref()?.get((line as usize).checked_sub(1)?).map(|l| l.trim())
     }
 
-    /// The source line of a frame.
+    /// The line number and source text of a frame; `None` if the text is blank or unavailable.
     pub fn of(&mut self, frame: &Frame) -> Option<(u32, String)> {
         let (file, line) = (frame.file.as_deref()?, frame.line?);
         self.line(file, line).filter(|text| !text.is_empty()).map(|text| (line, text.to_owned()))

@@ -1,4 +1,4 @@
-//! The command line of `heisen script`.
+//! The options of `heisen script` and `heisen run`.
 
 use super::{TargetArgs, duration};
 use std::ffi::OsString;
@@ -107,7 +107,7 @@ pub enum OracleName {
     Random,
 }
 
-/// `NAME`, or `NAME='PROG ARGS'` with quotes as a shell has them.
+/// Parses `NAME`, or `NAME='PROG ARGS'` with the quoting of a shell.
 fn named_program(text: &str) -> Result<(String, Option<Vec<String>>), String> {
     let Some((name, command)) = text.split_once('=') else { return Ok((text.to_owned(), None)) };
     let words = shlex::split(command).ok_or("a quote is not closed")?;

@@ -1,4 +1,4 @@
-//! `heisen script --from`: a script from a finding.
+//! `heisen script --from`: writes a script that leads to the failure of a schedule file.
 
 use crate::cli::args::ScriptArgs;
 use crate::cli::exit;
@@ -24,14 +24,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// So often a script that was made must fail, in a row.
+/// A generated script must fail this many times in a row.
 const RUNS: usize = 100;
-/// A script that is no longer than this, with its comment, is short enough.
+/// A script of at most this many lines, including its comment, is short enough.
 const SHORT: usize = 10;
-/// Of so many decisions that could fail after the last event before, each is tried.
+/// A script names a choice that is not about threads by its number among the decisions after the thread's
+/// last event. Numbers up to this one are tried.
 const DECISIONS: usize = 8;
 
-/// What scripts are tried with.
+/// The program with which generated scripts are tried.
 struct Subject<'a> {
     runtime: &'a Path,
     program: &'a Program,
@@ -71,7 +72,7 @@ pub fn run(args: &ScriptArgs, path: &Path, stop: Arc<AtomicBool>) -> Result<u8, 
         program: &program,
         config: &config,
         expect_exit: schedule.expect_exit,
-        // A panic says there what it is about.
+        // A panic writes its message to the output.
         output: Output::Captured,
         trace: false,
     };
@@ -97,7 +98,7 @@ pub fn run(args: &ScriptArgs, path: &Path, stop: Arc<AtomicBool>) -> Result<u8, 
     };
     let (recording, plain) =
         subject.test(&Source::new(""), config.clone()).record(&schedule)?.ok_or_else(none)?;
-    // As `heisen script` runs it, without what the schedule knows of the program.
+    // The configuration of `heisen script`, without the access points and options that the schedule recorded.
     let accesses = Accesses { check: false, ..Accesses::default() };
     let config = RunConfig {
         world: World { accesses, ..config.world.clone() },
@@ -124,7 +125,7 @@ pub fn run(args: &ScriptArgs, path: &Path, stop: Arc<AtomicBool>) -> Result<u8, 
     Ok(exit::CLEAN)
 }
 
-/// The first script that is short, or else the shortest, of those that the ways to name threads lead to.
+/// Tries each way to name threads. Returns the first short script, or else the shortest.
 fn make(
     recording: &Recording,
     fails: &mut dyn FnMut(&str, usize) -> Result<bool, Error>,

@@ -1,13 +1,13 @@
-//! Charts side by side, with what their lines mean below: a drawing that is whole in itself.
+//! Draws charts side by side, with a legend below, as one SVG that loads nothing from elsewhere.
 
 use super::{HEIGHT, Plot, WIDTH, class, escaped};
 use std::fmt::Write;
 
-/// Around the charts.
+/// The margins to the left of the charts (`LEFT`), above them (`TOP`) and between them (`BETWEEN`).
 const LEFT: f64 = 80.0;
 const TOP: f64 = 50.0;
 const BETWEEN: f64 = 90.0;
-/// From the charts to the legend, and from line to line of it.
+/// The distance from the charts to the legend (`BELOW`), and between the lines of the legend (`LINE`).
 const BELOW: f64 = 70.0;
 const LINE: f64 = 20.0;
 
@@ -50,7 +50,8 @@ text { fill: #e6edf3; }
 }
 ";
 
-/// The drawing. The legend has a line for each series, which all charts have in the same order.
+/// Draws the charts. The legend has one line for each series; all charts have the same series in the same
+/// order.
 pub fn drawing(label: &str, plots: &[Plot], legend: &[String]) -> String {
     let width = LEFT + (WIDTH + BETWEEN) * plots.len() as f64 - BETWEEN + LEFT / 2.0;
     let height = TOP + HEIGHT + BELOW + LINE * legend.len() as f64;

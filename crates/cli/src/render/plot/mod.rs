@@ -1,5 +1,7 @@
-//! One chart as a part of an SVG: axes with ticks and labels, and a line for each series. Colours are classes, which the style
-//! of the whole ([`drawing`]) gives a meaning, so that they fit light and dark surroundings.
+//! Draws one chart as a part of an SVG: axes with ticks and labels, and a line for each series.
+//!
+//! Colours are CSS classes. The style sheet of the drawing ([`drawing`]) defines them for light and dark
+//! backgrounds.
 
 mod drawing;
 
@@ -7,28 +9,28 @@ pub use drawing::drawing;
 
 use std::fmt::Write;
 
-/// How values become lengths.
+/// Maps values to positions on an axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scale {
-    /// From 0 to that.
+    /// Linear, from 0 to this value.
     Linear(f64),
-    /// From 1 to that, each power of ten as long as the others.
+    /// Logarithmic, from 1 to this value.
     Log(f64),
 }
 
 impl Scale {
-    /// From 0 to a round number that is at least this.
+    /// A linear scale from 0 to a round number that is not below `largest`.
     pub fn linear(largest: f64) -> Scale {
         let step = step(largest.max(1.0));
         Scale::Linear((largest.max(1.0) / step).ceil() * step)
     }
 
-    /// From 1 to 1, 2 or 5 times a power of ten that is at least this.
+    /// A logarithmic scale from 1 to 1, 2 or 5 times a power of ten that is not below `largest`.
     pub fn log(largest: f64) -> Scale {
         Scale::Log(round_up(largest.max(10.0)))
     }
 
-    /// Where a value lies, from 0 to 1.
+    /// The position of a value on the axis, from 0 to 1.
     fn part(self, value: f64) -> f64 {
         match self {
             Scale::Linear(largest) => value / largest,
@@ -47,67 +49,68 @@ impl Scale {
     }
 }
 
-/// The distance of ticks: 1, 2 or 5 times a power of ten, at most ten of them, and nothing between whole numbers.
+/// The distance between ticks: 1, 2 or 5 times a power of ten. It is at least 1 and makes at most ten
+/// intervals.
 fn step(largest: f64) -> f64 {
     round_up((largest / 10.0).max(1.0))
 }
 
-/// The next number, of those that are 1, 2 or 5 times a power of ten.
+/// Rounds up to 1, 2 or 5 times a power of ten.
 fn round_up(value: f64) -> f64 {
     let power = 10f64.powi(value.log10().floor() as i32);
     [1.0, 2.0, 5.0, 10.0].into_iter().map(|n| n * power).find(|round| *round >= value).unwrap_or(value)
 }
 
-/// A point: its place, and what it says when it is pointed at.
+/// A point of a line, with its tooltip.
 #[derive(Clone, Debug)]
 pub struct Point {
-    /// Along the axis to the right.
+    /// The value on the horizontal axis.
     pub x: f64,
-    /// Along the axis upwards.
+    /// The value on the vertical axis.
     pub y: f64,
-    /// What it says.
+    /// The text of the tooltip.
     pub says: String,
 }
 
-/// One line.
+/// One line of a chart.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// What it is called.
+    /// The name of the line.
     pub label: String,
-    /// From left to right.
+    /// The points, from left to right.
     pub points: Vec<Point>,
 }
 
 /// A chart.
 #[derive(Clone, Debug)]
 pub struct Plot {
-    /// Its name in the drawing.
+    /// The id of the SVG element.
     pub id: &'static str,
-    /// What stands above it.
+    /// The title above the chart.
     pub title: &'static str,
-    /// The axis to the right: what it is of, and its scale.
+    /// The horizontal axis: its label and scale.
     pub x: (&'static str, Scale),
-    /// The axis upwards.
+    /// The vertical axis: its label and scale.
     pub y: (&'static str, Scale),
-    /// A height to compare with.
+    /// A value that a dashed horizontal line marks, for comparison.
     pub mark: Option<f64>,
     /// The lines.
     pub series: Vec<Series>,
 }
 
-/// The size of the area that the lines are in.
+/// The size of the area in which the lines are drawn, without labels.
 const WIDTH: f64 = 370.0;
 const HEIGHT: f64 = 260.0;
-/// Colours, after which lines are told apart by dashes.
+/// The number of colours. Further lines reuse the colours with dashes.
 const COLOURS: usize = 8;
 
-/// The class of a line: its colour, and its dashes.
+/// The CSS classes of a line: its colour and its dashes.
 fn class(number: usize) -> String {
     format!("c{} d{}", number % COLOURS, number / COLOURS % 3)
 }
 
 impl Plot {
-    /// Draws it with the upper left corner of the area at that place.
+    /// Draws the chart with the upper left corner of its area at this position.
     fn draw(&self, out: &mut String, left: f64, top: f64) {
         // Writing to a String cannot fail.
         let _ = self.write(out, left, top);
@@ -169,19 +172,19 @@ pub fn largest(series: &[Series], value: impl Fn(&Point) -> f64) -> f64 {
     series.iter().flat_map(|series| &series.points).map(value).fold(0.0, f64::max)
 }
 
-/// A number as it stands at an axis.
+/// The text of a tick.
 fn label(value: f64) -> String {
     crate::render::paint::number(value as u64)
 }
 
-/// Text as XML and HTML take it.
+/// Text with the special characters of XML and HTML escaped.
 pub(crate) fn escaped(text: &str) -> String {
     let plain = |c: char| match c {
         '&' => "&amp;".to_owned(),
         '<' => "&lt;".to_owned(),
         '>' => "&gt;".to_owned(),
         '"' => "&quot;".to_owned(),
-        // No form of XML has room for these.
+        // XML cannot represent most control characters, not even escaped.
         c if c.is_control() => "\u{fffd}".to_owned(),
         c => c.to_string(),
     };
@@ -208,7 +211,7 @@ mod tests {
     fn places() {
         assert_eq!(Scale::linear(4.0).part(1.0), 0.25);
         assert_eq!(Scale::log(100.0).part(10.0), 0.5);
-        // What is nothing lies on the axis.
+        // Values below 1 lie at the start of a logarithmic axis.
         assert_eq!(Scale::log(100.0).part(0.0), 0.0);
     }
 
