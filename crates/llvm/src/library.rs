@@ -247,7 +247,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_llvm_is_told() {
+    fn what_is_not_llvm_is_reported() {
         let directory = tempfile::tempdir().expect("a directory");
         let missing = in_directory(directory.path()).expect_err("empty");
         assert!(missing.0.contains("has no libLLVM.so"), "{missing}");

@@ -71,7 +71,7 @@ pub struct Test<'a> {
 }
 
 /// A line of the script, with a sentence on its result.
-pub type Told = (Option<usize>, String);
+pub type TrailLine = (Option<usize>, String);
 
 /// A bug that a script found.
 #[derive(Clone, Debug)]
@@ -83,7 +83,7 @@ pub struct Found {
     /// The choices that lead to it.
     pub choices: Vec<usize>,
     /// What the script had done.
-    pub trail: Vec<Told>,
+    pub trail: Vec<TrailLine>,
     /// Whether the same choices led to it again.
     pub repeats: bool,
 }
@@ -106,7 +106,7 @@ pub struct Outcome {
     /// The bug.
     pub found: Option<Found>,
     /// Set if the script asks for one good execution: what that execution did, if there is one.
-    pub exists: Option<Option<Vec<Told>>>,
+    pub exists: Option<Option<Vec<TrailLine>>>,
     /// How often there were fewer options than before.
     pub diverged: u64,
     /// How many events were examined.

@@ -16,7 +16,8 @@ pub struct Status {
     /// No plan is waiting and none is out.
     pub exhausted: bool,
     /// Every schedule was explored: no plan is left, none lay beyond a bound, and there are no gaps.
-    pub whole: bool,
+    #[serde(rename = "whole")]
+    pub exhaustive: bool,
     /// How many plans wait that could be handed out under the current bound.
     pub queued: usize,
     /// How many of those were handed out before and were not run.

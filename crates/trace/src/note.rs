@@ -42,7 +42,7 @@ notes! {
     /// No thread could run, and no input came from outside until the runtime gave up.
     OutsideSilent = 14;
     /// A blocking call ran on a kernel thread of its own.
-    Aside = 15;
+    HelperThread = 15;
     /// The input from outside of a finding could not be recorded.
     Unrecorded = 16;
     /// The program called `signalfd`.
@@ -76,7 +76,7 @@ notes! {
     GaveWay = 52;
     /// With `--symmetry`: the program treated interchangeable threads differently, by join order, handle or
     /// number.
-    ToldApart = 53;
+    ThreadsDistinguished = 53;
     /// A loop repeated the same call without effect.
     Spin = 42;
     /// A loop waited for memory to change.

@@ -365,7 +365,7 @@ pub struct Wire {
     /// the others.
     pub patch_own: [AtomicU64; patch::ALLOCATION.len()],
     /// The functions that the C library shall call instead of them. Set by the runtime.
-    pub patch_quiet: [AtomicU64; patch::ALLOCATION.len()],
+    pub patch_uncontrolled: [AtomicU64; patch::ALLOCATION.len()],
     /// The functions that replace calls which lock or unlock a word, in the order of [`patch::LOCK_CALLS`].
     /// Set by the runtime.
     pub patch_lock: [AtomicU64; patch::LOCK_CALLS],
@@ -391,7 +391,7 @@ pub struct Wire {
     pub careful: AtomicU32,
     /// The step of the decision at which the plans of this turn begin to differ, if starting there is
     /// worthwhile; else 0.
-    pub parting: AtomicU32,
+    pub shared_until: AtomicU32,
     /// How many runners ended because a plan did not fit the later snapshot that they had taken.
     pub misfits: AtomicU32,
     /// The commands of a script.

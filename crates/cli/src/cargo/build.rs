@@ -10,7 +10,7 @@ use super::{Failure, flags};
 use crate::cli::args::Color;
 use heisen_engine::Error;
 use heisen_engine::program::instrument;
-use heisen_engine::program::rust_std::Whole;
+use heisen_engine::program::rust_std::StdBuild;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -42,7 +42,7 @@ impl Mode {
 
 /// A request for one build.
 #[derive(Clone, Copy, Debug)]
-pub struct Order<'a> {
+pub struct BuildRequest<'a> {
     pub mode: Mode,
     /// The options that make it differ from other builds: cargo's options, and `--with-std`.
     pub words: &'a [OsString],
@@ -100,7 +100,7 @@ pub fn words(build: Vec<OsString>, targets: &Targets) -> Vec<OsString> {
 }
 
 /// Runs cargo and returns the executables, ordered by id.
-pub fn build(workspace: &Workspace, order: &Order<'_>) -> Result<Vec<Executable>, Failure> {
+pub fn build(workspace: &Workspace, order: &BuildRequest<'_>) -> Result<Vec<Executable>, Failure> {
     let mut command = cargo();
     command.arg(order.mode.command());
     if order.mode == Mode::Tests {
@@ -122,7 +122,7 @@ pub fn build(workspace: &Workspace, order: &Order<'_>) -> Result<Vec<Executable>
     if ours.is_empty() {
         flags::add(&mut command, &instrument::rust_flags()?);
     } else {
-        let whole = Whole::new(&rustc(), flags::linker().unwrap_or_else(|| "cc".into()))?;
+        let whole = StdBuild::new(&rustc(), flags::linker().unwrap_or_else(|| "cc".into()))?;
         flags::add(&mut command, &whole.flags);
         command.envs(whole.environment).envs(across_crates(order.words));
     }

@@ -53,7 +53,7 @@ fn extent(explored: &Finished) -> String {
         None => {}
     }
     let below = if outcome.has_caveats() { ", see below" } else { "" };
-    if outcome.status.whole && outcome.complete() {
+    if outcome.status.exhaustive && outcome.complete() {
         return format!("all schedules{below}");
     }
     match options.strategy {

@@ -1,7 +1,7 @@
 //! `cargo heisen run`, `build` and `replay`: the commands for programs and schedule files.
 
 use super::args::{BuildArgs, Cargo, ReplayCommand, RunArgs, Targets};
-use super::build::{self, Executable, Mode, Order, build};
+use super::build::{self, BuildRequest, Executable, Mode, build};
 use super::line::{COMMAND, REPLAY};
 use super::workspace::Workspace;
 use super::{Failure, from_here};
@@ -54,7 +54,7 @@ pub fn run(args: RunArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
     };
     targets.bins = targets.bin.is_empty() && targets.example.is_empty();
     let words = build::words(args.build.words(), &targets);
-    let order = Order {
+    let order = BuildRequest {
         mode: Mode::Programs,
         words: &words,
         cargo: &args.cargo,
@@ -99,7 +99,7 @@ fn only(executables: Vec<Executable>) -> Result<Executable, Error> {
 pub fn build_only(args: &BuildArgs) -> Result<u8, Failure> {
     let workspace = Workspace::find(&args.cargo)?;
     let words = build::words(args.build.words(), &args.targets);
-    let order = Order {
+    let order = BuildRequest {
         mode: Mode::Programs,
         words: &words,
         cargo: &args.cargo,
@@ -136,7 +136,7 @@ fn built_again(
     color: Color,
 ) -> Result<Executable, Failure> {
     let workspace = Workspace::find(cargo)?;
-    let built = build(&workspace, &Order { mode, words, cargo, quiet, color })?;
+    let built = build(&workspace, &BuildRequest { mode, words, cargo, quiet, color })?;
     let path = Path::new(OsStr::from_bytes(&schedule.program));
     let stem = Executable::stem(path);
     let exact = built.iter().position(|executable| executable.path == path);

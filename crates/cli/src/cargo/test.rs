@@ -1,7 +1,7 @@
 //! `cargo heisen test`: explores the schedules of each test.
 
 use super::args::TestArgs;
-use super::build::{self, Executable, Mode, Order};
+use super::build::{self, BuildRequest, Executable, Mode};
 use super::result::{Tested, Verdict};
 use super::selection::{self, Selection, Test, Wanted};
 use super::workspace::Workspace;
@@ -29,7 +29,7 @@ pub fn run(args: &TestArgs, stop: &Arc<AtomicBool>) -> Result<u8, Failure> {
     args.junit.as_deref().map_or(Ok(()), |path| check::check_file("--junit", path))?;
     let options = search_options::options(&args.search, stop)?;
     let words = build::words(args.build.words(), &args.targets);
-    let order = Order {
+    let order = BuildRequest {
         mode: Mode::Tests,
         words: &words,
         cargo: &args.cargo,

@@ -429,7 +429,7 @@ impl SearchArgs {
     }
 
     /// Refuses options that the strategy ignores, because the user expects an option to have an effect.
-    pub fn fit_together(&self) -> Result<(), Error> {
+    pub fn check_options(&self) -> Result<(), Error> {
         let kind = self.kind();
         for (given, parameter) in [
             (self.bound.is_some(), Parameter::Bound),

@@ -33,7 +33,7 @@ pub fn jobs(args: &SearchArgs) -> usize {
 
 /// The engine's options for a search.
 pub fn options(args: &SearchArgs, stop: &AtomicBool) -> Result<Options, Error> {
-    args.fit_together()?;
+    args.check_options()?;
     let strategy = args.kind();
     if matches!(strategy, Kind::Dpor | Kind::Bpor) {
         fits_dpor(args)?;

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 pub fn run(args: &CheckArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
     check_places(&args.output, args.json.as_deref())?;
-    args.search.fit_together()?;
+    args.search.check_options()?;
     if let Some(path) = &args.save {
         check_file("--save", path)?;
     }

@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_culprit_is_named() {
+    fn the_cause_of_a_divergence_is_named() {
         let at = "lock(q) (queue.c:31, T2)".to_owned();
         let differs = Differs { executions: 2, at, notes: vec![Note::LogFull, Note::CpuClock] };
         assert_eq!(

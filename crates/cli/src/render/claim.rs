@@ -111,7 +111,7 @@ fn claimed(options: &Options, outcome: &Outcome) -> String {
         None => {}
     }
     let complete = outcome.complete();
-    if status.whole && complete {
+    if status.exhaustive && complete {
         return match outcome.in_vain() {
             Some(_) => say(CLASSES, None, &[("classes", &classes(outcome))]),
             None => say(ALL, None, &[]),

@@ -21,7 +21,7 @@ impl Run {
             1 => "1 class".to_owned(),
             many => format!("{} classes", number(many)),
         };
-        let how_far = match (self.record.whole, self.record.bound) {
+        let how_far = match (self.record.exhaustive, self.record.bound) {
             (true, _) => "all schedules explored".to_owned(),
             (_, Some(bound)) => {
                 format!("all schedules with at most {} explored", count(bound.into(), "preemption"))

@@ -47,7 +47,7 @@ fn one(out: &mut String, run: &Run, paint: Paint) -> std::fmt::Result {
         )?;
     }
     if let Some(bound) = run.record.bound_for(0.9) {
-        let all = if run.record.whole { "classes" } else { "classes seen" };
+        let all = if run.record.exhaustive { "classes" } else { "classes seen" };
         writeln!(out, "90 % of the {all} need at most {}", count(bound.into(), "preemption"))?;
     }
     writeln!(out, "\n{}", paint.faint(format!("executions     classes  {HEAD}")))?;

@@ -54,7 +54,7 @@ pub fn sentence(note: Note) -> Option<&'static str> {
         Note::Unrecorded => {
             "input from outside: it could not be recorded, so it must come again when a finding is replayed"
         }
-        Note::Aside => {
+        Note::HelperThread => {
             "a blocking call ran on a kernel thread of its own: the schedule does not control when it returned"
         }
         Note::OutsideSignal => "a signal came from outside: the schedule does not control when",
@@ -85,7 +85,7 @@ pub fn sentence(note: Note) -> Option<&'static str> {
         Note::GaveWay => {
             "fairness: a thread that yields again and again waits for the others, which a partial-order reduction does not see (use --strategy icb)"
         }
-        Note::ToldApart => {
+        Note::ThreadsDistinguished => {
             "symmetry: the program treats interchangeable threads differently, by join order, handle or number, so some orders were not explored (leave out --symmetry)"
         }
         Note::Spin => {

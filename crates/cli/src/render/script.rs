@@ -3,11 +3,11 @@
 use crate::cli::args::ScriptArgs;
 use crate::render::paint::count;
 use heisen_script::script::Script;
-use heisen_script::test::{Found, Outcome, Told};
+use heisen_script::test::{Found, Outcome, TrailLine};
 use serde_json::json;
 
 /// The steps of a script, one line each, with the place in the script before each.
-fn lines(script: &Script<'_>, trail: &[Told]) -> String {
+fn lines(script: &Script<'_>, trail: &[TrailLine]) -> String {
     let place = |line: &Option<usize>| match (script, line) {
         (Script::Text(_), Some(line)) => format!("line {line:>3}:"),
         (Script::Remote(_), Some(line)) => format!("{}:", script.place(*line)),
@@ -15,7 +15,7 @@ fn lines(script: &Script<'_>, trail: &[Told]) -> String {
     };
     let places: Vec<String> = trail.iter().map(|(line, _)| place(line)).collect();
     let width = places.iter().map(String::len).fold("line   1:".len(), usize::max);
-    let line = |(place, (_, what)): (&String, &Told)| format!("  {place:width$} {what}\n");
+    let line = |(place, (_, what)): (&String, &TrailLine)| format!("  {place:width$} {what}\n");
     places.iter().zip(trail).map(line).collect()
 }
 
@@ -103,7 +103,7 @@ fn report_found(args: &ScriptArgs, script: &Script<'_>, found: &Found, outcome: 
 
 /// The result as JSON.
 pub fn to_json(outcome: &Outcome) -> serde_json::Value {
-    let trail = |trail: &[Told]| -> serde_json::Value {
+    let trail = |trail: &[TrailLine]| -> serde_json::Value {
         trail.iter().map(|(line, what)| json!({ "line": line, "what": what })).collect()
     };
     json!({

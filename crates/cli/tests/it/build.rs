@@ -156,7 +156,7 @@ fn a_project_with_cmake() {
 }
 
 #[test]
-fn files_that_are_blind_are_named() {
+fn uninstrumented_files_are_named() {
     for shop in Shop::all() {
         write_project(&shop.sandbox);
         // A file without memory accesses does not count as uninstrumented.

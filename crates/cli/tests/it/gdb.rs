@@ -396,7 +396,7 @@ fn stops_at_a_wrong_exit_status() {
 }
 
 #[test]
-fn mistakes_are_told() {
+fn mistakes_are_reported() {
     let Some(session) = Session::example("assertion", "c/account.c") else { return };
     for (command, words) in [
         ("heisen step x", "name a step, such as: heisen step 12"),
@@ -427,7 +427,7 @@ fn no_function_can_be_called() {
 
 /// If gdb cannot do something, there is one message and an exit status, also for a later command.
 #[test]
-fn what_gdb_cannot_do_is_told() {
+fn what_gdb_cannot_do_is_reported() {
     let Some(session) = Session::example("assertion", "c/account.c") else { return };
     let ran = session.run(&["print 40 + 2"], &[("ATTACHES", "0")]);
     let ran =

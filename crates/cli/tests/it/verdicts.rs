@@ -289,7 +289,7 @@ fn programs_that_run_no_test() {
 }
 
 #[test]
-fn a_failure_of_the_default_schedule_is_told_first() {
+fn a_failure_of_the_default_schedule_is_reported_first() {
     let sandbox = Sandbox::new();
     let text = program("#include <assert.h>", &["assert(0);", ""]);
     sandbox.write("always.c", text);

@@ -143,7 +143,7 @@ impl Options {
                 && !self.world.real_time
                 && self.scope == Patterns::default()
                 && program.instrumented
-                && uninstrumented::blind(program).is_empty()
+                && uninstrumented::uninstrumented_code(program).is_empty()
         };
         self.reduce.unwrap_or_else(seen)
     }

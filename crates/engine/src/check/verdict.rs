@@ -20,7 +20,7 @@ impl State<'_> {
     pub(super) fn conclude(mut self, ended: Ended) -> Result<Outcome> {
         let status = self.search.status();
         let alone = self.tally.is_alone() && self.tally.all_judged();
-        let blind = if alone { Vec::new() } else { uninstrumented::blind(self.case.program) };
+        let blind = if alone { Vec::new() } else { uninstrumented::uninstrumented_code(self.case.program) };
         let all_followed = !status.has_gaps() && self.tally.all_judged();
         let accesses_explored = self.is_sound(ended) && all_followed && blind.is_empty();
         let reach = self.reach(!blind.is_empty());

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn loops_of_different_lengths_are_told_apart() {
+    fn loops_of_different_lengths_are_distinguished() {
         let text: String =
             (0..2000).map(|i| format!("{}{}", &"ABCDE"[i % 5..][..1], &"abcd"[i % 4..][..1])).collect();
         assert_eq!(round(&text), (Order::EachThread, "ABCDEabcd".into()));

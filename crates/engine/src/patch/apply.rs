@@ -332,7 +332,7 @@ impl Made {
         let Some(library) = all.iter().find(|module| modules::is_c_library(module)) else { return };
         for (number, at) in view.imports_of(library, &ALLOCATION) {
             if self.own[number] != 0 {
-                let quiet = wire.patch_quiet[number].load(Relaxed);
+                let quiet = wire.patch_uncontrolled[number].load(Relaxed);
                 self.writes.push((at, quiet.to_le_bytes().to_vec()));
             }
         }

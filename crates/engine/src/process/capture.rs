@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// The output of a program while it is being captured.
 #[derive(Debug)]
 pub struct Capture {
-    kept: Arc<Mutex<Kept>>,
+    captured: Arc<Mutex<Captured>>,
     reader: JoinHandle<()>,
 }
 
@@ -28,10 +28,10 @@ impl Capture {
         let none = |e| Error::Internal(format!("no pipe: {e}; raise the limits that ulimit -a shows"));
         let (from, to) = std::io::pipe().map_err(none)?;
         command.stdout(to.try_clone().map_err(none)?).stderr(to);
-        let kept = Arc::<Mutex<Kept>>::default();
-        let shared = kept.clone();
+        let captured = Arc::<Mutex<Captured>>::default();
+        let shared = captured.clone();
         let reader = std::thread::Builder::new().spawn(move || read_all(from, &shared));
-        Ok(Capture { kept, reader: reader.map_err(sys::no_thread)? })
+        Ok(Capture { captured, reader: reader.map_err(sys::no_thread)? })
     }
 
     /// The captured text, after the program has ended.
@@ -45,18 +45,18 @@ impl Capture {
 
     /// The text captured so far.
     pub fn text_so_far(&self) -> String {
-        self.kept.lock().map(|kept| kept.text()).unwrap_or_default()
+        self.captured.lock().map(|captured| captured.text()).unwrap_or_default()
     }
 }
 
-fn read_all(mut from: PipeReader, kept: &Mutex<Kept>) {
+fn read_all(mut from: PipeReader, captured: &Mutex<Captured>) {
     let mut buffer = [0; 1 << 14];
     loop {
         match from.read(&mut buffer) {
             Ok(0) => return,
             Ok(got) => {
-                if let Ok(mut kept) = kept.lock() {
-                    kept.push(&buffer[..got]);
+                if let Ok(mut captured) = captured.lock() {
+                    captured.push(&buffer[..got]);
                 }
             }
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -66,13 +66,13 @@ fn read_all(mut from: PipeReader, kept: &Mutex<Kept>) {
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct Captured {
     head: Vec<u8>,
     tail: Vec<u8>,
     dropped: u64,
 }
 
-impl Kept {
+impl Captured {
     fn push(&mut self, bytes: &[u8]) {
         let to_head = bytes.len().min(KEPT - self.head.len());
         self.head.extend_from_slice(&bytes[..to_head]);
@@ -110,11 +110,11 @@ mod tests {
 
     #[test]
     fn the_beginning_and_the_end_are_kept() {
-        let mut kept = Kept::default();
+        let mut captured = Captured::default();
         for n in 0..100_000 {
-            kept.push(format!("{n}\n").as_bytes());
+            captured.push(format!("{n}\n").as_bytes());
         }
-        let text = kept.text();
+        let text = captured.text();
         assert!(text.starts_with("0\n1\n2\n") && text.ends_with("99998\n99999\n"));
         assert!(text.contains("bytes left out") && text.len() < 4 * KEPT);
     }

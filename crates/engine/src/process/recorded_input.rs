@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering::Relaxed;
 /// Notes of an execution that a log cannot repeat: other processes affected it in ways other than through
 /// descriptors.
 const NOT_LOGGED: [Note; 6] =
-    [Note::Fork, Note::Spawn, Note::Exec, Note::Aside, Note::OutsideSignal, Note::RealTime];
+    [Note::Fork, Note::Spawn, Note::Exec, Note::HelperThread, Note::OutsideSignal, Note::RealTime];
 
 /// Whether the last execution received input from outside, or waited for it in vain.
 pub(crate) fn took_part(wire: &Wire, execution: &Execution) -> bool {

@@ -11,7 +11,7 @@ use heisen_wire::WORTH;
 
 /// How many of the first jobs to run in one turn, and the step of the choice at which they begin to differ.
 /// The step is 0 if sharing a prefix does not pay.
-pub(crate) fn parting(jobs: &[Job<'_>]) -> (usize, u32) {
+pub(crate) fn shared_steps(jobs: &[Job<'_>]) -> (usize, u32) {
     let all = (jobs.len(), 0);
     let Some(Job::Plan(first)) = jobs.first() else { return all };
     let mut step = fixed_until(first);
@@ -59,7 +59,7 @@ mod tests {
     }
 
     fn parts(plans: &[Plan]) -> (usize, u32) {
-        parting(&plans.iter().map(Job::Plan).collect::<Vec<_>>())
+        shared_steps(&plans.iter().map(Job::Plan).collect::<Vec<_>>())
     }
 
     #[test]

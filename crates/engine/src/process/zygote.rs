@@ -23,7 +23,7 @@ use crate::process::descriptor;
 use crate::process::exit_status::describe_status;
 use crate::process::hooks::Hooks;
 use crate::process::recorded_input;
-use crate::process::shared_prefix::parting;
+use crate::process::shared_prefix::shared_steps;
 use crate::process::slots;
 use crate::process::slots::{Detail, Event, Job, Run};
 use crate::process::spin_watch;
@@ -70,7 +70,7 @@ pub struct Zygote {
     mapping: Mapping,
     config: RunConfig,
     capture: Option<Capture>,
-    around: Option<Hooks>,
+    hooks: Option<Hooks>,
     spinning: bool,
     /// For how long the program may take no step before it is examined for a spin loop.
     suspicion: Duration,
@@ -335,9 +335,9 @@ impl Zygote {
             return Err(why);
         }
         // The engine runs the hooks before and after an execution, so each execution needs a turn of its own.
-        let jobs = if self.around.is_some() { &jobs[..jobs.len().min(1)] } else { jobs };
-        if let Some(around) = &mut self.around {
-            around.before()?;
+        let jobs = if self.hooks.is_some() { &jobs[..jobs.len().min(1)] } else { jobs };
+        if let Some(hooks) = &mut self.hooks {
+            hooks.before()?;
         }
         let wanted = self.begin(jobs, detail, 0)?;
         let waited = self.wait(turn::ZYGOTE, observer);
@@ -363,7 +363,7 @@ impl Zygote {
             self.kill_execution();
         }
         let ran = (self.wire().slots_run.load(Relaxed) as usize).min(wanted);
-        let after = self.around.as_mut().map_or(Ok(None), Hooks::after)?;
+        let after = self.hooks.as_mut().map_or(Ok(None), Hooks::after)?;
         Ok(Turn { ran, stuck, cut: None, after })
     }
 
@@ -399,10 +399,10 @@ impl Zygote {
             _ => 0,
         };
         let flags = flags | input | self.config.carrier.flags();
-        let (together, parting) = parting(jobs);
+        let (together, shared_until) = shared_steps(jobs);
         let wanted = slots::write_plans(self.wire(), &jobs[..together], detail, flags, &self.config)?;
         let wire = self.wire();
-        wire.parting.store(parting, Relaxed);
+        wire.shared_until.store(shared_until, Relaxed);
         wire.slots_wanted.store(wanted as u32, Relaxed);
         wire.slots_run.store(0, Relaxed);
         wire.slot.store(0, Relaxed);

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::program::embedded;
 use crate::program::instrument;
 use crate::program::instrument::Compiler;
-use crate::program::rust_std::Whole;
+use crate::program::rust_std::StdBuild;
 use crate::program::{Program, hash};
 use std::ffi::OsString;
 use std::fs;
@@ -120,7 +120,7 @@ fn run_compiler(language: Language, source: &Path, target: &Path, extent: Extent
     match (extent, language) {
         (Extent::AsItIs, _) => {}
         (Extent::WithStd, _) => {
-            let whole = Whole::new(compiler, "cc".into())?;
+            let whole = StdBuild::new(compiler, "cc".into())?;
             // The output for the linker is requested explicitly, because the bitcode is a second output with
             // the same name.
             args.extend(["--emit=link".into(), "-Clto=fat".into()]);

@@ -27,17 +27,17 @@ const REAL: &str = "HEISEN_LINKER";
 
 /// The settings for a compiler.
 #[derive(Debug)]
-pub struct Whole {
+pub struct StdBuild {
     /// Flags for each crate of the program, in addition to optimisation across crates (`-Clto=fat`).
     pub flags: Vec<String>,
     /// Environment variables for the linker.
     pub environment: [(&'static str, OsString); 2],
 }
 
-impl Whole {
+impl StdBuild {
     /// The settings for the compiler `rustc` and the linker that it would use. Fails if its LLVM cannot be
     /// used.
-    pub fn new(rustc: &OsStr, linker: OsString) -> Result<Whole> {
+    pub fn new(rustc: &OsStr, linker: OsString) -> Result<StdBuild> {
         let llvm = library::find(rustc).map_err(input)?;
         Library::open(&llvm).map_err(input)?;
         let linker_of_ours = embedded::linker(LINKER)?;
@@ -55,7 +55,7 @@ impl Whole {
             format!("-Clinker={}", path(linker_of_ours)?),
             format!("-Clink-arg={stub}"),
         ];
-        Ok(Whole { flags, environment: [(LLVM, llvm.into()), (REAL, linker)] })
+        Ok(StdBuild { flags, environment: [(LLVM, llvm.into()), (REAL, linker)] })
     }
 }
 

@@ -37,7 +37,7 @@ pub enum Uninstrumented {
 }
 
 /// The uninstrumented code of a program; empty if no code of it is instrumented.
-pub fn blind(program: &Program) -> Vec<Uninstrumented> {
+pub fn uninstrumented_code(program: &Program) -> Vec<Uninstrumented> {
     let name = program.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mut modules = vec![(name, program.path.clone())];
     modules.extend(libraries(&program.path).into_iter().filter(|(name, _)| !is_basic(name)));
@@ -45,7 +45,7 @@ pub fn blind(program: &Program) -> Vec<Uninstrumented> {
     for (name, path) in modules {
         let Ok(bytes) = fs::read(&path) else { continue };
         match look(&bytes) {
-            Seen::Whole => parts.push(Uninstrumented::Module(name)),
+            Seen::AllCode => parts.push(Uninstrumented::Module(name)),
             Seen::Files(files) => {
                 instrumented = true;
                 if !files.is_empty() {
@@ -67,7 +67,7 @@ pub fn blind(program: &Program) -> Vec<Uninstrumented> {
 /// The uninstrumented part of a module.
 enum Seen {
     /// The entire module.
-    Whole,
+    AllCode,
     /// These source files.
     Files(BTreeSet<String>),
     /// Perhaps some files; there is no debug information to tell.
@@ -75,12 +75,12 @@ enum Seen {
 }
 
 fn look(bytes: &[u8]) -> Seen {
-    let Ok(elf) = Elf::parse(bytes) else { return Seen::Whole };
+    let Ok(elf) = Elf::parse(bytes) else { return Seen::AllCode };
     let code = Code::of(&elf, bytes);
     let stubs = stubs(bytes);
     let calls = code.calls(&stubs);
     if calls.is_empty() {
-        return Seen::Whole;
+        return Seen::AllCode;
     }
     let sections = DwarfSections::load(|id| {
         let data = elf.section_by_name(id.name()).and_then(|section| section.uncompressed_data().ok());

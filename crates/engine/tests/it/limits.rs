@@ -47,7 +47,7 @@ fn an_execution_that_still_runs_is_cut_and_counted() {
 }
 
 #[test]
-fn a_failure_that_there_is_no_time_to_confirm_is_told() {
+fn a_failure_that_there_is_no_time_to_confirm_is_reported() {
     let sandbox = long();
     let args = [&ENDLESS[..], &["--time", "2s", "--strategy", "icb", "--", "./long", "fails"]].concat();
     let (said, result) = incomplete(&sandbox, &args);
@@ -76,7 +76,7 @@ fn interrupted(sandbox: &Sandbox, signals: &[&str]) -> Output {
 }
 
 #[test]
-fn a_signal_ends_a_close_look_and_what_is_known_is_told() {
+fn a_signal_ends_a_close_look_and_what_is_known_is_reported() {
     let sandbox = long();
     for signal in ["TERM", "INT"] {
         let output = interrupted(&sandbox, &[signal]);

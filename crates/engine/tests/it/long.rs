@@ -281,7 +281,7 @@ fn states_that_have_no_room_cost_executions_only() {
 }
 
 #[test]
-fn sizes_that_are_none() {
+fn invalid_sizes() {
     let sandbox = Sandbox::new();
     for (size, words) in [("1K", "64K is the least"), ("x", "not a size"), ("1T", "use K, M or G")] {
         let ran = sandbox.heisen(&["check", "--memory", size, "--", "./prog"]).expect(2);

@@ -33,7 +33,7 @@ fn build(here: &Sandbox, name: &str, file: &str, flags: &[&str]) -> String {
 
 /// Checks a program and its fixed version. The bug must be found with this many preemptions, at these lines
 /// of the source.
-fn bug_and_twin(file: &str, kind: &str, preemptions: u32, options: &[&str], lines: [Option<u32>; 3]) {
+fn bug_and_fixed(file: &str, kind: &str, preemptions: u32, options: &[&str], lines: [Option<u32>; 3]) {
     let here = Sandbox::new();
     let program = build(&here, "bug", file, &[]);
     let finding = here.finds(kind, &[options, &["--", &program]].concat());
@@ -64,7 +64,7 @@ fn line(file: &str, words: &str) -> Option<u32> {
 fn use_after_free_between_critical_sections() {
     let file = "lookup.c";
     let at = ["long value = found->value", "= malloc(", "free(old)"].map(|words| line(file, words));
-    bug_and_twin(file, "use-after-free", 1, &[], at);
+    bug_and_fixed(file, "use-after-free", 1, &[], at);
 }
 
 /// Only the call of `free` conflicts with the read. That conflict makes it a scheduling point.
@@ -72,7 +72,7 @@ fn use_after_free_between_critical_sections() {
 fn use_after_free_of_what_was_published() {
     let file = "publish.c";
     let at = ["long value = *p", "= malloc(", "free(old)"].map(|words| line(file, words));
-    bug_and_twin(file, "use-after-free", 1, &[], at);
+    bug_and_fixed(file, "use-after-free", 1, &[], at);
 }
 
 #[test]
@@ -80,20 +80,20 @@ fn double_free() {
     let file = "close.c";
     let freed = text(file).lines().position(|line| line.trim() == "free(buffer);").expect("the line");
     let freed = Some(freed as u32 + 1);
-    bug_and_twin(file, "double-free", 1, &[], [freed, line(file, "= malloc("), freed]);
+    bug_and_fixed(file, "double-free", 1, &[], [freed, line(file, "= malloc("), freed]);
 }
 
 #[test]
 fn overflow_by_one() {
     let file = "append.c";
     let at = [line(file, "list[used++]"), line(file, "= malloc("), None];
-    bug_and_twin(file, "heap-overflow", 1, &[], at);
+    bug_and_fixed(file, "heap-overflow", 1, &[], at);
 }
 
 #[test]
 fn leak_of_what_was_made_twice() {
     let file = "lazy.c";
-    bug_and_twin(file, "leak", 1, &["--leaks"], [line(file, "= malloc("), None, None]);
+    bug_and_fixed(file, "leak", 1, &["--leaks"], [line(file, "= malloc("), None, None]);
 }
 
 /// The error goes through `new` and `delete`. The finding names source lines of the program, not of the
@@ -123,7 +123,7 @@ fn use_after_free_in_rust() {
     let at = ["(*job.0)[2] += 1", "Box::into_raw", "Box::from_raw"].map(|words| line(file, words));
     // Two preemptions: of the creator, so that the thread runs, and of the thread before it is done. The two
     // accesses also race, which other tests cover; so data races are only counted here.
-    bug_and_twin(file, "use-after-free", 2, &["--races=count"], at);
+    bug_and_fixed(file, "use-after-free", 2, &["--races=count"], at);
 }
 
 /// Every error that needs no particular schedule, with its message.

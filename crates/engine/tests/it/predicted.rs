@@ -31,7 +31,7 @@ fn check(name: &str, flags: &[&str], strategy: &str, executions: &str, seed: &st
 /// Checks that `directed` finds the bug at once and `random` does not. The prediction comes from the second
 /// execution, the first one that is analysed.
 #[track_caller]
-fn is_led_to(name: &str, flags: &[&str], kind: &str, family: &str) -> Value {
+fn directed_finds(name: &str, flags: &[&str], kind: &str, family: &str) -> Value {
     for seed in ["0", "1", "2"] {
         let json = check(name, flags, "random", "100", seed);
         assert_eq!(json["verdict"], "clean", "random, seed {seed}: {json:#}");
@@ -80,7 +80,7 @@ fn steps(told: &Value, file: &str, wanted: &[&[&str]]) {
 
 #[test]
 fn two_locks_in_both_orders() {
-    let told = is_led_to("abba.c", &[], "deadlock", "lock-order");
+    let told = directed_finds("abba.c", &[], "deadlock", "lock-order");
     let words: [&[&str]; 2] = [
         &["T1 (forward) waits for b at ", "@14, holding a since ", "@13"],
         &["T2 (backward) waits for a at ", "@23, holding b since ", "@22"],
@@ -90,7 +90,7 @@ fn two_locks_in_both_orders() {
 
 #[test]
 fn three_locks_in_a_circle() {
-    let told = is_led_to("philosophers.c", &[], "deadlock", "lock-order");
+    let told = directed_finds("philosophers.c", &[], "deadlock", "lock-order");
     let words: [&[&str]; 3] = [
         &["T1", "waits for fork[1] at", "holding fork[0] since"],
         &["T2", "waits for fork[2] at", "holding fork[1] since"],
@@ -111,7 +111,7 @@ fn creation_and_joins_are_no_deadlock() {
 
 #[test]
 fn two_sections_that_belong_together() {
-    let told = is_led_to("check_then_act.c", &[], "assertion", "atomicity");
+    let told = directed_finds("check_then_act.c", &[], "assertion", "atomicity");
     let words: [&[&str]; 3] = [&["T1", "lock(account)", "@16"], &["T2", "@16"], &["T1", "@20"]];
     steps(&told, "check_then_act.c", &words);
     is_clean("check_then_act.c", &["-DTOGETHER"]);
@@ -119,11 +119,11 @@ fn two_sections_that_belong_together() {
 
 #[test]
 fn a_signal_before_the_wait() {
-    let told = is_led_to("wakeup.c", &[], "deadlock", "lost-wake-up");
+    let told = directed_finds("wakeup.c", &[], "deadlock", "lost-wake-up");
     let words: [&[&str]; 2] =
         [&["T2 (signals): cond_signal(ready) at", "@32"], &["T1 (waits): cond_wait(ready) at", "@20"]];
     steps(&told, "wakeup.c", &words);
-    is_led_to("wakeup.c", &["-DBARE"], "deadlock", "lost-wake-up");
+    directed_finds("wakeup.c", &["-DBARE"], "deadlock", "lost-wake-up");
     is_clean("wakeup.c", &["-DLOOKS"]);
 }
 

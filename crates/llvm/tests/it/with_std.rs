@@ -280,7 +280,7 @@ fn single_files_are_checked_and_built_again() {
 }
 
 #[test]
-fn what_cannot_be_done_is_told() {
+fn what_cannot_be_done_is_reported() {
     let sandbox = Sandbox::new();
     sandbox.write("a.c", "int main(void) { return 0; }");
     sandbox.write("a.rs", "fn main() {}");

@@ -100,7 +100,7 @@ pub struct Out<'a> {
     /// The size of a unit in bytes.
     pub unit: usize,
     /// The call writes all of this, unless it fails.
-    pub whole: &'a [Piece],
+    pub fixed: &'a [Piece],
 }
 
 impl Out<'_> {
@@ -115,7 +115,7 @@ impl Out<'_> {
             each(piece.base, length);
             left -= length;
         }
-        for piece in self.whole.iter().filter(|piece| piece.base != 0) {
+        for piece in self.fixed.iter().filter(|piece| piece.base != 0) {
             each(piece.base, piece.length);
         }
     }

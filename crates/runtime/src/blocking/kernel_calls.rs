@@ -58,14 +58,14 @@ static ERRANDS: Guarded<Errands> = Guarded::new(Errands {
 });
 
 unsafe extern "C" {
-    fn heisen_clone_aside(flags: usize, stack: usize, run: usize, what: usize) -> isize;
+    fn heisen_clone_helper(flags: usize, stack: usize, run: usize, what: usize) -> isize;
 }
 
 global_asm!(
-    // heisen_clone_aside(flags, stack, run, what): in the new kernel thread, calls run(what) on the new stack.
-    ".globl heisen_clone_aside",
-    ".hidden heisen_clone_aside",
-    "heisen_clone_aside:",
+    // heisen_clone_helper(flags, stack, run, what): in the new kernel thread, calls run(what) on the new stack.
+    ".globl heisen_clone_helper",
+    ".hidden heisen_clone_helper",
+    "heisen_clone_helper:",
     "push r12",
     "mov r12, rdx",
     "mov r9, rcx",
@@ -94,7 +94,7 @@ fn spawn(stack: usize, size: usize, run: usize, what: usize) -> bool {
     let flags = CLONE_VM_FS_FILES_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM;
     let mask = sys::signal_mask(Some(u64::MAX));
     // SAFETY: the stack is not in use and large enough for `run`, which never returns.
-    let started = unsafe { heisen_clone_aside(flags, stack + size - 64, run, what) };
+    let started = unsafe { heisen_clone_helper(flags, stack + size - 64, run, what) };
     sys::signal_mask(Some(mask));
     started >= 0
 }
@@ -119,7 +119,7 @@ extern "C" fn run(errand: &Errand) -> ! {
 
 /// Makes a system call that may block for any time; returns the kernel's result.
 pub fn call(op: Op, object: usize, number: usize, args: [usize; 6], pc: usize) -> isize {
-    wire_log::note(Note::Aside);
+    wire_log::note(Note::HelperThread);
     recurrence::consulted();
     let Some(errand) = send(number, args) else { return sys::call(number, args) };
     ERRANDS.count.set(ERRANDS.count.get() + 1);

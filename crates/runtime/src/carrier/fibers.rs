@@ -23,7 +23,7 @@ use crate::platform::glibc::{real, tcb};
 use crate::platform::sys;
 use crate::sched::handles::remember_handle;
 use crate::sched::hooks::{self, HOOKS};
-use crate::sched::{self, S, quietly, thread};
+use crate::sched::{self, S, thread, uncontrolled};
 use block::{add_to_list, fs_base, is_in_list, read, write};
 use core::arch::asm;
 use core::cell::Cell;
@@ -117,7 +117,7 @@ pub fn create(number: usize, start: usize, arg: usize, wish: &Wish) -> Result<()
     // SAFETY: glibc's `_dl_allocate_tls(NULL)` gives a fresh, initialised block or null.
     let fs = unsafe {
         let allocate: extern "C" fn(*mut c_void) -> *mut c_void = core::mem::transmute(F.allocate_tls.get());
-        without_faults(|| quietly(|| allocate(core::ptr::null_mut()))) as usize
+        without_faults(|| uncontrolled(|| allocate(core::ptr::null_mut()))) as usize
     };
     if fs == 0 {
         return Err(sys::EAGAIN);

@@ -9,7 +9,7 @@
 //! A thread must not be switched out while it holds a lock that the scheduler does not know. Only code of the
 //! program and its own libraries is patched, but others may call this code back:
 //!
-//! - the runtime ([`quietly`](sched::quietly));
+//! - the runtime ([`uncontrolled`](sched::uncontrolled));
 //! - the kernel, as the handler of a fault, on a stack that all threads share;
 //! - the C library, which may then hold a lock of its own. Above all this concerns an allocator in the program,
 //!   which the C library therefore calls through [`quiet`].
@@ -164,7 +164,7 @@ global_asm!(
 /// Tells the engine the addresses at which trampolines call the runtime.
 pub fn init(wire: &Wire) {
     wire.patch_entry.store(heisen_patch_entry as *const () as u64, Relaxed);
-    let own = wire.patch_quiet.iter().zip(quiet::addresses());
+    let own = wire.patch_uncontrolled.iter().zip(uncontrolled_allocation::addresses());
     for (slot, address) in own.chain(wire.patch_lock.iter().zip(word_lock::calls())) {
         slot.store(address as u64, Relaxed);
     }
@@ -243,8 +243,8 @@ pub fn remove_traps() {
 }
 
 /// The program's own allocation functions, for the C library.
-mod quiet {
-    use crate::sched::quietly;
+mod uncontrolled_allocation {
+    use crate::sched::uncontrolled;
     use crate::wire_log;
     use core::ffi::c_int;
     use core::sync::atomic::Ordering::Relaxed;
@@ -260,7 +260,7 @@ mod quiet {
             $(extern "C" fn $name($($arg: $ty),*) -> $ret {
                 // SAFETY: the program's function of this name, which has this type.
                 let own: extern "C" fn($($ty),*) -> $ret = unsafe { core::mem::transmute(own($number)) };
-                quietly(|| own($($arg),*))
+                uncontrolled(|| own($($arg),*))
             })*
 
             /// The addresses of these functions.
@@ -294,7 +294,7 @@ extern "C" fn arrived(address: usize, site: &Site, registers: &[u64; 16]) {
         return;
     }
     let t = thread(me());
-    if t.quiet.get() != 0 {
+    if t.uncontrolled.get() != 0 {
         return;
     }
     let pc = site.pc as usize;
@@ -370,7 +370,7 @@ fn updates(address: usize, site: &Site, registers: &[u64; 16], pc: usize) -> Doe
         spin::glance(op, address, pc, || read(address, site.size));
     } else {
         spin::progress();
-        spin::quiet_change(op, address, pc, read(address, site.size));
+        spin::unscheduled_change(op, address, pc, read(address, site.size));
     }
     let futile = is_futile(address, site, registers);
     if !futile {

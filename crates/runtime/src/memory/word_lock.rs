@@ -64,7 +64,7 @@ pub fn take(word: usize, pc: usize) {
     if is_point {
         spin::repeated(word, pc, value);
     } else {
-        spin::quiet_change(Op::Lock, word, pc, value);
+        spin::unscheduled_change(Op::Lock, word, pc, value);
     }
     // If another thread holds it, that shows a conflict, so this becomes a scheduling point in the next
     // execution at the latest.
@@ -185,7 +185,7 @@ fn is_controlled() -> bool {
     S.active.get()
         && S.running.get()
         && !system_mode::is_on()
-        && thread(me()).quiet.get() == 0
+        && thread(me()).uncontrolled.get() == 0
         && !handler_stack::is_on_given()
 }
 

@@ -55,11 +55,11 @@ fn read_register(number: u32) -> u32 {
 /// Runs `work`, which may change any of these registers, and restores them. SSE registers are only restored
 /// together with others.
 #[inline(never)]
-pub fn kept<T>(work: impl FnOnce() -> T) -> T {
+pub fn preserved<T>(work: impl FnOnce() -> T) -> T {
     let parts = HAS.load(Relaxed) & !SSE;
     // Other parts are rarely in use: functions leave the upper halves of registers clear.
     if !TELLS.load(Relaxed) || read_register(1) & parts != 0 {
-        return all_kept(work);
+        return all_preserved(work);
     }
     let done = work();
     let used = read_register(1) & parts;
@@ -82,7 +82,7 @@ fn clear(parts: u32) {
 }
 
 #[cold]
-fn all_kept<T>(work: impl FnOnce() -> T) -> T {
+fn all_preserved<T>(work: impl FnOnce() -> T) -> T {
     let mut area = MaybeUninit::<Area>::uninit();
     let at = area.as_mut_ptr().cast::<u8>();
     let parts = HAS.load(Relaxed);

@@ -526,7 +526,7 @@ fn switch_to(from: usize, to: usize) {
     dependence::switched(to);
     fair::scheduled(to);
     if thread(from).amid.get() {
-        xsave::kept(|| switch_stack(thread(from), t));
+        xsave::preserved(|| switch_stack(thread(from), t));
     } else {
         switch_stack(thread(from), t);
     }

@@ -81,7 +81,7 @@ impl Map {
     }
 
     fn fill(&self) {
-        let told = wire_log::so_far();
+        let report = wire_log::so_far();
         let entries = [
             (&self.step, address(&S.step)),
             (&self.current, address(&S.current)),
@@ -99,10 +99,10 @@ impl Map {
             (&self.ended, offset_of!(Thread, ended)),
             (&self.control, offset_of!(Thread, fs)),
             (&self.kernel_id, tcb::TID),
-            (&self.end, address(&told.end)),
-            (&self.end_code, address(&told.end_code)),
-            (&self.diverged, address(&told.diverged)),
-            (&self.diverged_step, address(&told.diverged_step)),
+            (&self.end, address(&report.end)),
+            (&self.end_code, address(&report.end_code)),
+            (&self.diverged, address(&report.diverged)),
+            (&self.diverged_step, address(&report.diverged_step)),
             (&self.alarm, address(&S.alarm)),
         ];
         for (entry, value) in entries {

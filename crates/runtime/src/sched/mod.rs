@@ -63,7 +63,7 @@ pub use queue::{
     ANY, Left, MANY, sleep_in_queue, sleep_in_queue_interruptibly, take_off, take_off_met, ticket,
     wait_in_queue, waiters,
 };
-pub use thread::{Thread, quietly};
+pub use thread::{Thread, uncontrolled};
 pub use wait::{
     Signals, Woken, interrupt, leave_waits, release, set_ready, wait_for, wait_for_interruptibly,
     wait_for_key, wait_for_signal, wait_outside,

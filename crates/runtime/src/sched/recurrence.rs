@@ -128,11 +128,11 @@ pub fn stepped(step: u32) {
 }
 
 fn show(anchor: usize, since: u32) {
-    let told = &wire_log::wire().recurrence;
-    told.anchor.store(anchor as u32, Relaxed);
-    told.since.store(since, Relaxed);
-    told.wire.store(core::ptr::from_ref(wire_log::wire()) as u64, Relaxed);
-    told.rseq.store(glibc::rseq_area(thread(0).fs.get()).unwrap_or(0) as u64, Relaxed);
+    let recurrence = &wire_log::wire().recurrence;
+    recurrence.anchor.store(anchor as u32, Relaxed);
+    recurrence.since.store(since, Relaxed);
+    recurrence.wire.store(core::ptr::from_ref(wire_log::wire()) as u64, Relaxed);
+    recurrence.rseq.store(glibc::rseq_area(thread(0).fs.get()).unwrap_or(0) as u64, Relaxed);
     pause::stop_at(stop::STATE);
 }
 

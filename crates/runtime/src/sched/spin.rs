@@ -209,7 +209,7 @@ pub fn repeated(address: usize, pc: usize, value: u64) {
 }
 
 /// Before a change of memory that is no scheduling point, unless the thread waits there for another change.
-pub fn quiet_change(op: Op, address: usize, pc: usize, value: u64) {
+pub fn unscheduled_change(op: Op, address: usize, pc: usize, value: u64) {
     if S.running.get() && S.live.get() > 1 && changes_in_vain(address, pc, value) {
         thread(me()).about_to(op, address, pc);
         spins(op, address, pc);

@@ -33,14 +33,14 @@ struct About {
     joins: Cell<u16>,
 }
 
-struct Alike {
+struct Symmetry {
     wanted: Cell<bool>,
     /// How many threads are held.
     held: Cell<usize>,
     threads: [About; MAX_THREADS],
 }
 
-static A: Guarded<Alike> = Guarded::new(Alike {
+static A: Guarded<Symmetry> = Guarded::new(Symmetry {
     wanted: Cell::new(false),
     held: Cell::new(0),
     threads: [const {
@@ -103,7 +103,7 @@ pub fn stepped() {
         let left =
             |(other, t): (usize, &sched::Thread)| A.threads[other].kind.get() == kind && !t.joined.get();
         if threads().any(left) {
-            wire_log::note(Note::ToldApart);
+            wire_log::note(Note::ThreadsDistinguished);
         }
     }
     about.steps.set(ENOUGH.min(about.steps.get() + 1));
@@ -149,6 +149,6 @@ pub fn joins(number: usize) {
 /// Somebody asks which thread this is, or means this one and no other.
 pub fn named(number: usize) {
     if wanted() && A.threads[number].kind.get() != 0 {
-        wire_log::note(Note::ToldApart);
+        wire_log::note(Note::ThreadsDistinguished);
     }
 }

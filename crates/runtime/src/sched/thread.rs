@@ -110,7 +110,7 @@ pub struct Thread {
     pub failed: Cell<bool>,
     pub failures: Cell<u32>,
     /// For `patch`: in how many places it is where atomic instructions are no scheduling points.
-    pub quiet: Cell<u32>,
+    pub uncontrolled: Cell<u32>,
     /// For `word_lock`: whether the lock that it is about to take or give up is a word in memory.
     pub takes_word: Cell<bool>,
     /// For `scope`: how many regions without preemption it is in.
@@ -180,7 +180,7 @@ impl Thread {
             gave_way_at: Cell::new(0),
             failed: Cell::new(false),
             failures: Cell::new(0),
-            quiet: Cell::new(0),
+            uncontrolled: Cell::new(0),
             takes_word: Cell::new(false),
             no_preempt: Cell::new(0),
             sections: Cell::new(0),
@@ -224,10 +224,10 @@ impl Thread {
 
 /// Does something for the runtime itself that may call code of the program's, such as an allocator that it brings along:
 /// nothing in there is a scheduling point.
-pub fn quietly<T>(work: impl FnOnce() -> T) -> T {
+pub fn uncontrolled<T>(work: impl FnOnce() -> T) -> T {
     let t = thread(me());
-    t.quiet.set(t.quiet.get() + 1);
+    t.uncontrolled.set(t.uncontrolled.get() + 1);
     let done = work();
-    t.quiet.set(t.quiet.get() - 1);
+    t.uncontrolled.set(t.uncontrolled.get() - 1);
     done
 }

@@ -25,7 +25,7 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use heisen_trace::Op;
 use heisen_wire::patch::{ENTRY, LINE, RETURN};
 use heisen_wire::script::{
-    Event as Told, MAX_NAMED, MAX_SCRIPTED, Predicate, Script, answer, code, command, kind, turn,
+    Event as WireEvent, MAX_NAMED, MAX_SCRIPTED, Predicate, Script, answer, code, command, kind, turn,
 };
 
 /// The largest number of activations of named functions that are recorded for a thread.
@@ -263,9 +263,9 @@ fn tell_of(number: usize, event: &Event) {
 }
 
 /// Writes the event to which a thread has come into the wire.
-pub fn tell(told: &Told, number: usize, event: &Event) {
-    let Told { kind, size, address, value, number: named, args, returned, caller, pc, step, op, inside } =
-        told;
+pub fn tell(to: &WireEvent, number: usize, event: &Event) {
+    let WireEvent { kind, size, address, value, number: named, args, returned, caller, pc, step, op, inside } =
+        to;
     kind.store(event.kind.into(), Relaxed);
     size.store(event.size as u32, Relaxed);
     address.store(event.address as u64, Relaxed);

@@ -192,7 +192,7 @@ fn waited(real: i32, ended: bool) -> i32 {
 /// A system call that waits for a child; `options` is the index of its options. It first polls here, for a
 /// child that ends soon. After that it blocks on a kernel thread of its own. `none` tells whether the call
 /// found no child that has ended.
-fn wait_aside(
+fn wait_on_helper(
     child: c_int,
     number: usize,
     args: [usize; 6],
@@ -237,7 +237,7 @@ fn wait_for(pid: i32, status: *mut c_int, options: c_int, usage: *mut c_void, pc
     let mut word: c_int = 0;
     let child = to_real_signed(pid) as isize as usize;
     let args = [child, &raw mut word as usize, options as u32 as usize, usage as usize, 0, 0];
-    let got = wait_aside(pid, sys::SYS_WAIT4, args, 2, || true, pc);
+    let got = wait_on_helper(pid, sys::SYS_WAIT4, args, 2, || true, pc);
     if got <= 0 {
         return got;
     }
@@ -263,7 +263,7 @@ fn wait_id(kind: usize, id: i32, info: *mut [c_int; 32], options: c_int, usage: 
     unsafe { (*at)[PID] = 0 };
     // SAFETY: as above.
     let none = || unsafe { (&raw const (*at)[PID]).read_volatile() } == 0;
-    let result = wait_aside(id, sys::SYS_WAITID, args, 3, none, pc);
+    let result = wait_on_helper(id, sys::SYS_WAITID, args, 3, none, pc);
     if result == 0 {
         waited_info(info, options);
     }

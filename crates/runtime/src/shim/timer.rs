@@ -73,7 +73,7 @@ struct Timer {
     time: IntervalTimer,
     /// How often it fired since its signal became pending, and the value of that for the last delivered signal.
     overrun: Cell<u64>,
-    told: Cell<u64>,
+    reported_overrun: Cell<u64>,
 }
 
 struct Timers([Timer; ROOM + 1]);
@@ -89,7 +89,7 @@ static TIMERS: Guarded<Timers> = Guarded::new(Timers(
             task: Cell::new(0),
             time: IntervalTimer::new(),
             overrun: Cell::new(0),
-            told: Cell::new(0),
+            reported_overrun: Cell::new(0),
         }
     }; ROOM + 1],
 ));
@@ -215,8 +215,8 @@ fn start(event: &Event) {
 /// A timer's signal is delivered; returns how often the timer fired in addition.
 pub fn delivered(index: usize) -> i32 {
     let timer = &TIMERS.0[index];
-    timer.told.set(timer.overrun.replace(0));
-    timer.told.get().min(i32::MAX as u64) as i32
+    timer.reported_overrun.set(timer.overrun.replace(0));
+    timer.reported_overrun.get().min(i32::MAX as u64) as i32
 }
 
 /// Whether a thread is the task of a watchdog timer.
@@ -366,7 +366,7 @@ shims! {
         let timer = &TIMERS.0[index];
         timer.clock.set(clock);
         timer.event.set(event);
-        timer.told.set(0);
+        timer.reported_overrun.set(0);
         timer.used.set(true);
         // SAFETY: the program passes room for the id.
         unsafe { *out = index };
@@ -401,7 +401,7 @@ shims! {
     /// Returns how often the timer fired in addition to the last delivered signal. Not a scheduling point.
     fn timer_getoverrun(id: usize) -> c_int = pc {
         let Some(timer) = Timer::of(id) else { return glibc::result(sys::EINVAL) };
-        timer.told.get().min(i32::MAX as u64) as c_int
+        timer.reported_overrun.get().min(i32::MAX as u64) as c_int
     }
 
     /// Deletes a timer. Not a scheduling point.

@@ -39,7 +39,7 @@ fn classes(declarations: &str, bodies: &[&str], expected: u64) {
 
 /// Checks that dpor finds the same classes and bugs as dfs. Returns the number of bugs.
 #[track_caller]
-fn as_all_schedules(declarations: &str, bodies: &[&str]) -> usize {
+fn matches_dfs(declarations: &str, bodies: &[&str]) -> usize {
     let all = check(declarations, bodies, &["--strategy", "dfs"]);
     let counted = check(declarations, bodies, &["--strategy", "dfs", "--reduce"]);
     let reduced = check(declarations, bodies, DPOR);
@@ -74,10 +74,10 @@ fn compare_exchanges() {
     classes(x, &[same; 3], 6);
     // An increment that retries.
     let add = "int v = x; while (!atomic_compare_exchange_weak(&x, &v, v + 1)) ;";
-    assert_eq!(as_all_schedules(x, &[add, add]), 0);
+    assert_eq!(matches_dfs(x, &[add, add]), 0);
     let asserts = format!("#include <assert.h>\n{x}");
     let wins = "int e = 0; if (!atomic_compare_exchange_strong(&x, &e, 2)) assert(x != 1);";
-    assert_eq!(as_all_schedules(&asserts, &[once, wins, never]), 1);
+    assert_eq!(matches_dfs(&asserts, &[once, wins, never]), 1);
 }
 
 /// The same for uninstrumented code.
@@ -122,8 +122,8 @@ fn outcomes_of_attempts() {
         static pthread_rwlock_t l = PTHREAD_RWLOCK_INITIALIZER; static atomic_int x;";
     let lock = "pthread_mutex_lock(&m); pthread_mutex_unlock(&m);";
     let late = "x++; if (pthread_mutex_trylock(&m)) assert(x != 1); else pthread_mutex_unlock(&m);";
-    assert_eq!(as_all_schedules(shared, &[lock, late]), 1);
-    assert_eq!(as_all_schedules(shared, &["sem_post(&s);", "x++; assert(sem_trywait(&s));"]), 1);
+    assert_eq!(matches_dfs(shared, &[lock, late]), 1);
+    assert_eq!(matches_dfs(shared, &["sem_post(&s);", "x++; assert(sem_trywait(&s));"]), 1);
     // The other thread does `x++` first. It may still hold the lock when the attempt comes, which then fails.
     let try_read = "if (pthread_rwlock_tryrdlock(&l)) assert(!\"read\"); else pthread_rwlock_unlock(&l);";
     let try_write = "if (pthread_rwlock_trywrlock(&l)) assert(!\"write\"); else pthread_rwlock_unlock(&l);";
@@ -132,11 +132,11 @@ fn outcomes_of_attempts() {
     for (attempt, other, found) in
         [(try_read, write, 1), (try_write, write, 1), (try_write, read, 1), (try_read, read, 0)]
     {
-        assert_eq!(as_all_schedules(shared, &[attempt, other]), found, "{attempt} {other}");
+        assert_eq!(matches_dfs(shared, &[attempt, other]), found, "{attempt} {other}");
     }
     // A successful attempt makes a later attempt to write fail.
-    assert_eq!(as_all_schedules(shared, &["pthread_rwlock_tryrdlock(&l);", try_write]), 1);
-    assert_eq!(as_all_schedules(shared, &["pthread_rwlock_tryrdlock(&l);", try_read]), 0);
+    assert_eq!(matches_dfs(shared, &["pthread_rwlock_tryrdlock(&l);", try_write]), 1);
+    assert_eq!(matches_dfs(shared, &["pthread_rwlock_tryrdlock(&l);", try_read]), 0);
 }
 
 #[test]

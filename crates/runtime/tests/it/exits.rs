@@ -30,7 +30,7 @@ fn program(at_file: &str, in_main: &str) -> String {
 /// Checks a program in one process and with a process for each execution. Both must find the assertion, in
 /// the same execution.
 #[track_caller]
-fn goes_wrong(directory: &std::path::Path, name: &str, at_file: &str, in_main: &str) {
+fn assertion_is_found(directory: &std::path::Path, name: &str, at_file: &str, in_main: &str) {
     std::fs::write(directory.join(name), program(at_file, in_main)).expect("the program is written");
     // Both searches run enough executions before the first failure for the runner to have settled.
     for strategy in [&["--bound", "2"][..], &["--strategy", "burst", "--seed", "3", "--executions", "500"]] {
@@ -52,28 +52,33 @@ fn goes_wrong(directory: &std::path::Path, name: &str, at_file: &str, in_main: &
 fn functions_that_are_registered() {
     let directory = scratch();
     let directory = directory.path();
-    goes_wrong(directory, "at.c", "", "atexit(late);");
-    goes_wrong(
+    assertion_is_found(directory, "at.c", "", "atexit(late);");
+    assertion_is_found(
         directory,
         "on.c",
         "static void on(int s, void *a) { (void)s; (void)a; late(); }",
         "on_exit(on, 0);",
     );
-    goes_wrong(
+    assertion_is_found(
         directory,
         "cxa.c",
         "int __cxa_atexit(void (*)(void *), void *, void *);\nstatic void end(void *unused) { (void)unused; late(); }",
         "__cxa_atexit(end, 0, 0);",
     );
-    goes_wrong(directory, "called.c", "", "atexit(late); exit(0);");
-    goes_wrong(directory, "sometimes.c", "", "if (first == 2) atexit(late);");
+    assertion_is_found(directory, "called.c", "", "atexit(late); exit(0);");
+    assertion_is_found(directory, "sometimes.c", "", "if (first == 2) atexit(late);");
 }
 
 #[test]
 fn destructors_of_modules() {
     let directory = scratch();
     let directory = directory.path();
-    goes_wrong(directory, "own.c", "__attribute__((destructor)) static void end(void) { late(); }", "");
+    assertion_is_found(
+        directory,
+        "own.c",
+        "__attribute__((destructor)) static void end(void) { late(); }",
+        "",
+    );
     let library = "#include <assert.h>\nextern int first;\n\
                    __attribute__((destructor)) static void end(void) { assert(first == 1); }\n";
     std::fs::write(directory.join("lib.c"), library).expect("the library is written");
@@ -94,8 +99,8 @@ fn destructors_of_modules() {
 fn destructors_of_objects() {
     let directory = scratch();
     let directory = directory.path();
-    goes_wrong(directory, "object.cpp", "static struct S { ~S() { late(); } } s;", "(void)&s;");
-    goes_wrong(
+    assertion_is_found(directory, "object.cpp", "static struct S { ~S() { late(); } } s;", "(void)&s;");
+    assertion_is_found(
         directory,
         "local.cpp",
         "struct S { int i = 0; ~S() { late(); } }; thread_local S s;",
@@ -106,7 +111,7 @@ fn destructors_of_objects() {
 #[test]
 fn output_that_waits() {
     let directory = scratch();
-    goes_wrong(
+    assertion_is_found(
         directory.path(),
         "buffer.c",
         "static ssize_t put(void *c, const char *b, size_t n) { (void)c; (void)b; late(); return n; }",

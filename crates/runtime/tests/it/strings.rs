@@ -11,7 +11,7 @@ fn source(name: &str) -> PathBuf {
 }
 
 #[test]
-fn they_do_what_they_do() {
+fn same_results_as_natively() {
     let here = Sandbox::new();
     // The calls go through the global offset table, whose entries are set before the resolvers run.
     let library = ["-w", "-O1", "-fno-builtin", "-fno-plt", "-shared", "-fPIC"];

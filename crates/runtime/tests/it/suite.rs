@@ -18,7 +18,7 @@ const ONE_THREAD: &str = "nothing to explore: only one thread ran";
 
 /// The caveats of a check without two usual ones: uninstrumented programs with threads, and distant
 /// time-outs. `verdicts.rs` of the `cli` tests covers those.
-pub fn besides_usual(json: &Value) -> Vec<&str> {
+pub fn unusual_caveats(json: &Value) -> Vec<&str> {
     let notes = json["not_controlled"].as_array().expect("sentences");
     let usual = |note: &&str| note.starts_with("memory accesses: ") || note.starts_with("time-outs: ");
     notes.iter().filter_map(Value::as_str).filter(|note| !usual(note)).collect()
@@ -132,12 +132,12 @@ impl Suite {
     /// Checks that no case fails, natively or under Heisen, and that there are `count` cases.
     #[track_caller]
     pub fn conform(&self, count: usize) {
-        self.conform_but(count, &[]);
+        self.conform_except(count, &[]);
     }
 
     /// The same for all cases except `others`.
     #[track_caller]
-    pub fn conform_but(&self, count: usize, others: &[&str]) {
+    pub fn conform_except(&self, count: usize, others: &[&str]) {
         let cases = self.cases();
         assert!(others.iter().all(|other| cases.iter().any(|case| case == other)), "{others:?} of {cases:?}");
         assert_eq!(cases.len() - others.len(), count, "{cases:?}");
@@ -183,7 +183,7 @@ impl Suite {
     #[track_caller]
     fn expect_nothing(&self, case: &str, json: &Value) {
         assert_eq!(json["findings"], Value::Array(vec![]), "{case}: {json:#}");
-        let said = besides_usual(json);
+        let said = unusual_caveats(json);
         let as_expected = said.len() == self.notes.len()
             && said.iter().zip(&self.notes).all(|(said, expected)| said.starts_with(expected));
         assert!(as_expected, "{case}: {json:#}");

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_told_that_is_not_known() {
+    fn only_known_facts_are_reported() {
         let mut explored = Explored::nothing_of(1);
         assert_eq!(explored.remaining(), None);
         explored.executed(1e-9);

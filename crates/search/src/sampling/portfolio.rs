@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn arms_are_told_apart() {
+    fn arms_are_distinguished() {
         let mut arms = Portfolio::new(1).sampler;
         arms.kinds_settle();
         for index in 0..arms.arms.len() {

@@ -131,8 +131,9 @@ impl Ledger {
             self.tally.stuck += 1;
             return false;
         }
-        let clips =
-            |n: &Note| matches!(n, Note::FairTail | Note::TooManyChoices | Note::LogFull | Note::ToldApart);
+        let clips = |n: &Note| {
+            matches!(n, Note::FairTail | Note::TooManyChoices | Note::LogFull | Note::ThreadsDistinguished)
+        };
         if execution.notes.iter().any(clips) {
             self.tally.clipped += 1;
         }

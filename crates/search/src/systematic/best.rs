@@ -79,8 +79,8 @@ impl Best {
 
     /// The rank of the plans that leave an execution at a step. `new`: the execution was the first of its
     /// class.
-    fn rank(&mut self, whereabouts: &Whereabouts, step: u32, new: bool) -> usize {
-        let mut places = whereabouts.at(step).into_iter();
+    fn rank(&mut self, thread_places: &ThreadPlaces, step: u32, new: bool) -> usize {
+        let mut places = thread_places.at(step).into_iter();
         let left = places.next().unwrap_or(0);
         let others: Vec<u64> = places.collect();
         let change = if self.is_changed(left) {
@@ -105,7 +105,7 @@ impl Best {
 }
 
 /// The places in the code where the threads of an execution were.
-struct Whereabouts {
+struct ThreadPlaces {
     /// By thread: its steps, each with the place.
     places: Vec<Vec<(u32, u64)>>,
     /// By step: the thread of choice 0, and the set of enabled threads as words of bits.
@@ -114,9 +114,9 @@ struct Whereabouts {
     turns: Vec<(u32, u16)>,
 }
 
-impl Whereabouts {
-    fn new(execution: &Execution) -> Whereabouts {
-        let mut found = Whereabouts { places: vec![], choices: HashMap::new(), turns: vec![(0, 0)] };
+impl ThreadPlaces {
+    fn new(execution: &Execution) -> ThreadPlaces {
+        let mut found = ThreadPlaces { places: vec![], choices: HashMap::new(), turns: vec![(0, 0)] };
         for touch in &execution.touches {
             match touch.kind {
                 TouchKind::At => {
@@ -174,14 +174,14 @@ impl Strategy for Best {
             return;
         }
         let new = execution.fingerprint.is_none_or(|class| self.classes.insert(class.max(1)));
-        let whereabouts = Whereabouts::new(execution);
+        let thread_places = ThreadPlaces::new(execution);
         let all_used = self.max_bound.is_some_and(|max| plan.preemptions >= max);
         let mut ranks = HashMap::new();
         for point in branch_points::points(plan, execution) {
             if all_used && point.preemptive {
                 self.beyond += u64::from(point.options) - 1;
             } else {
-                ranks.insert(point.step, self.rank(&whereabouts, point.step, new));
+                ranks.insert(point.step, self.rank(&thread_places, point.step, new));
             }
         }
         let leaving = Leaving::new(plan, execution, None);
@@ -220,7 +220,7 @@ impl Strategy for Best {
         status.queued += self.ranks.iter().map(Pool::len).sum::<usize>() + usize::from(!started);
         status.beyond = self.beyond;
         status.exhausted = status.queued == 0 && status.out == 0;
-        status.whole = status.exhausted && self.beyond == 0 && !status.has_gaps();
+        status.exhaustive = status.exhausted && self.beyond == 0 && !status.has_gaps();
         status.explored_bound = self.max_bound.filter(|_| status.exhausted);
         status
     }

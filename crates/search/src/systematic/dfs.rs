@@ -77,7 +77,7 @@ impl Strategy for Dfs {
         let mut status = self.frontier.status([&self.stack]);
         status.queued += self.stack.len();
         status.exhausted = status.queued == 0 && status.out == 0;
-        status.whole = status.exhausted && !status.has_gaps();
+        status.exhaustive = status.exhausted && !status.has_gaps();
         status
     }
 }

@@ -129,7 +129,7 @@ impl Strategy for Icb {
         status.deferred = self.next_work.len();
         status.beyond = self.beyond;
         status.exhausted = explored && self.next_work.is_empty();
-        status.whole = status.exhausted && self.beyond == 0 && !status.has_gaps();
+        status.exhaustive = status.exhausted && self.beyond == 0 && !status.has_gaps();
         status
     }
 }

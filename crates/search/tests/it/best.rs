@@ -177,7 +177,7 @@ fn what_counts_as_changed() {
 }
 
 #[test]
-fn what_it_cannot_do() {
+fn rejected_options() {
     let sandbox = repository();
     let check = |since: &str, options: &[&str]| {
         sandbox.heisen(&[&["check", "--changed-since", since], options, &["--", "./bank"]].concat())

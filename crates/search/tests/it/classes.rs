@@ -75,7 +75,7 @@ fn readers_are_independent() {
 }
 
 #[test]
-fn bounds_leave_out_what_they_leave_out_without() {
+fn reduction_keeps_all_classes_of_a_bound() {
     // Two threads with three sections each. At bound 0 one thread finishes before the other begins.
     let sections = LOCK_M.repeat(3);
     let within = |bound: &str| {
@@ -166,7 +166,7 @@ fn a_program_that_tells_its_state() {
 }
 
 #[test]
-fn a_bug_that_depends_on_the_state_told_is_found() {
+fn a_bug_that_depends_on_the_reported_state_is_found() {
     let declarations = "#include <heisen.h>\n#include <assert.h>\n\
         static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; static unsigned long a, b;\n\
         static void lock(void) { pthread_mutex_lock(&m); }\n\

@@ -41,7 +41,7 @@ fn classes(declarations: &str, bodies: &[&str], expected: u64) {
 /// Checks that dpor finds the same classes and bugs as dfs, and that at most `in_vain` executions are blocked
 /// by a sleep set. Returns the number of findings.
 #[track_caller]
-fn as_all_schedules(declarations: &str, bodies: &[&str], in_vain: u64) -> u64 {
+fn matches_dfs(declarations: &str, bodies: &[&str], in_vain: u64) -> u64 {
     let all = check(declarations, bodies, &["--strategy", "dfs"]);
     let counted = check(declarations, bodies, &["--strategy", "dfs", "--reduce"]);
     let reduced = check(declarations, bodies, DPOR);
@@ -173,18 +173,18 @@ fn condition_variables() {
     let wake = |how: &str, count: u32| {
         format!("pthread_mutex_lock(&m); ready = {count}; pthread_cond_{how}(&c); pthread_mutex_unlock(&m);")
     };
-    assert_eq!(as_all_schedules(&shared, &[wait, &wake("signal", 1)], 0), 0);
-    assert_eq!(as_all_schedules(&shared, &[wait, wait, &wake("broadcast", 2)], 0), 0);
+    assert_eq!(matches_dfs(&shared, &[wait, &wake("signal", 1)], 0), 0);
+    assert_eq!(matches_dfs(&shared, &[wait, wait, &wake("broadcast", 2)], 0), 0);
     // Which of two waiters wakes is a choice, too. One signal is too few for both.
-    assert!(as_all_schedules(&shared, &[wait, wait, &wake("signal", 2)], 9) > 0);
+    assert!(matches_dfs(&shared, &[wait, wait, &wake("signal", 2)], 9) > 0);
     // A signal that comes too early is lost.
     let once = "pthread_mutex_lock(&m); if (!ready) pthread_cond_wait(&c, &m); pthread_mutex_unlock(&m);";
-    assert!(as_all_schedules(&shared, &[once, "ready = 1; pthread_cond_signal(&c);"], 0) > 0);
+    assert!(matches_dfs(&shared, &[once, "ready = 1; pthread_cond_signal(&c);"], 0) > 0);
     // A wait may time out at once, or only when no other thread can go on.
     for until in ["{0, 0}", "{2000000000, 0}"] {
         let until = format!("{shared} static struct timespec until = {until};");
         let wait = "pthread_mutex_lock(&m); if (!ready) pthread_cond_timedwait(&c, &m, &until); pthread_mutex_unlock(&m);";
-        assert_eq!(as_all_schedules(&until, &[wait, &wake("signal", 1)], 0), 0);
+        assert_eq!(matches_dfs(&until, &[wait, &wake("signal", 1)], 0), 0);
     }
 }
 
@@ -192,46 +192,46 @@ fn condition_variables() {
 fn semaphores() {
     let s = "static sem_t s;";
     // dpor cannot always tell which post a wait needs, so some executions are blocked.
-    assert_eq!(as_all_schedules(s, &["sem_post(&s); sem_post(&s);", "sem_wait(&s);", "sem_wait(&s);"], 3), 0);
-    assert!(as_all_schedules(s, &["sem_post(&s);", "sem_wait(&s);", "sem_wait(&s);"], 3) > 0);
+    assert_eq!(matches_dfs(s, &["sem_post(&s); sem_post(&s);", "sem_wait(&s);", "sem_wait(&s);"], 3), 0);
+    assert!(matches_dfs(s, &["sem_post(&s);", "sem_wait(&s);", "sem_wait(&s);"], 3) > 0);
     let try_first = "if (sem_trywait(&s)) sem_wait(&s);";
-    assert_eq!(as_all_schedules(s, &["sem_post(&s); sem_post(&s);", try_first], 3), 0);
+    assert_eq!(matches_dfs(s, &["sem_post(&s); sem_post(&s);", try_first], 3), 0);
 }
 
 #[test]
 fn other_objects() {
     let attempt = "if (!pthread_mutex_trylock(&m)) { a++; pthread_mutex_unlock(&m); }";
-    assert_eq!(as_all_schedules(MUTEXES, &[attempt, attempt, LOCK_M], 3), 0);
+    assert_eq!(matches_dfs(MUTEXES, &[attempt, attempt, LOCK_M], 3), 0);
     let lock = "static pthread_rwlock_t l = PTHREAD_RWLOCK_INITIALIZER;";
     let read = "pthread_rwlock_rdlock(&l); pthread_rwlock_unlock(&l);";
     let write = "pthread_rwlock_wrlock(&l); pthread_rwlock_unlock(&l);";
-    assert_eq!(as_all_schedules(lock, &[read, read, write], 3), 0);
+    assert_eq!(matches_dfs(lock, &[read, read, write], 3), 0);
     let try_read = "if (!pthread_rwlock_tryrdlock(&l)) pthread_rwlock_unlock(&l);";
     let try_write = "if (!pthread_rwlock_trywrlock(&l)) pthread_rwlock_unlock(&l);";
-    assert_eq!(as_all_schedules(lock, &[try_read, try_write], 3), 0);
+    assert_eq!(matches_dfs(lock, &[try_read, try_write], 3), 0);
     let once =
         "static pthread_once_t o = PTHREAD_ONCE_INIT; static atomic_int x; static void f(void) { x++; x++; }";
-    assert_eq!(as_all_schedules(once, &["pthread_once(&o, f); x++;", "pthread_once(&o, f); x++;"], 3), 0);
+    assert_eq!(matches_dfs(once, &["pthread_once(&o, f); x++;", "pthread_once(&o, f); x++;"], 3), 0);
     let barrier = "static pthread_barrier_t b; static atomic_int x;
         __attribute__((constructor)) static void init(void) { pthread_barrier_init(&b, 0, 2); }";
     let meet = "x++; pthread_barrier_wait(&b); x++;";
-    assert_eq!(as_all_schedules(barrier, &[meet, meet], 3), 0);
+    assert_eq!(matches_dfs(barrier, &[meet, meet], 3), 0);
     // The other thread may or may not have locked the mutex before it is destroyed.
     let destroy = format!("{LOCK_M} pthread_mutex_destroy(&m);");
-    assert!(as_all_schedules(MUTEXES, &[LOCK_M, &destroy], 3) > 0);
+    assert!(matches_dfs(MUTEXES, &[LOCK_M, &destroy], 3) > 0);
 }
 
 #[test]
 fn threads_and_ends() {
     let inner = format!("{ATOMICS} static void *inner(void *u) {{ x++; return u; }}");
     let start = "pthread_t u; pthread_create(&u, 0, inner, 0); x++; pthread_join(u, 0);";
-    assert_eq!(as_all_schedules(&inner, &[start, "x++;"], 0), 0);
+    assert_eq!(matches_dfs(&inner, &[start, "x++;"], 0), 0);
     let ends = format!("#include <stdlib.h>\n#include <assert.h>\n{ATOMICS}");
-    assert_eq!(as_all_schedules(&ends, &["x = 1; exit(0);", "y = 1; x = 2; y = 3;"], 0), 0);
-    assert!(as_all_schedules(&ends, &["x++; x++;", "assert(x != 1);", "y = 1; x--;"], 3) > 0);
+    assert_eq!(matches_dfs(&ends, &["x = 1; exit(0);", "y = 1; x = 2; y = 3;"], 0), 0);
+    assert!(matches_dfs(&ends, &["x++; x++;", "assert(x != 1);", "y = 1; x--;"], 3) > 0);
     let chooses = format!("#include <heisen.h>\n{ATOMICS}");
     let choose = "if (heisen_choose(2)) x = 1; else y = 1;";
-    assert_eq!(as_all_schedules(&chooses, &[choose, "x = 2; y = 2;"], 3), 0);
+    assert_eq!(matches_dfs(&chooses, &[choose, "x = 2; y = 2;"], 3), 0);
 }
 
 /// Checks that dpor finds the same classes and bugs as icb at bounds 0 and 2, with at most as many

@@ -227,7 +227,7 @@ int main(void) {
 "#;
 
 #[test]
-fn surw_has_runs_of_the_length_it_is_told() {
+fn surw_has_runs_of_the_given_length() {
     let directory = scratch();
     let path = directory.path().join("switches.c");
     std::fs::write(&path, SWITCHES).expect("written");
@@ -285,7 +285,7 @@ fn pos_samples_as_its_paper_says() {
 }
 
 #[test]
-fn burst_goes_on_for_as_long_as_it_is_told() {
+fn burst_length_is_respected() {
     let words = ["aaaaaaaa", "bbbbbbbb"];
     let ahead = |length: &str| {
         let counts = orders(&["burst", "--burst", length], words, true, 1000);

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 /// A program that creates and then joins `threads` threads of one function, and then runs `last`.
-fn alike(declarations: &str, body: &str, threads: usize, last: &str) -> String {
+fn identical_threads(declarations: &str, body: &str, threads: usize, last: &str) -> String {
     program(
         declarations,
         body,
@@ -60,18 +60,21 @@ const X: &str = "static atomic_int x;";
 const LOCK: &str = "static pthread_mutex_t m = PTHREAD_MUTEX_INITIALIZER; static int n;";
 
 #[test]
-fn orders_of_threads_that_are_alike_are_one() {
+fn orders_of_identical_threads_are_one() {
     // n! orders of one increment each. Of two increments each, only the orders in which the first thread
     // begins: half of C(4, 2).
-    classes(&alike(X, "x++;", 2, ""), [2, 1]);
-    classes(&alike(X, "x++;", 3, ""), [6, 1]);
-    classes(&alike(X, "x++;", 4, ""), [24, 1]);
-    classes(&alike(X, "x++; x++;", 2, ""), [6, 3]);
-    classes(&alike(LOCK, "pthread_mutex_lock(&m); n++; pthread_mutex_unlock(&m);", 3, ""), [6, 1]);
+    classes(&identical_threads(X, "x++;", 2, ""), [2, 1]);
+    classes(&identical_threads(X, "x++;", 3, ""), [6, 1]);
+    classes(&identical_threads(X, "x++;", 4, ""), [24, 1]);
+    classes(&identical_threads(X, "x++; x++;", 2, ""), [6, 3]);
+    classes(
+        &identical_threads(LOCK, "pthread_mutex_lock(&m); n++; pthread_mutex_unlock(&m);", 3, ""),
+        [6, 1],
+    );
 }
 
 #[test]
-fn others_are_told_apart() {
+fn others_are_distinguished() {
     // Threads are not interchangeable if they differ in function or argument, if `main` acts between their
     // creations, or if they have attributes.
     let join = "pthread_join(t[0], 0); pthread_join(t[1], 0);";
@@ -94,7 +97,7 @@ fn others_are_told_apart() {
 #[test]
 fn every_strategy_has_fewer() {
     let directory = scratch();
-    let text = alike(X, "int v = x; x = v + 1;", 3, "");
+    let text = identical_threads(X, "int v = x; x = v + 1;", 3, "");
     for strategy in [
         &["--strategy", "dfs"][..],
         &["--bound", "1"],
@@ -112,7 +115,8 @@ fn every_strategy_has_fewer() {
 #[test]
 fn no_end_is_lost_and_none_takes_more_preemptions() {
     let directory = scratch();
-    let text = alike(X, "int v = x; x = v + 1;", 3, "assert(x != 1);\nassert(x != 2);\nassert(x != 3);");
+    let text =
+        identical_threads(X, "int v = x; x = v + 1;", 3, "assert(x != 1);\nassert(x != 2);\nassert(x != 3);");
     for (bound, ends) in [("0", 1), ("1", 3), ("2", 3)] {
         let [plain, same] = [&["--bound", bound][..], &["--bound", bound, "--symmetry"]].map(|args| {
             let json = check(directory.path(), &text, args);
@@ -127,10 +131,10 @@ fn no_end_is_lost_and_none_takes_more_preemptions() {
 fn bugs_are_found_and_replayed() {
     let directory = scratch();
     for (text, kind) in [
-        (alike(X, "int v = x; x = v + 1;", 2, "assert(x == 2);"), "assertion"),
-        (alike("static sem_t s;", "sem_wait(&s);", 2, ""), "deadlock"),
+        (identical_threads(X, "int v = x; x = v + 1;", 2, "assert(x == 2);"), "assertion"),
+        (identical_threads("static sem_t s;", "sem_wait(&s);", 2, ""), "deadlock"),
         (
-            alike("static sem_t s;", "sem_wait(&s);", 2, "").replace(
+            identical_threads("static sem_t s;", "sem_wait(&s);", 2, "").replace(
                 "for (int i = 0; i < 2; i++) pthread_join",
                 "sem_post(&s); for (int i = 0; i < 2; i++) pthread_join",
             ),
@@ -150,14 +154,18 @@ fn bugs_are_found_and_replayed() {
 fn threads_that_need_each_other_are_not_held_for_good() {
     let directory = scratch();
     let barrier = "static pthread_barrier_t b; __attribute__((constructor)) static void init(void) { pthread_barrier_init(&b, 0, 3); }";
-    let json = check(directory.path(), &alike(barrier, "pthread_barrier_wait(&b);", 3, ""), &["--symmetry"]);
+    let json = check(
+        directory.path(),
+        &identical_threads(barrier, "pthread_barrier_wait(&b);", 3, ""),
+        &["--symmetry"],
+    );
     assert_eq!((&json["verdict"], &json["complete"]), (&"clean".into(), &true.into()), "{json:#}");
-    let json = check(directory.path(), &alike("", "", 4, ""), &["--symmetry"]);
+    let json = check(directory.path(), &identical_threads("", "", 4, ""), &["--symmetry"]);
     assert_eq!((&json["verdict"], &json["complete"]), (&"clean".into(), &true.into()), "{json:#}");
 }
 
 #[test]
-fn who_tells_them_apart_is_told() {
+fn distinguishing_threads_is_a_caveat() {
     let directory = scratch();
     let two = "pthread_create(&t[0], 0, f, 0); pthread_create(&t[1], 0, f, 0);";
     let join = "pthread_join(t[0], 0); pthread_join(t[1], 0);";

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The rows of the page's tables whose first cell is code: its first word, and the last cell.
 fn rows(section: &str) -> Vec<(&str, &str)> {
-    let cells = |line: &'static str| -> Vec<&str> { line.trim_matches('|').split('|').map(str::trim).collect() };
+    let cells =
+        |line: &'static str| -> Vec<&str> { line.trim_matches('|').split('|').map(str::trim).collect() };
     PAGE.split("\n## ")
         .find(|part| part.starts_with(section))
         .unwrap_or_else(|| panic!("no section {section}"))

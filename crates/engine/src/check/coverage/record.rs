@@ -68,7 +68,8 @@ pub struct Record {
     /// The largest preemption bound explored fully, for icb.
     pub bound: Option<u32>,
     /// Whether all schedules were explored.
-    pub whole: bool,
+    #[serde(rename = "whole")]
+    pub exhaustive: bool,
     /// Whether races were looked for in an instrumented program.
     pub race_check: bool,
     /// How often counting began anew because there were new scheduling points.
@@ -96,7 +97,7 @@ impl Record {
             reduce: options.reduces(program),
             seed: options.strategy.samples().then_some(options.seed),
             bound: outcome.preemption_bound(),
-            whole: outcome.status.whole && outcome.complete(),
+            exhaustive: outcome.status.exhaustive && outcome.complete(),
             race_check: outcome.tally.instrumented && accesses.check,
             restarts: coverage.restarts,
             bounds: coverage.within(),

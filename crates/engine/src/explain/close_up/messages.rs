@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cycle_is_told_from_end_to_end() {
+    fn a_cycle_is_reported_from_end_to_end() {
         let threads = [
             waiting(0, Op::Join, "T1", None),
             waiting(1, Op::Lock, "b", Some(2)),

@@ -94,12 +94,12 @@ impl Zygote {
             Error::Internal(format!("no shared memory: {e}; raise the limits that ulimit -a shows"))
         })?;
         mapping.wire().park.store(if program.at_ready { park::READY } else { park::MAIN }, Relaxed);
-        let around = Hooks::new(config);
-        let directory = around.as_ref().and_then(Hooks::directory);
+        let hooks = Hooks::new(config);
+        let directory = hooks.as_ref().and_then(Hooks::directory);
         write_world(mapping.wire(), &config.world);
         write_heap(mapping.wire(), &config.world, program);
         // A leak is a block to which nothing points. A saved copy of the program's memory would point to it.
-        let plain = output == Output::Dropped && around.is_none() && !config.world.leaks;
+        let plain = output == Output::Dropped && hooks.is_none() && !config.world.leaks;
         if plain && config.in_process {
             mapping.wire().reset.store(runner::ASKED, Relaxed);
         }
@@ -146,7 +146,7 @@ impl Zygote {
             mapping,
             config: config.clone(),
             capture,
-            around,
+            hooks,
             spinning: false,
             suspicion: SUSPECT,
             known: Default::default(),

@@ -22,7 +22,7 @@ fn shown(content: &str) -> Ran {
 }
 
 #[test]
-fn records_that_are_none() {
+fn not_records() {
     let sandbox = Sandbox::new();
     sandbox.heisen(&["coverage"]).fails(2, &["RUN"]);
     sandbox.heisen(&["coverage", "none"]).fails(2, &["none: not found", "heisen check --coverage"]);

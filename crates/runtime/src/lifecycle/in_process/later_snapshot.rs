@@ -46,12 +46,12 @@ const OF_EACH: u32 = 200;
 static TO: AtomicU32 = AtomicU32::new(0);
 
 /// The part of the report and of the plan that lies before the later snapshot.
-pub struct Ahead {
+pub struct LaterSnapshot {
     /// Whether executions begin at the later snapshot. `began`: whether the present one did.
     there: Cell<bool>,
     began: Cell<bool>,
     /// Whether the engine has named the decision.
-    told: Cell<bool>,
+    requested: Cell<bool>,
     asked: Cell<Asked>,
     /// The step of the decision, and the number of steps before it.
     choice: Cell<u32>,
@@ -114,13 +114,13 @@ fn before(overrides: &[Override], step: u32) -> (u32, u64) {
 
 /// Called when an execution begins at `main`. Decides whether this execution moves the snapshot.
 pub fn begin(c: &Control, wire: &Wire) {
-    let parting = wire.parting.load(Relaxed);
-    let told = parting != 0 && c.resets.get() == 0;
+    let shared_until = wire.shared_until.load(Relaxed);
+    let requested = shared_until != 0 && c.resets.get() == 0;
     let misfits = wire.misfits.load(Relaxed);
     let few = misfits < MOST_MISFITS + wire.resets.load(Relaxed) / OF_EACH;
     let by_itself = few && c.resets.get() >= if misfits == 0 { AFTER } else { AFTER_OTHERS };
-    may_move(wire, if told { parting } else { 0 }, told || by_itself);
-    c.ahead.stacks[0].set(c.ahead.stacks[1].replace(0));
+    may_move(wire, if requested { shared_until } else { 0 }, requested || by_itself);
+    c.later.stacks[0].set(c.later.stacks[1].replace(0));
 }
 
 /// Sets whether the execution that begins moves the snapshot to step `to`. It does not if it began in
@@ -148,20 +148,20 @@ pub fn reach(step: u32) {
     policy::follow(false);
     let (c, wire) = (control(), wire_log::wire());
     let plan = &wire.slots[c.slot.get()].plan;
-    let told = wire_log::so_far();
+    let report = wire_log::so_far();
     let before = before(overrides(wire, plan), step);
-    let good = (to == 0 || step == to) && before.0 == plan::followed() && is_little(told);
+    let good = (to == 0 || step == to) && before.0 == plan::followed() && can_be_rewritten(report);
     if !good || !super::sees() || !c.calls.can_stay() {
         execution::look_at_states(false);
         return;
     }
     c.selector.store(calls::UNSEEN, Relaxed);
     // Maps in advance the stacks that each execution would map and unmap again.
-    let [last, now] = c.ahead.stacks.each_ref().map(Cell::get);
-    let (size, guard) = c.ahead.stack_size.get();
+    let [last, now] = c.later.stacks.each_ref().map(Cell::get);
+    let (size, guard) = c.later.stack_size.get();
     fibers::add_to_pool(last.saturating_sub(now), size, guard);
-    c.ahead.keep(wire, told, plan, step, before);
-    c.ahead.told.set(to != 0);
+    c.later.keep(wire, report, plan, step, before);
+    c.later.requested.set(to != 0);
     c.calls.stay();
     c.fs.set(thread(me()).fs.get());
     c.snapshot.forget();
@@ -183,25 +183,26 @@ pub fn reach(step: u32) {
 }
 
 /// Whether the report holds only data that is stored and written again.
-fn is_little(told: &Report) -> bool {
-    let others = [&told.events, &told.end, &told.misuse, &told.panic_thread, &told.diverged, &told.text];
+fn can_be_rewritten(report: &Report) -> bool {
+    let others =
+        [&report.events, &report.end, &report.misuse, &report.panic_thread, &report.diverged, &report.text];
     others.iter().all(|field| field.load(Relaxed) == 0)
-        && told.conflicts.load(Relaxed) == 0
-        && told.decisions.load(Relaxed) as usize <= MAX_LOG
+        && report.conflicts.load(Relaxed) == 0
+        && report.decisions.load(Relaxed) as usize <= MAX_LOG
 }
 
-impl Ahead {
-    fn keep(&self, wire: &Wire, told: &Report, plan: &Plan, step: u32, followed: (u32, u64)) {
+impl LaterSnapshot {
+    fn keep(&self, wire: &Wire, report: &Report, plan: &Plan, step: u32, followed: (u32, u64)) {
         self.there.set(true);
         self.asked.set(Asked::by(plan));
         self.choice.set(step);
         self.steps.set(S.step.get());
         self.followed.set(followed);
-        self.threads.set(told.threads.load(Relaxed));
-        self.notes.set(told.notes.load(Relaxed));
-        self.graph.set(told.graph.load(Relaxed));
-        let first = told.first_decision.load(Relaxed) as usize;
-        let logged = told.decisions.load(Relaxed) as usize;
+        self.threads.set(report.threads.load(Relaxed));
+        self.notes.set(report.notes.load(Relaxed));
+        self.graph.set(report.graph.load(Relaxed));
+        let first = report.first_decision.load(Relaxed) as usize;
+        let logged = report.decisions.load(Relaxed) as usize;
         for (entry, kept) in wire.decisions[first..].iter().zip(&log()[..logged]) {
             kept.set(entry.each_ref().map(|word| word.load(Relaxed)));
         }
@@ -220,8 +221,8 @@ impl Ahead {
     }
 
     /// Whether the engine has named the decision of the snapshot.
-    pub fn was_told(&self) -> bool {
-        self.told.get()
+    pub fn was_requested(&self) -> bool {
+        self.requested.get()
     }
 
     /// Whether the execution that ends began at the later snapshot.
@@ -242,8 +243,8 @@ impl Ahead {
         let last = overrides.last().map_or(0, |planned| planned.step.load(Relaxed));
         let sleeps = plan.sleepers.load(Relaxed) != 0;
         let by_default = plan.policy.load(Relaxed) == heisen_wire::policy::DEFAULT && !sleeps;
-        let fixed = !self.was_told() || by_default || last >= choice;
-        let wakes = !sleeps || !self.was_told() || plan.sleep_from.load(Relaxed) >= choice;
+        let fixed = !self.was_requested() || by_default || last >= choice;
+        let wakes = !sleeps || !self.was_requested() || plan.sleep_from.load(Relaxed) >= choice;
         Asked::by(plan) == self.asked.get()
             && policy::has_followed(plan)
             && fixed
@@ -256,17 +257,17 @@ impl Ahead {
     pub fn resume(&self, wire: &Wire, number: usize) {
         self.began.set(true);
         execution::resume(number, self.followed.get().0);
-        let told = &wire.slots[number].report;
-        told.steps.store(self.steps.get(), Relaxed);
-        told.threads.store(self.threads.get(), Relaxed);
-        told.notes.store(self.notes.get(), Relaxed);
+        let report = &wire.slots[number].report;
+        report.steps.store(self.steps.get(), Relaxed);
+        report.threads.store(self.threads.get(), Relaxed);
+        report.notes.store(self.notes.get(), Relaxed);
         if dependence::wanted() {
-            told.graph.store(self.graph.get(), Relaxed);
+            report.graph.store(self.graph.get(), Relaxed);
         }
         log()[..self.logged.get()].iter().for_each(|kept| wire_log::log(kept.get()));
-        let parting = wire.parting.load(Relaxed);
-        let more = u64::from(parting.saturating_sub(self.choice.get()));
+        let shared_until = wire.shared_until.load(Relaxed);
+        let more = u64::from(shared_until.saturating_sub(self.choice.get()));
         let worth = more * u64::from(wire.slots_wanted.load(Relaxed)) >= WORTH;
-        may_move(wire, parting, number == 0 && worth);
+        may_move(wire, shared_until, number == 0 && worth);
     }
 }

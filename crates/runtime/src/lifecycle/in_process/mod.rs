@@ -85,7 +85,7 @@ struct Control {
     bindings: bindings::Bindings,
     handlers: handlers::Handlers,
     calls: calls::Calls,
-    ahead: later_snapshot::Ahead,
+    later: later_snapshot::LaterSnapshot,
     snapshot: snapshot::Snapshot,
     other_canary: Cell<u64>,
 }
@@ -150,7 +150,7 @@ fn drops(at: usize, size: usize) -> bool {
 /// Called when the program needs a stack of this size and the pool of stacks has none.
 fn mapped_stack(size: usize, guard: usize) {
     if RUNNER.load(Relaxed) {
-        control().ahead.mapped_stack(size, guard);
+        control().later.mapped_stack(size, guard);
     }
 }
 
@@ -261,17 +261,17 @@ fn begin(wire: &Wire, first: usize, decisions: u32) {
 /// Begins the execution in the next slot.
 fn begins(c: &Control, wire: &Wire) {
     let number = c.slot.get();
-    let ahead = c.ahead.is_there();
-    if ahead && !c.ahead.suits(wire, number) {
+    let from_later = c.later.is_there();
+    if from_later && !c.later.suits(wire, number) {
         misfit(c, wire);
     }
-    let told = &wire.slots[number].report;
-    told.first_decision.store(c.decisions.get(), Relaxed);
+    let report = &wire.slots[number].report;
+    report.first_decision.store(c.decisions.get(), Relaxed);
     // Other processes read these only after they have waited for this process.
     wire.slot.store(number as u32, Release);
     wire.runner.store(runner::RUNS, Release);
-    if ahead {
-        c.ahead.resume(wire, number);
+    if from_later {
+        c.later.resume(wire, number);
     } else {
         execution::begin(number);
         later_snapshot::begin(c, wire);
@@ -284,7 +284,7 @@ fn misfit(c: &Control, wire: &Wire) -> ! {
     if wire.unverified.load(Relaxed) != 0 && c.snapshot.verify() {
         wire.unverified.store(0, Relaxed);
     }
-    if !c.ahead.was_told() {
+    if !c.later.was_requested() {
         wire.misfits.store(wire.misfits.load(Relaxed) + 1, Relaxed);
     }
     sys::exit_group(0)
@@ -338,8 +338,8 @@ extern "C" fn next(status: i32) -> ! {
     let number = c.slot.get();
     let slot = &wire.slots[number];
     slot.status.store((status as u32 & 0xff) << 8, Relaxed);
-    slot.undone.store(1 + u32::from(c.ahead.began()), Relaxed);
-    slot.skipped.store(c.ahead.skipped(), Relaxed);
+    slot.undone.store(1 + u32::from(c.later.began()), Relaxed);
+    slot.skipped.store(c.later.skipped(), Relaxed);
     wire.slots_run.store(number as u32 + 1, Relaxed);
     wire.resets.store(wire.resets.load(Relaxed) + 1, Relaxed);
     wire.runner.store(runner::WAITS, Release);
@@ -349,8 +349,8 @@ extern "C" fn next(status: i32) -> ! {
     let mut ends =
         full || wire.enough.load(SeqCst) != 0 || c.slot.get() >= wire.slots_wanted.load(Relaxed) as usize;
     c.resets.set(c.resets.get() + 1);
-    let whole = c.canary.get() == CANARY && c.other_canary.get() == CANARY;
-    if !whole || !c.calls.undo() {
+    let intact = c.canary.get() == CANARY && c.other_canary.get() == CANARY;
+    if !intact || !c.calls.undo() {
         give_up(wire);
     }
     if !put_back(c, wire, number, ends) {
@@ -385,7 +385,7 @@ fn put_back(c: &Control, wire: &Wire, number: usize, ends: bool) -> bool {
     let thorough = c.resets.get().is_power_of_two();
     if thorough {
         c.bindings.keep(&c.snapshot);
-        c.snapshot.cool_down();
+        c.snapshot.protect_unchanged();
     }
     let careful = wire.careful.load(Relaxed);
     wire.careful.store(careful.saturating_sub(1), Relaxed);
@@ -412,7 +412,7 @@ fn put_back(c: &Control, wire: &Wire, number: usize, ends: bool) -> bool {
         wire.resets.store(wire.resets.load(Relaxed) + 1 - unverified, Relaxed);
         return false;
     }
-    if !c.snapshot.has_room() || thorough && !c.snapshot.is_whole() {
+    if !c.snapshot.has_room() || thorough && !c.snapshot.equals_memory() {
         give_up(wire);
     }
     true

@@ -410,7 +410,7 @@ impl Snapshot {
     /// predicted.
     pub fn put_back(&self, careful: bool, exact: bool) -> bool {
         let mut guessed = false;
-        self.around_rseq(|index| {
+        self.each_dirty_except_rseq(|index| {
             let (page, saved) = self.hot[index].get();
             if exact && !self.unused[index].get() {
                 copy(page, or_zeros(saved));
@@ -429,7 +429,7 @@ impl Snapshot {
     /// them. Returns false if there were any.
     pub fn verify(&self) -> bool {
         let mut good = true;
-        self.around_rseq(|index| {
+        self.each_dirty_except_rseq(|index| {
             let (page, saved) = self.hot[index].get();
             let missed = put_back_changes(page, saved);
             if missed != 0 {
@@ -443,7 +443,7 @@ impl Snapshot {
 
     /// Calls `put_back` for each dirty page, but preserves the area that the kernel writes (`rseq`) and that
     /// nobody else may change.
-    fn around_rseq(&self, mut put_back: impl FnMut(usize)) {
+    fn each_dirty_except_rseq(&self, mut put_back: impl FnMut(usize)) {
         let rseq = glibc::rseq_area(thread(0).fs.get());
         let kept = rseq.map(read_words);
         if let Some(at) = rseq {
@@ -464,13 +464,13 @@ impl Snapshot {
 
     /// Called after a careful [`put_back`](Snapshot::put_back): whether all memory equals the snapshot, dirty
     /// or not.
-    pub fn is_whole(&self) -> bool {
+    pub fn equals_memory(&self) -> bool {
         self.is_as_it_was(glibc::rseq_area(thread(0).fs.get()).unwrap_or(0))
     }
 
     /// Called after an execution, before memory is restored: protects pages again that have not changed for
     /// some executions.
-    pub fn cool_down(&self) {
+    pub fn protect_unchanged(&self) {
         let mut index = 0;
         while index < self.hot_count.get() {
             let (page, saved) = self.hot[index].get();

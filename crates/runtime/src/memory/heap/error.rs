@@ -49,7 +49,7 @@ pub fn not_live(address: usize, freed: u32, pc: usize) -> ! {
         Some(block) if block.is_freed() => fail(freed, address, 0, address, Some(block), pc),
         // Its record was overwritten.
         Some(block) => fail(misuse::HEAP_TRAMPLED, address, 0, address, Some(block), pc),
-        None => fail(misuse::INVALID_FREE, address, 0, address, info::around(address), pc),
+        None => fail(misuse::INVALID_FREE, address, 0, address, info::containing(address), pc),
     }
 }
 

@@ -37,7 +37,7 @@ pub fn block_of(address: usize) -> Option<Info> {
 }
 
 /// The block to which a bad address belongs: the one that contains it, or the nearer of two.
-pub fn around(address: usize) -> Option<Block> {
+pub fn containing(address: usize) -> Option<Block> {
     if address >= blocks::frontier() + RECORD {
         return None;
     }

@@ -124,7 +124,7 @@ pub fn check(address: usize, size: usize, write: bool, pc: usize) {
         return;
     }
     let Some(bad) = marks::first_bad(address, size) else { return };
-    let (what, block) = match (info::around(bad), write) {
+    let (what, block) = match (info::containing(bad), write) {
         (None, false) => (misuse::HEAP_OVERFLOW_READ, None),
         (None, true) => (misuse::HEAP_OVERFLOW_WRITE, None),
         (Some(block), false) if block.is_freed() => (misuse::USE_AFTER_FREE_READ, Some(block)),

@@ -197,13 +197,13 @@ fn remember(node: &Node, mut access: Access) -> Access {
     while let Some(slot) = node.accesses().get(index) {
         let old = slot.get();
         let mine = old.epoch.thread() == me;
-        let alike = mine && old.alike(&access);
+        let same = mine && old.same_place_and_kind(&access);
         let left = if long && !mine && settled(old.epoch) {
             0
-        } else if alike && old.epoch.same(access.epoch) {
+        } else if same && old.epoch.same(access.epoch) {
             access.epoch = access.epoch.with_bytes(access.bytes() | old.bytes());
             0
-        } else if if exact { alike } else { access.covers(&old) && (mine || knows(me, old.epoch)) } {
+        } else if if exact { same } else { access.covers(&old) && (mine || knows(me, old.epoch)) } {
             old.bytes() & !access.bytes()
         } else {
             old.bytes()

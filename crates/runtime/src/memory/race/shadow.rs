@@ -121,7 +121,7 @@ impl Access {
     }
 
     /// Whether place and kind are the same.
-    pub fn alike(&self, other: &Access) -> bool {
+    pub fn same_place_and_kind(&self, other: &Access) -> bool {
         self.what == other.what
     }
 }

@@ -101,7 +101,7 @@ fn before(op: Op, address: usize, size: usize, pc: usize, changes: impl Fn() -> 
         spin::change(op, address, pc, plain::peek(address, size));
         dependence::memory(address, size, changes());
     } else {
-        spin::quiet_change(op, address, pc, plain::peek(address, size));
+        spin::unscheduled_change(op, address, pc, plain::peek(address, size));
     }
     heap::touch(address, size, true, pc);
 }

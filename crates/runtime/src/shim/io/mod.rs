@@ -136,7 +136,7 @@ impl Call {
 
     /// As [`Call::make`], for a call that writes `total` bytes: if it may block, it continues until all are
     /// written. `attempt` gets the number of bytes written so far, and the largest allowed total.
-    pub fn make_whole(&self, total: usize, mut attempt: impl FnMut(usize, usize) -> isize) -> isize {
+    pub fn make_complete(&self, total: usize, mut attempt: impl FnMut(usize, usize) -> isize) -> isize {
         let mut done = 0;
         let got = self.make(|length| {
             let total = if self.length == 0 { total } else { length };

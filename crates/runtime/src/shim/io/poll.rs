@@ -102,7 +102,7 @@ fn polls<'a>(fds: usize, count: usize) -> &'a [PollFd] {
 
 fn poll_until(fds: usize, count: usize, wish: Wish, pc: usize) -> c_int {
     let whole = [Piece { base: fds, length: count.saturating_mul(size_of::<PollFd>()) }];
-    let out = Out { whole: &whole, ..Out::default() };
+    let out = Out { fixed: &whole, ..Out::default() };
     until_ready(polls(fds, count), wish, pc, || {
         input_log::through(Kind::Poll, 0, out, || sys::poll(fds, count, 0))
     })
@@ -171,7 +171,7 @@ fn select_with(fds: &mut [PollFd], count: c_int, sets: [*mut Set; 3], wish: Wish
         let zero = Timespec { seconds: 0, nanoseconds: 0 };
         let [read, write, except] = sets.map(|set| set as usize);
         let whole = sets.map(|set| Piece { base: set as usize, length: 8 * words });
-        input_log::through(Kind::Poll, 0, Out { whole: &whole, ..Out::default() }, || {
+        input_log::through(Kind::Poll, 0, Out { fixed: &whole, ..Out::default() }, || {
             sys::call(sys::SYS_PSELECT6, [count as usize, read, write, except, &raw const zero as usize, 0])
         })
     };

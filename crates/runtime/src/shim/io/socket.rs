@@ -84,9 +84,9 @@ fn name_pieces(at: usize, length: usize) -> [Piece; 2] {
 }
 
 /// A call on a socket that reads or sets something.
-fn ask(fd: c_int, whole: &[Piece], number: usize, args: [usize; 5]) -> c_int {
+fn ask(fd: c_int, fixed: &[Piece], number: usize, args: [usize; 5]) -> c_int {
     let [a, b, c, d, e] = args;
-    let out = Out { whole, ..Out::default() };
+    let out = Out { fixed, ..Out::default() };
     let call = || sys::call(number, [a, b, c, d, e, 0]);
     glibc::kernel_result(input_log::call(Kind::Other, fd, out, call)) as c_int
 }
@@ -103,7 +103,7 @@ fn accept_one(fd: c_int, address: usize, length: usize, flags: c_int, pc: usize)
         input_log::call(
             Kind::Accept,
             fd,
-            Out { whole: &name_pieces(address, length), ..Out::default() },
+            Out { fixed: &name_pieces(address, length), ..Out::default() },
             || {
                 let ask = PollFd { fd, events: POLLIN, revents: 0 };
                 if sys::poll(&raw const ask as usize, 1, 0) == 0 && !sys::is_nonblocking(fd) {
@@ -198,14 +198,14 @@ fn receive_bytes(fd: c_int, at: usize, length: usize, flags: c_int, from: [usize
         let flags = (flags | MSG_DONTWAIT) as usize;
         let args = [fd as usize, at + done, most - done, flags, from[0], from[1]];
         let counted = [Piece { base: at + done, length: most - done }];
-        let out = Out { counted: &counted, unit: 1, whole: &name_pieces(from[0], from[1]) };
+        let out = Out { counted: &counted, unit: 1, fixed: &name_pieces(from[0], from[1]) };
         input_log::call(Kind::Move, fd, out, || sys::call(sys::SYS_RECVFROM, args))
     };
     let call = receives(fd, flags, length, pc);
     glibc::kernel_result(if flags & MSG_WAITALL == 0 || from[0] != 0 {
         call.make(|most| ask(0, most))
     } else {
-        call.make_whole(length, ask)
+        call.make_complete(length, ask)
     })
 }
 
@@ -215,7 +215,7 @@ fn sends(fd: c_int, flags: c_int, length: usize, pc: usize) -> Call {
 }
 
 fn send_bytes(fd: c_int, at: usize, length: usize, flags: c_int, to: [usize; 2], pc: usize) -> isize {
-    glibc::kernel_result(sends(fd, flags, length, pc).make_whole(length, |done, most| {
+    glibc::kernel_result(sends(fd, flags, length, pc).make_complete(length, |done, most| {
         let flags = (flags | MSG_DONTWAIT) as usize;
         let args = [fd as usize, at + done, most - done, flags, to[0], to[1]];
         input_log::call(Kind::Move, fd, Out::default(), || sys::call(sys::SYS_SENDTO, args))
@@ -244,7 +244,7 @@ fn receive_messages(
     glibc::kernel_result(if flags & MSG_WAITFORONE != 0 {
         call.make(|_| ask(0, count))
     } else {
-        call.make_whole(
+        call.make_complete(
             count,
             |done, count| {
                 if done > 0 && clock::until(deadline) == 0 { 0 } else { ask(done, count) }
@@ -342,7 +342,7 @@ shims! {
             Piece { base: message + 40, length: 8 },
             Piece { base: message + 48, length: 4 },
         ];
-        let out = Out { counted, unit: 1, whole: &whole };
+        let out = Out { counted, unit: 1, fixed: &whole };
         let got = receive(fd, sys::SYS_RECVMSG, args, 2, out, pc);
         // SAFETY: as above.
         if got >= 0 && words[5] != 0 && unsafe { (*(message as *const [usize; 7]))[5] } != 0 {
@@ -372,7 +372,7 @@ shims! {
     fn sendmsg(fd: c_int, message: usize, flags: c_int) -> isize = pc {
         let (at, count) = message_pieces(message);
         let pieces = super::pieces(at, count as c_int).unwrap_or(&[]);
-        glibc::kernel_result(sends(fd, flags, 0, pc).make_whole(super::total(pieces), |done, most| {
+        glibc::kernel_result(sends(fd, flags, 0, pc).make_complete(super::total(pieces), |done, most| {
             if done > 0 {
                 return stream::write_rest(fd, pieces, done, most);
             }
@@ -385,7 +385,7 @@ shims! {
     fn sendmmsg(fd: c_int, messages: usize, count: u32, flags: c_int) -> c_int = pc {
         input_log::cannot(fd);
         let flags_now = (flags | MSG_DONTWAIT) as usize;
-        glibc::kernel_result(sends(fd, flags, 0, pc).make_whole(count as usize, |done, count| {
+        glibc::kernel_result(sends(fd, flags, 0, pc).make_complete(count as usize, |done, count| {
             let rest = [fd as usize, messages + done * MESSAGE, count - done, flags_now, 0, 0];
             sys::call(sys::SYS_SENDMMSG, rest)
         })) as c_int

@@ -73,7 +73,7 @@ pub fn write_at(fd: c_int, base: usize, length: usize, pc: usize) -> isize {
 fn write_all(fd: c_int, pieces: &[Piece], pc: usize) -> isize {
     let length = if pieces.len() == 1 { pieces[0].length } else { 0 };
     let call = Call { op: Op::Write, fd, events: POLLOUT, at_once: false, length, timeout: 0, pc };
-    glibc::kernel_result(call.make_whole(total(pieces), |done, most| {
+    glibc::kernel_result(call.make_complete(total(pieces), |done, most| {
         if done == 0 && pieces.len() > 1 {
             // Several pieces go in one call, so that a pipe does not separate small ones.
             let write = || sys::write_now(fd, pieces.as_ptr() as usize, pieces.len());

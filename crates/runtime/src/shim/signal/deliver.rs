@@ -115,7 +115,7 @@ fn call(info: &mut Info, action: Action) {
     };
     if t.amid.replace(false) {
         let control = xsave::control();
-        xsave::kept(run);
+        xsave::preserved(run);
         xsave::set_control(control);
         t.amid.set(true);
     } else {

@@ -21,10 +21,10 @@ use core::sync::atomic::{AtomicU64, Ordering::SeqCst, compiler_fence};
 use heisen_trace::{Note, Op};
 
 /// The information of the last signal of each kind. A reader that a signal interrupted reads again.
-struct Told(UnsafeCell<[Info; 65]>);
+struct Received(UnsafeCell<[Info; 65]>);
 
 /// Only the handler writes it, and nothing interrupts the handler; readers check that it did not run meanwhile.
-static TOLD: Guarded<Told> = Guarded::new(Told(UnsafeCell::new([Info::new(0, 0); 65])));
+static RECEIVED: Guarded<Received> = Guarded::new(Received(UnsafeCell::new([Info::new(0, 0); 65])));
 static TIMES: AtomicU64 = AtomicU64::new(0);
 
 /// The kernel's handler for signals that the program handles.
@@ -32,7 +32,7 @@ pub extern "C" fn on_outside(signal: c_int, info: *const Info, _context: *const 
     if (1..=LAST).contains(&signal) {
         TIMES.fetch_add(1, SeqCst);
         // SAFETY: the kernel passes a complete `siginfo_t`, and nothing interrupts this handler.
-        unsafe { (*TOLD.0.get())[signal as usize] = *info };
+        unsafe { (*RECEIVED.0.get())[signal as usize] = *info };
         ARRIVED.fetch_or(bit(signal), SeqCst);
         // The next scheduling point collects it.
         S.alarm.set(0);
@@ -42,11 +42,11 @@ pub extern "C" fn on_outside(signal: c_int, info: *const Info, _context: *const 
 /// The kernel's handler of faults and `abort`: calls the program's handler.
 pub extern "C" fn on_raised(signal: c_int, info: *mut Info, context: *mut usize) {
     // SAFETY: the kernel passes a complete `siginfo_t`.
-    let told = unsafe { &*info };
-    if told.is_sent() && !is_from_running(told) {
+    let received = unsafe { &*info };
+    if received.is_sent() && !is_from_running(received) {
         return on_outside(signal, info, context);
     }
-    if signal == sys::SIGTRAP && !told.is_sent() && patch::leads_on(context) {
+    if signal == sys::SIGTRAP && !received.is_sent() && patch::leads_on(context) {
         return;
     }
     let action = action::of(signal);
@@ -84,12 +84,12 @@ pub fn pass_on(signal: c_int, info: *const Info, context: *const usize) {
     sys::kill(sys::getpid(), signal);
 }
 
-fn told(signal: c_int) -> Info {
+fn received(signal: c_int) -> Info {
     loop {
         let times = TIMES.load(SeqCst);
         compiler_fence(SeqCst);
         // SAFETY: a copy of plain data; if the handler wrote meanwhile it is read again.
-        let info = unsafe { (&raw const (*TOLD.0.get())[signal as usize]).read_volatile() };
+        let info = unsafe { (&raw const (*RECEIVED.0.get())[signal as usize]).read_volatile() };
         compiler_fence(SeqCst);
         if TIMES.load(SeqCst) == times {
             return info;
@@ -104,7 +104,7 @@ pub fn collect() {
     while set != 0 {
         let signal = set.trailing_zeros() as c_int + 1;
         set &= set - 1;
-        hand_out(&told(signal));
+        hand_out(&received(signal));
     }
 }
 

@@ -4,7 +4,7 @@
 use crate::suite::Suite;
 
 #[test]
-fn misuses_are_told() {
+fn misuses_are_reported() {
     let not_owner = "a lock was unlocked by a thread that does not hold it";
     let free = "a lock was unlocked that nobody holds";
     let held = "a lock was destroyed while a thread holds it";

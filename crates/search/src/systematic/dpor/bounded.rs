@@ -209,6 +209,6 @@ impl OrderedSearch for Bpor {
         status.beyond = self.beyond;
         status.bound = Some(self.bound);
         status.explored_bound = status.exhausted.then_some(self.bound);
-        status.whole = status.exhausted && self.beyond == 0 && !status.has_gaps();
+        status.exhaustive = status.exhausted && self.beyond == 0 && !status.has_gaps();
     }
 }

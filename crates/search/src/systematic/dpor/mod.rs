@@ -469,7 +469,7 @@ impl OrderedSearch for Dpor {
     fn describe(&self, status: &mut Status) {
         status.classes = Some(self.classes);
         status.blocked = self.blocked;
-        status.whole = status.exhausted && !status.has_gaps();
+        status.exhaustive = status.exhausted && !status.has_gaps();
     }
 
     /// The execution is wasted, because the search explores its class again.

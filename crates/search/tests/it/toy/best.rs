@@ -23,13 +23,15 @@ fn as_many_as_dfs_and_within_a_bound_as_many_as_icb() {
         let all = sorted(&drive_one_by_one(&mut Dfs::new(), &program));
         let mut best = Best::new(None, vec![]);
         assert_eq!(sorted(&drive_one_by_one(&mut best, &program)), all);
-        assert!(best.status().whole && best.needs_decisions() && best.needs_touches() == Touches::Places);
+        assert!(
+            best.status().exhaustive && best.needs_decisions() && best.needs_touches() == Touches::Places
+        );
         for bound in 0..4 {
             let (mut best, mut icb) = (Best::new(Some(bound), vec![]), Icb::new(Some(bound)));
             let within = sorted(&drive_one_by_one(&mut icb, &program));
             assert_eq!(sorted(&drive_one_by_one(&mut best, &program)), within);
             let (best, icb) = (best.status(), icb.status());
-            assert_eq!((best.whole, best.exhausted), (icb.whole, true));
+            assert_eq!((best.exhaustive, best.exhausted), (icb.exhaustive, true));
             assert_eq!((best.bound, best.explored_bound), (None, Some(bound)));
             assert_eq!(best.beyond == 0, icb.beyond == 0);
         }

@@ -66,7 +66,7 @@ fn random_is_its_seed() {
     let mut random = Random::new(7);
     run(&mut random, 500, 1, |_| 10);
     let status = random.status();
-    assert!(!random.needs_decisions() && !status.exhausted && !status.whole);
+    assert!(!random.needs_decisions() && !status.exhausted && !status.exhaustive);
     assert_eq!((status.executions, status.bound, status.guarantee), (500, None, None));
 }
 

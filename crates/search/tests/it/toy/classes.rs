@@ -1,7 +1,7 @@
 //! Toy programs with a known number of classes, and how many executions each reduction needs for them.
 
 use crate::toy::drive::{Pace, drive};
-use crate::toy::oracle::{Whole, schedules};
+use crate::toy::oracle::{Outcome, schedules};
 use crate::toy::program::Do::*;
 use crate::toy::program::{Do, Program, independent, lock_order};
 use heisen_search::analysis::relation;
@@ -211,7 +211,7 @@ fn known() -> Vec<Known> {
     ]
 }
 
-fn classes(all: &[Whole]) -> BTreeSet<u64> {
+fn classes(all: &[Outcome]) -> BTreeSet<u64> {
     all.iter().map(|w| w.class).collect()
 }
 
@@ -239,9 +239,9 @@ fn optimal_reduction_explores_each_class_once() {
             if !has_choices(&visits) {
                 assert_eq!((visits.len(), status.blocked), (count, 0), "{why}: {program:?}");
             }
-            let wholes: Vec<Whole> = visits.into_iter().map(|(_, w)| w).collect();
-            assert_eq!(classes(&wholes).len(), count, "{why}: {program:?}");
-            assert_eq!((status.classes, status.whole), (Some(count as u64), true));
+            let outcomes: Vec<Outcome> = visits.into_iter().map(|(_, w)| w).collect();
+            assert_eq!(classes(&outcomes).len(), count, "{why}: {program:?}");
+            assert_eq!((status.classes, status.exhaustive), (Some(count as u64), true));
         }
     }
 }
@@ -253,12 +253,12 @@ fn the_others_explore_each_class_to_its_end_once() {
         let searches = [Dpor::optimal(), Dpor::source(), Dpor::sleeping()];
         for (at, mut dpor) in searches.into_iter().enumerate() {
             let visits = drive(&mut dpor, &program, Pace::Batches(1));
-            let wholes: Vec<Whole> = visits.into_iter().map(|(_, w)| w).collect();
-            assert_eq!(classes(&wholes).len(), count, "{why}: {program:?}");
+            let outcomes: Vec<Outcome> = visits.into_iter().map(|(_, w)| w).collect();
+            assert_eq!(classes(&outcomes).len(), count, "{why}: {program:?}");
             let status = dpor.status();
             assert_eq!(status.executions - status.blocked, count as u64, "{why}: {program:?}");
-            assert!(status.whole && status.classes == Some(count as u64));
-            executions[at] += wholes.len();
+            assert!(status.exhaustive && status.classes == Some(count as u64));
+            executions[at] += outcomes.len();
         }
         executions[3] += drive(&mut Dfs::new(), &program, Pace::Batches(64)).len();
     }
@@ -305,7 +305,7 @@ fn fingerprints_tell_classes_apart() {
         let mut dfs = Dfs::new();
         while let Some(plan) = dfs.next() {
             let run = crate::toy::runner::run(&program, &plan);
-            pairs.insert((run.whole.class, relation::fingerprint(&run.execution).unwrap()));
+            pairs.insert((run.outcome.class, relation::fingerprint(&run.execution).unwrap()));
             dfs.done(&plan, &run.execution);
         }
         let numbers: BTreeSet<u64> = pairs.iter().map(|(_, number)| *number).collect();

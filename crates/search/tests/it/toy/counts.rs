@@ -18,7 +18,7 @@ fn dfs_of_two_independent_threads() {
         assert_eq!(visits.len(), literal);
         assert_eq!(literal as u64, choose(2 * steps as u64, steps as u64));
         let status = dfs.status();
-        assert!(status.exhausted && status.whole);
+        assert!(status.exhausted && status.exhaustive);
         assert_eq!((status.executions, status.queued, status.out), (literal as u64, 0, 0));
         assert_eq!((status.bound, status.explored_bound, status.guarantee), (None, None, None));
     }
@@ -70,7 +70,7 @@ fn icb_of_two_independent_threads_by_bound() {
         assert_eq!(by_preemptions(&visits), literal, "{steps} steps");
         assert!(visits.is_sorted_by_key(|(plan, _)| plan.preemptions));
         let status = icb.status();
-        assert!(status.exhausted && status.whole);
+        assert!(status.exhausted && status.exhaustive);
         assert_eq!(status.explored_bound, Some(literal.len() as u32 - 1));
     }
 }
@@ -82,13 +82,13 @@ fn icb_stops_at_its_bound_and_says_so() {
         let visits = drive_one_by_one(&mut icb, &independent(2, 3));
         assert_eq!(visits.len(), count);
         let status = icb.status();
-        assert!(status.exhausted && !status.whole && status.beyond > 0);
+        assert!(status.exhausted && !status.exhaustive && status.beyond > 0);
         assert_eq!((status.bound, status.explored_bound, status.deferred), (Some(max), Some(max), 0));
     }
     for max in [4, 5, 99] {
         let mut icb = Icb::new(Some(max));
         assert_eq!(drive_one_by_one(&mut icb, &independent(2, 3)).len(), 20);
-        assert!(icb.status().whole, "a bound that cuts nothing leaves the search whole");
+        assert!(icb.status().exhaustive, "a bound that cuts nothing leaves the search whole");
         assert_eq!(icb.status().explored_bound, Some(4));
     }
 }
@@ -137,7 +137,7 @@ fn two_locks_in_opposite_order() {
     assert_eq!(by_preemptions(&visits), [2, 4]);
     let deadlocks: Vec<u32> = visits.iter().filter(|v| v.1.deadlock).map(|v| v.1.preemptions).collect();
     assert_eq!(deadlocks, [1, 1]);
-    assert!(icb.status().whole);
+    assert!(icb.status().exhaustive);
     assert_eq!(drive_one_by_one(&mut Dfs::new(), &lock_order()).len(), 6);
 }
 
@@ -220,7 +220,7 @@ fn theorem_1_bounds_the_executions_of_each_bound() {
     }
 }
 
-fn sorted_oracle(program: &Program) -> Vec<crate::toy::oracle::Whole> {
+fn sorted_oracle(program: &Program) -> Vec<crate::toy::oracle::Outcome> {
     let mut all = schedules(program, usize::MAX).unwrap();
     all.sort();
     all

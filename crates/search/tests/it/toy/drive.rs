@@ -1,7 +1,7 @@
 //! Small engines for toy programs: they run a strategy to its end, with a given number of plans out at a
 //! time.
 
-use crate::toy::oracle::Whole;
+use crate::toy::oracle::Outcome;
 use crate::toy::program::Program;
 use crate::toy::runner::run;
 use heisen_search::Strategy;
@@ -9,7 +9,7 @@ use heisen_trace::Plan;
 use std::collections::VecDeque;
 
 /// A plan and the schedule that it led to.
-pub type Visit = (Plan, Whole);
+pub type Visit = (Plan, Outcome);
 
 /// In which order plans are taken and given back.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +44,7 @@ pub fn drive_for(strategy: &mut dyn Strategy, program: &Program, pace: Pace, mos
             let run = run(program, &plan);
             assert_eq!(run.execution.diverged, None, "{plan:?}");
             strategy.done(&plan, &run.execution);
-            visits.push((plan, run.whole));
+            visits.push((plan, run.outcome));
         }
     }
     visits
@@ -56,8 +56,8 @@ pub fn drive_one_by_one(strategy: &mut dyn Strategy, program: &Program) -> Vec<V
 }
 
 /// The schedules of visits, sorted.
-pub fn sorted(visits: &[Visit]) -> Vec<Whole> {
-    let mut all: Vec<Whole> = visits.iter().map(|(_, whole)| whole.clone()).collect();
+pub fn sorted(visits: &[Visit]) -> Vec<Outcome> {
+    let mut all: Vec<Outcome> = visits.iter().map(|(_, whole)| whole.clone()).collect();
     all.sort();
     all
 }

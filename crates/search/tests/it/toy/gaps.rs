@@ -35,7 +35,7 @@ fn nothing_is_branched_from_a_divergence() {
         });
         let status = search.status();
         assert_eq!((status.executions, status.diverged), (4, 1));
-        assert!(status.exhausted && !status.whole && status.has_gaps());
+        assert!(status.exhausted && !status.exhaustive && status.has_gaps());
     }
 }
 
@@ -61,7 +61,7 @@ fn nothing_is_branched_from_one_that_got_stuck() {
         });
         let status = search.status();
         assert_eq!((status.executions, status.stuck), (4, 1));
-        assert!(status.exhausted && !status.whole);
+        assert!(status.exhausted && !status.exhaustive);
     }
 }
 
@@ -75,7 +75,7 @@ fn fair_tails_are_left_alone_and_counted() {
         });
         let status = search.status();
         assert_eq!((status.executions, status.clipped), (2, 2));
-        assert!(status.exhausted && !status.whole);
+        assert!(status.exhausted && !status.exhaustive);
     }
 }
 
@@ -85,7 +85,7 @@ fn choices_that_were_not_recorded_are_counted() {
         let search = explore(search, |_, execution| execution.notes = vec![Note::LogFull]);
         let status = search.status();
         assert_eq!((status.executions, status.clipped), (6, 6));
-        assert!(status.exhausted && !status.whole);
+        assert!(status.exhausted && !status.exhaustive);
     }
 }
 
@@ -93,6 +93,6 @@ fn choices_that_were_not_recorded_are_counted() {
 fn other_notes_are_not_the_search_s() {
     for search in searches() {
         let search = explore(search, |_, execution| execution.notes = vec![Note::Fork]);
-        assert!(search.needs_decisions() && search.status().whole);
+        assert!(search.needs_decisions() && search.status().exhaustive);
     }
 }

@@ -1,6 +1,6 @@
 //! Generates small random toy programs, each from a seed.
 
-use crate::toy::oracle::{Whole, schedules};
+use crate::toy::oracle::{Outcome, schedules};
 use crate::toy::program::Do::{self, *};
 use crate::toy::program::{OBJECTS, Program};
 
@@ -20,7 +20,7 @@ impl Numbers {
 
 /// The kinds of operations in a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Taste {
+pub enum OperationSet {
     /// Variables, locks, condition variables, threads that are created and joined, choices that touch
     /// nothing, and ends of the process.
     Exact,
@@ -38,7 +38,7 @@ pub enum Taste {
 
 /// The program of a seed with all its schedules. It is the first program drawn that has at most `most`
 /// schedules.
-pub fn program(seed: u64, taste: Taste, most: usize) -> (Program, Vec<Whole>) {
+pub fn program(seed: u64, taste: OperationSet, most: usize) -> (Program, Vec<Outcome>) {
     let mut numbers = Numbers(seed.wrapping_mul(0x2545_f491_4f6c_dd1d));
     loop {
         let program = draw(&mut numbers, taste);
@@ -48,13 +48,13 @@ pub fn program(seed: u64, taste: Taste, most: usize) -> (Program, Vec<Whole>) {
     }
 }
 
-fn draw(numbers: &mut Numbers, taste: Taste) -> Program {
+fn draw(numbers: &mut Numbers, taste: OperationSet) -> Program {
     // Some programs consist mostly of waits.
     let waits = numbers.below(4) == 0;
     let threads = 2 + numbers.below(3);
     let length = 1 + numbers.below(6);
     let objects = 1 + numbers.below(OBJECTS);
-    let attempts = matches!(taste, Taste::Attempts | Taste::Crowds);
+    let attempts = matches!(taste, OperationSet::Attempts | OperationSet::Crowds);
     // The number of threads that the barrier needs, and how often they meet.
     let meets = if attempts { (1 + numbers.below(threads), numbers.below(3)) } else { (0, 0) };
     let mut program = Vec::new();
@@ -63,7 +63,7 @@ fn draw(numbers: &mut Numbers, taste: Taste) -> Program {
         let mut held: Vec<usize> = Vec::new();
         for _ in 0..1 + numbers.below(length) {
             let object = numbers.below(objects);
-            let kinds = if taste == Taste::Any { 23 } else { 18 };
+            let kinds = if taste == OperationSet::Any { 23 } else { 18 };
             let kind = match numbers.below(kinds + 9 * usize::from(attempts)) {
                 1..9 if waits => 9 + numbers.below(6),
                 kind => kind,
@@ -78,7 +78,7 @@ fn draw(numbers: &mut Numbers, taste: Taste) -> Program {
                 4..6 => Store(object),
                 6 => Add(object),
                 7 => Put(object, numbers.below(3) as u64),
-                8 if taste == Taste::Any => Fail(object, 1 + numbers.below(2) as u64),
+                8 if taste == OperationSet::Any => Fail(object, 1 + numbers.below(2) as u64),
                 8 => Put(object, 1),
                 9 | 10 if !held.contains(&object) => {
                     held.push(object);
@@ -107,10 +107,10 @@ fn draw(numbers: &mut Numbers, taste: Taste) -> Program {
         if numbers.below(4) > 0 {
             list.extend(held.into_iter().rev().map(Unlock));
         }
-        if thread < meets.0 || taste == Taste::Crowds {
+        if thread < meets.0 || taste == OperationSet::Crowds {
             for _ in 0..meets.1 {
                 let at = numbers.below(list.len() + 1);
-                let uses = taste == Taste::Crowds && numbers.below(4) == 0;
+                let uses = taste == OperationSet::Crowds && numbers.below(4) == 0;
                 list.insert(at, if uses { Serial(0, meets.0) } else { Meet(0, meets.0) });
             }
         }

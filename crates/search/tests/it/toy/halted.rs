@@ -1,7 +1,7 @@
 //! Tests of searches that are halted: they postpone work and lose nothing by it.
 
 use crate::toy::drive::{Pace, drive, sorted};
-use crate::toy::oracle::Whole;
+use crate::toy::oracle::Outcome;
 use crate::toy::program::Do::{Add, Load, Lock, Step, Store, Unlock};
 use crate::toy::program::Program;
 use crate::toy::runner::run;
@@ -21,22 +21,22 @@ fn programs() -> [Program; 3] {
 
 /// Runs a search to its end with up to `out` plans out at a time. The search is halted while the plans are
 /// given back.
-fn drive_halted(search: &mut Search, program: &Program, out: usize) -> Vec<Whole> {
+fn drive_halted(search: &mut Search, program: &Program, out: usize) -> Vec<Outcome> {
     let asked = Arc::new(AtomicBool::new(false));
     let flag = asked.clone();
     search.heed(Halt::when(move || flag.load(Relaxed)));
-    let mut wholes = Vec::new();
+    let mut outcomes = Vec::new();
     loop {
         let plans: Vec<_> = std::iter::from_fn(|| search.next()).take(out).collect();
         if plans.is_empty() {
-            return wholes;
+            return outcomes;
         }
         asked.store(true, Relaxed);
         let before = search.status();
         for plan in &plans {
             let run = run(program, plan);
             search.done(plan, &run.execution);
-            wholes.push(run.whole);
+            outcomes.push(run.outcome);
         }
         let status = search.status();
         assert_eq!(status.executions, before.executions, "nothing is taken in while it is halted");
@@ -52,9 +52,9 @@ fn a_search_that_was_halted_explores_the_same() {
             let search: Search = search;
             for out in [1, 3, 8] {
                 let visits = drive(&mut search.clone(), &program, Pace::Batches(out));
-                let mut wholes = drive_halted(&mut search.clone(), &program, out);
-                wholes.sort();
-                assert_eq!(wholes, sorted(&visits), "{} with {out} out: {program:?}", search.name());
+                let mut outcomes = drive_halted(&mut search.clone(), &program, out);
+                outcomes.sort();
+                assert_eq!(outcomes, sorted(&visits), "{} with {out} out: {program:?}", search.name());
             }
         }
     }

@@ -1,35 +1,43 @@
 //! Enumerates all schedules of a toy program by recursion over its states. It knows threads and outcomes, but
 //! no plans, no decisions and no order of choices.
 
-use crate::toy::program::{Last, Past, Program, State, Taken};
+use crate::toy::program::{FinalState, HappensBefore, Program, State, Taken};
 
 /// One complete schedule.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Whole {
+pub struct Outcome {
     pub schedule: Vec<Taken>,
     pub preemptions: u32,
     pub deadlock: bool,
     /// The hash of its happens-before class.
     pub class: u64,
     /// The final state of the program.
-    pub last: Last,
+    pub last: FinalState,
 }
 
 /// All schedules, in no particular order, or `None` if there are more than `most`.
-pub fn schedules(program: &Program, most: usize) -> Option<Vec<Whole>> {
+pub fn schedules(program: &Program, most: usize) -> Option<Vec<Outcome>> {
     let mut found = Vec::new();
-    explore(&State::new(program), &Past::default(), program.len(), &mut Vec::new(), 0, most, &mut found)
-        .then_some(found)
+    explore(
+        &State::new(program),
+        &HappensBefore::default(),
+        program.len(),
+        &mut Vec::new(),
+        0,
+        most,
+        &mut found,
+    )
+    .then_some(found)
 }
 
 fn explore(
     state: &State,
-    past: &Past,
+    past: &HappensBefore,
     threads: usize,
     schedule: &mut Vec<Taken>,
     preemptions: u32,
     most: usize,
-    found: &mut Vec<Whole>,
+    found: &mut Vec<Outcome>,
 ) -> bool {
     let mut ended = true;
     for thread in (0..threads).filter(|&t| state.is_enabled(t)) {
@@ -50,7 +58,7 @@ fn explore(
     if ended {
         let (schedule, deadlock) = (schedule.clone(), !state.all_ended());
         let (class, last) = (past.class(), state.clone().into_last());
-        found.push(Whole { schedule, preemptions, deadlock, class, last });
+        found.push(Outcome { schedule, preemptions, deadlock, class, last });
     }
     found.len() <= most
 }

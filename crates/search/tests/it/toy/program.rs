@@ -85,7 +85,7 @@ pub type Taken = (usize, u16);
 
 /// The touches of a step.
 #[derive(Clone, Debug, Default)]
-pub struct Foot {
+pub struct StepTouches {
     pub thread: usize,
     /// The objects it accesses, whether it writes them, and the operation.
     pub accesses: Vec<(u64, bool, Op)>,
@@ -96,7 +96,7 @@ pub struct Foot {
 
 /// The final state of a program.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Last {
+pub struct FinalState {
     at: Vec<usize>,
     holder: Vec<Option<usize>>,
     count: Vec<u32>,
@@ -127,7 +127,7 @@ impl Meeting {
 #[derive(Clone, Debug)]
 pub struct State<'a> {
     program: &'a Program,
-    last: Last,
+    last: FinalState,
     born: Vec<bool>,
     /// The waiters of each condition variable, in order of arrival.
     waiting: Vec<Vec<usize>>,
@@ -212,7 +212,7 @@ impl<'a> State<'a> {
         }
         State {
             program,
-            last: Last {
+            last: FinalState {
                 at: vec![0; threads],
                 holder: vec![None; OBJECTS],
                 count: vec![0; OBJECTS],
@@ -292,7 +292,7 @@ impl<'a> State<'a> {
     }
 
     /// The final state.
-    pub fn into_last(self) -> Last {
+    pub fn into_last(self) -> FinalState {
         self.last
     }
 
@@ -324,8 +324,8 @@ impl<'a> State<'a> {
     }
 
     /// The touches of a step, if it were taken now.
-    pub fn foot(&self, (thread, outcome): Taken) -> Foot {
-        let mut foot = Foot { thread, ..Foot::default() };
+    pub fn foot(&self, (thread, outcome): Taken) -> StepTouches {
+        let mut foot = StepTouches { thread, ..StepTouches::default() };
         let mut touch = |object, write, op| foot.accesses.push((object, write, op));
         match self.next_of(thread).expect("the thread has not ended") {
             Do::Step | Do::Choose(_) | Do::Exit => {}
@@ -473,18 +473,18 @@ impl<'a> State<'a> {
 
 /// The happens-before order of the steps so far, computed by its definition, without vector clocks.
 #[derive(Clone, Debug, Default)]
-pub struct Past {
-    feet: Vec<Foot>,
+pub struct HappensBefore {
+    feet: Vec<StepTouches>,
     /// For each step, the set of steps that happen before it, as bits.
     before: Vec<u128>,
     /// For each step, a hash of its thread, its outcome and all steps that happen before it.
     names: Vec<u64>,
 }
 
-impl Past {
+impl HappensBefore {
     /// Adds a step.
-    pub fn push(&mut self, foot: Foot, outcome: u16) {
-        let depends = |earlier: &Foot| {
+    pub fn push(&mut self, foot: StepTouches, outcome: u16) {
+        let depends = |earlier: &StepTouches| {
             let conflict = |a: &(u64, bool, Op)| foot.accesses.iter().any(|b| a.0 == b.0 && (a.1 || b.1));
             earlier.thread == foot.thread
                 || earlier.enables.contains(&foot.thread)
@@ -520,7 +520,7 @@ fn mix(word: u64) -> u64 {
 /// The hash of a schedule's class if all arrivals at barriers were dependent. Also returns whether the
 /// schedule shows that they are: more threads have come than the barrier needs.
 pub fn ordered_class(program: &Program, schedule: &[Taken]) -> (u64, bool) {
-    let (mut state, mut past, mut crowded) = (State::new(program), Past::default(), false);
+    let (mut state, mut past, mut crowded) = (State::new(program), HappensBefore::default(), false);
     for &taken in schedule {
         let mut foot = state.foot(taken);
         let barriers = barrier(0)..barrier(OBJECTS);

@@ -1,7 +1,7 @@
 //! Compares the strategies with the oracle on random programs (proptest).
 
 use crate::toy::drive::{Pace, drive, drive_one_by_one, sorted};
-use crate::toy::oracle::{Whole, schedules};
+use crate::toy::oracle::{Outcome, schedules};
 use crate::toy::program::{Do, OBJECTS, Program};
 use heisen_search::{Best, Dfs, Icb, Strategy};
 use proptest::prelude::{Just, ProptestConfig, prop};
@@ -25,7 +25,7 @@ fn operation() -> impl Generator<Value = Do> {
 }
 
 /// A program and its schedules, sorted.
-fn program() -> impl Generator<Value = (Program, Vec<Whole>)> {
+fn program() -> impl Generator<Value = (Program, Vec<Outcome>)> {
     let thread = prop::collection::vec(operation(), 1..6);
     prop::collection::vec(thread, 1..5).prop_filter_map("too many schedules", |program| {
         let mut all = schedules(&program, MOST)?;
@@ -46,7 +46,7 @@ proptest! {
         let mut dfs = Dfs::new();
         let visits = drive(&mut dfs, &program, pace);
         prop_assert_eq!(sorted(&visits), all);
-        prop_assert!(dfs.status().exhausted && dfs.status().whole);
+        prop_assert!(dfs.status().exhausted && dfs.status().exhaustive);
         for (plan, whole) in visits {
             prop_assert_eq!(plan.preemptions, whole.preemptions);
         }
@@ -69,7 +69,7 @@ proptest! {
         }
         let status = icb.status();
         prop_assert!(status.exhausted);
-        prop_assert_eq!(status.whole, max.is_none_or(|max| max >= most));
+        prop_assert_eq!(status.exhaustive, max.is_none_or(|max| max >= most));
         prop_assert_eq!(status.explored_bound, Some(max.map_or(most, |max| max.min(most))));
     }
 
@@ -87,7 +87,7 @@ proptest! {
         prop_assert_eq!(sorted(&visits), all);
         let status = best.status();
         prop_assert!(status.exhausted);
-        prop_assert_eq!(status.whole, max.is_none_or(|max| max >= most));
+        prop_assert_eq!(status.exhaustive, max.is_none_or(|max| max >= most));
         prop_assert_eq!(status.explored_bound, max);
     }
 

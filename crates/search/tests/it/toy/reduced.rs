@@ -1,20 +1,20 @@
 //! Compares the reductions with the oracle on random programs.
 
 use crate::toy::drive::{Pace, Visit, drive, sorted};
-use crate::toy::generator::{Taste, program};
-use crate::toy::oracle::Whole;
-use crate::toy::program::{Last, Program, ordered_class};
+use crate::toy::generator::{OperationSet, program};
+use crate::toy::oracle::Outcome;
+use crate::toy::program::{FinalState, Program, ordered_class};
 use crate::toy::runner::TELLS_STATES;
 use heisen_search::{Bpor, Dfs, Dpor, Icb, Status, Strategy};
 use std::collections::BTreeSet;
 
 const MOST: usize = 3000;
 
-fn classes(all: &[Whole]) -> BTreeSet<u64> {
+fn classes(all: &[Outcome]) -> BTreeSet<u64> {
     all.iter().map(|w| w.class).collect()
 }
 
-fn lasts(all: &[Whole]) -> BTreeSet<(bool, Last)> {
+fn lasts(all: &[Outcome]) -> BTreeSet<(bool, FinalState)> {
     all.iter().map(|w| (w.deadlock, w.last.clone())).collect()
 }
 
@@ -23,7 +23,7 @@ fn explore(mut dpor: Dpor, program: &Program, pace: Pace) -> (Vec<Visit>, Status
     (visits, dpor.status())
 }
 
-fn check(seed: u64, taste: Taste) {
+fn check(seed: u64, taste: OperationSet) {
     let (program, all) = program(seed, taste, MOST);
     let expected = classes(&all);
     // At the first choice other than a thread, the optimal variant starts over. How many executions are then
@@ -33,17 +33,17 @@ fn check(seed: u64, taste: Taste) {
         [("sleeping", Dpor::sleeping()), ("source", Dpor::source()), ("optimal", Dpor::optimal())]
     {
         let (visits, status) = explore(dpor.clone(), &program, Pace::Batches(1));
-        let wholes: Vec<Whole> = visits.iter().map(|(_, w)| w.clone()).collect();
+        let outcomes: Vec<Outcome> = visits.iter().map(|(_, w)| w.clone()).collect();
         let tell = || format!("{name} of seed {seed}: {program:?}");
-        assert!(status.exhausted && status.whole, "{} {status:?}", tell());
-        let found = classes(&wholes);
+        assert!(status.exhausted && status.exhaustive, "{} {status:?}", tell());
+        let found = classes(&outcomes);
         if found != expected {
             let missed = all.iter().find(|w| !found.contains(&w.class));
             panic!("{}: {} of {} classes, not {missed:?}", tell(), found.len(), expected.len());
         }
-        assert_eq!(lasts(&wholes), lasts(&all), "{}", tell());
+        assert_eq!(lasts(&outcomes), lasts(&all), "{}", tell());
         assert_eq!(status.classes, Some(status.executions - status.blocked), "{}", tell());
-        if matches!(taste, Taste::Exact | Taste::Attempts) {
+        if matches!(taste, OperationSet::Exact | OperationSet::Attempts) {
             assert_eq!(status.classes, Some(expected.len() as u64), "{}", tell());
             if name == "optimal" && !choices {
                 assert_eq!(status.blocked, 0, "{}", tell());
@@ -52,7 +52,7 @@ fn check(seed: u64, taste: Taste) {
         for pace in [Pace::Batches(64), Pace::Window(5)] {
             let (others, other) = explore(dpor.clone(), &program, pace);
             if name == "optimal" && choices {
-                assert_eq!((other.classes, other.whole), (status.classes, true), "{} {pace:?}", tell());
+                assert_eq!((other.classes, other.exhaustive), (status.classes, true), "{} {pace:?}", tell());
                 continue;
             }
             assert_eq!(other, status, "{} {pace:?}", tell());
@@ -69,21 +69,21 @@ fn check(seed: u64, taste: Taste) {
 #[test]
 fn random_programs() {
     for seed in 0..500 {
-        check(seed, Taste::Exact);
+        check(seed, OperationSet::Exact);
     }
 }
 
 #[test]
 fn random_programs_of_all_kinds() {
     for seed in 0..500 {
-        check(seed, Taste::Any);
+        check(seed, OperationSet::Any);
     }
 }
 
 #[test]
 fn random_programs_with_what_may_fail() {
     for seed in 0..200 {
-        check(seed, Taste::Attempts);
+        check(seed, OperationSet::Attempts);
     }
 }
 
@@ -91,28 +91,28 @@ fn random_programs_with_what_may_fail() {
 /// other, so there are more classes than the touches of one execution show. Returns whether the barrier is
 /// crowded.
 fn check_crowd(seed: u64) -> bool {
-    let (program, all) = program(seed, Taste::Crowds, MOST);
+    let (program, all) = program(seed, OperationSet::Crowds, MOST);
     let tell = || format!("seed {seed}: {program:?}");
-    let ordered = |wholes: &[Whole]| -> BTreeSet<(u64, bool)> {
-        wholes.iter().map(|w| ordered_class(&program, &w.schedule)).collect()
+    let ordered = |outcomes: &[Outcome]| -> BTreeSet<(u64, bool)> {
+        outcomes.iter().map(|w| ordered_class(&program, &w.schedule)).collect()
     };
     let crowded = ordered(&all).iter().any(|(_, crowded)| *crowded);
-    let complete = |wholes: &[Whole], all: &[Whole]| {
-        assert_eq!(lasts(wholes), lasts(all), "{}", tell());
+    let complete = |outcomes: &[Outcome], all: &[Outcome]| {
+        assert_eq!(lasts(outcomes), lasts(all), "{}", tell());
         // Within a bound, no schedule may show the crowding.
         if crowded && ordered(all).iter().any(|(_, crowded)| *crowded) {
-            assert_eq!(ordered(wholes), ordered(all), "{}", tell());
+            assert_eq!(ordered(outcomes), ordered(all), "{}", tell());
         }
     };
     for dpor in [Dpor::sleeping(), Dpor::source(), Dpor::optimal()] {
         for pace in [Pace::Batches(1), Pace::Window(5)] {
             let (visits, status) = explore(dpor.clone(), &program, pace);
             complete(&sorted(&visits), &all);
-            assert!(status.exhausted && status.whole, "{} {status:?}", tell());
+            assert!(status.exhausted && status.exhaustive, "{} {status:?}", tell());
         }
     }
     for bound in 0..=all.iter().map(|w| w.preemptions).max().unwrap() {
-        let within: Vec<Whole> = all.iter().filter(|w| w.preemptions <= bound).cloned().collect();
+        let within: Vec<Outcome> = all.iter().filter(|w| w.preemptions <= bound).cloned().collect();
         let visits = drive(&mut Bpor::new(bound), &program, Pace::Batches(64));
         complete(&sorted(&visits), &within);
     }
@@ -130,18 +130,22 @@ fn programs_that_were_hard() {
     // In each of these programs some variant once missed a class. They have ends that others may prevent, or
     // outcomes that touch different objects.
     for seed in [6155, 10_149, 14_061, 19_103, 20_697, 30_159, 32_803] {
-        check(seed, Taste::Any);
+        check(seed, OperationSet::Any);
     }
 }
 
 /// The final states that a search finds, with whether they are deadlocks, and its visits.
-fn found(strategy: &mut dyn Strategy, program: &Program, pace: Pace) -> (BTreeSet<(bool, Last)>, Vec<Visit>) {
+fn found(
+    strategy: &mut dyn Strategy,
+    program: &Program,
+    pace: Pace,
+) -> (BTreeSet<(bool, FinalState)>, Vec<Visit>) {
     let visits = drive(strategy, program, pace);
-    let wholes: Vec<Whole> = visits.iter().map(|(_, w)| w.clone()).collect();
-    (lasts(&wholes), visits)
+    let outcomes: Vec<Outcome> = visits.iter().map(|(_, w)| w.clone()).collect();
+    (lasts(&outcomes), visits)
 }
 
-fn check_cached(seed: u64, taste: Taste) {
+fn check_cached(seed: u64, taste: OperationSet) {
     let (program, all) = program(seed, taste, MOST);
     let tell = || format!("seed {seed}: {program:?}");
     let most = all.iter().map(|w| w.preemptions).max().unwrap();
@@ -149,9 +153,9 @@ fn check_cached(seed: u64, taste: Taste) {
         let mut dfs = Dfs::new().cached();
         let (ends, visits) = found(&mut dfs, &program, pace);
         assert_eq!(ends, lasts(&all), "{}", tell());
-        assert!(dfs.status().whole && visits.len() <= all.len());
+        assert!(dfs.status().exhaustive && visits.len() <= all.len());
         for bound in 0..=most {
-            let within: Vec<Whole> = all.iter().filter(|w| w.preemptions <= bound).cloned().collect();
+            let within: Vec<Outcome> = all.iter().filter(|w| w.preemptions <= bound).cloned().collect();
             let mut icb = Icb::new(Some(bound)).cached();
             let (ends, visits) = found(&mut icb, &program, pace);
             assert_eq!(ends, lasts(&within), "bound {bound} of {}", tell());
@@ -166,10 +170,10 @@ fn check_cached(seed: u64, taste: Taste) {
 #[test]
 fn a_cache_of_states_loses_no_end_within_any_bound() {
     for seed in 0..500 {
-        check_cached(seed, Taste::Any);
+        check_cached(seed, OperationSet::Any);
     }
     for seed in 0..150 {
-        check_cached(seed, Taste::Crowds);
+        check_cached(seed, OperationSet::Crowds);
     }
 }
 
@@ -178,7 +182,7 @@ fn a_cache_of_states_loses_no_end_within_any_bound() {
 fn a_table_of_states_loses_no_end_within_any_bound() {
     TELLS_STATES.set(true);
     for seed in 0..500 {
-        check_cached(seed, Taste::Any);
+        check_cached(seed, OperationSet::Any);
     }
     TELLS_STATES.set(false);
 }
@@ -186,39 +190,39 @@ fn a_table_of_states_loses_no_end_within_any_bound() {
 /// Searches a program within all bounds. Adds to `sums` the classes, the executions, the executions of a
 /// search with a happens-before cache, and all schedules.
 fn check_bounded(seed: u64, sums: &mut [usize; 4]) {
-    let taste = if seed.is_multiple_of(2) { Taste::Exact } else { Taste::Any };
+    let taste = if seed.is_multiple_of(2) { OperationSet::Exact } else { OperationSet::Any };
     let (program, all) = program(seed, taste, MOST);
     let most = all.iter().map(|w| w.preemptions).max().unwrap();
     for bound in 0..=most {
         let tell = || format!("bound {bound} of seed {seed}: {program:?}");
-        let within: Vec<Whole> = all.iter().filter(|w| w.preemptions <= bound).cloned().collect();
+        let within: Vec<Outcome> = all.iter().filter(|w| w.preemptions <= bound).cloned().collect();
         let expected = classes(&within);
         let mut first = None;
         for pace in [Pace::Batches(1), Pace::Batches(64), Pace::Window(5)] {
             let mut bpor = Bpor::new(bound);
             let visits = drive(&mut bpor, &program, pace);
-            let (wholes, status) = (sorted(&visits), bpor.status());
-            let found = classes(&wholes);
+            let (outcomes, status) = (sorted(&visits), bpor.status());
+            let found = classes(&outcomes);
             if found != expected {
                 let missed = within.iter().find(|w| !found.contains(&w.class));
                 panic!("{}: {} of {} classes, not {missed:?}", tell(), found.len(), expected.len());
             }
-            assert_eq!(lasts(&wholes), lasts(&within), "{}", tell());
-            assert!(wholes.iter().all(|w| w.preemptions <= bound), "{}", tell());
-            assert_eq!(wholes.windows(2).find(|two| two[0] == two[1]), None, "twice: {}", tell());
+            assert_eq!(lasts(&outcomes), lasts(&within), "{}", tell());
+            assert!(outcomes.iter().all(|w| w.preemptions <= bound), "{}", tell());
+            assert_eq!(outcomes.windows(2).find(|two| two[0] == two[1]), None, "twice: {}", tell());
             assert!(status.exhausted && status.explored_bound == Some(bound), "{}", tell());
             assert_eq!(status.classes, Some(expected.len() as u64), "{}", tell());
-            assert!(!status.whole || found == classes(&all), "{}", tell());
+            assert!(!status.exhaustive || found == classes(&all), "{}", tell());
             assert_eq!(
-                *first.get_or_insert((wholes.clone(), status.clone())),
-                (wholes, status),
+                *first.get_or_insert((outcomes.clone(), status.clone())),
+                (outcomes, status),
                 "{}",
                 tell()
             );
         }
         let mut icb = Icb::new(Some(bound)).cached();
         let cached = drive(&mut icb, &program, Pace::Batches(64)).len();
-        let executions = first.map_or(0, |(wholes, _)| wholes.len());
+        let executions = first.map_or(0, |(outcomes, _)| outcomes.len());
         let numbers = [expected.len(), executions, cached, within.len()];
         sums.iter_mut().zip(numbers).for_each(|(sum, number)| *sum += number);
     }
@@ -249,14 +253,14 @@ fn thousands_of_random_programs_with_what_may_fail() {
     (500..3000).for_each(|seed| {
         check_crowd(seed);
     });
-    (500..3000).for_each(|seed| check(seed, Taste::Attempts));
+    (500..3000).for_each(|seed| check(seed, OperationSet::Attempts));
 }
 
 #[test]
 #[ignore = "minutes: part of the nightly tests"]
 fn ten_thousand_random_programs_with_a_cache() {
     for seed in 500..10_500 {
-        check_cached(seed, Taste::Any);
+        check_cached(seed, OperationSet::Any);
     }
 }
 
@@ -264,6 +268,6 @@ fn ten_thousand_random_programs_with_a_cache() {
 #[ignore = "minutes: part of the nightly tests"]
 fn ten_thousand_random_programs() {
     for seed in 500..10_500 {
-        check(seed, if seed % 2 == 0 { Taste::Exact } else { Taste::Any });
+        check(seed, if seed % 2 == 0 { OperationSet::Exact } else { OperationSet::Any });
     }
 }

@@ -100,11 +100,11 @@ fn states_that_have_no_room_are_explored_again() {
             let (free, fewest) = with_room(cached.clone(), 1 << 20, &program);
             assert_eq!(free.status().unnoted, 0);
             let (none, most) = with_room(cached.clone(), 600, &program);
-            assert!(none.status().unnoted > 0 && none.status().whole);
+            assert!(none.status().unnoted > 0 && none.status().exhaustive);
             assert_eq!((most, none.status().dropped), (all, 0), "without any room nothing is left out");
             let (some, between) = with_room(cached, 2400, &program);
             assert!((fewest..=all).contains(&between), "{fewest} {between} {all}");
-            assert!(some.status().whole);
+            assert!(some.status().exhaustive);
         }
     }
 }

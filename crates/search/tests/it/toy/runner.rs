@@ -4,8 +4,8 @@
 //! order. Overrides are checked by kind, number of choices and hash. Threads in the sleep set are skipped.
 //! The touches of each step are recorded with its place.
 
-use crate::toy::oracle::Whole;
-use crate::toy::program::{Past, Program, State};
+use crate::toy::oracle::Outcome;
+use crate::toy::program::{HappensBefore, Program, State};
 use heisen_trace::plan::Touches;
 use heisen_trace::{
     Decision, DecisionKind, Divergence, End, Execution, Override, Plan, Policy, Sleeper, Touch, TouchKind,
@@ -17,7 +17,7 @@ use std::cell::Cell;
 #[derive(Clone, Debug)]
 pub struct Run {
     pub execution: Execution,
-    pub whole: Whole,
+    pub outcome: Outcome,
 }
 
 struct Recorder<'p> {
@@ -121,7 +121,7 @@ pub fn run(program: &Program, plan: &Plan) -> Run {
         asleep: plan.sleep.sleepers.clone(),
         diverged: None,
     };
-    let mut past = Past::default();
+    let mut past = HappensBefore::default();
     let (mut schedule, mut preemptions) = (vec![], 0);
     loop {
         let running_on = state.running.is_some_and(|t| state.is_enabled(t));
@@ -195,5 +195,5 @@ pub fn run(program: &Program, plan: &Plan) -> Run {
         counted: vec![],
     };
     let (class, last) = (past.class(), state.into_last());
-    Run { execution, whole: Whole { schedule, preemptions, deadlock, class, last } }
+    Run { execution, outcome: Outcome { schedule, preemptions, deadlock, class, last } }
 }
