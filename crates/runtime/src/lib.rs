@@ -41,8 +41,8 @@ mod script;
 mod shim;
 mod wire_log;
 
-/// A panic is a bug in the runtime itself, and nothing sensible can follow. The process kills itself with
-/// SIGKILL, and the engine reports an internal error.
+/// A panic is a bug in the runtime itself, and nothing sensible can follow. It writes its place in the source
+/// to standard error and kills the process.
 #[cfg(heisen_embedded)]
 #[panic_handler]
 fn panic(info: &core::panic::PanicInfo<'_>) -> ! {

@@ -1,9 +1,10 @@
 //! The carrier of fibers: every thread of the program has its own stack and real thread-local storage, and
 //! all run on one kernel thread. A switch swaps registers and the `fs` base.
 //!
-//! The carrier does by hand what glibc expects of a thread: it copies the guards, sets the thread id and
-//! initialises the character tables. It registers a cancellation buffer, so that the real `pthread_exit`
-//! unwinds to the runtime. It runs destructors at the end.
+//! Some work that glibc expects at the start and end of a thread is done by hand, here and in
+//! `shim::thread_entry`. The guards are copied, the thread id is set, the character tables are initialised,
+//! and destructors run at the end. A cancellation buffer is registered, so that the real `pthread_exit`
+//! unwinds to the runtime.
 //!
 //! This file creates fibers. `stacks` has their stacks, and `block` the control blocks by which glibc knows
 //! them. The switch itself is in `platform::registers`, the first frame of a thread and its end are in

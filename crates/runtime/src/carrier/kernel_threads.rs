@@ -80,8 +80,8 @@ global_asm!(
     "ret",
     ".cfi_endproc",
     ".size heisen_thread_entry, . - heisen_thread_entry",
-    // heisen_pass(save, from, to): waits with the same frame on the stack as a fiber that is switched out, so
-    // that the engine reads both in the same way.
+    // heisen_pass(save, from, to): waits with the same frame on the stack as a fiber that is switched out. So
+    // the engine reads both in the same way.
     ".globl heisen_pass",
     ".hidden heisen_pass",
     ".type heisen_pass, @function",

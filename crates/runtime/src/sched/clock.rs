@@ -1,6 +1,7 @@
-//! Virtual time: it starts at the same moment in every execution, advances a little with every step and every
-//! read of a clock, and jumps to a deadline when a wait times out. So a sleep costs nothing, and a program
-//! computes the same from the time in each run of a schedule.
+//! Virtual time: a clock that is the same in every run of a schedule. It starts at the same moment in every
+//! execution and advances a little with every step and every read of a clock. It jumps to a deadline when a
+//! wait times out. So a sleep costs nothing, and a program computes the same values from the time in each run
+//! of a schedule.
 //!
 //! With `--real-time` clocks show the real time instead, and deadlines are those of the real monotonic clock.
 
@@ -94,7 +95,7 @@ fn offset(clock: i32) -> u64 {
     if is_wall(clock) { REALTIME.wrapping_add_signed(C.shift.get()) } else { 0 }
 }
 
-/// What the clock of the kernel shows, plus the amount by which the program has set it.
+/// The time of the kernel's clock, plus the amount by which the program has moved it.
 fn real(clock: i32) -> Timespec {
     let mut time = Timespec { seconds: 0, nanoseconds: 0 };
     crate::platform::glibc::real!(clock_gettime, fn(clock => i32, &raw mut time => *mut Timespec) -> i32);

@@ -83,7 +83,7 @@ pub struct State {
     pub live: Cell<usize>,
     /// The number of steps taken.
     pub step: Cell<u32>,
-    /// The first step at which [`alarm`] has to check what is due: an override, the fair tail, the limit and
+    /// The first step at which [`alarm`] has something to check: an override, the fair tail, the limit and
     /// more.
     pub alarm: Cell<u32>,
     /// The first step of the fair tail, in which no thread can be delayed for ever.
@@ -118,12 +118,13 @@ pub struct State {
     /// Threads with a signal to take before they continue. If such a thread waits, it is enabled, because it
     /// can run the handler. If its operation cannot be done, it is in `late`, too.
     pub signalled: Bits,
-    /// Threads that may not run now: fairness makes them give way to an enabled thread (see `fair`), a script
-    /// holds them, or they are watchdog timers that come last (see `shim::timer`).
+    /// Threads that may not run now. Fairness makes them give way to an enabled thread (see `fair`), a script
+    /// holds them, or they are watchdog timers, which come last (see `shim::timer`).
     pub barred: Bits,
-    /// The number of errands, which [`look_again`] checks in each step: waits for a `pthread_once` in
-    /// progress (`shim::once`), armed timers (`shim::timer`), waits for descriptors and calls that block in
-    /// the kernel (`blocking`), real time. The bit [`WATCHED`] is set where every step has to be reported.
+    /// The number of errands, which [`look_again`] checks in each step. Errands are waits for a
+    /// `pthread_once` in progress (`shim::once`), armed timers (`shim::timer`), waits for descriptors and
+    /// calls that block in the kernel (`blocking`), and real time. The bit [`WATCHED`] is set where every
+    /// step has to be reported.
     pub(super) look_again: Cell<usize>,
     /// The last [`Thread::ticket`] that was handed out.
     pub(super) tickets: Cell<u64>,
@@ -303,7 +304,7 @@ pub(super) fn disable(number: usize) {
     }
 }
 
-/// Keeps a thread that was just added from starting.
+/// Prevents a thread that was just added from starting.
 pub fn hold(number: usize) {
     disable(number);
 }
@@ -435,8 +436,8 @@ fn alarm_at_point(step: u32, able: bool) -> Option<u32> {
     Some(if S.step.get() == step { step } else { next_step() })
 }
 
-/// Checks what changes without anyone calling the scheduler. `able` says whether the running thread is able
-/// to continue.
+/// Does the work of each step for state that changes without a call of the scheduler. `able` says whether the
+/// running thread is able to continue.
 #[cold]
 fn look_again(able: bool) {
     if S.look_again.get() & WATCHED != 0 {

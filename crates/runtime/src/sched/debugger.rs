@@ -1,4 +1,4 @@
-//! The debugger's interface to an execution on kernel threads: the execution waits until a debugger is
+//! The interface of a debugger to an execution on kernel threads. The execution waits until a debugger is
 //! attached, and stops at a step, a switch, a preemption or the failing event.
 //!
 //! The debugger only reads and writes memory. It writes the head of [`heisen_gdb`], reads the scheduler's own

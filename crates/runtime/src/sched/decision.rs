@@ -69,8 +69,9 @@ fn from(first: usize) -> impl Iterator<Item = (usize, u64)> {
     })
 }
 
-/// The default choice: the running thread if it can continue; otherwise the next enabled thread in cyclic
-/// order; otherwise a waiting thread with a signal to take; otherwise the thread with the earliest deadline.
+/// The default choice: the running thread if it can continue. Otherwise it is the next enabled thread in
+/// cyclic order. Waits that cannot be satisfied come last: first threads with a signal to take, then by
+/// deadline.
 fn default_choice(number: usize, able: bool) -> usize {
     if able {
         return number;

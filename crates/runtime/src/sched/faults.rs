@@ -14,7 +14,7 @@ struct Budget {
     spurious: Cell<u32>,
     /// The remaining faults. `kinds` has the bits of the faults that may happen.
     faults: Cell<u32>,
-    /// Whether a budget was above 0 at the beginning. Then threads compete for what is left of it.
+    /// Whether a budget was above 0 at the beginning. Then threads compete for the rest of it.
     shared: Cell<bool>,
     kinds: Cell<u32>,
 }

@@ -55,7 +55,7 @@ hooks! {
     acquire(object: usize) = ();
     /// The running thread releases an object, for the race check.
     release(object: usize) = ();
-    /// Memory gets a new use: a stack from the pool, or one that the program provides.
+    /// Memory gets a new use: it is the stack of a new thread.
     renew_memory(at: usize, size: usize) = ();
 
     // Of `blocking`.

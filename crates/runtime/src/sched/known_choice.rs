@@ -2,9 +2,10 @@
 //! steps.
 //!
 //! Under priorities (PCT), a thread continues until its priority falls or a thread with a higher priority can
-//! run. So a policy may announce that a thread continues up to some step, as long as no other threads can run
-//! than those it was compared with. [`KnownChoice::say`] checks everything else that could influence a
-//! choice. Whoever changes that later withdraws the announcement with [`KnownChoice::forget`].
+//! run. So a policy may announce that a thread continues up to some step. The announcement holds as long as
+//! all candidates are among the threads that it was compared with. [`KnownChoice::say`] checks everything
+//! else that could influence a choice. Code that changes such a condition later withdraws the announcement
+//! with [`KnownChoice::forget`].
 
 use super::{S, candidates, decision, dependence, fair, plan};
 use crate::wire_log;

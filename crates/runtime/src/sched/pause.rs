@@ -87,7 +87,7 @@ pub fn memory_error(what: u32, object: usize, pc: usize) {
     misused(what, object, pc);
 }
 
-/// A panic or exception starts to unwind in the running thread.
+/// A panic or exception starts to unwind in the running thread. Only a Rust panic is reported.
 pub fn thrown(rust: bool) {
     if rust {
         slot().report.panic_thread.store(me() as u32 + 1, Relaxed);

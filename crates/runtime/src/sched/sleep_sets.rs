@@ -18,7 +18,7 @@ struct Sleep {
     count: Cell<usize>,
     /// The step from which on they sleep.
     from: Cell<u32>,
-    /// What their next steps touch.
+    /// The list of their next touches, in the plan.
     list: Cell<&'static [Override]>,
 }
 

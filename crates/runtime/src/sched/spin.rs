@@ -133,8 +133,8 @@ fn access(address: usize, pc: usize, value: u64) -> u64 {
 }
 
 /// Whether the running thread has only repeated earlier changes for long. It is about to change memory that
-/// has this value now. This is how a thread waits for a lock that it takes by an addition, finds to be held
-/// by another thread, and gives back by a subtraction.
+/// has this value now. Some loops wait for a lock in this way: they take it by an addition, find that another
+/// thread holds it, and give it back by a subtraction.
 fn changes_in_vain(address: usize, pc: usize, value: u64) -> bool {
     let looks = &L.0[me()];
     let hash = access(address, pc, value);

@@ -1,6 +1,7 @@
-//! Symmetry (`--symmetry`): threads that one thread creates one after the other, with the same function and
-//! argument, are interchangeable until they act. Until then nobody can distinguish them, so only the first of
-//! them may continue: another order leads to the same executions with other names of threads.
+//! Symmetry (`--symmetry`): of interchangeable threads only the first may continue. Threads are
+//! interchangeable if one thread creates them one after the other, with the same function and argument. Until
+//! they act, no thread can distinguish them: another order leads to the same executions with other names of
+//! threads.
 //!
 //! The idea is that of symmetric processes: Ip, Dill: Better Verification Through Symmetry, 1996; Emerson,
 //! Sistla: Symmetry and Model Checking, 1996. Here it is a rule about enabledness, which holds for every

@@ -72,7 +72,7 @@ pub struct Thread {
     /// The queue in which it remains while a signal handler runs; 0 if none.
     pub(super) parked: Cell<usize>,
 
-    /// The signals that it blocks, as bits; and those that it waits for in `sigwait` and similar calls.
+    /// The signals that it blocks, as bits; and the signals that it waits for in `sigwait` and similar calls.
     pub blocked: Cell<u64>,
     pub awaits: Cell<u64>,
     /// Whether this is not a thread of the program but a timer (see `shim::timer`).

@@ -88,8 +88,8 @@ pub fn wait_for_interruptibly(
     }
 }
 
-/// As [`wait_for`], for one of several keys of `object`: [`taken`](super::taken) and [`freed`](super::freed)
-/// are called with `key`. A read-write lock, for example, is needed in more than one way.
+/// As [`wait_for`], for a lock that is needed under a key other than its address: [`taken`](super::taken) and
+/// [`freed`](super::freed) are called with `key`. The report shows `object`.
 #[inline(always)]
 pub fn wait_for_key(op: Op, object: usize, key: usize, pc: usize, free: impl Free, deadline: u64) -> Woken {
     let mut first = true;
@@ -162,7 +162,7 @@ pub fn wait_outside(op: Op, object: usize, pc: usize, deadline: u64) -> Woken {
     woken
 }
 
-/// Reports whether a thread gets now what it waits for in [`wait_outside`].
+/// Sets whether the thing that a thread waits for in [`wait_outside`] has come.
 pub fn set_ready(number: usize, ready: bool) {
     let is = S.enabled.has(number) && !S.late.has(number);
     if ready && !is {
@@ -189,8 +189,8 @@ pub(super) fn wait_still(op: Op, object: usize, pc: usize, deadline: u64) -> Wok
     settle(number)
 }
 
-/// After a wait: a thread that was scheduled although it does not have what it needs has timed out or has a
-/// signal.
+/// After a wait: derives how it ended. A thread that was scheduled although its need is not met has timed
+/// out, or has a signal to take.
 #[inline(always)]
 pub(super) fn settle(number: usize) -> Woken {
     if S.timed.has(number) { settle_timed(number) } else { Woken::Ready }

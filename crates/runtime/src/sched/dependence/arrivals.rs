@@ -2,10 +2,10 @@
 //! for.
 //!
 //! An arrival reads the barrier and writes an object of its own. A thread that leaves the barrier reads the
-//! objects of all arrivals of the round. So it comes after all of them and depends on no order among them. In
-//! two cases an arrival writes the barrier, too: its caller may look at which thread was the last, or a
-//! thread has come that was not in the first round. Then the order decides which threads meet.
-//! `search::analysis::relation` says what follows from that.
+//! objects of all arrivals of the round. So it comes after all of them and depends on no order among them. An
+//! arrival also writes the barrier if its caller may look at which thread was the last. It does so, too, if a
+//! thread has come that was not in the first round: then the order decides which threads meet.
+//! `search::analysis::relation` explains the consequences.
 
 use super::{mix, place, touch, wanted};
 use crate::platform::baton::Guarded;

@@ -1,9 +1,10 @@
 //! Steered executions: a thread is held before an operation until another thread has reached an operation of
 //! its own.
 //!
-//! As in CalFuzzer (Joshi, Naik, Park, Sen, CAV'09). An operation is identified by what it touches, counted
-//! as the search counted it in the execution that it predicts from. A hold is a preference: where every
-//! candidate is held, one of them runs.
+//! As in CalFuzzer (Joshi, Naik, Park, Sen, CAV'09). An operation is identified by its thread, the object
+//! that it touches, and its number among equal operations of the thread. The search counts them in the same
+//! way in the execution that it predicts from. A hold is a preference: where every candidate is held, one of
+//! them runs.
 
 use super::random::below;
 use crate::platform::baton::Guarded;

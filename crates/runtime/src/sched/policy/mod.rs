@@ -26,7 +26,8 @@ use random::below;
 
 struct Policy {
     kind: Cell<u32>,
-    /// The depth of PCT, the mean burst, the number of delays, or the part of SURW.
+    /// The parameter of the policy: the depth of PCT, the mean burst (also of `directed`), the number of
+    /// delays, or the part of SURW.
     parameter: Cell<u32>,
     /// A spurious wake-up or fault happens once in this many times in this execution; 0 if that is not drawn
     /// yet.
@@ -105,8 +106,8 @@ pub fn begin(plan: &heisen_wire::Plan, expected: &'static [Expected], holds: &[H
     }
 }
 
-/// Other executions, with any policy, may begin where this one reaches its first choice. From here on,
-/// records what their policies have to know of the steps before that choice, or stops to do so.
+/// Starts or stops recording for executions that begin later, at the first choice of this one. Whatever their
+/// policies are, they may need the steps and touches before that choice.
 pub fn follow(follows: bool) {
     P.follows.set(follows);
 }

@@ -3,9 +3,9 @@
 //! Zhao, Wolff, Mathur, Roychoudhury: Selectively uniform concurrency testing, ASPLOS'25. If a thread is
 //! chosen with a probability proportional to its number of remaining events, all interleavings are equally
 //! likely. The events of threads that it will create belong to a thread, too. Earlier executions give the
-//! expected numbers, by the thread's place in the tree of creation; each execution counts again. Events that
-//! do not count may run at any time: the policy draws the thread that has the next event that counts, and the
-//! others continue as far as they can without such an event.
+//! expected numbers, by the thread's place in the tree of creation; each execution counts again. The policy
+//! draws the thread that has the next event that counts. The other threads run at any time, as far as they
+//! can without such an event.
 //!
 //! The events that count are the operations on one part of the objects, or all operations except creation,
 //! start, join and end of threads. The order of those exceptions matters only through the operations that
