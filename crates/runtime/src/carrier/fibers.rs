@@ -196,7 +196,8 @@ pub fn init_ctype() {
 
 /// Runs the destructors of the running thread's thread-local objects.
 pub fn call_tls_destructors() {
-    // SAFETY: glibc calls this at the end of a thread, before the destructors of keys, and at the exit of the program.
+    // SAFETY: glibc calls this at the end of a thread, before the destructors of keys, and at the exit of the
+    // program.
     unsafe {
         let call: extern "C" fn() = core::mem::transmute(F.call_tls_dtors.get());
         call();

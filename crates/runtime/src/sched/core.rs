@@ -70,8 +70,7 @@ impl Sched {
 #[derive(Debug)]
 #[repr(C)]
 pub struct State {
-    /// Whether an execution runs. False from start-up until the execution begins behind the point where the
-    /// zygote parks.
+    /// Whether an execution runs. False from start-up until an execution begins, after the zygote has parked.
     pub running: Cell<bool>,
     /// Whether threads are kernel threads instead of fibers; see `carrier::kernel_threads`.
     pub kernel: Cell<bool>,

@@ -1,11 +1,16 @@
 //! Dependence: records what each step of an execution touches, for searches that leave out equivalent
 //! executions.
 //!
-//! Two steps are dependent if one of these holds: they belong to the same thread; they touch the same object
-//! and one of them changes it; one enables the thread of the other. Everything between two scheduling points
-//! is one step. Some operations are not scheduling points but affect other threads, such as the release of a
-//! mutex; they report their touches here. CHESS (OSDI'08), section 4.4, calls this the happens-before graph
-//! of an execution. Two executions with the same graph are equivalent.
+//! Two steps are dependent in three cases:
+//!
+//! - They belong to the same thread.
+//! - They touch the same object, and one of them changes it.
+//! - One enables the thread of the other.
+//!
+//! Everything between two scheduling points is one step. Some operations are not scheduling points but affect
+//! other threads, such as the release of a mutex; they report their touches here. CHESS (OSDI'08), section
+//! 4.4, calls this the happens-before graph of an execution. Two executions with the same graph are
+//! equivalent.
 //!
 //! With `flag::TOUCHES` every touch is logged among the decisions ([`Touch`]). With `flag::STATES` alone,
 //! only a hash of the graph so far is logged at each decision. It hashes each event with the event before it

@@ -75,8 +75,8 @@ pub fn watch() {
 ///
 /// CHESS (OSDI'08) section 5.4.2: each thread either makes progress or yields the processor.
 pub fn bad_samaritan(since: u32) -> Option<usize> {
-    // The last quarter of that schedule. If the scheduler switched to a thread there, other threads ran
-    // before it, until the end.
+    // If the scheduler switched to a thread in the last quarter of that schedule, other threads have run
+    // until then.
     let late = S.step.get() - (S.step.get() - since) / 4;
     let gave_way = |t: &Thread| t.gave_way_at.get() >= since;
     let bad = |t: &Thread| !t.ended.get() && !t.timer.get() && t.scheduled_at.get() >= late && !gave_way(t);
@@ -94,7 +94,8 @@ pub fn any_lowered() -> bool {
     F.any.get()
 }
 
-/// Treats thread `number` as one that yields, although it spins.
+/// Lowers thread `number` as a yield does. The runtime also calls this for a thread that spins without a
+/// yield.
 pub fn spun(number: usize) {
     F.in_use.set(true);
     S.known.forget();

@@ -35,7 +35,8 @@ macro_rules! hooks {
 
 hooks! {
     // Of `carrier`.
-    /// Switches between two threads on the carrier of kernel threads; returns when `from` is switched to again.
+    /// Switches between two threads on the carrier of kernel threads. Returns when `from` is switched to
+    /// again.
     switch_kernel_thread(from: &Thread, to: &Thread) = ();
 
     // Of `script`.

@@ -99,7 +99,8 @@ fn wait_in_queue_interruptibly(op: Op, queue: usize, mask: u32, pc: usize, deadl
 }
 
 /// As [`wait_in_queue`], for waits that may end spuriously: a decision says whether this one may. If so, the
-/// thread is enabled at once and comes after all others, like a thread whose deadline never comes.
+/// thread is enabled at once. By default all other threads run before it, as before a thread whose deadline
+/// never comes.
 pub fn sleep_in_queue(op: Op, queue: usize, mask: u32, pc: usize, deadline: u64) -> Left {
     let (spurious, deadline) = may_end_spuriously(op, queue, pc, deadline);
     match wait_in_queue(op, queue, mask, pc, deadline) {

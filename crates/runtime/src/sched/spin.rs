@@ -1,8 +1,9 @@
-//! Spin loops with calls: a thread that tries the same thing again and again without a yield, such as `while
-//! (pthread_mutex_trylock(&m)) ;`.
+//! Spin loops: threads that try the same thing again and again without a yield.
+//!
+//! An example is a loop that calls `pthread_mutex_trylock` until it succeeds.
 //!
 //! CHESS (OSDI'08) section 4.3 relies on threads that yield when they make no progress. A thread that spins
-//! instead is recognised by its steps: the same call from the same place on the same object fails, and the
+//! instead is recognised by its steps. The same call from the same place on the same object fails, and the
 //! thread does nothing visible in between. From then on the scheduler treats each further attempt as a yield.
 //! So other threads have their turn, and the search does not branch in every round of the loop. The rule
 //! depends on nothing but the steps, so every replay repeats it. Only calls that can fail at once check for
@@ -274,8 +275,7 @@ extern "C" fn on_spinning(signal: c_int, _info: *const usize, context: *mut usiz
     if !S.active.get() || !S.running.get() || !is_from_engine(signal) {
         return;
     }
-    // SAFETY: the kernel passes a complete `ucontext_t`. Places are return addresses, hence the addition of
-    // 1.
+    // SAFETY: the kernel passes a complete `ucontext_t`. A place is a return address, so 1 is added.
     let pc = unsafe { *context.add(RIP) } + 1;
     waits_for_memory(pc, wire_log::wire().spin.load(SeqCst) != heisen_wire::spin::SAME);
     // SAFETY: as above. The set of blocked signals may have changed while other threads ran.

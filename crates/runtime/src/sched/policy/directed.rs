@@ -38,7 +38,8 @@ struct Early {
     count: Cell<usize>,
 }
 
-/// Before the first choice a program has done little that another thread does, too.
+/// The largest number of recorded touches. Before the first choice few touches are of objects that other
+/// threads use.
 const MOST_EARLY: usize = 1 << 10;
 
 struct Directed {

@@ -106,8 +106,8 @@ pub fn begin(plan: &heisen_wire::Plan, expected: &'static [Expected], holds: &[H
     }
 }
 
-/// Starts or stops recording for executions that begin later, at the first choice of this one. Whatever their
-/// policies are, they may need the steps and touches before that choice.
+/// Starts or stops recording for executions that begin later, at a choice of this one. Their policies may
+/// need the steps and touches before that choice; see `lifecycle::in_process::later_snapshot`.
 pub fn follow(follows: bool) {
     P.follows.set(follows);
 }
