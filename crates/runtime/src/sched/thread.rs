@@ -28,9 +28,9 @@ pub struct Thread {
     /// Whether it has stopped at a patched instruction, in the middle of a function, instead of at a call;
     /// see `memory::patch`.
     pub amid: Cell<bool>,
-    /// The object of that operation.
+    /// The object of the operation in `op`.
     pub object: Cell<usize>,
-    /// The address from which that operation was called.
+    /// The address from which the operation in `op` was called.
     pub pc: Cell<usize>,
     /// The virtual time at which its wait ends; `u64::MAX` if never.
     pub deadline: Cell<u64>,
