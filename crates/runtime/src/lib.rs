@@ -1,28 +1,34 @@
-//! The runtime: preloaded into the program under test, it takes the place of the threading library, runs all threads
-//! of the program on one kernel thread, or one at a time, and asks the plan, at every scheduling point, who goes next.
+//! The runtime: the library inside the program that takes the place of the threading library and schedules
+//! its threads.
 //!
-//! It is `no_std`, allocates nothing on the path of a scheduling point, makes system calls itself and calls nothing
-//! that it intercepts. It knows nothing of search, symbols or text: it follows a plan and leaves a log.
+//! The engine preloads it into the program under test. All threads of the program run on one kernel thread,
+//! or on kernel threads one at a time. At every scheduling point the plan, or the policy where the plan fixes
+//! nothing, determines which thread runs next.
+//!
+//! It is `no_std`, allocates nothing on the path of a scheduling point, makes system calls itself and calls
+//! nothing that it intercepts. It knows nothing of search, symbols or text: it follows a plan and writes a
+//! log.
 //!
 //! | room | what it is |
 //! | --- | --- |
 //! | `platform` | system calls, glibc, registers |
 //! | `wire_log` | the runtime's side of the wire: the slot of the execution, the log |
-//! | `sched` | threads, who is enabled, scheduling points, decisions, policies |
+//! | `sched` | threads, enabledness, scheduling points, decisions, policies |
 //! | `carrier` | what threads run on: fibers or kernel threads |
 //! | `script` | threads that stop at the events of a script |
 //! | `memory` | accesses of memory: instrumented and patched code, races, the checked heap |
 //! | `blocking` | operations that would block in the kernel |
-//! | `lifecycle` | where executions begin and are undone |
-//! | `shim` | what is intercepted, one file a family of functions; the start of the program |
+//! | `lifecycle` | where executions begin, and how they are undone |
+//! | `shim` | the intercepted functions, one file a family; the start of the program |
 //!
-//! The rooms are listed from the lowest to the highest: a room uses only those above it in the table. The head comment of each
-//! states its rule, and `tests/it/rooms.rs` checks it. Where a lower room has to call a higher one, on a cold path, the higher
-//! room plugs a function into `sched::hooks` when the library is loaded.
+//! The table lists the rooms from the lowest to the highest: a room uses only rooms that stand above it in
+//! the table. The head comment of each room states its rule, and `tests/it/rooms.rs` checks it. Where a lower
+//! room has to call a higher one, on a cold path, the higher room plugs a function into `sched::hooks` when
+//! the library is loaded.
 //!
-//! The engine's build script builds it with `--cfg heisen_embedded`, and only then is it the library that is preloaded.
-//! In a build of the whole workspace cargo gives `trace` its `std` feature here, too, and there may be only one panic
-//! handler: such a build is for the lints alone.
+//! The engine's build script builds the runtime with `--cfg heisen_embedded`; only that build is the library
+//! that is preloaded. In a build of the workspace, cargo enables the `std` feature of `trace` here, too, and
+//! `std` brings a panic handler of its own. Such a build serves the lints only.
 #![cfg_attr(heisen_embedded, no_std)]
 
 mod blocking;
@@ -35,8 +41,8 @@ mod script;
 mod shim;
 mod wire_log;
 
-/// A bug in the runtime itself: nothing sensible can follow, so the process ends with a status of its own and the
-/// engine reports an internal error.
+/// A panic is a bug in the runtime itself, and nothing sensible can follow. It writes its place in the source
+/// to standard error and kills the process.
 #[cfg(heisen_embedded)]
 #[panic_handler]
 fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
@@ -55,8 +61,9 @@ fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
     platform::sys::exit_group(5)
 }
 
-// The prebuilt `core` names the personality routine of an unwinding build. Nothing unwinds through this library's Rust
-// code, so it is never called; hidden, so that it does not take the place of a Rust program's own.
+// The prebuilt `core` refers to the personality routine of an unwinding build. Nothing unwinds through the
+// Rust code of this library, so the routine is never called. It is hidden, so that it does not replace the
+// routine of a Rust program.
 #[cfg(heisen_embedded)]
 core::arch::global_asm!(
     ".globl rust_eh_personality",

@@ -1,11 +1,14 @@
-//! The fibers carrier: every thread of the program has a stack and a real thread-local storage block of its own, and
-//! all run on one kernel thread. A switch is a swap of registers and of the `fs` base.
+//! The carrier of fibers: every thread of the program has its own stack and real thread-local storage, and
+//! all run on one kernel thread. A switch swaps registers and the `fs` base.
 //!
-//! What glibc expects of a thread is done here by hand: guards copied, thread id set, character tables initialised,
-//! a cancellation buffer registered (so that the real `pthread_exit` unwinds to us), destructors run at the end.
+//! Some work that glibc expects at the start and end of a thread is done by hand, here and in
+//! `shim::thread_entry`. The guards are copied, the thread id is set, the character tables are initialised,
+//! and destructors run at the end. A cancellation buffer is registered, so that the real `pthread_exit`
+//! unwinds to the runtime.
 //!
-//! Here a fiber is made; `stacks` are what it runs on, `block` is what glibc knows it by. The switch itself is in
-//! `platform::registers`, the first frame of a thread and its end in `shim::thread_entry`.
+//! This file creates fibers. `stacks` has their stacks, and `block` the control blocks by which glibc knows
+//! them. The switch itself is in `platform::registers`, the first frame of a thread and its end are in
+//! `shim::thread_entry`.
 
 mod block;
 mod divert;
@@ -31,17 +34,17 @@ use core::ffi::{c_int, c_void};
 use heisen_wire::{TID_BASE, saved};
 use stacks::{POOL, Stack, give_back, map_stack, take_from_pool};
 
-/// So many stacks of the usual size are mapped before the zygote forks.
+/// The number of stacks of the default size that are mapped before the zygote forks.
 const READY_STACKS: usize = 4;
 
-// As for `sched::Sched`.
+// Page-aligned, as `sched::Sched`.
 #[repr(C, align(4096))]
 struct Fibers {
     allocate_tls: Cell<usize>,
     call_tls_dtors: Cell<usize>,
     ctype_init: Cell<usize>,
     single_threaded: Cell<usize>,
-    /// Where the first frame of a thread begins.
+    /// The address at which the first frame of a thread begins.
     entry: Cell<usize>,
     stack_size: Cell<usize>,
     guard_size: Cell<usize>,
@@ -61,7 +64,8 @@ static F: Guarded<Fibers> = Guarded::new(Fibers {
     pooled: Cell::new(0),
 });
 
-/// Finds what the carrier needs of glibc; an error names what is missing. Threads begin at `entry`.
+/// Finds the functions and data of glibc that the carrier needs; an error names what is missing. Threads
+/// begin at `entry`.
 pub fn init(entry: usize) -> Result<(), &'static [u8]> {
     const HWCAP2_FSGSBASE: usize = 2;
     const AT_HWCAP2: usize = 26;
@@ -94,7 +98,7 @@ pub fn init(entry: usize) -> Result<(), &'static [u8]> {
     real!(pthread_attr_getguardsize, fn(at => *mut c_void, &raw mut guard => *mut usize) -> c_int);
     F.stack_size.set(stack.clamp(1 << 16, 1 << 30).next_multiple_of(4096));
     F.guard_size.set(guard.max(4096).next_multiple_of(4096));
-    // One arena for all threads: there is nothing to contend for on one kernel thread, and mapping a fresh one in
+    // One arena for all threads. On one kernel thread they do not contend for it, and mapping a new arena in
     // each thread of each execution would cost several system calls.
     const M_ARENA_MAX: c_int = -8;
     real!(mallopt, fn(M_ARENA_MAX => c_int, 1 => c_int) -> c_int);
@@ -112,7 +116,8 @@ pub fn init(entry: usize) -> Result<(), &'static [u8]> {
     Ok(())
 }
 
-/// Makes the fiber of thread `number`, which will run `start(arg)`; an error number if there is no memory.
+/// Creates the fiber of thread `number`, which will run `start(arg)`. Returns an error number if there is no
+/// memory.
 pub fn create(number: usize, start: usize, arg: usize, wish: &Wish) -> Result<(), c_int> {
     // SAFETY: glibc's `_dl_allocate_tls(NULL)` gives a fresh, initialised block or null.
     let fs = unsafe {
@@ -158,8 +163,8 @@ pub fn create(number: usize, start: usize, arg: usize, wish: &Wish) -> Result<()
     for word in 0..saved::WORDS {
         write(sp + 8 * word, 0usize);
     }
-    // The floating-point environment is the creator's, as POSIX says.
-    // SAFETY: stores six bytes into the word of the fresh stack that `heisen_switch` loads them from.
+    // The floating-point environment is that of the creating thread, as POSIX requires.
+    // SAFETY: stores six bytes into the word of the new stack from which `heisen_switch` loads them.
     unsafe {
         asm!("stmxcsr [{at}]", "fnstcw [{at} + 4]", at = in(reg) sp + 8 * saved::CONTROL, options(nostack));
     }
@@ -173,7 +178,7 @@ pub fn create(number: usize, start: usize, arg: usize, wish: &Wish) -> Result<()
     Ok(())
 }
 
-/// Tells glibc, and who else asks it, whether there is only one thread.
+/// Tells glibc, and programs that ask it, whether there is only one thread.
 pub fn set_single_threaded(single: bool) {
     if F.single_threaded.get() != 0 {
         write(F.single_threaded.get(), u8::from(single));
@@ -191,7 +196,8 @@ pub fn init_ctype() {
 
 /// Runs the destructors of the running thread's thread-local objects.
 pub fn call_tls_destructors() {
-    // SAFETY: glibc calls this at the end of a thread, before the destructors of keys, and at the exit of the program.
+    // SAFETY: glibc calls this at the end of a thread, before the destructors of keys, and at the exit of the
+    // program.
     unsafe {
         let call: extern "C" fn() = core::mem::transmute(F.call_tls_dtors.get());
         call();

@@ -1,21 +1,21 @@
-//! The runtime's own stacks for handlers that the kernel calls: one for each kernel thread.
+//! The runtime's own stacks for signal handlers that the kernel calls: one for each kernel thread.
 
 use crate::platform::sys;
 use crate::platform::sys::SignalStack;
 use crate::sched;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Of the runtime's own stacks.
+/// The size of such a stack.
 const SIZE: usize = 256 << 10;
 
-/// Gives the calling kernel thread a stack for handlers; its address, 0 if there is no memory.
+/// Gives the calling kernel thread a stack for signal handlers. Returns its address, 0 if there is no memory.
 pub fn give() -> usize {
     let Some(base) = sys::map_stack(SIZE) else { return 0 };
     sys::sigaltstack(&SignalStack { base, flags: 0, size: SIZE });
     base
 }
 
-/// As [`give`], for the kernel thread that the process was started with.
+/// As [`give`], for the first kernel thread of the process.
 pub fn give_first() {
     FIRST.store(give(), Relaxed);
 }
@@ -29,14 +29,14 @@ pub fn is_on_given() -> bool {
     here.wrapping_sub(FIRST.load(Relaxed)) < SIZE || own != 0 && here.wrapping_sub(own) < SIZE
 }
 
-/// Frees such a stack, before the kernel thread ends and with all signals blocked.
+/// Unmaps such a stack. The kernel thread is about to end, and all signals are blocked.
 pub fn free(base: usize) {
     if base != 0 {
         sys::unmap(base, SIZE);
     }
 }
 
-/// The stack pointer, nearly.
+/// An address close to the stack pointer.
 pub fn stack_pointer() -> usize {
     let here = 0u8;
     &raw const here as usize

@@ -1,15 +1,18 @@
-//! The kernel-threads carrier: every thread of the program is a thread of the kernel's, too, and they pass a baton, so
-//! that exactly one of them runs at any time. For debuggers, which see real threads, and for programs that ask the
-//! kernel about theirs. It is slower than `fibers`, which is the default, and otherwise makes no difference: the same
-//! scheduling points, steps, decisions and hashes, and so the same schedules.
+//! The carrier of kernel threads: every thread of the program has a kernel thread of its own. They pass a
+//! baton, so that exactly one of them runs at any time.
 //!
-//! A thread is laid out by `fibers::create` as a fiber, with the same stack, thread-local storage and first frame; then
-//! `clone` gives it a kernel thread, which waits for the baton and goes on as if a fiber had been switched to. So memory
-//! looks the same on both carriers, and a fiber that was made before `main` can be given a kernel thread of its own when
-//! an execution begins. The end is the fiber's as well: destructors run while the thread has the baton; then it hands
-//! the baton on and leaves without touching its stack again, as that may be in use by the next thread already.
+//! It serves debuggers, which see real threads, and programs that ask the kernel about their threads. It is
+//! slower than `fibers`, which is the default. Otherwise it makes no difference: scheduling points, steps,
+//! decisions and hashes are the same, and so are the schedules.
 //!
-//! While a thread waits for the baton it blocks signals: what is sent to the process reaches the one that runs.
+//! `fibers::create` lays out a thread as a fiber, with the same stack, thread-local storage and first frame.
+//! Then `clone` gives it a kernel thread, which waits for the baton and continues like a fiber that is
+//! switched to. So memory looks the same on both carriers. A fiber that was created before `main` can get a
+//! kernel thread when an execution begins. A thread also ends as a fiber does: destructors run while it has
+//! the baton. Then it hands the baton over and ends without touching its stack again, because the next thread
+//! may be using that stack already.
+//!
+//! A thread that waits for the baton blocks signals, so a signal to the process reaches the running thread.
 
 use crate::carrier::{fibers, handler_stack};
 use crate::platform::baton;
@@ -21,12 +24,13 @@ use core::cell::Cell;
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
-/// Memory, file system information, files, handlers and semaphore adjustments are shared; a thread of this process,
-/// with thread-local storage of its own and its id put where glibc keeps it.
+/// The flags of `clone`: memory, file system information, files, signal handlers and semaphore adjustments
+/// are shared. The new thread belongs to this process and has its own thread-local storage. The kernel writes
+/// its id where glibc expects it.
 const CLONE: usize = 0x100 | 0x200 | 0x400 | 0x800 | 0x1_0000 | 0x4_0000 | 0x8_0000 | 0x10_0000;
 
-/// All signals but the one by which glibc makes every thread change its user or group: its sender waits for all of
-/// them, and the handler, glibc's own, does just that.
+/// All signals but the one by which glibc makes every thread change its user or group. Its sender waits for
+/// all threads, and glibc's own handler does just that change.
 const SIGNALS: u64 = !(1 << (SIGSETXID - 1));
 const SIGSETXID: u32 = 33;
 
@@ -55,8 +59,8 @@ global_asm!(
     "ret",
     ".cfi_endproc",
     ".size heisen_clone, . - heisen_clone",
-    // The kernel thread's first instructions, with the stack at a frame as `heisen_switch` leaves it: goes on there once
-    // it has the baton.
+    // The first instructions of the kernel thread. The stack is at a frame as `heisen_switch` leaves it; the
+    // thread continues there once it has the baton.
     ".type heisen_thread_entry, @function",
     "heisen_thread_entry:",
     ".cfi_startproc",
@@ -76,8 +80,8 @@ global_asm!(
     "ret",
     ".cfi_endproc",
     ".size heisen_thread_entry, . - heisen_thread_entry",
-    // heisen_pass(save, from, to): waits with the same frame on the stack as a fiber that is switched out has, so that
-    // the engine reads it the same way.
+    // heisen_pass(save, from, to): waits with the same frame on the stack as a fiber that is switched out. So
+    // the engine reads both in the same way.
     ".globl heisen_pass",
     ".hidden heisen_pass",
     ".type heisen_pass, @function",
@@ -109,13 +113,14 @@ global_asm!(
     "mov rdi, rsi",
     "mov rsi, rdx",
     "call {pass}",
-    // Everything that was saved has been preserved.
+    // The call has preserved all saved registers, so none of them is loaded again.
     "add rsp, 56",
     ".cfi_adjust_cfa_offset -56",
     "ret",
     ".cfi_endproc",
     ".size heisen_pass, . - heisen_pass",
-    // heisen_leave(baton): hands the baton on and ends the kernel thread, without any use of the stack in between.
+    // heisen_leave(baton): hands the baton over and ends the kernel thread, without using the stack in
+    // between.
     ".globl heisen_leave",
     ".hidden heisen_leave",
     ".type heisen_leave, @function",
@@ -137,8 +142,8 @@ global_asm!(
     pass = sym pass,
 );
 
-/// An execution begins on this carrier: the main thread has the baton, and threads that were made before `main`, as
-/// fibers, get kernel threads.
+/// An execution begins on this carrier. The main thread has the baton. Threads that were created as fibers
+/// before `main` get kernel threads.
 pub fn begin() {
     S.kernel.set(true);
     baton::handed_to(thread(me()).fs.get());
@@ -154,24 +159,25 @@ pub fn begin() {
     }
 }
 
-/// Starts the kernel thread of a thread that is laid out as a fiber; false if there can't be one more.
+/// Starts the kernel thread of a thread that is laid out as a fiber. False if the kernel allows no more
+/// threads.
 pub fn launch(number: usize) -> bool {
     let t = thread(number);
     if !TOLD.swap(true, Relaxed) {
         tell_glibc();
     }
-    // The new kernel thread inherits this, and so gets no signal before its first turn.
+    // The new kernel thread inherits this mask, so it gets no signal before its first turn.
     sys::signal_mask(Some(SIGNALS));
-    // SAFETY: the stack and the control block are the thread's own, and nothing else runs on them; the kernel thread
-    // touches nothing of ours before it has the baton.
+    // SAFETY: the stack and the control block belong to the thread, and nothing else runs on them. The kernel
+    // thread touches no data of the runtime before it has the baton.
     let id = unsafe { heisen_clone(CLONE, t.sp.get(), fibers::kernel_id_at(t), t, t.fs.get()) };
     own_signals();
     id > 0
 }
 
-/// Makes glibc do what it does once, at the first thread: above all, install its handler of `SIGSETXID`. The real
-/// function does that first, if it finds that it is the first, and then refuses a guard that is as large as the address
-/// space.
+/// Makes glibc do its work for the first additional thread, above all install its handler of `SIGSETXID`. The
+/// real `pthread_create` does that first, if the process seems to have one thread. Then it fails, because the
+/// guard is as large as the address space.
 fn tell_glibc() {
     extern "C" fn nothing(_: usize) -> usize {
         0
@@ -196,45 +202,45 @@ pub fn switch(from: &Thread, to: &Thread) {
     if from.ended.get() {
         leave(from, to);
     }
-    // SAFETY: the frame it leaves stays as it is until `pass` returns.
+    // SAFETY: the frame that it leaves remains unchanged until `pass` returns.
     unsafe { heisen_pass(&raw const from.sp, from, to) };
     debugger::switched();
     take_signals(from);
 }
 
-/// The running thread was diverted while it waited for the baton.
+/// Takes the signals of the running thread if it was diverted while it waited for the baton.
 fn take_signals(t: &Thread) {
     if t.diverted.replace(false) {
         hooks::deliver();
     }
 }
 
-/// Hands the baton on and waits for it to come back.
+/// Hands the baton over and waits until it comes back.
 extern "C" fn pass(from: &Thread, to: &Thread) {
     sys::signal_mask(Some(SIGNALS));
-    // Before the other one runs: it may hand the baton back at once.
+    // This comes before the other thread runs, because that may hand the baton back at once.
     from.baton.store(0, Relaxed);
     baton::handed_to(to.fs.get());
-    // Releases all that this thread has done; nothing but its own word is touched from here on.
+    // Releases all that this thread has done. From here on it touches nothing but its own word.
     to.baton.store(1, Release);
     sys::private_futex_wake(&to.baton);
     wait(&from.baton);
     own_signals();
 }
 
-/// The running kernel thread blocks what all threads of the program do.
+/// The running kernel thread blocks the signals that all threads of the program block.
 fn own_signals() {
     sys::signal_mask(Some(hooks::kernel_mask()));
 }
 
-/// Waits for the baton. Acquires what the thread that handed it on has done.
+/// Waits for the baton. Acquires all that the previous owner of the baton has done.
 fn wait(baton: &AtomicU32) {
     while baton.load(Acquire) == 0 {
         sys::private_futex_wait(baton, 0);
     }
 }
 
-/// A kernel thread has been started, and its thread is to run.
+/// A new kernel thread waits for its first turn.
 extern "C" fn first_turn(t: &Thread) {
     wait(&t.baton);
     t.handler_stack.set(handler_stack::give());
@@ -243,11 +249,11 @@ extern "C" fn first_turn(t: &Thread) {
     take_signals(t);
 }
 
-/// The running thread has ended: hands the baton on for good.
+/// The running thread has ended: hands the baton over for good.
 fn leave(from: &Thread, to: &Thread) -> ! {
     sys::signal_mask(Some(SIGNALS));
-    // The main thread's id is the process's, which the engine looks at; and a kernel thread that has forked takes its
-    // children along when it goes.
+    // The kernel thread of the main thread has the id of the process, which the engine watches. A kernel
+    // thread that has forked is the parent of its children, which the kernel ends with it.
     if core::ptr::eq(from, thread(0)) || from.stays.get() {
         pass(from, to);
         unreachable!()
@@ -255,6 +261,6 @@ fn leave(from: &Thread, to: &Thread) -> ! {
     fibers::take_off_list(from.fs.get());
     handler_stack::free(from.handler_stack.get());
     baton::handed_to(to.fs.get());
-    // SAFETY: the word is a static's, and nobody else writes it while this thread has the baton.
+    // SAFETY: the word lies in a static, and no other thread writes it while this one has the baton.
     unsafe { heisen_leave(to.baton.as_ptr()) }
 }

@@ -1,7 +1,7 @@
 //! Carriers: what the threads of the program run on.
 //!
 //! **Rule:** uses `platform`, `wire_log` and `sched`. The bare switch of registers is below the scheduler, in
-//! `platform::registers`; the first frame of a thread is above all rooms, in `shim::thread_entry`.
+//! `platform::registers`. The first frame of a thread is above all rooms, in `shim::thread_entry`.
 //!
 //! | module | what it is |
 //! | --- | --- |

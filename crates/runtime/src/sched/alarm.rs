@@ -1,7 +1,7 @@
-//! The alarm: the first step at which the scheduler has to look at something besides the threads.
+//! The alarm: the first step at which the scheduler has to check more than the threads.
 //!
-//! That is the next override of the plan, the fair tail, the step limit, a signal from outside, a debugger, a script, an
-//! atomic section. One comparison at each step stands for all of them.
+//! It can be the next override of the plan, the fair tail, the step limit, a signal from outside, a debugger,
+//! a script or an atomic section. One comparison at each step covers all of them.
 
 use super::plan::{diverge, due};
 use super::{S, arrived_signals, clock, debugger, fair, pause, recurrence, script_state, time_passed};
@@ -10,7 +10,7 @@ use core::sync::atomic::{Ordering::SeqCst, compiler_fence};
 use heisen_trace::Note;
 use heisen_wire::{diverged, end, want};
 
-/// Sets when the next look is due: at once if there are signals from outside to be handed out.
+/// Sets the step of the next alarm. It is due at once if signals from outside have to be handed to threads.
 pub fn set_alarm() {
     let mut at = S.tail.get().min(S.limit.get()).min(debugger::until());
     if let Some(planned) = due(None) {
@@ -24,14 +24,14 @@ pub fn set_alarm() {
         at = 0;
     }
     S.alarm.set(at);
-    // A signal that comes from here on sets the alarm itself, and so does a debugger.
+    // From here on, an arriving signal sets the alarm itself, and so does a debugger.
     compiler_fence(SeqCst);
     if arrived_signals::arrived() || debugger::until() < at {
         S.alarm.set(0);
     }
 }
 
-/// The step is one at which something may be due.
+/// Handles everything that is due at this step.
 #[cold]
 pub fn alarm(step: u32) {
     if let Some(planned) = due(Some(step))

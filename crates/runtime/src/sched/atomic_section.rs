@@ -1,12 +1,14 @@
-//! Atomic sections: all that a thread does in one is a single step, with a scheduling point before it.
+//! Atomic sections: everything that a thread does in one is a single step, with a scheduling point before it.
 //!
-//! Inside, a thread that can go on does so, and no step is counted: whatever it touches belongs to the step that began with the
-//! section. A thread that has to wait inside, or yields, leaves the section there; the rest of it is ordinary code.
+//! Inside, a thread that can continue does so, and no step is counted: everything it touches belongs to the
+//! step that began with the section. A thread that has to wait inside, or that yields, leaves the section
+//! there. The rest of the section is ordinary code.
 //!
-//! All sections touch one object, and the race check orders them as if they held one lock. So every order of the sections of
-//! different threads is explored, and two sections are never a data race.
+//! All sections touch one object, and the race check orders them as if they held one lock. So every order of
+//! the sections of different threads is explored, and two sections are never a data race.
 //!
-//! A point pays nothing for this: in a section the alarm of the scheduler is due at every step, and looks here.
+//! Other code pays nothing for this: in a section the alarm of the scheduler is due at every step, and its
+//! cold path checks for the section.
 
 use super::access_mode::{is_on, mode};
 use super::alarm::set_alarm;
@@ -14,13 +16,13 @@ use super::object_key::{key, space};
 use super::{S, dependence, hooks, me, point, thread};
 use heisen_trace::Op;
 
-/// What all sections touch, beside the table of threads.
+/// The object that all sections touch; its number lies in the space of the table of threads.
 fn object() -> usize {
     const SECTIONS: usize = 2;
     key(space::THREADS, SECTIONS)
 }
 
-/// A section begins, unless the running thread is in one.
+/// A section begins, unless the running thread is in one already.
 #[inline(always)]
 pub fn begin(pc: usize) {
     let depth = &thread(me()).sections;
@@ -36,7 +38,7 @@ pub fn begin(pc: usize) {
     }
 }
 
-/// A section ends. False if the running thread is in none.
+/// A section ends. False if the running thread is not in one.
 pub fn end() -> bool {
     let depth = &thread(me()).sections;
     let before = depth.get();
@@ -47,7 +49,8 @@ pub fn end() -> bool {
     before > 0
 }
 
-/// The running thread has to wait, or yields: it leaves the section. What it waits for it has found taken, in this very step.
+/// The running thread has to wait, or yields: it leaves the section. It has found the object of its wait
+/// taken, in this very step.
 pub fn interrupted() {
     let object = thread(me()).object.get();
     if object != 0 {
@@ -56,7 +59,7 @@ pub fn interrupted() {
     leave();
 }
 
-/// From here on steps count again.
+/// Ends the section: steps count again.
 fn leave() {
     if S.in_section.replace(false) {
         if is_on(mode::CHECK) {

@@ -1,6 +1,7 @@
-//! Virtual time: starts at the same moment in every execution, moves a little with every step and every look at it,
-//! and jumps to a deadline when a wait times out. So a sleep costs nothing, and what a program computes from the time
-//! is the same each time a schedule is run.
+//! Virtual time: a clock that is the same in every run of a schedule. It starts at the same moment in every
+//! execution and advances a little with every step and every read of a clock. It jumps to a deadline when a
+//! wait times out. So a sleep costs nothing, and a program computes the same values from the time in each run
+//! of a schedule.
 //!
 //! With `--real-time` clocks show the real time instead, and deadlines are those of the real monotonic clock.
 
@@ -11,13 +12,13 @@ use core::cell::Cell;
 
 /// Nanoseconds of one step.
 const STEP: u64 = 1_000;
-/// Nanoseconds of one look at a clock, so that a loop that waits for the time to pass ends.
+/// Nanoseconds of one read of a clock. So a loop that waits for time to pass ends.
 const LOOK: u64 = 100;
 /// Nanoseconds of a yield.
 const YIELD: u64 = 1_000_000;
-/// The monotonic clock at the start.
+/// The monotonic clock at the start of an execution.
 const START: u64 = 1_000_000_000_000;
-/// How far the real-time clock is ahead of the monotonic one: executions begin on 2026-01-01.
+/// The distance from the monotonic to the real-time clock: executions begin on 2026-01-01.
 const REALTIME: u64 = 1_767_225_600_000_000_000 - START;
 
 const CLOCK_REALTIME: i32 = 0;
@@ -27,9 +28,9 @@ const CLOCK_REALTIME_ALARM: i32 = 8;
 const CLOCK_TAI: i32 = 11;
 
 struct Clock {
-    /// What was added to the steps.
+    /// The time in addition to that of the steps.
     extra: Cell<u64>,
-    /// How far the program has set the real-time clock ahead of where it was; negative if back.
+    /// How far the program has moved the real-time clock forward; negative if backward.
     shift: Cell<i64>,
     /// Whether time is real.
     real: Cell<bool>,
@@ -38,7 +39,7 @@ struct Clock {
 static C: Guarded<Clock> =
     Guarded::new(Clock { extra: Cell::new(0), shift: Cell::new(0), real: Cell::new(false) });
 
-/// Takes over whether time is real.
+/// Sets whether time is real.
 pub fn init(real: bool) {
     C.real.set(real);
 }
@@ -58,7 +59,7 @@ pub struct Timespec {
 }
 
 impl Timespec {
-    /// In nanoseconds, none if it is not a valid time.
+    /// The time in nanoseconds, or `None` if it is not valid.
     pub fn nanos(&self) -> Option<u64> {
         if !(0..1_000_000_000).contains(&self.nanoseconds) {
             return None;
@@ -68,33 +69,33 @@ impl Timespec {
         Some(seconds.saturating_mul(1_000_000_000).saturating_add(nanos))
     }
 
-    /// A time of so many nanoseconds.
+    /// The time of this many nanoseconds.
     pub fn of(nanos: u64) -> Timespec {
         Timespec { seconds: (nanos / 1_000_000_000) as i64, nanoseconds: (nanos % 1_000_000_000) as i64 }
     }
 
-    /// As [`Timespec::nanos`], for calls that refuse what lies before the beginning of time.
+    /// As [`Timespec::nanos`], for calls that refuse negative times.
     pub fn nanos_not_negative(&self) -> Option<u64> {
         if self.seconds < 0 { None } else { self.nanos() }
     }
 }
 
-/// Whether the waits of the threading library take times on this clock.
+/// Whether the waits of the threading library accept times on this clock.
 pub fn can_wait(clock: i32) -> bool {
     matches!(clock, CLOCK_REALTIME | CLOCK_MONOTONIC)
 }
 
-/// Whether it shows the time of day, which can be set.
+/// Whether the clock shows the time of day, which can be set.
 fn is_wall(clock: i32) -> bool {
     matches!(clock, CLOCK_REALTIME | CLOCK_REALTIME_COARSE | CLOCK_REALTIME_ALARM | CLOCK_TAI)
 }
 
-/// How far a virtual clock is ahead of the monotonic one; never behind it.
+/// The distance from the monotonic clock to a virtual clock, which is never negative.
 fn offset(clock: i32) -> u64 {
     if is_wall(clock) { REALTIME.wrapping_add_signed(C.shift.get()) } else { 0 }
 }
 
-/// What a clock really shows, but for what the program has set.
+/// The time of the kernel's clock, plus the amount by which the program has moved it.
 fn real(clock: i32) -> Timespec {
     let mut time = Timespec { seconds: 0, nanoseconds: 0 };
     crate::platform::glibc::real!(clock_gettime, fn(clock => i32, &raw mut time => *mut Timespec) -> i32);
@@ -106,14 +107,15 @@ fn real(clock: i32) -> Timespec {
     }
 }
 
-/// What the real-time clock shows, in nanoseconds, without a look.
+/// The time of the real-time clock in nanoseconds. It does not count as a read of the clock.
 pub fn wall() -> u64 {
     if is_real() { real(CLOCK_REALTIME).nanos().unwrap_or(0) } else { now() + offset(CLOCK_REALTIME) }
 }
 
-/// Sets the real-time clock of this execution. As in Linux it cannot fall behind the monotonic one: false then.
+/// Sets the real-time clock of this execution. As in Linux it cannot be set to before the monotonic clock:
+/// false then.
 pub fn set_wall(nanos: u64) -> bool {
-    /// Linux leaves room for thirty years after what is set.
+    /// The limit of Linux, which leaves room for thirty years after the time that is set.
     const LAST: u64 = 8_277_292_036 * 1_000_000_000;
     if nanos < now() || nanos >= LAST {
         return false;
@@ -131,7 +133,7 @@ pub fn now() -> u64 {
     START + S.step.get() as u64 * STEP + C.extra.get()
 }
 
-/// What the given clock shows; looking takes time.
+/// The time of the given clock. Reading it takes time.
 pub fn look(clock: i32) -> Timespec {
     if is_real() {
         return real(clock);
@@ -142,7 +144,7 @@ pub fn look(clock: i32) -> Timespec {
     Timespec::of(now() + offset(clock))
 }
 
-/// How long it is until `deadline`; 0 if it has passed.
+/// The time until `deadline`; 0 if it has passed.
 pub fn until(deadline: u64) -> u64 {
     deadline.saturating_sub(now())
 }
@@ -161,7 +163,7 @@ pub fn deadline_at(clock: i32, nanos: u64) -> u64 {
     nanos.saturating_sub(offset(clock)).min(u64::MAX - 1)
 }
 
-/// Time passes until `deadline`, if it has not come yet.
+/// Advances time to `deadline`, if that has not come yet.
 pub fn reach(deadline: u64) {
     if is_real() {
         return;
@@ -174,8 +176,8 @@ pub fn reach(deadline: u64) {
     }
 }
 
-/// A thread yields: it waits for others, which takes time. So a thread that waits in a loop for one that sleeps sees it
-/// wake up.
+/// A thread yields: it waits for others, which takes time. So a thread that waits in a loop for a sleeping
+/// thread sees it wake up.
 pub fn yielded() {
     C.extra.set(C.extra.get() + YIELD);
     sched::time_passed();

@@ -1,16 +1,19 @@
 //! The core of the scheduler: the sets of threads, the choice and the switch.
 //!
-//! After CHESS (OSDI'08), sections 3.3, 3.4 and 4.1: a thread stops just *before* each visible operation; it is
-//! enabled if that operation can be done now; replay follows the plan's overrides, then the policy records. Unlike
-//! CHESS, which wakes all waiters of a resource and lets them try again, whether a thread is enabled is exact here:
-//! taking a lock disables those that are about to take it, so no step is wasted and the number of executions of a
-//! small program can be worked out by hand.
+//! After CHESS (OSDI'08), sections 3.3, 3.4 and 4.1: a thread stops just *before* each visible operation. It
+//! is enabled if it can do that operation now. An execution follows the overrides of its plan; after the last
+//! one its policy chooses.
 //!
-//! Here is what every scheduling point touches. The record of a thread is in [`Thread`], and the ways to wait are in files of
-//! their own: for an object or a signal (`wait`), in a queue (`queue`), until a deadline (`deadline`).
+//! CHESS wakes all waiters of a resource and lets them try again. Here enabledness is exact: a thread that
+//! takes a lock disables the threads that are about to take it. So no step is wasted, and the number of
+//! executions of a small program can be worked out by hand.
 //!
-//! Everything is a [`Cell`] in one static, which only the kernel thread that holds the baton touches (see [`Guarded`]). A
-//! switch happens only in [`reschedule`], when nothing is borrowed.
+//! This file holds the state that every scheduling point uses. [`Thread`] is the record of a thread. The ways
+//! to wait have files of their own: for an object or a signal (`wait`), in a queue (`queue`), until a
+//! deadline (`deadline`).
+//!
+//! Everything is a [`Cell`] in one static. Only the kernel thread that holds the baton uses it (see
+//! [`Guarded`]). Only [`reschedule`] switches threads, and nothing is borrowed at that moment.
 
 use super::alarm::alarm;
 use super::deadline::{self, is_near, let_time_pass, not_far, time_passed};
@@ -31,17 +34,19 @@ use core::ops::Deref;
 use heisen_trace::{Op, hash};
 use heisen_wire::MAX_THREADS;
 
-/// "No thread".
+/// In place of the number of a thread: no thread.
 pub const NONE: u16 = 0xffff;
 
-/// A power of two.
+/// The number of buckets of `needed`, a power of two.
 const NEEDED: usize = 64;
 
-/// The scheduler's state. What every execution writes is at the beginning, and so on one page: snapshots restore whole pages.
+/// The scheduler's state. The fields that every execution writes come first and share one page, so that
+/// restoring a snapshot copies few pages.
 #[derive(Debug)]
 #[repr(C, align(4096))]
 pub struct Sched {
-    /// Whether this process is controlled; false before start-up, without an engine, and in a forked child.
+    /// Whether the runtime controls this process. False before start-up, without an engine, and in a forked
+    /// child.
     pub active: Flag,
     state: Guarded<State>,
 }
@@ -57,74 +62,82 @@ impl Deref for Sched {
 }
 
 impl Sched {
-    /// Where the epoch of the running thread is, for assembly.
+    /// The offset of the running thread's epoch, for assembly.
     pub const NOW: usize = offset_of!(Sched, state) + offset_of!(State, now);
 }
 
-/// What only a controlled process has. Its fields are those of [`Sched`], by its `Deref`.
+/// The state of a controlled process. Through `Deref` its fields are those of [`Sched`].
 #[derive(Debug)]
 #[repr(C)]
 pub struct State {
-    /// Whether an execution runs; false from start-up to the zygote point.
+    /// Whether an execution runs. False from start-up until an execution begins, after the zygote has parked.
     pub running: Cell<bool>,
-    /// Whether threads are kernel threads rather than fibers; see `carrier::kernel_threads`.
+    /// Whether threads are kernel threads instead of fibers; see `carrier::kernel_threads`.
     pub kernel: Cell<bool>,
     /// The running thread.
     pub current: Cell<u16>,
-    /// Threads created; slots are not reused in an execution.
+    /// The number of threads created. Their slots are not reused within an execution.
     pub count: Cell<usize>,
-    /// Threads that have not ended.
+    /// The number of threads that have not ended.
     pub live: Cell<usize>,
-    /// Steps taken.
+    /// The number of steps taken.
     pub step: Cell<u32>,
-    /// The first step at which [`alarm`] must look: the next override, the fair tail, the limit.
+    /// The first step at which [`alarm`] has something to check: an override, the fair tail, the limit and
+    /// more.
     pub alarm: Cell<u32>,
-    /// Step from which the schedule is a fair round-robin.
+    /// The first step of the fair tail, in which no thread can be delayed for ever.
     pub tail: Cell<u32>,
-    /// Step up to which every point with more than one candidate is a decision: `tail`, or 0 if there is a scope.
+    /// Before this step every scheduling point with more than one candidate is a decision. It is `tail`, or 0
+    /// if there is a scope.
     pub plain_until: Cell<u32>,
-    /// Step at which the execution is ended.
+    /// The step at which the execution is ended.
     pub limit: Cell<u32>,
-    /// Running hash of the steps.
+    /// The running hash of the steps.
     pub hash: Cell<u64>,
-    /// Whether the running thread is in an atomic section: see `atomic_section`.
+    /// Whether the running thread is in an atomic section; see `atomic_section`.
     pub in_section: Cell<bool>,
-    /// A choice that is known before it comes up.
+    /// The choice that the policy has announced in advance, if any.
     pub known: KnownChoice,
     /// For the race check: the epoch of the running thread.
     pub now: Cell<Epoch>,
-    /// Threads whose next operation can be done, or can time out.
+    /// Threads whose next operation can be done or can time out.
     pub enabled: Bits,
-    /// Those of `enabled` whose next operation cannot be done: if scheduled, they time out.
+    /// The threads of `enabled` whose next operation cannot be done: if scheduled, they time out or run a
+    /// signal handler.
     pub late: Bits,
-    /// Threads that wait with a deadline, may wake up spuriously, or wait and are `signalled`; those without a deadline
-    /// have one of `u64::MAX`.
+    /// Threads that wait with a deadline, that may wake up spuriously, or that wait and are `signalled`. A
+    /// thread of this set without a deadline has the deadline `u64::MAX`.
     pub(super) timed: Bits,
-    /// Those of `timed` that are not enabled, as their deadline is too far away for a timeout while others can go on;
-    /// and how many they are.
+    /// The disabled threads of `timed`: while other threads can run, their deadlines are too distant to fire.
+    /// `fars` is their number.
     pub(super) far: Bits,
     pub(super) fars: Cell<usize>,
-    /// How far away a deadline may be for a timeout while others can go on.
+    /// The time-out horizon: how far ahead a deadline may lie and still fire while other threads can run.
     pub horizon: Cell<u64>,
-    /// Threads that have a signal to take before they go on. One whose operation cannot be done is `late`, too: it is
-    /// enabled, since it can run the handler.
+    /// Threads with a signal to take before they continue. If such a thread waits, it is enabled, because it
+    /// can run the handler. If its operation cannot be done, it is in `late`, too.
     pub signalled: Bits,
-    /// Threads that may not run: while a thread they have to give way to is enabled, see `fair`, or while a script holds them.
+    /// Threads that may not run now. Fairness makes them give way to an enabled thread (see `fair`), a script
+    /// holds them, or they are watchdog timers, which come last (see `shim::timer`).
     pub barred: Bits,
-    /// How many there are that [`look_again`] has to look at in each step: threads that wait for a `pthread_once` in
-    /// progress (see `shim::once`), timers that would end the program (see `shim::timer`), waits for descriptors
-    /// and calls that are out (see `blocking`), real time. And [`WATCHED`], where every step is looked at.
+    /// The number of errands, which [`look_again`] checks in each step. Errands are waits for a
+    /// `pthread_once` in progress (`shim::once`), armed timers (`shim::timer`), waits for descriptors and
+    /// calls that block in the kernel (`blocking`), and real time. The bit [`WATCHED`] is set where every
+    /// step has to be reported.
     pub(super) look_again: Cell<usize>,
-    /// Source of [`Thread::ticket`].
+    /// The last [`Thread::ticket`] that was handed out.
     pub(super) tickets: Cell<u64>,
-    /// Of the first 64 threads, those that need something, by a hash of it: acquiring and releasing look at few of them.
+    /// A hash table from objects to the threads that need them, for the first 64 threads. So acquiring and
+    /// releasing look at few threads.
     needed: [Cell<u64>; NEEDED],
-    /// What the next operation of each thread needs to be available; 0 if it never blocks, or if the thread runs.
+    /// The object that the next operation of each thread needs. It is 0 if the operation never blocks, or if
+    /// the thread runs.
     pub(super) needs: [Cell<usize>; MAX_THREADS],
     threads: [Thread; MAX_THREADS],
 }
 
-/// The one scheduler. All zeros, so that it takes no space in the library; [`init`] sets the rest.
+/// The scheduler. All fields are zero, so it takes no space in the library; [`init`] sets other initial
+/// values.
 pub static S: Sched = Sched {
     active: Flag::new(false),
     state: Guarded::new(State {
@@ -158,7 +171,7 @@ pub static S: Sched = Sched {
     }),
 };
 
-/// The main thread exists, and no limit is near.
+/// Adds the main thread and sets no limit.
 pub fn init() {
     for never in [&S.alarm, &S.tail, &S.plain_until, &S.limit] {
         never.set(u32::MAX);
@@ -167,14 +180,14 @@ pub fn init() {
     add(0, None);
 }
 
-/// Why the running thread lets the others have a look in.
+/// Why the running thread calls the scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gives {
-    /// It could go on: to run another thread is a preemption.
+    /// The thread could continue: running another one is a preemption.
     Able,
-    /// It yields: to run another thread is free.
+    /// The thread yields: running another one costs no preemption.
     Yields,
-    /// It cannot go on.
+    /// The thread cannot continue.
     Blocks,
 }
 
@@ -184,7 +197,7 @@ pub fn me() -> usize {
     S.current.get() as usize
 }
 
-/// The thread of that number.
+/// The record of the thread with this number.
 #[inline]
 pub fn thread(number: usize) -> &'static Thread {
     &S.threads[number]
@@ -195,20 +208,21 @@ pub fn threads() -> impl Iterator<Item = (usize, &'static Thread)> {
     S.threads[..S.count.get()].iter().enumerate()
 }
 
-/// Whether anyone but the running thread may still take a step: a thread that has not ended, or a timer.
+/// Whether any thread other than the running one may still take a step: a thread that has not ended, or a
+/// timer.
 pub fn has_others() -> bool {
     let number = me();
     let own = |word: usize| if word == number / 64 { 1 << (number % 64) } else { 0 };
     S.live.get() > 1 || (0..words()).any(|word| S.enabled.word(word) & !own(word) != 0)
 }
 
-/// Words in use of the sets of threads.
+/// The number of words in use in a set of threads.
 #[inline]
 pub fn words() -> usize {
     S.count.get().div_ceil(64)
 }
 
-/// A scheduling point before an operation that never blocks. Returns when it is to be done.
+/// A scheduling point before an operation that never blocks. Returns when the thread shall do the operation.
 #[inline(always)]
 pub fn point(op: Op, object: usize, pc: usize) {
     let number = me();
@@ -219,7 +233,7 @@ pub fn point(op: Op, object: usize, pc: usize) {
     event(op, object, pc);
 }
 
-/// A scheduling point at which the thread gives way.
+/// A scheduling point at which the thread yields.
 pub fn yield_point(op: Op, pc: usize) {
     let t = thread(me());
     t.about_to(op, 0, pc);
@@ -229,32 +243,34 @@ pub fn yield_point(op: Op, pc: usize) {
     event(op, 0, pc);
 }
 
-/// A bit of `look_again`: `policy`, `dependence` or `symmetry` has to know of every step. So no other execution pays for it.
+/// The bit of `look_again` that reports every step to `policy`, `dependence` or `symmetry`. Other executions
+/// pay nothing for it.
 const WATCHED: usize = 1 << 63;
 
-/// Whether every step of the execution that begins is shown to `policy`, `dependence` or `symmetry`.
+/// Sets, as an execution begins, whether every step is reported to `policy`, `dependence` or `symmetry`.
 pub fn watch_steps() {
     let watched = policy::watches() || dependence::wanted() || symmetry::wanted();
     S.look_again.set(S.look_again.get() & !WATCHED | if watched { WATCHED } else { 0 });
     S.known.forget();
 }
 
-/// There is one thing more, or less, that [`look_again`] has to look at.
+/// Adds an errand: something that [`look_again`] has to check in each step.
 pub fn add_errand() {
     S.look_again.set(S.look_again.get() + 1);
     S.known.forget();
 }
 
-/// Whether there is anything for [`look_again`] to look at.
+/// Whether there are errands.
 pub fn has_errands() -> bool {
     S.look_again.get() & !WATCHED != 0
 }
 
+/// Removes an errand.
 pub fn remove_errand() {
     S.look_again.set(S.look_again.get() - 1);
 }
 
-/// The thread can take its step from now on.
+/// Enables a thread: it can do its next operation from now on.
 #[inline]
 pub fn enable(number: usize) {
     if fair::in_use() {
@@ -265,7 +281,8 @@ pub fn enable(number: usize) {
     not_far(number);
 }
 
-/// The thread cannot take its step from now on, except to time out if it has a deadline.
+/// Disables a thread: it cannot do its next operation from now on. If it has a near deadline, it can still
+/// time out.
 #[inline]
 pub(super) fn disable(number: usize) {
     if fair::in_use() {
@@ -286,18 +303,18 @@ pub(super) fn disable(number: usize) {
     }
 }
 
-/// A thread that was just added cannot start yet.
+/// Prevents a thread that was just added from starting.
 pub fn hold(number: usize) {
     disable(number);
 }
 
-/// `object` is no longer free: disables all that need it.
+/// `object` is no longer available: disables all threads that need it.
 #[inline]
 pub fn taken(object: usize) {
     each_in_need(object, disable);
 }
 
-/// `object` is free: enables all that need it.
+/// `object` is available: enables all threads that need it.
 #[inline]
 pub fn freed(object: usize) {
     each_in_need(object, enable);
@@ -326,7 +343,7 @@ fn place_of_need(object: usize) -> usize {
     object.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (usize::BITS - NEEDED.ilog2())
 }
 
-/// From now on, a thread needs `object` before it can go on; nothing if that is 0.
+/// Sets the object that a thread needs before it can continue; 0 for none.
 #[inline]
 pub(super) fn set_need(number: usize, object: usize) {
     let before = S.needs[number].replace(object);
@@ -341,12 +358,13 @@ pub(super) fn set_need(number: usize, object: usize) {
     }
 }
 
-/// Whether any thread needs `object`, or waits in its queue.
+/// Whether any thread needs `object` or waits in its queue.
 pub fn awaited(object: usize) -> bool {
     threads().any(|(number, t)| S.needs[number].get() == object || t.waits_in(object))
 }
 
-/// The name under which a lock that nobody owns is needed. It differs from the lock's address, where a mutex would have its owner.
+/// The key of a lock that does not record its owner. It differs from the lock's address, because the engine
+/// looks for the owner of a mutex there.
 pub const fn without_owner(lock: usize) -> usize {
     lock | heisen_wire::WITHOUT_OWNER as usize
 }
@@ -358,12 +376,12 @@ pub fn is_needed(object: usize) -> bool {
         && (0..S.count.get()).any(|number| S.needs[number].get() == object)
 }
 
-/// What a thread needs before it can go on; 0 if nothing.
+/// The object that a thread needs before it can continue; 0 for none.
 pub fn needs(number: usize) -> usize {
     S.needs[number].get()
 }
 
-/// The running thread can never go on, as it needs `object`.
+/// The running thread can never continue, because it needs `object`.
 pub fn cannot(object: usize) {
     set_need(me(), object);
     S.enabled.remove(me());
@@ -381,8 +399,8 @@ pub fn next_step() -> u32 {
     step
 }
 
-/// Counts a step at a scheduling point, where signals from outside are noticed. None if the thread is able to go on, in an atomic
-/// section: that is no step.
+/// Counts a step at a scheduling point, where the runtime also notices signals from outside. Returns `None`
+/// in an atomic section if the thread is able to continue: that is not a step.
 #[inline]
 fn next_step_at_point(able: bool) -> Option<u32> {
     let step = S.step.get() + 1;
@@ -391,8 +409,9 @@ fn next_step_at_point(able: bool) -> Option<u32> {
     if step >= S.alarm.get() { alarm_at_point(step, able) } else { Some(step) }
 }
 
-/// Something is due. A script may hold the thread; signals from outside are handed to threads; the running one takes its own
-/// here. The step from here on, if it is one.
+/// Handles the things that are due at a scheduling point. A script may hold the running thread, signals from
+/// outside are handed to threads, and the running thread takes its own signals. Returns the step from here
+/// on, if it is a step.
 #[cold]
 fn alarm_at_point(step: u32, able: bool) -> Option<u32> {
     if S.in_section.get() {
@@ -416,8 +435,8 @@ fn alarm_at_point(step: u32, able: bool) -> Option<u32> {
     Some(if S.step.get() == step { step } else { next_step() })
 }
 
-/// What has to be looked at in each step, where nobody tells when it changes; `able` says whether the running thread can go
-/// on in any case.
+/// Does the work of each step for state that changes without a call of the scheduler. `able` says whether the
+/// running thread is able to continue.
 #[cold]
 fn look_again(able: bool) {
     if S.look_again.get() & WATCHED != 0 {
@@ -427,7 +446,7 @@ fn look_again(able: bool) {
         if symmetry::wanted() {
             symmetry::stepped();
         }
-        // To be held is no step.
+        // A thread that the script has stopped has not taken its step.
         if dependence::wanted() && !(script_state::is_on() && hooks::script_stopped()) {
             dependence::stepped();
         }
@@ -442,13 +461,13 @@ fn look_again(able: bool) {
     hooks::errands(able);
 }
 
-/// Candidates for the next step: enabled and not barred.
+/// A word of the set of candidates for the next step: threads that are enabled and not barred.
 #[inline]
 pub fn candidates(word: usize) -> u64 {
     S.enabled.word(word) & !S.barred.word(word)
 }
 
-/// Whether a thread is one of them.
+/// Whether a thread is a candidate.
 #[inline]
 pub fn is_candidate(number: usize) -> bool {
     candidates(number / 64) >> (number % 64) & 1 != 0
@@ -465,11 +484,11 @@ fn count_other_candidates() -> usize {
     (1..words()).map(|word| candidates(word).count_ones() as usize).sum()
 }
 
-/// Ends the running thread's turn: chooses who takes the next step and switches there. Returns when the thread that
-/// called is scheduled again.
+/// Ends the running thread's turn: chooses the thread that takes the next step and switches to it. Returns
+/// when the calling thread is scheduled again.
 ///
-/// Inlined all the way into the intercepted functions: after a switch every return goes to another place than the
-/// processor predicts, so the fewer of them the better.
+/// It is inlined into the intercepted functions. After a switch the processor mispredicts every return, so
+/// there should be few of them.
 #[inline(always)]
 pub fn reschedule(gives: Gives) {
     let number = me();
@@ -501,7 +520,7 @@ pub fn reschedule(gives: Gives) {
     }
 }
 
-/// Nobody can take a step: waits for a signal from outside, if one may come; else that is a deadlock.
+/// No thread can take a step. Waits for a signal from outside, if one may come; otherwise it is a deadlock.
 #[cold]
 fn nobody(number: usize) -> usize {
     while script_state::is_on() && hooks::script_nobody() {
@@ -538,13 +557,13 @@ fn switch_stack(from: &Thread, to: &Thread) {
     if S.kernel.get() {
         return hooks::switch_kernel_thread(from, to);
     }
-    // SAFETY: `to` is not running, so its saved stack pointer points at a frame that this very switch, or
-    // `carrier::fibers::create`, laid down; its fs base is a live control block.
+    // SAFETY: `to` is not running. Its saved stack pointer points at a frame that this very switch or
+    // `carrier::fibers::create` has written. Its fs base is a live control block.
     unsafe { registers::switch(&raw const from.sp, to.sp.get(), to.fs.get()) };
 }
 
-/// Adds a thread, enabled and about to start; `parent` is none for the main thread. What the carrier knows of it is
-/// filled in before.
+/// Adds a thread that is enabled and about to start. `parent` is `None` for the main thread. The carrier has
+/// filled in its own fields before.
 pub fn add(number: usize, parent: Option<usize>) {
     let t = thread(number);
     t.parent.set(NONE);
@@ -569,7 +588,7 @@ pub fn add(number: usize, parent: Option<usize>) {
     enable(number);
 }
 
-/// The running thread has ended: those that join it can go on. Never returns to it.
+/// The running thread has ended: enables the threads that join it. Never returns.
 pub fn end() -> ! {
     let number = me();
     let t = thread(number);

@@ -1,7 +1,8 @@
-//! Deadlines: which waits may time out while others can go on, and how time passes when nobody can.
+//! Deadlines: which waits may time out while other threads can run, and how time passes when no thread can.
 //!
-//! A deadline is *near* or *far*. A thread that waits with a near one is enabled, and late; with a far one it is not
-//! enabled until time comes near it, or nobody else can go on. Timers are threads that have nothing but a deadline.
+//! A deadline is *near* or *far*. A thread that waits with a near deadline is enabled, and in `late`. With a
+//! far deadline it is disabled until time comes near the deadline, or until no other thread can run. Timers
+//! are threads that have nothing but a deadline.
 
 use super::wait::settle;
 use super::{Gives, S, count_candidates, disable, enable, me, reschedule, thread, threads, words};
@@ -14,14 +15,15 @@ pub(super) fn set_deadline(number: usize, deadline: u64) {
     S.timed.add(number);
 }
 
-/// Whether a wait with this deadline may time out while others can go on.
+/// Whether a wait with this deadline may time out while other threads can run.
 pub fn is_near(deadline: u64) -> bool {
-    // One that may end spuriously has no deadline, and is near at all times.
+    // A wait that may end spuriously has no deadline, and counts as near at all times.
     deadline == u64::MAX || deadline <= clock::now().saturating_add(S.horizon.get())
 }
 
-/// Notes that a wait with a far deadline is not explored as one that times out, if somebody else can go on. In real time, deadlines
-/// come when they come; and that a watchdog fires early is never explored.
+/// Notes that the time-out of a wait with a far deadline is not explored, if another thread can run. Real
+/// time needs no such note, because deadlines come when they come. An early expiry of a watchdog is never
+/// explored.
 #[cold]
 pub(super) fn note_far() {
     let others_run = || (0..words()).any(|word| S.enabled.word(word) != 0);
@@ -39,7 +41,7 @@ pub(super) fn not_far(number: usize) {
     }
 }
 
-/// Lets the waits with a deadline up to `until` time out from now on, whoever else can go on.
+/// Lets the waits with a deadline up to `until` time out from now on, even if other threads can run.
 #[cold]
 fn approach(until: u64) {
     for (number, t) in threads() {
@@ -51,7 +53,7 @@ fn approach(until: u64) {
     }
 }
 
-/// Time has passed, so that deadlines may have come near.
+/// Time has passed, so some deadlines may have become near.
 #[inline]
 pub fn time_passed() {
     if S.fars.get() != 0 {
@@ -59,10 +61,11 @@ pub fn time_passed() {
     }
 }
 
-/// Nobody can go on: all deadlines count as near up to the earliest, and so much more. Real time is waited for.
+/// No thread can run. All deadlines count as near up to the horizon after the earliest one. In real time,
+/// waits for it.
 #[cold]
 pub(super) fn let_time_pass() {
-    /// So often the engine is told that we have not got stuck.
+    /// The interval at which the engine gets a sign of life.
     const BEAT: u64 = 500_000_000;
     if !clock::is_real() {
         if S.fars.get() != 0 {
@@ -80,13 +83,13 @@ pub(super) fn let_time_pass() {
     }
 }
 
-/// The earliest moment at which a wait times out.
+/// The earliest time at which a wait times out.
 pub fn next_deadline() -> u64 {
     let waits = threads().filter(|&(number, _)| S.late.has(number) || S.far.has(number));
     waits.map(|(_, t)| t.deadline.get()).min().unwrap_or(u64::MAX)
 }
 
-/// Makes a thread that was just added a timer: it counts for nothing but its deadline, if it has one.
+/// Makes a thread that was just added a timer: only its deadline matters, if it has one.
 pub fn become_timer(number: usize) {
     thread(number).timer.set(true);
     thread(number).blocked.set(0);
@@ -94,7 +97,7 @@ pub fn become_timer(number: usize) {
     S.enabled.remove(number);
 }
 
-/// The timer fires at the deadline, from now on; at `u64::MAX` it never does.
+/// Arms a timer with this deadline; with `u64::MAX` it never fires.
 pub fn set_timer(number: usize, object: usize, pc: usize, deadline: u64) {
     thread(number).about_to(Op::Timer, object, pc);
     thread(number).deadline.set(u64::MAX);
@@ -107,12 +110,12 @@ pub fn set_timer(number: usize, object: usize, pc: usize, deadline: u64) {
     }
 }
 
-/// The running timer has nothing to do until its deadline comes.
+/// The running timer waits until its deadline comes.
 pub fn timer_waits() {
     reschedule(Gives::Blocks);
 }
 
-/// The running timer was scheduled: its time has come.
+/// The running timer was scheduled: its deadline has come.
 pub fn timer_fires() {
     settle(me());
 }

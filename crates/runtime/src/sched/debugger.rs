@@ -1,10 +1,10 @@
-//! What a debugger asks of an execution on kernel threads: to wait until it is attached, and to stop at a step, a
-//! switch, a preemption or the failing event.
+//! The interface of a debugger to an execution on kernel threads. The execution waits until a debugger is
+//! attached, and stops at a step, a switch, a preemption or the failing event.
 //!
-//! The debugger only writes and reads memory: it writes the head of [`heisen_gdb`], reads the scheduler's own records
-//! through its [`Map`], and has a breakpoint on [`heisen_gdb_stop`]. It calls no function here, since after a call it
-//! would write back all registers, which gdb 13 cannot do on processors with AMX. Nothing is compared by the debugger
-//! itself, so going to a far step takes no longer than running there.
+//! The debugger only reads and writes memory. It writes the head of [`heisen_gdb`], reads the scheduler's own
+//! records through its [`Map`], and has a breakpoint on [`heisen_gdb_stop`]. It calls no function here: after
+//! a call it would write back all registers, which gdb 13 cannot do on processors with AMX. The runtime does
+//! all comparisons, so going to a distant step takes no longer than running there.
 
 use crate::platform::glibc::tcb;
 use crate::platform::sys;
@@ -16,17 +16,17 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use heisen_trace::decision::{Decision, DecisionKind};
 use heisen_wire::want;
 
-/// What the debugger writes and reads; the script knows the layout.
+/// The words that the debugger writes and reads. The debugger's script knows this layout.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Debugger {
-    /// Not 0 once the debugger has said where to go. The debugger writes this and the next two.
+    /// Not 0 once the debugger has said where to stop. The debugger writes this field and the next two.
     attached: AtomicU32,
     /// The step to stop at.
     until: AtomicU32,
     /// Bits of [`want`].
     wants: AtomicU32,
-    /// The bits of [`want`] that the last stop was for.
+    /// The bits of [`want`] that caused the last stop.
     reason: AtomicU32,
     /// The thread that the last switch left, and the one it led to.
     from: AtomicU32,
@@ -38,22 +38,23 @@ pub struct Debugger {
     map: Map,
 }
 
-/// Where the debugger finds the scheduler's records: addresses, and offsets in the record of a thread. All 0 until the
-/// execution begins.
+/// Where the debugger finds the scheduler's records: addresses, and offsets in the record of a thread. All
+/// are 0 until the execution begins.
 #[derive(Debug)]
 #[repr(C)]
 struct Map {
-    /// The word to set to 0 after [`Debugger::until`] has changed: the first step at which the runtime looks at it.
+    /// The address of `alarm`. The debugger sets that word to 0 after it has changed [`Debugger::until`], so
+    /// that the runtime looks at its next step.
     alarm: AtomicU64,
-    /// The last step, the running thread, and the number of threads.
+    /// The addresses of the last step, the running thread and the number of threads.
     step: AtomicU64,
     current: AtomicU64,
     count: AtomicU64,
-    /// Sets of threads.
+    /// The addresses of sets of threads.
     enabled: AtomicU64,
     late: AtomicU64,
     signalled: AtomicU64,
-    /// The records of all threads, and the size of each.
+    /// The address of the first thread's record, and the size of a record.
     threads: AtomicU64,
     size: AtomicU64,
     /// Offsets in a record.
@@ -66,8 +67,8 @@ struct Map {
     control: AtomicU64,
     /// The offset of the id of the kernel thread in a thread's control block.
     kernel_id: AtomicU64,
-    /// How the execution ends and with what code, one of `heisen_wire::end`; whether the schedule could not be followed,
-    /// one of `heisen_wire::diverged`, and at which step.
+    /// The addresses of fields of the report: how the execution ends (one of `heisen_wire::end`) and its
+    /// code; whether it diverged (one of `heisen_wire::diverged`) and at which step.
     end: AtomicU64,
     end_code: AtomicU64,
     diverged: AtomicU64,
@@ -76,7 +77,7 @@ struct Map {
 
 impl Map {
     const fn new() -> Map {
-        // SAFETY: words of any value, so zeros will do.
+        // SAFETY: the fields are words for which every value is valid, so zeros are, too.
         unsafe { core::mem::zeroed() }
     }
 
@@ -115,7 +116,7 @@ fn address<T>(of: &T) -> usize {
     from_ref(of) as usize
 }
 
-/// The one debugger.
+/// The interface to the debugger.
 #[unsafe(no_mangle)]
 #[allow(non_upper_case_globals)]
 pub static heisen_gdb: Debugger = Debugger {
@@ -134,11 +135,11 @@ pub static heisen_gdb: Debugger = Debugger {
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn heisen_gdb_stop() {
-    // SAFETY: does nothing, so that the function is not taken for one that need not be called.
+    // SAFETY: the instruction does nothing. It keeps the compiler from dropping calls of this function.
     unsafe { core::arch::asm!("nop", options(nomem, nostack, preserves_flags)) };
 }
 
-/// An execution begins: waits until the debugger is there.
+/// An execution begins: waits until the debugger is attached.
 pub fn begin() {
     heisen_gdb.map.fill();
     sys::allow_tracing();
@@ -153,7 +154,7 @@ pub fn until() -> u32 {
     heisen_gdb.until.load(Relaxed)
 }
 
-/// Something has been reached that the debugger may want to stop at.
+/// The execution has reached something at which the debugger may want to stop.
 pub fn reached(what: u32) {
     let d = &heisen_gdb;
     let step_due = what & want::STEP != 0;
@@ -165,14 +166,14 @@ pub fn reached(what: u32) {
     heisen_gdb_stop();
 }
 
-/// A decision was taken: the switch that may follow is a preemption or not.
+/// A decision was taken: records whether the switch that follows is a preemption.
 pub fn decided(decision: &Decision, to: u16) {
     let thread = decision.kind == DecisionKind::Thread;
     let preempts = thread && decision.preemptive && usize::from(to) != me();
     heisen_gdb.preempted.store(u32::from(preempts), Relaxed);
 }
 
-/// The running thread hands the baton on; who runs next is set already.
+/// The running thread hands the baton over; the next thread is set already.
 pub fn switching() {
     if wire_log::debugged() {
         let d = &heisen_gdb;

@@ -1,5 +1,5 @@
-//! Who is chosen: the order of the choices at a decision, the default among them, and the decision itself. And what is
-//! chosen, where it is not a thread.
+//! Decisions: the order of the choices, the default among them, and the choice itself. Most decisions are
+//! about the thread that takes the next step; others are about the waiter to wake, a fault or a value.
 
 pub use crate::sched::faults::{fault, faults_are_left};
 use crate::sched::{S, candidates, is_candidate, me, next_step, thread, threads, waiters, words};
@@ -9,11 +9,11 @@ use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use heisen_trace::decision::{Decision, DecisionKind, MAX_OPTIONS};
 use heisen_trace::{Note, Op, hash};
 
-/// Whether the snapshot may still be moved to a choice of the execution that runs. Lies in the program's memory, so snapshots
-/// restore it.
+/// Whether the snapshot may still be moved to a choice of this execution. It lies in the program's memory, so
+/// snapshots restore it.
 static MOVES_SNAPSHOT: AtomicBool = AtomicBool::new(false);
 
-/// Sets it.
+/// Sets whether the snapshot may be moved to a choice that is yet to come.
 pub fn await_choice(awaits: bool) {
     MOVES_SNAPSHOT.store(awaits, Relaxed);
 }
@@ -23,7 +23,8 @@ pub fn awaits_choice() -> bool {
     MOVES_SNAPSHOT.load(Relaxed)
 }
 
-/// At this step there is a choice, which nothing has been asked about yet.
+/// The execution has reached a choice at this step. Neither the plan nor the policy has been asked about it
+/// yet.
 #[inline(always)]
 fn at_choice(step: u32) {
     if MOVES_SNAPSHOT.load(Relaxed) {
@@ -36,11 +37,12 @@ pub fn after(number: usize) -> Option<usize> {
     search(number, |_| u64::MAX)
 }
 
-/// The first candidate after `number` in cyclic order that is also in the set that `mask` gives by words.
+/// The first candidate after `number` in cyclic order that is also in a second set; `mask` returns the words
+/// of that set.
 fn search(number: usize, mask: impl Fn(usize) -> u64) -> Option<usize> {
     let words = words();
     if words == 1 {
-        // The usual case, without a loop: turned so that the thread after `number` is bit 0.
+        // The usual case has no loop: the set is rotated so that the thread after `number` is bit 0.
         let set = (candidates(0) & mask(0)).rotate_right(number as u32 + 1);
         return (set != 0).then(|| (number + 1 + set.trailing_zeros() as usize) % 64);
     }
@@ -49,11 +51,11 @@ fn search(number: usize, mask: impl Fn(usize) -> u64) -> Option<usize> {
     sets.find(|(_, set)| *set != 0).map(|(base, set)| base + set.trailing_zeros() as usize)
 }
 
-/// The candidates in cyclic order from a thread on, by words: the thread that bit 0 stands for, and the set. The word that
-/// the first is in comes twice: its end first, its beginning last.
+/// The candidates in cyclic order from thread `first` on, word by word: the thread of bit 0, and the set. The
+/// word of `first` comes twice: its upper part at the beginning, its lower part at the end.
 fn from(first: usize) -> impl Iterator<Item = (usize, u64)> {
     let words = words();
-    // One after the last thread, at most. A division would take longer than all the rest.
+    // `first` is at most `64 * words`. A division would take longer than everything else here.
     let first = if first == 64 * words { 0 } else { first };
     let up = u64::MAX << (first % 64);
     (0..=words).map(move |turn| {
@@ -67,8 +69,9 @@ fn from(first: usize) -> impl Iterator<Item = (usize, u64)> {
     })
 }
 
-/// What the default policy does: go on if possible; else the next enabled thread, fair by taking turns; else one that
-/// waits and has a signal to take; else the one whose time runs out first.
+/// The default choice: the running thread if it can continue. Otherwise it is the next enabled thread in
+/// cyclic order. Waits that cannot be satisfied come last: first threads with a signal to take, then by
+/// deadline.
 fn default_choice(number: usize, able: bool) -> usize {
     if able {
         return number;
@@ -81,16 +84,17 @@ fn default_choice(number: usize, able: bool) -> usize {
     (0..S.count.get()).filter(|&t| is_candidate(t)).min_by_key(by_deadline).unwrap_or(number)
 }
 
-/// Distance from `from` to `to` in cyclic order.
+/// The distance from thread `from` to thread `to` in cyclic order.
 fn cyclic(from: usize, to: usize) -> usize {
     let count = S.count.get();
     (to + count - from - 1) % count
 }
 
-/// The `index`-th of the `count` threads of a set, which are among the first 64, in cyclic order from `first` on.
+/// The `index`-th thread of a set, in cyclic order from `first` on. The set has `count` threads, all among
+/// the first 64.
 #[inline]
 fn nth_of(set: u64, first: usize, count: usize, index: usize) -> usize {
-    // A random index makes for mispredicted branches, so there are none on it: `count` rarely changes.
+    // The loop runs up to `count`, which rarely changes: a branch on a random index would be mispredicted.
     let mut set = set.rotate_right(first as u32);
     for passed in 1..count {
         set = if passed <= index { set & set.wrapping_sub(1) } else { set };
@@ -98,7 +102,7 @@ fn nth_of(set: u64, first: usize, count: usize, index: usize) -> usize {
     (first + set.trailing_zeros() as usize) % 64
 }
 
-/// The `index`-th choice, where `first` is number 0 and the others follow it in cyclic order.
+/// The thread of choice `index`: `first` is choice 0, and the other candidates follow in cyclic order.
 fn nth(first: usize, options: usize, index: usize) -> usize {
     if words() == 1 {
         return nth_of(candidates(0), first, options, index);
@@ -118,12 +122,12 @@ fn nth(first: usize, options: usize, index: usize) -> usize {
     unreachable!()
 }
 
-/// The threads that a decision is about.
+/// The threads among which a decision chooses.
 #[derive(Clone, Copy, Debug)]
 pub struct Choices {
-    /// Choice 0.
+    /// The thread of choice 0.
     pub first: usize,
-    /// How many there are.
+    /// The number of choices.
     pub options: usize,
 }
 
@@ -134,13 +138,13 @@ impl Choices {
         nth(self.first, self.options, index)
     }
 
-    /// The choice that is this thread, if it is one.
+    /// The index of a thread among the choices.
     pub fn index_of(self, thread: usize) -> Option<usize> {
         self.iter().position(|choice| choice == thread)
     }
 
-    /// One of the choices that are in the set that `mask` gives by words, of which there is at least one: `pick` says which,
-    /// told how many there are.
+    /// Picks one of the choices that are also in a second set; `mask` returns the words of that set, and
+    /// there is at least one such choice. `pick` gets their number and returns the index.
     #[inline]
     pub fn pick(self, mask: impl Fn(usize) -> u64, pick: impl Fn(u64) -> u64) -> usize {
         if words() == 1 {
@@ -171,14 +175,15 @@ impl Choices {
     }
 }
 
-/// The first half of a fair tail: anyone, at random. Taking turns may keep step with a loop, so that a lock is always held
-/// when the one who wants it has its turn; chance does not. Drawn from the step alone, so that it is the same in each replay.
+/// The thread that runs at a step in the first half of a fair tail: a random one. With strict turns, a loop
+/// may hold a lock each time the thread that waits for it has its turn; random turns break such a rhythm. The
+/// number depends on the step alone, so every replay draws the same.
 fn at_random(step: u32) -> Option<usize> {
     if step >= recurrence::turns() {
         return None;
     }
     let drawn = hash::scatter(u64::from(step).wrapping_mul(hash::EMPTY));
-    // Time-outs come last, but not never.
+    // In one of eight draws, threads whose waits would time out take part.
     let hurried = drawn >> 61 == 0;
     let may = |word: usize| candidates(word) & if hurried { u64::MAX } else { !S.late.word(word) };
     let count: u32 = (0..words()).map(|word| may(word).count_ones()).sum();
@@ -199,21 +204,22 @@ fn at_random(step: u32) -> Option<usize> {
     None
 }
 
-/// Who takes the step where a rule leaves no choice. Nothing is recorded, as the rule alone repeats it.
+/// The thread that takes the step where a rule leaves no choice. The log records nothing, because the rule
+/// alone repeats it.
 #[cold]
 fn without_choice(number: usize, step: u32, able: bool) -> Option<usize> {
     if step >= S.tail.get() {
         if let Some(next) = at_random(step) {
             return Some(next);
         }
-        // Everyone in turn.
+        // In the second half of the fair tail, threads take turns.
         let next = search(number, |word| !S.late.word(word)).or_else(|| after(number));
         return Some(next.unwrap_or(number));
     }
     (able && scope::holds(number)).then_some(number)
 }
 
-/// A decision: which thread takes the step, where there is more than one choice.
+/// Decides which thread takes the step, if there is more than one choice.
 #[inline(never)]
 pub fn decide(number: usize, step: u32, able: bool, options: usize) -> usize {
     at_choice(step);
@@ -253,7 +259,7 @@ pub fn decide(number: usize, step: u32, able: bool, options: usize) -> usize {
     next
 }
 
-/// The thread that has waited longest in that queue but for `index` others.
+/// The waiter at position `index` in the order of arrival.
 fn waiter(queue: usize, mask: u32, index: usize) -> usize {
     let (mut found, mut after) = (0, 0);
     for _ in 0..=index {
@@ -266,13 +272,13 @@ fn waiter(queue: usize, mask: u32, index: usize) -> usize {
     found
 }
 
-/// Chooses which of the waiters of `queue` is woken, of which there is at least one: a decision of its own if there are
-/// more.
+/// Chooses the waiter of `queue` to wake; there is at least one. With two or more waiters this is a decision
+/// of its own.
 pub fn choose_waiter(queue: usize, mask: u32) -> usize {
     choose_woken(waiters(queue, mask), |index| waiter(queue, mask, index))
 }
 
-/// Chooses one of so many threads, of which there is at least one, to be woken; `nth` gives them in order, the default
+/// Chooses one of `count` threads to wake; there is at least one. `nth` returns them in order, the default
 /// first.
 pub fn choose_woken(count: usize, nth: impl Fn(usize) -> usize) -> usize {
     let options = count.min(MAX_OPTIONS);
@@ -304,8 +310,9 @@ pub fn choose_woken(count: usize, nth: impl Fn(usize) -> usize) -> usize {
     woken
 }
 
-/// A decision on something else than threads, with at least two choices: a step of its own, at which nobody else can
-/// run. The choice is known to schedules by a name, for which `find` gives its index and `name` the way back.
+/// A decision that is not about threads, with at least two choices. It is a step of its own, at which no
+/// other thread can run. Schedules refer to a choice by a name: `find` returns the index of a name, and
+/// `name` returns the name of an index.
 pub fn choose_value(
     kind: DecisionKind,
     options: usize,
@@ -316,7 +323,7 @@ pub fn choose_value(
     wire_log::note(Note::OtherChoice);
     let step = next_step();
     if step >= S.tail.get() {
-        // As in `decide`: in a fair tail there is nothing but the default.
+        // As in `decide`, the fair tail leaves no choice: it takes the default.
         return 0;
     }
     let planned = plan::planned(step, kind, options, &find).or_else(|| script_state::promised(kind, &find));
@@ -332,7 +339,8 @@ pub fn choose_value(
         preemptive: false,
         hash: S.hash.get(),
     };
-    // Beyond the numbers of operations. The value belongs to it, as nothing else need show which one it was.
+    // The mark lies above the codes of operations. The hash includes the chosen value, because no later step
+    // has to reveal it.
     let mark = 0x80 | kind as u8;
     S.hash.set(hash::fold(S.hash.get(), chosen as u16, mark, options as u16));
     dependence::outcome(1 + chosen as u64);

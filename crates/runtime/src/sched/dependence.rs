@@ -1,19 +1,26 @@
-//! What each step touches: the dependencies of an execution, for searches that leave out equivalent ones.
+//! Dependence: records what each step of an execution touches, for searches that leave out equivalent
+//! executions.
 //!
-//! Two steps are dependent if they are of the same thread, if they touch the same object and one of them changes it, or if
-//! one makes the thread of the other able to go on. What lies between two scheduling points is one step; what is no
-//! scheduling point and touches something that others see all the same (the release of a mutex) says so here. CHESS (OSDI'08),
-//! section 4.4, calls this the happens-before graph of an execution, and two executions with the same graph equivalent.
+//! Two steps are dependent in three cases:
 //!
-//! If asked for all, every touch is logged among the decisions ([`Touch`]). If asked for states, only a hash of the graph so
-//! far is logged at each decision: each event is hashed with the one before it in its thread and with those before it at its
-//! object, and the hashes of all events are added up, so that the order of independent events makes no difference. That is
-//! also the fingerprint of the whole execution.
+//! - They belong to the same thread.
+//! - They touch the same object, and one of them changes it.
+//! - One enables the thread of the other.
 //!
-//! If asked for places, too, each touch of an operation is preceded by a record of where that was called from; a touch that is no
-//! operation of its own, as the release of a mutex, has none.
+//! Everything between two scheduling points is one step. Some operations are not scheduling points but affect
+//! other threads, such as the release of a mutex; they report their touches here. CHESS (OSDI'08), section
+//! 4.4, calls this the happens-before graph of an execution. Two executions with the same graph are
+//! equivalent.
 //!
-//! Reading a clock depends on what makes time jump, but not on the little by which each step moves it.
+//! With `flag::TOUCHES` every touch is logged among the decisions ([`Touch`]). With `flag::STATES` alone,
+//! only a hash of the graph so far is logged at each decision. It hashes each event with the event before it
+//! in its thread and with the earlier events at its object. The hashes of all events are added up, so the
+//! order of independent events makes no difference. The final sum is the fingerprint of the execution.
+//!
+//! With `flag::PLACES`, a record of the calling address precedes each touch of an operation. A touch without
+//! an operation of its own, such as the release of a mutex, has no such record.
+//!
+//! Reading a clock depends on steps that make time jump, but not on the small advance of time at each step.
 
 pub mod arrivals;
 
@@ -26,36 +33,37 @@ use core::cell::Cell;
 use heisen_trace::{Op, Touch, TouchKind};
 use heisen_wire::{MAX_THREADS, flag};
 
-/// Most objects that are told apart. Beyond them several share one place, so that steps look dependent that are not.
+/// The largest number of objects that are distinguished. Further objects share records, so that some
+/// independent steps seem dependent.
 const OBJECTS: usize = 1 << 12;
-/// Size of the index, a power of two of which at most half is in use.
+/// The size of the index: a power of two, of which at most half is in use.
 const INDEX: usize = 2 * OBJECTS;
 
-/// What happened at an object, as hashes.
+/// The history of an object, as hashes.
 #[derive(Debug)]
 struct Object {
     name: Cell<u64>,
     /// The last event that changed it.
     written: Cell<u64>,
-    /// The sum of those that read it since.
+    /// The sum of the events that have read it since.
     read: Cell<u64>,
 }
 
-// As for `sched::Sched`.
+// Page-aligned, and the fields that every execution writes come first, as in `sched::Sched`.
 #[repr(C, align(4096))]
 struct Touches {
-    /// [`flag::STATES`], [`flag::TOUCHES`] and [`flag::PLACES`], as the plan has them.
+    /// [`flag::STATES`], [`flag::TOUCHES`] and [`flag::PLACES`], as in the plan.
     wanted: Cell<u32>,
-    /// The hashes of all events, added up.
+    /// The sum of the hashes of all events.
     total: Cell<u64>,
     count: Cell<usize>,
-    /// One more than the place among `objects`; 0 if there is none.
+    /// The position in `objects` plus 1; 0 if the entry is empty.
     index: [Cell<u16>; INDEX],
-    /// What is reported next never waits.
+    /// Whether the operation that is reported next never waits; see [`tries`].
     tries: Cell<bool>,
-    /// Whether anyone has looked at the time.
+    /// Whether any thread has read or changed the time.
     timed: Cell<bool>,
-    /// Objects in the order in which they were touched first, so that few pages are written.
+    /// Objects in the order of their first touch, so that few pages are written.
     objects: [Object; OBJECTS],
     /// The last event of each thread.
     threads: [Cell<u64>; MAX_THREADS],
@@ -72,18 +80,18 @@ static T: Guarded<Touches> = Guarded::new(Touches {
     timed: Cell::new(false),
 });
 
-/// An execution begins.
+/// An execution begins with these flags of its plan.
 pub fn begin(flags: u32) {
     T.wanted.set(flags & (flag::STATES | flag::TOUCHES | flag::PLACES));
 }
 
-/// Whether anyone wants to know.
+/// Whether the plan asks for states or touches.
 #[inline(always)]
 pub fn wanted() -> bool {
     T.wanted.get() != 0
 }
 
-/// Whether every touch is told.
+/// Whether every touch is logged.
 pub fn logs() -> bool {
     T.wanted.get() & flag::TOUCHES != 0
 }
@@ -95,9 +103,9 @@ fn mix(a: u64, b: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The place where an object is remembered.
+/// The record of an object.
 fn object(name: u64) -> &'static Object {
-    /// Places for the first try: few, so that a small program writes to few pages.
+    /// The range of the first probe: small, so that a small program writes to few pages.
     const NEAR: usize = 1 << 9;
     let hash = mix(name, 0) as usize;
     let (mut at, mut next) = (hash % NEAR, hash / NEAR);
@@ -121,10 +129,11 @@ fn object(name: u64) -> &'static Object {
     }
 }
 
-/// The running thread does something that follows its last event and what `before` stands for; the hash of it.
+/// Adds an event of the running thread and returns its hash. It follows the thread's last event and the
+/// events whose hash is `before`.
 fn event(what: u64, before: u64) -> u64 {
     let last = &T.threads[me()];
-    // The number of the thread, for the first event of each.
+    // The number of the thread distinguishes the first events of different threads.
     let hash = mix(mix(last.get() ^ me() as u64, what), before);
     last.set(hash);
     T.total.set(T.total.get().wrapping_add(hash));
@@ -132,7 +141,7 @@ fn event(what: u64, before: u64) -> u64 {
     hash
 }
 
-/// The running thread has come to its next step: that, too, is a part of the state.
+/// The running thread has reached its next step: its pending operation is part of the state, too.
 pub fn stepped() {
     if S.running.get() {
         sleep_sets::stepped();
@@ -165,14 +174,14 @@ fn log(kind: TouchKind, thread: usize, op: u8, word: u64) {
     wire_log::log(Touch { step: S.step.get(), thread: thread as u16, kind, op, word }.pack());
 }
 
-/// What is touched next is so by this operation.
+/// The touch that follows belongs to this operation, called from `pc`.
 fn place(op: Op, pc: usize) {
     if T.wanted.get() & flag::PLACES != 0 && S.running.get() {
         log(TouchKind::At, me(), op as u8, pc as u64);
     }
 }
 
-/// The running thread changes an object, other than by an event that is reported.
+/// The running thread changes an object by something other than a reported event.
 #[inline(always)]
 pub fn write(object: usize) {
     if wanted() {
@@ -180,14 +189,14 @@ pub fn write(object: usize) {
     }
 }
 
-/// The running thread has changed an object in the step that it has just come to the end of.
+/// The running thread has changed an object in the step that has just ended.
 pub fn just_wrote(object: usize) {
     if wanted() {
         in_last_step(|| touch(object as u64, true, 0));
     }
 }
 
-/// The running thread reads an object, other than by an event that is reported.
+/// The running thread reads an object by something other than a reported event.
 #[inline(always)]
 pub fn read(object: usize) {
     if wanted() {
@@ -195,11 +204,12 @@ pub fn read(object: usize) {
     }
 }
 
-/// What stands for which thread is the last to end, beside the table of threads, which is number 0.
+/// The number of the object for "which thread ends last", in the space of the table of threads. The table
+/// itself is number 0.
 const LAST: usize = 1;
 
-/// The running thread, whose handle this is, ends. Once the main thread has ended, too, the last one ends the process: their order
-/// matters then.
+/// The running thread, which has this handle, ends. Once the main thread has ended, the last thread to end
+/// ends the process. From then on the order of ends matters.
 pub fn ended(handle: usize) {
     if wanted() {
         touch(handle as u64, true, Op::End as u8);
@@ -207,8 +217,8 @@ pub fn ended(handle: usize) {
     }
 }
 
-/// The running thread comes to wait for an object, or is about to take it: nothing that others see who use it, but those who
-/// destroy it.
+/// The running thread is about to wait for an object or to take it. This affects threads that destroy the
+/// object, but not threads that use it.
 #[inline(always)]
 pub fn arrives(object: usize) {
     if wanted() {
@@ -216,7 +226,7 @@ pub fn arrives(object: usize) {
     }
 }
 
-/// The running thread destroys an object, or changes what it is to those that wait for it.
+/// The running thread destroys an object, or changes its meaning for the threads that wait for it.
 pub fn destroys(object: usize) {
     if wanted() {
         touch(object as u64, true, 0);
@@ -224,20 +234,22 @@ pub fn destroys(object: usize) {
     }
 }
 
-/// What stands for the existence of an object: no other can be at this address, as all are aligned.
+/// The key for the existence of an object. No object has this address, because objects are aligned.
 fn life(object: usize) -> u64 {
     object as u64 + 2
 }
 
-/// What is reported next never waits, though there are forms of it that do. What it touches tells [`tried`].
+/// The operation that is reported next never waits, although other forms of it do. [`tried`] reports its
+/// touch.
 #[inline(always)]
 pub fn tries() {
     T.tries.set(true);
 }
 
-/// The running thread has tried to take an object, from `pc`. An attempt that failed has only read it, so that the order of
-/// two failures makes no difference; which it is, is known only after the scheduling point. Whoever made it fail must have
-/// changed the object. A mutex or a semaphore that is changed was free, whether or not a fault made the attempt fail.
+/// The running thread has tried to take an object, in a call from `pc`. Only after the scheduling point is it
+/// known whether the attempt `changes` the object. A failed attempt has only read it, so the order of two
+/// failures makes no difference. The operation that made it fail must have changed the object. A mutex or
+/// semaphore that is changed was available, even if a fault made the attempt fail.
 #[inline(always)]
 pub fn tried(op: Op, object: usize, pc: usize, changes: bool) {
     if wanted() {
@@ -256,17 +268,18 @@ fn log_attempt(op: Op, object: usize, pc: usize, changes: bool) {
     touch(object as u64, changes, code);
 }
 
-/// Nobody can go on, so time is let pass.
+/// No thread can run, so virtual time advances, or `symmetry` releases the threads that it holds.
 pub fn idles() {
     if logs() {
         log(TouchKind::All, me(), Op::Sleep as u8, 0);
     }
 }
 
-/// Threads wait for each other, the running one for this object: the execution ends, whoever else could go on.
+/// Threads wait for each other, the running one for this object. The execution ends here, even if other
+/// threads could run.
 pub fn cut_short(object: usize) {
     if wanted() {
-        // As if it had come to wait, like the others.
+        // It counts as having begun to wait, like the other threads of the cycle.
         arrives(object);
         stepped();
     }
@@ -276,14 +289,14 @@ pub fn cut_short(object: usize) {
     }
 }
 
-/// The execution ends: tells what the other threads were about to do.
+/// The execution ends: logs the operations that the other threads were about to do.
 pub fn ending() {
     if !logs() || !S.running.get() {
         return;
     }
     for (number, t) in threads() {
         let waits = !t.ended.get() && !t.timer.get() && t.object.get() != 0;
-        // To wait at a barrier is to wait to be woken; to be about to arrive there is not.
+        // A thread that waits at a barrier waits to be woken; a thread that is about to arrive does not.
         let at_barrier = t.op() == Op::Barrier && t.queue.get() != 0;
         let op = if at_barrier { Op::CondWait as u8 } else { code(t.op(), number) };
         if waits && (number != me() || !S.enabled.has(number)) {
@@ -292,7 +305,7 @@ pub fn ending() {
     }
 }
 
-/// What [`memory`](memory()) is told apart by.
+/// The unit in which [`memory`](memory()) distinguishes addresses.
 pub const WORD: usize = heisen_trace::touch::WORD as usize;
 
 /// The running thread accesses memory, at a scheduling point.
@@ -309,7 +322,8 @@ pub fn memory(address: usize, size: usize, write: bool) {
     }
 }
 
-/// The running thread does what is reported as an event: see [`event`](crate::sched::events::event).
+/// The running thread does an operation that is reported as an event: see
+/// [`event`](crate::sched::events::event).
 #[cold]
 pub fn reported(op: Op, object: usize, pc: usize) {
     let touch = |name: u64, write: bool, op_seen: u8| {
@@ -319,7 +333,7 @@ pub fn reported(op: Op, object: usize, pc: usize) {
     let tries = T.tries.take();
     let code = code(op, me());
     match op {
-        // Nothing that others see, or told apart by those who do it.
+        // Operations that other threads do not see, or whose touches the callers report themselves.
         Op::Start
         | Op::End
         | Op::Exit
@@ -342,9 +356,9 @@ pub fn reported(op: Op, object: usize, pc: usize) {
         | Op::AtomicCas
         | Op::MemRead
         | Op::MemWrite => {}
-        // Those that try tell themselves.
+        // The callers of attempts report their touches by `tried`.
         Op::TryLock | Op::SemTryWait | Op::ReadLock | Op::WriteLock | Op::Join | Op::StreamLock if tries => {}
-        // Threads are numbered in the order of their creation.
+        // Threads are numbered in the order of their creation, so that order matters.
         Op::Create => touch(key(space::THREADS, 0) as u64, true, op as u8),
         Op::ReadLock | Op::SemGetValue => touch(object as u64, false, op as u8),
         Op::Read
@@ -365,8 +379,10 @@ pub fn reported(op: Op, object: usize, pc: usize) {
     }
 }
 
-/// How what a thread does is told. A lock that is a word in memory may also be taken by operations that are not told as such. To
-/// searches it is like a read-write lock, of which that holds, too: with a mutex, whatever is no operation of its own frees it.
+/// The code by which an operation is logged. A lock that is a word in memory may also be taken by
+/// instructions that are not logged as lock operations. Searches treat it like a read-write lock, which may
+/// also change by such operations. For a mutex, searches take every touch without an operation as its
+/// release.
 fn code(op: Op, number: usize) -> u8 {
     match op {
         Op::Lock if crate::sched::thread(number).takes_word.get() => Op::WriteLock as u8,
@@ -375,7 +391,7 @@ fn code(op: Op, number: usize) -> u8 {
     }
 }
 
-/// What the running thread does turned out so: it failed, or this was chosen.
+/// The outcome of the running thread's operation: 0 if it failed, else 1 plus the choice.
 #[inline(always)]
 pub fn outcome(what: u64) {
     if wanted() && S.running.get() {
@@ -383,7 +399,7 @@ pub fn outcome(what: u64) {
     }
 }
 
-/// The running thread looks at the time, or makes it pass.
+/// The running thread reads the time, or makes it advance.
 pub fn time(passes: bool) {
     if wanted() {
         T.timed.set(true);
@@ -391,7 +407,7 @@ pub fn time(passes: bool) {
     }
 }
 
-/// The running thread makes another one able to go on.
+/// The running thread enables another thread.
 #[inline]
 pub fn enables(other: usize) {
     if wanted() && other != me() && S.running.get() {
@@ -401,8 +417,8 @@ pub fn enables(other: usize) {
     }
 }
 
-/// The running thread makes another one able to go on, and so might have any of those that the other has waited for: that it
-/// was this one makes no difference to what the other does.
+/// The running thread enables another thread. Every thread that the other has waited for could have been the
+/// one to do so, and which one it was makes no difference to the other.
 pub fn lets_pass(other: usize) {
     if wanted() && other != me() && S.running.get() {
         sleep_sets::enabled(other);
@@ -412,12 +428,12 @@ pub fn lets_pass(other: usize) {
     }
 }
 
-/// The running thread has made another one able to go on in the step that it has just come to the end of.
+/// The running thread has enabled another thread in the step that has just ended.
 pub fn just_enabled(other: usize) {
     in_last_step(|| enables(other));
 }
 
-/// Does something as if the step that the running thread has just come to the end of were not over.
+/// Does something as part of the running thread's step that has just ended.
 fn in_last_step(what: impl FnOnce()) {
     let step = S.step.get();
     S.step.set(step.saturating_sub(1));
@@ -433,19 +449,21 @@ pub fn switched(to: usize) {
     }
 }
 
-/// There is a choice of threads at this step, of which `first` is number 0.
+/// Logs the candidates of the thread decision at this step, with `first` as choice 0, and the state.
 #[cold]
 pub fn choices(first: usize) {
     for word in 0..words() {
         log(TouchKind::Choices, first, word as u8, crate::sched::candidates(word));
     }
-    // Once a thread has yielded, who will have to give way to whom depends on all that was before; and so does the time.
+    // Once a thread has yielded, fairness depends on all earlier steps; so does the time once it was read.
+    // The hash of all steps stands for that.
     let past = if fair::in_use() || T.timed.get() { S.hash.get() } else { 0 };
     log(TouchKind::State, me(), 0, mix(state(), past));
 }
 
-/// The program offers a hash of its state, which it calls for from `pc`: what was before makes no difference from here on, but for
-/// where the threads are. Told are only states then: one who wants to know of every touch asks for the dependencies.
+/// The program offers a hash of its state, in a call from `pc`. From here on earlier events make no
+/// difference, except for the places of the threads. This applies only if states are logged: a search that
+/// asks for every touch needs the dependences themselves.
 pub fn offered(hash: u64, pc: usize) {
     if T.wanted.get() & flag::STATES == 0 || logs() || !S.running.get() {
         return;
@@ -467,7 +485,7 @@ pub fn offered(hash: u64, pc: usize) {
     wire_log::set_graph(T.total.get());
 }
 
-/// The hash of all that was done so far. Who has to give way to whom is a part of the state, too.
+/// The hash of everything done so far. Which threads are barred is part of the state, too.
 pub fn state() -> u64 {
     (0..words()).fold(T.total.get(), |hash, word| mix(hash, S.barred.word(word)))
 }

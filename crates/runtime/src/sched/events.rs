@@ -1,6 +1,7 @@
-//! What is logged of the steps: events and decisions.
+//! The log of steps: events and decisions.
 //!
-//! A step pays for one test of the flags of the wire log; all else happens only where somebody wants to know of events.
+//! A step pays for one test of the flags of the wire log. Everything else happens only if the plan asks for
+//! events, states or touches.
 
 use super::{S, debugger, dependence, pause, plan, recurrence};
 use crate::wire_log;
@@ -28,7 +29,7 @@ fn log_event(op: Op, object: usize, pc: usize) {
     }
 }
 
-/// Logs an operation of a thread, done at this step or before.
+/// Logs an operation that a thread has done at this step or before.
 pub fn mention(thread: u16, op: Op, object: usize, pc: usize) {
     wire_log::event(S.step.get(), thread, op, object, pc);
 }
@@ -41,13 +42,13 @@ pub fn failed() {
     }
 }
 
-/// A wait that the running thread began some events ago has timed out.
+/// A wait that the running thread began some events ago has timed out: logs it again, as failed.
 pub fn timed_out(op: Op, object: usize, pc: usize) {
     event(op, object, pc);
     failed();
 }
 
-/// A decision was taken, for `to`: the thread that runs or is woken, the value, the fault.
+/// A decision was taken. `to` is the thread that runs or is woken, the value, or the fault.
 pub fn decision(decision: &Decision, to: u16) {
     if plan::logs_decisions() {
         wire_log::log(decision.pack());

@@ -1,11 +1,14 @@
-//! Fairness: a thread that yields gives way to the threads it may be waiting for.
+//! Fairness: a thread that yields gives way to the threads that it may wait for.
 //!
-//! After "Fair stateless model checking" (Musuvathi, Qadeer, PLDI'08), which CHESS (OSDI'08) section 4.3 refers to.
-//! There, for each thread t: E(t) are the threads enabled ever since t last yielded, D(t) those that t disabled since,
-//! S(t) those scheduled since. When t yields, it gets a lower priority than all in (E ∪ D) \ S, and may not run while
-//! one of them is enabled; the edge to u is dropped when u is scheduled. Here the three sets are not kept but read off
-//! time stamps, which are kept from the first yield on: a program that never yields pays nothing. (What happened before
-//! the first yield of all does not matter, as every thread's sets start anew with its own first yield.)
+//! After "Fair stateless model checking" (Musuvathi, Qadeer, PLDI'08), which CHESS (OSDI'08) section 4.3
+//! refers to. The paper has three sets for each thread t. E(t) are the threads that have been enabled ever
+//! since t last yielded. D(t) are the threads that t has disabled since. S(t) are the threads scheduled
+//! since. When t yields, it gets a lower priority than all threads in (E ∪ D) \ S: it may not run while one
+//! of them is enabled. Its edge to thread u is dropped when u is scheduled.
+//!
+//! Here the three sets are computed from time stamps, which are recorded from the first yield of any thread
+//! on. So a program that never yields pays nothing. Earlier events do not matter, because the sets of each
+//! thread start with its own first yield.
 
 use super::script_state::held;
 use super::thread_set::{Bits, WORDS};
@@ -16,15 +19,16 @@ use core::cell::Cell;
 use heisen_trace::{Note, Op};
 use heisen_wire::MAX_THREADS;
 
-// As for `sched::Sched`.
+// Page-aligned, and the fields that most executions write come first, as in `sched::Sched`.
 #[repr(C, align(4096))]
 struct Fair {
-    /// Threads that have to give way to someone.
+    /// Threads that have to give way to another thread.
     lowered: Bits,
+    /// Whether `lowered` has any thread.
     any: Cell<bool>,
-    /// Whether anyone has ever yielded.
+    /// Whether the time stamps are recorded.
     in_use: Cell<bool>,
-    /// To whom, for each thread.
+    /// For each thread, the threads that it has to give way to.
     above: [[Cell<u64>; WORDS]; MAX_THREADS],
 }
 
@@ -35,13 +39,13 @@ static F: Guarded<Fair> = Guarded::new(Fair {
     above: [const { [const { Cell::new(0) }; WORDS] }; MAX_THREADS],
 });
 
-/// Whether [`enabled`] and [`disabled`] have to be told.
+/// Whether callers have to report to [`enabled`] and [`disabled`].
 #[inline]
 pub fn in_use() -> bool {
     F.in_use.get()
 }
 
-/// Thread `number` is enabled.
+/// Records that thread `number` becomes enabled.
 #[cold]
 pub fn enabled(number: usize) {
     if !S.enabled.has(number) {
@@ -49,36 +53,37 @@ pub fn enabled(number: usize) {
     }
 }
 
-/// Thread `number` is disabled by the running one.
+/// Records that the running thread disables thread `number`.
 #[cold]
 pub fn disabled(number: usize) {
     let t = thread(number);
     t.disabled_at.set(S.step.get());
     t.disabled_by.set(S.current.get());
-    // A lock that happens to be held for a moment is not what a good Samaritan waits for.
+    // A thread that waits for a lock does not give way: such a wait is usually short.
     if !matches!(t.op(), Op::Lock | Op::Relock | Op::ReadLock | Op::WriteLock | Op::StreamLock) {
         t.gave_way_at.set(S.step.get());
     }
 }
 
-/// Keeps the stamps from now on, though nobody has yielded.
+/// Records time stamps from now on, even if no thread has yielded.
 pub fn watch() {
     F.in_use.set(true);
 }
 
-/// A thread that is no good Samaritan, at the end of a long fair schedule that began at step `since`: it neither yielded
-/// nor slept nor waited for anything but a lock in all that time, and others ran all the while.
+/// A thread that is not a good Samaritan, at the end of a long fair schedule that began at step `since`. In
+/// all that time it neither yielded nor slept nor waited for anything but a lock, while other threads ran.
 ///
 /// CHESS (OSDI'08) section 5.4.2: each thread either makes progress or yields the processor.
 pub fn bad_samaritan(since: u32) -> Option<usize> {
-    // To be switched to means that another has run before; so late, that it does so for ever.
+    // If the scheduler switched to a thread in the last quarter of that schedule, other threads have run
+    // until then.
     let late = S.step.get() - (S.step.get() - since) / 4;
     let gave_way = |t: &Thread| t.gave_way_at.get() >= since;
     let bad = |t: &Thread| !t.ended.get() && !t.timer.get() && t.scheduled_at.get() >= late && !gave_way(t);
     threads().find(|(_, t)| bad(t)).map(|(number, _)| number)
 }
 
-/// Thread `number` yields, or a wait of it has timed out.
+/// Thread `number` yields, or its wait has timed out.
 pub fn yielded(number: usize) {
     thread(number).gave_way_at.set(S.step.get());
     spun(number);
@@ -89,14 +94,15 @@ pub fn any_lowered() -> bool {
     F.any.get()
 }
 
-/// Thread `number` is treated as one that yields, though it does not.
+/// Lowers thread `number` as a yield does. The runtime also calls this for a thread that spins without a
+/// yield.
 pub fn spun(number: usize) {
     F.in_use.set(true);
     S.known.forget();
     let t = thread(number);
     let last = t.yielded_at.replace(S.step.get());
     if last == 0 {
-        // The first yield orders nothing: S(t) starts out as all threads.
+        // The first yield orders nothing: in the paper, S(t) contains all threads at first.
         return;
     }
     for (other, u) in threads() {
@@ -111,7 +117,7 @@ pub fn spun(number: usize) {
     }
 }
 
-/// Thread `number` is scheduled: nobody has to give way to it any longer.
+/// Thread `number` is scheduled: no thread has to give way to it any longer.
 #[inline]
 pub fn scheduled(number: usize) {
     if F.any.get() {
@@ -142,7 +148,7 @@ fn lowered() -> impl Iterator<Item = usize> {
     (0..S.count.get()).filter(|&t| F.lowered.has(t))
 }
 
-/// Works out who is barred: those that have to give way to a thread that is enabled.
+/// Bars the threads that have to give way to an enabled thread.
 #[inline]
 pub fn bar() {
     if F.any.get() {
@@ -153,7 +159,7 @@ pub fn bar() {
 #[cold]
 fn bar_lowered() {
     for t in lowered() {
-        // Nobody has to wait for one that a script holds.
+        // No thread gives way to a thread that a script holds.
         if (0..words()).any(|w| F.above[t][w].get() & S.enabled.word(w) & !held(w) != 0) {
             S.barred.add(t);
             if dependence::logs() {
@@ -165,7 +171,7 @@ fn bar_lowered() {
     }
 }
 
-/// A thread has to give way to nobody any more; a script may hold it all the same.
+/// A thread no longer has to give way. If a script holds it, it remains barred.
 fn unbar(t: usize) {
     if held(t / 64) >> (t % 64) & 1 == 0 {
         S.barred.remove(t);

@@ -1,5 +1,6 @@
-//! Choices that are not of threads and that a program does not ask for: spurious wake-ups and faults. Each has a budget for
-//! the execution, so that it does not drown the choices of threads: where the budget is used up there is no decision.
+//! Spurious wake-ups and faults: decisions that are not about threads and that the program does not ask for.
+//! Each kind has a budget for the execution, so that such decisions do not crowd out those about threads.
+//! With an exhausted budget there is no decision.
 
 use super::object_key::{key, space};
 use super::{S, decision, dependence, me, script_state, thread};
@@ -9,11 +10,11 @@ use core::cell::Cell;
 use heisen_trace::{DecisionKind, Fault, Op};
 
 struct Budget {
-    /// Spurious wake-ups that are left.
+    /// The remaining spurious wake-ups.
     spurious: Cell<u32>,
-    /// Faults that are left, and the bits of those that may happen.
+    /// The remaining faults. `kinds` has the bits of the faults that may happen.
     faults: Cell<u32>,
-    /// Whether there were any of either at the beginning: then what is left of them is what others may take.
+    /// Whether a budget was above 0 at the beginning. Then threads compete for the rest of it.
     shared: Cell<bool>,
     kinds: Cell<u32>,
 }
@@ -25,7 +26,7 @@ static B: Guarded<Budget> = Guarded::new(Budget {
     kinds: Cell::new(0),
 });
 
-/// To others, what is left of the faults and of the spurious wake-ups is something that is read, and written if one is used up.
+/// For dependence, a budget is an object: a decision reads it, and writes it if it uses up one.
 fn touch(budget: usize, used: bool) {
     if B.shared.get() && dependence::wanted() {
         let key = key(space::BUDGET, budget);
@@ -45,23 +46,23 @@ pub fn begin(spurious: u32, faults: u32, kinds: u32) {
     arm();
 }
 
-/// Tells allocations whether they have to ask.
+/// Tells the allocator whether each allocation has to ask for a fault.
 pub fn arm() {
-    // If every touch counts, also that there is nothing left does.
+    // If touches are recorded, an allocation also has to report that it found the budget exhausted.
     let may = (B.faults.get() > 0 || B.shared.get() && dependence::wanted())
         && B.kinds.get() & Fault::Malloc.bit() != 0;
     set_may_fail(may || script_state::promises_any(DecisionKind::Fault));
 }
 
-/// Whether there may be faults at all.
+/// Whether faults can still happen.
 #[inline]
 pub fn faults_are_left() -> bool {
     B.faults.get() > 0 || script_state::promises_any(DecisionKind::Fault)
 }
 
-/// Whether the call that the running thread is in fails though it could succeed: a decision while the budget lasts. What
-/// the report says of it is what the thread was last [about to do](crate::sched::Thread::about_to). What a script has promised
-/// needs no budget.
+/// Whether the running thread's call fails although it could succeed: a decision while the budget lasts. The
+/// report shows the operation that the thread was last [about to do](crate::sched::Thread::about_to). A fault
+/// that a script has promised needs no budget.
 #[inline]
 pub fn fault(which: Fault) -> bool {
     (B.faults.get() > 0 || B.shared.get() || script_state::promises_any(DecisionKind::Fault))
@@ -89,8 +90,8 @@ fn decide_fault(which: Fault) -> bool {
     failed
 }
 
-/// Whether the running thread, which starts to wait in the queue of `queue`, may go on though nobody wakes it: a decision
-/// while the budget lasts.
+/// Whether the running thread, which begins to wait in the queue of `queue`, may continue without a wake: a
+/// decision while the budget lasts.
 #[inline]
 pub fn spurious(op: Op, queue: usize, pc: usize) -> bool {
     (B.spurious.get() > 0 || B.shared.get() || script_state::promises_any(DecisionKind::Spurious))

@@ -1,35 +1,36 @@
-//! Handles: which thread has which `pthread_t`, the address of its control block.
+//! Handles: which thread has which `pthread_t`. A `pthread_t` is the address of the thread's control block.
 
 use super::{symmetry, thread};
 use crate::platform::baton::Guarded;
 use core::cell::Cell;
 use heisen_wire::MAX_THREADS;
 
-/// Twice as many places as there can be threads.
+/// Twice the largest number of threads.
 const HANDLES: usize = 2 * MAX_THREADS;
 
 /// A table of thread numbers plus 1, hashed by address, with linear probing.
-// As for `sched::Sched`.
+// Page-aligned, as `sched::Sched`.
 #[repr(C, align(4096))]
 struct Handles([Cell<u16>; HANDLES]);
 
 static H: Guarded<Handles> = Guarded::new(Handles([const { Cell::new(0) }; HANDLES]));
 
-/// The thread whose `pthread_t` this is, for somebody who means this one and no other.
+/// The thread with this `pthread_t`, for a caller that refers to this particular thread.
 pub fn thread_of_handle(handle: usize) -> Option<usize> {
     find(handle).inspect(|&number| symmetry::named(number))
 }
 
-/// The thread whose `pthread_t` this is.
+/// The thread with this `pthread_t`.
 pub fn find(handle: usize) -> Option<usize> {
     let found = place_of_handle(handle).get();
     (found != 0 && handle != 0).then(|| found as usize - 1)
 }
 
-/// Where in the table a control block is, or would be. There is always a free place, as threads are fewer.
+/// The entry of a control block in the table, or the entry where it would be. There is always an empty entry,
+/// because the table is larger than the number of threads.
 fn place_of_handle(fs: usize) -> &'static Cell<u16> {
-    // Blocks of threads lie side by side, or at the ends of stacks of the same size: either way they are near each other here,
-    // and few pages are written.
+    // Control blocks of threads lie side by side, or at the ends of stacks of the same size. Either way their
+    // entries are close together, so few pages are written.
     let mut at = (fs >> 6) ^ (fs >> 20);
     loop {
         let place = &H.0[at % HANDLES];
@@ -40,7 +41,7 @@ fn place_of_handle(fs: usize) -> &'static Cell<u16> {
     }
 }
 
-/// A thread's control block is never freed, so what is in the table stays right.
+/// Enters a thread. Its control block is never freed, so entries remain valid.
 pub fn remember_handle(fs: usize, number: usize) {
     place_of_handle(fs).set(number as u16 + 1);
 }

@@ -1,8 +1,8 @@
-//! Hooks: what the scheduler asks of the rooms above it.
+//! Hooks: the functions through which the scheduler calls the rooms above it.
 //!
-//! A room plugs its functions in when the library is loaded, before any execution begins. All of them are called on cold
-//! paths only: a signal is pending, a thread ends, a script is at work, every thread waits. What a scheduling point needs at
-//! each step is no hook but lies in this room.
+//! A room plugs its functions in when the library is loaded, before any execution begins. They serve cold
+//! paths: a signal is pending, a thread ends, a script controls the execution, every thread waits. Whatever a
+//! scheduling point needs at each step is not a hook but lies in this room.
 
 use super::{Delivered, Thread};
 use crate::platform::baton::Hook;
@@ -15,7 +15,7 @@ macro_rules! hooks {
             $($(#[$doc])* pub $name: Hook<fn($($ty),*) $(-> $ret)?>,)*
         }
 
-        /// The one table. Until a room has plugged in, its hooks do nothing.
+        /// The table of hooks. Until a room has plugged in, its hooks do nothing.
         pub static HOOKS: Hooks = Hooks {
             $($name: Hook::new({
                 fn nothing($(_: $ty),*) $(-> $ret)? { $default }
@@ -35,15 +35,16 @@ macro_rules! hooks {
 
 hooks! {
     // Of `carrier`.
-    /// Switches between two threads on the carrier of kernel threads; returns when `from` is switched to again.
+    /// Switches between two threads on the carrier of kernel threads. Returns when `from` is switched to
+    /// again.
     switch_kernel_thread(from: &Thread, to: &Thread) = ();
 
     // Of `script`.
-    /// The running thread is about to take its next step while a script is at work.
+    /// The running thread is about to take its next step while a script controls the execution.
     script_step() = ();
     /// Whether the script has stopped the running thread at an event.
     script_stopped() -> bool = false;
-    /// Nobody can go on: whether the script has changed that.
+    /// No thread can run. Returns whether the script has changed that.
     script_nobody() -> bool = false;
     /// The running thread has ended.
     script_end() = ();
@@ -51,23 +52,24 @@ hooks! {
     // Of `memory`.
     /// The running thread has created another.
     created(number: usize) = ();
-    /// The running thread passes an object, for the race check.
+    /// The running thread acquires an object, for the race check.
     acquire(object: usize) = ();
-    /// The running thread lets others pass an object, for the race check.
+    /// The running thread releases an object, for the race check.
     release(object: usize) = ();
-    /// Memory is used for something new: a stack from the pool.
+    /// Memory gets a new use: it is the stack of a new thread.
     renew_memory(at: usize, size: usize) = ();
 
     // Of `blocking`.
-    /// Looks after descriptors and calls that are out; `able` says whether the running thread can go on in any case.
+    /// Checks waits for descriptors and calls that block in the kernel. `able` says whether the running
+    /// thread is able to continue.
     errands(able: bool) = ();
 
     // Of `lifecycle`.
-    /// The execution is at a decision, and the snapshot may be moved here.
+    /// The execution is at a choice, and the snapshot may be moved here.
     at_choice(step: u32) = ();
-    /// A stack of this size was mapped.
+    /// A stack of this size was mapped, with a guard of this size.
     stack_mapped(size: usize, guard: usize) = ();
-    /// Makes whole pages zeros, if that is cheaper here than by the kernel; whether that was done.
+    /// Fills pages with zeros, if that is cheaper here than in the kernel. Returns whether it did.
     zero_pages(at: usize, size: usize) -> bool = false;
 
     // Of `shim`.
@@ -79,18 +81,19 @@ hooks! {
     deliver() -> Delivered = Delivered::Nothing;
     /// Hands signals from outside to threads.
     collect_signals() = ();
-    /// As `collect_signals`, also those that all threads block and one waits for; whether there was any.
+    /// As `collect_signals`, and also takes signals that all threads block and one waits for. Returns whether
+    /// there was any.
     look_for_signals() -> bool = false;
-    /// Nobody can go on: waits for a signal from outside; false if none can come.
+    /// No thread can run. Waits for a signal from outside; false if none can come.
     wait_for_signal_from_outside() -> bool = false;
-    /// A thread has ended: its pending signals are forgotten.
+    /// A thread has ended: discards its pending signals.
     forget_signals(number: usize) = ();
-    /// What the kernel blocks at the moment, for all threads of the program.
+    /// The signals that the kernel blocks at the moment, for all threads of the program.
     kernel_mask() -> u64 = 0;
-    /// There are breakpoints of ours in the program: their signal must come through.
+    /// The program contains breakpoints of the runtime: their signal must not be blocked.
     let_traps_through() = ();
-    /// Enables or disables the threads whose state nobody announces.
+    /// Enables or disables the threads whose state changes without a call of the scheduler.
     recheck() = ();
-    /// Whether a thread is a timer that would end the program.
+    /// Whether a thread is a timer whose signal would end the program.
     is_watchdog(number: usize) -> bool = false;
 }

@@ -1,23 +1,26 @@
-//! Choices that are known before they come up: nothing is asked at such a step, and so it costs a fraction of others.
+//! Choices that a policy announces in advance: such a step skips the decision and costs a fraction of other
+//! steps.
 //!
-//! By priorities (PCT) a thread goes on until its priority falls or one with a higher priority can run, whatever happens
-//! besides. So a policy may say that a thread goes on up to some step, as long as nobody can run but those it was compared
-//! with. What else could have a say in a choice is looked at when that is said, and whoever changes it later takes it back:
-//! the calls of [`KnownChoice::forget`].
+//! Under priorities (PCT), a thread continues until its priority falls or a thread with a higher priority can
+//! run. So a policy may announce that a thread continues up to some step. The announcement holds as long as
+//! all candidates are among the threads that it was compared with. [`KnownChoice::say`] checks everything
+//! else that could influence a choice. Code that changes such a condition later withdraws the announcement
+//! with [`KnownChoice::forget`].
 
 use super::{S, candidates, decision, dependence, fair, plan};
 use crate::wire_log;
 use core::cell::Cell;
 use heisen_trace::hash;
 
-/// Who goes on.
+/// The thread that continues.
 #[derive(Debug)]
 #[repr(C)]
 pub struct KnownChoice {
-    /// Before this step; 0 if no choice is known.
+    /// The announcement holds before this step; 0 if no choice is known.
     until: Cell<u32>,
     thread: Cell<u16>,
-    /// Whoever else can run of these, as bits. All threads that can run when it is said are among them.
+    /// The threads that it was compared with, as bits. They include all candidates at the time of the
+    /// announcement.
     over: Cell<u64>,
 }
 
@@ -26,20 +29,21 @@ impl KnownChoice {
         KnownChoice { until: Cell::new(0), thread: Cell::new(0), over: Cell::new(0) }
     }
 
-    /// No choice is known any more.
+    /// Withdraws the announcement.
     pub fn forget(&self) {
         self.until.set(0);
         self.over.set(0);
     }
 
-    /// The thread, and those that it goes on over as far as its policy is concerned; nobody if that was forgotten.
+    /// The announced thread and the threads that it was compared with, which are none after
+    /// [`KnownChoice::forget`].
     #[inline]
     pub fn known(&self) -> (usize, u64) {
         (self.thread.get().into(), self.over.get())
     }
 
-    /// A thread goes on before that step over these, as far as its policy is concerned. To be said at a decision, about which
-    /// the plan had nothing to say.
+    /// Announces, for a policy, that `thread` continues before step `until`, as long as only the threads in
+    /// `over` can run. The policy calls this at a decision that the plan does not fix.
     #[inline]
     pub fn say(&self, thread: usize, over: u64, until: u32) {
         let alone = S.look_again.get() == 0
@@ -52,7 +56,8 @@ impl KnownChoice {
         self.over.set(over);
     }
 
-    /// Whether the running thread, which could go on, does so without a question; then its step is taken.
+    /// Whether the running thread, which is enabled, continues without a decision. If so, this counts its
+    /// step.
     #[inline(always)]
     pub(super) fn goes_on(&self, number: usize, op: u8) -> bool {
         let (step, set) = (S.step.get() + 1, candidates(0));

@@ -1,23 +1,23 @@
-//! The scheduler: which threads exist, which can take their next step, and who takes it.
+//! The scheduler: which threads exist, which of them are enabled, and which of them takes the next step.
 //!
-//! **Rule:** uses `platform` and `wire_log` only. The rooms above plug in through [`hooks`], which are for cold paths; what a
-//! scheduling point needs at each step lies here.
+//! **Rule:** uses `platform` and `wire_log` only. The rooms above plug in through [`hooks`], which serve cold
+//! paths only. Whatever a scheduling point needs at each step lies in this room.
 //!
 //! | module | what it is |
 //! | --- | --- |
-//! | `core` | what every scheduling point touches: the sets of threads, the choice and the switch |
+//! | `core` | the state that every scheduling point uses: the sets of threads, the choice and the switch |
 //! | `thread`, [`thread_set`], [`handles`] | the record of a thread; sets of threads; which thread has which `pthread_t` |
 //! | `wait`, `queue`, `deadline` | the ways to wait: for an object or a signal, in a queue, until a deadline |
 //! | [`decision`], [`policy`] | a decision, and the choice where the plan fixes none |
-//! | [`plan`], [`alarm`] | the overrides of the plan, and the step at which the next thing is due |
-//! | `known_choice` | choices that are known before they come up: the fast path |
-//! | [`events`], [`pause`], [`debugger`] | what is logged of steps; where the execution stops, for the engine or a debugger |
-//! | [`dependence`], [`sleep_sets`], [`symmetry`] | reductions: what each step touches, who need not run, who is interchangeable |
+//! | [`plan`], [`alarm`] | the overrides of the plan, and the step at which something is due next |
+//! | `known_choice` | choices that a policy announces in advance: the fast path |
+//! | [`events`], [`pause`], [`debugger`] | the log of steps; where the execution stops, for the engine or a debugger |
+//! | [`dependence`], [`sleep_sets`], [`symmetry`] | reductions: what each step touches, which threads need not run, which are interchangeable |
 //! | [`fair`], [`spin`], [`recurrence`] | fairness, spin loops, livelocks |
 //! | [`faults`], [`scope`], [`atomic_section`] | calls that fail, code without preemption, sections that are one step |
 //! | [`clock`], [`arrived_signals`], [`script_state`] | virtual time; what the scheduler knows of signals and of a script |
-//! | [`epoch`], [`access_mode`], [`object_key`] | for the race check: when a thread last synchronised, what it looks at, objects without an address |
-//! | [`hooks`] | what the rooms above plug in |
+//! | [`epoch`], [`access_mode`], [`object_key`] | for the race check: when a thread last synchronised, what is done at an access, objects without an address |
+//! | [`hooks`] | the functions that the rooms above plug in |
 
 pub mod access_mode;
 pub mod alarm;

@@ -1,11 +1,11 @@
-//! Addresses for objects that have none, such as descriptors, signals and the time: dependence and the race check know an
-//! object by its address.
+//! Addresses for objects that have none, such as descriptors, signals and the time. Dependence and the race
+//! check identify an object by its address.
 
 use heisen_trace::touch::NOWHERE;
 
-/// An address for something that has none: a descriptor, say.
+/// The address that stands for an object without one, such as a descriptor.
 pub fn key(space: usize, number: usize) -> usize {
-    /// Within `NOWHERE_END`: there are fewer than eight.
+    /// The size of a space. All eight spaces lie below `NOWHERE_END`.
     const SPACE: usize = 1 << 24;
     NOWHERE as usize + space * SPACE + number.wrapping_mul(8) % SPACE
 }
@@ -14,9 +14,9 @@ pub fn key(space: usize, number: usize) -> usize {
 pub mod space {
     /// Arrivals at barriers, by a hash.
     pub const ARRIVALS: usize = 0;
-    /// Pipes and the like, by their file's number.
+    /// Pipes and similar files, by their inode number.
     pub const FILE: usize = 1;
-    /// All other descriptors, and what else the kernel keeps.
+    /// All other descriptors, and other state of the kernel.
     pub const KERNEL: usize = 2;
     /// Signals, by their number.
     pub const SIGNAL: usize = 3;
@@ -26,6 +26,6 @@ pub mod space {
     pub const THREADS: usize = 5;
     /// The time.
     pub const TIME: usize = 6;
-    /// Faults and spurious wake-ups that are left.
+    /// The remaining budgets for faults and spurious wake-ups.
     pub const BUDGET: usize = 7;
 }

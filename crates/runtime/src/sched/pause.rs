@@ -1,4 +1,4 @@
-//! Where an execution stops: for the engine to look, for a debugger, at its end, at a misuse.
+//! Pauses: where an execution stops for the engine or a debugger, at its end or at a misuse.
 
 use super::plan::diverge;
 use super::{NONE, S, debugger, dependence, me, needs, thread, threads};
@@ -8,7 +8,7 @@ use crate::wire_log::{debugged, ring, slot, stops, wire};
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use heisen_wire::{NO_THREAD, diverged, end, misuse, state, stop, want};
 
-/// Stops, if anyone wants to look: the engine, or a debugger that waits for what is named in [`want`].
+/// Stops for the engine, or for a debugger that waits for one of the bits `wanted` of [`want`].
 fn show(reason: u32, wanted: u32) {
     if stops() {
         pause(reason);
@@ -17,25 +17,27 @@ fn show(reason: u32, wanted: u32) {
     }
 }
 
-/// Stops for the engine to look, in a close look.
+/// Stops for the engine, in a close-up.
 pub fn stop_at(reason: u32) {
     if stops() {
         pause(reason);
     }
 }
 
-/// The program does not ask for what was recorded: it goes another way, and cannot go on without the outside.
+/// The program does not ask for the recorded input. The execution diverges, and it cannot continue without
+/// the outside.
 pub fn other_input() -> ! {
     diverge(diverged::INPUT, S.step.get(), 0);
     ending(end::EXIT, 0, thread(me()).pc.get());
     sys::exit_group(0)
 }
 
-/// The execution is about to end in an orderly way: notes how.
+/// The execution is about to end in an orderly way: records how.
 pub fn ending(how: u32, code: i32, pc: usize) {
     dependence::ending();
     let report = &slot().report;
-    // What goes wrong while the program exits counts more than that it does; and so does another thread that ends it first.
+    // A failure during the program's exit replaces the exit in the report; so does another thread that ends
+    // the program then. Nothing replaces a failure.
     let before = report.end.load(Relaxed);
     let again = how == end::EXIT && report.end_thread.load(Relaxed) == me() as u32;
     if before != end::NONE && (before != end::EXIT || again) {
@@ -48,7 +50,7 @@ pub fn ending(how: u32, code: i32, pc: usize) {
     show(stop::END, want::END);
 }
 
-/// Ends the execution here and now.
+/// Ends the execution at once.
 pub fn finish(how: u32, code: i32, pc: usize) -> ! {
     ending(how, code, pc);
     sys::exit_group(0)
@@ -58,14 +60,14 @@ pub fn finish(how: u32, code: i32, pc: usize) -> ! {
 #[cold]
 pub fn deadlock() -> ! {
     if !S.running.get() {
-        // Before the program is parked there is no execution to report on: stand still, and let the engine's watchdog say where.
+        // Before the zygote is parked there is no execution to report on, so the process ends with a message.
         sys::write(2, b"heisen: deadlock before the first execution\n");
         sys::kill(sys::getpid(), sys::SIGKILL);
     }
     finish(end::DEADLOCK, 0, thread(me()).pc.get())
 }
 
-/// A synchronisation object was used in a way that is undefined. Only the first is kept.
+/// The program used a synchronisation object in an undefined way. Only the first misuse is reported.
 pub fn misused(what: u32, object: usize, pc: usize) {
     let report = &slot().report;
     if report.misuse.load(Relaxed) != misuse::NONE || !S.running.get() {
@@ -78,13 +80,14 @@ pub fn misused(what: u32, object: usize, pc: usize) {
     show(stop::MISUSE, want::MISUSE);
 }
 
-/// The heap was used in a way that is undefined, or leaks. Whatever was misused before, this is what ends the execution.
+/// The program used the heap in an undefined way, or leaks memory. This replaces an earlier misuse in the
+/// report, because it ends the execution.
 pub fn memory_error(what: u32, object: usize, pc: usize) {
     slot().report.misuse.store(misuse::NONE, Relaxed);
     misused(what, object, pc);
 }
 
-/// A panic or exception starts to unwind in the running thread.
+/// A panic or exception starts to unwind in the running thread. Only a Rust panic is reported.
 pub fn thrown(rust: bool) {
     if rust {
         slot().report.panic_thread.store(me() as u32 + 1, Relaxed);
@@ -94,14 +97,14 @@ pub fn thrown(rust: bool) {
     }
 }
 
-/// Stops until the engine has looked, with the registers of this very place.
+/// Stops until the engine lets the execution continue. The engine sees the registers of this very place.
 #[inline(never)]
 fn pause(reason: u32) {
     registers::capture(&wire().stop.registers);
     pause_with(reason);
 }
 
-/// Stops until the engine has looked; the registers are in place already.
+/// Stops until the engine lets the execution continue. The caller has captured the registers.
 pub fn pause_with(reason: u32) {
     let stop = &wire().stop;
     let t = thread(me());
@@ -118,7 +121,7 @@ pub fn pause_with(reason: u32) {
     }
 }
 
-/// Writes the threads, as they are now, to the wire.
+/// Writes the current state of all threads to the wire.
 pub fn publish_threads() {
     for (number, t) in threads() {
         let out = &wire().threads[number];

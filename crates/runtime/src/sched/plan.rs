@@ -1,5 +1,4 @@
-//! The plan of the execution that runs: its overrides, in order, and how the runtime notices that the execution does not
-//! follow them.
+//! The plan of the running execution: its overrides in order, and how the runtime notices a divergence.
 
 use super::alarm::set_alarm;
 use super::pause::put;
@@ -13,25 +12,26 @@ use heisen_trace::decision::DecisionKind;
 use heisen_wire::{MAX_COUNTED, MAX_HOLDS, NO_THREAD, diverged, flag, named};
 
 struct Position {
-    /// The next override of the plan, and the end of them.
+    /// The index of the next override of the plan, and the end of the overrides.
     next: Cell<u32>,
     overrides: Cell<u32>,
 }
 
 static AT: Guarded<Position> = Guarded::new(Position { next: Cell::new(0), overrides: Cell::new(0) });
 
-/// How many overrides of the plan were followed so far, or given up.
+/// The number of overrides that the execution has followed or given up so far.
 pub fn followed() -> u32 {
     AT.next.get() - slot().plan.first_override.load(Relaxed)
 }
 
-/// So many overrides were followed before the execution begins: another one has done that part.
+/// The execution begins at a snapshot behind this many overrides: an earlier execution has followed them.
 pub fn begin_after(followed: u32) {
     AT.next.set(AT.next.get() + followed);
     slot().report.followed.store(followed, Relaxed);
 }
 
-/// Whether decisions are logged, the one that was just looked up in the plan and those after it.
+/// Whether the runtime logs the decision that was just looked up in the plan, and all later ones. With
+/// `flag::LATE`, logging starts at the last override.
 #[inline]
 pub fn logs_decisions() -> bool {
     let flags = wire_log::flags();
@@ -39,7 +39,7 @@ pub fn logs_decisions() -> bool {
         && (flags & flag::LATE == 0 || AT.next.get() == AT.overrides.get())
 }
 
-/// Takes over what the plan says of choices.
+/// Takes over the overrides, the sleep set and the policy of the plan.
 pub fn take_choices() {
     let plan = &slot().plan;
     AT.next.set(plan.first_override.load(Relaxed));
@@ -50,7 +50,8 @@ pub fn take_choices() {
     policy::begin(plan, &lists().expected[..expected], &lists().holds[..holds]);
 }
 
-/// The step of the next override that must be followed. At a step, wishes are given up that another override takes over from.
+/// The step of the next override that must be followed. A preference (`named::WISH`) need not be followed; at
+/// a given step, preferences that a later override has replaced are given up first.
 pub(super) fn due(step: Option<u32>) -> Option<u32> {
     let overrides = &wire().overrides[AT.next.get() as usize..AT.overrides.get() as usize];
     let is_wish = |o: &heisen_wire::Override| o.by_name.load(Relaxed) == named::WISH;
@@ -61,7 +62,7 @@ pub(super) fn due(step: Option<u32>) -> Option<u32> {
     overrides.iter().find(|o| !is_wish(o)).map(|o| o.step.load(Relaxed))
 }
 
-/// So many overrides more have been followed, or given up.
+/// Counts overrides that have been followed or given up.
 fn follow(count: usize) {
     if count > 0 {
         AT.next.set(AT.next.get() + count as u32);
@@ -70,12 +71,13 @@ fn follow(count: usize) {
     }
 }
 
-/// The wish of the plan for the thread decision of this step, as an index, if it can be granted; none if there is no wish.
+/// The choice that the plan prefers at the thread decision of this step. `None` if the plan has no preference
+/// here, `Some(None)` if the preferred thread is not among the choices.
 fn wished(step: u32, kind: DecisionKind, find: impl Fn(usize) -> Option<usize>) -> Option<Option<usize>> {
     let overrides = &wire().overrides[AT.next.get() as usize..AT.overrides.get() as usize];
     let at = |o: &heisen_wire::Override| o.step.load(Relaxed);
     let is_wish = |o: &heisen_wire::Override| o.by_name.load(Relaxed) == named::WISH;
-    // The last one that is due; all that come before it are over.
+    // Of the preferences that are due, only the last one counts.
     let over = overrides.windows(2).take_while(|pair| is_wish(&pair[0]) && at(&pair[1]) <= step).count();
     follow(over);
     let wish = overrides.get(over).filter(|o| is_wish(o) && at(o) <= step && kind == DecisionKind::Thread)?;
@@ -85,7 +87,8 @@ fn wished(step: u32, kind: DecisionKind, find: impl Fn(usize) -> Option<usize>) 
     Some(index)
 }
 
-/// What the plan wants at the decision of this step, if anything. `find` gives the index of a choice by its name.
+/// The choice that the plan fixes at the decision of this step, if any. `find` returns the index of a choice
+/// by its name.
 #[inline]
 pub fn planned(
     step: u32,
@@ -99,7 +102,8 @@ pub fn planned(
     if let Some(index) = wished(step, kind, &find) {
         return Some(index.unwrap_or(0));
     }
-    // Before the last override, what is not fixed is the default, whatever the policy.
+    // Before the last override, the plan means the default at every decision that it does not name, whatever
+    // the policy.
     Some(planned_override(step, kind, options, find).unwrap_or(0))
 }
 
@@ -142,7 +146,7 @@ fn planned_override(
     None
 }
 
-/// Gives up on the plan's overrides; the execution goes on by the policy, as CHESS (OSDI'08) section 4.2 does.
+/// Gives up the plan's overrides. The execution continues by its policy, as in CHESS (OSDI'08), section 4.2.
 pub(super) fn diverge(why: u32, step: u32, options: usize) {
     let report = &slot().report;
     report.diverged.store(why, Relaxed);

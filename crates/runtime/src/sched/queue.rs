@@ -1,7 +1,8 @@
-//! Queues: of condition variables, futexes and their like, where threads wait until someone takes them off.
+//! Queues of condition variables, futexes and similar objects, in which threads wait until another thread
+//! removes them.
 //!
-//! A queue is only the address of its object, kept in the threads that wait there: nothing has to be made or freed with
-//! the object. The order of arrival is a ticket.
+//! A queue is only the address of its object, recorded in the threads that wait there. So nothing is
+//! allocated or freed with the object. A ticket gives the order of arrival.
 
 use super::deadline::not_far;
 use super::wait::{Woken, wait_still};
@@ -9,32 +10,34 @@ use super::{Delivered, dependence, faults, hooks};
 use super::{S, disable, enable, me, set_need, thread, threads};
 use heisen_trace::Op;
 
-/// In place of a queue: those that [`Thread::several`](super::Thread::several) lists. No object can be at this address.
+/// In place of a queue: the thread waits in the queues that [`Thread::several`](super::Thread::several)
+/// lists. No object has this address.
 pub const MANY: usize = 1;
 
-/// Every wake of a queue, and every waiter.
+/// A mask that selects every wake and every waiter of a queue.
 pub const ANY: u32 = u32::MAX;
 
 /// How a thread left a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Left {
-    /// Someone took it off.
+    /// Another thread removed it.
     Woken,
     /// The time ran out first.
     TimedOut,
-    /// Neither, nor was there a signal.
+    /// The wait ended without a wake, a time-out or a signal.
     Spuriously,
-    /// A handler has run.
+    /// A signal handler has run.
     Interrupted,
-    /// A handler has run that was installed with `SA_RESTART`.
+    /// A signal handler has run that was installed with `SA_RESTART`.
     Restarts,
-    /// There was a signal but no handler.
+    /// There was a signal without a handler.
     Undisturbed,
 }
 
-/// Waits in the queue of `queue` until someone calls [`take_off`], or the deadline passes. The thread then needs what
-/// the waker set, which it has to look at again: a handler may have run since. `op` is what it will do when it goes on.
-/// While handlers of signals run it stays in the queue.
+/// Waits in the queue of `queue` until another thread calls [`take_off`] or the deadline passes. The thread
+/// then needs the object that the waker has set. The caller has to check that object again, because a signal
+/// handler may have run since. `op` is the operation that the thread does when it continues. It remains in
+/// the queue while signal handlers run.
 pub fn wait_in_queue(op: Op, queue: usize, mask: u32, pc: usize, deadline: u64) -> Woken {
     let t = thread(me());
     let outer = (t.queue.get(), t.parked.replace(0));
@@ -60,7 +63,8 @@ pub fn wait_in_queue(op: Op, queue: usize, mask: u32, pc: usize, deadline: u64) 
     woken
 }
 
-/// A thread that could have left the queue by itself goes on. If it was woken, it would have gone another way before that.
+/// A thread that could have left the queue by itself continues. Its order against a wake matters: a wake
+/// before that would have led it another way.
 fn touch_queue(queue: usize) {
     if queue != MANY {
         dependence::write(queue);
@@ -69,7 +73,7 @@ fn touch_queue(queue: usize) {
     }
 }
 
-/// As [`wait_in_queue`], for a call that a handler of a signal interrupts: the thread leaves the queue before the
+/// As [`wait_in_queue`], for a call that a signal handler interrupts: the thread leaves the queue before the
 /// handler runs.
 fn wait_in_queue_interruptibly(op: Op, queue: usize, mask: u32, pc: usize, deadline: u64) -> Left {
     let t = thread(me());
@@ -94,8 +98,9 @@ fn wait_in_queue_interruptibly(op: Op, queue: usize, mask: u32, pc: usize, deadl
     }
 }
 
-/// As [`wait_in_queue`], for waits that may end spuriously: whether this one may is a decision. If so, the thread is
-/// enabled at once, after all others, like one that waits for a time that never comes.
+/// As [`wait_in_queue`], for waits that may end spuriously: a decision says whether this one may. If so, the
+/// thread is enabled at once. By default all other threads run before it, as before a thread whose deadline
+/// never comes.
 pub fn sleep_in_queue(op: Op, queue: usize, mask: u32, pc: usize, deadline: u64) -> Left {
     let (spurious, deadline) = may_end_spuriously(op, queue, pc, deadline);
     match wait_in_queue(op, queue, mask, pc, deadline) {
@@ -105,7 +110,7 @@ pub fn sleep_in_queue(op: Op, queue: usize, mask: u32, pc: usize, deadline: u64)
     }
 }
 
-/// As [`sleep_in_queue`], for a call that a handler of a signal interrupts.
+/// As [`sleep_in_queue`], for a call that a signal handler interrupts.
 pub fn sleep_in_queue_interruptibly(op: Op, queue: usize, mask: u32, pc: usize, deadline: u64) -> Left {
     let (spurious, deadline) = may_end_spuriously(op, queue, pc, deadline);
     match wait_in_queue_interruptibly(op, queue, mask, pc, deadline) {
@@ -129,15 +134,15 @@ fn enter_queue(queue: usize, mask: u32) {
     t.ticket.set(ticket());
 }
 
-/// A fresh ticket, for the order of arrival in a queue.
+/// A new ticket, for the order of arrival in a queue.
 pub fn ticket() -> u64 {
     let next = S.tickets.get() + 1;
     S.tickets.set(next);
     next
 }
 
-/// Takes a thread off the queue it waits in. It can go on at once, or, with `then_needs` not 0, as soon as that object
-/// is free, which it is or not now.
+/// Removes a thread from its queue. It can continue at once; or, if `then_needs` is not 0, as soon as that
+/// object is available. `free` says whether the object is available now.
 pub fn take_off(number: usize, op: Op, then_needs: usize, free: bool) {
     if leaves_queue(number) {
         dependence::enables(number);
@@ -145,7 +150,7 @@ pub fn take_off(number: usize, op: Op, then_needs: usize, free: bool) {
     }
 }
 
-/// Takes a thread off the queue of a barrier, since all have arrived.
+/// Removes a thread from the queue of a barrier, because all threads have arrived.
 pub fn take_off_met(number: usize, op: Op) {
     if leaves_queue(number) {
         dependence::lets_pass(number);
@@ -153,7 +158,8 @@ pub fn take_off_met(number: usize, op: Op) {
     }
 }
 
-/// Takes a thread off its queue; false if it runs a handler, and will see that it was taken off when that is done.
+/// Removes a thread from its queue. False if it runs a signal handler: it will notice after the handler that
+/// it was removed.
 fn leaves_queue(number: usize) -> bool {
     let t = thread(number);
     t.queue.replace(0) != t.parked.get()
@@ -182,7 +188,7 @@ fn goes_on(number: usize, op: Op, then_needs: usize, free: bool) {
     }
 }
 
-/// How many threads wait in the queue of `queue`, of those that `mask` selects.
+/// The number of threads in the queue of `queue` that `mask` selects.
 pub fn waiters(queue: usize, mask: u32) -> usize {
     threads().filter(|(_, t)| t.waits_in(queue) && t.mask.get() & mask != 0).count()
 }

@@ -1,19 +1,23 @@
-//! Whether an execution that does not end comes back to the same state, which is what makes it a livelock.
+//! Livelocks: finds out whether an execution that does not end returns to the same state.
 //!
-//! "Too long" is no livelock: a program may have a million things to do. A livelock is a fair cycle of states (Musuvathi,
-//! Qadeer, "Fair stateless model checking", PLDI'08, section 2): the whole program is as it was before, so it can go on like
-//! this for ever, and every thread that could run in between did run. Only a close look asks, and only past half of the
-//! step limit, in the *fair tail*. There, for a half, chance decides who runs (see [`decision`](super::decision)), then all take turns.
+//! An execution that is too long is not yet a livelock: a program may have a million things to do. A livelock
+//! is a fair cycle of states (Musuvathi, Qadeer, "Fair stateless model checking", PLDI'08, section 2). The
+//! program is in the same state as before, so it can continue like this for ever, and every thread that could
+//! run in between did run. Only a close-up checks this, and only past half of the step limit, in the *fair
+//! tail*. In the first half of the tail threads run at random (see [`decision`](super::decision)); in the
+//! second half they take turns.
 //!
-//! A few states at random places of the first half are kept by the engine, which reads the program's memory and registers
-//! from outside. Here it is found out cheaply when a later state may be the same: when every thread is about to do the same
-//! thing as then. The engine compares the rest. What is asked for besides:
+//! The engine stores a few states from the random half; it reads the program's memory and registers from
+//! outside. The runtime finds out cheaply when a later state may be the same: every thread is about to do the
+//! same operation as then. The engine compares the rest. There are three more conditions:
 //!
-//! - At least a quarter of the random half lies in between, and never fewer than 128 steps. So chance has not led anywhere in so many steps: a round of taking
-//!   turns that only happens to keep one thread from a lock is not enough.
-//! - Every thread that could run at any time in between, or whose time could run out, has run (strong fairness).
-//! - Nothing came from elsewhere: no clock was read, no random number drawn, no descriptor, signal or process was involved.
-//!   None of these is in the program's memory, so the next round might be another one.
+//! - At least a quarter of the random half, and at least 128 steps, lie between the two states. So random
+//!   scheduling has made no progress in that many steps. A round of turns that only happens to keep one
+//!   thread from a lock is not enough.
+//! - Every thread that could run at any time in between, or whose wait could time out, has run (strong
+//!   fairness).
+//! - Nothing came from outside: no clock was read, no random number drawn, no descriptor, signal or process
+//!   was involved. None of these is in the program's memory, so the next round might differ.
 
 use super::{S, clock, has_errands, me, needs, pause, script_state, thread, threads};
 use crate::platform::baton::Guarded;
@@ -24,19 +28,20 @@ use core::sync::atomic::Ordering::Relaxed;
 use heisen_trace::{Op, hash};
 use heisen_wire::stop;
 
-/// States that are kept.
+/// The number of states that the engine stores.
 const ANCHORS: usize = 4;
-/// How often the engine is asked to compare with each.
+/// How often the engine is asked to compare with each of them.
 const TRIES: u32 = 256;
-/// So many steps at random lie between two states at least: in fewer, threads that keep each other from going on do so by chance.
+/// The smallest number of steps between two states. In fewer random steps, threads may block each other by
+/// chance.
 const FEWEST: u32 = 128;
 
 #[derive(Debug)]
 struct Anchor {
     step: Cell<u32>,
-    /// A hash of what every thread is about to do.
+    /// A hash of the operations that the threads are about to do.
     positions: Cell<u64>,
-    /// How often something came from elsewhere before.
+    /// The count of values from outside at that step; see [`consulted`].
     consulted: Cell<u32>,
     tries: Cell<u32>,
 }
@@ -60,18 +65,19 @@ pub fn wanted() -> bool {
     wire_log::stops() && wire_log::wire().recurrence.wanted.load(Relaxed) != 0
 }
 
-/// The step from which on threads take turns; from the beginning of the fair tail up to here chance decides.
+/// The first step at which threads take turns. From the beginning of the fair tail up to here they run at
+/// random.
 pub fn turns() -> u32 {
     S.tail.get() + (S.limit.get() - S.tail.get()) / 2
 }
 
-/// The program is told something that is not in its memory: the time, a random number.
+/// The program gets a value that is not in its memory: the time, a random number.
 #[inline]
 pub fn consulted() {
     R.consulted.set(R.consulted.get().wrapping_add(1));
 }
 
-/// The running thread does an operation: some are of things that are not in the program's memory.
+/// The running thread does an operation. Some operations involve things that are not in the program's memory.
 pub fn does(op: Op) {
     let elsewhere = op.is_on_descriptor()
         || matches!(
@@ -91,7 +97,7 @@ pub fn does(op: Op) {
     }
 }
 
-/// A step of a close look: keeps the state, or asks whether it is one that was kept.
+/// A step of a close-up: has the engine store the state, or compare it with a stored one.
 #[cold]
 pub fn stepped(step: u32) {
     if step < S.tail.get() || !wanted() || script_state::is_on() {
@@ -136,12 +142,12 @@ fn show(anchor: usize, since: u32) {
     pause::stop_at(stop::STATE);
 }
 
-/// Whether nothing outside of the program has a part in it.
+/// Whether nothing outside the program takes part in the execution.
 fn is_closed() -> bool {
     !clock::is_real() && !has_errands() && !wire_log::started_others()
 }
 
-/// What every thread is about to do, and whether it can.
+/// A hash of the operation that every thread is about to do, and of whether it is enabled.
 fn positions() -> u64 {
     let mut all = hash::mix(hash::EMPTY, me() as u64);
     for (number, t) in threads() {
@@ -158,7 +164,7 @@ fn positions() -> u64 {
     all
 }
 
-/// Whether every thread has run since that step that could have.
+/// Whether every thread that could have run since that step has run.
 fn all_have_run_since(step: u32) -> bool {
     threads().all(|(number, t)| {
         let could = S.enabled.has(number) || t.enabled_since.get() > step || t.deadline.get() != u64::MAX;

@@ -1,11 +1,12 @@
-//! Scope: where a thread that could go on is not preempted, so that the search spends its preemptions elsewhere (CHESS,
+//! Scope: the code in which threads may be preempted, so that the search spends its preemptions there (CHESS,
 //! OSDI'08, section 4.4.1).
 //!
-//! Either the program says so, in a region between `heisen_no_preempt_begin` and `heisen_no_preempt_end`; or the user,
-//! by patterns that the engine has made ranges of code addresses of. A point in scope is no decision: the thread goes on,
-//! which is the default choice anyway. Steps and hashes are the same with and without ranges, so a schedule found with
-//! them is followed without them, too. A thread that blocks or yields is switched away from as ever, and so is everyone
-//! in the fair tail.
+//! Outside the scope a thread that can continue is not preempted. The program excludes regions between
+//! `heisen_no_preempt_begin` and `heisen_no_preempt_end`. The user gives patterns, from which the engine
+//! computes ranges of code addresses. A scheduling point out of scope is not a decision: the thread
+//! continues, which is the default choice anyway. Steps and hashes are the same with and without ranges, so a
+//! schedule found with ranges can be followed without them. A thread that blocks or yields is switched away
+//! from as usual, and the fair tail ignores the scope.
 
 use super::{S, Thread, thread, threads};
 use crate::platform::baton::Guarded;
@@ -16,9 +17,9 @@ use core::sync::atomic::Ordering::Relaxed;
 use heisen_trace::Note;
 use heisen_wire::{MAX_SCOPE, ScopeRange, scope};
 
-/// Frames that are gone through in search of the caller of a library's wrapper.
+/// The largest number of frames that are searched for the caller of a library's wrapper.
 const FRAMES: usize = 64;
-/// How far below the first frame of `main` a frame of the main thread may be: the usual limit of its stack.
+/// How far below the first frame of `main` a frame of the main thread may lie: the usual limit of its stack.
 const MAIN_STACK: usize = 8 << 20;
 
 struct Scope {
@@ -47,7 +48,7 @@ pub fn enter(t: &Thread) {
     S.known.forget();
 }
 
-/// The running thread leaves a region. False if it is in none.
+/// The running thread leaves a region. False if it is not in one.
 pub fn leave(t: &Thread) -> bool {
     let depth = t.no_preempt.get();
     t.no_preempt.set(depth.saturating_sub(1));
@@ -59,7 +60,7 @@ pub fn in_region(number: usize) -> bool {
     thread(number).no_preempt.get() > 0
 }
 
-/// Whether the running thread, which could go on, is not to be preempted before its operation.
+/// Whether the running thread, which could continue, must not be preempted before its operation.
 pub fn holds(number: usize) -> bool {
     if in_region(number) {
         return true;
@@ -70,14 +71,14 @@ pub fn holds(number: usize) -> bool {
     held
 }
 
-/// What holds outside all ranges, and the ranges.
+/// The kind of code outside all ranges, and the ranges.
 fn ranges() -> (u32, &'static [ScopeRange]) {
     let wire = wire_log::wire();
     let count = (wire.scope_ranges.load(Relaxed) as usize).min(MAX_SCOPE);
     (wire.scope_default.load(Relaxed), &wire.scope[..count])
 }
 
-/// What holds for the code before a return address.
+/// The kind of the code before a return address.
 fn kind_at(pc: usize, default: u32, ranges: &[ScopeRange]) -> u32 {
     let call = pc.wrapping_sub(1) as u64;
     let end = ranges.partition_point(|range| range.start.load(Relaxed) <= call);
@@ -87,9 +88,9 @@ fn kind_at(pc: usize, default: u32, ranges: &[ScopeRange]) -> u32 {
     }
 }
 
-/// What holds where the thread called its operation; for a wrapper of a language's library, where that was called. Such
-/// wrappers are compiled with the program or, in Rust's standard library, with frame pointers, so the chain of frames
-/// leads through them.
+/// The kind of the code from which the thread called its operation. For a wrapper in a library of the
+/// language, the caller of the wrapper counts. Such wrappers are compiled with the program or, in Rust's
+/// standard library, with frame pointers. So the chain of frames leads through them.
 fn kind_of(t: &Thread, default: u32, ranges: &[ScopeRange]) -> u32 {
     let mut kind = kind_at(t.pc.get(), default, ranges);
     if kind != scope::GLUE {
@@ -105,7 +106,7 @@ fn kind_of(t: &Thread, default: u32, ranges: &[ScopeRange]) -> u32 {
         if frame < bottom || frame + 16 > top || !frame.is_multiple_of(8) {
             break;
         }
-        // SAFETY: it lies on the running thread's stack, above where that is now.
+        // SAFETY: the frame lies on the running thread's stack, above the stack pointer.
         let [next, pc] = unsafe { *(frame as *const [usize; 2]) };
         if outside {
             kind = kind_at(pc, default, ranges);

@@ -1,6 +1,7 @@
-//! What the scheduler knows of a script that is at work: whom it holds, and which choices it has fixed.
+//! The state of a script that the scheduler needs: which threads the script holds, and which choices it has
+//! fixed.
 //!
-//! The script itself is followed in `script::unit_mode`, which sets this state.
+//! `script::unit_mode` follows the script and sets this state.
 
 use super::decision::Choices;
 use super::me;
@@ -12,7 +13,7 @@ use heisen_wire::script::{ANYONE, MAX_PROMISES, Promise, Script, Set};
 
 struct State {
     on: Flag,
-    /// Whether the script has fixed any choice, which holds after its end, too.
+    /// Whether the script has fixed any choice. Such promises also hold after the script's end.
     promised: Flag,
 }
 
@@ -22,40 +23,40 @@ fn script() -> &'static Script {
     &wire_log::wire().script
 }
 
-/// Whether a thread is in a set of the script's.
+/// Whether a thread is in a set of the script.
 pub fn has(set: &Set, number: usize) -> bool {
     set[number / 64].load(Relaxed) >> (number % 64) & 1 != 0
 }
 
-/// Whether a script is at work.
+/// Whether a script controls the execution.
 #[inline]
 pub fn is_on() -> bool {
     STATE.on.get()
 }
 
-/// Sets it.
+/// Sets whether a script controls the execution.
 pub fn set_on(on: bool) {
     STATE.on.set(on);
 }
 
-/// Sets whether the script has fixed any choice; whether that is news.
+/// Sets whether the script has fixed any choice; returns whether that has changed.
 pub fn set_promised(promised: bool) -> bool {
     let before = STATE.promised.get();
     STATE.promised.set(promised);
     before != promised
 }
 
-/// The threads that the script holds, of a word of the sets of threads.
+/// A word of the set of threads that the script holds.
 pub fn held(word: usize) -> u64 {
     if is_on() { script().held[word].load(Relaxed) } else { 0 }
 }
 
-/// Whether threads that do not exist yet are selected, too.
+/// Whether the script has also selected threads that do not exist yet.
 pub fn waits_for_new(script: &Script) -> bool {
     has(&script.select, heisen_wire::MAX_THREADS - 1)
 }
 
-/// Which of the choices takes the next step: the first of those that are waited for by name, or the default.
+/// The choice for the next step: the first thread that the script has selected by name, or the default.
 pub fn choose(choices: Choices) -> usize {
     let script = script();
     if !is_on() || waits_for_new(script) {
@@ -72,13 +73,13 @@ fn promises() -> &'static [Promise] {
     &script.promises[..(script.promised.load(Relaxed) as usize).min(MAX_PROMISES)]
 }
 
-/// Whether the script has promised something about decisions of this kind that has not come yet.
+/// Whether the script has a promise left about a decision of this kind.
 pub fn promises_any(kind: DecisionKind) -> bool {
     promises().iter().any(|promise| promise.kind.load(Relaxed) == kind as u32)
 }
 
-/// What the script has promised of a decision of the running thread, as an index; `find` gives that of a choice by its name. A
-/// promise that is none of the choices is about a later decision.
+/// The choice that the script has promised for a decision of the running thread, as an index. `find` returns
+/// the index of a choice by its name. A promise that matches no choice is about a later decision.
 pub fn promised(kind: DecisionKind, find: impl Fn(usize) -> Option<usize>) -> Option<usize> {
     let mut kept = None;
     for promise in promises() {

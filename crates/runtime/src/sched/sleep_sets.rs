@@ -1,8 +1,9 @@
-//! Threads that sleep: whatever begins with their next step was explored before, unless something that it depends on comes
-//! first. The default policy leaves them aside until then.
+//! Sleep sets: threads whose next step was explored from this state already. Every execution that begins with
+//! that step was explored, unless a step that depends on it comes first. Until then the default policy does
+//! not schedule them.
 //!
-//! Sleep sets: Godefroid, Partial-Order Methods for the Verification of Concurrent Systems, 1996, chapter 5. Who sleeps, and
-//! what the next step of each touches, is part of the plan; what others touch wakes them.
+//! Godefroid, Partial-Order Methods for the Verification of Concurrent Systems, 1996, chapter 5. The plan
+//! lists the sleeping threads and what the next step of each touches. Touches of other threads wake them.
 
 use crate::platform::baton::Guarded;
 use crate::sched::thread_set::Bits;
@@ -13,11 +14,11 @@ use heisen_wire::{MAX_THREADS, Override, Plan, sleeper};
 
 struct Sleep {
     asleep: Bits,
-    /// How many they are.
+    /// The number of sleeping threads.
     count: Cell<usize>,
-    /// They sleep from this step on.
+    /// The step from which on they sleep.
     from: Cell<u32>,
-    /// What they touch.
+    /// The list of their next touches, in the plan.
     list: Cell<&'static [Override]>,
 }
 
@@ -28,7 +29,7 @@ static Z: Guarded<Sleep> = Guarded::new(Sleep {
     list: Cell::new(&[]),
 });
 
-/// An execution begins; the first of `list` are those that sleep.
+/// An execution begins. The first entries of `list` describe the sleeping threads.
 pub fn begin(list: &'static [Override], plan: &Plan) {
     wake_all();
     Z.from.set(plan.sleep_from.load(Relaxed));
@@ -41,7 +42,7 @@ pub fn begin(list: &'static [Override], plan: &Plan) {
     }
 }
 
-/// Nobody sleeps.
+/// Wakes all threads.
 pub fn wake_all() {
     for thread in sleepers(Z.list.replace(&[])) {
         Z.asleep.remove(thread);
@@ -53,7 +54,7 @@ fn sleepers(list: &[Override]) -> impl Iterator<Item = usize> {
     list.iter().map(|one| one.expect.load(Relaxed) as usize % MAX_THREADS)
 }
 
-/// Whether anyone sleeps.
+/// Whether any thread sleeps.
 #[inline]
 pub fn any() -> bool {
     Z.count.get() != 0
@@ -89,14 +90,14 @@ pub fn touched(object: u64, write: bool) {
     }
 }
 
-/// The running thread makes another one able to go on.
+/// The running thread enables another thread, which wakes up.
 pub fn enabled(thread: usize) {
     if any() && S.step.get() >= Z.from.get() {
         wake(thread);
     }
 }
 
-/// The running thread has come to the end of its step, which is the one before that of the scheduler.
+/// The running thread has ended its step. The scheduler's step number is one higher already.
 pub fn stepped() {
     if !any() || S.step.get() <= Z.from.get() {
         return;

@@ -1,11 +1,16 @@
-//! Loops that try the same thing again and again without a yield, such as `while (pthread_mutex_trylock(&m)) ;`.
+//! Spin loops: threads that try the same thing again and again without a yield.
 //!
-//! CHESS (OSDI'08) section 4.3 relies on threads that yield when they make no progress. One that does not, but spins, is
-//! seen by its steps: the same call from the same place on the same object fails, and the thread does nothing visible
-//! in between. From then on each further attempt is a yield, to the scheduler, so that others have their turn and the
-//! search does not branch at every round of the loop. It depends on nothing but the steps, so it is the same in every
-//! replay. Only calls that can fail at once ask, and only their failures are remembered: no other scheduling point
-//! pays for it.
+//! An example is a loop that calls `pthread_mutex_trylock` until it succeeds.
+//!
+//! CHESS (OSDI'08) section 4.3 relies on threads that yield when they make no progress. A thread that spins
+//! instead is recognised by its steps. The same call from the same place on the same object fails, and the
+//! thread does nothing visible in between. From then on the scheduler treats each further attempt as a yield.
+//! So other threads have their turn, and the search does not branch in every round of the loop. The rule
+//! depends on nothing but the steps, so every replay repeats it. Only calls that can fail at once check for
+//! it, and only their failures are counted: no other scheduling point pays for it.
+//!
+//! Loops that read or change memory, at instrumented or patched accesses, are recognised here, too. The
+//! engine recognises loops without any scheduling point and sends a signal (`engine::process::spin_watch`).
 
 use crate::platform::baton::Guarded;
 use crate::platform::sys;
@@ -19,18 +24,19 @@ use core::sync::atomic::Ordering::SeqCst;
 use heisen_trace::{Note, Op};
 use heisen_wire::{MAX_THREADS, SPINS, end};
 
-/// So many attempts in a row may fail before the next is a yield. The first yield of a thread bars it from nothing (see
-/// `fair`), so a loop that gives up after one attempt more is searched as if there were no yields.
+/// The number of attempts in a row that may fail before the next one is a yield. The first yield of a thread
+/// bars it from nothing (see `fair`). So a loop that gives up after one more attempt is searched as if there
+/// were no yields.
 pub const PATIENCE: u32 = 3;
 
-/// A scheduling point before an operation that never blocks but may [fail](failed), to be tried again.
+/// A scheduling point before an operation that never blocks but may [fail](failed) and be tried again.
 #[inline]
 pub fn attempt(op: Op, object: usize, pc: usize) {
     let t = thread(me());
     if !t.failed.replace(false) {
         t.failures.set(0);
     } else if t.op() != op || t.object.get() != object || t.pc.get() != pc {
-        // It was something else that failed, or the thread has done something else since.
+        // Another operation failed, or the thread has done something else since.
         t.failures.set(0);
     } else if t.failures.get() >= PATIENCE {
         return spins(op, object, pc);
@@ -48,10 +54,10 @@ fn spins(op: Op, object: usize, pc: usize) {
     events::event(op, object, pc);
 }
 
-/// The running thread yields, as it does the same in vain.
+/// The running thread yields, because it repeats the same operation in vain.
 fn gives_way() {
     if S.live.get() > 1 {
-        // Alone, it makes no difference.
+        // With one thread it makes no difference.
         wire_log::note(Note::Spin);
     }
     clock::yielded();
@@ -66,7 +72,7 @@ pub fn failed() {
     events::failed();
 }
 
-/// The [`attempt`] of the running thread has done what it does, and changed nothing by it.
+/// The [`attempt`] of the running thread has changed nothing.
 #[cold]
 pub fn in_vain() {
     let t = thread(me());
@@ -74,34 +80,35 @@ pub fn in_vain() {
     t.failures.set(t.failures.get().saturating_add(1));
 }
 
-/// What a thread has read from memory since it last changed something: by these it is seen to wait for a change there.
+/// The recent reads and changes of a thread, by which its waits for memory are recognised.
 #[derive(Debug)]
 struct Looks {
-    /// Hashes of place, address and value of the last few reads that were all different.
+    /// Hashes of place, address and value of its last reads, all different.
     seen: [Cell<u64>; LOOKS],
     count: Cell<u32>,
-    /// How many reads there were since that were among them.
+    /// The number of consecutive reads since that were among them.
     again: Cell<u32>,
-    /// How many there were in all.
+    /// The number of all reads since it last changed something.
     all: Cell<u32>,
-    /// Hashes of place, address and value before it of the last few changes that were all different.
+    /// Hashes of place, address and previous value of its last changes, all different.
     changed: [Cell<u64>; CHANGES],
     changes: Cell<u32>,
-    /// How many changes there were since that were among them: the same was done and undone again and again.
+    /// The number of consecutive changes since that were among them: the thread does and undoes the same
+    /// again and again.
     undone: Cell<u32>,
 }
 
-/// So many changes a loop may consist of that takes something and gives it back, until it can have it.
+/// The largest number of changes in a loop that takes something and gives it back until it can have it.
 const CHANGES: usize = 16;
 
-/// After so many rounds of them a thread is taken to wait. A loop that locks and unlocks may well have something to do, so
-/// these are many more than for reads alone.
+/// After this many rounds of such changes a thread counts as waiting. The number is much larger than that for
+/// reads, because a loop that locks and unlocks may well have work to do.
 const ROUNDS: u32 = 100;
 
-/// So many reads a loop may consist of to be seen at once.
+/// The largest number of reads in a loop that is recognised within a few rounds.
 const LOOKS: usize = 32;
 
-/// After so many reads a thread is taken to wait, whatever it has read.
+/// After this many reads without a change a thread counts as waiting, whatever it has read.
 const MANY: u32 = 10_000;
 
 #[repr(align(4096))]
@@ -126,8 +133,9 @@ fn access(address: usize, pc: usize, value: u64) -> u64 {
     mix(mix(mix(1, address as u64), pc as u64), value)
 }
 
-/// Whether the running thread, which changes memory that has this value now, has made only such changes for long as it had made
-/// before. A lock that is taken by adding to it, found to be another's, and given back by subtracting is waited for like this.
+/// Whether the running thread has only repeated earlier changes for long. It is about to change memory that
+/// has this value now. Some loops wait for a lock in this way: they take it by an addition, find that another
+/// thread holds it, and give it back by a subtraction.
 fn changes_in_vain(address: usize, pc: usize, value: u64) -> bool {
     let looks = &L.0[me()];
     let hash = access(address, pc, value);
@@ -143,7 +151,7 @@ fn changes_in_vain(address: usize, pc: usize, value: u64) -> bool {
     false
 }
 
-/// Whether the running thread, which reads a value from memory, has only read what it had read before, for long.
+/// Whether the running thread, which reads this value from memory, has only repeated earlier reads for long.
 fn looks_in_vain(address: usize, pc: usize, value: u64) -> bool {
     let looks = &L.0[me()];
     looks.all.set(looks.all.get() + 1);
@@ -167,7 +175,7 @@ fn looks_in_vain(address: usize, pc: usize, value: u64) -> bool {
     false
 }
 
-/// The running thread changes something that others can see.
+/// The running thread changes something that other threads can see: forgets its reads.
 #[inline]
 pub fn progress() {
     let looks = &L.0[me()];
@@ -176,7 +184,7 @@ pub fn progress() {
     looks.all.set(0);
 }
 
-/// A scheduling point before a read of memory, which has that value now.
+/// A scheduling point before a read of memory that has this value now.
 pub fn look(op: Op, address: usize, pc: usize, value: u64) {
     if looks_in_vain(address, pc, value) {
         thread(me()).about_to(op, address, pc);
@@ -186,7 +194,7 @@ pub fn look(op: Op, address: usize, pc: usize, value: u64) {
     }
 }
 
-/// A scheduling point before a change of memory, which has that value now.
+/// A scheduling point before a change of memory that has this value now.
 pub fn change(op: Op, address: usize, pc: usize, value: u64) {
     progress();
     if changes_in_vain(address, pc, value) {
@@ -197,8 +205,8 @@ pub fn change(op: Op, address: usize, pc: usize, value: u64) {
     }
 }
 
-/// Before a change of memory, which has that value now, that is a scheduling point of its own kind: a yield if the thread has changed
-/// the same again and again.
+/// Called before a change of memory that is a scheduling point of another kind. If the thread repeats the
+/// same changes again and again, it yields first. The memory has this value now.
 pub fn repeated(address: usize, pc: usize, value: u64) {
     progress();
     if changes_in_vain(address, pc, value) {
@@ -208,7 +216,8 @@ pub fn repeated(address: usize, pc: usize, value: u64) {
     }
 }
 
-/// Before a change of memory that is no scheduling point, unless the thread waits there for another change.
+/// Called before a change of memory that is not a scheduling point. It becomes one if the thread waits there,
+/// repeating its changes.
 pub fn unscheduled_change(op: Op, address: usize, pc: usize, value: u64) {
     if S.running.get() && S.live.get() > 1 && changes_in_vain(address, pc, value) {
         thread(me()).about_to(op, address, pc);
@@ -216,7 +225,7 @@ pub fn unscheduled_change(op: Op, address: usize, pc: usize, value: u64) {
     }
 }
 
-/// A scheduling point before an atomic instruction that changes memory, which has that value now.
+/// A scheduling point before an atomic instruction that changes memory, which has this value now.
 pub fn exchange(op: Op, address: usize, pc: usize, value: u64) {
     if changes_in_vain(address, pc, value) {
         thread(me()).about_to(op, address, pc);
@@ -226,7 +235,8 @@ pub fn exchange(op: Op, address: usize, pc: usize, value: u64) {
     }
 }
 
-/// Before a read of memory that is no scheduling point, unless the thread waits there for a change.
+/// Called before a read of memory that is not a scheduling point. It becomes one if the thread waits there
+/// for a change.
 pub fn glance(op: Op, address: usize, pc: usize, value: impl Fn() -> u64) {
     if S.running.get() && S.live.get() > 1 && looks_in_vain(address, pc, value()) {
         thread(me()).about_to(op, address, pc);
@@ -234,42 +244,45 @@ pub fn glance(op: Op, address: usize, pc: usize, value: impl Fn() -> u64) {
     }
 }
 
-/// How often in a row, with no other step in between, threads were found to wait for memory; and the step of the last.
+/// How often in a row, without any other step in between, the engine has found threads that wait for memory;
+/// and the step of the last time.
 struct Waiting {
     times: Cell<usize>,
     at: Cell<u32>,
-    /// Whether one of them writes something else to memory in each round.
+    /// Whether one of them writes different values to memory in each round.
     writes: Cell<bool>,
 }
 
 static W: Guarded<Waiting> =
     Guarded::new(Waiting { times: Cell::new(0), at: Cell::new(0), writes: Cell::new(false) });
 
-/// Lets the engine tell a thread that it spins. The handler runs on the thread's own stack, where its frame stays while
-/// others run; and it may be told again before it has returned, on another thread.
+/// Installs the handler of the signal by which the engine makes a spinning thread yield. The handler runs on
+/// the thread's own stack, where its frame remains while other threads run. The signal may come again before
+/// the handler has returned, for another thread.
 pub fn init() {
     const SA_NODEFER: i32 = 0x4000_0000;
     sys::set_action(SPINS, on_spinning as *const () as usize, sys::SA_SIGINFO | SA_NODEFER, 0);
 }
 
-/// The engine has found the running thread in a loop that waits for memory to change; see `engine::spin`. It is at the
-/// first instruction of that loop: as good as a call of `sched_yield` there.
+/// The engine has found the running thread in a loop that waits for memory to change; see
+/// `engine::process::spin_watch`. The thread is at the first instruction of that loop. The handler has the
+/// effect of a call of `sched_yield` there.
 extern "C" fn on_spinning(signal: c_int, _info: *const usize, context: *mut usize) {
     // Words of `ucontext_t`.
     const RIP: usize = 5 + 16;
     const MASK: usize = 37;
-    // From anybody else it means nothing: glibc's own handler would do nothing, either.
+    // From any other sender the signal means nothing: glibc's own handler would do nothing, either.
     if !S.active.get() || !S.running.get() || !is_from_engine(signal) {
         return;
     }
-    // SAFETY: the kernel passes a whole `ucontext_t`. Places are told as those that a call returns to.
+    // SAFETY: the kernel passes a complete `ucontext_t`. A place is a return address, so 1 is added.
     let pc = unsafe { *context.add(RIP) } + 1;
     waits_for_memory(pc, wire_log::wire().spin.load(SeqCst) != heisen_wire::spin::SAME);
-    // SAFETY: as above. Which signals are blocked may have changed while others ran.
+    // SAFETY: as above. The set of blocked signals may have changed while other threads ran.
     unsafe { *context.add(MASK) = sys::signal_mask(None) as usize };
 }
 
-/// The thread does not yield, though it waits in a loop.
+/// The thread does not yield although it waits in a loop; the engine reads this from the wire.
 fn goes_on_alone() {
     wire_log::wire().spin.store(heisen_wire::spin::ALONE, SeqCst);
 }
@@ -284,16 +297,17 @@ fn waits_for_memory(pc: usize, writes: bool) {
     W.writes.set(writes || again && W.writes.get());
     let may_come = sched::has_errands() || wire_log::started_others();
     if W.writes.get() && !may_come && sched::next_deadline() == u64::MAX {
-        // What one of them writes may be what another waits for, some time. So nothing is claimed; if nobody else does anything
-        // for a while, the thread goes on alone, and the engine gives up on a program that does not move.
+        // One of the threads may some day write the value that another one waits for, so nothing is claimed.
+        // If no other thread does anything for a while, the thread continues alone, and the engine gives up
+        // on a program that does not move.
         const PATIENT: usize = 20;
         let others = (0..S.count.get()).any(|other| other != me() && S.enabled.has(other));
         if !others || W.times.get() > S.live.get() * PATIENT {
             return goes_on_alone();
         }
     } else if W.times.get() > S.live.get() {
-        // Everyone has had a turn, and nobody has done anything. If something may still come from outside, that has
-        // some seconds, as each time takes a few milliseconds.
+        // Every thread has had a turn, and none has done anything. If something may still come from outside,
+        // the threads wait some seconds for it: each turn takes a few milliseconds.
         const SECONDS: usize = 1000;
         let most = if may_come { SECONDS } else { 2 * S.live.get() + 2 };
         match sched::next_deadline() {

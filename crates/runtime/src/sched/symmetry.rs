@@ -1,14 +1,17 @@
-//! Threads that are alike (`--symmetry`): one after the other made by the same thread, of the same function with the same
-//! argument. Until they have done something, nobody can tell which is which, so of those only the first may go on: with every
-//! execution that another order leads to, it is the same but for the names of threads.
+//! Symmetry (`--symmetry`): of interchangeable threads only the first may continue. Threads are
+//! interchangeable if one thread creates them one after the other, with the same function and argument. Until
+//! they act, no thread can distinguish them: another order leads to the same executions with other names of
+//! threads.
 //!
-//! The idea is that of symmetric processes: Ip, Dill: Better Verification Through Symmetry, 1996; Emerson, Sistla: Symmetry and
-//! Model Checking, 1996. Here it is a rule about who can go on, which holds for every strategy: a thread is *held* until the
-//! one before it has done its first operation. What comes before that, from the start of a thread, touches nothing.
+//! The idea is that of symmetric processes: Ip, Dill: Better Verification Through Symmetry, 1996; Emerson,
+//! Sistla: Symmetry and Model Checking, 1996. Here it is a rule about enabledness, which holds for every
+//! strategy: a thread is *held* until the thread before it has done its first operation. The part of a thread
+//! before its first operation touches nothing.
 //!
-//! It is not for every program. Who has their handles can tell them apart: what joins one of them, and does something else
-//! before it joins the others, has chosen between them. That, and other uses of their handles and numbers, is noted where the
-//! runtime sees it. It does not see `pthread_self`, nor what is made of the address of a variable on a thread's stack.
+//! This is opt-in, because code that holds thread handles can tell the threads apart. For example, it joins
+//! one of them and does something else before it joins the others: it has chosen between them. The runtime
+//! notes this, and other uses of their handles and numbers, where it sees them. It does not see
+//! `pthread_self`, nor uses of the address of a variable on a thread's stack.
 
 use crate::platform::baton::Guarded;
 use crate::sched;
@@ -19,23 +22,24 @@ use core::cell::Cell;
 use heisen_trace::{Note, Op};
 use heisen_wire::{MAX_THREADS, flag};
 
-/// What is known of a thread. All zeros, so that it takes no space in the library; thread 0 is never alike to another.
+/// The record of a thread. All fields are zero at first, so it takes no space in the library. Thread 0 is
+/// never interchangeable with another.
 struct About {
-    /// The thread that it made, if it has done nothing since.
+    /// The thread that it has created last, if it has done nothing since; else 0.
     made: Cell<u16>,
-    /// The thread that is held until this one has done something.
+    /// The thread that is held until this one has acted; 0 if none.
     next: Cell<u16>,
-    /// How many steps it has done, as far as that matters.
+    /// How many steps it has taken, counted up to [`ENOUGH`].
     steps: Cell<u8>,
-    /// The first of those that are alike to it.
+    /// The first thread of its group of interchangeable threads; 0 if it has no group.
     kind: Cell<u16>,
-    /// The first of those of which it has just joined one.
+    /// The group of the thread that it has just joined; 0 if none.
     joins: Cell<u16>,
 }
 
 struct Symmetry {
     wanted: Cell<bool>,
-    /// How many threads are held.
+    /// The number of threads that are held.
     held: Cell<usize>,
     threads: [About; MAX_THREADS],
 }
@@ -54,7 +58,7 @@ static A: Guarded<Symmetry> = Guarded::new(Symmetry {
     }; MAX_THREADS],
 });
 
-/// The start of a thread and its first operation.
+/// The steps after which a thread has acted: its start and its first operation.
 const ENOUGH: u8 = 2;
 
 /// An execution begins.
@@ -62,13 +66,14 @@ pub fn begin(flags: u32) {
     A.wanted.set(flags & flag::SYMMETRY != 0);
 }
 
-/// Whether it matters.
+/// Whether the plan asks for symmetry.
 #[inline]
 pub fn wanted() -> bool {
     A.wanted.get()
 }
 
-/// The running thread has made another one, which is not held yet; `usual` says whether it has the usual attributes.
+/// The running thread has created another one, which is not held yet. `usual` says whether it has the default
+/// attributes.
 pub fn created(number: usize, usual: bool) {
     if !wanted() || !S.running.get() {
         return;
@@ -112,12 +117,12 @@ pub fn stepped() {
     }
 }
 
-/// The first of the threads that are alike to the one with this handle; 0 if there are none.
+/// The group of the thread with this handle; 0 if it has none.
 fn kind_of(handle: usize) -> u16 {
     handles::find(handle).map_or(0, |number| A.threads[number].kind.get())
 }
 
-/// Lets the thread go on that is held because of this one.
+/// Releases the thread that is held because of this one.
 fn release(number: usize) {
     let next = usize::from(A.threads[number].next.take());
     A.held.set(A.held.get() - 1);
@@ -125,7 +130,7 @@ fn release(number: usize) {
     sched::enable(next);
 }
 
-/// Nobody can go on: lets all that are held do so. Tells whether there were any.
+/// No thread can run: releases all held threads. Returns whether there were any.
 pub fn release_all() -> bool {
     if A.held.get() == 0 {
         return false;
@@ -146,7 +151,7 @@ pub fn joins(number: usize) {
     }
 }
 
-/// Somebody asks which thread this is, or means this one and no other.
+/// The program asks which thread this is, or refers to this particular thread.
 pub fn named(number: usize) {
     if wanted() && A.threads[number].kind.get() != 0 {
         wire_log::note(Note::ThreadsDistinguished);

@@ -1,7 +1,8 @@
-//! The record of one thread: what it is about to do, what it waits for, its place in memory and in the tree of creation.
+//! The record of one thread: what it is about to do, what it waits for, its memory and its place in the tree
+//! of creation.
 //!
-//! It is a plain table that several parts of the runtime write to, each its own fields, so that there is one place where
-//! all that is known of a thread is found, and what every scheduling point touches lies together.
+//! It is a plain table. Several parts of the runtime write to it, each to its own fields. So there is one
+//! place to look up a thread, and the fields that every scheduling point uses lie together.
 
 use super::epoch::Epoch;
 use super::queue::MANY;
@@ -10,119 +11,126 @@ use core::cell::Cell;
 use core::sync::atomic::AtomicU32;
 use heisen_trace::Op;
 
-/// One thread of the program. The main thread is number 0. What every scheduling point touches comes first, in one
-/// cache line.
+/// One thread of the program. The main thread has number 0. The fields that every scheduling point uses come
+/// first, in one cache line.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Thread {
-    /// Saved stack pointer; meaningful while another thread runs.
+    /// The saved stack pointer; valid while another thread runs.
     pub sp: Cell<usize>,
-    /// Base of its thread-local storage, which is also its `pthread_t`.
+    /// The base of its thread-local storage, which is also its `pthread_t`.
     pub fs: Cell<usize>,
-    /// What it is about to do, as a number so that an unused slot is all zeros and costs no space in the library.
+    /// The operation that it is about to do, as a number. So an unused slot is all zeros and takes no space
+    /// in the library.
     pub(super) op: Cell<u8>,
-    /// What `shim::cancel` knows of it, as bits.
+    /// Its cancellation state, as bits; see `shim::cancel`.
     pub cancel: Cell<u8>,
-    /// Whether it is in the middle of a function of the program's, rather than at a call: see `patch`.
+    /// Whether it has stopped at a patched instruction, in the middle of a function, instead of at a call;
+    /// see `memory::patch`.
     pub amid: Cell<bool>,
-    /// On what.
+    /// The object of the operation in `op`.
     pub object: Cell<usize>,
-    /// Called from where.
+    /// The address from which the operation in `op` was called.
     pub pc: Cell<usize>,
-    /// Virtual time at which its wait ends; `u64::MAX` if never.
+    /// The virtual time at which its wait ends; `u64::MAX` if never.
     pub deadline: Cell<u64>,
-    /// For `fair`: when it was last switched to.
+    /// For `fair`: the step at which it was last switched to.
     pub scheduled_at: Cell<u32>,
-    /// For the race check: its epoch, without any bytes.
+    /// For the race check: its epoch, with no bytes set.
     pub epoch: Cell<Epoch>,
 
-    /// Start function, argument and, once ended, result.
+    /// Its start function, its argument and, once it has ended, its result.
     pub start: Cell<usize>,
     pub arg: Cell<usize>,
     pub result: Cell<usize>,
-    /// Its place in the tree of creation.
+    /// Its place in the tree of creation: its parent, its index among the parent's children, the number of
+    /// its own children.
     pub parent: Cell<u16>,
     pub child: Cell<u16>,
     pub children: Cell<u16>,
     pub begun: Cell<bool>,
     pub ended: Cell<bool>,
     pub detached: Cell<bool>,
-    /// Whether destructors of thread-local objects were registered for its end.
+    /// Whether destructors of thread-local objects are registered for its end.
     pub has_destructors: Cell<bool>,
-    /// Someone has joined it, or is about to.
+    /// Whether a thread has joined it, or is about to.
     pub joined: Cell<bool>,
 
-    /// Condition variable or futex in whose queue it waits; 0 if none.
+    /// The condition variable or futex in whose queue it waits; 0 if none.
     pub queue: Cell<usize>,
-    /// Order of arrival there.
+    /// Its order of arrival in that queue.
     pub ticket: Cell<u64>,
-    /// Which wakes of a futex it listens to; all bits for a condition variable.
+    /// The wakes of a futex that it listens to; all bits for a condition variable.
     pub mask: Cell<u32>,
-    /// The mutex to acquire after being taken off a condition variable's queue.
+    /// The mutex that it acquires after it has left the queue of a condition variable.
     pub relock: Cell<usize>,
-    /// Descriptors it waits for, see `blocking::descriptors`: an array of so many `pollfd`.
+    /// The descriptors that it waits for: an array of `pollfd`, and its length. See `blocking::descriptors`.
     pub polls: Cell<usize>,
     pub polls_count: Cell<usize>,
-    /// Whether it is in the middle of [`wait_in_queue`](super::wait_in_queue) or its like.
+    /// Whether it is in a wait such as [`wait_in_queue`](super::wait_in_queue).
     pub(super) waits: Cell<bool>,
-    /// The queue in which it stays while a handler of a signal runs; 0 if none.
+    /// The queue in which it remains while a signal handler runs; 0 if none.
     pub(super) parked: Cell<usize>,
 
-    /// Signals that it blocks, as bits; those it waits for in `sigwait` and its like.
+    /// The signals that it blocks, as bits; and the signals that it waits for in `sigwait` and similar calls.
     pub blocked: Cell<u64>,
     pub awaits: Cell<u64>,
-    /// Whether it is no thread of the program but a timer (see `shim::timer`).
+    /// Whether this is not a thread of the program but a timer (see `shim::timer`).
     pub timer: Cell<bool>,
-    /// The futexes that it waits on if its queue is [`MANY`]: where they are listed, and how many.
+    /// The futexes that it waits for if its queue is [`MANY`]: the address of their list, and their number.
     pub many: Cell<usize>,
     pub many_count: Cell<usize>,
-    /// The robust mutex that it acquired last and still holds, the head of a list; 0 if none.
+    /// The robust mutex that it acquired last and still holds, as the head of a list; 0 if none.
     pub robust: Cell<usize>,
 
-    /// Stack, as mapped: lowest address, size without and of the guard; size 0 for the main thread.
+    /// Its stack as mapped: the lowest address, the size without the guard, the size of the guard. The main
+    /// thread has size 0.
     pub stack: Cell<usize>,
     pub stack_size: Cell<usize>,
     pub guard_size: Cell<usize>,
-    /// Whether the program brought the stack.
+    /// Whether the program has provided the stack.
     pub stack_foreign: Cell<bool>,
-    /// For `kernel_threads`: 1 when it may run, 0 while it waits for that; a futex word.
+    /// For `kernel_threads`: a futex word, 1 if it may run, 0 while it waits for the baton.
     pub baton: AtomicU32,
-    /// For `kernel_threads`: whether it has signals to take when it runs again, and its stack for signal handlers.
+    /// For `kernel_threads`: whether it has to take signals when it runs again, and its stack for signal
+    /// handlers.
     pub diverted: Cell<bool>,
     pub handler_stack: Cell<usize>,
-    /// For `kernel_threads`: the kernel thread must not end, though the thread has ended.
+    /// For `kernel_threads`: whether the kernel thread must not end although the thread has ended.
     pub stays: Cell<bool>,
-    /// What the program believes its alternate signal stack to be: base, size; size 0 if none.
+    /// The alternate signal stack that the program believes to have set: base and size; size 0 if none.
     pub alt_base: Cell<usize>,
     pub alt_size: Cell<usize>,
-    /// Name, zero-terminated.
+    /// Its name, terminated by a zero.
     pub name: [Cell<u8>; 16],
 
-    /// For `fair`: since when it has been enabled, last yielded (0 if never), last disabled and by whom; all in steps.
+    /// For `fair`, in steps: since when it has been enabled, when it last yielded (0 if never), when it was
+    /// last disabled, and by which thread.
     pub enabled_since: Cell<u32>,
     pub yielded_at: Cell<u32>,
     pub disabled_at: Cell<u32>,
     pub disabled_by: Cell<u16>,
-    /// For `fair`: when it last let others run, 0 if never: it yielded, its time ran out, or it waited for something
-    /// else than a lock. Unlike `yielded_at`, not when it was found to spin.
+    /// For `fair`: the step at which it last let others run, 0 if never. It yielded, its wait timed out, or
+    /// it waited for something other than a lock. Unlike `yielded_at`, this does not include yields that the
+    /// runtime forced because it spins.
     pub gave_way_at: Cell<u32>,
-    /// For `spin`: whether its last attempt failed, and how many in a row did.
+    /// For `spin`: whether its last attempt failed, and how many failed in a row.
     pub failed: Cell<bool>,
     pub failures: Cell<u32>,
-    /// For `patch`: in how many places it is where atomic instructions are no scheduling points.
+    /// For `patch`: how many calls of [`uncontrolled`] it is in.
     pub uncontrolled: Cell<u32>,
-    /// For `word_lock`: whether the lock that it is about to take or give up is a word in memory.
+    /// For `word_lock`: whether the lock that it is about to take or release is a word in memory.
     pub takes_word: Cell<bool>,
-    /// For `scope`: how many regions without preemption it is in.
+    /// For `scope`: the number of regions without preemption that it is in.
     pub no_preempt: Cell<u32>,
-    /// For `atomic_section`: how many atomic sections it is in.
+    /// For `atomic_section`: the number of atomic sections that it is in.
     pub sections: Cell<u32>,
-    /// For `policy`.
+    /// The data of the policies about it.
     pub mark: policy::Mark,
 }
 
 impl Thread {
-    /// The offset of what it is about to do, for a debugger.
+    /// The offset of `op`, for a debugger.
     pub const OP: usize = core::mem::offset_of!(Thread, op);
 
     pub(super) const fn new() -> Thread {
@@ -188,26 +196,27 @@ impl Thread {
         }
     }
 
-    /// What it is about to do.
+    /// The operation that it is about to do.
     pub fn op(&self) -> Op {
         Op::from_code(self.op.get()).unwrap_or(Op::Start)
     }
 
-    /// Whether it waits in that queue, or in several of which that is one.
+    /// Whether it waits in this queue, alone or among several.
     #[inline]
     pub fn waits_in(&self, queue: usize) -> bool {
         let own = self.queue.get();
         own == queue || own == MANY && self.several().iter().any(|one| one.get() == queue)
     }
 
-    /// The queues it waits in if they are [`MANY`].
+    /// The queues that it waits in if its queue is [`MANY`].
     #[cold]
     pub fn several(&self) -> &[Cell<usize>] {
-        // SAFETY: set by the thread itself to an array in a frame that it does not leave while it waits.
+        // SAFETY: the thread itself has set them to an array in a frame that it does not leave while it
+        // waits.
         unsafe { core::slice::from_raw_parts(self.many.get() as *const Cell<usize>, self.many_count.get()) }
     }
 
-    /// Sets what it is about to do, on what, called from where.
+    /// Sets the operation that it is about to do, its object, and the address of the call.
     #[inline]
     pub fn about_to(&self, op: Op, object: usize, pc: usize) {
         self.op.set(op as u8);
@@ -215,15 +224,15 @@ impl Thread {
         self.pc.set(pc);
     }
 
-    /// The lowest address and the size of its stack, and the size of its guard; none for the main thread.
+    /// The lowest address and the size of its stack, and the size of its guard; `None` for the main thread.
     pub fn stack_bounds(&self) -> Option<(usize, usize, usize)> {
         (self.stack_size.get() != 0)
             .then(|| (self.stack.get() + self.guard_size.get(), self.stack_size.get(), self.guard_size.get()))
     }
 }
 
-/// Does something for the runtime itself that may call code of the program's, such as an allocator that it brings along:
-/// nothing in there is a scheduling point.
+/// Does work of the runtime that may call code of the program, such as the program's own allocator. Patched
+/// atomic instructions in that code are not scheduling points.
 pub fn uncontrolled<T>(work: impl FnOnce() -> T) -> T {
     let t = thread(me());
     t.uncontrolled.set(t.uncontrolled.get() + 1);

@@ -1,9 +1,9 @@
-//! Sets of threads as bits.
+//! Sets of threads, as bits.
 
 use core::cell::Cell;
 use heisen_wire::MAX_THREADS;
 
-/// Words of a full set.
+/// The number of words in a set.
 pub const WORDS: usize = MAX_THREADS / 64;
 
 /// A set of threads.

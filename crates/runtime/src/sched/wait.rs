@@ -1,8 +1,10 @@
-//! Waits: for an object that others take and free, for a signal, and for what the scheduler does not know of.
+//! Waits: for an object that threads take and release, for a signal, or for something that the scheduler does
+//! not know of.
 //!
-//! A wait has at most three ends: what it is for is there, its time has run out, or the thread has a signal to take. The
-//! scheduler decides only who runs; which of the three it was is read off the sets when the thread runs again, by
-//! [`settle`]. Handlers run between two turns of a wait, when the thread needs nothing and has no deadline.
+//! A wait ends in one of three ways: it gets what it waits for, its deadline passes, or the thread has a
+//! signal to take. The scheduler only decides which thread runs. When the thread runs again, [`settle`]
+//! derives the way from the sets of threads. Signal handlers run between two turns of a wait, when the thread
+//! needs nothing and has no deadline.
 
 use super::deadline::{not_far, set_deadline};
 use super::events::{event, failed};
@@ -13,29 +15,30 @@ use heisen_trace::Op;
 /// How a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Woken {
-    /// What was waited for is there.
+    /// It got what it waited for.
     Ready,
-    /// The time ran out first.
+    /// The deadline passed first.
     TimedOut,
-    /// A handler of a signal has run; only from waits that say so.
+    /// A signal ended the wait; only waits that say so return this. The handler has run, unless it is left to
+    /// the caller.
     Interrupted,
 }
 
-/// What becomes of a wait after a handler of a signal has run.
+/// How a wait continues after a signal handler has run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signals {
-    /// It goes on.
+    /// It continues.
     GoOn,
-    /// It goes on if the handler was installed with `SA_RESTART`, and is interrupted otherwise.
+    /// It continues if the handler was installed with `SA_RESTART`; otherwise it is interrupted.
     Restart,
     /// It is interrupted.
     Interrupt,
 }
 
-/// Whether what a wait is for is there. A closure is asked again after a handler has run; a plain value stands for
-/// "no" by then, as it may be out of date.
+/// Whether the object of a wait is available. A closure is asked again after a signal handler has run. A
+/// plain value counts as "no" then, because it may be out of date.
 pub trait Free {
-    /// Whether it is there, at the first look or at a later one.
+    /// Whether the object is available, at the first look or at a later one.
     fn look(&self, first: bool) -> bool;
 }
 
@@ -53,14 +56,14 @@ impl<F: Fn() -> bool> Free for F {
     }
 }
 
-/// A scheduling point before an operation that needs `object`, which is `free` or not at this moment. Returns when
-/// the object is free, or when the deadline has passed first.
+/// A scheduling point before an operation that needs `object`; `free` says whether the object is available
+/// now. Returns when the object is available, or when the deadline has passed first.
 #[inline(always)]
 pub fn wait_for(op: Op, object: usize, pc: usize, free: impl Free, deadline: u64) -> Woken {
     wait_for_key(op, object, object, pc, free, deadline)
 }
 
-/// As [`wait_for`], for a call that a handler of a signal may interrupt.
+/// As [`wait_for`], for a call that a signal handler may interrupt.
 #[inline(always)]
 pub fn wait_for_interruptibly(
     op: Op,
@@ -76,7 +79,7 @@ pub fn wait_for_interruptibly(
         if woken != Woken::Interrupted {
             return woken;
         }
-        // One that need not wait is not interrupted.
+        // A thread that need not wait is not interrupted.
         let signals = if free.look(false) { Signals::GoOn } else { signals };
         if !goes_on(signals) {
             return woken;
@@ -85,8 +88,8 @@ pub fn wait_for_interruptibly(
     }
 }
 
-/// As [`wait_for`], where what is waited for is one of several sides of `object`: `key` is the name under which it is
-/// [`taken`](super::taken) and [`freed`](super::freed).
+/// As [`wait_for`], for a lock that is needed under a key other than its address: [`taken`](super::taken) and
+/// [`freed`](super::freed) are called with `key`. The report shows `object`.
 #[inline(always)]
 pub fn wait_for_key(op: Op, object: usize, key: usize, pc: usize, free: impl Free, deadline: u64) -> Woken {
     let mut first = true;
@@ -100,7 +103,7 @@ pub fn wait_for_key(op: Op, object: usize, key: usize, pc: usize, free: impl Fre
     }
 }
 
-/// Runs the handlers of the signals for which a wait was interrupted; whether it goes on.
+/// Runs the handlers of the signals that interrupted a wait; returns whether the wait continues.
 #[cold]
 fn goes_on(signals: Signals) -> bool {
     match hooks::deliver() {
@@ -110,7 +113,7 @@ fn goes_on(signals: Signals) -> bool {
     }
 }
 
-/// One turn of [`wait_for_key`]: interrupted if there is a signal to take first.
+/// One turn of [`wait_for_key`]. It is interrupted if the thread has a signal to take first.
 #[inline(always)]
 fn wait_once(op: Op, object: usize, key: usize, pc: usize, free: bool, deadline: u64) -> Woken {
     let number = me();
@@ -140,14 +143,14 @@ fn wait_once(op: Op, object: usize, key: usize, pc: usize, free: bool, deadline:
     woken
 }
 
-/// Waits for a signal, or for the deadline; nothing else ends it. Handlers are not run here: that is left to the
-/// caller, as the signal may be one that it only takes.
+/// Waits for a signal or for the deadline. It runs no handler: that is left to the caller, because a call
+/// such as `sigwait` takes the signal without one.
 pub fn wait_for_signal(op: Op, pc: usize, deadline: u64) -> Woken {
     wait_still(op, 0, pc, deadline)
 }
 
-/// Waits for something that the scheduler does not know of, until [`set_ready`] says that it is there, the deadline
-/// passes, or there is a signal to take, which is left to the caller.
+/// Waits for something that the scheduler does not know of, until [`set_ready`] reports it, the deadline
+/// passes, or the thread has a signal to take. Taking the signal is left to the caller.
 pub fn wait_outside(op: Op, object: usize, pc: usize, deadline: u64) -> Woken {
     let woken = wait_still(op, object, pc, deadline);
     if woken != Woken::Interrupted {
@@ -159,7 +162,7 @@ pub fn wait_outside(op: Op, object: usize, pc: usize, deadline: u64) -> Woken {
     woken
 }
 
-/// Whether what a thread waits for in [`wait_outside`] is there.
+/// Sets whether the thing that a thread waits for in [`wait_outside`] has come.
 pub fn set_ready(number: usize, ready: bool) {
     let is = S.enabled.has(number) && !S.late.has(number);
     if ready && !is {
@@ -169,7 +172,8 @@ pub fn set_ready(number: usize, ready: bool) {
     }
 }
 
-/// Waits until the thread is taken off its queue, or enabled by other means, the deadline passes or a signal comes.
+/// Waits until the thread is removed from its queue or enabled in another way, the deadline passes, or a
+/// signal comes.
 pub(super) fn wait_still(op: Op, object: usize, pc: usize, deadline: u64) -> Woken {
     let number = me();
     let t = thread(number);
@@ -185,7 +189,8 @@ pub(super) fn wait_still(op: Op, object: usize, pc: usize, deadline: u64) -> Wok
     settle(number)
 }
 
-/// After a wait: if the thread was scheduled although what it needs is not there, its time has run out.
+/// After a wait: derives how it ended. A thread that was scheduled although its need is not met has timed
+/// out, or has a signal to take.
 #[inline(always)]
 pub(super) fn settle(number: usize) -> Woken {
     if S.timed.has(number) { settle_timed(number) } else { Woken::Ready }
@@ -210,7 +215,7 @@ fn settle_timed(number: usize) -> Woken {
     Woken::TimedOut
 }
 
-/// Ends the wait of a thread, whatever it is for: it goes on at once.
+/// Ends the wait of a thread, whatever it waits for: the thread is enabled at once.
 pub fn release(number: usize) {
     let t = thread(number);
     t.queue.set(0);
@@ -223,7 +228,7 @@ pub fn release(number: usize) {
     enable(number);
 }
 
-/// The running thread leaves whatever it was in the middle of: it ends in a handler.
+/// The running thread abandons all its waits, because it ends in a signal handler.
 pub fn leave_waits() {
     let t = thread(me());
     t.queue.set(0);
@@ -232,8 +237,9 @@ pub fn leave_waits() {
     t.awaits.set(0);
 }
 
-/// The thread has a signal to take. If it waits it can go on to run the handler; else it is told by the result that
-/// it has to be diverted there, unless it is already.
+/// Gives a thread a signal to take. A waiting thread is enabled, so that it can run the handler. For another
+/// thread, true means that the caller has to divert it to the handler; it is false if the thread is diverted
+/// already.
 pub fn interrupt(number: usize) -> bool {
     dependence::enables(number);
     let already = S.signalled.has(number);

@@ -1,5 +1,5 @@
-//! The control block that glibc has for each thread, at its `fs` base, which is also its `pthread_t`: the list of all of
-//! them, and the thread ids in them.
+//! Control blocks: glibc has one for each thread, at its `fs` base, which is also its `pthread_t`. This file
+//! handles the list of all control blocks and the thread ids in them.
 
 use crate::platform::glibc::tcb;
 use crate::platform::sys;
@@ -31,8 +31,9 @@ pub(super) fn is_in_list(fs: usize) -> bool {
     next != 0 && previous != 0 && read::<usize>(next + 8) == link && read::<usize>(previous) == link
 }
 
-/// Adds a control block to glibc's list of threads, after the main thread's: a child of `fork` takes its own off there,
-/// and `dlopen` goes through it to initialise thread-local variables of fixed place in threads that exist already.
+/// Adds a control block to glibc's list of threads, after that of the main thread. A child of `fork` removes
+/// its own from that list. `dlopen` goes through the list to initialise static thread-local variables in
+/// existing threads.
 pub(super) fn add_to_list(fs: usize) {
     let (link, main) = (fs + tcb::LIST, thread(0).fs.get() + tcb::LIST);
     let next = read::<usize>(main);
@@ -42,7 +43,7 @@ pub(super) fn add_to_list(fs: usize) {
     write(main, link);
 }
 
-/// Takes a control block off that list.
+/// Removes a control block from glibc's list of threads.
 pub fn take_off_list(fs: usize) {
     let link = fs + tcb::LIST;
     let (next, previous) = (read::<usize>(link), read::<usize>(link + 8));
@@ -50,13 +51,13 @@ pub fn take_off_list(fs: usize) {
     write(next + 8, previous);
 }
 
-/// The process id that a mutex recorded, as a thread's number.
+/// The number of the thread with this thread id, as a mutex records it.
 pub fn thread_of_tid(tid: i32) -> Option<usize> {
     usize::try_from(tid.wrapping_sub(TID_BASE)).ok().filter(|&n| n < S.count.get())
 }
 
-/// Calls `ask` with the id of the kernel thread in the control block of a thread, for functions that hand it on to the
-/// kernel.
+/// Calls `ask` while the thread's control block has the id of the kernel thread, for functions that pass the
+/// id to the kernel.
 pub fn with_kernel_id<R>(handle: usize, ask: impl FnOnce() -> R) -> R {
     if S.kernel.get() {
         return ask();
@@ -68,12 +69,12 @@ pub fn with_kernel_id<R>(handle: usize, ask: impl FnOnce() -> R) -> R {
     answer
 }
 
-/// Puts the id of the kernel thread into the running thread's control block, where glibc keeps it.
+/// Writes the id of the kernel thread into the running thread's control block, where glibc expects it.
 pub fn keep_kernel_id() {
     write(fs_base() + tcb::TID, sys::gettid());
 }
 
-/// Where glibc keeps the id of the kernel thread in a control block.
+/// The address of the kernel thread's id in a thread's control block.
 pub fn kernel_id_at(t: &Thread) -> usize {
     t.fs.get() + tcb::TID
 }

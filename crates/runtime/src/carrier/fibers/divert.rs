@@ -1,5 +1,5 @@
-//! Threads that are diverted: they take signals first when they are switched to. That builds on the frame that the switch
-//! leaves.
+//! Diverted threads: they take their signals first when they are switched to. This builds on the frame that
+//! the switch leaves.
 
 use super::block::{read, write};
 use crate::sched::{S, Thread, hooks};
@@ -11,8 +11,8 @@ unsafe extern "C" {
 }
 
 global_asm!(
-    // Where a thread goes on that was diverted: it takes its signals, then does what `heisen_switch` would have done.
-    // The stack pointer is at the frame that was there before, which the unwinding information describes.
+    // Where a diverted thread continues: it takes its signals, then does the rest of `heisen_switch`. The
+    // stack pointer is at the thread's previous frame, which the unwinding information describes.
     ".globl heisen_diverted",
     ".hidden heisen_diverted",
     ".type heisen_diverted, @function",
@@ -50,11 +50,11 @@ extern "C" fn diverted() {
     hooks::deliver();
 }
 
-/// Makes a thread that is switched out take its signals when it is switched to: lays another frame below its own. So
-/// the path of a scheduling point needs no test for signals.
+/// Makes a thread that is switched out take its signals when it is switched to, by another frame below its
+/// own. So the path of a scheduling point needs no test for signals.
 pub fn divert(t: &Thread) {
     if S.kernel.get() {
-        // It waits for the baton somewhere below its frame, and looks by itself.
+        // The thread waits for the baton somewhere below its frame, and checks this flag itself.
         t.diverted.set(true);
         return;
     }

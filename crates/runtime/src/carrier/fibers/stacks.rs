@@ -1,43 +1,43 @@
-//! Stacks of threads: mapped with a guard below, kept in a pool and used again.
+//! Stacks of threads: mapped with a guard below them, pooled and reused.
 
 use super::F;
 use crate::platform::sys;
 use crate::sched::{Thread, hooks};
 use core::cell::Cell;
 
-/// So many stacks are kept.
+/// The largest number of stacks in the pool.
 pub(super) const POOL: usize = 64;
 
-/// A stack that was mapped here: its lowest address, its size without the guard, and that of the guard below it.
+/// A stack: its lowest address, its size without the guard, and the size of the guard below it.
 #[derive(Clone, Copy)]
 pub(super) struct Stack {
     pub(super) base: usize,
     pub(super) size: usize,
     pub(super) guard: usize,
-    /// Nobody has ever used it, and it was mapped before any access was remembered.
+    /// Whether no thread has ever used it, and it was mapped before any access was remembered.
     pub(super) fresh: bool,
 }
 
-/// What `pthread_create` asks for.
+/// The stack that `pthread_create` asks for.
 #[derive(Debug)]
 pub struct Wish {
-    /// Stack given by the program: lowest address and size.
+    /// The stack that the program provides: lowest address and size.
     pub stack: Option<(usize, usize)>,
-    /// Size of stack and guard.
+    /// The size of the stack, and of the guard.
     pub size: usize,
     pub guard: usize,
 }
 
 impl Wish {
-    /// A thread without attributes.
+    /// The stack of a thread without attributes.
     pub fn usual() -> Wish {
         Wish { stack: None, size: F.stack_size.get(), guard: F.guard_size.get() }
     }
 }
 
 pub(super) fn map_stack(size: usize, guard: usize) -> Option<Stack> {
-    // The engine limits the data of the program. Stacks shall not count: natively they hardly do, as only what is
-    // touched of one takes memory.
+    // The engine limits the data size of the program. Stacks shall not count: natively they hardly do,
+    // because only touched pages of a stack take memory.
     sys::raise_data_limit(size as isize);
     let Some(base) = sys::map_stack(guard + size) else {
         sys::raise_data_limit(-(size as isize));
@@ -48,7 +48,7 @@ pub(super) fn map_stack(size: usize, guard: usize) -> Option<Stack> {
     Some(Stack { base, size, guard, fresh: false })
 }
 
-/// Maps so many stacks more for the pool, or fewer if there is no room.
+/// Maps this many more stacks for the pool, or fewer if there is no room.
 pub fn add_to_pool(count: usize, size: usize, guard: usize) {
     for _ in 0..count.min(POOL - F.pooled.get()) {
         let Some(stack) = map_stack(size, guard) else { break };
@@ -56,7 +56,7 @@ pub fn add_to_pool(count: usize, size: usize, guard: usize) {
     }
 }
 
-/// A stack from the pool, the latest that fits.
+/// Takes a stack from the pool: the latest that fits.
 pub(super) fn take_from_pool(size: usize, guard: usize) -> Option<Stack> {
     let fits = |stack: &Cell<Stack>| (stack.get().size, stack.get().guard) == (size, guard);
     let pooled = &F.pool[..F.pooled.get()];
@@ -68,14 +68,14 @@ pub(super) fn take_from_pool(size: usize, guard: usize) -> Option<Stack> {
     Some(stack)
 }
 
-/// The stacks that nobody uses: where they begin and end.
+/// The stacks in the pool: where each begins and ends.
 pub fn spare_stacks() -> impl Iterator<Item = (usize, usize)> {
     let ends = |Stack { base, size, guard, .. }: Stack| (base, base + guard + size);
     F.pool[..F.pooled.get()].iter().map(move |stack| ends(stack.get()))
 }
 
-/// Puts a stack into the pool. If that is full another one is unmapped, or a program that makes threads one after the
-/// other would run out of memory.
+/// Puts a stack into the pool. If the pool is full, another stack is unmapped. Otherwise a program that
+/// creates threads one after the other would run out of memory.
 pub(super) fn give_back(stack: Stack) {
     if F.pooled.get() < POOL {
         F.pool[F.pooled.get()].set(stack);
@@ -87,7 +87,8 @@ pub(super) fn give_back(stack: Stack) {
     }
 }
 
-/// Puts the stack of a thread that does not need it any more into the pool, if it came from there.
+/// Puts the stack of a thread into the pool when the thread no longer needs it, unless the program has
+/// provided it.
 pub fn give_back_of(t: &Thread) {
     if !t.stack_foreign.get() && t.stack_size.get() != 0 {
         let (base, size, guard) = (t.stack.get(), t.stack_size.get(), t.guard_size.get());

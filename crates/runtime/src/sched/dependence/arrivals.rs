@@ -1,9 +1,11 @@
-//! Arrivals at barriers, as touches tell them: they commute as long as no more threads meet than the barrier is made for.
+//! Touches of arrivals at barriers: arrivals commute as long as no more threads meet than the barrier is made
+//! for.
 //!
-//! An arrival reads the barrier and writes something of its own. Who goes on from the barrier reads what all arrivals of the
-//! round have written, and so comes after all of them and depends on no order among them. An arrival writes the barrier, too, if
-//! its caller may look at who was the last, or if another thread has come than those of the first round: then the order
-//! decides who meets whom. `search::relation` tells what follows from that.
+//! An arrival reads the barrier and writes an object of its own. A thread that leaves the barrier reads the
+//! objects of all arrivals of the round. So it comes after all of them and depends on no order among them. An
+//! arrival also writes the barrier if its caller may look at which thread was the last. It does so, too, if a
+//! thread has come that was not in the first round: then the order decides which threads meet.
+//! `search::analysis::relation` explains the consequences.
 
 use super::{mix, place, touch, wanted};
 use crate::platform::baton::Guarded;
@@ -12,25 +14,25 @@ use crate::sched::object_key::{key, space};
 use core::cell::Cell;
 use heisen_trace::Op;
 
-/// Who meets at a barrier.
+/// The threads that meet at a barrier.
 #[derive(Debug)]
 struct Meeting {
-    /// Its address; 0 if there is none.
+    /// The address of the barrier; 0 if the entry is unused.
     barrier: Cell<usize>,
-    /// Whether the round has an odd number. A thread that goes on from a round does so before the next round is over, so that
-    /// two rounds are enough to tell apart.
+    /// Whether the round has an odd number. A thread leaves a round before the next round is over, so
+    /// distinguishing two rounds is enough.
     odd: Cell<bool>,
     /// Whether it is the first round.
     first: Cell<bool>,
-    /// Those that took part in the first round, as bits.
+    /// The threads that took part in the first round, as bits.
     members: Cell<u64>,
-    /// Those that have arrived and not gone on.
+    /// The threads that have arrived and not left yet.
     inside: Cell<u64>,
-    /// Somebody else has come.
+    /// Whether a thread has come that is not a member.
     crowded: Cell<bool>,
 }
 
-/// Barriers at which arrivals commute, at most.
+/// The largest number of barriers at which arrivals commute.
 const MEETINGS: usize = 64;
 
 struct Meetings([Meeting; MEETINGS]);
@@ -65,19 +67,19 @@ fn found_or_made(barrier: usize) -> Option<&'static Meeting> {
     })
 }
 
-/// What stands for a thread in a set; nothing if its number is too large.
+/// The bit of a thread in a set; 0 if its number is too large.
 fn bit(thread: usize) -> u64 {
     1u64.checked_shl(thread as u32).unwrap_or(0)
 }
 
-/// What stands for the arrival of a thread.
+/// The object that the arrival of a thread writes.
 fn arrival(barrier: usize, thread: usize, odd: bool) -> u64 {
     let number = mix(barrier as u64, (thread as u64) << 1 | u64::from(odd));
     key(space::ARRIVALS, number as usize) as u64
 }
 
-/// The running thread arrives at a barrier, from `pc`; `uses` says whether the caller may look at who was the last. The round it
-/// takes part in, for [`leaves`].
+/// The running thread arrives at a barrier, in a call from `pc`. `uses` says whether the caller may look at
+/// which thread was the last. Returns the parity of the round, for [`leaves`].
 pub fn arrives(barrier: usize, pc: usize, uses: impl Fn() -> bool) -> bool {
     if !wanted() {
         return false;
@@ -102,7 +104,7 @@ pub fn arrives(barrier: usize, pc: usize, uses: impl Fn() -> bool) -> bool {
     odd
 }
 
-/// All have arrived that the barrier waits for.
+/// All threads that the barrier waits for have arrived.
 pub fn met(barrier: usize) {
     if wanted()
         && let Some(meeting) = found(barrier)
@@ -112,7 +114,7 @@ pub fn met(barrier: usize) {
     }
 }
 
-/// The running thread goes on from a round.
+/// The running thread leaves a round.
 pub fn leaves(barrier: usize, odd: bool) {
     if !wanted() {
         return;
@@ -126,8 +128,8 @@ pub fn leaves(barrier: usize, odd: bool) {
     }
 }
 
-/// The barrier is destroyed. If another is made in its place while some are still to go on from this one, the two are not told
-/// apart.
+/// The barrier is destroyed. If threads have not left it yet, a new barrier at the same address is not
+/// distinguished from it, and all its arrivals are ordered.
 pub fn forget(barrier: usize) {
     if let Some(meeting) = found(barrier) {
         if meeting.inside.get() == 0 {

@@ -1,12 +1,13 @@
-//! Sticky random walk: the running thread goes on for a random number of decisions, then any candidate does.
+//! Sticky random walk: the running thread continues for a random number of decisions, then a random candidate
+//! runs.
 //!
-//! The uniform walk switches at every other decision of two threads, so that a queue never grows and a thread never
-//! gets far ahead of the others. How long a thread goes on is distributed geometrically.
+//! With two threads, the uniform walk switches at every other decision. So a queue never grows, and no thread
+//! gets far beyond the others. Here the length of a burst is distributed geometrically.
 
 use super::random::below;
 use crate::sched::decision::Choices;
 
-/// Choice 0, the running thread, goes on; once in `length` times everyone has the same chance.
+/// Choice 0, the running thread, continues; once in `length` times every choice has the same chance.
 pub fn choose(choices: Choices, able: bool, length: u32) -> usize {
     if able && below(u64::from(length.max(1))) != 0 {
         return 0;

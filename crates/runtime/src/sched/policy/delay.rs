@@ -1,8 +1,8 @@
-//! Delay bounding, sampled: the default schedule, but for a few random delays.
+//! Delay bounding, sampled: the default schedule with a few random delays.
 //!
-//! Emmi, Qadeer, Rakamarić: Delay-bounded scheduling, POPL'11. The scheduler is deterministic: a thread goes on while it
-//! can, then the next in cyclic order does. A delay passes over the thread whose turn it is. There the delays are
-//! enumerated; here they lie at random steps.
+//! Emmi, Qadeer, Rakamarić: Delay-bounded scheduling, POPL'11. The scheduler is deterministic: a thread
+//! continues while it can, then the next one in cyclic order runs. A delay skips the thread whose turn it is.
+//! The paper enumerates the delays; here they lie at random steps.
 
 use super::random::below;
 use crate::platform::baton::Guarded;
@@ -12,7 +12,7 @@ use core::cell::Cell;
 const MAX_DELAYS: usize = 64;
 
 struct Delay {
-    /// Steps of the delays that are left; 0 for those that are done.
+    /// The steps of the remaining delays; 0 for those that are done.
     at: [Cell<u32>; MAX_DELAYS],
     count: Cell<usize>,
 }

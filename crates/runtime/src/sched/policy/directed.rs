@@ -1,8 +1,10 @@
-//! Steered executions: threads are held where they are about to do something, until another has come to something.
+//! Steered executions: a thread is held before an operation until another thread has reached an operation of
+//! its own.
 //!
-//! As in CalFuzzer (Joshi, Naik, Park, Sen, CAV'09). What is known of threads is what they touch, counted as the search
-//! has counted it in the execution that it predicts from. A hold is a wish: where everyone who could go on is held, one
-//! of them does.
+//! As in CalFuzzer (Joshi, Naik, Park, Sen, CAV'09). An operation is identified by its thread, the object
+//! that it touches, and its number among equal operations of the thread. The search counts them in the same
+//! way in the execution that it predicts from. A hold is a preference: where every candidate is held, one of
+//! them runs.
 
 use super::random::below;
 use crate::platform::baton::Guarded;
@@ -14,7 +16,7 @@ use core::sync::atomic::Ordering::Relaxed;
 use heisen_trace::Op;
 use heisen_wire::{Hold, MAX_HOLDS};
 
-/// Something that a thread does, and how often it has done it.
+/// An operation of a thread, and how often the thread has done it.
 struct Deed {
     thread: Cell<usize>,
     op: Cell<u8>,
@@ -29,14 +31,15 @@ struct Held {
     past: Cell<bool>,
 }
 
-/// What was touched before the first choice, and by whom.
+/// The touches before the first choice, and their threads.
 struct Early {
     touches: [Cell<(u16, u8, u64)>; MOST_EARLY],
-    /// How many; more than there is room for, if that was not enough.
+    /// Their number; more than there is room for, if some did not fit.
     count: Cell<usize>,
 }
 
-/// A program has hardly come to anything by then that another thread does, too.
+/// The largest number of recorded touches. Before the first choice few touches are of objects that other
+/// threads use.
 const MOST_EARLY: usize = 1 << 10;
 
 struct Directed {
@@ -75,7 +78,7 @@ impl Deed {
         self.done.get() >= self.nth.get()
     }
 
-    /// Whether the thread is about to do it.
+    /// Whether the thread is about to do this operation.
     fn is_next(&self) -> bool {
         if self.done.get() + 1 != self.nth.get() || self.thread.get() >= S.count.get() {
             return false;
@@ -91,7 +94,7 @@ impl Deed {
         }
     }
 
-    /// Whether it can no longer come to it.
+    /// Whether the thread has ended, and so can no longer do this operation.
     fn is_over(&self) -> bool {
         self.thread.get() < S.count.get() && get(self.thread.get()).ended.get()
     }
@@ -139,7 +142,7 @@ pub fn follow(op: u8, object: u64) {
     D.early.count.set((count + 1).min(MOST_EARLY + 1));
 }
 
-/// Whether all of that is known.
+/// Whether all touches before the first choice are recorded.
 pub fn has_followed() -> bool {
     D.early.count.get() <= MOST_EARLY
 }
@@ -152,8 +155,9 @@ pub fn touched(number: usize, op: u8, object: u64) {
     }
 }
 
-/// Whom to let go on of those who are not held: the thread that runs; else one that the target is about; else the next. One
-/// whose time would have to run out is last. If `length` is not 0, it is any of them once in so many times.
+/// Chooses among the threads that are not held: the running thread; else a thread of the target; else the
+/// next one. Threads whose wait would have to time out come last. If `length` is not 0, it chooses any of
+/// them once in `length` times.
 pub fn choose(choices: Choices, able: bool, length: u32) -> usize {
     let free = |&(_, number): &(usize, usize)| !holds().iter().any(|held| held.holds(number));
     let all = || choices.iter().enumerate().filter(free);

@@ -1,7 +1,8 @@
-//! The choice where the plan fixes none: the default, or one of the samplers, one file each.
+//! Policies: the choice where the plan fixes none. It is the default, or that of a sampler; each sampler has
+//! a file.
 //!
-//! A policy is asked at decisions only. Those that have to know of every step besides say so when the execution begins
-//! ([`watches`]), so that the others pay nothing for it.
+//! A policy is asked at decisions only. A policy that also has to know of every step says so when the
+//! execution begins ([`watches`]); the others pay nothing for that.
 
 mod burst;
 mod delay;
@@ -25,11 +26,13 @@ use random::below;
 
 struct Policy {
     kind: Cell<u32>,
-    /// The depth of PCT, the mean burst, the delays or the part of SURW.
+    /// The parameter of the policy: the depth of PCT, the mean burst (also of `directed`), the number of
+    /// delays, or the part of SURW.
     parameter: Cell<u32>,
-    /// One in how many spurious wake-ups or faults happens in this execution; 0 if that is not decided yet.
+    /// A spurious wake-up or fault happens once in this many times in this execution; 0 if that is not drawn
+    /// yet.
     rarity: Cell<u64>,
-    /// Whether what is done is kept for executions that begin later than this one; see [`follow`].
+    /// Whether steps and touches are recorded for executions that begin later than this one; see [`follow`].
     follows: Cell<bool>,
 }
 
@@ -40,26 +43,28 @@ static P: Guarded<Policy> = Guarded::new(Policy {
     follows: Cell::new(false),
 });
 
-/// What the policies keep of a thread. All zeros is a thread that nothing is known of.
+/// The data of the policies about a thread. All zeros stand for a thread of which nothing is known.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Mark {
-    /// PCT and POS: the priority, higher runs first. 0 under POS: there is none yet.
+    /// PCT and POS: the priority; the highest runs first. Under POS, 0 means that none is drawn yet.
     priority: Cell<u64>,
     /// POS: the step at which the priority was drawn.
     drawn_at: Cell<u32>,
-    /// SURW: its place in the table of what is expected, plus 1; 0 if it has none.
+    /// SURW: its index in the table of expected events, plus 1; 0 if it is not there.
     place: Cell<u16>,
-    /// SURW: events that it, and threads that it has yet to create, are expected to have from here on.
+    /// SURW: the events that it, and the threads that it has yet to create, are expected to have from here
+    /// on.
     weight: Cell<u64>,
-    /// SURW: events that it came to.
+    /// SURW: the number of events that it has reached.
     events: Cell<u32>,
-    /// SURW: events that it came to before the first choice, if they counted for this part of the objects.
+    /// SURW: the number of events that it reached before the first choice, for each part of the objects;
+    /// index 0 is for all objects.
     early: [Cell<u32>; 1 + PARTS as usize],
 }
 
 impl Mark {
-    /// That of a thread that nothing is known of.
+    /// The data about a thread of which nothing is known.
     pub const fn new() -> Mark {
         Mark {
             priority: Cell::new(0),
@@ -72,15 +77,15 @@ impl Mark {
     }
 }
 
-/// Spurious wake-ups and faults happen each time, or once in 2, 4, ... 512 times.
+/// The number of rarities: spurious wake-ups and faults happen each time, or once in 2, 4, ... 512 times.
 const RARITIES: u64 = 10;
 
-/// Sets the policy of the execution that begins; `expected` is what SURW knows of its threads,
-/// and `holds` where it is steered to.
+/// Sets the policy of the execution that begins. `expected` has the expected events of its threads, for SURW;
+/// `holds` steers it, for `directed`.
 pub fn begin(plan: &heisen_wire::Plan, expected: &'static [Expected], holds: &[Hold]) {
     let kind = plan.policy.load(Relaxed);
     let parameter = plan.parameter.load(Relaxed);
-    // For SURW it is the length of runs.
+    // For SURW the field is the mean length of runs.
     let steps = plan.expected_steps.load(Relaxed).max(1);
     P.kind.set(kind);
     P.parameter.set(parameter);
@@ -101,13 +106,13 @@ pub fn begin(plan: &heisen_wire::Plan, expected: &'static [Expected], holds: &[H
     }
 }
 
-/// Others may begin where the execution that runs comes to its first choice, whatever their policies: what those have to know
-/// that see every step is kept from here on, or no longer.
+/// Starts or stops recording for executions that begin later, at a choice of this one. Their policies may
+/// need the steps and touches before that choice; see `lifecycle::in_process::later_snapshot`.
 pub fn follow(follows: bool) {
     P.follows.set(follows);
 }
 
-/// Whether all that was done before the first choice was kept, for the policy of a plan.
+/// Whether everything before the first choice was recorded that the policy of this plan needs.
 pub fn has_followed(plan: &heisen_wire::Plan) -> bool {
     plan.policy.load(Relaxed) != policy::DIRECTED || directed::has_followed()
 }
@@ -117,7 +122,7 @@ pub fn watches() -> bool {
     P.kind.get() == policy::SURW || P.follows.get()
 }
 
-/// The running thread has come to a scheduling point.
+/// The running thread has reached a scheduling point.
 pub fn stepped(number: usize) {
     if P.follows.get() {
         surw::follow(number);
@@ -137,7 +142,7 @@ pub fn created(number: usize) {
     }
 }
 
-/// The running thread touches something, as [`dependence`](crate::sched::dependence) tells it.
+/// The running thread touches an object, as reported by [`dependence`](crate::sched::dependence).
 pub fn touched(op: u8, object: u64) {
     if P.follows.get() {
         directed::follow(op, object);
@@ -147,7 +152,8 @@ pub fn touched(op: u8, object: u64) {
     }
 }
 
-/// Who of the choices takes step `step`; `able` if the running thread could go on, which is choice 0 then.
+/// The thread that takes step `step`. `able` says whether the running thread could continue; it is choice 0
+/// then.
 #[inline]
 pub fn thread(choices: Choices, step: u32, able: bool) -> usize {
     match P.kind.get() {
@@ -174,20 +180,20 @@ fn sampled(kind: u32, choices: Choices, step: u32, able: bool) -> usize {
     }
 }
 
-/// Which of `options` waiters is woken.
+/// The choice among `options` waiters to wake.
 pub fn waiter(options: usize) -> usize {
     if is_default() { 0 } else { below(options as u64) as usize }
 }
 
-/// Whether all that is not steered is choice 0.
+/// Whether every choice that is not steered is the default.
 fn is_default() -> bool {
     let kind = P.kind.get();
     matches!(kind, policy::DEFAULT | policy::SCRIPT) || kind == policy::DIRECTED && P.parameter.get() == 0
 }
 
-/// Which of `options` values is taken. Of what the program asks for, each with the same chance. Spurious wake-ups and
-/// faults are rare, and how rare differs between executions: so the budget is neither always used up by the first
-/// hundred calls of a long program, nor hardly ever used by a short one.
+/// The choice among `options` values. Values that the program asks for all have the same chance. Spurious
+/// wake-ups and faults are rare, and how rare differs between executions. So the first hundred calls of a
+/// long program do not always use up the budget, and a short program uses it often enough.
 pub fn value(kind: DecisionKind, options: usize) -> usize {
     if is_default() {
         return 0;
@@ -201,7 +207,7 @@ pub fn value(kind: DecisionKind, options: usize) -> usize {
     (below(P.rarity.get()) == 0) as usize
 }
 
-/// The running thread.
+/// The record of the running thread.
 fn running() -> &'static Thread {
     get(me())
 }

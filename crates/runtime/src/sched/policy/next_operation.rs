@@ -1,20 +1,20 @@
-//! What threads are about to do: which object, and whether that races with what another thread is about to do.
+//! The pending operations of threads: the object of each, and whether two of them race.
 //!
-//! `dependence` knows all that a step has touched, but only after the step. What a step is going to touch has to be read off
-//! the operation alone.
+//! `dependence` knows everything that a step has touched, but only after the step. What a step is going to
+//! touch has to be derived from the operation alone.
 
 use crate::sched::Thread;
 use heisen_trace::Op;
 
-/// Stand for all objects whose operations are known to matter to each other and by no address.
+/// Objects of operations that depend on each other but share no address.
 const POINTS: usize = 1;
 const DESCRIPTORS: usize = 2;
 const SIGNALS: usize = 3;
 
-/// What a thread is about to touch; 0 if that matters to nobody else.
+/// The object that a thread is about to touch; 0 if that matters to no other thread.
 pub fn object(t: &Thread) -> usize {
     match t.op() {
-        // What follows a point of the program's own is not known.
+        // It is unknown what the code after a control point of the program touches.
         Op::Point => POINTS,
         op if op.is_on_descriptor() => DESCRIPTORS,
         Op::Kill | Op::SigWait | Op::SigMask | Op::Handler => SIGNALS,
@@ -23,7 +23,7 @@ pub fn object(t: &Thread) -> usize {
     }
 }
 
-/// Whether what two threads are about to do races; `touched` is the object of the first.
+/// Whether the pending operations of two threads race; `touched` is the object of the first.
 pub fn race(event: &Thread, touched: usize, other: &Thread) -> bool {
     touched == object(other) && !(event.op().only_reads() && other.op().only_reads())
 }

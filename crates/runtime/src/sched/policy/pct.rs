@@ -1,11 +1,12 @@
 //! Probabilistic concurrency testing, plain and fair.
 //!
-//! PCT (Burckhardt, Kothari, Musuvathi, Nagarakatte, ASPLOS'10): every thread gets a random priority above all change
-//! points; the enabled thread of highest priority runs; at each of `depth - 1` randomly chosen steps the running
-//! thread's priority falls below all others'. One that yields or spins falls, too, or it would run for ever.
+//! PCT (Burckhardt, Kothari, Musuvathi, Nagarakatte, ASPLOS'10): every thread gets a random priority above
+//! all change points. The enabled thread of highest priority runs. At each of `depth - 1` randomly chosen
+//! steps the running thread's priority falls below all initial ones. The priority of a thread that yields or
+//! spins falls, too; otherwise it would run for ever.
 //!
-//! Fair PCT, as Coyote has it, does so for as many steps as are expected, and then goes on as a random walk: whatever
-//! waits for a thread of low priority without yielding gets there.
+//! Fair PCT, as in Coyote, does the same for the expected number of steps, and then continues as a random
+//! walk. So a loop that waits for a thread of low priority without yielding ends.
 
 use super::random::{below, random};
 use super::running;
@@ -17,14 +18,15 @@ use core::cell::Cell;
 const MAX_CHANGES: usize = 31;
 
 struct Pct {
-    /// Steps at which the running thread is lowered, 0 once that is done; the later ones get the higher priorities.
+    /// Steps at which the running thread is lowered; 0 once that is done. Change point i lowers it to
+    /// priority i + 1.
     changes: [Cell<u32>; MAX_CHANGES],
     count: Cell<usize>,
     /// No change is due before this step.
     next_change: Cell<u32>,
-    /// The next lower priority for a thread that yields.
+    /// The priority below which the next thread that yields falls.
     bottom: Cell<u64>,
-    /// The last step that goes by priority.
+    /// The last step at which priorities count.
     until: Cell<u32>,
 }
 
@@ -36,7 +38,7 @@ static PCT: Guarded<Pct> = Guarded::new(Pct {
     until: Cell::new(0),
 });
 
-/// Priorities of threads that were never lowered start here; below it lie the lowered ones.
+/// The lowest initial priority of a thread. Lowered threads have priorities below it.
 const HIGH: u64 = 1 << 63;
 
 pub fn begin(depth: u32, steps: u32, fair: bool) {
@@ -79,12 +81,13 @@ pub fn choose(choices: Choices, step: u32) -> usize {
     highest(choices)
 }
 
-/// The running thread is lowered, once for each step at which that was to be.
+/// Lowers the running thread, once for each change point that is due.
 #[cold]
 fn change(step: u32) {
     for (index, change) in PCT.changes[..PCT.count.get()].iter().enumerate() {
         if change.get() != 0 && change.get() <= step {
-            // The change points have the lowest priorities, the later ones above the earlier.
+            // The priorities of change points are the lowest; they follow the order in the list, as in the
+            // paper.
             change.set(0);
             set_priority(running(), index as u64 + 1);
         }
@@ -92,8 +95,8 @@ fn change(step: u32) {
     find_next_change();
 }
 
-/// The choice of the highest priority. Mostly it is the one that it was before, and only those that were not compared with it
-/// since are looked at.
+/// The choice of highest priority. Usually it is the same as before, so only threads that were not compared
+/// with it since are looked at.
 fn highest(choices: Choices) -> usize {
     let priority = |number: usize| get(number).mark.priority.get();
     if words() > 1 {

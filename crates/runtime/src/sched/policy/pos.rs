@@ -1,10 +1,12 @@
-//! Partial order sampling: a random priority for each event rather than for each thread.
+//! Partial order sampling: a random priority for each event instead of each thread.
 //!
-//! Yuan, Yang, Gu: Partial order aware concurrency sampling, CAV'18. The pending event of highest priority is next; those
-//! that race with it get a fresh priority, as having lost against it says nothing of what they shall come before.
+//! Yuan, Yang, Gu: Partial order aware concurrency sampling, CAV'18. The pending event of highest priority is
+//! next. Events that race with it get a new priority: that they lost against it says nothing about their
+//! order with later events.
 //!
-//! The paper draws again for every pending event that races. Here only those do that were candidates: the others were
-//! not compared, so that their priorities are as random as fresh ones. And a priority is drawn when it is first needed.
+//! The paper draws again for every pending event that races. Here only candidates draw again. The other
+//! events were not compared, so their priorities are as random as new ones. A priority is drawn when it is
+//! first needed.
 
 use super::next_operation::{object, race};
 use super::random::random;
@@ -35,8 +37,8 @@ pub fn choose(choices: Choices, step: u32) -> usize {
     best
 }
 
-/// Whether the thread was switched to since its priority was drawn, without a decision that it won, and so is about to do
-/// something else.
+/// Whether the thread was switched to since its priority was drawn, without winning a decision. Its pending
+/// event is another one then.
 fn has_moved(t: &Thread) -> bool {
     t.scheduled_at.get() >= t.mark.drawn_at.get()
 }

@@ -1,4 +1,4 @@
-//! Random numbers: splitmix64, of which the uniform random walk is nothing but the next one.
+//! Random numbers: splitmix64. The uniform random walk needs nothing but the next number.
 
 use crate::platform::baton::Guarded;
 use core::cell::Cell;
@@ -6,13 +6,13 @@ use heisen_trace::hash;
 
 struct Generator {
     state: Cell<u64>,
-    /// The number it gives next: made in advance, as the path of a scheduling point waits for it.
+    /// The next number, computed in advance, because the path of a scheduling point waits for it.
     ready: Cell<u64>,
 }
 
 static G: Guarded<Generator> = Guarded::new(Generator { state: Cell::new(0), ready: Cell::new(0) });
 
-/// Starts the numbers of this seed.
+/// Starts the sequence of this seed.
 pub fn begin(seed: u64) {
     G.state.set(seed);
     random();

@@ -1,16 +1,18 @@
 //! Selectively uniform random walk: every interleaving of the events that count has the same chance.
 //!
-//! Zhao, Wolff, Mathur, Roychoudhury: Selectively uniform concurrency testing, ASPLOS'25. If a thread is chosen with a
-//! probability proportional to the number of events it still has, all interleavings are equally likely; a thread has
-//! those of the threads that it will create, too. How many there are is known from earlier executions, by the thread's
-//! place in the tree of creation, and counted again in each. What does not count runs whenever it likes: a thread is
-//! chosen that has the next event that counts, and the others go on as far as they can without one.
+//! Zhao, Wolff, Mathur, Roychoudhury: Selectively uniform concurrency testing, ASPLOS'25. If a thread is
+//! chosen with a probability proportional to its number of remaining events, all interleavings are equally
+//! likely. The events of threads that it will create belong to a thread, too. Earlier executions give the
+//! expected numbers, by the thread's place in the tree of creation; each execution counts again. The policy
+//! draws the thread that has the next event that counts. The other threads run at any time, as far as they
+//! can without such an event.
 //!
-//! What counts are the operations on a part of the objects, or all but those by which threads come and go: in which order
-//! these are makes no difference but by what comes after them.
+//! The events that count are the operations on one part of the objects, or all operations except creation,
+//! start, join and end of threads. The order of those exceptions matters only through the operations that
+//! follow them.
 //!
-//! Most interleavings have many switches, and those that a bug takes are often few. So an execution may be asked for runs: the
-//! chosen thread has not only the next event that counts but a random number of them, distributed geometrically.
+//! Most interleavings have many switches, while a bug often needs few. So a plan may ask for runs: the drawn
+//! thread then has not one event that counts but a random number of them, distributed geometrically.
 
 use super::next_operation::object;
 use super::random::{below, below_any};
@@ -25,14 +27,14 @@ use heisen_trace::{Op, hash};
 use heisen_wire::Expected;
 
 struct Surw {
-    /// Which part of the objects counts, from 1; 0 if all.
+    /// The part of the objects that counts, from 1; 0 if all objects count.
     part: Cell<u32>,
     expected: Cell<&'static [Expected]>,
-    /// How many events that count a thread has in a row, on average; 1 if each is chosen anew.
+    /// The mean number of consecutive events that count of a thread; 1 if each is drawn anew.
     length: Cell<u32>,
-    /// Whose event is the next that counts.
+    /// The thread that has the next event that counts.
     intended: Cell<u16>,
-    /// Threads for which what they are about to do counts.
+    /// Threads whose pending operation counts.
     counting: Bits,
 }
 
@@ -64,14 +66,14 @@ pub fn created(number: usize) {
     if let Some(parent) = parent {
         let before = parent.mark.weight.get();
         parent.mark.weight.set(before.saturating_sub(weight));
-        // The next event is one of the parent's, or of those it creates: which, is settled now.
+        // The next event belongs to the parent or to a thread that it creates; this draws which.
         if W.intended.get() == t.parent.get() && before != 0 && below_any(before) < weight {
             W.intended.set(number as u16);
         }
     }
 }
 
-/// Where in the table a thread is.
+/// The index of a thread in the table of expected events.
 fn place(t: &Thread, parent: Option<&Thread>) -> Option<usize> {
     let expected = W.expected.get();
     let place = match parent {
@@ -88,7 +90,7 @@ fn place(t: &Thread, parent: Option<&Thread>) -> Option<usize> {
     (place < expected.len()).then_some(place)
 }
 
-/// A thread comes to what it is about to do.
+/// A thread reaches its next operation.
 fn arrive(number: usize, t: &Thread) {
     if !counts(t) {
         W.counting.remove(number);
@@ -99,7 +101,7 @@ fn arrive(number: usize, t: &Thread) {
     }
 }
 
-/// Whether what a thread is about to do counts.
+/// Whether the pending operation of a thread counts.
 fn counts(t: &Thread) -> bool {
     match W.part.get() {
         0 => is_event(t),
@@ -107,12 +109,12 @@ fn counts(t: &Thread) -> bool {
     }
 }
 
-/// Whether it counts where all objects do.
+/// Whether the pending operation counts if all objects count.
 fn is_event(t: &Thread) -> bool {
     !matches!(t.op(), Op::Start | Op::Create | Op::Join | Op::End)
 }
 
-/// The part of the objects for which it counts.
+/// The part of the objects to which the pending operation belongs.
 fn part_of(t: &Thread) -> Option<u32> {
     match object(t) {
         0 => None,
@@ -120,7 +122,7 @@ fn part_of(t: &Thread) -> Option<u32> {
     }
 }
 
-/// A thread comes to what it is about to do, before the first choice: it is counted for all parts.
+/// A thread reaches its next operation before the first choice: counts it for all parts.
 pub fn follow(number: usize) {
     let t = get(number);
     let all = is_event(t).then_some(0);
@@ -130,14 +132,15 @@ pub fn follow(number: usize) {
     }
 }
 
-/// An execution begins: what was done before, in another one, is as if it had been done in this. Nobody was chosen then.
+/// An execution begins: the events that another execution has counted before the first choice are taken as
+/// its own. No thread was drawn for them.
 pub fn catch_up() {
     for (number, t) in threads() {
         let events = t.mark.early[W.part.get() as usize].get();
         if events == 0 {
             continue;
         }
-        // The last is what it is about to do, if that counts.
+        // The last of them is the pending operation, if that counts.
         let is_next = counts(t);
         t.mark.events.set(events);
         t.mark.weight.set(t.mark.weight.get().saturating_sub(u64::from(events - u32::from(is_next))));
@@ -148,7 +151,7 @@ pub fn catch_up() {
     }
 }
 
-/// The running thread has done what it was about to do, and is about to do something else.
+/// The running thread has done its operation and has reached the next one.
 pub fn stepped(number: usize) {
     let t = get(number);
     if W.counting.has(number) {
@@ -160,12 +163,12 @@ pub fn stepped(number: usize) {
     arrive(number, t);
 }
 
-/// Whether the thread that had the last event that counts need not have the next.
+/// Whether the run ends: the thread of the last event that counts need not have the next one.
 fn run_ends() -> bool {
     W.length.get() == 1 || below(u64::from(W.length.get())) == 0
 }
 
-/// Not inlined, as what is quick to choose at random shall not have to save registers for it.
+/// Not inlined: the random walk, which is fast, must not have to save registers for it.
 #[inline(never)]
 pub fn choose(choices: Choices) -> usize {
     let mut intended = W.intended.get();
@@ -179,9 +182,9 @@ pub fn choose(choices: Choices) -> usize {
     choices.pick(may, below)
 }
 
-/// Whose event is the next that counts: each thread by what it has left.
+/// Draws the thread that has the next event that counts, each by its number of remaining events.
 fn intend(choices: Choices) -> usize {
-    // One that has more events than was expected has at least the one it is about to do.
+    // A thread with more events than expected has at least its pending one.
     let weight = |number: usize| get(number).mark.weight.get().max(1);
     let mut at = below_any(choices.iter().map(weight).sum());
     for number in choices.iter() {
