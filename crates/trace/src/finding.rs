@@ -265,6 +265,15 @@ pub struct Block {
     pub freed: Option<BlockEvent>,
 }
 
+/// How a schedule was minimised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Minimised {
+    /// The number of preemptions of the schedule that the search found.
+    pub from: u32,
+    /// The number of executions that were run to find the simplest schedule.
+    pub runs: u64,
+}
+
 /// A bug that was found and replayed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Finding {
@@ -296,6 +305,9 @@ pub struct Finding {
     /// The prediction, if the execution was steered to it.
     #[serde(default)]
     pub predicted: Option<Prediction>,
+    /// Set if a simpler schedule than the one that the search found fails in the same way.
+    #[serde(default)]
+    pub minimised: Option<Minimised>,
     /// The last lines the program wrote to its standard error.
     pub output: String,
     /// Two findings with the same signature are the same bug.

@@ -94,7 +94,7 @@ pub struct CheckArgs {
 
     /// Continue a saved or interrupted search, with the options it was started with
     #[arg(help_heading = "Search", long, value_name = "FILE", conflicts_with_all = [
-        "source", "no_instrument", "with_std", "command", "strategy", "bound", "changed_since", "reduce", "depth", "burst", "delays", "steps", "hang", "seed", "keep_going", "expect_exit",
+        "source", "no_instrument", "with_std", "command", "strategy", "bound", "changed_since", "reduce", "depth", "burst", "delays", "steps", "hang", "seed", "keep_going", "no_minimise", "expect_exit",
         "carrier", "fork", "symmetry", "spurious", "faults", "no_preempt", "focus", "at_ready", "cpus", "real_time", "timeouts", "before",
         "after", "dir", "stdin", "heap", "leaks", "patch", "warm_up", "races", "accesses",
         "suppressions"
@@ -224,6 +224,10 @@ pub struct SearchArgs {
     /// Collect all findings, each once, instead of stopping at the first
     #[arg(help_heading = "Findings", long)]
     pub keep_going: bool,
+
+    /// Keep the schedule that the search found, instead of the simplest one that fails in the same way
+    #[arg(help_heading = "Findings", long)]
+    pub no_minimise: bool,
 
     /// Exit with status 6 if nothing was found but the verdict has a caveat: anything not controlled,
     /// unreported data races, an incomplete search

@@ -86,6 +86,11 @@ impl Screen<'_> {
             _ if !found.is_empty() => writeln!(out, "\n  {found}")?,
             _ => {}
         }
+        if let Some(minimised) = &finding.minimised {
+            let (from, runs) =
+                (count(minimised.from.into(), "preemption"), count(minimised.runs, "execution"));
+            writeln!(out, "  minimised from {from}, by {runs}")?;
+        }
         if !self.replay.is_empty() {
             writeln!(out, "  replay it: {}", paint.strong(self.replay))?;
         }

@@ -48,6 +48,9 @@ pub struct Options {
     pub hang: Duration,
     /// Whether to go on after a finding.
     pub keep_going: bool,
+    /// Whether the schedules of findings are minimised.
+    #[serde(default)]
+    pub minimise: bool,
     /// The correct exit status.
     pub expect_exit: i32,
     /// Where threads are preempted.

@@ -1,6 +1,6 @@
 //! Turns an execution that failed into a finding: what happened, where, and in which words.
 //!
-//! This folder runs single schedules again and examines them. It does not know the search.
+//! This folder runs single schedules again and examines them. Only [`minimise`] uses the search.
 //!
 //! | module | what it is for |
 //! | --- | --- |
@@ -9,6 +9,7 @@
 //! | `race_close_up`, [`race_log`], [`suppress`] | close-ups of data races; all races of a check; suppressed ones |
 //! | `heap_error` | which block a memory error is about |
 //! | `livelock`, `cycle` | whether an execution returns to the same state, and what it repeats |
+//! | [`minimise`] | the simplest schedule that fails in the same way |
 //! | [`divergence`] | where executions of one plan differ |
 //! | [`debugger`] | executions for a debugger |
 
@@ -19,6 +20,7 @@ pub mod divergence;
 pub(crate) mod heap_error;
 pub mod judge;
 pub(crate) mod livelock;
+pub mod minimise;
 pub(crate) mod race_close_up;
 pub mod race_log;
 pub mod suppress;

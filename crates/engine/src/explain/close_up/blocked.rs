@@ -128,6 +128,7 @@ mod tests {
             ok: true,
             object: LOCK,
             pc: 0,
+            access: None,
         };
         done.iter().enumerate().map(event).collect()
     }
