@@ -1,6 +1,7 @@
 //! Findings: bugs that were seen, replayed and described.
 
 use crate::cycle::Cycle;
+use crate::explanation::Explanation;
 use crate::fault::Fault;
 use crate::op::Op;
 use crate::race::Race;
@@ -308,6 +309,9 @@ pub struct Finding {
     /// Set if a simpler schedule than the one that the search found fails in the same way.
     #[serde(default)]
     pub minimised: Option<Minimised>,
+    /// Why it fails.
+    #[serde(default)]
+    pub explanation: Option<Box<Explanation>>,
     /// The last lines the program wrote to its standard error.
     pub output: String,
     /// Two findings with the same signature are the same bug.

@@ -1,5 +1,6 @@
 //! Renders a finding as one screen: what failed and where, the switches that matter, and how to replay it.
 
+use crate::render::explanation;
 use crate::render::paint::{Paint, count, number};
 use crate::render::source::Sources;
 use heisen_trace::cycle::{Cycle, Order};
@@ -55,6 +56,9 @@ impl Screen<'_> {
         }
         if let Some(cycle) = &finding.cycle {
             self.cycle(out, finding, cycle, sources)?;
+        }
+        if let Some(why) = &finding.explanation {
+            out.push_str(&explanation::short(why, paint));
         }
         self.switches(out, finding, sources)?;
         if let Some(predicted) = &finding.predicted {

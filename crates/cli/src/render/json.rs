@@ -40,6 +40,7 @@ pub fn result(program: &Program, options: &Options, outcome: &Outcome, schedules
                 "block": finding.block.as_ref().map(block),
                 "predicted": finding.predicted,
                 "minimised": finding.minimised,
+                "explanation": finding.explanation,
                 "default_schedule": finding.switches.is_empty(),
             })
         })

@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::explain::close_up::{Closeup, Recorder};
 use crate::explain::divergence;
 use crate::explain::divergence::Difference;
+use crate::explain::explanation::explain;
 use crate::explain::judge::Verdict;
 use crate::explain::minimise::{Effort, minimise};
 use crate::process::recorded_input;
@@ -115,7 +116,7 @@ impl Confirmer<'_> {
             self.tally.awaited.get_or_insert(closeup.idle.join("; "));
             return Ok(Confirmation::Idle);
         }
-        let (mut closeup, minimised) = self.minimised(&recorder, plan, &verdict, closeup)?;
+        let (mut closeup, minimised, simplest) = self.minimised(&recorder, plan, &verdict, closeup)?;
         let (outside, input) = (closeup.outside, closeup.input.take());
         let Some(mut finding) = closeup.into_finding(&recorder, self.tally.executions) else {
             return Ok(Confirmation::Unconfirmed);
@@ -143,6 +144,13 @@ impl Confirmer<'_> {
         }
         if outside {
             self.tally.add_note(Note::Unrecorded);
+        } else if self.case.options.explain && !endless {
+            let plan = simplest.as_ref().unwrap_or(plan);
+            finding.explanation = match explain(&recorder, plan, &finding) {
+                // The finding does not depend on it.
+                Err(error) if error.is_cut() => None,
+                explanation => explanation?.map(Box::new),
+            };
         }
         self.add(verdict, finding);
         Ok(Confirmation::Confirmed)
@@ -165,11 +173,11 @@ impl Confirmer<'_> {
         plan: &Plan,
         verdict: &Verdict,
         closeup: Closeup,
-    ) -> Result<(Closeup, Option<Minimised>)> {
+    ) -> Result<(Closeup, Option<Minimised>, Option<Plan>)> {
         // An endless execution takes long, and input from outside may differ in each execution.
         let endless = matches!(verdict.kind, FindingKind::Livelock | FindingKind::GoodSamaritan);
         if !self.case.options.minimise || endless || closeup.outside || closeup.switches.is_empty() {
-            return Ok((closeup, None));
+            return Ok((closeup, None, None));
         }
         let target = (recorder.runtime, recorder.program, recorder.config);
         let signature = closeup.signature();
@@ -180,14 +188,15 @@ impl Confirmer<'_> {
             simplest => simplest?,
         };
         let Some(simplest) = simplest.filter(|simplest| simplest.plan.overrides != plan.overrides) else {
-            return Ok((closeup, None));
+            return Ok((closeup, None, None));
         };
         let again = recorder.record(Job::Plan(&simplest.plan))?;
         if again.signature() != signature || again.outside || again.too_long {
-            return Ok((closeup, None));
+            return Ok((closeup, None, None));
         }
         let minimised = Minimised { from: simplest.before, runs: simplest.runs };
-        Ok((again, (simplest.preemptions < simplest.before).then_some(minimised)))
+        let fewer = simplest.preemptions < simplest.before;
+        Ok((again, fewer.then_some(minimised), Some(simplest.plan)))
     }
 
     /// Whether the schedule of a finding fails in the same way with the recorded input and nobody outside.

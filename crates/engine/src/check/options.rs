@@ -51,6 +51,9 @@ pub struct Options {
     /// Whether the schedules of findings are minimised.
     #[serde(default)]
     pub minimise: bool,
+    /// Whether findings are explained.
+    #[serde(default)]
+    pub explain: bool,
     /// The correct exit status.
     pub expect_exit: i32,
     /// Where threads are preempted.

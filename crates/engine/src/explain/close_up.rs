@@ -23,6 +23,7 @@ use crate::process::slots::{Detail, Event, Job, Run};
 use crate::process::stdin;
 use crate::process::zygote::Zygote;
 use crate::program::{self, Program};
+pub(crate) use blocked::takes;
 use heisen_trace::cycle::Cycle;
 use heisen_trace::finding::{Block, Switch, ThreadEnd};
 use heisen_trace::schedule::{Entry, ThreadLine};
@@ -306,6 +307,7 @@ impl Closeup {
             block: self.block,
             predicted: None,
             minimised: None,
+            explanation: None,
             output: self.output,
             input: None,
             schedule,

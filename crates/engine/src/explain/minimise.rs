@@ -18,16 +18,14 @@
 //! The order of candidates is fixed and the number of runs is limited, so the result is the same each time, unless the
 //! time limit comes first.
 
-mod blocks;
-
 use crate::error::Result;
+use crate::explain::blocks::Blocks;
 use crate::explain::judge;
 use crate::explain::judge::Verdict;
 use crate::process::run_config::{Output, RunConfig};
 use crate::process::slots::{Detail, Job, Run};
 use crate::process::zygote::Zygote;
 use crate::program::Program;
-use blocks::Blocks;
 use heisen_search::{Icb, Strategy};
 use heisen_trace::{Note, Plan};
 use std::path::Path;
@@ -101,6 +99,13 @@ pub fn minimise(
     minimiser.all_phases()?;
     let Minimiser { best, runs, .. } = minimiser;
     Ok(Some(Minimised { plan: best.plan(), preemptions: best.preemptions(), before, runs, fewest }))
+}
+
+/// The plan that repeats the execution of a job.
+pub fn plan_of((runtime, program, config): (&Path, &Program, &RunConfig), job: Job<'_>) -> Result<Plan> {
+    let mut zygote = Zygote::start(runtime, program, config, Output::Dropped)?;
+    let run = zygote.run(job, Detail::Touches, None)?;
+    Ok(Blocks::of(&run.execution).plan())
 }
 
 impl Minimiser<'_, '_> {

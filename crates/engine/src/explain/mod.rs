@@ -9,14 +9,19 @@
 //! | `race_close_up`, [`race_log`], [`suppress`] | close-ups of data races; all races of a check; suppressed ones |
 //! | `heap_error` | which block a memory error is about |
 //! | `livelock`, `cycle` | whether an execution returns to the same state, and what it repeats |
-//! | [`minimise`] | the simplest schedule that fails in the same way |
+//! | [`minimise`], `blocks` | the simplest schedule that fails in the same way |
+//! | [`explanation`] | why an execution fails: `twin` finds executions that pass, `compare` the differences, `classify` the class |
 //! | [`divergence`] | where executions of one plan differ |
 //! | [`debugger`] | executions for a debugger |
 
+pub(crate) mod blocks;
+pub(crate) mod classify;
 pub mod close_up;
+pub(crate) mod compare;
 pub(crate) mod cycle;
 pub mod debugger;
 pub mod divergence;
+pub mod explanation;
 pub(crate) mod heap_error;
 pub mod judge;
 pub(crate) mod livelock;
@@ -24,3 +29,4 @@ pub mod minimise;
 pub(crate) mod race_close_up;
 pub mod race_log;
 pub mod suppress;
+pub(crate) mod twin;

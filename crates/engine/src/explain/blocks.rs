@@ -9,15 +9,15 @@ use std::ops::Range;
 
 /// The steps that a thread takes in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Block {
-    pub(super) thread: u16,
-    pub(super) start: u32,
-    pub(super) steps: u32,
+pub(crate) struct Block {
+    pub(crate) thread: u16,
+    pub(crate) start: u32,
+    pub(crate) steps: u32,
 }
 
 /// How much of a schedule a person has to understand. The fields are compared in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Cost {
+pub(crate) struct Cost {
     preemptions: u32,
     /// Decisions that are not about threads and differ from the default.
     values: usize,
@@ -30,16 +30,16 @@ pub(super) struct Cost {
 
 /// A schedule that was run.
 #[derive(Clone, Debug)]
-pub(super) struct Blocks {
+pub(crate) struct Blocks {
     /// The decisions that differ from the default, in order.
     chosen: Vec<Decision>,
-    pub(super) blocks: Vec<Block>,
+    pub(crate) blocks: Vec<Block>,
     cost: Cost,
 }
 
 impl Blocks {
     /// The blocks of an execution whose touches and decisions were all logged.
-    pub(super) fn of(execution: &Execution) -> Blocks {
+    pub(crate) fn of(execution: &Execution) -> Blocks {
         let mut blocks: Vec<Block> = Vec::new();
         for touch in execution.touches.iter().filter(|touch| touch.kind == TouchKind::Switch) {
             match blocks.last_mut() {
@@ -64,32 +64,32 @@ impl Blocks {
         Blocks { chosen, blocks, cost }
     }
 
-    pub(super) fn cost(&self) -> Cost {
+    pub(crate) fn cost(&self) -> Cost {
         self.cost
     }
 
-    pub(super) fn preemptions(&self) -> u32 {
+    pub(crate) fn preemptions(&self) -> u32 {
         self.cost.preemptions
     }
 
     /// How many decisions differ from the default.
-    pub(super) fn choices(&self) -> usize {
+    pub(crate) fn choices(&self) -> usize {
         self.chosen.len()
     }
 
     /// The plan that repeats the schedule.
-    pub(super) fn plan(&self) -> Plan {
+    pub(crate) fn plan(&self) -> Plan {
         self.prefix(self.chosen.len())
     }
 
     /// The plan that makes the first `count` choices, and goes on by default.
-    pub(super) fn prefix(&self, count: usize) -> Plan {
+    pub(crate) fn prefix(&self, count: usize) -> Plan {
         with_overrides(self.chosen[..count].iter().map(exactly).collect())
     }
 
     /// The plan that leaves out the choice with this index. Later choices about threads become preferences at the
     /// same steps. `None` if a later choice is not about threads, because that cannot be a preference.
-    pub(super) fn without(&self, index: usize) -> Option<Plan> {
+    pub(crate) fn without(&self, index: usize) -> Option<Plan> {
         let (before, after) = (&self.chosen[..index], &self.chosen[index + 1..]);
         let is_thread = |d: &Decision| d.kind == DecisionKind::Thread;
         if !after.iter().all(is_thread) {
@@ -106,7 +106,7 @@ impl Blocks {
     }
 
     /// The windows of a given size that lie beside each other.
-    pub(super) fn windows(&self, size: usize) -> impl Iterator<Item = Range<usize>> + use<> {
+    pub(crate) fn windows(&self, size: usize) -> impl Iterator<Item = Range<usize>> + use<> {
         let count = self.blocks.len();
         // The first block is the main thread's, and nothing can come before it.
         (1..count).step_by(size.max(1)).map(move |from| from..(from + size).min(count))
@@ -114,7 +114,7 @@ impl Blocks {
 
     /// The plans in which the blocks of a window are sorted by thread: in the order in which the threads first run
     /// there, and in the order in which they last run there.
-    pub(super) fn sorted(&self, window: Range<usize>) -> Vec<Plan> {
+    pub(crate) fn sorted(&self, window: Range<usize>) -> Vec<Plan> {
         let inside = &self.blocks[window.clone()];
         let threads = |blocks: &mut dyn Iterator<Item = &Block>| {
             let mut threads: Vec<u16> = Vec::new();
@@ -144,7 +144,7 @@ impl Blocks {
     }
 
     /// The plans in which one block joins the next block of its thread, or that block joins it.
-    pub(super) fn joined(&self, index: usize) -> Vec<Plan> {
+    pub(crate) fn joined(&self, index: usize) -> Vec<Plan> {
         let thread = self.blocks[index].thread;
         let Some(distance) = self.blocks[index + 1..].iter().position(|b| b.thread == thread) else {
             return Vec::new();
