@@ -15,7 +15,7 @@ pub fn short(explanation: &Explanation, paint: Paint) -> String {
     let mut out = String::new();
     let about = match explanation.object.as_str() {
         "" => String::new(),
-        object => format!(" on `{object}`"),
+        objects => format!(" on {}", names(&objects.split(", ").collect::<Vec<_>>())),
     };
     let class = match explanation.class {
         // The finding says that itself, and there is nothing to add.
@@ -31,6 +31,15 @@ pub fn short(explanation: &Explanation, paint: Paint) -> String {
         line(&mut out, &format!("       {sentence}"));
     }
     out
+}
+
+/// "`a`, `b` and `c`".
+fn names(names: &[&str]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    match names.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        _ => names.concat(),
+    }
 }
 
 fn line(out: &mut String, text: &str) {
@@ -62,6 +71,10 @@ fn deed(moment: &Moment) -> String {
         Op::MemRead | Op::AtomicLoad if moment.is_access() => "reads",
         Op::MemWrite | Op::AtomicStore if moment.is_access() => "writes",
         Op::AtomicRmw | Op::AtomicCas if moment.is_access() => "updates",
+        Op::CondSignal | Op::CondBroadcast => "signals",
+        Op::CondWait => "waits for",
+        Op::Lock => "locks",
+        Op::Unlock => "unlocks",
         op => op.name(),
     };
     let object = if moment.object.is_empty() { String::new() } else { format!(" {}", moment.object) };
@@ -116,8 +129,8 @@ fn sentences(explanation: &Explanation) -> Vec<String> {
                 explanation.object
             ),
             Remedy::LockOrder { locks } => {
-                let locks: Vec<String> = locks.iter().map(|lock| format!("`{lock}`")).collect();
-                format!("all threads should take {} in the same order", locks.join(" and "))
+                let locks: Vec<&str> = locks.iter().map(String::as_str).collect();
+                format!("all threads should take {} in the same order", names(&locks))
             }
         });
     }
