@@ -3,6 +3,7 @@
 use crate::render::paint::{Paint, count};
 use heisen_trace::explanation::{BugClass, Compared, Explanation, Moment, Ordering, Remedy};
 use heisen_trace::{Op, ThreadId};
+use serde_json::Value;
 use std::fmt::Write;
 
 /// The widest line of the diagram.
@@ -135,6 +136,39 @@ fn sentences(explanation: &Explanation) -> Vec<String> {
         });
     }
     out
+}
+
+/// The explanation as JSON, with threads and operations named as elsewhere in JSON. The compared executions may be long,
+/// so only the complete form has them.
+pub fn json(explanation: &Explanation, complete: bool) -> Value {
+    // The fields are numbers, strings, lists and structures of these.
+    let mut value = serde_json::to_value(explanation).unwrap_or_default();
+    if let (false, Value::Object(fields)) = (complete, &mut value) {
+        fields.remove("failing");
+        fields.remove("passing");
+    }
+    name_all(&mut value);
+    value
+}
+
+fn name_all(value: &mut Value) {
+    match value {
+        Value::Array(values) => values.iter_mut().for_each(name_all),
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                match (name.as_str(), field.as_u64()) {
+                    ("thread", Some(number)) => *field = format!("T{number}").into(),
+                    ("op", _) => {
+                        if let Ok(op) = serde_json::from_value::<Op>(field.clone()) {
+                            *field = op.name().into();
+                        }
+                    }
+                    _ => name_all(field),
+                }
+            }
+        }
+        _ => {}
+    }
 }
 
 /// The complete form: the short one, and both executions as diagrams of what differs.
@@ -283,6 +317,17 @@ mod tests {
         out.clear();
         diagram(&mut out, &many, Paint::new(Color::Never));
         assert!(out.lines().count() < MAX_LINES + 5 && out.contains("… 440 events"), "{out}");
+    }
+
+    #[test]
+    fn json_names_threads_and_operations() {
+        let value = json(&explanation(), false);
+        assert_eq!(
+            (&value["story"][0]["thread"], &value["story"][0]["op"]),
+            (&"T1".into(), &"mem_read".into())
+        );
+        assert_eq!(value["remedies"][0]["thread"], "T1");
+        assert!(value.get("failing").is_none() && json(&explanation(), true)["failing"].is_array());
     }
 
     #[test]
