@@ -52,7 +52,8 @@ fn schedule(ran: &Ran, test: &str) -> String {
 #[test]
 fn bugs_are_found_and_replayed() {
     let sandbox = bank();
-    let ran = sandbox.cargo_heisen(&["test", "--junit", "junit.xml", "--color", "never"]).expect(1);
+    let args = ["test", "--bound", "1", "--junit", "junit.xml", "--color", "never"];
+    let ran = sandbox.cargo_heisen(&args).expect(1);
     assert_eq!(
         lines(&ran),
         [
@@ -69,7 +70,7 @@ fn bugs_are_found_and_replayed() {
     for words in [
         "\nrunning 4 tests of bank (src/lib.rs)\n",
         "\nrunning 1 test of bank::loopback (tests/loopback.rs)\n",
-        "test tests::deposits ... ok (bound 2, ",
+        "test tests::deposits ... ok (bound 1, ",
         "test tests::interest ... FAILED (1 preemption, execution ",
         "\n---- tests::interest (bank) ----\npanic: panicked at src/lib.rs:59:9: assertion `left == right` failed: a \
          deposit is lost\n",
