@@ -33,6 +33,8 @@ fn assert_not_controlled(json: &Value, words: &str) {
 const CHECK: &[&str] = &["--", "./prog"];
 /// A check with a short hang limit, for programs that exceed it.
 const HASTY: &[&str] = &["check", "--hang", "1s", "--", "./prog"];
+/// A shorter one, for programs that compute. Heisen looks at each of their instructions meanwhile.
+const HASTIER: &[&str] = &["check", "--hang", "200ms", "--", "./prog"];
 
 // Programs that hang.
 
@@ -44,11 +46,11 @@ const SPIN: &str =
 fn loops_for_ever_in_main() {
     let sandbox = program_with(SPIN, "spin(NULL);");
     let words = [
-        "took 1 s of processor time without reaching a scheduling point, in spin (prog.c:",
+        "took 0.2 s of processor time without reaching a scheduling point, in spin (prog.c:",
         "--hang",
         "--time",
     ];
-    sandbox.heisen(HASTY).fails(3, &words);
+    sandbox.heisen(HASTIER).fails(3, &words);
 }
 
 #[test]
@@ -56,11 +58,11 @@ fn loops_for_ever_in_a_thread() {
     let sandbox =
         program_with(SPIN, "pthread_t t; pthread_create(&t, NULL, spin, NULL); pthread_join(t, NULL);");
     let words = [
-        "took 1 s of processor time without reaching a scheduling point, in spin (prog.c:",
+        "took 0.2 s of processor time without reaching a scheduling point, in spin (prog.c:",
         "--hang",
         "--time",
     ];
-    sandbox.heisen(HASTY).fails(3, &words);
+    sandbox.heisen(HASTIER).fails(3, &words);
 }
 
 /// A long computation is not a hang. With a time limit the check continues, and the verdict names the place.
@@ -170,8 +172,7 @@ fn forks_and_leaves_a_grandchild() {
 fn waits_for_a_child_that_never_ends() {
     let sandbox = program("if (fork() == 0) { setsid(); sleep(3600); } wait(NULL);");
     // The program polls, and its processor time counts: a second of it takes half a minute.
-    let args = ["check", "--hang", "100ms", "--", "./prog"];
-    sandbox.heisen(&args).fails(3, &["for a child process to end", "prog.c:", "--hang"]);
+    sandbox.heisen(HASTIER).fails(3, &["for a child process to end", "prog.c:", "--hang"]);
 }
 
 #[test]
