@@ -10,7 +10,7 @@ mod render;
 use clap::Parser;
 use cli::args::{Args, Command};
 use cli::exit;
-use commands::{cc, check, coverage, replay, run, script, show};
+use commands::{cc, check, coverage, explain, replay, run, script, show};
 use heisen_engine::program::rust_std;
 use render::paint;
 use std::path::Path;
@@ -37,6 +37,7 @@ pub fn heisen() -> ExitCode {
     let result = match args.command {
         Command::Check(args) => check::run(&args, stop),
         Command::Replay(args) => replay::run(&args, stop),
+        Command::Explain(args) => explain::run(&args, stop),
         Command::Show(args) => show::run(&args),
         Command::Script(args) => script::run(&args, stop),
         Command::Run(args) => run::run(&args, stop),

@@ -8,7 +8,10 @@ use crate::platform::sys;
 use core::cell::Cell;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use heisen_trace::{Note, Op};
-use heisen_wire::{EVENT_FAILED, Lists, MAX_EVENTS, MAX_SLOTS, MAX_TEXT, Slot, Wire, flag, pack_event};
+use heisen_wire::{
+    EVENT_ACCESS, EVENT_FAILED, EVENT_SIZE, Lists, MAX_EVENTS, MAX_SLOTS, MAX_TEXT, Slot, Wire, flag,
+    pack_event,
+};
 
 struct WireLog {
     flags: Cell<u32>,
@@ -16,6 +19,8 @@ struct WireLog {
     slot: Cell<usize>,
     /// Where the number of steps is stored at each step.
     steps: Cell<&'static AtomicU32>,
+    /// The last logged write, whose value is not yet in memory: the index of its event plus 1, address and size.
+    written: Cell<(usize, usize, usize)>,
     /// The real time in nanoseconds at which the program started and at which the execution began. The latter
     /// is set only if events are logged.
     started: Cell<u64>,
@@ -33,6 +38,7 @@ static LOG: Guarded<WireLog> = Guarded::new(WireLog {
     flags: Cell::new(0),
     slot: Cell::new(0),
     steps: Cell::new(&NO_STEPS),
+    written: Cell::new((0, 0, 0)),
     started: Cell::new(0),
     begun: Cell::new(0),
 });
@@ -192,7 +198,37 @@ pub fn event(step: u32, thread: u16, op: Op, object: usize, pc: usize) {
     event[0].store(pack_event(step, thread, op as u8), Relaxed);
     event[1].store(object as u64, Relaxed);
     event[2].store(pc as u64, Relaxed);
+    event[3].store(0, Relaxed);
     report.events.store(index as u32 + 1, Relaxed);
+}
+
+/// Whether accesses of memory are logged.
+pub fn logs_accesses() -> bool {
+    LOG.flags.get() & flag::ACCESSES != 0
+}
+
+/// Logs an access of memory with its value. For a read that is the value in memory now. A write is logged before it
+/// is done, so its value is added by the next call of this function or of [`settle`].
+pub fn access(step: u32, thread: u16, op: Op, (address, size): (usize, usize), pc: usize) {
+    settle();
+    event(step, thread, op, address, pc);
+    let index = slot().report.events.load(Relaxed) as usize;
+    let event = &wire().events[(index - 1) % MAX_EVENTS];
+    let size = size.min(8);
+    let marks = EVENT_ACCESS | u64::from(size.next_power_of_two().trailing_zeros()) << EVENT_SIZE;
+    event[0].store(event[0].load(Relaxed) | marks, Relaxed);
+    event[3].store(sys::peek(address, size), Relaxed);
+    if !matches!(op, Op::MemRead | Op::AtomicLoad) {
+        LOG.written.set((index, address, size));
+    }
+}
+
+/// Adds the value to the last logged write.
+pub fn settle() {
+    let (index, address, size) = LOG.written.replace((0, 0, 0));
+    if index > 0 {
+        wire().events[(index - 1) % MAX_EVENTS][3].store(sys::peek(address, size), Relaxed);
+    }
 }
 
 /// Marks the last logged event as failed.

@@ -61,7 +61,7 @@ pub enum Touches {
     Places,
 }
 
-/// A strategy: it buffer finished executions into plans.
+/// A strategy: it turns finished executions into plans.
 ///
 /// The engine asks for plans with [`next`](Strategy::next), as many as it can run at a time, and gives each
 /// one back with [`done`](Strategy::done). Only `done` consumes a plan: a plan that is out when a search is

@@ -1,6 +1,7 @@
 //! Findings: bugs that were seen, replayed and described.
 
 use crate::cycle::Cycle;
+use crate::explanation::Explanation;
 use crate::fault::Fault;
 use crate::op::Op;
 use crate::race::Race;
@@ -265,6 +266,15 @@ pub struct Block {
     pub freed: Option<BlockEvent>,
 }
 
+/// How a schedule was minimised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Minimised {
+    /// The number of preemptions of the schedule that the search found.
+    pub from: u32,
+    /// The number of executions that were run to find the simplest schedule.
+    pub runs: u64,
+}
+
 /// A bug that was found and replayed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Finding {
@@ -296,6 +306,12 @@ pub struct Finding {
     /// The prediction, if the execution was steered to it.
     #[serde(default)]
     pub predicted: Option<Prediction>,
+    /// Set if a simpler schedule than the one that the search found fails in the same way.
+    #[serde(default)]
+    pub minimised: Option<Minimised>,
+    /// Why it fails.
+    #[serde(default)]
+    pub explanation: Option<Box<Explanation>>,
     /// The last lines the program wrote to its standard error.
     pub output: String,
     /// Two findings with the same signature are the same bug.

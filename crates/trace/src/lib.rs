@@ -20,6 +20,8 @@ pub mod cycle;
 #[cfg(feature = "std")]
 pub mod execution;
 #[cfg(feature = "std")]
+pub mod explanation;
+#[cfg(feature = "std")]
 pub mod finding;
 #[cfg(feature = "std")]
 pub mod plan;

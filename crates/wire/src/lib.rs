@@ -262,8 +262,9 @@ pub struct Heap {
     pub leaked_bytes: AtomicU64,
 }
 
-/// One event: step, thread, operation and flags in the first word, then object and code address.
-pub type Event = [AtomicU64; 3];
+/// One event: step, thread, operation and flags in the first word, then object and code address, and for an access of
+/// memory its value.
+pub type Event = [AtomicU64; 4];
 
 /// The layout of the mapping.
 #[derive(Debug)]
@@ -410,6 +411,12 @@ pub const SIZE: usize = size_of::<Wire>();
 
 /// A bit of the first word of an [`Event`]: the operation did not succeed (lock not acquired, timed out).
 pub const EVENT_FAILED: u64 = 1 << 56;
+
+/// A bit of the first word of an [`Event`]: an access of memory, with its value in the last word. Its size is 2 to the
+/// power of the bits from [`EVENT_SIZE`] on.
+pub const EVENT_ACCESS: u64 = 1 << 57;
+/// The position of the size of an access in the first word of an [`Event`].
+pub const EVENT_SIZE: u32 = 58;
 
 /// The first word of an [`Event`].
 pub const fn pack_event(step: u32, thread: u16, op: u8) -> u64 {

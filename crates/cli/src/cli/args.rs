@@ -32,6 +32,9 @@ pub enum Command {
     /// Replay a schedule: reach the same outcome, or say where the execution diverged
     #[command(after_help = exit::TABLE)]
     Replay(ReplayArgs),
+    /// Explain why a schedule fails, by comparing it with an execution that passes
+    #[command(after_help = exit::TABLE)]
+    Explain(ExplainArgs),
     /// Show a schedule file as a table of switches with source lines
     Show(ShowArgs),
     /// Run a script that fixes part of the schedule of a program, and search the rest
@@ -94,7 +97,7 @@ pub struct CheckArgs {
 
     /// Continue a saved or interrupted search, with the options it was started with
     #[arg(help_heading = "Search", long, value_name = "FILE", conflicts_with_all = [
-        "source", "no_instrument", "with_std", "command", "strategy", "bound", "changed_since", "reduce", "depth", "burst", "delays", "steps", "hang", "seed", "keep_going", "expect_exit",
+        "source", "no_instrument", "with_std", "command", "strategy", "bound", "changed_since", "reduce", "depth", "burst", "delays", "steps", "hang", "seed", "keep_going", "no_minimise", "no_explain", "expect_exit",
         "carrier", "fork", "symmetry", "spurious", "faults", "no_preempt", "focus", "at_ready", "cpus", "real_time", "timeouts", "before",
         "after", "dir", "stdin", "heap", "leaks", "patch", "warm_up", "races", "accesses",
         "suppressions"
@@ -225,6 +228,14 @@ pub struct SearchArgs {
     #[arg(help_heading = "Findings", long)]
     pub keep_going: bool,
 
+    /// Keep the schedule that the search found, instead of the simplest one that fails in the same way
+    #[arg(help_heading = "Findings", long)]
+    pub no_minimise: bool,
+
+    /// Do not compare findings with executions that pass, to say why they fail
+    #[arg(help_heading = "Findings", long)]
+    pub no_explain: bool,
+
     /// Exit with status 6 if nothing was found but the verdict has a caveat: anything not controlled,
     /// unreported data races, an incomplete search
     #[arg(help_heading = "Findings", long)]
@@ -342,6 +353,29 @@ pub struct ReplayArgs {
     pub hang: Duration,
 
     /// Print nothing but errors, and discard the output of the program
+    #[arg(short, long)]
+    pub quiet: bool,
+
+    /// When to use colours
+    #[arg(long, value_enum, default_value = "auto")]
+    pub color: Color,
+}
+
+/// `heisen explain`
+#[derive(Debug, clap::Args)]
+pub struct ExplainArgs {
+    /// The schedule file
+    pub schedule: PathBuf,
+
+    /// Write the explanation as JSON to this file, - for standard output
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+
+    /// Give up if the program computes or blocks for this long without a scheduling point
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, default_value = "10s", value_parser = duration)]
+    pub hang: Duration,
+
+    /// Print nothing but errors
     #[arg(short, long)]
     pub quiet: bool,
 

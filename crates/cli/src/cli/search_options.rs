@@ -53,6 +53,8 @@ pub fn options(args: &SearchArgs, stop: &AtomicBool) -> Result<Options, Error> {
         steps: args.steps,
         hang: args.hang,
         keep_going: args.keep_going,
+        minimise: !args.no_minimise,
+        explain: !args.no_explain,
         expect_exit: args.expect_exit,
         scope: Patterns { no_preempt: args.no_preempt.clone(), focus: args.focus.clone() },
         jobs: jobs(args),

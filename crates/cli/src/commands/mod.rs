@@ -3,6 +3,7 @@
 pub mod cc;
 pub mod check;
 pub mod coverage;
+pub mod explain;
 pub mod replay;
 pub mod run;
 pub mod script;

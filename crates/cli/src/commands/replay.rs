@@ -62,6 +62,7 @@ pub fn replay(
         // report.
         output: Output::Captured,
         trace: args.trace,
+        accesses: false,
     };
     let mut closeup = recorder.record(Job::Schedule(&schedule))?;
     if !args.quiet {

@@ -1,5 +1,6 @@
 //! Renders a finding as one screen: what failed and where, the switches that matter, and how to replay it.
 
+use crate::render::explanation;
 use crate::render::paint::{Paint, count, number};
 use crate::render::source::Sources;
 use heisen_trace::cycle::{Cycle, Order};
@@ -56,6 +57,9 @@ impl Screen<'_> {
         if let Some(cycle) = &finding.cycle {
             self.cycle(out, finding, cycle, sources)?;
         }
+        if let Some(why) = &finding.explanation {
+            out.push_str(&explanation::short(why, paint));
+        }
         self.switches(out, finding, sources)?;
         if let Some(predicted) = &finding.predicted {
             let (family, from) = (predicted.family.name(), number(predicted.execution));
@@ -85,6 +89,11 @@ impl Screen<'_> {
             }
             _ if !found.is_empty() => writeln!(out, "\n  {found}")?,
             _ => {}
+        }
+        if let Some(minimised) = &finding.minimised {
+            let (from, runs) =
+                (count(minimised.from.into(), "preemption"), count(minimised.runs, "execution"));
+            writeln!(out, "  minimised from {from}, by {runs}")?;
         }
         if !self.replay.is_empty() {
             writeln!(out, "  replay it: {}", paint.strong(self.replay))?;

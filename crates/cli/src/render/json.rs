@@ -39,6 +39,8 @@ pub fn result(program: &Program, options: &Options, outcome: &Outcome, schedules
                 "cycle": finding.cycle.as_ref().map(cycle),
                 "block": finding.block.as_ref().map(block),
                 "predicted": finding.predicted,
+                "minimised": finding.minimised,
+                "explanation": finding.explanation,
                 "default_schedule": finding.switches.is_empty(),
             })
         })

@@ -17,6 +17,7 @@ pub mod claim;
 pub mod coverage;
 pub mod coverage_figure;
 pub mod coverage_table;
+pub mod explanation;
 pub mod finding;
 pub mod json;
 pub mod note;

@@ -103,6 +103,7 @@ impl Case<'_> {
             expect_exit: self.options.expect_exit,
             output: Output::Captured,
             trace: false,
+            accesses: false,
         }
     }
 

@@ -5,15 +5,19 @@ use super::case::Case;
 use super::outcome::Tally;
 use super::predictions;
 use crate::error::Result;
-use crate::explain::close_up::Recorder;
+use crate::explain::close_up::{Closeup, Recorder};
 use crate::explain::divergence;
 use crate::explain::divergence::Difference;
+use crate::explain::explanation::explain;
 use crate::explain::judge::Verdict;
+use crate::explain::minimise::{Effort, minimise};
 use crate::process::recorded_input;
 use crate::process::run_config::RunConfig;
 use crate::process::slots::{Job, Operation};
+use heisen_trace::finding::Minimised;
 use heisen_trace::{Finding, FindingKind, Note, Plan, Policy};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// After this many failures that did not occur again, no further one is confirmed.
 pub(super) const MAX_UNCONFIRMED: u64 = 20;
@@ -22,6 +26,8 @@ pub(super) const MAX_FINDINGS: usize = 100;
 /// How many further close-ups are taken of a failure that depends on input from outside, until it occurs
 /// again.
 const MORE_CLOSE_UPS: usize = 9;
+/// How long the schedule of a finding is minimised.
+const EFFORT: Effort = Effort { runs: 5_000, time: Duration::from_secs(1) };
 
 /// What the close-up and the replay of a failure have shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,10 +116,12 @@ impl Confirmer<'_> {
             self.tally.awaited.get_or_insert(closeup.idle.join("; "));
             return Ok(Confirmation::Idle);
         }
+        let (mut closeup, minimised, simplest) = self.minimised(&recorder, plan, &verdict, closeup)?;
         let (outside, input) = (closeup.outside, closeup.input.take());
         let Some(mut finding) = closeup.into_finding(&recorder, self.tally.executions) else {
             return Ok(Confirmation::Unconfirmed);
         };
+        finding.minimised = minimised;
         finding.predicted = match predictions::prediction(self.case, self.tally, plan) {
             // The finding does not depend on the prediction.
             Err(error) if error.is_cut() => None,
@@ -136,6 +144,13 @@ impl Confirmer<'_> {
         }
         if outside {
             self.tally.add_note(Note::Unrecorded);
+        } else if self.case.options.explain && !endless {
+            let plan = simplest.as_ref().unwrap_or(plan);
+            finding.explanation = match explain(&recorder, plan, &finding) {
+                // The finding does not depend on it.
+                Err(error) if error.is_cut() => None,
+                explanation => explanation?.map(Box::new),
+            };
         }
         self.add(verdict, finding);
         Ok(Confirmation::Confirmed)
@@ -149,6 +164,39 @@ impl Confirmer<'_> {
         }
         let closeup = recorder.record(Job::Plan(default))?;
         Ok(!closeup.outside && closeup.verdict.is_some_and(|v| v.key == verdict.key))
+    }
+
+    /// The close-up of the simplest schedule that fails in the same way; the given one if none is simpler.
+    fn minimised(
+        &self,
+        recorder: &Recorder<'_>,
+        plan: &Plan,
+        verdict: &Verdict,
+        closeup: Closeup,
+    ) -> Result<(Closeup, Option<Minimised>, Option<Plan>)> {
+        // An endless execution takes long, and input from outside may differ in each execution.
+        let endless = matches!(verdict.kind, FindingKind::Livelock | FindingKind::GoodSamaritan);
+        if !self.case.options.minimise || endless || closeup.outside || closeup.switches.is_empty() {
+            return Ok((closeup, None, None));
+        }
+        let target = (recorder.runtime, recorder.program, recorder.config);
+        let signature = closeup.signature();
+        let mut same_place = |plan: &Plan| Ok(recorder.record(Job::Plan(plan))?.signature() == signature);
+        let simplest = match minimise(target, recorder.expect_exit, plan, verdict, &mut same_place, EFFORT) {
+            // The finding does not depend on it.
+            Err(error) if error.is_cut() => None,
+            simplest => simplest?,
+        };
+        let Some(simplest) = simplest.filter(|simplest| simplest.plan.overrides != plan.overrides) else {
+            return Ok((closeup, None, None));
+        };
+        let again = recorder.record(Job::Plan(&simplest.plan))?;
+        if again.signature() != signature || again.outside || again.too_long {
+            return Ok((closeup, None, None));
+        }
+        let minimised = Minimised { from: simplest.before, runs: simplest.runs };
+        let fewer = simplest.preemptions < simplest.before;
+        Ok((again, fewer.then_some(minimised), Some(simplest.plan)))
     }
 
     /// Whether the schedule of a finding fails in the same way with the recorded input and nobody outside.

@@ -48,6 +48,12 @@ pub struct Options {
     pub hang: Duration,
     /// Whether to go on after a finding.
     pub keep_going: bool,
+    /// Whether the schedules of findings are minimised.
+    #[serde(default)]
+    pub minimise: bool,
+    /// Whether findings are explained.
+    #[serde(default)]
+    pub explain: bool,
     /// The correct exit status.
     pub expect_exit: i32,
     /// Where threads are preempted.

@@ -23,6 +23,7 @@ use crate::process::slots::{Detail, Event, Job, Run};
 use crate::process::stdin;
 use crate::process::zygote::Zygote;
 use crate::program::{self, Program};
+pub(crate) use blocked::takes;
 use heisen_trace::cycle::Cycle;
 use heisen_trace::finding::{Block, Switch, ThreadEnd};
 use heisen_trace::schedule::{Entry, ThreadLine};
@@ -104,6 +105,8 @@ pub struct Recorder<'a> {
     pub output: Output,
     /// Whether to record every event.
     pub trace: bool,
+    /// Whether to record every access of memory with its value. The events are then many more.
+    pub accesses: bool,
 }
 
 impl Recorder<'_> {
@@ -122,7 +125,8 @@ impl Recorder<'_> {
         let race_watch = race.map(|conflict| RaceWatch::of(conflict, zygote.wire())).unwrap_or_default();
         let mut watcher = Watcher { symbols, race_watch, trace_wanted: self.trace, ..Watcher::default() };
         zygote.wire().recurrence.wanted.store(1, Relaxed);
-        let run = zygote.run(job, Detail::All, Some(&mut watcher))?;
+        let detail = if self.accesses { Detail::Accesses } else { Detail::All };
+        let run = zygote.run(job, detail, Some(&mut watcher))?;
         let outside = self.config.input.is_none() && recorded_input::took_part(zygote.wire(), &run.execution);
         let input = outside.then(|| recorded_input::recorded(zygote.wire(), &run.execution)).flatten();
         let points = zygote.points(&mut watcher.symbols);
@@ -302,6 +306,8 @@ impl Closeup {
             race: self.race,
             block: self.block,
             predicted: None,
+            minimised: None,
+            explanation: None,
             output: self.output,
             input: None,
             schedule,

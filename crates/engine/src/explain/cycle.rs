@@ -143,6 +143,7 @@ mod tests {
             ok: true,
             object: 0,
             pc: c as u64,
+            access: None,
         };
         text.chars().enumerate().map(event).collect()
     }

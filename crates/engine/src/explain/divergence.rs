@@ -91,6 +91,7 @@ mod tests {
             ok: true,
             object: 0,
             pc: 0,
+            access: None,
         };
         ops.iter().map(event).collect()
     }

@@ -36,6 +36,8 @@ pub enum Detail {
     Events,
     /// Everything, with pauses for a close-up.
     All,
+    /// As [`Detail::All`], and every access of memory with its value.
+    Accesses,
 }
 
 /// One operation of a thread, with addresses instead of names.
@@ -97,6 +99,17 @@ pub struct Event {
     pub object: u64,
     /// The return address of the call.
     pub pc: u64,
+    /// For an access of memory that was logged with its value.
+    pub access: Option<MemoryAccess>,
+}
+
+/// An access of memory, as [`Detail::Accesses`] logs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryAccess {
+    /// The size in bytes, at most 8.
+    pub size: u8,
+    /// The value that was read or written, as an unsigned number.
+    pub value: u64,
 }
 
 /// The end of an execution, beyond what [`Execution`] records.
@@ -157,6 +170,7 @@ pub(crate) fn write_plans(
             Detail::Places => flag::DECISIONS | flag::TOUCHES | flag::PLACES,
             Detail::Events => flag::DECISIONS | flag::EVENTS,
             Detail::All => flag::DECISIONS | flag::EVENTS | flag::STOPS,
+            Detail::Accesses => flag::DECISIONS | flag::EVENTS | flag::STOPS | flag::ACCESSES,
         };
     let mut first = 0;
     for (number, &job) in jobs.iter().take(MAX_SLOTS).enumerate() {
@@ -494,7 +508,7 @@ pub fn report_of(wire: &Wire) -> &Report {
 /// The events that an execution with [`Detail::All`] has logged so far.
 pub fn read_events(wire: &Wire) -> Vec<Event> {
     let logged = report_of(wire).events.load(Relaxed) as usize;
-    let read = |[head, object, pc]: &heisen_wire::Event| {
+    let read = |[head, object, pc, value]: &heisen_wire::Event| {
         let word = head.load(Relaxed);
         let (step, thread, op) = heisen_wire::unpack_event(word);
         Some(Event {
@@ -504,6 +518,10 @@ pub fn read_events(wire: &Wire) -> Vec<Event> {
             ok: word & heisen_wire::EVENT_FAILED == 0,
             object: object.load(Relaxed),
             pc: pc.load(Relaxed),
+            access: (word & heisen_wire::EVENT_ACCESS != 0).then(|| MemoryAccess {
+                size: 1 << (word >> heisen_wire::EVENT_SIZE & 3),
+                value: value.load(Relaxed),
+            }),
         })
     };
     // The log is a ring buffer: if there were more events than fit, only the last remain.

@@ -395,7 +395,7 @@ impl Zygote {
         recorded_input::give(self.wire(), input);
         let input = match detail {
             _ if input.is_some() => flag::REPLAY_INPUT,
-            Detail::All => flag::RECORD_INPUT,
+            Detail::All | Detail::Accesses => flag::RECORD_INPUT,
             _ => 0,
         };
         let flags = flags | input | self.config.carrier.flags();

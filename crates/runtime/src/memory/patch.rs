@@ -324,7 +324,7 @@ extern "C" fn arrived(address: usize, site: &Site, registers: &[u64; 16]) {
     t.amid.set(false);
     // No other thread runs before the instruction, so it counts as done. It orders what is before and after it.
     if race::is_on(race::mode::WATCH) {
-        plain::watch(address, site.size.into(), pc);
+        plain::watch(does.op(), address, site.size.into(), pc);
     }
     if matches!(site.kind, LOAD | STORE) {
         race::atomic_order::done_patched(does, address, site.size.into(), pc);

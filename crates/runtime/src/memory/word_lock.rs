@@ -161,7 +161,7 @@ pub fn has_changed(word: usize) {
 /// The operation was done, or no other thread runs before it.
 pub fn done(word: usize, order: i32, pc: usize) {
     if race::is_on(race::mode::WATCH) {
-        plain::watch(word, SIZE, pc);
+        plain::watch(Op::AtomicRmw, word, SIZE, pc);
     }
     race::atomic_order::done_by_lock(Does::Update, word, SIZE, order, pc);
 }

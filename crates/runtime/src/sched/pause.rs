@@ -4,6 +4,7 @@ use super::plan::diverge;
 use super::{NONE, S, debugger, dependence, me, needs, thread, threads};
 use crate::platform::glibc::kernel_id;
 use crate::platform::{registers, sys};
+use crate::wire_log;
 use crate::wire_log::{debugged, ring, slot, stops, wire};
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use heisen_wire::{NO_THREAD, diverged, end, misuse, state, stop, want};
@@ -20,6 +21,7 @@ fn show(reason: u32, wanted: u32) {
 /// Stops for the engine, in a close-up.
 pub fn stop_at(reason: u32) {
     if stops() {
+        wire_log::settle();
         pause(reason);
     }
 }

@@ -75,6 +75,7 @@ pub fn run(args: &ScriptArgs, path: &Path, stop: Arc<AtomicBool>) -> Result<u8, 
         // A panic writes its message to the output.
         output: Output::Captured,
         trace: false,
+        accesses: false,
     };
     if schedule.outcome.as_ref().is_some_and(|(kind, _)| *kind == FindingKind::DataRace) {
         return Err(Error::Input(format!(

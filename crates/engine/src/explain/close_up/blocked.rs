@@ -6,7 +6,7 @@ use heisen_trace::finding::ThreadEnd;
 use heisen_trace::{Op, ThreadId};
 
 /// The effect of an event on a lock: `Some(true)` takes it, `Some(false)` releases it.
-pub(super) fn takes(event: &Event) -> Option<bool> {
+pub(crate) fn takes(event: &Event) -> Option<bool> {
     match event.op {
         Op::Lock | Op::TryLock | Op::TimedLock | Op::Relock | Op::ReadLock | Op::WriteLock => Some(true),
         Op::Unlock | Op::RwUnlock => Some(false),
@@ -128,6 +128,7 @@ mod tests {
             ok: true,
             object: LOCK,
             pc: 0,
+            access: None,
         };
         done.iter().enumerate().map(event).collect()
     }

@@ -14,7 +14,7 @@ use super::shadow::granule;
 use super::vector_clock::Known;
 use super::{mode, order};
 use crate::wire_log;
-use heisen_trace::Note;
+use heisen_trace::{Note, Op};
 use heisen_wire::kind;
 
 /// `memory_order`, as compilers pass it.
@@ -45,6 +45,17 @@ pub enum Does {
     Store,
     /// It reads and writes at once.
     Update,
+}
+
+impl Does {
+    /// The operation in the log.
+    pub fn op(self) -> Op {
+        match self {
+            Does::Load => Op::AtomicLoad,
+            Does::Store => Op::AtomicStore,
+            Does::Update => Op::AtomicRmw,
+        }
+    }
 }
 
 /// The running thread has done an atomic operation of `size` bytes.

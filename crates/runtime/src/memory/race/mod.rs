@@ -123,7 +123,7 @@ pub fn begin() {
     if points::any() {
         bits |= mode::POINTS;
     }
-    if wire_log::stops() && wire.watch.load(Relaxed) != 0 {
+    if wire_log::stops() && wire.watch.load(Relaxed) != 0 || wire_log::logs_accesses() {
         bits |= mode::WATCH;
     }
     MODE.store(bits, Relaxed);

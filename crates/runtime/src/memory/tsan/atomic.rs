@@ -125,7 +125,7 @@ fn before_look<T: Word>(op: Op, at: *mut T, pc: usize, changes: impl Fn() -> boo
 /// After an atomic operation.
 fn after<T>(does: Does, at: *mut T, order: i32, pc: usize) {
     if race::is_on(mode::WATCH) {
-        plain::watch(at as usize, size_of::<T>(), pc);
+        plain::watch(does.op(), at as usize, size_of::<T>(), pc);
     }
     if does != Does::Load {
         word_lock::has_changed(at as usize);

@@ -49,7 +49,7 @@ pub fn is_point(pc: usize) -> bool {
 pub fn touched(address: usize, size: usize, write: bool, pc: usize) {
     let bits = race::MODE.load(Relaxed);
     if bits & mode::WATCH != 0 {
-        watch(address, size, pc);
+        watch(op(write), address, size, pc);
     }
     heap::touch(address, size, write, pc);
     if bits & mode::CHECK != 0 {
@@ -80,9 +80,12 @@ pub fn peek(address: usize, size: usize) -> u64 {
     program_memory::load(address, size.min(8))
 }
 
-/// In a close-up: stops at the accesses that the engine looks for.
+/// In a close-up: logs the access, and stops if the engine looks for it.
 #[cold]
-pub fn watch(address: usize, size: usize, pc: usize) {
+pub fn watch(op: Op, address: usize, size: usize, pc: usize) {
+    if wire_log::logs_accesses() {
+        wire_log::access(sched::S.step.get(), sched::me() as u16, op, (address, size), pc);
+    }
     let wire = wire_log::wire();
     let byte = wire.watch.load(Relaxed) as usize;
     if pc as u64 == wire.watch_pc.load(Relaxed)

@@ -1,0 +1,280 @@
+//! Renders an explanation: the short form that a finding shows, and the complete one with a diagram of the threads.
+
+use crate::render::paint::{Paint, count};
+use heisen_trace::explanation::{BugClass, Compared, Explanation, Moment, Ordering, Remedy};
+use heisen_trace::{Op, ThreadId};
+use std::fmt::Write;
+
+/// The widest line of the diagram.
+const WIDTH: usize = 100;
+/// The largest number of lines of one diagram.
+const MAX_LINES: usize = 60;
+
+/// The short form: some indented lines that begin with `why:`.
+pub fn short(explanation: &Explanation, paint: Paint) -> String {
+    let mut out = String::new();
+    let about = match explanation.object.as_str() {
+        "" => String::new(),
+        object => format!(" on `{object}`"),
+    };
+    let class = match explanation.class {
+        // The finding says that itself, and there is nothing to add.
+        BugClass::UseAfterFree | BugClass::Unclassified => return out,
+        class => class.name(),
+    };
+    line(&mut out, &format!("\n  why: {}", paint.strong(format!("{class}{about}"))));
+    // A deadlock lists its threads and locks already.
+    if explanation.class != BugClass::Deadlock {
+        story(&mut out, explanation, paint);
+    }
+    for sentence in sentences(explanation) {
+        line(&mut out, &format!("       {sentence}"));
+    }
+    out
+}
+
+fn line(out: &mut String, text: &str) {
+    out.push_str(text);
+    out.push('\n');
+}
+
+/// The operations that matter, one a line. Those of other threads than the first are indented.
+fn story(out: &mut String, explanation: &Explanation, paint: Paint) {
+    let Some(first) = explanation.story.first() else { return };
+    let words = |moment: &Moment| {
+        let indent = if moment.thread == first.thread { "" } else { "  " };
+        format!("{indent}{} {}", moment.thread, deed(moment))
+    };
+    let width = explanation.story.iter().map(|moment| words(moment).chars().count()).max().unwrap_or(0);
+    for (index, moment) in explanation.story.iter().enumerate() {
+        let mark = match (explanation.class, index) {
+            (BugClass::AtomicityViolation, 1) => "   <- in between",
+            _ => "",
+        };
+        let text = format!("       {:width$}   {}{mark}", words(moment), paint.faint(&moment.place));
+        line(out, text.trim_end());
+    }
+}
+
+/// What a thread does: `reads balance = 100`.
+fn deed(moment: &Moment) -> String {
+    let verb = match moment.op {
+        Op::MemRead | Op::AtomicLoad if moment.is_access() => "reads",
+        Op::MemWrite | Op::AtomicStore if moment.is_access() => "writes",
+        Op::AtomicRmw | Op::AtomicCas if moment.is_access() => "updates",
+        op => op.name(),
+    };
+    let object = if moment.object.is_empty() { String::new() } else { format!(" {}", moment.object) };
+    match moment.value {
+        Some(value) => format!("{verb}{object} = {}", number(value, moment.size)),
+        None => format!("{verb}{object}"),
+    }
+}
+
+/// A value as a signed number of its size, or in hexadecimal if it looks like an address.
+fn number(value: u64, size: u8) -> String {
+    let signed = match size {
+        1 => i64::from(value as u8 as i8),
+        2 => i64::from(value as u16 as i16),
+        4 => i64::from(value as u32 as i32),
+        _ => value as i64,
+    };
+    if signed.unsigned_abs() > 1 << 32 { format!("{value:#x}") } else { signed.to_string() }
+}
+
+/// "T2's write".
+fn whose(moment: &Moment) -> String {
+    let what = match moment.op {
+        Op::MemRead | Op::AtomicLoad => "read",
+        Op::MemWrite | Op::AtomicStore => "write",
+        Op::AtomicRmw | Op::AtomicCas => "update",
+        op => op.name(),
+    };
+    format!("{}'s {what}", moment.thread)
+}
+
+/// The orders with which the program passed, and what would prevent the bug.
+fn sentences(explanation: &Explanation) -> Vec<String> {
+    let moment = |index: usize| explanation.story.get(index);
+    let mut out = Vec::new();
+    let reversed = explanation.orderings.iter().filter_map(|&Ordering { first, second }| {
+        let (first, second) = (moment(first)?, moment(second)?);
+        Some(format!("{} comes before {}", whose(second), whose(first)))
+    });
+    let reversed: Vec<String> = reversed.collect();
+    if !reversed.is_empty() {
+        out.push(format!("passes if {}", reversed.join(", or if ")));
+    }
+    for remedy in &explanation.remedies {
+        out.push(match remedy {
+            Remedy::ReleasedBetween { lock, thread, place } => format!(
+                "`{}` is accessed with `{lock}` held, but {thread} releases it in between ({place})",
+                explanation.object
+            ),
+            Remedy::LockMissing { lock, thread, place } => format!(
+                "other accesses of `{}` hold `{lock}`; {thread} does not hold it ({place})",
+                explanation.object
+            ),
+            Remedy::LockOrder { locks } => {
+                let locks: Vec<String> = locks.iter().map(|lock| format!("`{lock}`")).collect();
+                format!("all threads should take {} in the same order", locks.join(" and "))
+            }
+        });
+    }
+    out
+}
+
+/// The complete form: the short one, and both executions as diagrams of what differs.
+pub fn complete(explanation: &Explanation, paint: Paint) -> String {
+    let mut out = short(explanation, paint);
+    if explanation.failing.is_empty() && explanation.passing.is_empty() {
+        line(&mut out, "\n  no execution nearby passes, so there is nothing to compare with");
+        return out;
+    }
+    let reduction = explanation.reduction;
+    let _ = writeln!(
+        out,
+        "\n  compared with the nearest execution that passes: {} in common, then {} of {} and {} of {} differ",
+        count(explanation.common as u64, "event"),
+        reduction.events_shown,
+        count(reduction.events as u64, "event"),
+        reduction.flows_shown,
+        count(reduction.flows as u64, "data flow"),
+    );
+    for (title, events) in [("it fails", &explanation.failing), ("it passes", &explanation.passing)] {
+        let _ = writeln!(out, "\n  {}:", paint.strong(title));
+        diagram(&mut out, events, paint);
+    }
+    out
+}
+
+/// A column for each thread, time downward. Events that are the same in both executions are folded.
+fn diagram(out: &mut String, events: &[Compared], paint: Paint) {
+    let mut wanted: Vec<bool> = events.iter().map(|event| event.only_here || event.flow_differs).collect();
+    for event in events.iter().filter(|event| event.flow_differs) {
+        if let Some(write) = event.from {
+            wanted[write] = true;
+        }
+    }
+    let mut threads: Vec<ThreadId> = Vec::new();
+    for (event, _) in events.iter().zip(&wanted).filter(|(_, wanted)| **wanted) {
+        if !threads.contains(&event.moment.thread) {
+            threads.push(event.moment.thread);
+        }
+    }
+    threads.sort();
+    if threads.is_empty() {
+        line(out, "    every event is also in the other execution; only their order differs");
+        return;
+    }
+    // Narrow columns, so that deeply nested names still fit: each thread begins some characters further right.
+    let indent = (WIDTH / 3 / threads.len()).clamp(2, 16);
+    let heads: Vec<String> = threads.iter().map(|thread| format!("{:indent$}", thread.to_string())).collect();
+    line(out, &format!("    {}", paint.strong(heads.concat().trim_end())));
+    let (mut folded, mut lines) = (0, 0);
+    for (event, wanted) in events.iter().zip(&wanted) {
+        if !wanted || lines >= MAX_LINES {
+            folded += 1;
+            continue;
+        }
+        fold(out, &mut folded, paint);
+        lines += 1;
+        let column = threads.iter().position(|&thread| thread == event.moment.thread).unwrap_or(0) * indent;
+        let mark = if event.only_here { "*" } else { " " };
+        let text = format!("{:column$}{mark}{}", "", deed(&event.moment));
+        let room = WIDTH.saturating_sub(8 + event.moment.place.chars().count());
+        let text: String = text.chars().take(room.max(20)).collect();
+        let text = format!("    {text:room$}  {}", paint.faint(&event.moment.place), room = room.min(60));
+        line(out, text.trim_end());
+    }
+    fold(out, &mut folded, paint);
+    if events.iter().any(|event| event.only_here) {
+        line(out, &format!("    {}", paint.faint("* only in this execution")));
+    }
+}
+
+fn fold(out: &mut String, folded: &mut u64, paint: Paint) {
+    if *folded > 0 {
+        line(out, &format!("    {}", paint.faint(format!("… {}", count(*folded, "event")))));
+    }
+    *folded = 0;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::args::Color;
+    use heisen_trace::explanation::Reduction;
+
+    fn moment(thread: u16, op: Op, value: u64, place: &str) -> Moment {
+        Moment {
+            step: 1,
+            thread: ThreadId(thread),
+            op,
+            object: "balance".into(),
+            value: Some(value),
+            size: 4,
+            place: place.into(),
+        }
+    }
+
+    fn explanation() -> Explanation {
+        Explanation {
+            class: BugClass::AtomicityViolation,
+            object: "balance".into(),
+            story: vec![
+                moment(1, Op::MemRead, 100, "account.c:27"),
+                moment(2, Op::MemWrite, 150, "account.c:31"),
+                moment(1, Op::MemWrite, 0xffff_ffff, "account.c:31"),
+            ],
+            orderings: vec![Ordering { first: 0, second: 1 }, Ordering { first: 1, second: 2 }],
+            remedies: vec![Remedy::ReleasedBetween {
+                lock: "lock".into(),
+                thread: ThreadId(1),
+                place: "account.c:28".into(),
+            }],
+            reduction: Reduction::default(),
+            failing: Vec::new(),
+            passing: Vec::new(),
+            common: 0,
+        }
+    }
+
+    #[test]
+    fn the_short_form() {
+        let expected = "\n  why: atomicity violation on `balance`\n\
+            \x20      T1 reads balance = 100      account.c:27\n\
+            \x20        T2 writes balance = 150   account.c:31   <- in between\n\
+            \x20      T1 writes balance = -1      account.c:31\n\
+            \x20      passes if T2's write comes before T1's read, or if T1's write comes before T2's write\n\
+            \x20      `balance` is accessed with `lock` held, but T1 releases it in between (account.c:28)\n";
+        assert_eq!(short(&explanation(), Paint::new(Color::Never)), expected);
+    }
+
+    #[test]
+    fn the_diagram_fits_and_folds() {
+        let event = |thread, only_here, place: &str| Compared {
+            moment: moment(thread, Op::MemWrite, 1, place),
+            only_here,
+            from: None,
+            flow_differs: false,
+        };
+        let long = "x".repeat(90);
+        let events = [event(1, true, "a.c:1"), event(1, false, "a.c:2"), event(2, true, &long)];
+        let mut out = String::new();
+        diagram(&mut out, &events, Paint::new(Color::Never));
+        assert!(out.contains("… 1 event\n"), "{out}");
+        assert!(out.contains("* only in this execution"), "{out}");
+        let mut many = Vec::new();
+        many.resize(500, event(1, true, "a.c:1"));
+        out.clear();
+        diagram(&mut out, &many, Paint::new(Color::Never));
+        assert!(out.lines().count() < MAX_LINES + 5 && out.contains("… 440 events"), "{out}");
+    }
+
+    #[test]
+    fn values_are_signed_numbers_of_their_size() {
+        assert_eq!([number(0xff, 1), number(0xffff_fffe, 4), number(7, 8)], ["-1", "-2", "7"]);
+        assert_eq!(number(0x5555_5555_6000, 8), "0x555555556000");
+    }
+}

@@ -1,0 +1,316 @@
+//! Classifies a bug by comparing a failing execution with passing ones, and says what would prevent it.
+//!
+//! An *atomicity violation* is an access of another thread between two accesses of a thread to the same variable, of
+//! a kind that no serial order has: read-write-read, write-write-read, write-read-write or read-write-write (Lu, Tucek,
+//! Qin, Zhou: AVIO, ASPLOS 2006). In the passing execution the access is not in between. An *order violation* is a read
+//! that came before the write that it sees in the passing execution, or after a write that comes later there.
+
+use super::compare::Flow;
+use heisen_trace::ThreadId;
+use heisen_trace::explanation::{BugClass, Moment, Ordering, Remedy};
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+/// The class of a bug and the operations that show it.
+#[derive(Clone, Debug)]
+pub(crate) struct Classified {
+    pub(crate) class: BugClass,
+    pub(crate) object: String,
+    pub(crate) story: Vec<Moment>,
+    pub(crate) orderings: Vec<Ordering>,
+    pub(crate) remedies: Vec<Remedy>,
+}
+
+/// Three accesses of one variable: two of a thread, and one of another thread between them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Triple {
+    first: usize,
+    between: usize,
+    second: usize,
+}
+
+/// Classifies by the failing execution and the passing ones, the nearest first. `failed` is the thread that failed.
+/// `None` if the executions do not differ in a way that has a name.
+pub(crate) fn classify(failing: &Flow, passing: &[Flow], failed: Option<ThreadId>) -> Option<Classified> {
+    let nearest = passing.first()?;
+    let locks: HashSet<u64> =
+        failing.observed.iter().filter(|event| event.lock.is_some()).map(|event| event.address).collect();
+    let differing: Vec<usize> = (0..failing.observed.len())
+        .filter(|&i| failing.flow_differs(i, nearest) && !locks.contains(&failing.observed[i].address))
+        .collect();
+    // What the failing thread read last, and saw differently, is closest to the failure.
+    let mut addresses: Vec<u64> = Vec::new();
+    let own = differing.iter().rev().filter(|&&i| Some(failing.moment(i).thread) == failed);
+    for &index in own.chain(differing.iter()) {
+        let address = failing.observed[index].address;
+        if !addresses.contains(&address) {
+            addresses.push(address);
+        }
+    }
+    let triple = addresses.iter().find_map(|&address| triple(failing, nearest, address));
+    triple
+        .map(|triple| atomicity(failing, passing, triple, failed))
+        .or_else(|| order(failing, passing, &differing))
+}
+
+/// The first triple on a variable that the passing execution does not have.
+fn triple(failing: &Flow, passing: &Flow, address: u64) -> Option<Triple> {
+    let accesses: Vec<usize> = (0..failing.observed.len())
+        .filter(|&i| is_access(failing, i) && failing.observed[i].address == address)
+        .collect();
+    let thread = |index: usize| failing.moment(index).thread;
+    for (at, &first) in accesses.iter().enumerate() {
+        let later = &accesses[at + 1..];
+        let Some(distance) = later.iter().position(|&i| thread(i) == thread(first)) else { continue };
+        let second = later[distance];
+        for &between in &later[..distance] {
+            let triple = Triple { first, between, second };
+            if is_unserialisable(failing, triple) && !is_between(passing, failing, triple) {
+                return Some(triple);
+            }
+        }
+    }
+    None
+}
+
+fn is_access(flow: &Flow, index: usize) -> bool {
+    flow.moment(index).is_access()
+}
+
+fn is_unserialisable(flow: &Flow, Triple { first, between, second }: Triple) -> bool {
+    let (reads, writes) = (|i: usize| flow.reads(i), |i: usize| flow.moment(i).writes());
+    // A remote write between two accesses of which the later one, or the pair, depends on the earlier value.
+    let remote_write = writes(between) && (reads(second) || reads(first) && writes(second));
+    remote_write || writes(first) && reads(between) && writes(second)
+}
+
+/// Whether an execution has the accesses of a triple of another execution in the same order.
+fn is_between(flow: &Flow, other: &Flow, triple: Triple) -> bool {
+    let at = |index: usize| flow.find(&other.keys[index]);
+    match (at(triple.first), at(triple.between), at(triple.second)) {
+        (Some(first), Some(between), Some(second)) => first < between && between < second,
+        _ => false,
+    }
+}
+
+fn atomicity(failing: &Flow, passing: &[Flow], triple: Triple, failed: Option<ThreadId>) -> Classified {
+    let Triple { first, between, second } = triple;
+    let address = failing.observed[first].address;
+    let mut story: Vec<usize> = vec![first, between, second];
+    // What the failing thread saw in the end.
+    let symptom = (second + 1..failing.observed.len()).rev().find(|&i| {
+        failing.observed[i].address == address && failing.reads(i) && Some(failing.moment(i).thread) == failed
+    });
+    story.extend(symptom);
+    let reversed = |one: usize, other: usize| {
+        passing.iter().any(|flow| {
+            let at = |index: usize| flow.find(&failing.keys[index]);
+            matches!((at(one), at(other)), (Some(one), Some(other)) if other < one)
+        })
+    };
+    let mut orderings = Vec::new();
+    if reversed(first, between) {
+        orderings.push(Ordering { first: 0, second: 1 });
+    }
+    if reversed(between, second) {
+        orderings.push(Ordering { first: 1, second: 2 });
+    }
+    Classified {
+        class: BugClass::AtomicityViolation,
+        object: failing.moment(first).object.clone(),
+        remedies: lock_remedies(failing, address, first, second),
+        story: story.iter().map(|&i| failing.moment(i).clone()).collect(),
+        orderings,
+    }
+}
+
+/// The first read that sees a value too early or too late.
+fn order(failing: &Flow, passing: &[Flow], differing: &[usize]) -> Option<Classified> {
+    let nearest = passing.first()?;
+    differing.iter().find_map(|&read| {
+        let there = nearest.find(&failing.keys[read])?;
+        let thread = failing.moment(read).thread;
+        // The write that it sees when the program passes, if that comes later here or not at all.
+        let missed = nearest.from[there].filter(|&write| nearest.moment(write).thread != thread);
+        let late = missed.map(|write| (failing.find(&nearest.keys[write]), nearest.moment(write)));
+        let (story, orderings) = match (late, failing.from[read]) {
+            (Some((Some(write), _)), _) if write > read => {
+                (vec![failing.moment(read).clone(), failing.moment(write).clone()], true)
+            }
+            (Some((None, _)), _) => (vec![failing.moment(read).clone()], false),
+            (_, Some(write)) if failing.moment(write).thread != thread => {
+                let early = nearest.find(&failing.keys[write]).is_none_or(|write| write > there);
+                early.then(|| (vec![failing.moment(write).clone(), failing.moment(read).clone()], true))?
+            }
+            _ => return None,
+        };
+        Some(Classified {
+            class: BugClass::OrderViolation,
+            object: failing.moment(read).object.clone(),
+            story,
+            orderings: if orderings { vec![Ordering { first: 0, second: 1 }] } else { Vec::new() },
+            remedies: Vec::new(),
+        })
+    })
+}
+
+/// The locks that a thread holds before each operation of an execution.
+fn locks_held(flow: &Flow) -> Vec<BTreeSet<u64>> {
+    let mut held: HashMap<ThreadId, BTreeSet<u64>> = HashMap::new();
+    flow.observed
+        .iter()
+        .map(|event| {
+            let held = held.entry(event.moment.thread).or_default();
+            let before = held.clone();
+            match event.lock {
+                Some(true) => drop(held.insert(event.address)),
+                Some(false) => drop(held.remove(&event.address)),
+                None => {}
+            }
+            before
+        })
+        .collect()
+}
+
+/// What the locks at the accesses of a variable say about two accesses that should be one step.
+fn lock_remedies(flow: &Flow, address: u64, first: usize, second: usize) -> Vec<Remedy> {
+    let held = locks_held(flow);
+    let name = |lock: u64| {
+        let named = flow.observed.iter().find(|event| event.lock.is_some() && event.address == lock);
+        named.map_or(String::new(), |event| event.moment.object.clone())
+    };
+    // Accesses before there is a second thread, or after all others have ended, need no lock.
+    let shared: Vec<usize> = (0..flow.observed.len())
+        .filter(|&i| is_access(flow, i) && flow.observed[i].address == address && !held[i].is_empty())
+        .collect();
+    let Some(common) =
+        shared.iter().map(|&i| held[i].clone()).reduce(|a, b| a.intersection(&b).copied().collect())
+    else {
+        return Vec::new();
+    };
+    let thread = flow.moment(first).thread;
+    let mut remedies = Vec::new();
+    for &lock in &common {
+        for at in [first, second].into_iter().filter(|&at| !held[at].contains(&lock)) {
+            let moment = flow.moment(at);
+            remedies.push(Remedy::LockMissing {
+                lock: name(lock),
+                thread: moment.thread,
+                place: moment.place.clone(),
+            });
+        }
+        let released = (first..second).find(|&i| {
+            let event = &flow.observed[i];
+            event.moment.thread == thread && event.lock == Some(false) && event.address == lock
+        });
+        if let (true, true, Some(at)) = (held[first].contains(&lock), held[second].contains(&lock), released)
+        {
+            let place = flow.moment(at).place.clone();
+            remedies.push(Remedy::ReleasedBetween { lock: name(lock), thread, place });
+        }
+    }
+    remedies
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::compare::tests::execution;
+    use super::*;
+
+    #[test]
+    fn a_lost_update_under_a_lock_that_is_released_in_between() {
+        let failing = execution(&[
+            (1, 'l', "m", 0),
+            (1, 'r', "x", 0),
+            (1, 'u', "m", 0),
+            (2, 'l', "m", 0),
+            (2, 'w', "x", 50),
+            (2, 'u', "m", 0),
+            (1, 'l', "m", 0),
+            (1, 'w', "x", 100),
+            (1, 'u', "m", 0),
+            (0, 'r', "x", 100),
+        ]);
+        let passing = execution(&[
+            (1, 'l', "m", 0),
+            (1, 'r', "x", 0),
+            (1, 'u', "m", 0),
+            (1, 'l', "m", 0),
+            (1, 'w', "x", 100),
+            (1, 'u', "m", 0),
+            (2, 'l', "m", 0),
+            (2, 'w', "x", 150),
+            (2, 'u', "m", 0),
+            (0, 'r', "x", 150),
+        ]);
+        let found = classify(&failing, &[passing], Some(ThreadId(0))).expect("a class");
+        assert_eq!((found.class, found.object.as_str()), (BugClass::AtomicityViolation, "x"));
+        let story: Vec<(u16, u64)> = found.story.iter().map(|m| (m.thread.0, m.value.unwrap())).collect();
+        assert_eq!(story, [(1, 0), (2, 50), (1, 100), (0, 100)]);
+        // The passing execution shows only that the write may come after both.
+        assert_eq!(found.orderings, [Ordering { first: 1, second: 2 }]);
+        let released =
+            Remedy::ReleasedBetween { lock: "m".into(), thread: ThreadId(1), place: "p.c:3".into() };
+        assert_eq!(found.remedies, [released]);
+    }
+
+    #[test]
+    fn the_access_without_the_lock_is_named() {
+        let failing = execution(&[
+            (1, 'r', "x", 0),
+            (2, 'l', "m", 0),
+            (2, 'w', "x", 1),
+            (2, 'u', "m", 0),
+            (1, 'w', "x", 1),
+        ]);
+        let passing = execution(&[
+            (1, 'r', "x", 0),
+            (1, 'w', "x", 1),
+            (2, 'l', "m", 0),
+            (2, 'w', "x", 2),
+            (2, 'u', "m", 0),
+            (0, 'r', "x", 2),
+        ]);
+        let late = execution(&[
+            (1, 'r', "x", 0),
+            (2, 'l', "m", 0),
+            (2, 'w', "x", 1),
+            (2, 'u', "m", 0),
+            (1, 'w', "x", 1),
+            (0, 'r', "x", 1),
+        ]);
+        assert!(classify(&failing, &[], None).is_none());
+        let found = classify(&late, &[passing], Some(ThreadId(0))).expect("a class");
+        assert_eq!(found.class, BugClass::AtomicityViolation);
+        assert!(
+            matches!(&found.remedies[0], Remedy::LockMissing { lock, thread: ThreadId(1), .. } if lock == "m")
+        );
+    }
+
+    #[test]
+    fn a_read_before_the_write_that_it_needs() {
+        let failing = execution(&[(2, 'r', "ready", 0), (1, 'w', "ready", 1)]);
+        let passing = execution(&[(1, 'w', "ready", 1), (2, 'r', "ready", 1)]);
+        let found = classify(&failing, &[passing], Some(ThreadId(2))).expect("a class");
+        assert_eq!((found.class, found.object.as_str()), (BugClass::OrderViolation, "ready"));
+        assert_eq!(found.story.iter().map(|m| m.thread.0).collect::<Vec<_>>(), [2, 1]);
+        // The other way round: a value that comes too early.
+        let failing = execution(&[(1, 'w', "closed", 1), (2, 'r', "closed", 1)]);
+        let passing = execution(&[(2, 'r', "closed", 0), (1, 'w', "closed", 1)]);
+        let found = classify(&failing, &[passing], Some(ThreadId(2))).expect("a class");
+        assert_eq!(found.story.iter().map(|m| m.thread.0).collect::<Vec<_>>(), [1, 2]);
+    }
+
+    #[test]
+    fn all_unserialisable_triples_and_no_other() {
+        let is = |what: [char; 3]| {
+            let events = [(1, what[0], "x", 0), (2, what[1], "x", 0), (1, what[2], "x", 0)];
+            is_unserialisable(&execution(&events), Triple { first: 0, between: 1, second: 2 })
+        };
+        let found: Vec<String> = (0..8)
+            .map(|bits| [4, 2, 1].map(|bit| if bits & bit == 0 { 'r' } else { 'w' }))
+            .filter(|what| is(*what))
+            .map(|what| what.iter().collect())
+            .collect();
+        assert_eq!(found, ["rwr", "rww", "wrw", "wwr"]);
+    }
+}

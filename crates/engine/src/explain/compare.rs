@@ -1,0 +1,174 @@
+//! Compares a failing execution with a passing one: the differential projection of Cortex (PPoPP'16, section 3.4).
+//!
+//! The common beginning is left out. Of the rest, what matters are the operations that only one execution has, and the
+//! data flows that differ: reads that see another write. Pure: the executions are lists of operations.
+
+use heisen_trace::explanation::{Compared, Moment, Reduction};
+use std::collections::HashMap;
+
+/// One operation of a recorded execution.
+#[derive(Clone, Debug)]
+pub(crate) struct Observed {
+    pub(crate) moment: Moment,
+    /// The address of its object.
+    pub(crate) address: u64,
+    /// Whether it takes (`true`) or releases (`false`) a lock.
+    pub(crate) lock: Option<bool>,
+}
+
+/// What an operation is, whatever the schedule: thread, operation, address, and its number among equal ones.
+type Key = (u16, u8, u64, u32);
+
+/// An execution with the identity of its operations and the write that each read saw.
+#[derive(Clone, Debug)]
+pub(crate) struct Flow {
+    pub(crate) observed: Vec<Observed>,
+    pub(crate) keys: Vec<Key>,
+    /// By index: for an access that reads, the index of the write that it saw. `None` for the initial value.
+    pub(crate) from: Vec<Option<usize>>,
+    at: HashMap<Key, usize>,
+}
+
+impl Flow {
+    pub(crate) fn new(observed: Vec<Observed>) -> Flow {
+        let mut counts: HashMap<(u16, u8, u64), u32> = HashMap::new();
+        let mut written: HashMap<u64, usize> = HashMap::new();
+        let (mut keys, mut from) = (Vec::new(), Vec::new());
+        for (index, event) in observed.iter().enumerate() {
+            let name = (event.moment.thread.0, event.moment.op as u8, event.address);
+            let nth = counts.entry(name).or_default();
+            *nth += 1;
+            keys.push((name.0, name.1, name.2, *nth));
+            from.push(if event.moment.is_access() { written.get(&event.address).copied() } else { None });
+            if event.moment.writes() {
+                written.insert(event.address, index);
+            }
+        }
+        let at = keys.iter().enumerate().map(|(index, key)| (*key, index)).collect();
+        Flow { observed, keys, from, at }
+    }
+
+    /// The index of the operation with this key.
+    pub(crate) fn find(&self, key: &Key) -> Option<usize> {
+        self.at.get(key).copied()
+    }
+
+    pub(crate) fn moment(&self, index: usize) -> &Moment {
+        &self.observed[index].moment
+    }
+
+    /// Whether the operation is an access that reads.
+    pub(crate) fn reads(&self, index: usize) -> bool {
+        use heisen_trace::Op;
+        let moment = self.moment(index);
+        moment.is_access() && !matches!(moment.op, Op::MemWrite | Op::AtomicStore)
+    }
+
+    /// The key of the write that a read saw. `None` if it saw the initial value.
+    fn seen(&self, index: usize) -> Option<Key> {
+        self.from[index].map(|write| self.keys[write])
+    }
+
+    /// Whether a read sees another write than the same read of the other execution, or the other has no such read.
+    pub(crate) fn flow_differs(&self, index: usize, other: &Flow) -> bool {
+        self.reads(index)
+            && other.find(&self.keys[index]).is_none_or(|there| other.seen(there) != self.seen(index))
+    }
+
+    /// The operations from `start` on, compared with the other execution.
+    pub(crate) fn compared(&self, other: &Flow, start: usize) -> Vec<Compared> {
+        (start..self.observed.len())
+            .map(|index| Compared {
+                moment: self.moment(index).clone(),
+                only_here: other.find(&self.keys[index]).is_none(),
+                from: self.from[index]
+                    .filter(|_| self.reads(index))
+                    .and_then(|write| write.checked_sub(start)),
+                flow_differs: self.flow_differs(index, other),
+            })
+            .collect()
+    }
+}
+
+/// How many operations both executions have in common at their beginning.
+pub(crate) fn common_prefix(one: &Flow, other: &Flow) -> usize {
+    let value = |flow: &Flow, index: usize| flow.moment(index).value;
+    let same =
+        |&index: &usize| one.keys[index] == other.keys[index] && value(one, index) == value(other, index);
+    (0..one.keys.len().min(other.keys.len())).take_while(same).count()
+}
+
+/// How much of the failing execution differs.
+pub(crate) fn reduction(failing: &Flow, passing: &Flow) -> Reduction {
+    let start = common_prefix(failing, passing);
+    let all = 0..failing.observed.len();
+    let flows = all.clone().filter(|&i| failing.reads(i) && failing.from[i].is_some()).count();
+    let differing: Vec<usize> = (start..all.end).filter(|&i| failing.flow_differs(i, passing)).collect();
+    let mut shown = vec![false; all.end];
+    for index in start..all.end {
+        shown[index] |= passing.find(&failing.keys[index]).is_none();
+    }
+    for &read in &differing {
+        shown[read] = true;
+        if let Some(write) = failing.from[read] {
+            shown[write] = true;
+        }
+    }
+    Reduction {
+        events: all.end,
+        events_shown: shown.iter().filter(|&&shown| shown).count(),
+        flows,
+        flows_shown: differing.iter().filter(|&&read| failing.from[read].is_some()).count(),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use heisen_trace::{Op, ThreadId};
+
+    /// An access of a variable, such as `(1, 'r', "x", 0)`; `l` and `u` lock and unlock.
+    pub(crate) fn execution(events: &[(u16, char, &str, u64)]) -> Flow {
+        let observed = events.iter().zip(1..).map(|(&(thread, what, object, value), step)| {
+            let op = match what {
+                'r' => Op::MemRead,
+                'w' => Op::MemWrite,
+                'l' => Op::Lock,
+                _ => Op::Unlock,
+            };
+            let access = matches!(what, 'r' | 'w');
+            let moment = Moment {
+                step,
+                thread: ThreadId(thread),
+                op,
+                object: object.to_owned(),
+                value: access.then_some(value),
+                size: if access { 4 } else { 0 },
+                place: format!("p.c:{step}"),
+            };
+            let address = object.bytes().fold(0, |hash, byte| hash * 256 + u64::from(byte));
+            Observed { moment, address, lock: (!access).then_some(what == 'l') }
+        });
+        Flow::new(observed.collect())
+    }
+
+    #[test]
+    fn flows_that_differ_are_those_of_reads_that_see_another_write() {
+        let failing = execution(&[(0, 'w', "x", 1), (1, 'r', "x", 1), (2, 'w', "x", 2), (0, 'r', "x", 2)]);
+        let passing = execution(&[(0, 'w', "x", 1), (2, 'w', "x", 2), (1, 'r', "x", 2), (0, 'r', "x", 2)]);
+        assert_eq!(common_prefix(&failing, &passing), 1);
+        let differs: Vec<bool> = (0..4).map(|i| failing.flow_differs(i, &passing)).collect();
+        assert_eq!(differs, [false, true, false, false]);
+        let counted = reduction(&failing, &passing);
+        assert_eq!((counted.events, counted.events_shown, counted.flows, counted.flows_shown), (4, 2, 2, 1));
+    }
+
+    #[test]
+    fn operations_of_one_execution_only_are_marked() {
+        let failing = execution(&[(1, 'r', "x", 0), (1, 'w', "y", 1)]);
+        let passing = execution(&[(1, 'r', "x", 0)]);
+        let compared = failing.compared(&passing, 0);
+        assert_eq!(compared.iter().map(|c| c.only_here).collect::<Vec<_>>(), [false, true]);
+        assert_eq!(common_prefix(&failing, &passing), 1);
+    }
+}

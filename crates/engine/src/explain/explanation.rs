@@ -1,0 +1,164 @@
+//! Explains a finding: takes close-ups of the failing execution and of its twins with every access of memory, compares
+//! and classifies them.
+
+use crate::error::Result;
+use crate::explain::classify::{Classified, classify};
+use crate::explain::close_up::{Closeup, Recorder, TraceLine, takes};
+use crate::explain::compare::{Flow, Observed, common_prefix, reduction};
+use crate::explain::twin::twins;
+use crate::process::slots::Job;
+use heisen_trace::explanation::{BugClass, Explanation, Moment, Remedy};
+use heisen_trace::finding::ThreadEnd;
+use heisen_trace::{Finding, FindingKind, Op, Plan, Stack};
+
+/// The largest number of events of an execution that is compared.
+const MAX_EVENTS: usize = 100_000;
+
+/// Why the execution of this plan fails, if that can be said.
+pub fn explain(recorder: &Recorder<'_>, plan: &Plan, finding: &Finding) -> Result<Option<Explanation>> {
+    let recorder = Recorder { trace: true, accesses: true, ..*recorder };
+    let failing = recorder.record(Job::Plan(plan))?;
+    if failing.signature() != finding.signature || failing.trace.len() > MAX_EVENTS {
+        return Ok(None);
+    }
+    let target = (recorder.runtime, recorder.program, recorder.config);
+    let mut passing = Vec::new();
+    for twin in twins(target, recorder.expect_exit, plan)? {
+        let closeup = recorder.record(Job::Plan(&twin))?;
+        if closeup.verdict.is_none() && closeup.trace.len() <= MAX_EVENTS {
+            passing.push(flow(&closeup));
+        }
+    }
+    let failing = flow(&failing);
+    let differences =
+        |other: &Flow| (0..failing.keys.len()).filter(|&i| failing.flow_differs(i, other)).count();
+    passing.sort_by_key(differences);
+    let by_kind = deadlock(finding, &failing).or_else(|| memory(finding));
+    let by_difference = || classify(&failing, &passing, finding.thread);
+    let Some(classified) = by_kind.or_else(by_difference).or_else(|| unclassified(&passing)) else {
+        return Ok(None);
+    };
+    let Classified { class, object, story, orderings, remedies } = classified;
+    let mut explanation = Explanation {
+        class,
+        object,
+        story,
+        orderings,
+        remedies,
+        reduction: Default::default(),
+        failing: Vec::new(),
+        passing: Vec::new(),
+        common: 0,
+    };
+    if let Some(twin) = passing.first() {
+        let common = common_prefix(&failing, twin);
+        explanation.reduction = reduction(&failing, twin);
+        explanation.failing = failing.compared(twin, common);
+        explanation.passing = twin.compared(&failing, common);
+        explanation.common = common;
+    }
+    Ok(Some(explanation))
+}
+
+/// The operations of a recorded execution. A scheduling point before an access is not an operation of its own.
+fn flow(closeup: &Closeup) -> Flow {
+    let accesses = closeup.trace.iter().any(|line| line.event.access.is_some());
+    let is_memory = |op: Op| {
+        matches!(
+            op,
+            Op::MemRead | Op::MemWrite | Op::AtomicLoad | Op::AtomicStore | Op::AtomicRmw | Op::AtomicCas
+        )
+    };
+    let counts = |line: &&TraceLine| !accesses || line.event.access.is_some() || !is_memory(line.event.op);
+    let observed = closeup.trace.iter().filter(counts).map(|line| {
+        let event = &line.event;
+        Observed {
+            moment: Moment {
+                step: event.step,
+                thread: event.thread,
+                op: event.op,
+                object: line.object.clone(),
+                value: event.access.map(|access| access.value),
+                size: event.access.map_or(0, |access| access.size),
+                place: line.place.clone(),
+            },
+            address: event.object,
+            lock: if event.ok { takes(event) } else { None },
+        }
+    });
+    Flow::new(observed.collect())
+}
+
+fn place_of(stack: &Stack) -> String {
+    stack.place().map_or(String::new(), |frame| frame.place())
+}
+
+/// A deadlock: its cycle of locks, or the wake-up that came before the wait.
+fn deadlock(finding: &Finding, failing: &Flow) -> Option<Classified> {
+    if finding.kind != FindingKind::Deadlock {
+        return None;
+    }
+    let moment = |op: Op, thread: &ThreadEnd, object: &str, place: String| Moment {
+        step: 0,
+        thread: thread.thread,
+        op,
+        object: object.to_owned(),
+        value: None,
+        size: 0,
+        place,
+    };
+    let waits = |thread: &ThreadEnd| moment(thread.op, thread, &thread.object, place_of(&thread.stack));
+    if let Some(thread) = finding.threads.iter().find(|thread| thread.blocked && thread.missed_wakeup) {
+        let wakes = |op: Op| matches!(op, Op::CondSignal | Op::CondBroadcast | Op::FutexWake | Op::Wake);
+        let signal = failing.observed.iter().rev().map(|event| &event.moment);
+        let signal =
+            signal.filter(|m| wakes(m.op) && m.object == thread.object).find(|m| m.thread != thread.thread);
+        return Some(Classified {
+            class: BugClass::LostWakeUp,
+            object: thread.object.clone(),
+            story: signal.cloned().into_iter().chain([waits(thread)]).collect(),
+            orderings: Vec::new(),
+            remedies: Vec::new(),
+        });
+    }
+    let cycle: Vec<&ThreadEnd> =
+        finding.threads.iter().filter(|thread| thread.blocked && thread.holder.is_some()).collect();
+    let mut locks: Vec<String> = cycle.iter().map(|thread| thread.object.clone()).collect();
+    locks.dedup();
+    let story = cycle.iter().flat_map(|thread| {
+        let held = thread.holds.iter().map(|held| moment(Op::Lock, thread, &held.object, held.place.clone()));
+        held.chain([waits(thread)]).collect::<Vec<_>>()
+    });
+    let story: Vec<Moment> = story.collect();
+    let remedies =
+        if locks.len() > 1 { vec![Remedy::LockOrder { locks: locks.clone() }] } else { Vec::new() };
+    Some(Classified {
+        class: BugClass::Deadlock,
+        object: locks.join(", "),
+        story,
+        orderings: Vec::new(),
+        remedies,
+    })
+}
+
+/// An error in the use of the heap. The finding itself names the allocation, the free and the use.
+fn memory(finding: &Finding) -> Option<Classified> {
+    matches!(finding.kind, FindingKind::UseAfterFree | FindingKind::DoubleFree).then(|| Classified {
+        class: BugClass::UseAfterFree,
+        object: String::new(),
+        story: Vec::new(),
+        orderings: Vec::new(),
+        remedies: Vec::new(),
+    })
+}
+
+/// The executions differ in no pattern that has a name, but they can be shown.
+fn unclassified(passing: &[Flow]) -> Option<Classified> {
+    (!passing.is_empty()).then(|| Classified {
+        class: BugClass::Unclassified,
+        object: String::new(),
+        story: Vec::new(),
+        orderings: Vec::new(),
+        remedies: Vec::new(),
+    })
+}

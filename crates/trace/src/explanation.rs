@@ -1,0 +1,156 @@
+//! Explanations: why an execution fails, by comparison with one that passes.
+
+use crate::op::Op;
+use crate::thread::ThreadId;
+use serde::{Deserialize, Serialize};
+
+/// The class of a bug, in words that a developer uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BugClass {
+    /// Another thread came between two accesses that should have been one step.
+    AtomicityViolation,
+    /// An access ran before the one that it needs.
+    OrderViolation,
+    /// Threads wait for each other.
+    Deadlock,
+    /// A wake-up came before the wait that it should have ended.
+    LostWakeUp,
+    /// Memory was used after it was freed, or freed twice.
+    UseAfterFree,
+    /// The two executions differ, but in no pattern that has a name.
+    Unclassified,
+}
+
+impl BugClass {
+    /// Its name in a sentence.
+    pub const fn name(self) -> &'static str {
+        match self {
+            BugClass::AtomicityViolation => "atomicity violation",
+            BugClass::OrderViolation => "order violation",
+            BugClass::Deadlock => "deadlock",
+            BugClass::LostWakeUp => "lost wake-up",
+            BugClass::UseAfterFree => "use after free",
+            BugClass::Unclassified => "unclassified",
+        }
+    }
+}
+
+/// One operation of an execution, with its names.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Moment {
+    /// The step.
+    pub step: u32,
+    /// The thread.
+    pub thread: ThreadId,
+    /// The operation.
+    pub op: Op,
+    /// The name of its object; empty if it has none.
+    pub object: String,
+    /// For an access of memory: the value that was read or written.
+    pub value: Option<u64>,
+    /// The size of that value in bytes; 0 if there is none.
+    pub size: u8,
+    /// Its place in the source; empty if unknown.
+    pub place: String,
+}
+
+impl Moment {
+    /// Whether it reads or writes memory.
+    pub fn is_access(&self) -> bool {
+        self.value.is_some()
+    }
+
+    /// Whether it writes memory.
+    pub fn writes(&self) -> bool {
+        self.is_access() && !matches!(self.op, Op::MemRead | Op::AtomicLoad)
+    }
+}
+
+/// What would prevent the bug, as far as locks show it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum Remedy {
+    /// Every access holds the lock, but the thread releases it between its two accesses.
+    ReleasedBetween {
+        /// The lock.
+        lock: String,
+        /// The thread that releases it.
+        thread: ThreadId,
+        /// Where it releases the lock.
+        place: String,
+    },
+    /// Other accesses hold a lock that this one does not hold.
+    LockMissing {
+        /// The lock.
+        lock: String,
+        /// The thread that does not hold it.
+        thread: ThreadId,
+        /// Where it accesses the memory.
+        place: String,
+    },
+    /// The threads acquire the locks in different orders.
+    LockOrder {
+        /// The locks of the cycle.
+        locks: Vec<String>,
+    },
+}
+
+/// Two operations whose order matters: with the opposite order the program passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ordering {
+    /// The operation that came first, as an index of [`Explanation::story`].
+    pub first: usize,
+    /// The operation that came second, as an index of [`Explanation::story`].
+    pub second: usize,
+}
+
+/// How much smaller the differential projection is than the executions (Cortex, PPoPP'16, table 4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reduction {
+    /// The events of the failing execution.
+    pub events: usize,
+    /// Those that differ from the passing execution.
+    pub events_shown: usize,
+    /// The data flows of the failing execution: reads of a value that was written in it.
+    pub flows: usize,
+    /// Those that the passing execution does not have.
+    pub flows_shown: usize,
+}
+
+/// One event of a compared execution.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Compared {
+    /// The event.
+    #[serde(flatten)]
+    pub moment: Moment,
+    /// Whether the other execution does not have it.
+    pub only_here: bool,
+    /// For a read: the index of the write that it saw in the same execution.
+    pub from: Option<usize>,
+    /// Whether the other execution does not have this data flow.
+    pub flow_differs: bool,
+}
+
+/// Why an execution fails.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Explanation {
+    /// The class of the bug.
+    pub class: BugClass,
+    /// What it is about: a variable or a lock.
+    pub object: String,
+    /// The few operations that matter, in order.
+    pub story: Vec<Moment>,
+    /// The pairs of them that must come in this order for the failure.
+    pub orderings: Vec<Ordering>,
+    /// What would prevent the bug.
+    pub remedies: Vec<Remedy>,
+    /// How much of the executions had to be shown.
+    pub reduction: Reduction,
+    /// The failing execution from the first difference on.
+    pub failing: Vec<Compared>,
+    /// The passing execution from the first difference on.
+    pub passing: Vec<Compared>,
+    /// How many events both executions have in common before the first difference.
+    pub common: usize,
+}
