@@ -9,7 +9,7 @@
  * whole deposit and ends, and the first writes back its old sum. None is not enough, as neither thread ever blocks
  * when they run one after the other.
  *
- * heisen: bug=assertion preemptions=1
+ * heisen: bug=assertion preemptions=1 class=atomicity-violation
  */
 #include <assert.h>
 #include <pthread.h>

@@ -9,7 +9,7 @@
  * One preemption is enough, between look and count: stop() then runs to its end. None is not, as a request that runs
  * without interruption has either ended when stop() begins, or finds the flag raised.
  *
- * heisen: bug=assertion preemptions=1
+ * heisen: bug=assertion preemptions=1 class=atomicity-violation
  */
 #include <assert.h>
 #include <pthread.h>

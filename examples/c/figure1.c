@@ -4,7 +4,7 @@
  *
  * One preemption is enough, between lines 1 and 2. None is not, as each thread alone is right.
  *
- * heisen: bug=assertion preemptions=1
+ * heisen: bug=assertion preemptions=1 class=atomicity-violation
  */
 #include <assert.h>
 #include <pthread.h>

@@ -7,7 +7,7 @@
  * have set z before the first looks at it, and must look at w after that was counted up: so it is preempted in
  * between, before line 9. And it must clear y after line 4 and before line 5, so the first is preempted there.
  *
- * heisen: bug=assertion preemptions=2
+ * heisen: bug=assertion preemptions=2 class=atomicity-violation
  */
 #include <assert.h>
 #include <pthread.h>

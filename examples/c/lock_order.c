@@ -9,7 +9,7 @@
  * its first lock and blocks at its second, and the preempted one can't go on either. None is not enough: a transfer
  * that is not preempted meets no lock that is held, and leaves none held.
  *
- * heisen: bug=deadlock preemptions=1
+ * heisen: bug=deadlock preemptions=1 class=deadlock
  */
 #include <assert.h>
 #include <pthread.h>

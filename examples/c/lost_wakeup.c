@@ -8,7 +8,7 @@
  * One preemption is enough, just before the waiter's pthread_mutex_lock: the other thread then sets the flag, signals
  * and ends. None is not enough: a waiter that runs on from its look sleeps before the signal is sent.
  *
- * heisen: bug=deadlock preemptions=1
+ * heisen: bug=deadlock preemptions=1 class=lost-wake-up
  */
 #include <assert.h>
 #include <pthread.h>

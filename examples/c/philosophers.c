@@ -9,7 +9,7 @@
  * one held, philosopher N-1 by 0, N-2 by N-1, ..., 1 by 2. Those switches are free, as the thread that is left can't
  * go on. None is not enough: whoever takes the first of the forks that are held in the end finds the next one free.
  *
- * heisen: bug=deadlock preemptions=1
+ * heisen: bug=deadlock preemptions=1 class=deadlock
  */
 #include <assert.h>
 #include <pthread.h>

@@ -9,7 +9,7 @@
  * where the thread could go on; one of the other two threads then makes its whole increment and ends, so the way back
  * is free.
  *
- * heisen: bug=assertion preemptions=2
+ * heisen: bug=assertion preemptions=2 class=atomicity-violation
  */
 #include <assert.h>
 #include <pthread.h>

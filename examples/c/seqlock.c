@@ -6,7 +6,7 @@
  * values, and the reader has one of before and one of after. None is not, as the reader waits while the sequence is
  * odd.
  *
- * heisen: bug=assertion preemptions=1
+ * heisen: bug=assertion preemptions=1 class=atomicity-violation
  */
 #include <assert.h>
 #include <pthread.h>

@@ -7,7 +7,7 @@
  * One preemption is enough, between the look at next and the comparison: the other thread pops two nodes, pushes the
  * first again, and ends with the second in its hands. The comparison succeeds, and makes that second node the top.
  *
- * heisen: bug=assertion preemptions=1
+ * heisen: bug=assertion preemptions=1 class=atomicity-violation
  */
 #include <assert.h>
 #include <pthread.h>

@@ -5,7 +5,7 @@
  * One preemption is enough, after that look, when one item is left: the thief takes it and ends, and the victim, which
  * knows nothing of it, takes it, too.
  *
- * heisen: bug=assertion preemptions=1
+ * heisen: bug=assertion preemptions=1 class=atomicity-violation
  */
 #define BUG 1
 #include "work_stealing.h"

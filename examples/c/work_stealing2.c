@@ -6,7 +6,7 @@
  * pops all it can, and is itself preempted in its second try, after it has seen that head and before it moves the tail
  * back: so the thief sees that tail.
  *
- * heisen: bug=assertion preemptions=2
+ * heisen: bug=assertion preemptions=2 class=atomicity-violation
  */
 #define BUG 2
 #include "work_stealing.h"

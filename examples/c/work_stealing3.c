@@ -6,7 +6,7 @@
  * thief gives way. The thief is preempted before it moves the head back: so the victim finds the head moved both
  * times, and takes a queue for empty that is not.
  *
- * heisen: bug=assertion preemptions=2
+ * heisen: bug=assertion preemptions=2 class=atomicity-violation
  */
 #define BUG 3
 #include "work_stealing.h"

@@ -5,7 +5,7 @@
 // enough, between the look and the writing down: the writer replaces the object, finds nothing written down, frees it,
 // and ends; the reader uses it. None is not, as the reader runs through otherwise.
 //
-// heisen: bug=assertion preemptions=1
+// heisen: bug=assertion preemptions=1 class=atomicity-violation
 #include <atomic>
 #include <cassert>
 #include <thread>

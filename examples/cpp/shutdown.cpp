@@ -9,7 +9,7 @@
  * result of the task, sets the flag, notifies and blocks in join(). None is not enough: a worker that is not preempted
  * there is waiting, or has ended, before main goes on.
  *
- * heisen: bug=deadlock preemptions=1
+ * heisen: bug=deadlock preemptions=1 class=lost-wake-up
  */
 #include <atomic>
 #include <cassert>

@@ -4,7 +4,7 @@
 // is enough, in between: the other thread decrements, too, finds 0, and frees the object; the first also finds 0. None
 // is not, as one after the other they find 1 and 0.
 //
-// heisen: bug=panic preemptions=1
+// heisen: bug=panic preemptions=1 class=atomicity-violation
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::thread;

@@ -211,6 +211,8 @@ pub fn logs_accesses() -> bool {
 /// is done, so its value is added by the next call of this function or of [`settle`].
 pub fn access(step: u32, thread: u16, op: Op, (address, size): (usize, usize), pc: usize) {
     settle();
+    // Logging is slow, and there may be many accesses between two steps.
+    heartbeat();
     event(step, thread, op, address, pc);
     let index = slot().report.events.load(Relaxed) as usize;
     let event = &wire().events[(index - 1) % MAX_EVENTS];

@@ -41,6 +41,13 @@ pub fn stated(path: &Path) -> (Stated, Vec<String>) {
     (stated, options)
 }
 
+/// The class of the bug that an example states, as explanations name it; `None` if it states none.
+pub fn stated_class(path: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(path).expect("the example is readable");
+    let line = text.lines().find(|line| line.contains("heisen: bug="))?;
+    line.split_whitespace().find_map(|word| word.strip_prefix("class=")).map(str::to_owned)
+}
+
 /// The examples in a directory, sorted.
 pub fn examples(language: &str) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = std::fs::read_dir(root().join("examples").join(language))

@@ -137,7 +137,7 @@ pub struct Compared {
 pub struct Explanation {
     /// The class of the bug.
     pub class: BugClass,
-    /// What it is about: a variable or a lock.
+    /// What it is about: the names of variables or locks, separated by commas.
     pub object: String,
     /// The few operations that matter, in order.
     pub story: Vec<Moment>,

@@ -60,7 +60,8 @@ pub fn run(args: &ExplainArgs, stop: Arc<AtomicBool>) -> Result<u8, Error> {
     let plan = plan_of((&runtime, &program, &config), Job::Schedule(&schedule))?;
     finding.explanation = explain(&recorder, &plan, &finding)?.map(Box::new);
     if let Some(path) = &args.json {
-        json::write(&serde_json::json!({ "explanation": finding.explanation }), path)?;
+        let why = finding.explanation.as_deref().map(|why| explanation::json(why, true));
+        json::write(&serde_json::json!({ "explanation": why }), path)?;
     }
     let replay = format!("heisen replay {}", quoted(&args.schedule));
     if !args.quiet && args.json.as_deref() != Some("-".as_ref()) {

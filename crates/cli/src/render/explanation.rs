@@ -3,6 +3,7 @@
 use crate::render::paint::{Paint, count};
 use heisen_trace::explanation::{BugClass, Compared, Explanation, Moment, Ordering, Remedy};
 use heisen_trace::{Op, ThreadId};
+use serde_json::Value;
 use std::fmt::Write;
 
 /// The widest line of the diagram.
@@ -15,7 +16,7 @@ pub fn short(explanation: &Explanation, paint: Paint) -> String {
     let mut out = String::new();
     let about = match explanation.object.as_str() {
         "" => String::new(),
-        object => format!(" on `{object}`"),
+        objects => format!(" on {}", names(&objects.split(", ").collect::<Vec<_>>())),
     };
     let class = match explanation.class {
         // The finding says that itself, and there is nothing to add.
@@ -31,6 +32,15 @@ pub fn short(explanation: &Explanation, paint: Paint) -> String {
         line(&mut out, &format!("       {sentence}"));
     }
     out
+}
+
+/// "`a`, `b` and `c`".
+fn names(names: &[&str]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    match names.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        _ => names.concat(),
+    }
 }
 
 fn line(out: &mut String, text: &str) {
@@ -62,6 +72,10 @@ fn deed(moment: &Moment) -> String {
         Op::MemRead | Op::AtomicLoad if moment.is_access() => "reads",
         Op::MemWrite | Op::AtomicStore if moment.is_access() => "writes",
         Op::AtomicRmw | Op::AtomicCas if moment.is_access() => "updates",
+        Op::CondSignal | Op::CondBroadcast => "signals",
+        Op::CondWait => "waits for",
+        Op::Lock => "locks",
+        Op::Unlock => "unlocks",
         op => op.name(),
     };
     let object = if moment.object.is_empty() { String::new() } else { format!(" {}", moment.object) };
@@ -116,12 +130,45 @@ fn sentences(explanation: &Explanation) -> Vec<String> {
                 explanation.object
             ),
             Remedy::LockOrder { locks } => {
-                let locks: Vec<String> = locks.iter().map(|lock| format!("`{lock}`")).collect();
-                format!("all threads should take {} in the same order", locks.join(" and "))
+                let locks: Vec<&str> = locks.iter().map(String::as_str).collect();
+                format!("all threads should take {} in the same order", names(&locks))
             }
         });
     }
     out
+}
+
+/// The explanation as JSON, with threads and operations named as elsewhere in JSON. The compared executions may be long,
+/// so only the complete form has them.
+pub fn json(explanation: &Explanation, complete: bool) -> Value {
+    // The fields are numbers, strings, lists and structures of these.
+    let mut value = serde_json::to_value(explanation).unwrap_or_default();
+    if let (false, Value::Object(fields)) = (complete, &mut value) {
+        fields.remove("failing");
+        fields.remove("passing");
+    }
+    name_all(&mut value);
+    value
+}
+
+fn name_all(value: &mut Value) {
+    match value {
+        Value::Array(values) => values.iter_mut().for_each(name_all),
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                match (name.as_str(), field.as_u64()) {
+                    ("thread", Some(number)) => *field = format!("T{number}").into(),
+                    ("op", _) => {
+                        if let Ok(op) = serde_json::from_value::<Op>(field.clone()) {
+                            *field = op.name().into();
+                        }
+                    }
+                    _ => name_all(field),
+                }
+            }
+        }
+        _ => {}
+    }
 }
 
 /// The complete form: the short one, and both executions as diagrams of what differs.
@@ -270,6 +317,17 @@ mod tests {
         out.clear();
         diagram(&mut out, &many, Paint::new(Color::Never));
         assert!(out.lines().count() < MAX_LINES + 5 && out.contains("… 440 events"), "{out}");
+    }
+
+    #[test]
+    fn json_names_threads_and_operations() {
+        let value = json(&explanation(), false);
+        assert_eq!(
+            (&value["story"][0]["thread"], &value["story"][0]["op"]),
+            (&"T1".into(), &"mem_read".into())
+        );
+        assert_eq!(value["remedies"][0]["thread"], "T1");
+        assert!(value.get("failing").is_none() && json(&explanation(), true)["failing"].is_array());
     }
 
     #[test]

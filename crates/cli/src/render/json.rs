@@ -3,6 +3,7 @@
 //! The format is a contract with scripts: fields are added, never changed or removed.
 //! `docs/reference/json.schema.json` describes it; a test validates results against it.
 
+use crate::render::explanation;
 use crate::render::finding::value;
 use crate::render::race;
 use heisen_engine::Error;
@@ -40,7 +41,7 @@ pub fn result(program: &Program, options: &Options, outcome: &Outcome, schedules
                 "block": finding.block.as_ref().map(block),
                 "predicted": finding.predicted,
                 "minimised": finding.minimised,
-                "explanation": finding.explanation,
+                "explanation": finding.explanation.as_deref().map(|why| explanation::json(why, false)),
                 "default_schedule": finding.switches.is_empty(),
             })
         })

@@ -35,6 +35,7 @@ macro_rules! pages {
 pages! {
     readme = "README.md",
     evidence_coverage = "docs/evidence/coverage.md",
+    how_it_works_explanations = "docs/how-it-works/explanations.md",
     how_it_works_samplers = "docs/how-it-works/samplers.md",
     how_it_works_spin_loops = "docs/how-it-works/spin-loops.md",
     how_it_works_time_and_io = "docs/how-it-works/time-and-io.md",

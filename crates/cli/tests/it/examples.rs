@@ -5,7 +5,7 @@
 //! the options to check the example with. Without options that make waits and calls fail, such a bug is not
 //! found. The tables of `docs/evidence/examples.md` must be true.
 
-use heisen_testkit::stated::{Stated, each, examples, stated};
+use heisen_testkit::stated::{Stated, each, examples, stated, stated_class};
 use heisen_testkit::{check_json, heisen, replays, root, run, scratch};
 use std::path::{Path, PathBuf};
 
@@ -49,6 +49,9 @@ fn check_example(path: &Path) {
             let finding = &json["findings"][0];
             assert_eq!(finding["kind"], kind.as_str(), "{file:?}: {json:#}");
             assert_eq!(finding["preemptions"], preemptions, "{file:?}: {json:#}");
+            if let Some(class) = stated_class(path) {
+                assert_eq!(finding["explanation"]["class"], class.as_str(), "{file:?}: {json:#}");
+            }
             let schedule = finding["schedule"].as_str().expect("a schedule");
             let mut first = None;
             for _ in 0..replays() {

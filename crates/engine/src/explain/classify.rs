@@ -28,9 +28,15 @@ struct Triple {
     second: usize,
 }
 
-/// Classifies by the failing execution and the passing ones, the nearest first. `failed` is the thread that failed.
-/// `None` if the executions do not differ in a way that has a name.
-pub(crate) fn classify(failing: &Flow, passing: &[Flow], failed: Option<ThreadId>) -> Option<Classified> {
+/// Classifies by the failing execution and the passing ones, the nearest first. `failed` is the thread that failed,
+/// `preempted` are the threads that were preempted, with the steps. `None` if the executions do not differ in a way that
+/// has a name.
+pub(crate) fn classify(
+    failing: &Flow,
+    passing: &[Flow],
+    failed: Option<ThreadId>,
+    preempted: &[(ThreadId, u32)],
+) -> Option<Classified> {
     let nearest = passing.first()?;
     let locks: HashSet<u64> =
         failing.observed.iter().filter(|event| event.lock.is_some()).map(|event| event.address).collect();
@@ -47,9 +53,87 @@ pub(crate) fn classify(failing: &Flow, passing: &[Flow], failed: Option<ThreadId
         }
     }
     let triple = addresses.iter().find_map(|&address| triple(failing, nearest, address));
+    let interrupted = |both: bool| {
+        let classified = preempted.iter().rev().filter_map(|&at| interruption(failing, passing, at, &locks));
+        // With one access only, nothing shows that it matters, unless the data flows there differ.
+        let differs =
+            |found: &Classified| differing.iter().any(|&i| failing.moment(i).object == found.object);
+        classified.filter(move |found| match found.class {
+            BugClass::AtomicityViolation => true,
+            _ => !both && differs(found) && !found.orderings.is_empty(),
+        })
+    };
     triple
         .map(|triple| atomicity(failing, passing, triple, failed))
+        .or_else(|| interrupted(true).next())
         .or_else(|| order(failing, passing, &differing))
+        .or_else(|| interrupted(false).next())
+}
+
+/// What happened while a thread was preempted, in terms of variables that it used before and uses after. If there are
+/// both, with one or two variables, its two accesses should have been one step. If there is only one of them, its order
+/// with an access of another thread matters.
+fn interruption(
+    failing: &Flow,
+    passing: &[Flow],
+    (thread, step): (ThreadId, u32),
+    locks: &HashSet<u64>,
+) -> Option<Classified> {
+    let is_own = |index: &usize| failing.moment(*index).thread == thread;
+    let all = 0..failing.observed.len();
+    let resumed = all.clone().find(|i| is_own(i) && failing.moment(*i).step >= step)?;
+    let stopped = (0..resumed).rev().find(|i| is_own(i)).map_or(0, |last| last + 1);
+    let between: Vec<usize> = (stopped..resumed).filter(|&i| is_access(failing, i)).collect();
+    let conflict = |index: usize| {
+        let (own, writes) = (&failing.observed[index], failing.moment(index).writes());
+        let with = |&&other: &&usize| {
+            failing.observed[other].address == own.address && (writes || failing.moment(other).writes())
+        };
+        (is_access(failing, index) && !locks.contains(&own.address))
+            .then(|| between.iter().find(with))
+            .flatten()
+    };
+    let own = |range: std::ops::Range<usize>| range.filter(|i| is_own(i));
+    let before = own(0..stopped).rev().find_map(|i| Some((i, *conflict(i)?)));
+    let after = own(resumed..all.end).find_map(|i| Some((i, *conflict(i)?)));
+    let name = |index: usize| failing.moment(index).object.clone();
+    let (class, object, story) = match (before, after) {
+        (Some((first, with_first)), Some((second, with_second))) => {
+            let mut inner = vec![with_first, with_second];
+            inner.sort_unstable();
+            inner.dedup();
+            let (one, other) = (name(first), name(second));
+            let object = if one == other { one } else { format!("{one}, {other}") };
+            let story = [first].into_iter().chain(inner).chain([second]).collect::<Vec<_>>();
+            (BugClass::AtomicityViolation, object, story)
+        }
+        (Some((first, other)), None) => (BugClass::OrderViolation, name(first), vec![first, other]),
+        (None, Some((second, other))) => (BugClass::OrderViolation, name(second), vec![other, second]),
+        (None, None) => return None,
+    };
+    let last = story.len() - 1;
+    let pairs = [(0, 1), (last - 1, last)];
+    let mut orderings: Vec<Ordering> = pairs
+        .into_iter()
+        .filter(|&(one, other)| is_reversed(passing, failing, story[one], story[other]))
+        .map(|(first, second)| Ordering { first, second })
+        .collect();
+    orderings.dedup();
+    Some(Classified {
+        class,
+        object,
+        story: story.iter().map(|&i| failing.moment(i).clone()).collect(),
+        orderings,
+        remedies: Vec::new(),
+    })
+}
+
+/// Whether a passing execution has two operations of the failing one in the opposite order.
+fn is_reversed(passing: &[Flow], failing: &Flow, one: usize, other: usize) -> bool {
+    passing.iter().any(|flow| {
+        let at = |index: usize| flow.find(&failing.keys[index]);
+        matches!((at(one), at(other)), (Some(one), Some(other)) if other < one)
+    })
 }
 
 /// The first triple on a variable that the passing execution does not have.
@@ -101,12 +185,7 @@ fn atomicity(failing: &Flow, passing: &[Flow], triple: Triple, failed: Option<Th
         failing.observed[i].address == address && failing.reads(i) && Some(failing.moment(i).thread) == failed
     });
     story.extend(symptom);
-    let reversed = |one: usize, other: usize| {
-        passing.iter().any(|flow| {
-            let at = |index: usize| flow.find(&failing.keys[index]);
-            matches!((at(one), at(other)), (Some(one), Some(other)) if other < one)
-        })
-    };
+    let reversed = |one: usize, other: usize| is_reversed(passing, failing, one, other);
     let mut orderings = Vec::new();
     if reversed(first, between) {
         orderings.push(Ordering { first: 0, second: 1 });
@@ -131,23 +210,20 @@ fn order(failing: &Flow, passing: &[Flow], differing: &[usize]) -> Option<Classi
         let thread = failing.moment(read).thread;
         // The write that it sees when the program passes, if that comes later here or not at all.
         let missed = nearest.from[there].filter(|&write| nearest.moment(write).thread != thread);
-        let late = missed.map(|write| (failing.find(&nearest.keys[write]), nearest.moment(write)));
-        let (story, orderings) = match (late, failing.from[read]) {
-            (Some((Some(write), _)), _) if write > read => {
-                (vec![failing.moment(read).clone(), failing.moment(write).clone()], true)
-            }
-            (Some((None, _)), _) => (vec![failing.moment(read).clone()], false),
+        let late = missed.map(|write| failing.find(&nearest.keys[write]));
+        let story = match (late, failing.from[read]) {
+            (Some(Some(write)), _) if write > read => [read, write],
             (_, Some(write)) if failing.moment(write).thread != thread => {
                 let early = nearest.find(&failing.keys[write]).is_none_or(|write| write > there);
-                early.then(|| (vec![failing.moment(write).clone(), failing.moment(read).clone()], true))?
+                early.then_some([write, read])?
             }
             _ => return None,
         };
         Some(Classified {
             class: BugClass::OrderViolation,
             object: failing.moment(read).object.clone(),
-            story,
-            orderings: if orderings { vec![Ordering { first: 0, second: 1 }] } else { Vec::new() },
+            story: story.map(|index| failing.moment(index).clone()).to_vec(),
+            orderings: vec![Ordering { first: 0, second: 1 }],
             remedies: Vec::new(),
         })
     })
@@ -242,7 +318,7 @@ mod tests {
             (2, 'u', "m", 0),
             (0, 'r', "x", 150),
         ]);
-        let found = classify(&failing, &[passing], Some(ThreadId(0))).expect("a class");
+        let found = classify(&failing, &[passing], Some(ThreadId(0)), &[]).expect("a class");
         assert_eq!((found.class, found.object.as_str()), (BugClass::AtomicityViolation, "x"));
         let story: Vec<(u16, u64)> = found.story.iter().map(|m| (m.thread.0, m.value.unwrap())).collect();
         assert_eq!(story, [(1, 0), (2, 50), (1, 100), (0, 100)]);
@@ -278,8 +354,8 @@ mod tests {
             (1, 'w', "x", 1),
             (0, 'r', "x", 1),
         ]);
-        assert!(classify(&failing, &[], None).is_none());
-        let found = classify(&late, &[passing], Some(ThreadId(0))).expect("a class");
+        assert!(classify(&failing, &[], None, &[]).is_none());
+        let found = classify(&late, &[passing], Some(ThreadId(0)), &[]).expect("a class");
         assert_eq!(found.class, BugClass::AtomicityViolation);
         assert!(
             matches!(&found.remedies[0], Remedy::LockMissing { lock, thread: ThreadId(1), .. } if lock == "m")
@@ -290,14 +366,27 @@ mod tests {
     fn a_read_before_the_write_that_it_needs() {
         let failing = execution(&[(2, 'r', "ready", 0), (1, 'w', "ready", 1)]);
         let passing = execution(&[(1, 'w', "ready", 1), (2, 'r', "ready", 1)]);
-        let found = classify(&failing, &[passing], Some(ThreadId(2))).expect("a class");
+        let found = classify(&failing, &[passing], Some(ThreadId(2)), &[]).expect("a class");
         assert_eq!((found.class, found.object.as_str()), (BugClass::OrderViolation, "ready"));
         assert_eq!(found.story.iter().map(|m| m.thread.0).collect::<Vec<_>>(), [2, 1]);
         // The other way round: a value that comes too early.
         let failing = execution(&[(1, 'w', "closed", 1), (2, 'r', "closed", 1)]);
         let passing = execution(&[(2, 'r', "closed", 0), (1, 'w', "closed", 1)]);
-        let found = classify(&failing, &[passing], Some(ThreadId(2))).expect("a class");
+        let found = classify(&failing, &[passing], Some(ThreadId(2)), &[]).expect("a class");
         assert_eq!(found.story.iter().map(|m| m.thread.0).collect::<Vec<_>>(), [1, 2]);
+    }
+
+    #[test]
+    fn two_variables_that_should_be_used_in_one_step() {
+        // A check of one variable, and then the use of another that belongs to it.
+        let failing =
+            execution(&[(1, 'r', "open", 1), (2, 'w', "open", 0), (2, 'w', "data", 0), (1, 'r', "data", 0)]);
+        let passing =
+            execution(&[(1, 'r', "open", 1), (1, 'r', "data", 7), (2, 'w', "open", 0), (2, 'w', "data", 0)]);
+        let found = classify(&failing, &[passing], Some(ThreadId(1)), &[(ThreadId(1), 2)]).expect("a class");
+        assert_eq!((found.class, found.object.as_str()), (BugClass::AtomicityViolation, "open, data"));
+        assert_eq!(found.story.iter().map(|m| m.step).collect::<Vec<_>>(), [1, 2, 3, 4]);
+        assert_eq!(found.orderings, [Ordering { first: 2, second: 3 }]);
     }
 
     #[test]

@@ -28,6 +28,7 @@ use heisen_trace::cycle::Cycle;
 use heisen_trace::finding::{Block, Switch, ThreadEnd};
 use heisen_trace::schedule::{Entry, ThreadLine};
 use heisen_trace::{CodePlace, End, Finding, FindingKind, Race, Schedule, Stack, ThreadId, World};
+use heisen_wire::Wire;
 pub use messages::panic_words;
 use messages::{abort_words, describe_deadlock};
 use race_watch::RaceWatch;
@@ -77,6 +78,36 @@ pub struct Closeup {
     pub points: Vec<CodePlace>,
     /// The data race that the close-up was asked for.
     pub race: Option<Race>,
+    /// The stack of the access that the close-up was asked for.
+    pub access: Option<Stack>,
+}
+
+/// An access whose stack is wanted: the `nth` by this thread from this place at this address.
+#[derive(Clone, Debug)]
+pub(crate) struct WatchedAccess {
+    pub(crate) address: u64,
+    pub(crate) pc: u64,
+    pub(crate) thread: ThreadId,
+    pub(crate) nth: usize,
+    pub(crate) stack: Option<Stack>,
+}
+
+impl WatchedAccess {
+    /// Asks the runtime to pause at the access.
+    fn watch(&self, wire: &Wire) {
+        wire.watch.store(self.address, Relaxed);
+        wire.watch_pc.store(self.pc, Relaxed);
+        wire.watch_conflicts.store(0, Relaxed);
+        wire.watch_thread.store(self.thread.0.into(), Relaxed);
+    }
+
+    /// Called at a pause before such an access.
+    fn reached(&mut self, take: impl FnOnce() -> Stack) {
+        self.nth = self.nth.saturating_sub(1);
+        if self.nth == 0 && self.stack.is_none() {
+            self.stack = Some(take());
+        }
+    }
 }
 
 /// One event with its names.
@@ -88,6 +119,8 @@ pub struct TraceLine {
     pub object: String,
     /// The event's place.
     pub place: String,
+    /// Whether the place is in the program's own code.
+    pub own: bool,
 }
 
 /// The settings of a close-up.
@@ -118,12 +151,37 @@ impl Recorder<'_> {
     /// Like [`Recorder::record`]. If a data race is given and it occurs, it becomes the verdict, however the
     /// execution ended.
     pub(crate) fn record_race(&self, job: Job<'_>, race: Option<&Conflict>) -> Result<Closeup> {
+        self.record_with(&mut self.symbols(), job, race, None)
+    }
+
+    /// Symbols for close-ups. Reading them takes most of the time of a close-up, so several share them.
+    pub(crate) fn symbols(&self) -> Symbols {
         let mut symbols = Symbols::new();
         symbols.hide(self.runtime);
+        symbols
+    }
+
+    /// Like [`Recorder::record_race`], with these symbols. If an access is given, its stack is taken.
+    pub(crate) fn record_with(
+        &self,
+        symbols: &mut Symbols,
+        job: Job<'_>,
+        race: Option<&Conflict>,
+        access: Option<WatchedAccess>,
+    ) -> Result<Closeup> {
         let mut zygote = Zygote::start(self.runtime, self.program, self.config, self.output)?;
         symbols.set_moved(self.config.patches.moved());
         let race_watch = race.map(|conflict| RaceWatch::of(conflict, zygote.wire())).unwrap_or_default();
-        let mut watcher = Watcher { symbols, race_watch, trace_wanted: self.trace, ..Watcher::default() };
+        if let Some(access) = &access {
+            access.watch(zygote.wire());
+        }
+        let mut watcher = Watcher {
+            symbols: std::mem::take(symbols),
+            race_watch,
+            access,
+            trace_wanted: self.trace,
+            ..Watcher::default()
+        };
         zygote.wire().recurrence.wanted.store(1, Relaxed);
         let detail = if self.accesses { Detail::Accesses } else { Detail::All };
         let run = zygote.run(job, detail, Some(&mut watcher))?;
@@ -155,6 +213,7 @@ impl Recorder<'_> {
             input,
             points,
             race,
+            access: None,
         };
         let kind = closeup.verdict.as_ref().map(|v| v.kind);
         let better = match kind {
@@ -201,6 +260,8 @@ impl Recorder<'_> {
             closeup.thread = Some(block.allocated.thread);
             closeup.stack = block.allocated.stack;
         }
+        closeup.access = watcher.access.and_then(|access| access.stack);
+        *symbols = watcher.symbols;
         Ok(closeup)
     }
 }

@@ -12,6 +12,10 @@ pub(crate) struct Observed {
     pub(crate) moment: Moment,
     /// The address of its object.
     pub(crate) address: u64,
+    /// The address of the code.
+    pub(crate) pc: u64,
+    /// Whether its place is in the program's own code.
+    pub(crate) own: bool,
     /// Whether it takes (`true`) or releases (`false`) a lock.
     pub(crate) lock: Option<bool>,
 }
@@ -147,7 +151,7 @@ pub(crate) mod tests {
                 place: format!("p.c:{step}"),
             };
             let address = object.bytes().fold(0, |hash, byte| hash * 256 + u64::from(byte));
-            Observed { moment, address, lock: (!access).then_some(what == 'l') }
+            Observed { moment, address, pc: 0, own: true, lock: (!access).then_some(what == 'l') }
         });
         Flow::new(observed.collect())
     }

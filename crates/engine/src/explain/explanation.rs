@@ -3,13 +3,14 @@
 
 use crate::error::Result;
 use crate::explain::classify::{Classified, classify};
-use crate::explain::close_up::{Closeup, Recorder, TraceLine, takes};
+use crate::explain::close_up::{Closeup, Recorder, TraceLine, WatchedAccess, takes};
 use crate::explain::compare::{Flow, Observed, common_prefix, reduction};
 use crate::explain::twin::twins;
+use crate::inspect::Symbols;
 use crate::process::slots::Job;
 use heisen_trace::explanation::{BugClass, Explanation, Moment, Remedy};
-use heisen_trace::finding::ThreadEnd;
-use heisen_trace::{Finding, FindingKind, Op, Plan, Stack};
+use heisen_trace::finding::{SwitchKind, ThreadEnd};
+use heisen_trace::{Finding, FindingKind, Op, Plan, Stack, ThreadId};
 
 /// The largest number of events of an execution that is compared.
 const MAX_EVENTS: usize = 100_000;
@@ -17,14 +18,15 @@ const MAX_EVENTS: usize = 100_000;
 /// Why the execution of this plan fails, if that can be said.
 pub fn explain(recorder: &Recorder<'_>, plan: &Plan, finding: &Finding) -> Result<Option<Explanation>> {
     let recorder = Recorder { trace: true, accesses: true, ..*recorder };
-    let failing = recorder.record(Job::Plan(plan))?;
+    let mut symbols = recorder.symbols();
+    let failing = recorder.record_with(&mut symbols, Job::Plan(plan), None, None)?;
     if failing.signature() != finding.signature || failing.trace.len() > MAX_EVENTS {
         return Ok(None);
     }
     let target = (recorder.runtime, recorder.program, recorder.config);
     let mut passing = Vec::new();
     for twin in twins(target, recorder.expect_exit, plan)? {
-        let closeup = recorder.record(Job::Plan(&twin))?;
+        let closeup = recorder.record_with(&mut symbols, Job::Plan(&twin), None, None)?;
         if closeup.verdict.is_none() && closeup.trace.len() <= MAX_EVENTS {
             passing.push(flow(&closeup));
         }
@@ -34,10 +36,13 @@ pub fn explain(recorder: &Recorder<'_>, plan: &Plan, finding: &Finding) -> Resul
         |other: &Flow| (0..failing.keys.len()).filter(|&i| failing.flow_differs(i, other)).count();
     passing.sort_by_key(differences);
     let by_kind = deadlock(finding, &failing).or_else(|| memory(finding));
-    let by_difference = || classify(&failing, &passing, finding.thread);
-    let Some(classified) = by_kind.or_else(by_difference).or_else(|| unclassified(&passing)) else {
+    let preempted = finding.switches.iter().filter(|switch| switch.kind == SwitchKind::Preempt);
+    let preempted: Vec<(ThreadId, u32)> = preempted.map(|switch| (switch.from, switch.step)).collect();
+    let by_difference = || classify(&failing, &passing, finding.thread, &preempted);
+    let Some(mut classified) = by_kind.or_else(by_difference).or_else(|| unclassified(&passing)) else {
         return Ok(None);
     };
+    places_of_callers(&recorder, &mut symbols, plan, &failing, &mut classified.story)?;
     let Classified { class, object, story, orderings, remedies } = classified;
     let mut explanation = Explanation {
         class,
@@ -83,10 +88,44 @@ fn flow(closeup: &Closeup) -> Flow {
                 place: line.place.clone(),
             },
             address: event.object,
+            pc: event.pc,
+            own: line.own,
             lock: if event.ok { takes(event) } else { None },
         }
     });
     Flow::new(observed.collect())
+}
+
+/// Accesses in a library of the language, such as those of atomics in Rust, get the place of their caller in the
+/// program. The log has only the innermost place, so each takes a further close-up.
+fn places_of_callers(
+    recorder: &Recorder<'_>,
+    symbols: &mut Symbols,
+    plan: &Plan,
+    failing: &Flow,
+    story: &mut [Moment],
+) -> Result<()> {
+    let recorder = Recorder { trace: false, accesses: false, ..*recorder };
+    for moment in story {
+        let same = |event: &&Observed| event.moment == *moment;
+        let Some(at) = failing.observed.iter().position(|event| same(&event)) else { continue };
+        let event = &failing.observed[at];
+        if event.own || !moment.is_access() {
+            continue;
+        }
+        let name = (event.moment.thread, event.address, event.pc);
+        let earlier = failing.observed[..=at].iter();
+        let nth =
+            earlier.filter(|e| e.moment.is_access() && (e.moment.thread, e.address, e.pc) == name).count();
+        let (thread, address, pc) = name;
+        let access = WatchedAccess { address, pc, thread, nth, stack: None };
+        let closeup = recorder.record_with(symbols, Job::Plan(plan), None, Some(access))?;
+        if let Some(frame) = closeup.access.as_ref().and_then(|stack| stack.place()).filter(|frame| frame.own)
+        {
+            moment.place = frame.place();
+        }
+    }
+    Ok(())
 }
 
 fn place_of(stack: &Stack) -> String {

@@ -4,6 +4,7 @@ mod accesses;
 mod bad_programs;
 mod bad_schedules;
 mod coverage;
+mod explained;
 mod limits;
 mod long;
 mod memory;

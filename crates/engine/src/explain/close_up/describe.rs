@@ -158,21 +158,22 @@ pub(crate) fn held_by(view: &mut View<'_>, wire: &Wire, thread: ThreadId, events
 }
 
 pub(super) fn describe_events(view: &mut View<'_>, wire: &Wire, events: Vec<Event>) -> Vec<TraceLine> {
-    let mut places: HashMap<u64, String> = HashMap::new();
+    let mut places: HashMap<u64, (String, bool)> = HashMap::new();
     let mut objects: HashMap<(u64, Op), String> = HashMap::new();
     events
         .into_iter()
         .map(|event| {
             let place = places.entry(event.pc).or_insert_with(|| {
                 let starts = event.op == Op::Start;
-                Stack(view.frame_at(event.pc, !starts)).place().map_or(String::new(), |f| f.place())
+                let stack = Stack(view.frame_at(event.pc, !starts));
+                stack.place().map_or((String::new(), false), |f| (f.place(), f.own))
             });
-            let place = place.clone();
+            let (place, own) = place.clone();
             let object = objects
                 .entry((event.object, event.op))
                 .or_insert_with(|| object_name(view, wire, event.op, event.object))
                 .clone();
-            TraceLine { event, object, place }
+            TraceLine { event, object, place, own }
         })
         .collect()
 }

@@ -1,7 +1,6 @@
 //! Observes the pauses of an execution: a switch at each decision, the cause at a panic or misuse, all
 //! threads at the end. The program is paused meanwhile, and is read from outside.
 
-use super::TraceLine;
 use super::blocked::{self, settle};
 use super::describe::{
     describe_cycle, describe_events, describe_thread, holders_for, is_timer, object_name, or_place, path_of,
@@ -9,6 +8,7 @@ use super::describe::{
 };
 use super::outside_waits;
 use super::race_watch::RaceWatch;
+use super::{TraceLine, WatchedAccess};
 use crate::explain::livelock::Recurrence;
 use crate::explain::{cycle, divergence, heap_error};
 use crate::inspect::{Symbols, View};
@@ -29,6 +29,7 @@ const MAX_STACKS: usize = 200;
 pub(super) struct Watcher {
     pub(super) symbols: Symbols,
     pub(super) race_watch: RaceWatch,
+    pub(super) access: Option<WatchedAccess>,
     pub(super) trace_wanted: bool,
     pub(super) switches: Vec<Switch>,
     pub(super) thread: Option<ThreadId>,
@@ -47,13 +48,18 @@ pub(super) struct Watcher {
 
 impl Observer for Watcher {
     fn stopped(&mut self, wire: &Wire, pid: i32) {
-        if self.race_watch.watched(wire, pid) {
+        if self.access.is_none() && self.race_watch.watched(wire, pid) {
             return;
         }
         let mut symbols = std::mem::take(&mut self.symbols);
         if let Ok(mut view) = View::new(&mut symbols, pid) {
             let thread = ThreadId(wire.stop.thread.load(Relaxed) as u16);
             match wire.stop.reason.load(Relaxed) {
+                stop::WATCHED => {
+                    if let Some(access) = &mut self.access {
+                        access.reached(|| view.stack(registers(wire)));
+                    }
+                }
                 stop::STATE => self.recurrence.stopped(wire, &view),
                 stop::CONFLICT => self.race_watch.conflict(wire, &mut view),
                 stop::DECISION => self.decision(wire, &mut view),

@@ -1,0 +1,149 @@
+//! Tests that findings are minimised and explained, whatever strategy found them.
+
+use heisen_testkit::{check_json, heisen, root, run, scratch};
+use serde_json::Value;
+use std::path::Path;
+
+/// The first finding of a check of this example.
+#[track_caller]
+fn finding(directory: &Path, example: &str, options: &[&str]) -> Value {
+    let file = root().join("examples").join(example);
+    let all: Vec<&str> = options.iter().copied().chain([file.to_str().expect("a plain path")]).collect();
+    let json = check_json(directory, &all);
+    let finding = json["findings"][0].clone();
+    assert!(finding.is_object(), "{json:#}");
+    finding
+}
+
+/// Thread, value and line of each operation of the story.
+fn story(finding: &Value) -> Vec<(String, Option<u64>, String)> {
+    let moments = finding["explanation"]["story"].as_array().expect("a story");
+    let line = |place: &str| place.rsplit(':').next().unwrap_or_default().to_owned();
+    moments
+        .iter()
+        .map(|m| {
+            let text = |field: &str| m[field].as_str().unwrap_or_default();
+            (text("thread").to_owned(), m["value"].as_u64(), line(text("place")))
+        })
+        .collect()
+}
+
+/// Random schedules have many preemptions. The minimised ones have as many as the examples state, and replay.
+#[test]
+fn random_schedules_become_the_simplest() {
+    for (example, fewest) in [
+        ("c/account.c", 1),
+        ("c/bounded_buffer.c", 0),
+        ("c/channel.c", 1),
+        ("c/figure2.c", 2),
+        ("c/philosophers.c", 1),
+        ("c/treiber.c", 1),
+    ] {
+        let directory = scratch();
+        let random = ["--strategy", "random", "--seed", "3"];
+        let found = finding(directory.path(), example, &random);
+        assert_eq!(found["preemptions"], fewest, "{example}: {found:#}");
+        assert!(found["minimised"]["from"].as_u64() > Some(fewest), "{example}: {found:#}");
+        let schedule = found["schedule"].as_str().expect("a schedule");
+        run(heisen(directory.path()).args(["replay", schedule])).expect(1);
+        // Elsewhere, because a check remembers its access points.
+        let elsewhere = scratch();
+        let original =
+            finding(elsewhere.path(), example, &[&random[..], &["--no-minimise", "--no-explain"]].concat());
+        assert_eq!(original["preemptions"], found["minimised"]["from"], "{example}");
+        assert_eq!(original["signature"], found["signature"], "{example}");
+        assert_eq!(original["explanation"], Value::Null, "{example}");
+    }
+}
+
+#[test]
+fn a_lost_update_with_its_values_and_its_lock() {
+    let directory = scratch();
+    let found = finding(directory.path(), "c/account.c", &[]);
+    let explanation = &found["explanation"];
+    assert_eq!(explanation["class"], "atomicity-violation", "{found:#}");
+    assert_eq!(explanation["object"], "balance", "{found:#}");
+    let expected = [("T1", 0, "23"), ("T2", 50, "29"), ("T1", 100, "29"), ("T0", 100, "45")];
+    assert_eq!(story(&found), expected.map(|(t, value, line)| (t.to_owned(), Some(value), line.to_owned())));
+    let remedy = &explanation["remedies"][0];
+    assert_eq!((&remedy["kind"], &remedy["lock"]), (&"released-between".into(), &"lock".into()), "{found:#}");
+    // The last ordering, reversed, is that of the passing execution.
+    assert_eq!(explanation["orderings"][0]["second"], 2, "{found:#}");
+    let text =
+        run(heisen(directory.path()).args(["explain", found["schedule"].as_str().unwrap()])).expect(1).out;
+    for words in [
+        "why: atomicity violation on `balance`",
+        "T1 reads balance = 0",
+        "<- in between",
+        "releases it in between",
+        "it fails:",
+        "it passes:",
+        "* only in this execution",
+    ] {
+        assert!(text.contains(words), "{words:?} is not in\n{text}");
+    }
+    assert!(text.lines().all(|line| line.chars().count() <= 160), "{text}");
+}
+
+/// Cortex (PPoPP'16), figure 2: the read of w and the write of y come between the write and the branch on y.
+#[test]
+fn the_figure_of_the_paper() {
+    let directory = scratch();
+    let found = finding(directory.path(), "c/figure2.c", &[]);
+    assert_eq!(found["explanation"]["object"], "y", "{found:#}");
+    let seen: Vec<(String, Option<u64>)> =
+        story(&found).into_iter().map(|(t, value, _)| (t, value)).collect();
+    let expected = [("T1", 1), ("T2", 0), ("T1", 0)];
+    assert_eq!(seen, expected.map(|(t, value)| (t.to_owned(), Some(value))));
+    // The complete form has both executions.
+    let schedule = found["schedule"].as_str().expect("a schedule");
+    let ran = run(heisen(directory.path()).args(["explain", schedule, "--json", "-"])).expect(1);
+    let found: Value = serde_json::from_str(&ran.out).expect("JSON");
+    let only = |which: &str| {
+        let events = found["explanation"][which].as_array().expect("events");
+        events.iter().filter(|event| event["only_here"] == true).count()
+    };
+    // The branch: the assertion and what leads to it happen in one of the executions only.
+    assert!(only("failing") > 0, "{found:#}");
+}
+
+/// The accesses of atomics are in a header of the compiler; the story shows their callers.
+#[test]
+fn accesses_in_libraries_are_shown_at_their_callers() {
+    let directory = scratch();
+    let found = finding(directory.path(), "cpp/hazard_pointer.cpp", &[]);
+    let places = found["explanation"]["story"].as_array().expect("a story");
+    assert!(!places.is_empty(), "{found:#}");
+    for moment in places {
+        let place = moment["place"].as_str().expect("a place");
+        assert!(place.contains("hazard_pointer.cpp:"), "{place}");
+    }
+}
+
+#[test]
+fn what_cannot_be_explained_is_said() {
+    let directory = scratch();
+    run(heisen(directory.path()).args(["explain", "nowhere.schedule"])).fails(2, &["nowhere.schedule"]);
+    std::fs::write(directory.path().join("noise"), "no schedule").expect("a file");
+    run(heisen(directory.path()).args(["explain", "noise"])).fails(2, &["noise"]);
+    // A fixed program no longer fails under the schedule, or no longer follows it.
+    let text = std::fs::read_to_string(root().join("examples/c/account.c")).expect("the example");
+    let source = directory.path().join("account.c");
+    std::fs::write(&source, &text).expect("a file");
+    let json = check_json(directory.path(), &["account.c"]);
+    let schedule = json["findings"][0]["schedule"].as_str().expect("a schedule").to_owned();
+    let again = run(heisen(directory.path()).args(["explain", &schedule, "--json", "-"])).expect(1);
+    let value: Value = serde_json::from_str(&again.out).expect("JSON");
+    assert_eq!(value["explanation"]["class"], "atomicity-violation");
+    let fixed = text.replace("    assert(balance == 150);\n", "");
+    std::fs::write(&source, fixed).expect("a file");
+    let program = json["program"].as_str().expect("the program");
+    let compiled = std::process::Command::new("cc")
+        .args(["-g", "-pthread", "-o", program, "account.c"])
+        .current_dir(directory.path())
+        .status();
+    assert!(compiled.expect("cc starts").success());
+    let ran = run(heisen(directory.path()).args(["explain", &schedule]));
+    assert!(ran.err.contains("has changed since"), "{}", ran.err);
+    assert!([0, 4].contains(&ran.code), "{}: {}", ran.code, ran.err);
+}
