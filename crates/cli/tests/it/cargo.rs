@@ -52,7 +52,8 @@ fn schedule(ran: &Ran, test: &str) -> String {
 #[test]
 fn bugs_are_found_and_replayed() {
     let sandbox = bank();
-    let ran = sandbox.cargo_heisen(&["test", "--junit", "junit.xml", "--color", "never"]).expect(1);
+    let args = ["test", "--bound", "1", "--junit", "junit.xml", "--color", "never"];
+    let ran = sandbox.cargo_heisen(&args).expect(1);
     assert_eq!(
         lines(&ran),
         [
@@ -69,7 +70,7 @@ fn bugs_are_found_and_replayed() {
     for words in [
         "\nrunning 4 tests of bank (src/lib.rs)\n",
         "\nrunning 1 test of bank::loopback (tests/loopback.rs)\n",
-        "test tests::deposits ... ok (bound 2, ",
+        "test tests::deposits ... ok (bound 1, ",
         "test tests::interest ... FAILED (1 preemption, execution ",
         "\n---- tests::interest (bank) ----\npanic: panicked at src/lib.rs:59:9: assertion `left == right` failed: a \
          deposit is lost\n",
@@ -495,7 +496,7 @@ fn tests_that_cannot_be_explored() {
     let text = "#[test]\nfn computes() { let mut n = 0u64; loop { n = std::hint::black_box(n + 1); } }\n\
                 #[test]\nfn well() {}";
     let sandbox = package(&[("src/lib.rs", text), ("tests/silent.rs", OWN_MAIN)]);
-    let ran = sandbox.cargo_heisen(&["test", "--hang", "500ms", "--lib", "--junit", "junit.xml"]).expect(3);
+    let ran = sandbox.cargo_heisen(&["test", "--hang", "200ms", "--lib", "--junit", "junit.xml"]).expect(3);
     assert_eq!(
         lines(&ran),
         [
@@ -504,7 +505,7 @@ fn tests_that_cannot_be_explored() {
             "test result: FAILED. 1 passed; 0 failed; 0 ignored; 0 filtered out; 1 not explored",
         ]
     );
-    let words = "\n---- computes (crate-a) ----\nthe program took 0.5 s of processor time without reaching a scheduling point";
+    let words = "\n---- computes (crate-a) ----\nthe program took 0.2 s of processor time without reaching a scheduling point";
     assert!(ran.out.contains(words), "{}", ran.out);
     let text = std::fs::read_to_string(sandbox.path("junit.xml")).expect("the file");
     let document = roxmltree::Document::parse(&text).unwrap_or_else(|e| panic!("{e}\n{text}"));

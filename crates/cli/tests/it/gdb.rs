@@ -5,7 +5,7 @@
 //! On every processor gdb runs as on one with AMX, whose extended registers gdb 13 cannot write. It may not
 //! call functions of the program.
 
-use heisen_testkit::{Ran, Sandbox, root};
+use heisen_testkit::{Ran, Sandbox, root, usual_or_nightly};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -262,7 +262,7 @@ fn single_steps_are_predictable() {
         // Process ids differ.
         text.lines().filter(|line| !line.contains("LWP") && !line.contains("process")).collect()
     };
-    for _ in 0..3 {
+    for _ in 0..usual_or_nightly(1, 3) {
         assert_eq!(plain(&session.gdb(&commands).out), plain(&first));
     }
 }

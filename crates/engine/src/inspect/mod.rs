@@ -34,6 +34,7 @@ use maps::Mapping;
 use memory::StackMemory;
 use module::Module;
 use origin::{Identity, Origin};
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -84,6 +85,10 @@ pub struct Symbols {
     hidden: Vec<PathBuf>,
     here: Vec<PathBuf>,
     moved: Option<Arc<Moved>>,
+    /// The demangled names of functions. A program has far more places than functions and files.
+    names: RefCell<HashMap<String, String>>,
+    /// The paths of source files: without `.` and `..`, and as they are shown.
+    files: RefCell<HashMap<String, (String, String)>>,
 }
 
 /// Instructions that `patch` moved elsewhere, with their original addresses.
@@ -122,7 +127,24 @@ impl Symbols {
             hidden: Vec::new(),
             here: place::here(),
             moved: None,
+            names: RefCell::default(),
+            files: RefCell::default(),
         }
+    }
+
+    fn demangled(&self, name: String) -> String {
+        self.names.borrow_mut().entry(name).or_insert_with_key(|name| demangle(name)).clone()
+    }
+
+    /// The path of a source file without `.` and `..`, and as it is shown.
+    fn paths(&self, file: String) -> (String, String) {
+        let mut files = self.files.borrow_mut();
+        let paths = files.entry(file).or_insert_with_key(|file| {
+            let whole = place::shown(file, &[]);
+            let shown = place::shown(&whole, &self.here);
+            (whole, shown)
+        });
+        paths.clone()
     }
 
     /// From now on, treats addresses in moved code as the addresses of the original instructions.
@@ -133,6 +155,7 @@ impl Symbols {
     /// Shows the paths of source files in full, wherever they are.
     pub fn full_paths(&mut self) {
         self.here.clear();
+        self.files.get_mut().clear();
     }
 
     /// Leaves the frames of this program or library out of all stacks. The file may be deleted before a
@@ -343,17 +366,12 @@ impl View<'_> {
             spot.function = Some(symbol.name());
         }
         let frame = |spot: Spot| {
-            let function =
-                spot.function.map_or_else(|| format!("{}+{address:#x}", module.name), |n| demangle(&n));
-            let file = spot.file.map(|file| place::shown(&file, &[]));
+            let function = spot
+                .function
+                .map_or_else(|| format!("{}+{address:#x}", module.name), |name| self.symbols.demangled(name));
+            let (file, shown) = spot.file.map(|file| self.symbols.paths(file)).unzip();
             let own = place::is_own(file.as_deref(), &function, module.system, image.main);
-            Frame {
-                function,
-                file: file.map(|file| place::shown(&file, &self.symbols.here)),
-                line: spot.line,
-                own,
-                module: module.name.clone(),
-            }
+            Frame { function, file: shown, line: spot.line, own, module: module.name.clone() }
         };
         spots.into_iter().map(frame).collect()
     }

@@ -59,8 +59,8 @@ fn start(sandbox: &Sandbox, args: &[&str]) -> Child {
 fn goes_on(searches: &[(&[&str], &[&str])]) {
     let sandbox = sandbox(LOST);
     for (options, signals) in searches {
-        // The delay makes the search take some seconds.
-        let slow = ["--before", "sleep 0.01"];
+        // The delay makes a search last until it is killed. The file `fast` switches it off.
+        let slow = ["--before", "test -e fast || sleep 0.05"];
         let check = |more: &[&str]| {
             let most = ["check", "--keep-going", "--jobs", "1", "--json", "result"];
             [&most, &slow[..], options, more, &["--", "./prog"]]
@@ -69,6 +69,7 @@ fn goes_on(searches: &[(&[&str], &[&str])]) {
                 .map(|s| (*s).to_owned())
                 .collect()
         };
+        sandbox.write("fast", "");
         let whole: Vec<String> = check(&[]);
         sandbox.heisen(&whole.iter().map(String::as_str).collect::<Vec<_>>()).expect(1);
         let result = || -> Value {
@@ -80,6 +81,7 @@ fn goes_on(searches: &[(&[&str], &[&str])]) {
         for &signal in *signals {
             let file = sandbox.path("saved");
             let _ = std::fs::remove_file(&file);
+            std::fs::remove_file(sandbox.path("fast")).expect("the file exists");
             let args: Vec<String> = check(&["--save", "saved"]);
             let child = start(&sandbox, &args.iter().map(String::as_str).collect::<Vec<_>>());
             assert!(soon(|| saved_executions(&file) > 0), "{options:?}: nothing is saved");
@@ -93,6 +95,7 @@ fn goes_on(searches: &[(&[&str], &[&str])]) {
                 String::from_utf8_lossy(&output.stderr)
             );
             sandbox.assert_tidy();
+            sandbox.write("fast", "");
             let before = saved_executions(&file);
             let all = expected["executions"].as_u64().expect("a number");
             assert!(before < all, "{options:?}: {before} of {all}, so it was over");
@@ -108,13 +111,11 @@ fn goes_on(searches: &[(&[&str], &[&str])]) {
     }
 }
 
-// The tests mostly wait, so they are separate tests that run in parallel.
-
 #[test]
 fn a_systematic_search_that_is_killed_goes_on_as_if_it_had_not_been() {
     goes_on(&[
         (&["--bound", "2"], &["KILL"]),
-        (&["--strategy", "dfs", "--executions", "250"], &["KILL"]),
+        (&["--strategy", "dfs", "--executions", "100"], &["KILL"]),
         (&["--strategy", "dfs", "--reduce"], &["KILL", "INT"]),
     ]);
 }
@@ -122,15 +123,15 @@ fn a_systematic_search_that_is_killed_goes_on_as_if_it_had_not_been() {
 #[test]
 fn a_search_by_chance_that_is_killed_goes_on_as_if_it_had_not_been() {
     goes_on(&[
-        (&["--strategy", "surw", "--executions", "250"], &["KILL", "INT"]),
-        (&["--strategy", "guided", "--executions", "250"], &["KILL", "INT"]),
+        (&["--strategy", "surw", "--executions", "100"], &["KILL", "INT"]),
+        (&["--strategy", "guided", "--executions", "100"], &["KILL", "INT"]),
     ]);
 }
 
 #[test]
 fn other_searches_that_are_killed_go_on_as_if_they_had_not_been() {
     goes_on(&[
-        (&["--strategy", "best", "--executions", "250"], &["KILL"]),
+        (&["--strategy", "best", "--executions", "100"], &["KILL"]),
         (&["--strategy", "dpor"], &["KILL"]),
     ]);
 }
@@ -299,7 +300,7 @@ fn parent(pid: i32) -> Option<i32> {
 fn a_killed_worker_is_replaced() {
     for how in [&[][..], &["--fork"]] {
         let sandbox = sandbox(MANY);
-        let args = ["check", "--executions", "1500", "--json", "result"];
+        let args = ["check", "--executions", "400", "--json", "result"];
         let args = [&args[..], how, &["--", "./prog", "300"]].concat();
         let result = || -> Value {
             let text = std::fs::read_to_string(sandbox.path("result")).expect("a result");
@@ -342,7 +343,7 @@ fn a_killed_worker_is_replaced() {
 fn a_killed_execution_is_no_finding() {
     for how in [&[][..], &["--fork"]] {
         let sandbox = sandbox(MANY);
-        let args = ["check", "--executions", "1500", "--json", "result"];
+        let args = ["check", "--executions", "400", "--json", "result"];
         let mut child = start(&sandbox, &[&args[..], how, &["--", "./prog", "300"]].concat());
         let heisen = child.id() as i32;
         let mut killed = 0;
@@ -366,7 +367,7 @@ fn a_killed_execution_is_no_finding() {
         assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
         let text = std::fs::read_to_string(sandbox.path("result")).expect("a result");
         let result: Value = serde_json::from_str(&text).expect("JSON");
-        assert_eq!((&result["findings"], &result["executions"]), (&Value::Array(vec![]), &1500.into()));
+        assert_eq!((&result["findings"], &result["executions"]), (&Value::Array(vec![]), &400.into()));
         assert!(killed > 0);
         sandbox.assert_tidy();
     }

@@ -3,7 +3,7 @@
 //! rules of the malloc family.
 
 use heisen_engine::program::instrument;
-use heisen_testkit::{Sandbox, compile, run};
+use heisen_testkit::{Sandbox, compile, run, usual_or_nightly};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -131,7 +131,7 @@ fn use_after_free_in_rust() {
 fn each_error_in_words() {
     let here = Sandbox::new();
     let program = build(&here, "errors", "errors.c", &["-w"]);
-    for (name, kind, words) in [
+    let errors = [
         (
             "read-after-free",
             "use-after-free",
@@ -255,7 +255,8 @@ fn each_error_in_words() {
             "heap-overflow",
             "T0 frees a block of 32 bytes, and memory just behind it had been overwritten",
         ),
-    ] {
+    ];
+    for (number, (name, kind, words)) in errors.into_iter().enumerate() {
         let ran = here.heisen(&["check", "--json", "-", "--", &program, name]).expect(1);
         let finding = &ran.json()["findings"][0];
         assert_eq!(finding["kind"], kind, "{name}: {finding:#}");
@@ -264,6 +265,9 @@ fn each_error_in_words() {
         let stated = format!("errors.c:{}", line("errors.c", &format!("\"{name}\"")).unwrap_or(0));
         if name != "double-free-later" {
             assert!(finding["place"].as_str().is_some_and(|at| at.ends_with(&stated)), "{name}: {finding:#}");
+        }
+        if number % usual_or_nightly(6, 1) > 0 {
+            continue;
         }
         let schedule = finding["schedule"].as_str().expect("a schedule");
         let again = here.heisen(&["replay", schedule]).expect(1);

@@ -261,6 +261,7 @@ fn workspaces_build() {
 }
 
 #[test]
+#[ignore = "half a minute: part of the nightly tests"]
 fn single_files_are_checked_and_built_again() {
     if !has_llvm() {
         return;

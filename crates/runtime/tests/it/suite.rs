@@ -10,6 +10,16 @@ fn executions() -> (u64, u64) {
     usual_or_nightly((20, 30), (50, 60))
 }
 
+/// The searches that a case must pass.
+#[derive(Clone, Copy)]
+enum Searches {
+    /// Random schedules.
+    Random,
+    /// Schedules with at most one preemption.
+    Bounded,
+    Both,
+}
+
 /// The time in seconds after which `timeout` kills a run. Nothing here takes long unless it hangs.
 const LIMIT: &str = "60";
 
@@ -141,8 +151,12 @@ impl Suite {
         let cases = self.cases();
         assert!(others.iter().all(|other| cases.iter().any(|case| case == other)), "{others:?} of {cases:?}");
         assert_eq!(cases.len() - others.len(), count, "{cases:?}");
-        for case in cases.iter().filter(|case| !others.contains(&case.as_str())) {
-            self.ends_with(case, 0);
+        // In turn, because most of the time of a check is its start.
+        let in_turn = usual_or_nightly([Searches::Random, Searches::Bounded], [Searches::Both; 2]);
+        let conforming = cases.iter().filter(|case| !others.contains(&case.as_str()));
+        for (case, searches) in conforming.zip(in_turn.into_iter().cycle()) {
+            self.ends_natively_with(case, 0);
+            self.passes(case, 0, searches);
         }
     }
 
@@ -150,25 +164,41 @@ impl Suite {
     /// caveats.
     #[track_caller]
     pub fn ends_with(&self, case: &str, status: i32) {
+        self.ends_natively_with(case, status);
+        self.ends_with_under_heisen(case, status);
+    }
+
+    #[track_caller]
+    fn ends_natively_with(&self, case: &str, status: i32) {
         let native = self.native(case);
         assert_eq!(native.code, status, "{case} natively:\n{}", native.err);
-        self.ends_with_under_heisen(case, status);
     }
 
     /// As [`Suite::ends_with`], for cases that take too long natively.
     #[track_caller]
     pub fn ends_with_under_heisen(&self, case: &str, status: i32) {
+        self.passes(case, status, Searches::Both);
+    }
+
+    #[track_caller]
+    fn passes(&self, case: &str, status: i32, searches: Searches) {
         let status = status.to_string();
         let (random, preempted) = executions();
         let (randomly, most) = (random.to_string(), preempted.to_string());
-        let json = self.check(
-            case,
-            &["--strategy", "random", "--seed", "1", "--executions", &randomly, "--expect-exit", &status],
-        );
-        self.expect_nothing(case, &json);
-        // A program with one thread needs only one execution.
-        let executions = if json["claim"] == ONE_THREAD { 1 } else { random };
-        assert_eq!((&json["verdict"], &json["executions"]), (&"clean".into(), &executions.into()), "{case}");
+        if !matches!(searches, Searches::Bounded) {
+            let json = self.check(
+                case,
+                &["--strategy", "random", "--seed", "1", "--executions", &randomly, "--expect-exit", &status],
+            );
+            self.expect_nothing(case, &json);
+            // A program with one thread needs only one execution.
+            let executions = if json["claim"] == ONE_THREAD { 1 } else { random };
+            let found = (&json["verdict"], &json["executions"]);
+            assert_eq!(found, (&"clean".into(), &executions.into()), "{case}");
+        }
+        if matches!(searches, Searches::Random) {
+            return;
+        }
         let json = self.check(
             case,
             &["--strategy", "icb", "--bound", "1", "--executions", &most, "--expect-exit", &status],

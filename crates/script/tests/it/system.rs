@@ -1,7 +1,7 @@
 //! Tests `heisen script` in system mode: parallel threads, several processes, programs that already run, and
 //! errors.
 
-use heisen_testkit::{Ran, Sandbox, replays, root, run, soon};
+use heisen_testkit::{Ran, Sandbox, replays, root, run, soon, usual_or_nightly};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -118,8 +118,8 @@ fn accesses_of_memory_are_events() {
 
 #[test]
 fn no_event_is_missed_and_nobody_sleeps_for_ever() {
-    // Twenty thousand stops, at which the script and the thread alternate, and two threads at the same
-    // events.
+    // Thousands of stops, at which the script and the thread alternate, and two threads at the same events.
+    let [most, half] = usual_or_nightly(["2000", "1000"], ["10000", "5000"]);
     let text = "#include <pthread.h>\nlong n;\n__attribute__((noinline)) void step(long i) { n += i; }\n\
         static void *run(void *a) { for (long i = 0; i < 10000; i++) step(i); return a; }\n\
         int main(void) {\n\
@@ -135,11 +135,12 @@ fn no_event_is_missed_and_nobody_sleeps_for_ever() {
             assert(e.arg0 == last + 1, `${e.arg0} after ${last}`);\n\
             last = e.arg0;\n    release(a);\n    n += 1;\n}\n\
         run_until(a, ends());\n";
+    let (text, alone) = (&text.replace("10000", most), &alone.replace("10000", most));
     Place::new(alone).with("steps", text).clean(1, 2, &["--system", "--", "./steps"]);
     let both = "let all = wait_for_distinct_threads(2, enters(\"step\"));\n\
         let n = 0;\n\
         while n < 5000 { run_until(all, enters(\"step\")); n += 1; }\n";
-    Place::new(both).with("steps", text).clean(1, 2, &["--system", "--", "./steps"]);
+    Place::new(&both.replace("5000", half)).with("steps", text).clean(1, 2, &["--system", "--", "./steps"]);
 }
 
 /// Calls of `memset` and similar functions are events if they come from instrumented code. Threads that look
@@ -245,11 +246,11 @@ fn what_never_comes_is_not_waited_for() {
         TWO.replace("printf(", "sleep(30); printf(").replace("<stdio.h>", "<stdio.h>\n#include <unistd.h>");
     let (code, json, _) = Place::new(script).with("two", &stays).script(&["--system", "--", "./two"]);
     assert_eq!((code, &json["why"]["what"]), (4, &"T1 has ended before".into()), "{json:#}");
-    let script = "time_limit(4);\nlet a = wait_for_thread(any, enters(\"work\"));\nwait_for_thread(any - a, enters(\"main\"));\n";
+    let script = "time_limit(2);\nlet a = wait_for_thread(any, enters(\"work\"));\nwait_for_thread(any - a, enters(\"main\"));\n";
     let (code, json, _) = Place::new(script).with("two", TWO).script(&["--system", "--", "./two"]);
     let why = json["why"]["what"].as_str().unwrap_or_default();
     assert!(
-        code == 4 && why.starts_with("no such event came within 4s: T1 is held, as it enters work"),
+        code == 4 && why.starts_with("no such event came within 2s: T1 is held, as it enters work"),
         "{json:#}"
     );
 }

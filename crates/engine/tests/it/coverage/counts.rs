@@ -166,14 +166,14 @@ fn an_interrupted_check_keeps_its_record_and_goes_on() {
         "--bound",
         "20",
         "--before",
-        "sleep 0.01",
+        "test -e fast || sleep 0.05",
         "--coverage",
         "run.json",
         "--",
         "./q",
     ];
     let mut child = sandbox.plain_command(&args).stderr(Stdio::null()).spawn().expect("heisen starts");
-    std::thread::sleep(std::time::Duration::from_secs(3));
+    std::thread::sleep(std::time::Duration::from_secs(1));
     let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
     assert!(killed.is_ok_and(|status| status.success()));
     assert_eq!(child.wait().expect("it ends").code(), Some(130));
@@ -184,6 +184,7 @@ fn an_interrupted_check_keeps_its_record_and_goes_on() {
         "{part:#}"
     );
     sandbox.heisen(&["coverage", "run.json"]).expect(0);
+    sandbox.write("fast", "");
     sandbox
         .heisen(&["check", "--quiet", "--resume", ".heisen/search.json", "--coverage", "all.json"])
         .expect(0);

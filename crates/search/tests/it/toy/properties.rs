@@ -4,6 +4,7 @@ use crate::toy::drive::{Pace, drive, drive_one_by_one, sorted};
 use crate::toy::oracle::{Outcome, schedules};
 use crate::toy::program::{Do, OBJECTS, Program};
 use heisen_search::{Best, Dfs, Icb, Strategy};
+use heisen_testkit::usual_or_nightly;
 use proptest::prelude::{Just, ProptestConfig, prop};
 use proptest::strategy::Strategy as Generator;
 use proptest::{prop_assert, prop_assert_eq, prop_oneof, proptest};
@@ -39,7 +40,7 @@ fn pace() -> impl Generator<Value = Pace> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, max_global_rejects: 20_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: usual_or_nightly(50, 200), max_global_rejects: 20_000, ..ProptestConfig::default() })]
 
     #[test]
     fn dfs_visits_every_schedule_once((program, all) in program(), pace in pace()) {

@@ -6,6 +6,7 @@ use crate::toy::oracle::Outcome;
 use crate::toy::program::{FinalState, Program, ordered_class};
 use crate::toy::runner::TELLS_STATES;
 use heisen_search::{Bpor, Dfs, Dpor, Icb, Status, Strategy};
+use heisen_testkit::usual_or_nightly;
 use std::collections::BTreeSet;
 
 const MOST: usize = 3000;
@@ -68,21 +69,21 @@ fn check(seed: u64, taste: OperationSet) {
 
 #[test]
 fn random_programs() {
-    for seed in 0..500 {
+    for seed in 0..usual_or_nightly(100, 500) {
         check(seed, OperationSet::Exact);
     }
 }
 
 #[test]
 fn random_programs_of_all_kinds() {
-    for seed in 0..500 {
+    for seed in 0..usual_or_nightly(100, 500) {
         check(seed, OperationSet::Any);
     }
 }
 
 #[test]
 fn random_programs_with_what_may_fail() {
-    for seed in 0..200 {
+    for seed in 0..usual_or_nightly(40, 200) {
         check(seed, OperationSet::Attempts);
     }
 }
@@ -121,8 +122,9 @@ fn check_crowd(seed: u64) -> bool {
 
 #[test]
 fn crowded_barriers_lose_no_class() {
-    let crowded = (0..100).filter(|&seed| check_crowd(seed)).count();
-    assert!(crowded > 10, "{crowded}");
+    let programs = usual_or_nightly(20, 100);
+    let crowded = (0..programs).filter(|&seed| check_crowd(seed)).count() as u64;
+    assert!(crowded > programs / 10, "{crowded}");
 }
 
 #[test]
@@ -169,10 +171,10 @@ fn check_cached(seed: u64, taste: OperationSet) {
 
 #[test]
 fn a_cache_of_states_loses_no_end_within_any_bound() {
-    for seed in 0..500 {
+    for seed in 0..usual_or_nightly(60, 500) {
         check_cached(seed, OperationSet::Any);
     }
-    for seed in 0..150 {
+    for seed in 0..usual_or_nightly(20, 150) {
         check_cached(seed, OperationSet::Crowds);
     }
 }
@@ -181,7 +183,7 @@ fn a_cache_of_states_loses_no_end_within_any_bound() {
 #[test]
 fn a_table_of_states_loses_no_end_within_any_bound() {
     TELLS_STATES.set(true);
-    for seed in 0..500 {
+    for seed in 0..usual_or_nightly(60, 500) {
         check_cached(seed, OperationSet::Any);
     }
     TELLS_STATES.set(false);
@@ -238,7 +240,7 @@ fn check_all_bounded(seeds: std::ops::Range<u64>) {
 
 #[test]
 fn reduction_within_a_bound_loses_no_class_of_it() {
-    check_all_bounded(0..500);
+    check_all_bounded(0..usual_or_nightly(60, 500));
 }
 
 #[test]
