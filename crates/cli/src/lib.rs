@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 pub use cargo::main as cargo_heisen;
-pub use render::{note, plot, sentences};
+pub use render::{html, note, plot, sentences};
 
 /// The command `heisen`.
 pub fn heisen() -> ExitCode {

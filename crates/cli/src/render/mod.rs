@@ -5,6 +5,7 @@
 //! | [`check`], [`claim`] | progress and result of a check; the claim of a check without findings |
 //! | [`sentences`], [`caveat`], [`note`] | the sentences of verdicts, caveats and notes |
 //! | [`finding`], [`race`] | one finding, one data race |
+//! | [`html`] | one finding with its explanation as an HTML page |
 //! | [`script`] | the result of a script |
 //! | [`coverage`], [`coverage_figure`], [`coverage_table`], [`plot`] | coverage as SVG and as tables |
 //! | [`json`] | results as JSON |
@@ -19,6 +20,7 @@ pub mod coverage_figure;
 pub mod coverage_table;
 pub mod explanation;
 pub mod finding;
+pub mod html;
 pub mod json;
 pub mod note;
 pub mod notice;

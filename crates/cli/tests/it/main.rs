@@ -7,6 +7,7 @@ mod cargo;
 mod docs;
 mod examples;
 mod gdb;
+mod html;
 mod json;
 mod rooms;
 mod verdicts;

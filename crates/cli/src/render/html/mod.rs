@@ -1,0 +1,443 @@
+//! Renders one finding with its explanation as a self-contained HTML page.
+//!
+//! The summary is static HTML. `page.js` adds the swim lanes from the document that the page embeds as JSON.
+//! Every text of the program is hostile here: a name or a line of source may contain markup.
+
+mod words;
+
+use crate::render::paint::{count, number};
+use heisen_trace::Op;
+use heisen_trace::explanation::{BugClass, Moment, Ordering, Reduction, Remedy};
+use serde_json::{Map, Value, json};
+use std::fmt::Write;
+
+const PAGE: &str = include_str!("page.html");
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+
+/// The page for a document with the finding, its explanation and the sources.
+pub fn page(document: &Value) -> String {
+    let summary = Summary::read(document);
+    let finding = &document["finding"];
+    let replay = text(&document["replay"]).replace('\n', "\\u{a}");
+    fill(
+        PAGE,
+        &[
+            ("style", STYLE),
+            ("script", SCRIPT),
+            ("title", &escaped(&format!("{}: {}", text(&document["program"]), text(&finding["message"])))),
+            ("kind", &escaped(&text(&finding["kind"]).replace('-', " "))),
+            ("message", &escaped(text(&finding["message"]))),
+            ("where", &escaped(&place_of(finding))),
+            ("program", &escaped(text(&document["program"]))),
+            ("version", &escaped(text(&document["heisen"]))),
+            ("replay", &escaped(&replay)),
+            ("without_replay", if replay.is_empty() { "hidden" } else { "" }),
+            ("summary", &summary.render()),
+            ("words", &embedded(&operations())),
+            ("document", &embedded(document)),
+        ],
+    )
+}
+
+/// The parts of an explanation that the static summary shows.
+struct Summary {
+    class: BugClass,
+    object: String,
+    story: Vec<Moment>,
+    /// For each operation of the story: its index in the failing execution.
+    events: Vec<Option<usize>>,
+    orderings: Vec<Ordering>,
+    remedies: Vec<Remedy>,
+    reduction: Reduction,
+    /// Whether the document has an explanation.
+    explained: bool,
+}
+
+impl Summary {
+    /// Reads the summary. A part that cannot be read is empty: the rest of the page is still useful.
+    fn read(document: &Value) -> Summary {
+        let explanation = &document["explanation"];
+        let part = |name: &str| explanation[name].clone();
+        let story: Vec<Moment> = serde_json::from_value(part("story")).unwrap_or_default();
+        let failing = explanation["failing"].as_array().map_or(&[][..], Vec::as_slice);
+        let is = |event: &Value, moment: &Moment| {
+            event["step"] == moment.step
+                && event["thread"] == moment.thread.0
+                && event["object"] == moment.object.as_str()
+        };
+        Summary {
+            class: serde_json::from_value(part("class")).unwrap_or(BugClass::Unclassified),
+            object: text(&explanation["object"]).to_owned(),
+            events: story.iter().map(|moment| failing.iter().position(|event| is(event, moment))).collect(),
+            story,
+            orderings: serde_json::from_value(part("orderings")).unwrap_or_default(),
+            remedies: serde_json::from_value(part("remedies")).unwrap_or_default(),
+            reduction: serde_json::from_value(part("reduction")).unwrap_or_default(),
+            explained: explanation.is_object(),
+        }
+    }
+
+    fn render(&self) -> String {
+        let mut out = String::new();
+        // Writing to a String cannot fail.
+        let _ = self.write(&mut out);
+        out
+    }
+
+    fn write(&self, out: &mut String) -> std::fmt::Result {
+        if !self.explained {
+            return writeln!(out, "<p>This finding has no explanation.</p>");
+        }
+        let of = if self.object.is_empty() { String::new() } else { format!(" of {}", code(&self.object)) };
+        writeln!(out, "<div class=\"happened\">\n<h2 id=\"class\">{}{of}</h2>", capital(self.class.name()))?;
+        writeln!(out, "<p>{}</p>", escaped(&words::meaning(self.class, &self.object)))?;
+        if !self.story.is_empty() {
+            writeln!(out, "<ol id=\"story\" aria-label=\"Operations that cause the failure\">")?;
+            for i in 0..self.story.len() {
+                self.write_moment(out, i)?;
+            }
+            writeln!(out, "</ol>")?;
+        }
+        let Reduction { events, events_shown, flows, flows_shown } = self.reduction;
+        if events > 0 {
+            writeln!(
+                out,
+                "<p class=\"faint\">{} of {} and {} of {} differ from the passing execution.</p>",
+                number(events_shown as u64),
+                count(events as u64, "event"),
+                number(flows_shown as u64),
+                count(flows as u64, "data flow"),
+            )?;
+        }
+        writeln!(out, "</div>\n<div class=\"advice\">")?;
+        if !self.orderings.is_empty() {
+            writeln!(out, "<h3>Orders that cause the failure</h3>\n<ul id=\"orderings\">")?;
+            for ordering in &self.orderings {
+                self.write_ordering(out, ordering)?;
+            }
+            writeln!(out, "</ul>")?;
+        }
+        if !self.remedies.is_empty() {
+            writeln!(out, "<h3>Possible fixes</h3>\n<ul id=\"remedies\">")?;
+            for remedy in &self.remedies {
+                writeln!(out, "<li>{}</li>", self.remedy(remedy))?;
+            }
+            writeln!(out, "</ul>")?;
+        }
+        writeln!(out, "</div>")
+    }
+
+    /// One operation of the story. It links to its event, whose details `page.js` opens.
+    fn write_moment(&self, out: &mut String, i: usize) -> std::fmt::Result {
+        let moment = &self.story[i];
+        let between = self.is_between(i);
+        write!(out, "<li{}>", if between { " class=\"between\"" } else { "" })?;
+        if let Some(event) = self.events[i] {
+            write!(out, "<a href=\"#event={event}\">")?;
+        }
+        let (thread, action, value) = (moment.thread, action(moment), value(moment));
+        write!(out, "<span class=\"thread\" data-thread=\"{thread}\">{thread}</span> {action}{value}")?;
+        if between {
+            write!(out, " <em>between</em>")?;
+        }
+        if self.events[i].is_some() {
+            write!(out, "</a>")?;
+        }
+        if !moment.place.is_empty() {
+            write!(out, " <span class=\"place\">{}</span>", escaped(&moment.place))?;
+        }
+        writeln!(out, "</li>")
+    }
+
+    /// Whether one other thread has operations both before and after this one.
+    fn is_between(&self, i: usize) -> bool {
+        let (before, after) = (&self.story[..i], &self.story[i + 1..]);
+        before
+            .iter()
+            .filter(|moment| moment.thread != self.story[i].thread)
+            .any(|moment| after.iter().any(|later| later.thread == moment.thread))
+    }
+
+    fn write_ordering(&self, out: &mut String, ordering: &Ordering) -> std::fmt::Result {
+        let (Some(first), Some(second)) = (self.story.get(ordering.first), self.story.get(ordering.second))
+        else {
+            return Ok(());
+        };
+        writeln!(
+            out,
+            "<li>The failure needs this order: {} {}{}, then {} {}{}. In the opposite order the program passed.</li>",
+            first.thread,
+            action(first),
+            at(&first.place),
+            second.thread,
+            action(second),
+            at(&second.place),
+        )
+    }
+
+    fn remedy(&self, remedy: &Remedy) -> String {
+        match remedy {
+            Remedy::ReleasedBetween { lock, thread, place } => {
+                let lock = code(lock);
+                format!(
+                    "{thread} releases {lock}{} between its two accesses. Hold {lock} until after the second access.",
+                    at(place)
+                )
+            }
+            Remedy::LockMissing { lock, thread, place } => {
+                let (lock, object) = (code(lock), code(&self.object));
+                format!(
+                    "{thread} accesses {object}{} without {lock}, which other accesses hold. Acquire {lock} before this access.",
+                    at(place)
+                )
+            }
+            Remedy::LockOrder { locks } => {
+                let locks: Vec<String> = locks.iter().map(|lock| code(lock)).collect();
+                format!(
+                    "The threads acquire {} in different orders. Acquire these locks in one order everywhere.",
+                    locks.join(" and ")
+                )
+            }
+        }
+    }
+}
+
+/// An operation with its object, as in "reads balance".
+fn action(moment: &Moment) -> String {
+    let object = if moment.object.is_empty() { String::new() } else { format!(" {}", code(&moment.object)) };
+    format!("{}{object}", words::verb(moment.op))
+}
+
+/// The value of an access, as in " = 100".
+fn value(moment: &Moment) -> String {
+    moment.value.map_or(String::new(), |value| format!(" = {}", words::value(value, moment.size)))
+}
+
+fn at(place: &str) -> String {
+    if place.is_empty() { String::new() } else { format!(" at {}", escaped(place)) }
+}
+
+fn code(text: &str) -> String {
+    format!("<code>{}</code>", escaped(text))
+}
+
+/// The thread, the place and the preemptions of a finding, as the end of a sentence.
+fn place_of(finding: &Value) -> String {
+    let mut out = String::new();
+    let (thread, place) = (text(&finding["thread"]), text(&finding["place"]));
+    if !thread.is_empty() {
+        out += &format!(" in {thread}");
+    }
+    if !place.is_empty() {
+        out += &format!(" at {place}");
+    }
+    if let Some(preemptions) = finding["preemptions"].as_u64() {
+        out += &format!(", with {}", count(preemptions, "preemption"));
+    }
+    out
+}
+
+/// The words of each operation by its name in the document.
+fn operations() -> Value {
+    let entry = |&op: &Op| {
+        let words = json!({ "name": op.name(), "verb": words::verb(op), "kind": words::kind(op) });
+        (format!("{op:?}"), words)
+    };
+    Value::Object(Op::ALL.iter().map(entry).collect::<Map<_, _>>())
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+fn capital(text: &str) -> String {
+    let mut characters = text.chars();
+    characters.next().map_or(String::new(), |first| first.to_uppercase().chain(characters).collect())
+}
+
+/// Replaces each `{{name}}` of the template. The texts are not searched, as they may contain braces, too.
+fn fill(template: &str, texts: &[(&str, &str)]) -> String {
+    let mut out = String::new();
+    let mut rest = template;
+    while let Some((before, (name, after))) =
+        rest.split_once("{{").and_then(|(before, after)| Some((before, after.split_once("}}")?)))
+    {
+        out.push_str(before);
+        out.extend(texts.iter().find(|(n, _)| *n == name).map(|(_, text)| *text));
+        rest = after;
+    }
+    out + rest
+}
+
+/// Text for HTML, also inside an attribute. Characters that are invisible or reorder a line become visible.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            '\n' | '\t' => out.push(c),
+            c if is_unsafe(c) => {
+                let _ = write!(out, "\\u{{{:x}}}", c as u32);
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// JSON for a `script` element. In JSON these characters occur only inside strings, where an escape means
+/// the same. Without them no text can end the element or start a comment.
+fn embedded(value: &Value) -> String {
+    let json = value.to_string();
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        if matches!(c, '<' | '>' | '&') || is_unsafe(c) {
+            let _ = write!(out, "\\u{:04x}", c as u32);
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// Whether a character controls a terminal, ends a line in JavaScript, is invisible, or changes the direction of
+/// text. All of them have at most four hexadecimal digits.
+fn is_unsafe(c: char) -> bool {
+    let invisible = matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+    c.is_control() || invisible || matches!(c, '\u{61c}' | '\u{2028}'..='\u{202e}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SCRIPT, embedded, escaped, page, words};
+    use heisen_trace::Op;
+    use serde_json::{Value, json};
+
+    const NASTY: &str = "</script><script>alert(1)</script><!-- <b title=\"'x'\">&amp; {{script}} \
+        \u{1b}[31m \0 \u{9b} \u{2028}\u{202e}";
+
+    fn moment(thread: u16, op: Op, text: &str) -> Value {
+        json!({
+            "step": 3, "thread": thread, "op": format!("{op:?}"), "object": text, "value": u64::MAX, "size": 8,
+            "place": text, "only_here": true, "from": null, "flow_differs": false,
+        })
+    }
+
+    /// A document in which every text of the program is `text`.
+    fn document(text: &str) -> Value {
+        let events =
+            [moment(1, Op::MemRead, text), moment(2, Op::MemWrite, text), moment(1, Op::MemWrite, text)];
+        let mut sources = serde_json::Map::new();
+        sources.insert(text.to_owned(), json!([text]));
+        json!({
+            "heisen": "0.1.0", "program": text, "replay": text,
+            "finding": { "kind": text, "message": text, "thread": "T0", "place": text, "preemptions": 1 },
+            "threads": [{ "thread": "T1", "start": text }],
+            "explanation": {
+                "class": "atomicity-violation", "object": text, "story": events,
+                "orderings": [{ "first": 0, "second": 1 }, { "first": 7, "second": 8 }],
+                "remedies": [
+                    { "kind": "released-between", "lock": text, "thread": 1, "place": text },
+                    { "kind": "lock-missing", "lock": text, "thread": 1, "place": text },
+                    { "kind": "lock-order", "locks": [text, text] },
+                ],
+                "reduction": { "events": 10, "events_shown": 3, "flows": 2, "flows_shown": 1 },
+                "failing": events, "passing": events, "common": 0,
+            },
+            "sources": sources,
+        })
+    }
+
+    /// The JSON in the page's element of this id.
+    fn json_of<'a>(page: &'a str, id: &str) -> &'a str {
+        let start = format!("<script type=\"application/json\" id=\"{id}\">");
+        let (_, rest) = page.split_once(&start).expect("an element with JSON");
+        rest.split_once("</script>").expect("the end of the element").0
+    }
+
+    #[test]
+    fn texts_never_become_markup() {
+        let (plain, nasty) = (page(&document("x")), page(&document(NASTY)));
+        for markup in ["<script", "</script", "<!--", "<b"] {
+            assert_eq!(plain.matches(markup).count(), nasty.matches(markup).count(), "{markup}");
+        }
+        assert!(!nasty.contains(['\u{1b}', '\0', '\u{9b}', '\u{2028}', '\u{202e}']));
+        assert_eq!(escaped("<\u{1b}\u{202e}\"'&"), "&lt;\\u{1b}\\u{202e}&quot;&#39;&amp;");
+    }
+
+    #[test]
+    fn embedded_json_parses_back_equal() {
+        for text in ["x", NASTY, ""] {
+            let document = document(text);
+            let page = page(&document);
+            assert_eq!(serde_json::from_str::<Value>(json_of(&page, "document")).expect("JSON"), document);
+            let words: Value = serde_json::from_str(json_of(&page, "words")).expect("JSON");
+            assert_eq!(words["MemRead"]["verb"], "reads");
+            assert_eq!(words.as_object().map(|words| words.len()), Some(Op::ALL.len()));
+        }
+        assert_eq!(embedded(&json!("<")), r#""\u003c""#);
+    }
+
+    #[test]
+    fn page_needs_nothing_else() {
+        let page = page(&document("x"));
+        for reference in ["http://", "https://", "src=", "@import", "url("] {
+            assert!(!page.contains(reference), "{reference}");
+        }
+        assert!(!page.contains("{{") && !SCRIPT.contains("</") && !SCRIPT.contains("<!--"));
+        assert!(!SCRIPT.contains("innerHTML") && !SCRIPT.contains("insertAdjacentHTML"));
+    }
+
+    #[test]
+    fn summary_is_static() {
+        let page = page(&document("balance"));
+        let (_, summary) = page.split_once("<h2 id=\"class\">").expect("a summary");
+        assert!(summary.starts_with("Atomicity violation of <code>balance</code></h2>"));
+        assert!(summary.contains(
+            "</span> reads <code>balance</code> = -1</a> <span class=\"place\">balance</span></li>"
+        ));
+        assert!(summary.contains("</span> writes <code>balance</code> = -1 <em>between</em></a>"));
+        assert_eq!(summary.matches("<li>The failure needs this order: ").count(), 1);
+        assert!(summary.contains(
+            ": T1 reads <code>balance</code> at balance, then T2 writes <code>balance</code> at balance."
+        ));
+        assert!(
+            summary.contains("<li>T1 releases <code>balance</code> at balance between its two accesses.")
+        );
+        assert!(summary.contains("3 of 10 events and 1 of 2 data flows differ"));
+    }
+
+    #[test]
+    fn documents_without_an_explanation_have_a_page() {
+        assert!(
+            page(&json!({ "program": "x", "explanation": null })).contains("This finding has no explanation")
+        );
+        assert!(page(&Value::Null).contains("</html>"));
+    }
+
+    #[test]
+    fn values_are_readable() {
+        let cases = [
+            (100, 4, "100"),
+            (0xffff_ffff, 4, "-1"),
+            (200, 1, "200"),
+            (255, 4, "255"),
+            (u64::MAX, 8, "-1"),
+            (0x7fff_1234_5678, 8, "0x7fff12345678"),
+            (7, 0, "7"),
+        ];
+        for (value, size, text) in cases {
+            assert_eq!(words::value(value, size), text);
+        }
+    }
+
+    #[test]
+    fn every_operation_has_words() {
+        assert!(Op::ALL.iter().all(|&op| !words::verb(op).is_empty() && !words::kind(op).is_empty()));
+    }
+}
