@@ -367,6 +367,10 @@ pub struct ExplainArgs {
     /// The schedule file
     pub schedule: PathBuf,
 
+    /// Write the explanation as one self-contained HTML page to this file
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+
     /// Write the explanation as JSON to this file, - for standard output
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

@@ -82,6 +82,16 @@ fn a_lost_update_with_its_values_and_its_lock() {
     ] {
         assert!(text.contains(words), "{words:?} is not in\n{text}");
     }
+    let ran = run(heisen(directory.path()).args([
+        "explain",
+        found["schedule"].as_str().unwrap(),
+        "--quiet",
+        "--html",
+        "why.html",
+    ]));
+    assert!(ran.expect(1).out.is_empty());
+    let page = std::fs::read_to_string(directory.path().join("why.html")).expect("the page");
+    assert!(page.contains("atomicity violation") && page.contains("sum += amount;"), "{page}");
     assert!(text.lines().all(|line| line.chars().count() <= 160), "{text}");
 }
 
