@@ -92,6 +92,8 @@ fn cargo(command: &str, package: &str, root: &Path, target: &Path, flags: &[&str
         .arg("--target-dir")
         .arg(target)
         .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"))
+        // Cut into many small units the runtime would be another program than the one that is tested.
+        .env("CARGO_INCREMENTAL", "0")
         // Flags and wrappers that are meant for the outer build, such as clippy's.
         .env_remove("RUSTFLAGS")
         .env_remove("CARGO_BUILD_TARGET")
