@@ -21,6 +21,7 @@ pub fn short(explanation: &Explanation, paint: Paint) -> String {
     let class = match explanation.class {
         // The finding says that itself, and there is nothing to add.
         BugClass::UseAfterFree | BugClass::Unclassified => return out,
+        BugClass::Deadlock if explanation.remedies.is_empty() => return out,
         class => class.name(),
     };
     line(&mut out, &format!("\n  why: {}", paint.strong(format!("{class}{about}"))));

@@ -250,7 +250,19 @@ fn executions_begin_where_the_program_is_ready() {
     for how in ["plain", "joined"] {
         let sandbox = Sandbox::new();
         sandbox.compile("main.c", SET_UP, &[&include()]);
-        let all = ["check", "--json", "-", "--jobs", "1", "--at-ready", "--", "./main", how];
+        let all = [
+            "check",
+            "--json",
+            "-",
+            "--jobs",
+            "1",
+            "--no-minimise",
+            "--no-explain",
+            "--at-ready",
+            "--",
+            "./main",
+            how,
+        ];
         let json = sandbox.heisen(&all).expect(1).json();
         assert!(json["executions"].as_u64().is_some_and(|n| n > 2), "{json:#}");
         // One set-up for the search and two for the close-up, however many executions there were.
