@@ -108,10 +108,8 @@ pub(crate) fn reduction(failing: &Flow, passing: &Flow) -> Reduction {
     let all = 0..failing.observed.len();
     let flows = all.clone().filter(|&i| failing.reads(i) && failing.from[i].is_some()).count();
     let differing: Vec<usize> = (start..all.end).filter(|&i| failing.flow_differs(i, passing)).collect();
-    let mut shown = vec![false; all.end];
-    for index in start..all.end {
-        shown[index] |= passing.find(&failing.keys[index]).is_none();
-    }
+    let only_here = |index: usize| index >= start && passing.find(&failing.keys[index]).is_none();
+    let mut shown: Vec<bool> = all.clone().map(only_here).collect();
     for &read in &differing {
         shown[read] = true;
         if let Some(write) = failing.from[read] {
