@@ -370,7 +370,8 @@ fn check_ahead(before: &str, after: &str, how: &[&str]) -> Value {
          }}\n"
     );
     std::fs::write(directory.path().join("p.c"), text).expect("the program is written");
-    let args = [how, &["--no-instrument", "--jobs", "1", "--executions", "600", "p.c"]].concat();
+    let args =
+        [how, &["--no-instrument", "--no-minimise", "--jobs", "1", "--executions", "600", "p.c"]].concat();
     let undone = check_json(directory.path(), &args);
     let forked = check_json(directory.path(), &[&["--fork"], &args[..]].concat());
     assert_eq!((&forked["undone"], &forked["ahead"]), (&0.into(), &0.into()), "{before}: {forked:#}");

@@ -112,7 +112,7 @@ impl Summary {
         }
         writeln!(out, "</div>\n<div class=\"advice\">")?;
         if !self.orderings.is_empty() {
-            writeln!(out, "<h3>Orders that cause the failure</h3>\n<ul id=\"orderings\">")?;
+            writeln!(out, "<h3>Orders that matter</h3>\n<ul id=\"orderings\">")?;
             for ordering in &self.orderings {
                 self.write_ordering(out, ordering)?;
             }
@@ -166,7 +166,7 @@ impl Summary {
         };
         writeln!(
             out,
-            "<li>The failure needs this order: {} {}{}, then {} {}{}. In the opposite order the program passed.</li>",
+            "<li>It failed with this order: {} {}{}, then {} {}{}. In the opposite order the program passed.</li>",
             first.thread,
             action(first),
             at(&first.place),
@@ -402,7 +402,7 @@ mod tests {
             "</span> reads <code>balance</code> = -1</a> <span class=\"place\">balance</span></li>"
         ));
         assert!(summary.contains("</span> writes <code>balance</code> = -1 <em>between</em></a>"));
-        assert_eq!(summary.matches("<li>The failure needs this order: ").count(), 1);
+        assert_eq!(summary.matches("<li>It failed with this order: ").count(), 1);
         assert!(summary.contains(
             ": T1 reads <code>balance</code> at balance, then T2 writes <code>balance</code> at balance."
         ));
