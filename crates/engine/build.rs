@@ -3,6 +3,7 @@
 
 use std::env;
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -22,8 +23,10 @@ const RUNTIME: [&str; 6] = [
 const RELEASE: &[(&str, &str)] =
     &[("CARGO_PROFILE_RELEASE_LTO", "fat"), ("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "1")];
 
-/// How the runtime of all other builds, which the tests use, is made: it checks itself, and is built fast.
+/// How the runtime of all other builds, which the tests use, is made: it checks itself, and is built fast. Every command
+/// compares its copy in the cache with the embedded one, so it has no debug information.
 const DEBUG: &[(&str, &str)] = &[
+    ("CARGO_PROFILE_RELEASE_DEBUG", "false"),
     ("CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS", "true"),
     ("CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS", "true"),
     ("CARGO_PROFILE_RELEASE_LTO", "off"),
@@ -55,6 +58,7 @@ fn main() {
     if lints_only() {
         create_empty(&library);
         create_empty(&object);
+        println!("cargo::rustc-env=HEISEN_RUNTIME_HASH=");
         return;
     }
 
@@ -66,6 +70,15 @@ fn main() {
         .env("CARGO_PROFILE_RELEASE_DEBUG", "false")
         .arg("--")
         .arg(format!("--emit=obj={}", object.display())));
+    println!("cargo::rustc-env=HEISEN_RUNTIME_HASH={:016x}", hash(&library));
+}
+
+/// A hash of a file's bytes, which names its copy in the cache. It only has to tell versions apart: the bytes are
+/// compared as well.
+fn hash(file: &Path) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    fs::read(file).expect("cargo has built it").hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Whether clippy compiles the engine: nothing will run then. Cargo gives clippy's build scripts an `OUT_DIR` of their

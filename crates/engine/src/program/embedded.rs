@@ -22,10 +22,10 @@ pub static HEADER: &str = include_str!("../../../../include/heisen.h");
 
 /// The path of the runtime; writes the file if it is missing.
 pub fn runtime() -> Result<PathBuf> {
-    let name = format!("runtime-{}.so", &program::hash(RUNTIME)[..16]);
+    const NAME: &str = concat!("runtime-", env!("HEISEN_RUNTIME_HASH"), ".so");
     unpack("the runtime", |cache| {
         private(cache)?;
-        place(cache, &name, RUNTIME)
+        place(cache, NAME, RUNTIME)
     })
 }
 
