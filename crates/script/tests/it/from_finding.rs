@@ -96,7 +96,7 @@ fn again(directory: &Path, args: &[&str], kind: &str, script: &str) {
 fn findings_of_the_c_examples() {
     let all = buggy(&["c"]);
     assert!(all.len() >= 28, "{}", all.len());
-    let all: Vec<Buggy> = all.into_iter().step_by(usual_or_nightly(5, 1)).collect();
+    let all: Vec<Buggy> = all.into_iter().step_by(usual_or_nightly(9, 1)).collect();
     each(&all, |example| holds(example, 1));
 }
 
@@ -105,7 +105,7 @@ fn findings_of_the_other_examples() {
     let mut all = buggy(&["cpp", "rust", "published"]);
     all.extend(sampled());
     assert!(all.len() >= 15, "{}", all.len());
-    let all: Vec<Buggy> = all.into_iter().step_by(usual_or_nightly(5, 1)).collect();
+    let all: Vec<Buggy> = all.into_iter().step_by(usual_or_nightly(9, 1)).collect();
     each(&all, |example| holds(example, 1));
 }
 

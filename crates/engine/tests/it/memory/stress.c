@@ -7,7 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SLOTS = 500, THREADS = 3, ROUNDS = 4000 };
+#ifndef ROUNDS
+#define ROUNDS 4000
+#endif
+
+enum { SLOTS = 500, THREADS = 3 };
 
 static uint64_t sums[THREADS];
 
