@@ -262,6 +262,14 @@ impl Zygote {
                 if since == turn::BOOTING || pid == 0 {
                     return Waited::Stuck;
                 }
+                if wire.unverified.load(Relaxed) != 0 {
+                    // It began in memory that was restored by prediction. After its end the zygote discards it, and
+                    // the engine runs its plan again.
+                    sys::kill(pid, libc::SIGKILL);
+                    moved = Instant::now();
+                    effort.moved(pid);
+                    continue;
+                }
                 self.spinning = why == Idle::Computes;
                 if self.spinning
                     && wire.spin.load(SeqCst) != wire_spin::ALONE

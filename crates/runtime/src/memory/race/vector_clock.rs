@@ -3,6 +3,7 @@
 
 use super::arena;
 use core::cell::Cell;
+use heisen_wire::MAX_THREADS;
 
 /// One vector clock. All zeros is an empty clock.
 #[derive(Debug)]
@@ -48,6 +49,9 @@ impl Clock {
         if length <= old {
             return;
         }
+        // In memory that was restored by prediction a clock may be garbage, and its length gigabytes. The panic ends
+        // the runner, and the execution is discarded.
+        assert!(length <= MAX_THREADS);
         if length > self.room.get() as usize {
             let room = length.next_power_of_two().max(4);
             let block = arena::take(room * 4);
